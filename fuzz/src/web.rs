@@ -3,10 +3,11 @@
 use myclaw_web::to_markdown;
 use url::Url;
 
-/// Markdown may be longer than its page: it escapes characters, indents lines and writes out addresses.
+/// Markdown may be longer than its page: it escapes characters and indents lines. The worst is a line break of four bytes
+/// in sixteen nested lists, whose indentation is as wide as their numbers.
 const MAX_GROWTH: usize = 64;
-/// Room for the address that each link of a small page gets.
-const MAX_EXTRA: usize = 64 * 1024;
+/// Room for the targets of links, which the converter bounds for the whole page.
+const MAX_EXTRA: usize = 4 * 1024 * 1024 + 64 * 1024;
 
 /// A page becomes text of a bounded length, without blank lines that repeat; its title is one line.
 ///

@@ -12,6 +12,7 @@ mod config_check;
 mod confinement;
 mod driver;
 mod error;
+pub mod export;
 mod helper;
 mod home;
 mod jobs;

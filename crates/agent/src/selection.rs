@@ -372,7 +372,9 @@ pub fn known_providers(config: &Config) -> Vec<&str> {
 
 /// The message about an unknown provider.
 pub fn unknown_provider(config: &Config, provider: &str) -> String {
-    let known = known_providers(config);
+    // A provider of the config file without an address is not known either.
+    let mut known = known_providers(config);
+    known.retain(|name| *name != provider);
     let suggestion = match meant_provider(provider) {
         Some(meant) => format!("; did you mean `{meant}`?"),
         None => did_you_mean(provider, known.iter().copied()),

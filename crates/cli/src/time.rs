@@ -2,9 +2,6 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use jiff::Timestamp;
-use jiff::tz::TimeZone;
-
 /// Milliseconds since the Unix epoch.
 pub(crate) fn now_ms() -> u64 {
     SystemTime::now()
@@ -12,14 +9,7 @@ pub(crate) fn now_ms() -> u64 {
         .map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// A time as `2026-11-21 23:42` in the zone of this machine; `-` for 0 (no time) and for times outside of the calendar.
-pub(crate) fn local_minute(milliseconds: u64) -> String {
-    let time = i64::try_from(milliseconds).ok().filter(|time| *time != 0);
-    time.and_then(|time| Timestamp::from_millisecond(time).ok()).map_or_else(
-        || "-".to_owned(),
-        |time| time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string(),
-    )
-}
+pub(crate) use myclaw_agent::export::local_minute;
 
 /// Like [`local_minute`], with seconds.
 pub(crate) fn local_second(milliseconds: u64) -> String {

@@ -6,6 +6,7 @@
 //! process left is no special case.
 
 mod advance;
+mod answering;
 mod desk;
 mod occasion;
 mod split;
@@ -16,9 +17,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use myclaw_agent::config::Config;
+use myclaw_agent::llm::ImageContent;
 use myclaw_agent::sessions::SessionKey;
 use myclaw_agent::{
-    Driver, Home, JobWake, Session, SessionConfig, SessionEvent, SessionOptions, engine,
+    Approver, Driver, Home, JobWake, Session, SessionConfig, SessionEvent, SessionOptions, engine,
 };
 use myclaw_store::Store;
 use serde_json::json;
@@ -27,18 +29,21 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::GatewayError;
-use crate::hub::Hub;
+use crate::hub::{Hub, WaitingMessage};
 use crate::ledger::{Acceptance, Ledger, OpenMessage, now_ms};
+use crate::metrics::Metrics;
 use crate::outbox::Outbox;
-use crate::rows::{
-    Incoming, MessageId, MessageState, Outgoing, PartId, PartKind, PartState, Route,
-};
+use crate::questions::Questions;
+use crate::rows::{Incoming, MessageId, MessageState, Outgoing, PartId, Route};
 use crate::schedule::{Book, Routes};
 use crate::tools::GatewayTools;
+use answering::picture_bytes;
 use desk::{Desk, Origin};
 
 /// Most messages without an answer. Each is in memory.
 const MOST_OPEN: usize = 10_000;
+/// Most bytes of the pictures of messages without an answer.
+const MOST_OPEN_PICTURES: usize = 64 * 1024 * 1024;
 /// Sessions that stay open without work. Opening one takes less than a millisecond.
 const MOST_IDLE_DESKS: usize = 256;
 /// Pause between two removals of old records.
@@ -56,6 +61,8 @@ pub(crate) struct NewMessage {
     /// Name or key of the session.
     pub(crate) session: String,
     pub(crate) text: String,
+    /// Checked pictures.
+    pub(crate) images: Vec<ImageContent>,
 }
 
 /// An acknowledged message.
@@ -77,8 +84,13 @@ pub(crate) struct Delivery {
     pub(crate) book: Arc<Book>,
     /// Where people write from.
     pub(crate) routes: Routes,
+    /// Questions about tool calls that need an approval.
+    pub(crate) questions: Arc<Questions>,
+    pub(crate) metrics: Metrics,
     desks: Mutex<HashMap<String, Arc<Desk>>>,
     open: AtomicUsize,
+    /// Bytes of the pictures of messages without an answer.
+    pictures: AtomicUsize,
     /// Who waits for the end of a message.
     waiting: Mutex<HashMap<MessageId, Arc<Notify>>>,
     /// Fires when no more messages are taken.
@@ -101,6 +113,8 @@ impl Delivery {
         hub: Arc<Hub>,
         tasks: TaskTracker,
     ) -> Arc<Self> {
+        let limit = Duration::from_secs(config.tools.approvals.timeout_seconds);
+        let questions = Arc::new(Questions::new(Arc::clone(&hub), limit));
         Arc::new_cyclic(|this: &Weak<Self>| {
             let tools = GatewayTools::new(this.clone());
             let this = this.clone();
@@ -114,7 +128,7 @@ impl Delivery {
                         this.heed(key, &event);
                     }
                 }),
-                None,
+                Some(Arc::clone(&questions) as Arc<dyn Approver>),
                 Some(Arc::new(tools)),
             );
             Self {
@@ -126,8 +140,11 @@ impl Delivery {
                 hub,
                 book: Arc::new(Book::new(Arc::clone(store))),
                 routes: Routes::new(Arc::clone(store)),
+                questions,
+                metrics: Metrics::default(),
                 desks: Mutex::default(),
                 open: AtomicUsize::new(0),
+                pictures: AtomicUsize::new(0),
                 waiting: Mutex::default(),
                 closing: CancellationToken::new(),
                 tasks,
@@ -152,6 +169,7 @@ impl Delivery {
         let count = open.len();
         self.open.fetch_add(count, Ordering::SeqCst);
         for message in open {
+            self.pictures.fetch_add(picture_bytes(&message.row), Ordering::SeqCst);
             // Its agent may be gone from the config since.
             if let Err((error, message)) = self.hand_in(message, Origin::Recovered) {
                 let report = Report { class: "unusable".to_owned(), message: error.to_string() };
@@ -171,11 +189,15 @@ impl Delivery {
         let key = self.session_config(&new.session)?.session_key;
         let id = MessageId::of(&new.route, &new.source_id);
         let session = key.as_str().to_owned();
-        let row = Incoming::new(new.route, new.source_id, session, new.text, now_ms());
-        self.enter()?;
+        let row = Incoming {
+            images: new.images,
+            ..Incoming::new(new.route, new.source_id, session, new.text, now_ms())
+        };
+        let bytes = self.enter(&row)?;
         let accepted = self.ledger.accept(id.clone(), row).await;
         match accepted {
             Ok(Acceptance::New(message)) => {
+                self.metrics.accepted();
                 let row = message.row.clone();
                 if let Err(error) = self.routes.used(&row.session, &row.route).await {
                     tracing::warn!(%error, "where the message came from is not noted");
@@ -185,33 +207,36 @@ impl Delivery {
                 Ok(Accepted { id, row })
             }
             Ok(Acceptance::Known(row)) => {
-                self.leave();
+                self.leave(bytes);
                 let is_same = row.session == key.as_str();
                 if is_same { Ok(Accepted { id, row }) } else { Err(GatewayError::OtherMessage) }
             }
             Err(error) => {
-                self.leave();
+                self.leave(bytes);
                 Err(error)
             }
         }
     }
 
-    /// Takes a place among the messages without an answer.
-    fn enter(&self) -> Result<(), GatewayError> {
+    /// Takes a place among the messages without an answer. Returns the bytes of the message's pictures.
+    fn enter(&self, row: &Incoming) -> Result<usize, GatewayError> {
         if self.closing.is_cancelled() {
             return Err(GatewayError::Stopping);
         }
+        let bytes = picture_bytes(row);
         let open = self.open.fetch_add(1, Ordering::SeqCst);
-        if open >= MOST_OPEN {
-            self.leave();
+        let pictures = self.pictures.fetch_add(bytes, Ordering::SeqCst);
+        if open >= MOST_OPEN || (bytes > 0 && pictures + bytes > MOST_OPEN_PICTURES) {
+            self.leave(bytes);
             return Err(GatewayError::Full(open));
         }
-        Ok(())
+        Ok(bytes)
     }
 
-    /// Gives the place back.
-    fn leave(&self) {
+    /// Gives the place back, with that of the pictures.
+    fn leave(&self, bytes: usize) {
         self.open.fetch_sub(1, Ordering::SeqCst);
+        self.pictures.fetch_sub(bytes, Ordering::SeqCst);
     }
 
     /// The message, as soon as it is answered or reported; as it is when `until` is ready before that.
@@ -267,6 +292,22 @@ impl Delivery {
         Ok((key, desk.is_some_and(|desk| desk.session.work().is_some())))
     }
 
+    /// The keys of the sessions that work at this moment.
+    pub(crate) fn working(&self) -> HashSet<String> {
+        let desks = self.desks();
+        let working = desks.iter().filter(|(_, desk)| desk.session.work().is_some());
+        working.map(|(key, _)| key.clone()).collect()
+    }
+
+    /// Whether a session works, has a message without an answer, or runs a background job.
+    pub(crate) async fn is_in_use(&self, key: &SessionKey) -> bool {
+        let desk = self.desks().get(key.as_str()).cloned();
+        let Some(desk) = desk else { return false };
+        !desk.is_idle()
+            || self.hub.watch(key.as_str()).live.has_waiting()
+            || desk.session.jobs().await.iter().any(|job| job.is_running())
+    }
+
     /// How many messages have no answer.
     pub(crate) fn open_count(&self) -> usize {
         self.open.load(Ordering::SeqCst)
@@ -315,6 +356,16 @@ impl Delivery {
         origin: Origin,
     ) -> Result<(), (GatewayError, Box<OpenMessage>)> {
         let session = message.row.session.clone();
+        let waiting = WaitingMessage {
+            message_id: message.id.clone(),
+            text: message.row.text.clone(),
+            images: message.row.images.len(),
+            accepted_at: message.row.accepted_at,
+        };
+        let mut event = json!(waiting);
+        event["type"] = json!("accepted");
+        // Before a run can take it.
+        self.hub.publish_with(&session, &event, |live| live.accepted(waiting));
         let mut desks = self.desks();
         // Under the lock: a desk that is removed has no messages.
         if let Some(desk) = desks.get(&session) {
@@ -362,77 +413,9 @@ impl Delivery {
             desk.heed(event);
         }
         if let SessionEvent::Run(event) = event {
-            self.hub.publish(key.as_str(), event);
+            self.metrics.heed(&event.kind);
+            self.hub.publish_run(key.as_str(), event);
         }
-    }
-
-    async fn report(
-        &self,
-        messages: Vec<OpenMessage>,
-        report: &Report,
-    ) -> Result<(), GatewayError> {
-        let first = messages.first().map(|message| message.id.to_string()).unwrap_or_default();
-        self.answer(&messages, PartKind::Report, &first, &report.message, &|parts| {
-            MessageState::Reported {
-                class: report.class.clone(),
-                message: report.message.clone(),
-                parts,
-            }
-        })
-        .await
-    }
-
-    /// Stores what is said to the senders of `messages`, once per route, and sends it.
-    async fn answer(
-        &self,
-        messages: &[OpenMessage],
-        kind: PartKind,
-        said: &str,
-        text: &str,
-        state: &(dyn Fn(Vec<PartId>) -> MessageState + Sync),
-    ) -> Result<(), GatewayError> {
-        let mut routes: Vec<&Route> = messages.iter().map(|message| &message.row.route).collect();
-        let mut seen = HashSet::new();
-        routes.retain(|route| seen.insert(*route));
-        let mut parts: Vec<(PartId, Outgoing)> = Vec::new();
-        for route in routes {
-            let of_route = || messages.iter().filter(|message| message.row.route == *route);
-            let Some(text) = occasion::spoken(of_route(), kind, text) else { continue };
-            let texts = split::split(&text, self.outbox.most_chars(route));
-            let session = of_route().next().map_or("", |message| message.row.session.as_str());
-            let count = texts.len();
-            for (part, text) in texts.into_iter().enumerate() {
-                let row = Outgoing {
-                    route: route.clone(),
-                    session: session.to_owned(),
-                    answers: of_route().map(|message| message.id.clone()).collect(),
-                    kind,
-                    part,
-                    parts: count,
-                    text,
-                    created_at: now_ms(),
-                    state: PartState::Queued,
-                };
-                parts.push((PartId::of(session, said, route, part), row));
-            }
-        }
-        let of_message = |message: &OpenMessage| {
-            let mine = parts.iter().filter(|(_, part)| part.route == message.row.route);
-            state(mine.map(|(id, _)| id.clone()).collect())
-        };
-        let messages = &occasion::with_result(messages, kind, text);
-        let stored = self.ledger.settle(messages, &of_message, parts.clone()).await?;
-        self.open.fetch_sub(messages.len(), Ordering::SeqCst);
-        for message in messages {
-            let state = of_message(message);
-            let event = json!({"type": "message", "messageId": message.id, "outcome": state});
-            self.hub.publish(&message.row.session, &event);
-            if let Some(waiter) = self.waiters().get(&message.id) {
-                waiter.notify_waiters();
-            }
-        }
-        self.outbox.push(stored);
-        Ok(())
     }
 
     fn desks(&self) -> MutexGuard<'_, HashMap<String, Arc<Desk>>> {
@@ -446,7 +429,7 @@ impl Delivery {
 }
 
 fn check(new: &NewMessage) -> Result<(), GatewayError> {
-    let problem = if new.text.trim().is_empty() {
+    let problem = if new.text.trim().is_empty() && new.images.is_empty() {
         "the message is empty; say something".to_owned()
     } else if new.text.len() > MAX_TEXT_BYTES {
         let size = new.text.len();

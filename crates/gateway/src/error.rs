@@ -48,6 +48,12 @@ pub enum GatewayError {
     /// The message, or what it names, cannot be used.
     #[error("{0}")]
     Unusable(String),
+    /// What the request names does not exist.
+    #[error("{0}")]
+    NotFound(String),
+    /// The session works, or is used by another process.
+    #[error("{0}")]
+    InUse(String),
     /// The source has used the id for another message.
     #[error(
         "the id was used for another message before; give each message an id of its own, such as a UUID"

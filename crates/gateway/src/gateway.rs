@@ -81,7 +81,7 @@ impl Gateway {
         let recovered = delivery.recover().await?;
         let runner = Runner::new(Arc::clone(&delivery), Arc::new(SystemClock));
         runner.recover().await?;
-        let server = Arc::new(Server::new(delivery, token, address));
+        let server = Arc::new(Server::new(delivery, token, token_file.clone(), address));
         Ok(Running { listener, server, runner, address, token_file, recovered })
     }
 }

@@ -7,8 +7,13 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use myclaw_agent::RunEvent;
 use serde::Serialize;
 use tokio::sync::watch;
+
+mod live;
+
+pub(crate) use live::{Live, Report, WaitingMessage};
 
 /// Most events that are kept of a session: several seconds of a fast model.
 const MOST_EVENTS: usize = 1_024;
@@ -37,8 +42,20 @@ struct Sequence {
     /// Number of the newest event. The first is 1.
     newest: u64,
     last_used: u64,
+    /// What is not in the session's log yet.
+    live: Live,
     /// Sends the number of the newest event to watchers.
     news: watch::Sender<u64>,
+}
+
+/// A session at one moment, and a way to learn of what comes after.
+pub(crate) struct Watching {
+    /// The number of the newest event.
+    pub(crate) newest: u64,
+    /// What these events say that the log does not.
+    pub(crate) live: Live,
+    /// Gets the number of each new event.
+    pub(crate) news: watch::Receiver<u64>,
 }
 
 /// Events from a number on.
@@ -63,9 +80,25 @@ impl Hub {
 
     /// Adds an event. Never waits for a watcher.
     pub(crate) fn publish(&self, session: &str, event: &impl Serialize) {
+        self.publish_with(session, event, |_| {});
+    }
+
+    /// Adds an event of a run.
+    pub(crate) fn publish_run(&self, session: &str, event: &RunEvent) {
+        self.publish_with(session, event, |live| live.heed(&event.kind));
+    }
+
+    /// Adds an event that changes what new watchers are told.
+    pub(crate) fn publish_with(
+        &self,
+        session: &str,
+        event: &impl Serialize,
+        change: impl FnOnce(&mut Live),
+    ) {
         let Ok(text) = serde_json::to_string(event) else { return };
         let mut sequences = self.lock();
         let sequence = sequences.of(session);
+        change(&mut sequence.live);
         sequence.newest += 1;
         sequence.bytes += text.len();
         sequence.kept.push_back(text.into());
@@ -77,11 +110,17 @@ impl Hub {
         sequence.news.send_replace(newest);
     }
 
-    /// The number of the newest event of a session, and a way to wait for the next one.
-    pub(crate) fn watch(&self, session: &str) -> (u64, watch::Receiver<u64>) {
+    /// The present state of a session, and a way to wait for the next event.
+    pub(crate) fn watch(&self, session: &str) -> Watching {
         let mut sequences = self.lock();
         let sequence = sequences.of(session);
-        (sequence.newest, sequence.news.subscribe())
+        let (newest, live) = (sequence.newest, sequence.live.clone());
+        Watching { newest, live, news: sequence.news.subscribe() }
+    }
+
+    /// The number of the newest event of a session.
+    pub(crate) fn newest(&self, session: &str) -> u64 {
+        self.lock().of(session).newest
     }
 
     /// The kept events after the number `after`.
@@ -107,8 +146,9 @@ impl Sequences {
         self.events += 1;
         let now = self.events;
         if self.by_session.len() >= MOST_SESSIONS && !self.by_session.contains_key(session) {
-            // A watched sequence stays: its numbers would begin again.
-            let quiet = self.by_session.iter().filter(|(_, one)| one.news.is_closed());
+            // A watched sequence stays: its numbers would begin again. So does one that knows of unfinished work.
+            let is_quiet = |one: &Sequence| one.news.is_closed() && one.live.is_empty();
+            let quiet = self.by_session.iter().filter(|(_, one)| is_quiet(one));
             let oldest = quiet.min_by_key(|(_, one)| one.last_used).map(|(key, _)| key.clone());
             oldest.and_then(|key| self.by_session.remove(&key));
         }
@@ -118,6 +158,7 @@ impl Sequences {
             // Numbers go on from those of every sequence before, so that one that was removed is not continued wrongly.
             newest: now,
             last_used: now,
+            live: Live::default(),
             news: watch::channel(now).0,
         });
         sequence.last_used = now;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use myclaw_agent::llm::ImageContent;
 use myclaw_agent::sessions::EntryId;
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
@@ -32,7 +33,7 @@ pub struct Route {
 }
 
 /// A message that came in.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Incoming {
     /// Where it came from, and where the answer goes.
@@ -43,6 +44,9 @@ pub struct Incoming {
     pub session: String,
     /// What it says.
     pub text: String,
+    /// Pictures that belong to it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<ImageContent>,
     /// Milliseconds since the Unix epoch.
     pub accepted_at: u64,
     /// Why there is the message, if nobody sent it.
@@ -177,7 +181,17 @@ impl Incoming {
         accepted_at: u64,
     ) -> Self {
         let state = MessageState::Open;
-        Self { route, source_id, session, text, accepted_at, occasion: None, said: None, state }
+        Self {
+            route,
+            source_id,
+            session,
+            text,
+            images: Vec::new(),
+            accepted_at,
+            occasion: None,
+            said: None,
+            state,
+        }
     }
 
     /// Whether it is a heartbeat.

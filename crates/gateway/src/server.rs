@@ -7,16 +7,19 @@ mod accept;
 mod answer;
 mod guard;
 mod openai;
+mod page;
 mod rest;
+mod sessions;
 mod socket;
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::middleware;
-use axum::routing::{get, post};
+use axum::routing::{delete, get, post};
 use myclaw_store::BoxFuture;
 use serde_json::json;
 use tokio::sync::Semaphore;
@@ -30,8 +33,8 @@ use crate::token::Token;
 
 /// Name of the channel.
 const CHANNEL: &str = "web";
-/// Largest body of a request, and largest frame of a WebSocket, in bytes: room for the longest message in JSON.
-const MAX_BODY: usize = 1024 * 1024;
+/// Largest body of a request, and largest frame of a WebSocket, in bytes: room for a message with pictures.
+const MAX_BODY: usize = 6 * 1024 * 1024;
 /// Most WebSockets.
 const MOST_SOCKETS: usize = 128;
 
@@ -40,6 +43,8 @@ pub(crate) struct Server {
     delivery: Arc<Delivery>,
     token: Token,
     address: SocketAddr,
+    /// Where the token is, unless the config has it.
+    token_file: Option<PathBuf>,
     failures: guard::Failures,
     sockets: Arc<Semaphore>,
     begun: Instant,
@@ -48,11 +53,17 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    pub(crate) fn new(delivery: Arc<Delivery>, token: Token, address: SocketAddr) -> Self {
+    pub(crate) fn new(
+        delivery: Arc<Delivery>,
+        token: Token,
+        token_file: Option<PathBuf>,
+        address: SocketAddr,
+    ) -> Self {
         Self {
             delivery,
             token,
             address,
+            token_file,
             failures: guard::Failures::default(),
             sockets: Arc::new(Semaphore::new(MOST_SOCKETS)),
             begun: Instant::now(),
@@ -66,18 +77,30 @@ impl Server {
         listener: tokio::net::TcpListener,
         stop: CancellationToken,
     ) {
-        let router = Router::new()
+        let page =
+            page::paths().fold(Router::new(), |router, path| router.route(path, get(page::file)));
+        let router = page
             .route("/health", get(rest::health))
             .route("/ready", get(rest::ready))
             .route("/ws", get(socket::upgrade))
+            .route("/metrics", get(rest::metrics))
             .route("/api/status", get(rest::status))
             .route("/api/messages", post(rest::send))
             .route("/api/messages/{id}", get(rest::message))
             .route("/api/sessions/{session}/history", get(rest::history))
             .route("/api/sessions/{session}/abort", post(rest::abort))
+            .route("/api/sessions", get(rest::sessions))
+            .route("/api/sessions/{session}", delete(rest::delete))
+            .route("/api/sessions/{session}/fork", post(rest::fork))
+            .route("/api/sessions/{session}/title", post(rest::title))
+            .route("/api/sessions/{session}/export", get(sessions::export))
+            .route("/api/approvals", get(rest::approvals))
+            .route("/api/approvals/{id}", post(rest::approve))
             .route("/v1/models", get(openai::models))
             .route("/v1/chat/completions", post(openai::chat_completions))
             .merge(crate::schedule::routes(Arc::clone(&self.delivery)))
+            .route("/v1/responses", post(openai::create))
+            .route("/v1/responses/{id}", get(openai::retrieve))
             .fallback(rest::not_found)
             .layer(middleware::from_fn_with_state(Arc::clone(&self), guard::guard))
             .with_state(Arc::clone(&self));

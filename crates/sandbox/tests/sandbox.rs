@@ -386,7 +386,7 @@ async fn a_proxy_is_the_only_way_out() {
         home.confinement.network = Network::Proxy { socket };
         let script = format!(
             r#"
-            echo "$HTTP_PROXY ${{NO_PROXY-}}"
+            echo "$HTTP_PROXY ${{NO_PROXY-}}${{no_proxy-}}"
             (exec 3<>/dev/tcp/127.0.0.1/{port}) 2>/dev/null && echo REACHED
             (exec 3<>/dev/tcp/192.0.2.1/80) 2>/dev/null && echo REACHED
             (echo x >/dev/udp/192.0.2.1/80) 2>/dev/null && echo REACHED
@@ -394,7 +394,7 @@ async fn a_proxy_is_the_only_way_out() {
             "#
         );
         let mut spec = home.spec(&script);
-        let variables = [("NO_PROXY", "*"), ("PATH", env!("PATH"))]
+        let variables = [("NO_PROXY", "*"), ("no_proxy", "*"), ("PATH", env!("PATH"))]
             .map(|(name, value)| (name.into(), value.into()));
         spec.environment = myclaw_exec::EnvironmentPolicy::filtered(variables, &[]);
         let cancel = CancellationToken::new();

@@ -126,8 +126,7 @@ impl AddressGuard {
     /// # Errors
     /// As [`AddressGuard::check_url`].
     pub fn check_parsed(&self, url: &Url) -> Result<(), Refusal> {
-        let unusable =
-            |why: String| Refusal::Unusable { url: quoted(&without_credentials(url)), why };
+        let unusable = |why: String| Refusal::Unusable { url: quoted(url.as_str()), why };
         if !matches!(url.scheme(), "http" | "https") {
             return Err(unusable(format!(
                 "its scheme is {:?}, and only http and https are permitted",
@@ -207,24 +206,12 @@ impl AddressGuard {
     }
 }
 
-/// The URL without user name and password, for messages and results.
-pub(crate) fn without_credentials(url: &Url) -> String {
-    let mut shown = url.clone();
-    // Both fail only for URLs that can have neither.
-    let _ = shown.set_username("");
-    let _ = shown.set_password(None);
-    shown.into()
-}
-
-/// The beginning of a URL, without what could be a password.
+/// The beginning of a text that may be a URL, without what could be a user name and password.
 fn quoted(url: &str) -> String {
-    let start: String = url.chars().take(MAX_QUOTED_CHARS).collect();
-    match (start.find("://"), start.find('@')) {
-        (Some(scheme), Some(at)) if scheme < at => {
-            format!("{}{}", &start[..scheme + 3], &start[at + 1..])
-        }
-        _ => start,
-    }
+    let authority = url.find("://").map_or(0, |scheme| scheme + 3);
+    let end = url[authority..].find(['/', '?', '#']).map_or(url.len(), |end| authority + end);
+    let host = url[authority..end].rfind('@').map_or(authority, |at| authority + at + 1);
+    url[..authority].chars().chain(url[host..].chars()).take(MAX_QUOTED_CHARS).collect()
 }
 
 #[cfg(test)]

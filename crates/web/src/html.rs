@@ -29,6 +29,10 @@ const MAX_SEARCHED_ELEMENTS: usize = 40_000;
 const MAX_DEPTH: usize = 200;
 /// Deepest nesting of lists and quotations. Each level indents every line of its content.
 const MAX_INDENT: usize = 16;
+/// Longest target of a link, and most bytes of all targets of a page. Targets that a page writes in a few bytes become
+/// long, because each begins with the address of the page or with what `<base>` says.
+const MAX_TARGET_BYTES: usize = 4 * 1024;
+const MAX_TARGETS_BYTES: usize = 4 * 1024 * 1024;
 /// An article must have at least this fraction (one part in this many) of the page's text. Otherwise the page is an
 /// index or a form, and all of it is shown.
 const ARTICLE_SHARE: usize = 4;
@@ -106,16 +110,22 @@ fn readable(document: Document, url: &Url, elements: usize) -> String {
 
 fn make_links_absolute(document: &Document, url: &Url) {
     let base = document.select("base[href]").first().attr("href");
+    let base = base.filter(|base| base.len() <= MAX_TARGET_BYTES);
     let base = base.and_then(|base| url.join(&base).ok()).unwrap_or_else(|| url.clone());
+    // The converter would apply it to the targets that are left empty below.
+    document.select("base").remove();
+    let mut room = MAX_TARGETS_BYTES;
     for (selector, attribute) in [("a[href]", "href"), ("img[src]", "src")] {
         for node in document.select(selector).nodes() {
             let Some(target) = node.attr(attribute) else { continue };
             if let Ok(absolute) = base.join(&target)
                 && matches!(absolute.scheme(), "http" | "https" | "mailto")
+                && absolute.as_str().len() <= MAX_TARGET_BYTES.min(room)
             {
+                room -= absolute.as_str().len();
                 node.set_attr(attribute, absolute.as_str());
             } else {
-                // The others are inline scripts and pictures, which are long.
+                // The others are inline scripts and pictures, which are long, and what there is no room for.
                 node.set_attr(attribute, "");
             }
         }

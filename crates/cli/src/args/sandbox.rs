@@ -25,7 +25,7 @@ pub(crate) enum SandboxCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Try to get out of the sandbox on this machine, in some fifty ways; the exit code is 1 if one succeeds
+    /// Try to get out of the sandbox on this machine, in some sixty ways; the exit code is 1 if one succeeds
     #[command(after_long_help = help::SANDBOX_TEST_EXAMPLES)]
     Test {
         /// The session.

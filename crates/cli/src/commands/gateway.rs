@@ -66,6 +66,10 @@ fn status(as_json: bool) -> Result<(), CliError> {
             format!("running     process {}, version {}", number("processId"), text("version")),
             format!("address     http://{}", text("address")),
             format!("state       {}", text("stateDirectory")),
+            format!(
+                "token       {}",
+                state["tokenFile"].as_str().unwrap_or("gateway.token of the config")
+            ),
             format!("up          {} s", number("seconds")),
             format!("waiting     {} messages without an answer", number("openMessages")),
             format!("connected   {} WebSockets", number("sockets")),

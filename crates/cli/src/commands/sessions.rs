@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use myclaw_agent::did_you_mean;
 use myclaw_agent::sessions::{
-    Case, IndexedSession, PruneScope, Role, SessionIndex, SessionKey, SessionReader, SessionStore,
-    TranscriptMessage,
+    Case, IndexedSession, PruneScope, SessionIndex, SessionKey, SessionReader, SessionStore,
 };
 use myclaw_agent::{Home, MAIN_SESSION, SessionConfig};
 
@@ -247,43 +246,6 @@ fn counted(count: usize) -> String {
 
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// The heading of a message for people.
-fn speaker(message: &TranscriptMessage) -> String {
-    let meta = message.meta.as_ref();
-    match message.role {
-        Role::User => "you".to_owned(),
-        Role::Assistant => {
-            let stop: Option<String> = meta.and_then(|meta| meta.field("stopReason"));
-            match stop.as_deref() {
-                Some("error") => "assistant (broke off)",
-                Some("aborted") => "assistant (aborted)",
-                Some("length") => "assistant (cut at the output limit)",
-                Some("refusal") => "assistant (refused)",
-                _ => "assistant",
-            }
-            .to_owned()
-        }
-        Role::System => "system".to_owned(),
-        Role::Tool => {
-            let tool: Option<String> = meta.and_then(|meta| meta.field("toolName"));
-            let tool = tool.filter(|name| !name.is_empty()).unwrap_or_else(|| "tool".to_owned());
-            let failed = meta.and_then(|meta| meta.field("isError")).unwrap_or(false);
-            if failed { format!("{tool} (failed)") } else { tool }
-        }
-    }
-}
-
-/// The calls that an assistant's message makes: name and arguments as JSON.
-fn tool_calls(message: &TranscriptMessage) -> Vec<(String, String)> {
-    let blocks: Vec<serde_json::Value> =
-        message.meta.as_ref().and_then(|meta| meta.field("contentBlocks")).unwrap_or_default();
-    let call = |block: &serde_json::Value| {
-        (block.get("type")?.as_str()? == "toolCall").then_some(())?;
-        Some((block.get("name")?.as_str()?.to_owned(), block.get("arguments")?.to_string()))
-    };
-    blocks.iter().filter_map(call).collect()
 }
 
 /// Prints the damage of the index.

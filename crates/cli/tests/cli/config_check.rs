@@ -84,7 +84,7 @@ fn everything_that_would_make_a_run_fail_is_found_at_once() {
     output.assert_code(3);
     let stderr = output.stderr();
     for expected in [
-        "models.providers.nowhere: the provider `nowhere` is not known",
+        "models.providers.nowhere: the provider `nowhere` is not known. Give its address",
         "agents.defaults.model: the provider `anthropci` is not known; did you mean `anthropic`?",
         "agents.defaults.model.fallbacks[0]: the provider `openia` is not known; did you mean `openai`?",
         "agents.list[0].workspace: ",

@@ -7,6 +7,7 @@ use myclaw_testkit::{
 use serde_json::{Value, json};
 
 use crate::rpc::{Client, of_type, prompt};
+use crate::sandbox::until;
 use crate::{home_with, myclaw, run};
 
 /// A job that says its process id and goes on until there is a file `go`.
@@ -14,7 +15,9 @@ const WAITING: &str = "echo $$ > pid; until test -e go || ! test -e \"$PWD\"; do
                        echo finished; exit 3";
 
 /// Starts `command` as a job when the first message comes, and answers everything else with text.
-fn starts_job(command: &'static str) -> impl Fn(&RecordedRequest, usize) -> Step + Send + Sync {
+pub(crate) fn starts_job(
+    command: &'static str,
+) -> impl Fn(&RecordedRequest, usize) -> Step + Send + Sync {
     move |_, number| match number {
         0 => Reply::anthropic()
             .tool_call("a", "bash", json!({"command": command, "background": true}))
@@ -23,21 +26,16 @@ fn starts_job(command: &'static str) -> impl Fn(&RecordedRequest, usize) -> Step
     }
 }
 
-fn all_text(request: &RecordedRequest) -> String {
+pub(crate) fn all_text(request: &RecordedRequest) -> String {
     Value::from(request.messages().to_vec()).to_string()
 }
 
 /// Waits until the workspace has a file with a process id.
-fn pid_in(home: &TempHome, name: &str) -> u32 {
-    let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
-    loop {
-        let text = std::fs::read_to_string(home.workspace().join(name)).unwrap_or_default();
-        if let Some(pid) = text.strip_suffix('\n').and_then(|pid| pid.parse().ok()) {
-            return pid;
-        }
-        assert!(std::time::Instant::now() < until, "{name} never held a process id");
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+pub(crate) fn pid_in(home: &TempHome, name: &str) -> u32 {
+    let path = home.workspace().join(name);
+    let read = || std::fs::read_to_string(&path).unwrap_or_default();
+    until(name, || read().ends_with('\n'));
+    read().trim().parse().expect("a process id")
 }
 
 #[test]

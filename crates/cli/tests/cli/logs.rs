@@ -137,3 +137,21 @@ fn secrets_stay_out_of_logs_unless_the_config_says_otherwise() {
     let log = log_with(", redactSensitive: false");
     assert!(log.contains(known) && log.contains("sk-ant-api03-abcdefgh"), "{log}");
 }
+
+#[test]
+fn what_looks_like_a_key_stays_out_of_the_log_before_the_config_is_read() {
+    let home = TempHome::new();
+    let missing = home.path().join("sk-ant-api03-abcdefgh/myclaw.json");
+    let mut command = myclaw(&home, &["run", "hello"]);
+    let output =
+        RunningChild::run(command.env("MYCLAW_CONFIG_PATH", missing).env("MYCLAW_LOG", "error"));
+    assert_ne!(output.code(), Some(0));
+    let stderr = output.stderr();
+    // The message to the user is not part of the log.
+    let logged: Vec<&str> = stderr.lines().filter(|line| line.contains(" ERROR ")).collect();
+    assert!(
+        !logged.is_empty() && logged.iter().all(|line| line.contains("[redacted]")),
+        "{stderr}"
+    );
+    assert!(!logged.iter().any(|line| line.contains("sk-ant")), "{stderr}");
+}

@@ -276,6 +276,44 @@ fn a_level_that_is_not_available_fails_before_the_model_is_asked() {
 }
 
 #[test]
+fn a_program_that_cannot_set_the_sandbox_up_fails_the_run() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let server = serve(&[bash("echo REACHED > reached")]);
+    let home = home(&server, json!({"confinement": {"level": "bubblewrap"}}));
+    let broken =
+        home.write("bin/bwrap", "#!/bin/sh\necho 'bwrap: no namespace for you' >&2; exit 1\n");
+    fs::set_permissions(&broken, fs::Permissions::from_mode(0o755)).expect("an executable");
+    let path = format!("{}:/usr/bin:/bin", home.path().join("bin").display());
+    let mut command = myclaw(&home, &["run", "--session", "trip", "go on"]);
+    let output = RunningChild::run(command.env("PATH", path));
+    assert_ne!(output.code(), Some(0));
+    for words in [":trip is sandboxed, and", "no namespace for you"] {
+        assert!(output.stderr().contains(words), "no {words:?}: {}", output.stderr());
+    }
+    assert_eq!((server.requests().len(), output.stdout().as_str()), (0, ""));
+    assert!(!home.workspace().join("reached").exists());
+}
+
+/// At this level commands see the helper, which runs as the same user, in `/proc`.
+#[test]
+fn a_command_cannot_reach_into_the_helper() {
+    if !Path::new("/usr/bin/bwrap").exists() {
+        println!("skipped: bwrap is not installed (apt install bubblewrap)");
+        return;
+    }
+    let attempts = "tr '\\0' ' ' < /proc/$PPID/cmdline; \
+                    (exec 3< /proc/$PPID/environ) && echo REACHED environ; \
+                    (exec 3<> /proc/$PPID/mem) && echo REACHED memory; \
+                    (exec 3> /proc/$PPID/fd/1) && echo REACHED pipe";
+    let sandbox = json!({"confinement": {"level": "bubblewrap"}});
+    let (_home, results) = turn("trip", sandbox, |_| {}, &[bash(attempts)]);
+    assert!(results[0].contains("myclaw"), "this is not the helper: {results:?}");
+    assert!(!results[0].contains("REACHED"), "{results:?}");
+    assert_eq!(results[0].matches("Permission denied").count(), 3, "{results:?}");
+}
+
+#[test]
 fn a_directory_that_holds_the_keys_is_refused_as_workspace() {
     let server = serve(&[bash("echo hi")]);
     let home = home(&server, json!({}));

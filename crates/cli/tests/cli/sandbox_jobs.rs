@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use myclaw_testkit::{
     ModelServer, RecordedRequest, Reply, RunningChild, Script, Signal, Step, TempHome, WireFormat,
@@ -10,14 +9,13 @@ use myclaw_testkit::{
 };
 use serde_json::{Value, json};
 
+use crate::jobs::{all_text, pid_in, starts_job};
 use crate::rpc::{Client, prompt};
+use crate::sandbox::{SECRET, results_of};
 use crate::{myclaw, run};
 
-/// Longest wait for something to happen, on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
 /// The session, which is sandboxed because it is not the main one.
 const SESSION: &str = "trip";
-const SECRET: &str = "secret-5b1f90";
 /// Goes on until there is a file `go`.
 const WAITING: &str = "until test -e go; do sleep 0.01; done; echo finished; exit 3";
 /// Goes on for ever, with processes that escape by a session of their own and by losing their parent.
@@ -54,12 +52,7 @@ fn turn(
     prepare(&home);
     let mut command = myclaw(&home, &["run", "--session", SESSION, "go on"]);
     RunningChild::run(command.env("MY_API_KEY", SECRET)).assert_code(0);
-    let text = fs::read_to_string(home.transcript_path(SESSION)).expect("the transcript");
-    let rows = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("a row"));
-    let results: Vec<String> = rows
-        .filter(|row| row["role"] == "tool")
-        .map(|row| row["content"].as_str().expect("a text").to_owned())
-        .collect();
+    let results = results_of(&home, SESSION);
     assert_eq!(results.len(), calls.len());
     (home, results)
 }
@@ -73,39 +66,8 @@ fn process(action: &str, mut more: Value) -> (&'static str, Value) {
     ("process", more)
 }
 
-/// Starts a job when the first message comes, and answers everything else with text.
-fn starts_job(command: &'static str) -> impl Fn(&RecordedRequest, usize) -> Step + Send + Sync {
-    move |_, number| match number {
-        0 => {
-            let (tool, arguments) = start(command);
-            Reply::anthropic().tool_call("a", tool, arguments).step()
-        }
-        number => Reply::anthropic().text(format!("answer {number}")).step(),
-    }
-}
-
 fn client(home: &TempHome) -> Client {
     Client { child: RunningChild::spawn_piped(&mut myclaw(home, &["rpc", "-s", SESSION])) }
-}
-
-fn all_text(request: &RecordedRequest) -> String {
-    Value::from(request.messages().to_vec()).to_string()
-}
-
-fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !holds() {
-        assert!(start.elapsed() < PATIENCE, "{what} never happened");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
-
-/// Waits until the workspace has a file with a process id.
-fn pid_in(home: &TempHome, name: &str) -> u32 {
-    let path = home.workspace().join(name);
-    let read = || fs::read_to_string(&path).unwrap_or_default();
-    until(name, || read().ends_with('\n'));
-    read().trim().parse().expect("a process id")
 }
 
 /// How often the agent has read that the job is over.

@@ -86,3 +86,57 @@ fn large_requests_are_refused() {
     assert_eq!(client.get("/health").unwrap().0, 200);
     gateway.stop();
 }
+
+#[test]
+fn the_page_needs_no_token_holds_none_and_may_do_little() {
+    let bench = Bench::new(answering("never"));
+    let gateway = bench.start();
+    let (port, token) = (gateway.client.port, &gateway.client.token);
+    let ask = |method: &str, path: &str, headers: &str| -> (u16, String, Vec<u8>) {
+        let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{headers}Connection: close\r\n\r\n"
+        );
+        std::io::Write::write_all(&mut stream, request.as_bytes()).unwrap();
+        let mut answer = Vec::new();
+        std::io::Read::read_to_end(&mut stream, &mut answer).unwrap();
+        let end = answer.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
+        let head = String::from_utf8(answer[..end].to_vec()).unwrap().to_lowercase();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, head, answer[end + 4..].to_vec())
+    };
+    for path in ["/", "/app.js", "/app.css", "/manifest.webmanifest", "/icon.svg"] {
+        let (status, head, body) = ask("GET", path, "");
+        assert_eq!(status, 200, "{path}");
+        assert!(!String::from_utf8_lossy(&body).contains(token.as_str()), "{path}");
+        for header in [
+            "content-security-policy: default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'",
+            "frame-ancestors 'none'",
+            "x-content-type-options: nosniff",
+            "referrer-policy: no-referrer",
+        ] {
+            assert!(head.contains(header), "{path} lacks {header}: {head}");
+        }
+        assert!(!head.contains("unsafe"), "{head}");
+        let tag = |head: &str| {
+            let line = head.lines().find(|line| line.starts_with("etag: ")).unwrap().to_owned();
+            line["etag: ".len()..].to_owned()
+        };
+        let (_, packed, small) = ask("GET", path, "Accept-Encoding: gzip, br\r\n");
+        assert!(packed.contains("content-encoding: gzip"), "{packed}");
+        assert!(small.starts_with(&[0x1f, 0x8b]), "{path} is not compressed");
+        assert_ne!(tag(&head), tag(&packed), "two forms have one tag");
+        let known = format!("If-None-Match: {}\r\n", tag(&head));
+        assert_eq!(ask("GET", path, &known).0, 304, "{path}");
+        assert_eq!(ask("HEAD", path, "").2, b"");
+        assert_eq!(ask("POST", path, "").0, 401, "{path}");
+    }
+    // Another name for this machine gets not even the page.
+    let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let request = "GET / HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n";
+    std::io::Write::write_all(&mut stream, request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    std::io::Read::read_to_string(&mut stream, &mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 421"), "{answer}");
+    gateway.stop();
+}

@@ -17,13 +17,17 @@ use myclaw_testkit::{
 };
 use serde_json::{Value, json};
 
+mod approvals;
 mod chaos;
 mod client;
+mod cron;
 mod delivery;
 mod guard;
 mod openai;
 mod processes;
+mod sessions;
 mod socket;
+mod web_ui;
 
 use client::Client;
 

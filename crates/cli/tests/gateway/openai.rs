@@ -1,4 +1,10 @@
-//! The chat completions of OpenAI.
+//! OpenAI's protocols, also with OpenAI's own clients.
+//!
+//! `MYCLAW_OPENAI_NODE` names the directory of the installed npm package, `MYCLAW_OPENAI_PYTHON` a Python that has the one
+//! from PyPI; `scripts/test` installs both and sets the variables. Without one its test says that it was skipped.
+
+use std::path::Path;
+use std::process::Command;
 
 use super::*;
 
@@ -21,12 +27,19 @@ fn chat_completions_answer_whole_and_streamed() {
     };
     let (status, whole) = client.post("/v1/chat/completions", &ask(false)).unwrap();
     assert_eq!(status, 200, "{whole}");
-    assert_eq!(whole["choices"][0]["message"], json!({"role": "assistant", "content": "fine"}));
+    let message = json!({"role": "assistant", "content": "fine", "refusal": null});
+    assert_eq!(whole["choices"][0]["message"], message);
     assert_eq!(whole["choices"][0]["finish_reason"], "stop");
     let (status, streamed) = client.post("/v1/chat/completions", &ask(true)).unwrap();
     let streamed = streamed.as_str().unwrap();
     assert_eq!(status, 200, "{streamed}");
-    assert!(streamed.contains(r#""content":"fine""#), "{streamed}");
+    assert!(streamed.contains(r#""role":"assistant""#), "{streamed}");
+    let pieces = streamed.lines().filter_map(|line| line.strip_prefix("data: {"));
+    let text: String = pieces
+        .map(|piece| serde_json::from_str::<Value>(&format!("{{{piece}")).unwrap())
+        .map(|chunk| chunk["choices"][0]["delta"]["content"].as_str().unwrap_or("").to_owned())
+        .collect();
+    assert_eq!(text, "fine");
     assert!(streamed.contains("data: [DONE]"), "{streamed}");
     let question = bench.model.requests()[0].body_text();
     assert!(question.contains("be brief") && question.contains("how are you?"), "{question}");
@@ -53,4 +66,74 @@ fn a_user_continues_a_session_and_a_key_repeats_nothing() {
     assert_eq!((status, &answer["error"]["type"]), (400, &json!("usage")));
     gateway.stop();
     assert_eq!(bench.said("openai-ann"), ["<m1>", "re: <m1>", "<m2>", "re: <m2>"]);
+}
+
+/// Twenty words in pieces, or `re: ` with the marks of the last message and of those before.
+fn for_clients() -> Script {
+    shared(|request, _| {
+        let last = json!(request.messages().last()).to_string();
+        if last.contains("say many words") {
+            let pause = Duration::from_millis(5);
+            return Reply::anthropic()
+                .repeated_text("word ", 20)
+                .step()
+                .event_by_event()
+                .pause(pause);
+        }
+        let all = request.messages();
+        let before = json!(all.iter().filter(|one| one["role"] == "user").collect::<Vec<_>>());
+        let before = before.to_string();
+        let new = marks(request).join(" ");
+        let mut earlier: Vec<String> = Vec::new();
+        for word in before.split('<').filter_map(|rest| rest.split_once('>')).map(|(word, _)| word)
+        {
+            let word = format!("<{word}>");
+            let is_mark = word.starts_with("<m") && word[2..word.len() - 1].parse::<u64>().is_ok();
+            if is_mark && !new.contains(&word) {
+                earlier.push(word);
+            }
+        }
+        let after = if earlier.is_empty() {
+            String::new()
+        } else {
+            format!(", after {}", earlier.join(" "))
+        };
+        Reply::anthropic().text(format!("re: {new}{after}")).step()
+    })
+}
+
+fn run_client(mut command: Command) {
+    let bench = Bench::new(for_clients());
+    let gateway = bench.start();
+    command.env("GATEWAY", format!("http://127.0.0.1:{}", bench.port));
+    command.env("TOKEN", &gateway.client.token);
+    RunningChild::spawn(&mut command).wait(PATIENCE * 2).assert_code(0);
+    gateway.stop();
+}
+
+fn third_party(file: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/third-party").join(file)
+}
+
+#[test]
+fn the_official_client_for_node_understands_all_of_it() {
+    let Some(package) = std::env::var_os("MYCLAW_OPENAI_NODE") else {
+        println!("skipped: MYCLAW_OPENAI_NODE is not set; scripts/test sets it");
+        return;
+    };
+    let mut command = Command::new("node");
+    command.arg(third_party("openai-client.mjs")).env("OPENAI", package);
+    run_client(command);
+}
+
+#[test]
+fn the_official_client_for_python_understands_all_of_it() {
+    let python = std::env::var_os("MYCLAW_OPENAI_PYTHON").filter(|path| Path::new(path).exists());
+    let Some(python) = python else {
+        println!("skipped: MYCLAW_OPENAI_PYTHON names no program; scripts/test installs one");
+        return;
+    };
+    let mut command = Command::new(python);
+    command.arg(third_party("openai_client.py"));
+    run_client(command);
 }

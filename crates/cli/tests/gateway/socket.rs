@@ -1,5 +1,7 @@
 //! The WebSocket.
 
+use std::io::{Read, Write};
+
 use futures_util::{SinkExt, StreamExt};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
@@ -11,10 +13,10 @@ use super::*;
 type Stream = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
 /// A connected WebSocket.
-struct Socket(Stream);
+pub(super) struct Socket(Stream);
 
 impl Socket {
-    async fn open(client: &Client) -> Self {
+    pub(super) async fn open(client: &Client) -> Self {
         let mut socket = Self::silent(client, &[]).await.unwrap();
         socket.send(&json!({"type": "auth", "token": client.token, "protocol": 1})).await;
         assert_eq!(socket.next().await["type"], "hello");
@@ -30,12 +32,12 @@ impl Socket {
         Ok(Self(connect_async(request).await?.0))
     }
 
-    async fn send(&mut self, frame: &Value) {
+    pub(super) async fn send(&mut self, frame: &Value) {
         self.0.send(Message::text(frame.to_string())).await.unwrap();
     }
 
     /// The next frame; an object with `closed` at the end of the connection.
-    async fn next(&mut self) -> Value {
+    pub(super) async fn next(&mut self) -> Value {
         loop {
             let frame = tokio::time::timeout(PATIENCE, self.0.next()).await.expect("a frame");
             match frame {
@@ -51,7 +53,7 @@ impl Socket {
     }
 
     /// The next frame that `is` accepts; the others are dropped.
-    async fn until(&mut self, is: impl Fn(&Value) -> bool) -> Value {
+    pub(super) async fn until(&mut self, is: impl Fn(&Value) -> bool) -> Value {
         loop {
             let frame = self.next().await;
             assert!(frame.get("closed").is_none(), "closed: {frame}");
@@ -62,13 +64,13 @@ impl Socket {
     }
 
     /// The result of a request.
-    async fn ask(&mut self, id: &str, method: &str, params: Value) -> Value {
+    pub(super) async fn ask(&mut self, id: &str, method: &str, params: Value) -> Value {
         self.send(&json!({"type": "request", "id": id, "method": method, "params": params})).await;
         self.until(|frame| frame["type"] == "response" && frame["id"] == id).await
     }
 }
 
-fn block_on<T>(work: impl Future<Output = T>) -> T {
+pub(super) fn block_on<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
 }
 
@@ -147,12 +149,35 @@ fn strangers_are_closed() {
             let answer = socket.next().await;
             assert_eq!((&answer["ok"], &answer["error"]["class"]), (&json!(false), &json!(class)));
         }
-        // A frame that is too large ends the connection.
-        socket
-            .send(&json!({"type": "request", "id": "x".repeat(2 * 1024 * 1024), "method": "send"}))
-            .await;
+        // A frame that is too large ends the connection, perhaps before all of it is written.
+        let id = "x".repeat(8 * 1024 * 1024);
+        let frame = json!({"type": "request", "id": id, "method": "send"});
+        let _ = socket.0.send(Message::text(frame.to_string())).await;
         assert!(socket.next().await.get("closed").is_some());
     });
+    gateway.stop();
+}
+
+#[test]
+fn a_frame_that_comes_too_slowly_ends_the_connection() {
+    let bench = Bench::new(answering("never"));
+    let gateway = bench.start();
+    let client = &gateway.client;
+    let mut stream = std::net::TcpStream::connect(("127.0.0.1", client.port)).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let head = format!(
+        "GET /ws HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
+        client.port
+    );
+    // The beginning of a frame of 100 bytes, and nothing more.
+    stream.write_all(head.as_bytes()).unwrap();
+    stream.write_all(&[0x81, 0x80 | 100, 0, 0, 0, 0, b'{']).unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    let answer = String::from_utf8_lossy(&answer);
+    assert!(answer.starts_with("HTTP/1.1 101"), "{answer}");
+    assert!(answer.contains("the first frame must be"), "{answer}");
     gateway.stop();
 }
 
@@ -175,4 +200,111 @@ fn a_client_that_reads_nothing_delays_nobody() {
         slow.until(|frame| frame["type"] == "gap" || frame["event"]["type"] == "reply").await;
     });
     gateway.stop();
+}
+
+/// Frames as they are on the wire, for the published schema.
+#[test]
+fn real_frames_are_what_the_published_schema_describes() {
+    let Some(ajv) = std::env::var_os("MYCLAW_AJV") else {
+        println!("skipped: MYCLAW_AJV is not set; scripts/test sets it");
+        return;
+    };
+    let bench = Bench::new(shared(|request, _| {
+        let last = json!(request.messages().last()).to_string();
+        if last.contains("tool_result") {
+            return Reply::anthropic().text("done").step();
+        }
+        if last.contains("fail") {
+            let body =
+                r#"{"type":"error","error":{"type":"invalid_request_error","message":"no"}}"#;
+            return Step::status(400, &[], body);
+        }
+        let arguments = json!({"path": "a.md", "content": "x\n"});
+        Reply::anthropic()
+            .thinking("hm", "signed")
+            .text("I write")
+            .tool_call("c", "write", arguments)
+            .step()
+    }));
+    bench.configure(|config| config["tools"] = json!({"ask": ["write"]}));
+    let gateway = bench.start();
+    let mut frames: Vec<Value> = Vec::new();
+    block_on(async {
+        let mut socket = Socket::silent(&gateway.client, &[]).await.unwrap();
+        let auth = json!({"type": "auth", "token": gateway.client.token, "protocol": 1});
+        socket.send(&auth).await;
+        frames.push(json!({"side": "clientFrame", "frame": auth, "valid": true}));
+        let mut asked = Value::Null;
+        let requests = [
+            ("watch", json!({"session": "main"}), "response"),
+            ("send", json!({"session": "main", "text": "go"}), "approval"),
+            ("watch", json!({"session": "main", "after": 0}), "response"),
+            ("approvals", json!({}), "response"),
+            ("approve", Value::Null, "run_end"),
+            ("send", json!({"session": "main", "text": "fail"}), "message"),
+            ("watch", json!({"session": "main"}), "response"),
+            ("history", json!({"session": "main", "limit": 9}), "response"),
+            ("sessions", json!({"search": "go"}), "response"),
+            ("title", json!({"session": "main", "title": "A title"}), "response"),
+            ("fork", json!({"session": "main", "newSession": "other"}), "response"),
+            ("delete", json!({"session": "other"}), "response"),
+            ("abort", json!({"session": "main"}), "response"),
+            ("unwatch", json!({"session": "main"}), "response"),
+            ("status", json!({}), "response"),
+            ("delete", json!({"session": "none"}), "response"),
+        ];
+        for (number, (method, params, last)) in requests.into_iter().enumerate() {
+            let params = match method {
+                "approve" => json!({"id": asked, "answer": "once"}),
+                _ => params,
+            };
+            let id = number.to_string();
+            let request = json!({"type": "request", "id": id, "method": method, "params": params});
+            socket.send(&request).await;
+            frames.push(json!({"side": "clientFrame", "frame": request, "valid": true}));
+            let (mut is_answered, mut is_last) = (false, last == "response");
+            while !is_answered || !is_last {
+                let frame = socket.next().await;
+                assert!(frame.get("closed").is_none(), "{frame}");
+                is_answered |= frame["id"] == id;
+                is_last |= frame["event"]["type"] == last;
+                if frame["event"]["type"] == "approval" {
+                    asked = frame["event"]["id"].clone();
+                }
+                frames.push(json!({"side": "serverFrame", "frame": frame, "valid": true}));
+            }
+        }
+    });
+    gateway.stop();
+    let seen = validate(&bench, &ajv, frames);
+    for kind in ["accepted", "taken", "approval", "approval_closed", "message", "reply", "tool_end"]
+    {
+        assert!(seen.contains(&format!("event {kind}\"")), "{seen}");
+    }
+}
+
+/// Validates frames, and some that must be refused; gives the kinds of frames that were seen.
+fn validate(bench: &Bench, ajv: &std::ffi::OsStr, mut frames: Vec<Value>) -> String {
+    // What is no frame is not described.
+    for (side, frame) in [
+        ("clientFrame", json!({"type": "request", "id": "1", "method": "fly"})),
+        (
+            "clientFrame",
+            json!({"type": "request", "id": "1", "method": "approve", "params": {"id": "a"}}),
+        ),
+        ("clientFrame", json!({"type": "request", "id": "1", "method": "delete", "params": {}})),
+        ("serverFrame", json!({"type": "event", "session": "main", "event": {"type": "done"}})),
+        ("serverFrame", json!({"type": "response", "id": "1", "ok": true, "result": {"odd": 1}})),
+    ] {
+        frames.push(json!({"side": side, "frame": frame, "valid": false}));
+    }
+    let lines: String = frames.iter().map(|frame| format!("{frame}\n")).collect();
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut command = std::process::Command::new("node");
+    command.arg(root.join("tests/third-party/schema.mjs")).env("AJV", ajv);
+    command.env("SCHEMA", root.join("docs/gateway-protocol.schema.json"));
+    command.env("FRAMES", bench.home.write("frames", lines));
+    let checked = RunningChild::spawn(&mut command).wait(PATIENCE);
+    checked.assert_code(0);
+    checked.stdout()
 }

@@ -11,7 +11,7 @@ use super::desk::Desk;
 use super::{Delivery, Report};
 use crate::GatewayError;
 use crate::ledger::OpenMessage;
-use crate::rows::{MessageState, PartKind};
+use crate::rows::{Incoming, MessageState, PartKind};
 
 /// Pause before a step that failed, for example on a full disk, is tried again; it doubles.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
@@ -166,7 +166,11 @@ impl Delivery {
         let missing: Vec<OpenMessage> =
             open.iter().filter(|message| is_missing(message)).cloned().collect();
         for message in missing {
-            let content = vec![ContentBlock::text(message.row.text.clone())];
+            let Incoming { text, images, .. } = &message.row;
+            let text = Some(text).filter(|text| !text.trim().is_empty());
+            let text = text.map(|text| ContentBlock::text(text.clone()));
+            let images = images.iter().cloned().map(ContentBlock::Image);
+            let content = text.into_iter().chain(images).collect();
             desk.hands_over(message.id.entry());
             let sent = desk.session.send_as(message.id.entry(), content, None).await;
             let (gone, report) = match sent {

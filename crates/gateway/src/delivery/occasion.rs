@@ -29,7 +29,7 @@ impl Delivery {
         row: Incoming,
         batch: Batch,
     ) -> Result<Option<Version>, GatewayError> {
-        self.enter()?;
+        let bytes = self.enter(&row)?;
         match self.ledger.accept_with(batch, id, row).await {
             Ok(Some(message)) => {
                 let version = message.version;
@@ -38,7 +38,7 @@ impl Delivery {
                 Ok(Some(version))
             }
             other => {
-                self.leave();
+                self.leave(bytes);
                 other.map(|_| None)
             }
         }

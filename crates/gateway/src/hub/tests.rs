@@ -10,7 +10,7 @@ fn texts(since: Since) -> (u64, Vec<String>) {
 #[test]
 fn a_watcher_reads_from_where_it_was() {
     let hub = Hub::new();
-    let (begin, news) = hub.watch("one");
+    let Watching { newest: begin, news, .. } = hub.watch("one");
     for event in ["a", "b", "c"] {
         hub.publish("one", &event);
         hub.publish("two", &"elsewhere");
@@ -25,7 +25,7 @@ fn a_watcher_reads_from_where_it_was() {
 #[test]
 fn numbers_that_are_gone_or_unknown_are_a_gap() {
     let hub = Hub::new();
-    let (begin, _) = hub.watch("one");
+    let begin = hub.newest("one");
     for number in 0..MOST_EVENTS as u64 + 10 {
         hub.publish("one", &number);
     }
@@ -42,7 +42,7 @@ fn numbers_that_are_gone_or_unknown_are_a_gap() {
 #[test]
 fn quiet_sessions_make_room_and_watched_ones_stay() {
     let hub = Hub::new();
-    let (watched, _news) = hub.watch("watched");
+    let Watching { newest: watched, news: _news, .. } = hub.watch("watched");
     hub.publish("watched", &1);
     (0..MOST_SESSIONS * 2).for_each(|number| hub.publish(&number.to_string(), &number));
     assert_eq!(hub.lock().by_session.len(), MOST_SESSIONS);

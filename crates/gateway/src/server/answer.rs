@@ -24,6 +24,8 @@ pub(super) fn error_object(class: &str, message: &str) -> Value {
 pub(super) fn class_of(error: &GatewayError) -> (StatusCode, &'static str) {
     match error {
         GatewayError::Unusable(_) => (StatusCode::BAD_REQUEST, "usage"),
+        GatewayError::NotFound(_) => (StatusCode::NOT_FOUND, "not_found"),
+        GatewayError::InUse(_) => (StatusCode::CONFLICT, "in_use"),
         GatewayError::OtherMessage => (StatusCode::CONFLICT, "conflict"),
         GatewayError::Full(_) => (StatusCode::TOO_MANY_REQUESTS, "queue_full"),
         GatewayError::Stopping => (StatusCode::SERVICE_UNAVAILABLE, "stopping"),

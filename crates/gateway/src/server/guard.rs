@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use axum::body::{Body, HttpBody as _, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
 
 use super::answer::error;
-use super::{MAX_BODY, Server};
+use super::{MAX_BODY, Server, page};
 
 /// Longest time for a request. A client that waits for an answer asks again.
 const MOST_TIME: Duration = Duration::from_secs(15 * 60);
@@ -24,7 +24,7 @@ const MOST_FAILURES: usize = 20;
 /// How long a failed login counts.
 const WINDOW: Duration = Duration::from_secs(60);
 
-/// Paths that anybody on this machine may ask for. They say nothing.
+/// Paths that anybody on this machine may ask for, like the files of the page. They say nothing.
 const OPEN_PATHS: [&str; 2] = ["/health", "/ready"];
 /// A WebSocket may present its token in the first frame, for browsers cannot set headers there.
 const SOCKET_PATH: &str = "/ws";
@@ -92,6 +92,12 @@ pub(super) async fn guard(
     request: Request,
     next: Next,
 ) -> Response {
+    let mut response = checked(&server, request, next).await;
+    page::protect(response.headers_mut());
+    response
+}
+
+async fn checked(server: &Server, request: Request, next: Next) -> Response {
     let headers = request.headers();
     let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
     if !text(HOST).is_some_and(|host| server.is_own_host(host)) {
@@ -112,7 +118,8 @@ pub(super) async fn guard(
         return error(StatusCode::BAD_REQUEST, "token_in_url", message);
     }
     let path = request.uri().path();
-    if !OPEN_PATHS.contains(&path) {
+    let is_page = page::is_file(path) && matches!(*request.method(), Method::GET | Method::HEAD);
+    if !is_page && !OPEN_PATHS.contains(&path) {
         match server.presented(headers) {
             Presented::Right => {}
             Presented::Nothing if path == SOCKET_PATH => {}

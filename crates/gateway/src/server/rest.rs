@@ -6,17 +6,23 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{Path, Query, State};
+use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use myclaw_agent::llm::ImageContent;
 use myclaw_agent::sessions::{EntryId, TranscriptMessage};
+use myclaw_agent::tools::picture_from_base64;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::answer::{error, message as message_object};
+use super::sessions::ListRange;
 use super::{Server, route};
 use crate::GatewayError;
 use crate::delivery::NewMessage;
-use crate::rows::MessageId;
+use crate::metrics::Gauge;
+use crate::questions::Answer;
+use crate::rows::{Incoming, MessageId, MessageState};
 
 /// The header with which programs name a message, so that a repetition is not a second message.
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
@@ -26,6 +32,8 @@ pub(super) const DEFAULT_SESSION: &str = "main";
 const LONGEST_WAIT: u64 = 600;
 /// Messages of a history, unless the client wants fewer.
 const HISTORY: usize = 50;
+/// Most pictures of a message.
+const MOST_ATTACHMENTS: usize = 8;
 /// Most messages of a history.
 const MOST_HISTORY: usize = 200;
 
@@ -36,6 +44,44 @@ pub(super) struct NewMessageBody {
     session: Option<String>,
     #[serde(default)]
     id: Option<String>,
+    #[serde(default)]
+    attachments: Vec<Attachment>,
+}
+
+/// A picture that comes with a message.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Attachment {
+    /// What the sender believes it to be. The gateway looks at the picture itself.
+    #[serde(default, rename = "mediaType")]
+    _media_type: Option<String>,
+    /// Standard base64.
+    data: String,
+}
+
+#[derive(Deserialize)]
+pub(super) struct ForkBody {
+    #[serde(rename = "newSession")]
+    new_session: String,
+    #[serde(default)]
+    at: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct TitleBody {
+    #[serde(default)]
+    title: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct ApproveBody {
+    answer: Answer,
+}
+
+#[derive(Deserialize)]
+pub(super) struct ApprovalRange {
+    #[serde(default)]
+    session: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -64,15 +110,23 @@ pub(super) async fn ready(State(server): State<Arc<Server>>) -> Response {
 }
 
 pub(super) async fn status(State(server): State<Arc<Server>>) -> Json<Value> {
-    Json(json!({
-        "version": env!("CARGO_PKG_VERSION"),
-        "processId": std::process::id(),
-        "address": server.address.to_string(),
-        "seconds": server.begun.elapsed().as_secs(),
-        "openMessages": server.delivery.open_count(),
-        "sockets": super::MOST_SOCKETS - server.sockets.available_permits(),
-        "stateDirectory": server.delivery.home().paths.state_dir(),
-    }))
+    Json(server.state())
+}
+
+pub(super) async fn metrics(State(server): State<Arc<Server>>) -> Response {
+    let gauge = |name, help, value: usize| Gauge { name, help, value: value as u64 };
+    let seconds = usize::try_from(server.begun.elapsed().as_secs()).unwrap_or(usize::MAX);
+    let sockets = super::MOST_SOCKETS - server.sockets.available_permits();
+    let delivery = &server.delivery;
+    let gauges = [
+        gauge("myclaw_uptime_seconds", "Seconds since the start.", seconds),
+        gauge("myclaw_messages_open", "Messages without an answer.", delivery.open_count()),
+        gauge("myclaw_sessions_working", "Sessions that work.", delivery.working().len()),
+        gauge("myclaw_approvals_open", "Open questions.", delivery.questions.list(None).len()),
+        gauge("myclaw_websockets", "Open WebSockets.", sockets),
+    ];
+    let text = delivery.metrics.text(&gauges);
+    ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
 }
 
 /// Step 1 for programs: when the answer leaves, the message is on disk.
@@ -81,7 +135,7 @@ pub(super) async fn send(
     headers: HeaderMap,
     body: Result<Json<NewMessageBody>, JsonRejection>,
 ) -> Result<Response, GatewayError> {
-    let Json(body) = body.map_err(|error| GatewayError::Unusable(error.body_text()))?;
+    let body = read(body)?;
     let of_header = headers.get(IDEMPOTENCY_KEY).and_then(|value| value.to_str().ok());
     let source_id = body.id.or_else(|| of_header.map(str::to_owned));
     let new = NewMessage {
@@ -89,6 +143,7 @@ pub(super) async fn send(
         source_id: source_id.unwrap_or_else(|| uuid::Uuid::new_v4().to_string()),
         session: body.session.unwrap_or_else(|| DEFAULT_SESSION.to_owned()),
         text: body.text,
+        images: pictures(body.attachments).await?,
     };
     let accepted = server.delivery.accept(new).await?;
     let answer = message_object(&server.delivery, &accepted.id, &accepted.row).await?;
@@ -133,12 +188,114 @@ pub(super) async fn abort(
     Ok(Json(json!({"aborted": server.delivery.abort(&session)?})))
 }
 
+pub(super) async fn sessions(
+    State(server): State<Arc<Server>>,
+    Query(range): Query<ListRange>,
+) -> Result<Json<Value>, GatewayError> {
+    server.sessions(range).await.map(Json)
+}
+
+pub(super) async fn fork(
+    State(server): State<Arc<Server>>,
+    Path(session): Path<String>,
+    body: Result<Json<ForkBody>, JsonRejection>,
+) -> Result<Json<Value>, GatewayError> {
+    let ForkBody { new_session, at } = read(body)?;
+    server.fork(&session, &new_session, at.as_deref()).await.map(Json)
+}
+
+pub(super) async fn title(
+    State(server): State<Arc<Server>>,
+    Path(session): Path<String>,
+    body: Result<Json<TitleBody>, JsonRejection>,
+) -> Result<Json<Value>, GatewayError> {
+    server.title(&session, read(body)?.title).await.map(Json)
+}
+
+pub(super) async fn delete(
+    State(server): State<Arc<Server>>,
+    Path(session): Path<String>,
+) -> Result<Json<Value>, GatewayError> {
+    server.delete(&session).await.map(Json)
+}
+
+pub(super) async fn approvals(
+    State(server): State<Arc<Server>>,
+    Query(range): Query<ApprovalRange>,
+) -> Result<Json<Value>, GatewayError> {
+    server.approvals(range.session.as_deref()).map(Json)
+}
+
+pub(super) async fn approve(
+    State(server): State<Arc<Server>>,
+    Path(id): Path<String>,
+    body: Result<Json<ApproveBody>, JsonRejection>,
+) -> Result<Json<Value>, GatewayError> {
+    server.approve(&id, read(body)?.answer).map(Json)
+}
+
+fn read<T>(body: Result<Json<T>, JsonRejection>) -> Result<T, GatewayError> {
+    body.map(|Json(body)| body).map_err(|error| GatewayError::Unusable(error.body_text()))
+}
+
 pub(super) async fn not_found() -> Response {
     let message = "there is no such path; docs/gateway.md lists them";
     error(StatusCode::NOT_FOUND, "not_found", message)
 }
 
+/// Checks pictures before they are stored: a provider would refuse the session from then on.
+pub(super) async fn pictures(
+    attachments: Vec<Attachment>,
+) -> Result<Vec<ImageContent>, GatewayError> {
+    if attachments.len() > MOST_ATTACHMENTS {
+        let why =
+            format!("a message has at most {MOST_ATTACHMENTS} pictures; send the others later");
+        return Err(GatewayError::Unusable(why));
+    }
+    let checking = tokio::task::spawn_blocking(move || {
+        let pictures = attachments.iter().enumerate().map(|(number, attachment)| {
+            picture_from_base64(&attachment.data).map_err(|why| {
+                let number = number + 1;
+                GatewayError::Unusable(format!("attachment {number} cannot be used: {why}"))
+            })
+        });
+        pictures.collect()
+    });
+    checking.await.map_err(|error| GatewayError::Internal(error.to_string()))?
+}
+
 impl Server {
+    /// What the gateway says about itself.
+    pub(super) fn state(&self) -> Value {
+        json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "processId": std::process::id(),
+            "address": self.address.to_string(),
+            "seconds": self.begun.elapsed().as_secs(),
+            "openMessages": self.delivery.open_count(),
+            "sockets": super::MOST_SOCKETS - self.sockets.available_permits(),
+            "tokenFile": self.token_file,
+            "usage": self.delivery.metrics.usage(),
+            "stateDirectory": self.delivery.home().paths.state_dir(),
+        })
+    }
+
+    /// The questions that wait for an answer.
+    pub(super) fn approvals(&self, session: Option<&str>) -> Result<Value, GatewayError> {
+        let key = session.map(|name| self.delivery.session(name)).transpose()?;
+        let key = key.as_ref().map(|(key, _)| key.as_str());
+        Ok(json!({"approvals": self.delivery.questions.list(key)}))
+    }
+
+    /// Answers a question.
+    pub(super) fn approve(&self, id: &str, answer: Answer) -> Result<Value, GatewayError> {
+        if !self.delivery.questions.answer(id, answer) {
+            let why = "no question with this id waits: it was answered, its time is over, or the run has ended";
+            return Err(GatewayError::NotFound(why.to_owned()));
+        }
+        Ok(json!({"id": id, "answer": answer}))
+    }
+
     /// The newest messages of a session, the oldest first, with the number of the event up to which they are complete.
     pub(super) async fn history(
         &self,
@@ -147,7 +304,7 @@ impl Server {
     ) -> Result<Value, GatewayError> {
         let (key, is_busy) = self.delivery.session(session)?;
         // Before the log is read: what comes later is in the events.
-        let (newest, _) = self.delivery.hub.watch(key.as_str());
+        let newest = self.delivery.hub.newest(key.as_str());
         let store = self.delivery.home().session_store();
         let (limit, of_session) = (range.limit.unwrap_or(HISTORY).min(MOST_HISTORY), key.clone());
         let before = range.before.as_deref().map(EntryId::from_text);
@@ -162,12 +319,34 @@ impl Server {
             let why = "the session has no message with the id of `before`; leave it out to read the newest ones";
             return Err(GatewayError::Unusable(why.to_owned()));
         };
+        let reports = self.reports(&messages).await?;
         Ok(json!({
             "session": key.as_str(),
             "busy": is_busy,
             "stream": self.delivery.hub.stream(),
             "sequence": newest,
             "messages": messages,
+            "reports": reports,
         }))
+    }
+
+    /// The reports about messages of these rows, which are in no log.
+    async fn reports(&self, rows: &[TranscriptMessage]) -> Result<Vec<Value>, GatewayError> {
+        let mut reports = Vec::new();
+        for row in rows {
+            let ids: Vec<MessageId> =
+                row.meta.as_ref().and_then(|meta| meta.field("queuedIds")).unwrap_or_default();
+            for id in ids {
+                if let Some(Incoming {
+                    state: MessageState::Reported { class, message, .. }, ..
+                }) = self.delivery.ledger.message(&id).await?
+                {
+                    let report =
+                        json!({"messageId": id, "row": row.id, "class": class, "message": message});
+                    reports.push(report);
+                }
+            }
+        }
+        Ok(reports)
     }
 }

@@ -15,11 +15,13 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::answer::{class_of, error, message as message_object};
 use super::guard::Presented;
-use super::rest::{DEFAULT_SESSION, HistoryRange};
+use super::rest::{Attachment, DEFAULT_SESSION, HistoryRange, pictures};
+use super::sessions::ListRange;
 use super::{MAX_BODY, Server, route};
 use crate::GatewayError;
 use crate::delivery::NewMessage;
-use crate::hub::Since;
+use crate::hub::{Since, Watching};
+use crate::questions::Answer;
 
 /// Version of the protocol. A client of another one is refused.
 const PROTOCOL: u64 = 1;
@@ -37,6 +39,9 @@ const SILENCE: Duration = Duration::from_secs(90);
 const MOST_WATCHED: usize = 64;
 /// Frames that wait for the client. Watchers wait for a place, and then read what has come meanwhile.
 const MOST_FRAMES: usize = 64;
+
+/// The methods of requests.
+const METHODS: &str = "send, abort, history, watch, unwatch, sessions, fork, title, delete, approvals, approve, status";
 
 /// A frame of a client.
 #[derive(Deserialize)]
@@ -63,6 +68,13 @@ struct Params {
     stream: Option<String>,
     limit: Option<usize>,
     before: Option<String>,
+    attachments: Vec<Attachment>,
+    search: Option<String>,
+    new_session: Option<String>,
+    at: Option<String>,
+    title: Option<String>,
+    id: Option<String>,
+    answer: Option<Answer>,
 }
 
 pub(super) async fn upgrade(
@@ -207,33 +219,49 @@ impl Client {
         let params = if params.is_null() { json!({}) } else { params };
         let params: Params = serde_json::from_value(params)
             .map_err(|error| GatewayError::Unusable(format!("{method}: {error}")))?;
-        let session = params.session.clone().unwrap_or_else(|| DEFAULT_SESSION.to_owned());
-        let delivery = &self.server.delivery;
+        let named = params.session.clone();
+        let session = named.clone().unwrap_or_else(|| DEFAULT_SESSION.to_owned());
+        // What changes or ends a session is never aimed at the default one by omission.
+        let chosen = || named.clone().ok_or_else(|| missing(method, "session"));
+        let server = Arc::clone(&self.server);
+        let delivery = &server.delivery;
         match method {
             "send" => {
-                let text = params.text.unwrap_or_default();
+                let (route, text) = (route(), params.text.unwrap_or_default());
+                let images = pictures(params.attachments).await?;
                 // The id of the request is that of the message: a repeated request is not a second message.
-                let new = NewMessage { route: route(), source_id: id.to_owned(), session, text };
+                let new = NewMessage { route, source_id: id.to_owned(), session, text, images };
                 let accepted = delivery.accept(new).await?;
                 message_object(delivery, &accepted.id, &accepted.row).await
             }
             "abort" => Ok(json!({"aborted": delivery.abort(&session)?})),
             "history" => {
                 let range = HistoryRange { limit: params.limit, before: params.before };
-                self.server.history(&session, range).await
+                server.history(&session, range).await
             }
             "watch" => self.watch(&session, &params, frames),
             "unwatch" => {
                 let (key, _) = delivery.session(&session)?;
                 Ok(json!({"watched": self.watched.remove(key.as_str()).is_some()}))
             }
-            "status" => Ok(json!({"openMessages": delivery.open_count()})),
-            other => {
-                let known = "send, abort, history, watch, unwatch, status";
-                Err(GatewayError::Unusable(format!(
-                    "there is no method `{other}`; there are {known}"
-                )))
+            "sessions" => {
+                server.sessions(ListRange { search: params.search, limit: params.limit }).await
             }
+            "fork" => {
+                let to = params.new_session.ok_or_else(|| missing(method, "newSession"))?;
+                server.fork(&chosen()?, &to, params.at.as_deref()).await
+            }
+            "title" => server.title(&chosen()?, params.title).await,
+            "delete" => server.delete(&chosen()?).await,
+            "approvals" => server.approvals(named.as_deref()),
+            "approve" => {
+                let id = params.id.ok_or_else(|| missing(method, "id"))?;
+                server.approve(&id, params.answer.ok_or_else(|| missing(method, "answer"))?)
+            }
+            "status" => Ok(server.state()),
+            other => Err(GatewayError::Unusable(format!(
+                "there is no method `{other}`; there are {METHODS}"
+            ))),
         }
     }
 
@@ -250,7 +278,7 @@ impl Client {
             return Err(GatewayError::Unusable(why));
         }
         let hub = Arc::clone(&self.server.delivery.hub);
-        let (newest, mut news) = hub.watch(key.as_str());
+        let Watching { newest, live, mut news } = hub.watch(key.as_str());
         let is_same_stream = params.stream.as_deref().is_none_or(|stream| stream == hub.stream());
         let after = params.after.filter(|_| is_same_stream);
         let mut sent = after.unwrap_or(newest);
@@ -289,8 +317,14 @@ impl Client {
             "stream": self.server.delivery.hub.stream(),
             "sequence": after.unwrap_or(newest),
             "resumed": after.is_some(),
+            "live": live,
+            "approvals": self.server.delivery.questions.list(Some(key.as_str())),
         }))
     }
+}
+
+fn missing(method: &str, name: &str) -> GatewayError {
+    GatewayError::Unusable(format!("{method} needs `{name}`; docs/gateway.md has the protocol"))
 }
 
 /// The event is JSON already.

@@ -110,3 +110,6 @@ fn allow(
 fn describe(error: &RulesetError) -> Failure {
     format!("Landlock refused its rules: {error}")
 }
+
+#[cfg(test)]
+mod tests;

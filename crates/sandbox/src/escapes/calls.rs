@@ -118,6 +118,26 @@ pub(super) fn trace(pid: i32) -> io::Result<()> {
     check(unsafe { libc::ptrace(libc::PTRACE_SEIZE, pid, NOTHING, NOTHING) }).map(drop)
 }
 
+/// A tracer can change the system calls of what it traces after a filter has seen them.
+pub(super) fn trace_own_child() -> io::Result<()> {
+    // SAFETY: this process has one thread, so its copy can do anything; the child only waits.
+    let child = check(unsafe { libc::fork() })?;
+    if child == 0 {
+        // SAFETY: no memory is involved. The kernel ends the child with its parent, if nobody does so before.
+        unsafe {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            libc::pause();
+            libc::_exit(0)
+        }
+    }
+    let child = i32::try_from(child).map_err(|_| missed("no process id"))?;
+    let traced = trace(child);
+    // SAFETY: no memory is involved; the child is not collected yet, so the id is its own.
+    unsafe { libc::kill(child, libc::SIGKILL) };
+    end_child_of_fork(child.into())?;
+    traced
+}
+
 pub(super) fn take_descriptor(pid: i32) -> io::Result<()> {
     let pid = rustix::process::Pid::from_raw(pid).ok_or_else(|| missed("no process"))?;
     let process = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty())?;

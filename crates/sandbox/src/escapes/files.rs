@@ -36,6 +36,11 @@ pub(super) const ATTEMPTS: &[Attempt] = &[
         name: "make a device",
         run: |scene| calls::make_device(&scene.workspace.join("device")),
     },
+    // Opening it changes nothing.
+    Attempt {
+        name: "change a file of the system",
+        run: |_| OpenOptions::new().append(true).open("/etc/passwd").map(drop),
+    },
     Attempt { name: "read the hashes of passwords", run: |_| File::open("/etc/shadow").map(drop) },
     Attempt { name: "see the environment of the parent", run: environment },
     Attempt { name: "use an inherited descriptor", run: inherited_descriptor },

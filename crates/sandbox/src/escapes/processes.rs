@@ -29,6 +29,7 @@ pub(super) const ATTEMPTS: &[Attempt] = &[
     Attempt { name: "read another process's memory file", run: memory_file },
     Attempt { name: "process_vm_readv on another process", run: read_memory },
     Attempt { name: "ptrace another process", run: |scene| calls::trace(scene.victim) },
+    Attempt { name: "ptrace a process of its own", run: |_| calls::trace_own_child() },
     Attempt {
         name: "take a descriptor of another process",
         run: |scene| calls::take_descriptor(scene.victim),

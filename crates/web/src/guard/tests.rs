@@ -325,8 +325,19 @@ async fn a_refusal_names_the_way_out_and_no_password() {
         "\"ftp://host/x\" cannot be used: its scheme is \"ftp\", and only http and https are permitted. Give a full \
          address such as https://example.com/page"
     );
-    let unparsable = guard.check_url("http://user:secret@ho st/").unwrap_err().to_string();
-    assert!(!unparsable.contains("secret"), "{unparsable}");
+    for text in [
+        "http://user:secret@ho st/",
+        // Not encoded as it should be.
+        "http://user:se@secret@ho st/",
+        "http://secret@ho st",
+        "user:secret@host",
+    ] {
+        let unusable = guard.check_url(text).unwrap_err().to_string();
+        assert!(!unusable.contains("secret") && unusable.contains("ho"), "{unusable}");
+    }
+    // What is not before the host is no password.
+    let shown = guard.check_url("ftp://host/a@b?c=@d").unwrap_err().to_string();
+    assert!(shown.starts_with("\"ftp://host/a@b?c=@d\" cannot be used"), "{shown}");
     let long = format!("http://public.example/{}", "a".repeat(MAX_URL_BYTES));
     assert!(guard.check_url(&long).unwrap_err().to_string().len() < 500);
 }

@@ -81,3 +81,21 @@ fn what_is_no_html_becomes_text() {
     assert_eq!(convert("just text").markdown, "just text");
     assert_eq!(convert("\0\u{fffd}<").markdown.trim_matches(['\u{fffd}', '\\']), "<");
 }
+
+#[test]
+fn targets_of_links_cannot_make_a_small_page_huge() {
+    let links = "<a href=?>x</a> ".repeat(5_000);
+    let long = format!("https://site.example/{}", "p".repeat(3_000));
+    // The address of the page, then `<base>`, which is also too long for one target.
+    for (url, head) in [
+        (long.as_str(), String::new()),
+        ("https://site.example/", format!("<base href='{long}'>")),
+        ("https://site.example/", format!("<base href='/{}'>", "b".repeat(100_000))),
+    ] {
+        let page = format!("{head}<body>{links}");
+        let text = to_markdown(&page, &Url::parse(url).unwrap()).markdown;
+        assert!(text.len() < 5 * 1024 * 1024, "{} bytes", text.len());
+        assert!(text.starts_with("[x](https://site.example/"), "{}", &text[..60]);
+        assert_eq!(text.matches("[x]").count(), 5_000);
+    }
+}

@@ -255,6 +255,9 @@ async fn a_silent_and_an_endless_server_are_cut_off() {
     .unwrap();
     let answer = get(&proxy, &format!("http://{}/", hosts[0])).await;
     assert!(answer.starts_with("HTTP/1.1 502 Bad Gateway\r\n"), "{answer}");
+    // A tunnel is cut off as well: this returns.
+    let answer = exchange(&proxy, &format!("CONNECT {} HTTP/1.1\r\n\r\n", hosts[0])).await;
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
     let mut stream = connect(&proxy).await;
     let head = format!("GET http://{}/ HTTP/1.1\r\nHost: x\r\n\r\n", hosts[1]);
     stream.write_all(head.as_bytes()).await.unwrap();

@@ -1,44 +1,15 @@
 //! `myclaw sessions export`.
 
-mod html;
-mod jsonl;
-mod markdown;
-
 use std::fs::{self, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use myclaw_agent::sessions::{CompactionEntry, Entry, SessionReader, TranscriptMessage};
+use myclaw_agent::export::{self, ExportError, ExportedSession, export_session};
 
 use super::{Sessions, note_damage};
 use crate::args::ExportFormat;
 use crate::exit::CliError;
 use crate::terminal::{Destination, Escaper};
-
-/// A writer of one export format, called once per part of the session.
-trait Document {
-    /// Writes the beginning.
-    fn begin(&mut self, session: &ExportedSession<'_>) -> io::Result<()>;
-    /// A message.
-    fn message(&mut self, message: &TranscriptMessage) -> io::Result<()>;
-    /// A summary.
-    fn summary(&mut self, compaction: &CompactionEntry) -> io::Result<()>;
-    /// An entry of another type.
-    fn other(&mut self, _entry: &Entry) -> io::Result<()> {
-        Ok(())
-    }
-    /// Writes the end.
-    fn end(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// The session that is exported.
-struct ExportedSession<'a> {
-    reader: &'a SessionReader,
-    /// Its title, or the name by which the user calls it.
-    title: String,
-}
 
 impl Sessions {
     /// Writes a session to `output`, or to standard output.
@@ -95,32 +66,18 @@ fn export_to_file(
 fn write_all(
     session: &ExportedSession<'_>,
     format: ExportFormat,
-    mut out: impl Write,
+    out: impl Write,
     cannot_write: impl Fn(&io::Error) -> CliError,
 ) -> Result<usize, CliError> {
-    let mut document: Box<dyn Document + '_> = match format {
-        ExportFormat::Jsonl => Box::new(jsonl::Rows::new(&mut out)),
-        ExportFormat::Markdown => Box::new(markdown::Text::new(&mut out)),
-        ExportFormat::Html => Box::new(html::Page::new(&mut out)),
+    let format = match format {
+        ExportFormat::Jsonl => export::ExportFormat::Jsonl,
+        ExportFormat::Markdown => export::ExportFormat::Markdown,
+        ExportFormat::Html => export::ExportFormat::Html,
     };
-    document.begin(session).map_err(|error| cannot_write(&error))?;
-    let mut entries = session.reader.entries();
-    for entry in entries.by_ref() {
-        let written = match &entry? {
-            Entry::Message(message) => document.message(message),
-            Entry::Compaction(compaction) => document.summary(compaction),
-            entry @ (Entry::Reduction(_)
-            | Entry::Refusal(_)
-            | Entry::Unsigned(_)
-            | Entry::About(_)
-            | Entry::Unknown(_)) => document.other(entry),
-        };
-        written.map_err(|error| cannot_write(&error))?;
-    }
-    document.end().map_err(|error| cannot_write(&error))?;
-    drop(document);
-    out.flush().map_err(|error| cannot_write(&error))?;
-    Ok(entries.skipped_lines())
+    export_session(session, format, out).map_err(|error| match error {
+        ExportError::Session(error) => error.into(),
+        ExportError::Output(error) => cannot_write(&error),
+    })
 }
 
 /// Escapes controls on their way to a terminal. Other outputs get the text unchanged.

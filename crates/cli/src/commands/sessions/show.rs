@@ -1,8 +1,9 @@
 //! `myclaw sessions show`.
 
+use myclaw_agent::export::{speaker, tool_calls};
 use myclaw_agent::sessions::{CompactionEntry, Entry, SessionReader, TailLimit, TranscriptMessage};
 
-use super::{Sessions, note_damage, speaker, tool_calls};
+use super::{Sessions, note_damage};
 use crate::exit::CliError;
 use crate::print::{Printer, note};
 use crate::terminal::{Paint, Style};

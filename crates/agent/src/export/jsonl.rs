@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use myclaw_agent::sessions::{About, AboutEntry, CompactionEntry, Entry, TranscriptMessage};
+use myclaw_session::{About, AboutEntry, CompactionEntry, Entry, TranscriptMessage};
 use serde::Serialize;
 
 use super::{Document, ExportedSession};

@@ -5,12 +5,10 @@
 
 use std::io::{self, Write};
 
-use myclaw_agent::llm::{ContentBlock, ImageContent};
-use myclaw_agent::sessions::{CompactionEntry, Role, TranscriptMessage};
+use myclaw_llm::{ContentBlock, ImageContent};
+use myclaw_session::{CompactionEntry, Role, TranscriptMessage};
 
-use super::{Document, ExportedSession};
-use crate::commands::sessions::speaker;
-use crate::time::local_minute;
+use super::{Document, ExportedSession, local_minute, speaker};
 
 /// The beginning of the page; `{title}` is the title.
 const HEAD: &str = include_str!("page.html");

@@ -2,11 +2,9 @@
 
 use std::io::{self, Write};
 
-use myclaw_agent::sessions::{CompactionEntry, Role, TranscriptMessage};
+use myclaw_session::{CompactionEntry, Role, TranscriptMessage};
 
-use super::{Document, ExportedSession};
-use crate::commands::sessions::{speaker, tool_calls};
-use crate::time::local_minute;
+use super::{Document, ExportedSession, local_minute, speaker, tool_calls};
 
 /// One section per message.
 pub(super) struct Text<W> {

@@ -1,0 +1,144 @@
+//! A session as a document: for people, or for another program.
+
+mod html;
+mod jsonl;
+mod markdown;
+
+use std::io::{self, Write};
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use myclaw_session::{
+    CompactionEntry, Entry, Role, SessionError, SessionReader, TranscriptMessage,
+};
+
+/// The form of a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExportFormat {
+    /// Rows that `sessions import` reads.
+    Jsonl,
+    /// A Markdown document.
+    Markdown,
+    /// One HTML file with everything in it.
+    Html,
+}
+
+/// The session that is exported.
+pub struct ExportedSession<'a> {
+    /// Reads it.
+    pub reader: &'a SessionReader,
+    /// Its title, or the name by which the user calls it.
+    pub title: String,
+}
+
+/// Why an export failed.
+#[derive(Debug)]
+pub enum ExportError {
+    /// The session cannot be read.
+    Session(SessionError),
+    /// The document cannot be written.
+    Output(io::Error),
+}
+
+impl From<io::Error> for ExportError {
+    fn from(error: io::Error) -> Self {
+        Self::Output(error)
+    }
+}
+
+/// A writer of one export format, called once per part of the session.
+trait Document {
+    /// Writes the beginning.
+    fn begin(&mut self, session: &ExportedSession<'_>) -> io::Result<()>;
+    /// A message.
+    fn message(&mut self, message: &TranscriptMessage) -> io::Result<()>;
+    /// A summary.
+    fn summary(&mut self, compaction: &CompactionEntry) -> io::Result<()>;
+    /// An entry of another type.
+    fn other(&mut self, _entry: &Entry) -> io::Result<()> {
+        Ok(())
+    }
+    /// Writes the end.
+    fn end(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Writes every entry; returns how many lines of the log were damaged.
+///
+/// # Errors
+/// The session cannot be read, or the document cannot be written.
+pub fn export_session(
+    session: &ExportedSession<'_>,
+    format: ExportFormat,
+    mut out: impl Write,
+) -> Result<usize, ExportError> {
+    let mut document: Box<dyn Document + '_> = match format {
+        ExportFormat::Jsonl => Box::new(jsonl::Rows::new(&mut out)),
+        ExportFormat::Markdown => Box::new(markdown::Text::new(&mut out)),
+        ExportFormat::Html => Box::new(html::Page::new(&mut out)),
+    };
+    document.begin(session)?;
+    let mut entries = session.reader.entries();
+    for entry in entries.by_ref() {
+        match &entry.map_err(ExportError::Session)? {
+            Entry::Message(message) => document.message(message),
+            Entry::Compaction(compaction) => document.summary(compaction),
+            entry @ (Entry::Reduction(_)
+            | Entry::Refusal(_)
+            | Entry::Unsigned(_)
+            | Entry::About(_)
+            | Entry::Unknown(_)) => document.other(entry),
+        }?;
+    }
+    document.end()?;
+    drop(document);
+    out.flush()?;
+    Ok(entries.skipped_lines())
+}
+
+/// The heading of a message for people.
+pub fn speaker(message: &TranscriptMessage) -> String {
+    let meta = message.meta.as_ref();
+    match message.role {
+        Role::User => "you".to_owned(),
+        Role::Assistant => {
+            let stop: Option<String> = meta.and_then(|meta| meta.field("stopReason"));
+            match stop.as_deref() {
+                Some("error") => "assistant (broke off)",
+                Some("aborted") => "assistant (aborted)",
+                Some("length") => "assistant (cut at the output limit)",
+                Some("refusal") => "assistant (refused)",
+                _ => "assistant",
+            }
+            .to_owned()
+        }
+        Role::System => "system".to_owned(),
+        Role::Tool => {
+            let tool: Option<String> = meta.and_then(|meta| meta.field("toolName"));
+            let tool = tool.filter(|name| !name.is_empty()).unwrap_or_else(|| "tool".to_owned());
+            let failed = meta.and_then(|meta| meta.field("isError")).unwrap_or(false);
+            if failed { format!("{tool} (failed)") } else { tool }
+        }
+    }
+}
+
+/// The calls that an assistant's message makes: name and arguments as JSON.
+pub fn tool_calls(message: &TranscriptMessage) -> Vec<(String, String)> {
+    let blocks: Vec<serde_json::Value> =
+        message.meta.as_ref().and_then(|meta| meta.field("contentBlocks")).unwrap_or_default();
+    let call = |block: &serde_json::Value| {
+        (block.get("type")?.as_str()? == "toolCall").then_some(())?;
+        Some((block.get("name")?.as_str()?.to_owned(), block.get("arguments")?.to_string()))
+    };
+    blocks.iter().filter_map(call).collect()
+}
+
+/// A time as `2026-11-21 23:42` in the zone of this machine; `-` for 0 (no time) and for times outside of the calendar.
+pub fn local_minute(milliseconds: u64) -> String {
+    let time = i64::try_from(milliseconds).ok().filter(|time| *time != 0);
+    time.and_then(|time| Timestamp::from_millisecond(time).ok()).map_or_else(
+        || "-".to_owned(),
+        |time| time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string(),
+    )
+}

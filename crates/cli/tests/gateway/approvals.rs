@@ -1,0 +1,141 @@
+//! Questions about tool calls that need an approval, over HTTP and the WebSocket.
+
+use super::socket::{Socket, block_on};
+use super::*;
+
+/// The model writes a file, and then says what came of it.
+fn writing() -> Script {
+    shared(|request, number| {
+        let last = json!(request.messages().last()).to_string();
+        if last.contains("tool_result") {
+            let word = if last.contains("is_error\":true") { "refused" } else { "written" };
+            return Reply::anthropic().text(word).step();
+        }
+        let arguments = json!({"path": "notes.md", "content": "hello\n"});
+        Reply::anthropic().tool_call(format!("call_{number}"), "write", arguments).step()
+    })
+}
+
+fn bench() -> Bench {
+    let bench = Bench::new(writing());
+    bench.configure(|config| config["tools"] = json!({"ask": ["write"]}));
+    bench
+}
+
+fn notes(bench: &Bench) -> Option<String> {
+    std::fs::read_to_string(bench.home.workspace().join("notes.md")).ok()
+}
+
+/// The open question, as soon as there is one.
+fn question(client: &Client) -> Value {
+    let until = std::time::Instant::now() + PATIENCE;
+    loop {
+        let (status, answer) = client.get("/api/approvals").unwrap();
+        assert_eq!(status, 200, "{answer}");
+        if let Some(question) = answer["approvals"].get(0) {
+            return question.clone();
+        }
+        assert!(std::time::Instant::now() < until, "no question came");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_question_is_answered_over_http_and_only_its_own_call_runs() {
+    let bench = bench();
+    let gateway = bench.start();
+    let client = &gateway.client;
+    // Nothing in a request approves by itself.
+    let body = json!({
+        "session": "main", "id": "one", "text": "write", "approve": true, "approved": "always", "elevated": true,
+        "scopes": ["operator.admin", "operator.approvals"],
+    });
+    let id = client.post("/api/messages", &body).unwrap().1["messageId"].clone();
+    let asked = question(client);
+    assert_eq!(asked["toolName"], "write");
+    assert!(asked["diff"].as_str().unwrap().contains("+hello"), "{asked}");
+    assert!(asked["expiresAt"].as_u64() > asked["askedAt"].as_u64(), "{asked}");
+    assert_eq!(notes(&bench), None);
+    // Another id answers nothing.
+    let wrong = client.post("/api/approvals/a00", &json!({"answer": "once"})).unwrap();
+    assert_eq!((wrong.0, &wrong.1["error"]["class"]), (404, &json!("not_found")));
+    let path = format!("/api/approvals/{}", asked["id"].as_str().unwrap());
+    assert_eq!(client.post(&path, &json!({"answer": "yes"})).unwrap().0, 400);
+    let stranger = Client { token: "w".repeat(64), ..client.clone() };
+    assert_eq!(stranger.post(&path, &json!({"answer": "once"})).unwrap().0, 401);
+    assert_eq!(notes(&bench), None);
+    assert_eq!(client.post(&path, &json!({"answer": "once"})).unwrap().0, 200);
+    let outcome = client.outcome(id.as_str().unwrap()).unwrap();
+    assert_eq!(outcome["reply"], "written", "{outcome}");
+    assert_eq!(notes(&bench).as_deref(), Some("hello\n"));
+    // An answer counts once.
+    assert_eq!(client.post(&path, &json!({"answer": "once"})).unwrap().0, 404);
+    gateway.stop();
+}
+
+#[test]
+fn a_watcher_is_asked_and_always_is_remembered() {
+    let bench = bench();
+    let gateway = bench.start();
+    block_on(async {
+        let mut socket = Socket::open(&gateway.client).await;
+        socket.ask("w", "watch", json!({"session": "main"})).await;
+        socket.ask("one", "send", json!({"session": "main", "text": "write"})).await;
+        let asked = socket.until(|frame| frame["event"]["type"] == "approval").await;
+        // One that comes later is told too.
+        let mut other = Socket::open(&gateway.client).await;
+        let watched = other.ask("w", "watch", json!({"session": "main"})).await;
+        assert_eq!(watched["result"]["approvals"][0]["id"], asked["event"]["id"]);
+        assert_eq!(watched["result"]["live"]["step"]["isComplete"], true, "{watched}");
+        let answer = json!({"id": asked["event"]["id"], "answer": "always"});
+        assert_eq!(other.ask("a", "approve", answer).await["ok"], true);
+        let closed = socket.until(|frame| frame["event"]["type"] == "approval_closed").await;
+        assert_eq!(closed["event"]["answer"], "always");
+        socket.until(|frame| frame["event"]["type"] == "reply").await;
+        // The same again asks nobody.
+        socket.ask("two", "send", json!({"session": "main", "text": "write"})).await;
+        let next = |frame: &Value| {
+            frame["event"]["type"] == "approval" || frame["event"]["type"] == "reply"
+        };
+        assert_eq!(socket.until(next).await["event"]["type"], "reply");
+    });
+    gateway.stop();
+}
+
+#[test]
+fn no_and_no_answer_both_mean_no() {
+    let bench = bench();
+    bench.configure(|config| {
+        config["tools"] = json!({"ask": ["write"], "approvals": {"timeoutSeconds": 1}});
+    });
+    let gateway = bench.start();
+    let id = gateway.client.send("main", "one", "write").unwrap();
+    assert_eq!(gateway.client.outcome(&id).unwrap()["reply"], "refused");
+    assert_eq!(gateway.client.get("/api/approvals").unwrap().1, json!({"approvals": []}));
+    gateway.stop();
+    bench.configure(|config| config["tools"] = json!({"ask": ["write"]}));
+    let gateway = bench.start();
+    let id = gateway.client.send("main", "two", "write").unwrap();
+    let path = format!("/api/approvals/{}", question(&gateway.client)["id"].as_str().unwrap());
+    assert_eq!(gateway.client.post(&path, &json!({"answer": "no"})).unwrap().0, 200);
+    assert_eq!(gateway.client.outcome(&id).unwrap()["reply"], "refused");
+    assert_eq!(notes(&bench), None);
+    gateway.stop();
+}
+
+#[test]
+fn a_question_survives_a_killed_process_with_its_id() {
+    let bench = bench();
+    let gateway = bench.start();
+    let id = gateway.client.send("main", "one", "write").unwrap();
+    let before = question(&gateway.client);
+    gateway.kill();
+    let gateway = bench.start();
+    let after = question(&gateway.client);
+    assert_eq!(after["id"], before["id"]);
+    let path = format!("/api/approvals/{}", after["id"].as_str().unwrap());
+    assert_eq!(gateway.client.post(&path, &json!({"answer": "once"})).unwrap().0, 200);
+    assert_eq!(gateway.client.outcome(&id).unwrap()["reply"], "written");
+    gateway.stop();
+    assert_eq!(bench.model.requests().len(), 2, "model calls");
+}

@@ -1,0 +1,127 @@
+//! The stored sessions over HTTP: list, search, fork, title, export, deletion.
+
+use super::*;
+
+#[test]
+fn sessions_are_listed_searched_forked_renamed_exported_and_deleted() {
+    let bench = Bench::new(echoing());
+    let gateway = bench.start();
+    let client = &gateway.client;
+    for (session, text) in [("one", "<m1> tomatoes"), ("two", "<m2> potatoes")] {
+        let id = client.send(session, session, text).unwrap();
+        client.outcome(&id).unwrap();
+    }
+    let names = |path: &str| -> Vec<String> {
+        let (status, listed) = client.get(path).unwrap();
+        assert_eq!(status, 200, "{listed}");
+        let sessions = listed["sessions"].as_array().unwrap();
+        sessions.iter().map(|session| session["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names("/api/sessions"), ["two", "one"]);
+    assert_eq!(names("/api/sessions?search=TOMATO"), ["one"]);
+    assert_eq!(names("/api/sessions?search=nothing-like-it"), [""; 0]);
+    assert_eq!(names("/api/sessions?limit=1"), ["two"]);
+
+    let post = |path: &str, body: Value| client.post(path, &body).unwrap();
+    assert_eq!(post("/api/sessions/one/fork", json!({"newSession": "three"})).0, 200);
+    assert_eq!(post("/api/sessions/one/fork", json!({"newSession": "three"})).0, 409);
+    assert_eq!(post("/api/sessions/none/fork", json!({"newSession": "four"})).0, 404);
+    let history = client.get("/api/sessions/three/history").unwrap().1;
+    let said = history["messages"].as_array().unwrap().iter().map(|row| row["content"].as_str());
+    assert_eq!(said.collect::<Vec<_>>(), [Some("<m1> tomatoes"), Some("re: <m1>")]);
+    assert_eq!(post("/api/sessions/three/title", json!({"title": "The garden"})).0, 200);
+    assert_eq!(post("/api/sessions/three/title", json!({"title": "two\nlines"})).0, 400);
+    assert_eq!(names("/api/sessions?search=garden"), ["three"]);
+
+    for (format, holds) in
+        [("jsonl", r#""role":"user""#), ("markdown", "# Session The garden"), ("html", "<html")]
+    {
+        let path = format!("/api/sessions/three/export?format={format}");
+        let (status, body) = client.raw(&format!("{}\r\n", client.head("GET", &path))).unwrap();
+        assert_eq!(status, 200, "{body}");
+        assert!(body.contains(holds) && body.contains("tomatoes"), "{format}: {body}");
+    }
+    assert_eq!(client.get("/api/sessions/three/export?format=pdf").unwrap().0, 400);
+    assert_eq!(client.get("/api/sessions/none/export").unwrap().0, 404);
+
+    let delete = |session: &str| {
+        let head = client.head("DELETE", &format!("/api/sessions/{session}"));
+        client.raw(&format!("{head}\r\n")).unwrap().0
+    };
+    assert_eq!(delete("three"), 200);
+    assert_eq!(delete("three"), 404);
+    assert_eq!(names("/api/sessions"), ["two", "one"]);
+    // What is deleted begins anew.
+    assert_eq!(delete("one"), 200);
+    let id = client.send("one", "again", "<m3>").unwrap();
+    assert_eq!(client.outcome(&id).unwrap()["reply"], "re: <m3>");
+    assert_eq!(bench.said("one"), ["<m3>", "re: <m3>"]);
+    gateway.stop();
+}
+
+#[test]
+fn a_session_that_works_is_not_deleted() {
+    let bench = Bench::new(shared(|request, _| echo(request).step().delay(PATIENCE)));
+    let gateway = bench.start();
+    let client = &gateway.client;
+    client.send("main", "one", "<m1>").unwrap();
+    bench.model.wait_for_requests_blocking(1);
+    let (status, listed) = client.get("/api/sessions").unwrap();
+    assert_eq!((status, &listed["sessions"][0]["busy"]), (200, &json!(true)), "{listed}");
+    let head = client.head("DELETE", "/api/sessions/main");
+    let (status, answer) = client.raw(&format!("{head}\r\n")).unwrap();
+    assert_eq!(status, 409, "{answer}");
+    gateway.kill();
+}
+
+#[test]
+fn pictures_come_with_a_message_and_what_is_no_picture_is_refused() {
+    let bench = Bench::new(answering("seen"));
+    let gateway = bench.start();
+    let client = &gateway.client;
+    let png = "iVBORw0KGgoAAAANSUhEUgAAAAoAAAAKCAIAAAACUFjqAAAAEklEQVR4nGP4z8CAB+GTG8HSALfKY52fTcuYAAAAAElFTkSuQmCC";
+    let with = |data: &str, count: usize| {
+        let picture = json!({"mediaType": "image/png", "data": data});
+        json!({"id": data.get(..9), "text": "what is it?", "attachments": vec![picture; count]})
+    };
+    for (data, count, says) in
+        [("bm8gcGljdHVyZQ==", 1, "PNG"), ("%%", 1, "base64"), (png, 9, "at most 8")]
+    {
+        let (status, answer) = client.post("/api/messages", &with(data, count)).unwrap();
+        assert_eq!(status, 400, "{answer}");
+        assert!(answer["error"]["message"].as_str().unwrap().contains(says), "{says}: {answer}");
+    }
+    let (status, sent) = client.post("/api/messages", &with(png, 1)).unwrap();
+    assert_eq!(status, 202, "{sent}");
+    assert_eq!(client.outcome(sent["messageId"].as_str().unwrap()).unwrap()["reply"], "seen");
+    gateway.stop();
+    let asked = bench.model.requests()[0].body_text();
+    assert!(asked.contains("image/png") && asked.contains("what is it?"), "{asked}");
+}
+
+#[test]
+fn metrics_count_what_happens() {
+    let bench = Bench::new(echoing());
+    let gateway = bench.start();
+    let client = &gateway.client;
+    let id = client.send("main", "one", "<m1>").unwrap();
+    client.outcome(&id).unwrap();
+    let (status, text) = client.raw(&format!("{}\r\n", client.head("GET", "/metrics"))).unwrap();
+    assert_eq!(status, 200, "{text}");
+    for line in [
+        "myclaw_messages_accepted_total 1",
+        r#"myclaw_messages_ended_total{outcome="answered"} 1"#,
+        r#"myclaw_model_calls_total{model="anthropic/claude-sonnet-4-20250514"} 1"#,
+        "# TYPE myclaw_model_tokens_total counter",
+    ] {
+        assert!(text.lines().any(|other| other == line), "{line}: {text}");
+    }
+    // Every line is a comment or a sample with a number.
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let (name, number) = line.rsplit_once(' ').unwrap();
+        assert!(name.starts_with("myclaw_") && number.parse::<f64>().is_ok(), "{line}");
+    }
+    let stranger = Client { token: "w".repeat(64), ..client.clone() };
+    assert_eq!(stranger.get("/metrics").unwrap().0, 401);
+    gateway.stop();
+}

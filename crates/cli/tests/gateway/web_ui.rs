@@ -1,0 +1,170 @@
+//! The page, in a real browser.
+//!
+//! `tests/third-party/web-ui.mjs` drives Chromium. `MYCLAW_PLAYWRIGHT` and `MYCLAW_AXE` name the directories of two
+//! installed packages; `scripts/test` installs them and sets the variables. Without them these tests say that they were
+//! skipped. `MYCLAW_SCREENSHOTS` names a directory for pictures of what was seen.
+
+use std::path::Path;
+use std::process::Command;
+
+use super::*;
+
+/// Longest time of one script in the browser.
+const SCRIPT_TIME: Duration = Duration::from_secs(240);
+
+/// What a hostile page would put into a model's mouth. `{port}` is where the test listens.
+const ATTACK: &str = r#"Look:
+<script>window.hacked = 1</script>
+<img src=x onerror="window.hacked = 2">
+<svg onload="window.hacked = 3"></svg>
+<iframe src="http://127.0.0.1:{port}/frame"></iframe>
+<style>body { background: url(http://127.0.0.1:{port}/style) }</style>
+<form action="http://127.0.0.1:{port}/form"><input name="token"><button>Go</button></form>
+<a href="javascript:window.hacked = 4">script</a>
+<img src="http://127.0.0.1:{port}/raw.png">
+<div style="position:fixed;inset:0" class="ask" id="app">cover</div>
+<link rel="stylesheet" href="http://127.0.0.1:{port}/sheet.css"><meta http-equiv="refresh" content="0;url=http://127.0.0.1:{port}/meta">
+
+[link](javascript:window.hacked=5) [data](data:text/html,<script>window.hacked=6</script>)
+![remote](http://127.0.0.1:{port}/picture.png)
+
+<math><mtext><img src=x onerror="window.hacked = 7"></mtext></math>
+The end."#;
+
+/// Answers by what the last message asks for.
+fn answer(request: &RecordedRequest, number: usize, stranger: u16) -> Step {
+    let last = json!(request.messages().last()).to_string();
+    let reply = Reply::anthropic();
+    let call = format!("call_{number}");
+    let slow = Duration::from_millis(60);
+    if last.contains("tool_result") {
+        return reply.text("The tool **is done**.").step();
+    }
+    if last.contains("please stream") {
+        let text = "# A heading\n\nSome *streamed* words with `code`:\n\n```rust\nfn main() {}\n```\n\n\
+                    | a | b |\n|---|---|\n| 1 | 2 |\n\n- one\n- two\n\nAnd the last word.";
+        let reply = reply.thinking("Let me think about that.", "signed").text(text);
+        return reply.in_deltas(40).step().event_by_event().pause(slow);
+    }
+    if last.contains("please take long") {
+        let reply = reply.repeated_text("word ", 200);
+        return reply.step().event_by_event().pause(slow);
+    }
+    if last.contains("please run") {
+        let arguments = json!({"command": "echo from-the-tool"});
+        return reply.text("I look.").tool_call(&call, "bash", arguments).step();
+    }
+    if last.contains("please write") {
+        let arguments = json!({"path": "notes.md", "content": "first line\nsecond line\n"});
+        return reply.text("I write.").tool_call(&call, "write", arguments).step();
+    }
+    if last.contains("please attack") {
+        return reply.text(ATTACK.replace("{port}", &stranger.to_string())).step();
+    }
+    if last.contains("please fail") && !last.contains("hello again") {
+        let body =
+            r#"{"type":"error","error":{"type":"invalid_request_error","message":"no such luck"}}"#;
+        return Step::status(400, &[], body);
+    }
+    if last.contains("image/png") {
+        return reply.text("I see a picture.").step();
+    }
+    reply.text("Good morning.").step()
+}
+
+/// A gateway whose model does what the page's tests ask for, and a stranger that must hear nothing.
+struct Page {
+    bench: Bench,
+    stranger: TcpListener,
+}
+
+impl Page {
+    fn new() -> Self {
+        let stranger = TcpListener::bind("127.0.0.1:0").unwrap();
+        stranger.set_nonblocking(true).unwrap();
+        let port = stranger.local_addr().unwrap().port();
+        let bench = Bench::new(shared(move |request, number| answer(request, number, port)));
+        bench.configure(|config| config["tools"] = json!({"ask": ["write"]}));
+        Self { bench, stranger }
+    }
+
+    /// Runs a part of the script; false if the browser is not there.
+    fn script(&self, scenario: &str, gateway: &Gateway) -> bool {
+        let package = |name: &str| std::env::var_os(name);
+        let (Some(playwright), Some(axe)) = (package("MYCLAW_PLAYWRIGHT"), package("MYCLAW_AXE"))
+        else {
+            println!("skipped: MYCLAW_PLAYWRIGHT or MYCLAW_AXE is not set; scripts/test sets them");
+            return false;
+        };
+        let script =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/third-party/web-ui.mjs");
+        let mut command = Command::new("node");
+        command.arg(script).arg(scenario);
+        command.env("PLAYWRIGHT", playwright).env("AXE", axe);
+        command.env("GATEWAY", format!("http://127.0.0.1:{}", self.bench.port));
+        command.env("TOKEN", &gateway.client.token);
+        command.env("STRANGER", self.stranger.local_addr().unwrap().port().to_string());
+        let output = RunningChild::spawn(&mut command).wait(SCRIPT_TIME);
+        println!("{}", output.stdout());
+        output.assert_code(0);
+        true
+    }
+
+    /// Nobody spoke to the stranger.
+    fn assert_nothing_left(&self) {
+        let error = self.stranger.accept().expect_err("something was sent to another server");
+        assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock);
+    }
+}
+
+#[test]
+fn the_page_signs_in_and_shows_a_chat_as_it_happens() {
+    let page = Page::new();
+    let gateway = page.bench.start();
+    page.script("chat", &gateway);
+    gateway.stop();
+    page.assert_nothing_left();
+}
+
+#[test]
+fn the_page_stops_and_steers_and_survives_a_restart_of_the_gateway() {
+    let page = Page::new();
+    let gateway = page.bench.start();
+    page.script("steer", &gateway);
+    gateway.stop();
+}
+
+#[test]
+fn the_page_asks_for_approvals_also_after_a_restart() {
+    let page = Page::new();
+    let gateway = page.bench.start();
+    let notes = page.bench.home.workspace().join("notes.md");
+    if page.script("approvals", &gateway) {
+        assert_eq!(std::fs::read_to_string(&notes).unwrap(), "first line\nsecond line\n");
+    }
+    std::fs::remove_file(&notes).ok();
+    if page.script("approval-before-restart", &gateway) {
+        gateway.kill();
+        let gateway = page.bench.start();
+        page.script("approval-after-restart", &gateway);
+        assert_eq!(std::fs::read_to_string(&notes).unwrap(), "first line\nsecond line\n");
+        gateway.stop();
+    }
+}
+
+#[test]
+fn the_page_renames_forks_exports_and_deletes_sessions() {
+    let page = Page::new();
+    let gateway = page.bench.start();
+    page.script("sessions", &gateway);
+    gateway.stop();
+}
+
+#[test]
+fn answers_and_links_make_the_page_run_and_load_nothing() {
+    let page = Page::new();
+    let gateway = page.bench.start();
+    page.script("attacks", &gateway);
+    gateway.stop();
+    page.assert_nothing_left();
+}

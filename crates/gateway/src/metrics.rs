@@ -1,0 +1,210 @@
+//! What the gateway counts, in the text format of Prometheus.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use myclaw_agent::{AgentRunEvent, RunOutcome};
+use serde_json::{Value, json};
+
+use crate::rows::PartKind;
+
+/// Most models and tools that are counted by name; further ones are counted as `other`.
+const MOST_NAMES: usize = 200;
+/// The name of what is beyond that.
+const OTHER: &str = "other";
+
+/// Counters since the start of the process.
+#[derive(Default)]
+pub(crate) struct Metrics {
+    accepted: AtomicU64,
+    answered: AtomicU64,
+    reported: AtomicU64,
+    runs: Mutex<BTreeMap<&'static str, u64>>,
+    models: Mutex<BTreeMap<String, Used>>,
+    tools: Mutex<BTreeMap<String, Calls>>,
+}
+
+/// What a model has used.
+#[derive(Debug, Clone, Copy, Default)]
+struct Used {
+    calls: u64,
+    input: u64,
+    output: u64,
+    cache_read: u64,
+    cache_write: u64,
+    /// In US dollars.
+    cost: f64,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Calls {
+    done: u64,
+    failed: u64,
+}
+
+/// A value that only the server knows.
+pub(crate) struct Gauge {
+    pub(crate) name: &'static str,
+    pub(crate) help: &'static str,
+    pub(crate) value: u64,
+}
+
+impl Metrics {
+    pub(crate) fn accepted(&self) {
+        self.accepted.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn ended(&self, messages: usize, kind: PartKind) {
+        let counter = match kind {
+            PartKind::Reply => &self.answered,
+            PartKind::Report => &self.reported,
+        };
+        counter.fetch_add(messages as u64, Ordering::Relaxed);
+    }
+
+    /// Counts an event of a run.
+    pub(crate) fn heed(&self, event: &AgentRunEvent) {
+        match event {
+            AgentRunEvent::LlmEnd { message } => {
+                let usage = &message.usage;
+                let name = format!("{}/{}", message.provider, message.model);
+                count(&self.models, name, |used| {
+                    used.calls += 1;
+                    used.input += usage.input;
+                    used.output += usage.output;
+                    used.cache_read += usage.cache_read;
+                    used.cache_write += usage.cache_write;
+                    used.cost += usage.cost.total;
+                });
+            }
+            AgentRunEvent::ToolEnd { tool_name, is_error, .. } => {
+                count(&self.tools, tool_name.clone(), |calls| match is_error {
+                    true => calls.failed += 1,
+                    false => calls.done += 1,
+                });
+            }
+            AgentRunEvent::RunEnd { outcome } => {
+                let outcome = match outcome {
+                    RunOutcome::Failed { .. } => "failed",
+                    RunOutcome::Aborted => "aborted",
+                    _ => "done",
+                };
+                *self
+                    .runs
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .entry(outcome)
+                    .or_default() += 1;
+            }
+            _ => {}
+        }
+    }
+
+    /// Usage by model since the start, for clients.
+    pub(crate) fn usage(&self) -> Value {
+        let models = self.models.lock().unwrap_or_else(PoisonError::into_inner);
+        let rows = models.iter().map(|(model, used)| {
+            json!({
+                "model": model,
+                "calls": used.calls,
+                "input": used.input,
+                "output": used.output,
+                "cacheRead": used.cache_read,
+                "cacheWrite": used.cache_write,
+                "cost": used.cost,
+            })
+        });
+        rows.collect()
+    }
+
+    /// Everything, as Prometheus reads it.
+    pub(crate) fn text(&self, gauges: &[Gauge]) -> String {
+        let mut out = Page::default();
+        out.head("myclaw_build_info", "gauge", "The version of the gateway.");
+        out.sample("myclaw_build_info", &[("version", env!("CARGO_PKG_VERSION"))], &1);
+        for Gauge { name, help, value } in gauges {
+            out.head(name, "gauge", help);
+            out.sample(name, &[], value);
+        }
+        let name = "myclaw_messages_accepted_total";
+        out.head(name, "counter", "Messages that were stored and acknowledged.");
+        out.sample(name, &[], &self.accepted.load(Ordering::Relaxed));
+        let name = "myclaw_messages_ended_total";
+        out.head(name, "counter", "Messages that were answered or reported.");
+        out.sample(name, &[("outcome", "answered")], &self.answered.load(Ordering::Relaxed));
+        out.sample(name, &[("outcome", "reported")], &self.reported.load(Ordering::Relaxed));
+        let name = "myclaw_runs_total";
+        out.head(name, "counter", "Runs that have ended.");
+        for (outcome, number) in &*self.runs.lock().unwrap_or_else(PoisonError::into_inner) {
+            out.sample(name, &[("outcome", outcome)], number);
+        }
+        self.of_models(&mut out);
+        let name = "myclaw_tool_calls_total";
+        out.head(name, "counter", "Tool calls that have ended.");
+        for (tool, calls) in &*self.tools.lock().unwrap_or_else(PoisonError::into_inner) {
+            out.sample(name, &[("tool", tool), ("outcome", "done")], &calls.done);
+            out.sample(name, &[("tool", tool), ("outcome", "failed")], &calls.failed);
+        }
+        out.text
+    }
+
+    fn of_models(&self, out: &mut Page) {
+        let models = self.models.lock().unwrap_or_else(PoisonError::into_inner);
+        let name = "myclaw_model_calls_total";
+        out.head(name, "counter", "Model calls that gave a message.");
+        for (model, used) in &*models {
+            out.sample(name, &[("model", model)], &used.calls);
+        }
+        let name = "myclaw_model_tokens_total";
+        out.head(name, "counter", "Tokens by model and kind.");
+        for (model, used) in &*models {
+            for (kind, number) in [
+                ("input", used.input),
+                ("output", used.output),
+                ("cache_read", used.cache_read),
+                ("cache_write", used.cache_write),
+            ] {
+                out.sample(name, &[("model", model), ("kind", kind)], &number);
+            }
+        }
+        let name = "myclaw_model_cost_dollars_total";
+        out.head(name, "counter", "Cost by model, from the catalog's prices.");
+        for (model, used) in &*models {
+            out.sample(name, &[("model", model)], &used.cost);
+        }
+    }
+}
+
+fn count<T: Default>(map: &Mutex<BTreeMap<String, T>>, name: String, change: impl FnOnce(&mut T)) {
+    let mut map = map.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_known = map.len() < MOST_NAMES || map.contains_key(&name);
+    change(map.entry(if is_known { name } else { OTHER.to_owned() }).or_default());
+}
+
+#[derive(Default)]
+struct Page {
+    text: String,
+}
+
+impl Page {
+    fn head(&mut self, name: &str, kind: &str, help: &str) {
+        // Writing to a string does not fail.
+        let _ = writeln!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+    }
+
+    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: &dyn std::fmt::Display) {
+        let labels: Vec<String> =
+            labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
+        let labels = match labels.is_empty() {
+            true => String::new(),
+            false => format!("{{{}}}", labels.join(",")),
+        };
+        let _ = writeln!(self.text, "{name}{labels} {value}");
+    }
+}
+
+fn escaped(value: &str) -> String {
+    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}

@@ -1,0 +1,175 @@
+//! Questions about tool calls that need an approval: an event asks, and a client answers.
+//!
+//! A question's id is a digest of the call that would run and of what the owner is shown. So an answer holds for exactly
+//! that call, and an answer that was meant for another one finds no question.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use myclaw_agent::{Approval, ApprovalRequest, Approver, BoxFuture};
+use ring::digest::{SHA256, digest};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use tokio::sync::oneshot;
+
+use crate::hub::Hub;
+use crate::ledger::now_ms;
+
+/// Most questions at the same time. A further one is answered with no.
+const MOST_OPEN: usize = 1_000;
+/// Bytes of the digest in an id.
+const ID_BYTES: usize = 16;
+/// What the model reads after a no.
+const REFUSED: &str = "the user said no";
+
+/// An answer of the owner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Answer {
+    /// This call runs.
+    Once,
+    /// This call runs, and what it covers is not asked about again.
+    Always,
+    /// It does not run.
+    No,
+}
+
+/// A question, as clients read it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Question {
+    id: String,
+    session: String,
+    tool_call_id: String,
+    tool_name: String,
+    arguments: Map<String, Value>,
+    reason: String,
+    /// What the answer "always" covers.
+    always: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    diff: Option<String>,
+    /// Milliseconds since the Unix epoch.
+    asked_at: u64,
+    /// When no answer counts as no.
+    expires_at: u64,
+}
+
+impl Question {
+    /// Whether it is a question of the session with this key.
+    pub(crate) fn is_of(&self, session: &str) -> bool {
+        self.session == session
+    }
+}
+
+struct Open {
+    question: Question,
+    answered: oneshot::Sender<Answer>,
+}
+
+/// The questions that wait for an answer.
+pub(crate) struct Questions {
+    hub: Arc<Hub>,
+    limit: Duration,
+    open: Mutex<BTreeMap<String, Open>>,
+}
+
+/// Closes a question however its wait ends: with an answer, when its time is over, or when the run is aborted.
+struct Waiting<'a> {
+    questions: &'a Questions,
+    id: String,
+    session: String,
+    answer: Option<Answer>,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.questions.lock().remove(&self.id);
+        let event = json!({"type": "approval_closed", "id": self.id, "answer": self.answer});
+        self.questions.hub.publish(&self.session, &event);
+    }
+}
+
+impl Questions {
+    /// `limit` is how long the agent waits for an answer.
+    pub(crate) fn new(hub: Arc<Hub>, limit: Duration) -> Self {
+        Self { hub, limit, open: Mutex::default() }
+    }
+
+    /// The open questions, of one session or of all, the oldest first.
+    pub(crate) fn list(&self, session: Option<&str>) -> Vec<Question> {
+        let open = self.lock();
+        let all = open.values().map(|open| &open.question);
+        let mut wanted: Vec<Question> =
+            all.filter(|one| session.is_none_or(|key| one.is_of(key))).cloned().collect();
+        wanted.sort_by_key(|question| question.asked_at);
+        wanted
+    }
+
+    /// Answers a question. False if there is none with this id.
+    pub(crate) fn answer(&self, id: &str, answer: Answer) -> bool {
+        let open = self.lock().remove(id);
+        open.is_some_and(|open| open.answered.send(answer).is_ok())
+    }
+
+    fn question(&self, request: &ApprovalRequest) -> Question {
+        let call = &request.call;
+        let asked_at = now_ms();
+        let limit = u64::try_from(self.limit.as_millis()).unwrap_or(u64::MAX);
+        let mut question = Question {
+            id: String::new(),
+            session: request.session.to_string(),
+            tool_call_id: call.tool_call_id.clone(),
+            tool_name: call.tool_name.clone(),
+            arguments: call.arguments.clone(),
+            reason: request.reason.clone(),
+            always: request.always.clone(),
+            diff: request.diff.clone(),
+            asked_at: 0,
+            expires_at: 0,
+        };
+        // Without the times: the same question after a restart has the same id.
+        let bytes = serde_json::to_vec(&question).unwrap_or_default();
+        let digest = digest(&SHA256, &bytes);
+        question.id = "a".to_owned();
+        for byte in &digest.as_ref()[..ID_BYTES] {
+            question.id.push_str(&format!("{byte:02x}"));
+        }
+        (question.asked_at, question.expires_at) = (asked_at, asked_at.saturating_add(limit));
+        question
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Open>> {
+        // The map is whole after every statement, so a panic elsewhere does not spoil it.
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Approver for Questions {
+    fn decide<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
+        Box::pin(async move {
+            let denied = |reason: &str| Approval::Denied { reason: reason.to_owned() };
+            let question = self.question(request);
+            let (answered, answer) = oneshot::channel();
+            {
+                let mut open = self.lock();
+                if open.len() >= MOST_OPEN {
+                    return denied("too many questions wait for the user already; try again later");
+                }
+                open.insert(question.id.clone(), Open { question: question.clone(), answered });
+            }
+            let (id, session) = (question.id.clone(), question.session.clone());
+            let mut waiting = Waiting { questions: self, id, session, answer: None };
+            let mut event = json!(question);
+            event["type"] = json!("approval");
+            self.hub.publish(&waiting.session, &event);
+            waiting.answer = answer.await.ok();
+            match waiting.answer {
+                Some(Answer::Once) => Approval::Once,
+                Some(Answer::Always) => Approval::Always,
+                Some(Answer::No) => denied(REFUSED),
+                None => denied("the question was withdrawn"),
+            }
+        })
+    }
+}

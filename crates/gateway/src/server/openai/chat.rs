@@ -1,0 +1,185 @@
+//! Chat completions.
+//!
+//! With `user`, or the header `x-myclaw-session`, a request continues that session: its last message is the user's, and
+//! the session knows the ones before. Without, each request is a session of its own, and the messages before are part of
+//! the question.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::extract::rejection::JsonRejection;
+use axum::http::HeaderMap;
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures_util::{StreamExt as _, stream};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::stream::{Piece, Used, Whole, pieces};
+use super::{Accepted, Content, MODEL, failure, named_session, source_id, with_earlier};
+use crate::GatewayError;
+use crate::ledger::now_ms;
+use crate::rows::MessageId;
+use crate::server::Server;
+
+#[derive(Deserialize)]
+pub(in crate::server) struct Request {
+    #[serde(default)]
+    model: Option<String>,
+    messages: Vec<Message>,
+    #[serde(default)]
+    stream: bool,
+    #[serde(default)]
+    stream_options: Option<StreamOptions>,
+    #[serde(default)]
+    user: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct StreamOptions {
+    #[serde(default)]
+    include_usage: bool,
+}
+
+#[derive(Deserialize)]
+struct Message {
+    role: String,
+    #[serde(default)]
+    content: Option<Content>,
+}
+
+/// What all objects of one answer have in common.
+struct Form {
+    id: MessageId,
+    model: String,
+    created: u64,
+}
+
+pub(in crate::server) async fn chat_completions(
+    State(server): State<Arc<Server>>,
+    headers: HeaderMap,
+    body: Result<Json<Request>, JsonRejection>,
+) -> Response {
+    let request = match body {
+        Ok(Json(request)) => request,
+        Err(error) => return failure(&GatewayError::Unusable(error.body_text())),
+    };
+    let named = named_session(&headers, request.user.as_deref());
+    let question = match &named {
+        Some(_) => last_message(&request.messages),
+        None => whole_question(&request.messages),
+    };
+    let accepted = match question {
+        Ok(question) => server.accept(source_id(&headers), named, question).await,
+        Err(error) => Err(error),
+    };
+    let Accepted { id, key, watching } = match accepted {
+        Ok(accepted) => accepted,
+        Err(error) => return failure(&error),
+    };
+    let model = request.model.unwrap_or_else(|| MODEL.to_owned());
+    let form = Form { id: id.clone(), model, created: now_ms() / 1_000 };
+    let pieces = pieces(server, key, watching, id);
+    if request.stream {
+        let with_usage = request.stream_options.is_some_and(|options| options.include_usage);
+        let role = form.chunk(&json!({"role": "assistant", "content": ""}), &Value::Null);
+        let rest = pieces.flat_map(move |piece| stream::iter(form.chunks(piece, with_usage)));
+        let chunks = stream::iter([role]).chain(rest);
+        let events = chunks.map(|chunk| Ok::<_, Infallible>(Event::default().data(chunk)));
+        return Sse::new(events).keep_alive(KeepAlive::default()).into_response();
+    }
+    match whole(pieces).await {
+        Some(Ok(answer)) => {
+            let message = json!({"role": "assistant", "content": answer.text, "refusal": null});
+            let choice =
+                json!({"index": 0, "message": message, "logprobs": null, "finish_reason": "stop"});
+            let mut object = form.object("chat.completion", &json!([choice]));
+            if let Some(used) = answer.usage {
+                object["usage"] = usage(used);
+            }
+            Json(object).into_response()
+        }
+        Some(Err((status, body))) => (status, Json(body)).into_response(),
+        None => failure(&GatewayError::Stopping),
+    }
+}
+
+/// The end of an answer, without its pieces.
+pub(super) async fn whole(
+    pieces: impl stream::Stream<Item = Piece>,
+) -> Option<Result<Whole, super::Failure>> {
+    let mut pieces = std::pin::pin!(pieces);
+    while let Some(piece) = pieces.next().await {
+        if let Piece::End(end) = piece {
+            return Some(*end);
+        }
+    }
+    None
+}
+
+impl Form {
+    /// The chunks of a piece, as texts.
+    fn chunks(&self, piece: Piece, with_usage: bool) -> Vec<String> {
+        match piece {
+            Piece::Text(text) => vec![self.chunk(&json!({"content": text}), &Value::Null)],
+            Piece::End(end) => match *end {
+                Ok(whole) => {
+                    let mut chunks = vec![self.chunk(&json!({}), &json!("stop"))];
+                    if let Some(used) = whole.usage.filter(|_| with_usage) {
+                        let mut last = self.object("chat.completion.chunk", &json!([]));
+                        last["usage"] = usage(used);
+                        chunks.push(last.to_string());
+                    }
+                    chunks.push("[DONE]".to_owned());
+                    chunks
+                }
+                Err((_, body)) => vec![body.to_string()],
+            },
+        }
+    }
+
+    fn chunk(&self, delta: &Value, finish: &Value) -> String {
+        let choice = json!({"index": 0, "delta": delta, "finish_reason": finish});
+        self.object("chat.completion.chunk", &json!([choice])).to_string()
+    }
+
+    fn object(&self, kind: &str, choices: &Value) -> Value {
+        let Self { id, model, created } = self;
+        let id = format!("chatcmpl-{id}");
+        json!({"id": id, "object": kind, "created": created, "model": model, "choices": choices})
+    }
+}
+
+fn usage(used: Used) -> Value {
+    json!({
+        "prompt_tokens": used.input,
+        "completion_tokens": used.output,
+        "total_tokens": used.input + used.output,
+        "prompt_tokens_details": {"cached_tokens": used.cached},
+        "completion_tokens_details": {"reasoning_tokens": used.reasoning},
+    })
+}
+
+fn last_message(messages: &[Message]) -> Result<String, GatewayError> {
+    let last = messages.last().filter(|message| message.role == "user");
+    let why = "the last message must be the user's; tool results cannot be handed in";
+    last.ok_or_else(|| GatewayError::Unusable(why.to_owned()))?.text()
+}
+
+/// The last message, after what was said before it.
+fn whole_question(messages: &[Message]) -> Result<String, GatewayError> {
+    let last = last_message(messages)?;
+    let before: Result<Vec<(String, String)>, GatewayError> = messages[..messages.len() - 1]
+        .iter()
+        .map(|message| Ok((message.role.clone(), message.text()?)))
+        .collect();
+    Ok(with_earlier(&before?, last))
+}
+
+impl Message {
+    fn text(&self) -> Result<String, GatewayError> {
+        self.content.as_ref().map_or_else(|| Ok(String::new()), |content| content.text(&["text"]))
+    }
+}

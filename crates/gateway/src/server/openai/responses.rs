@@ -1,0 +1,384 @@
+//! Responses. Each is a message of the store, kept for 30 days; its id names the message. `previous_response_id` goes on
+//! from that response, in the same session if it is the newest there, else in a fork.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::rejection::JsonRejection;
+use axum::extract::{Path, State};
+use axum::http::HeaderMap;
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures_util::{StreamExt as _, stream};
+use myclaw_agent::sessions::{EntryId, Role, SessionKey};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::chat::whole;
+use super::stream::{Piece, Used, Whole, pieces};
+use super::{Accepted, Content, MODEL, failure, named_session, source_id, with_earlier};
+use crate::GatewayError;
+use crate::ledger::now_ms;
+use crate::rows::{MessageId, MessageState};
+use crate::server::Server;
+use crate::server::answer::message as message_object;
+
+/// Before the id of the message.
+const PREFIX: &str = "resp_";
+/// Types of parts that are text.
+const TEXT_TYPES: [&str; 3] = ["input_text", "output_text", "text"];
+/// Rows that are read at once to find where a conversation goes on.
+const ROWS_AT_ONCE: usize = 50;
+
+#[derive(Deserialize)]
+pub(in crate::server) struct Request {
+    #[serde(default)]
+    model: Option<String>,
+    input: Input,
+    #[serde(default)]
+    instructions: Option<String>,
+    #[serde(default)]
+    previous_response_id: Option<String>,
+    #[serde(default)]
+    stream: bool,
+    #[serde(default)]
+    user: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Input {
+    Text(String),
+    Items(Vec<Item>),
+}
+
+#[derive(Deserialize)]
+struct Item {
+    #[serde(default)]
+    r#type: Option<String>,
+    #[serde(default)]
+    role: Option<String>,
+    #[serde(default)]
+    content: Option<Content>,
+}
+
+/// What all objects of one response have in common.
+#[derive(Clone)]
+struct Form {
+    id: MessageId,
+    model: String,
+    created: u64,
+    previous: Option<String>,
+}
+
+pub(in crate::server) async fn create(
+    State(server): State<Arc<Server>>,
+    headers: HeaderMap,
+    body: Result<Json<Request>, JsonRejection>,
+) -> Response {
+    let request = match body {
+        Ok(Json(request)) => request,
+        Err(error) => return failure(&GatewayError::Unusable(error.body_text())),
+    };
+    let accepted = server.accept_response(&headers, &request).await;
+    let Accepted { id, key, watching } = match accepted {
+        Ok(accepted) => accepted,
+        Err(error) => return failure(&error),
+    };
+    let form = Form {
+        id: id.clone(),
+        model: request.model.unwrap_or_else(|| MODEL.to_owned()),
+        created: now_ms() / 1_000,
+        previous: request.previous_response_id,
+    };
+    let pieces = pieces(server, key, watching, id);
+    if request.stream {
+        let mut events = Events { form, number: 0, text: String::new() };
+        let begin = events.begin();
+        let rest = pieces.flat_map(move |piece| stream::iter(events.of(piece)));
+        let events = stream::iter(begin).chain(rest).map(Ok::<_, Infallible>);
+        return Sse::new(events).keep_alive(KeepAlive::default()).into_response();
+    }
+    match whole(pieces).await {
+        Some(Ok(answer)) => Json(form.completed(&answer)).into_response(),
+        Some(Err((status, body))) => (status, Json(body)).into_response(),
+        None => failure(&GatewayError::Stopping),
+    }
+}
+
+/// A stored response.
+pub(in crate::server) async fn retrieve(
+    State(server): State<Arc<Server>>,
+    Path(id): Path<String>,
+) -> Response {
+    match server.stored_response(&id).await {
+        Ok(response) => Json(response).into_response(),
+        Err(error) => failure(&error),
+    }
+}
+
+impl Server {
+    async fn accept_response(
+        &self,
+        headers: &HeaderMap,
+        request: &Request,
+    ) -> Result<Accepted, GatewayError> {
+        let source_id = source_id(headers);
+        let question = request.question()?;
+        let session = match &request.previous_response_id {
+            None => named_session(headers, request.user.as_deref()),
+            Some(previous) => {
+                let place =
+                    format!("openai-{}", MessageId::of(&crate::server::route(), &source_id));
+                Some(self.continuation(previous, place).await?)
+            }
+        };
+        self.accept(source_id, session, question).await
+    }
+
+    async fn stored_response(&self, id: &str) -> Result<Value, GatewayError> {
+        let message = message_of(id)?;
+        let row = self.delivery.ledger.message(&message).await?.ok_or_else(|| unknown(id))?;
+        let answer = message_object(&self.delivery, &message, &row).await?;
+        let created = row.accepted_at / 1_000;
+        let form = Form { id: message, model: MODEL.to_owned(), created, previous: None };
+        Ok(match &row.state {
+            MessageState::Open => form.object("in_progress", &json!([])),
+            MessageState::Answered { .. } => {
+                let text = answer["reply"].as_str().unwrap_or_default().to_owned();
+                form.completed(&Whole { text, usage: None })
+            }
+            MessageState::Reported { class, message, .. } => form.failed(class, message),
+        })
+    }
+
+    /// The session that goes on from a response: that of the response, or a fork `place` if more was said there since.
+    async fn continuation(&self, previous: &str, place: String) -> Result<String, GatewayError> {
+        let message = message_of(previous)?;
+        let row = self.delivery.ledger.message(&message).await?;
+        let row = row.ok_or_else(|| unknown(previous))?;
+        if row.state == MessageState::Open {
+            let why = format!("{previous} is not answered yet; wait for it");
+            return Err(GatewayError::InUse(why));
+        }
+        let (key, _) = self.delivery.session(&row.session)?;
+        let (to, _) = self.delivery.session(&place)?;
+        let store = self.delivery.home().session_store();
+        let (of_session, fork) = (key.clone(), to.clone());
+        let forking = tokio::task::spawn_blocking(move || {
+            // A repeated request finds its fork.
+            if store.exists(&fork) {
+                return Ok(Some(fork));
+            }
+            let Some(at) = end_of_answer(&store, &of_session, &message)? else { return Ok(None) };
+            store.fork(&of_session, Some(at), &fork).map(|_| Some(fork))
+        });
+        let forked = forking.await.map_err(|error| GatewayError::Internal(error.to_string()))?;
+        let forked = forked.map_err(|error| GatewayError::Agent(error.into()))?;
+        Ok(forked.unwrap_or(key).to_string())
+    }
+}
+
+/// The last row of the answer to `message`, if another message of the user follows it.
+fn end_of_answer(
+    store: &myclaw_agent::sessions::SessionStore,
+    key: &SessionKey,
+    message: &MessageId,
+) -> Result<Option<EntryId>, myclaw_agent::sessions::SessionError> {
+    let Some(reader) = store.reader(key)? else { return Ok(None) };
+    let (mut before, mut end, mut newer): (_, Option<EntryId>, Option<EntryId>) =
+        (None, None, None);
+    loop {
+        let rows = reader.messages_before(before, ROWS_AT_ONCE)?.unwrap_or_default();
+        let Some(oldest) = rows.first() else { return Ok(None) };
+        before = Some(oldest.id);
+        for row in rows.iter().rev() {
+            if row.role == Role::User {
+                let ids: Vec<MessageId> =
+                    row.meta.as_ref().and_then(|meta| meta.field("queuedIds")).unwrap_or_default();
+                if ids.contains(message) {
+                    return Ok(newer.and(end));
+                }
+                newer = Some(row.id);
+                end = None;
+            } else if end.is_none() {
+                // The newest row before a later message of the user.
+                end = Some(row.id);
+            }
+        }
+    }
+}
+
+fn message_of(id: &str) -> Result<MessageId, GatewayError> {
+    id.strip_prefix(PREFIX).map(MessageId::from_text).ok_or_else(|| unknown(id))
+}
+
+fn unknown(id: &str) -> GatewayError {
+    GatewayError::NotFound(format!("there is no response `{id}`; responses are kept for 30 days"))
+}
+
+impl Request {
+    fn question(&self) -> Result<String, GatewayError> {
+        let items = match &self.input {
+            Input::Text(text) => return Ok(with_earlier(&self.instructions(), text.clone())),
+            Input::Items(items) => items,
+        };
+        let mut said = Vec::with_capacity(items.len());
+        for item in items {
+            let kind = item.r#type.as_deref().unwrap_or("message");
+            if kind != "message" {
+                let why = format!("input of type `{kind}` is not supported; send messages");
+                return Err(GatewayError::Unusable(why));
+            }
+            let text =
+                item.content.as_ref().map(|content| content.text(&TEXT_TYPES)).transpose()?;
+            said.push((
+                item.role.clone().unwrap_or_else(|| "user".to_owned()),
+                text.unwrap_or_default(),
+            ));
+        }
+        let last = said.pop().filter(|(role, _)| role == "user");
+        let why = "the last item of `input` must be a message of the user; results of functions cannot be handed in";
+        let (_, question) = last.ok_or_else(|| GatewayError::Unusable(why.to_owned()))?;
+        let mut before = self.instructions();
+        before.extend(said);
+        Ok(with_earlier(&before, question))
+    }
+
+    fn instructions(&self) -> Vec<(String, String)> {
+        let instructions = self.instructions.clone().filter(|text| !text.trim().is_empty());
+        instructions.map(|text| ("system".to_owned(), text)).into_iter().collect()
+    }
+}
+
+impl Form {
+    fn object(&self, status: &str, output: &Value) -> Value {
+        json!({
+            "id": format!("{PREFIX}{}", self.id),
+            "object": "response",
+            "created_at": self.created,
+            "status": status,
+            "error": null,
+            "incomplete_details": null,
+            "instructions": null,
+            "metadata": {},
+            "model": self.model,
+            "output": output,
+            "parallel_tool_calls": true,
+            "previous_response_id": self.previous,
+            "temperature": null,
+            "tool_choice": "auto",
+            "tools": [],
+            "top_p": null,
+            "usage": null,
+        })
+    }
+
+    fn item(&self, status: &str, content: &Value) -> Value {
+        let id = format!("msg_{}", self.id);
+        json!({"id": id, "type": "message", "role": "assistant", "status": status, "content": content})
+    }
+
+    fn completed(&self, whole: &Whole) -> Value {
+        let item = self.item("completed", &json!([part(&whole.text)]));
+        let mut object = self.object("completed", &json!([item]));
+        if let Some(used) = whole.usage {
+            object["usage"] = usage(used);
+        }
+        object
+    }
+
+    fn failed(&self, class: &str, message: &str) -> Value {
+        let mut object = self.object("failed", &json!([]));
+        object["error"] = json!({"code": class, "message": message});
+        object
+    }
+}
+
+fn part(text: &str) -> Value {
+    json!({"type": "output_text", "text": text, "annotations": [], "logprobs": []})
+}
+
+fn usage(used: Used) -> Value {
+    json!({
+        "input_tokens": used.input,
+        "input_tokens_details": {"cached_tokens": used.cached},
+        "output_tokens": used.output,
+        "output_tokens_details": {"reasoning_tokens": used.reasoning},
+        "total_tokens": used.input + used.output,
+    })
+}
+
+/// The events of a streamed response, which are numbered.
+struct Events {
+    form: Form,
+    number: u64,
+    text: String,
+}
+
+impl Events {
+    fn event(&mut self, kind: &str, mut fields: Value) -> Event {
+        fields["type"] = json!(kind);
+        fields["sequence_number"] = json!(self.number);
+        self.number += 1;
+        Event::default().event(kind).data(fields.to_string())
+    }
+
+    fn begin(&mut self) -> Vec<Event> {
+        let response = self.form.object("in_progress", &json!([]));
+        let item = self.form.item("in_progress", &json!([]));
+        let place = self.place();
+        vec![
+            self.event("response.created", json!({"response": response})),
+            self.event("response.in_progress", json!({"response": response})),
+            self.event("response.output_item.added", json!({"output_index": 0, "item": item})),
+            self.event("response.content_part.added", with(&place, "part", part(""))),
+        ]
+    }
+
+    fn of(&mut self, piece: Piece) -> Vec<Event> {
+        let place = self.place();
+        let end = match piece {
+            Piece::Text(text) => {
+                self.text.push_str(&text);
+                let mut fields = with(&place, "delta", json!(text));
+                fields["logprobs"] = json!([]);
+                return vec![self.event("response.output_text.delta", fields)];
+            }
+            Piece::End(end) => *end,
+        };
+        let whole = match end {
+            Ok(whole) => whole,
+            Err((_, body)) => {
+                let error = &body["error"];
+                let class = error["code"].as_str().unwrap_or("failed");
+                let message = error["message"].as_str().unwrap_or_default();
+                let response = self.form.failed(class, message);
+                return vec![self.event("response.failed", json!({"response": response}))];
+            }
+        };
+        // What was streamed: also the texts before tool calls, which are not in the stored response.
+        let streamed = Whole { text: std::mem::take(&mut self.text), usage: whole.usage };
+        let mut done = with(&place, "text", json!(streamed.text));
+        done["logprobs"] = json!([]);
+        let item = self.form.item("completed", &json!([part(&streamed.text)]));
+        let response = self.form.completed(&streamed);
+        vec![
+            self.event("response.output_text.done", done),
+            self.event("response.content_part.done", with(&place, "part", part(&streamed.text))),
+            self.event("response.output_item.done", json!({"output_index": 0, "item": item})),
+            self.event("response.completed", json!({"response": response})),
+        ]
+    }
+
+    fn place(&self) -> Value {
+        json!({"item_id": format!("msg_{}", self.form.id), "output_index": 0, "content_index": 0})
+    }
+}
+
+fn with(place: &Value, name: &str, value: Value) -> Value {
+    let mut fields = place.clone();
+    fields[name] = value;
+    fields
+}

@@ -1,0 +1,175 @@
+//! An answer as it arrives, for programs that speak OpenAI's protocols.
+//!
+//! Pieces come from the events of the session, which may be lost; the whole answer comes from the store, which is not. So
+//! the end of a stream sends what the pieces lacked.
+
+use std::sync::Arc;
+
+use futures_util::Stream;
+use myclaw_agent::sessions::SessionKey;
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use super::Failure;
+use crate::hub::{Since, Watching};
+use crate::rows::MessageId;
+use crate::server::Server;
+
+/// Pieces that wait for the client. One that reads slowly makes the stream wait, and nobody else.
+const MOST_PIECES: usize = 64;
+/// Between the texts of two model calls.
+const BETWEEN: &str = "\n\n";
+
+/// A part of a stream.
+#[derive(Debug)]
+pub(in crate::server) enum Piece {
+    /// More text.
+    Text(String),
+    /// The whole answer and what it used, or the status and the body of an error.
+    End(Box<Result<Whole, Failure>>),
+}
+
+/// The end of an answer.
+#[derive(Debug, Clone)]
+pub(in crate::server) struct Whole {
+    /// What the program gets if it asks again.
+    pub(in crate::server) text: String,
+    /// Tokens, if this process saw the run.
+    pub(in crate::server) usage: Option<Used>,
+}
+
+/// Tokens of a run.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::server) struct Used {
+    pub(in crate::server) input: u64,
+    pub(in crate::server) output: u64,
+    pub(in crate::server) cached: u64,
+    pub(in crate::server) reasoning: u64,
+}
+
+/// Collects the text of the run that answers one message.
+struct Collector {
+    message: MessageId,
+    /// Whether the run has taken the message.
+    is_taken: bool,
+    /// The text of the current model call that was sent.
+    step: String,
+    has_sent: bool,
+    usage: Option<Used>,
+}
+
+impl Collector {
+    /// The text that an event adds.
+    fn heed(&mut self, event: &str) -> Option<String> {
+        // Most events are deltas of other kinds; they are not parsed.
+        let is_wanted = ["text_delta", "\"taken\"", "\"llm_start\"", "\"done\""]
+            .iter()
+            .any(|name| event.contains(name));
+        if !is_wanted {
+            return None;
+        }
+        let event: Value = serde_json::from_str(event).ok()?;
+        match event["type"].as_str()? {
+            "taken" => {
+                let ids = event["ids"].as_array()?;
+                self.is_taken |= ids.iter().any(|id| id.as_str() == Some(self.message.as_str()));
+                None
+            }
+            "llm_start" => {
+                self.step.clear();
+                None
+            }
+            "llm_stream" if self.is_taken && event["event"]["type"] == "text_delta" => {
+                let delta = event["event"]["delta"].as_str()?;
+                let between = if self.step.is_empty() && self.has_sent { BETWEEN } else { "" };
+                self.step.push_str(delta);
+                self.has_sent = true;
+                Some(format!("{between}{delta}"))
+            }
+            "done" if self.is_taken => {
+                let usage = &event["result"]["usage"];
+                let count = |name: &str| usage[name].as_u64().unwrap_or(0);
+                let cached = count("cacheRead");
+                self.usage = Some(Used {
+                    input: count("input") + cached + count("cacheWrite"),
+                    output: count("output"),
+                    cached,
+                    reasoning: count("reasoning"),
+                });
+                None
+            }
+            _ => None,
+        }
+    }
+
+    /// What is missing of the answer.
+    fn rest(&self, answer: &str) -> Option<String> {
+        // Parts of an answer are trimmed.
+        let sent = self.step.trim_end();
+        match answer.strip_prefix(sent).or_else(|| answer.strip_prefix(sent.trim_start())) {
+            Some("") => None,
+            Some(rest) if self.has_sent && !sent.is_empty() => Some(rest.to_owned()),
+            _ if self.has_sent => Some(format!("{BETWEEN}{answer}")),
+            _ => Some(answer.to_owned()),
+        }
+    }
+}
+
+/// The pieces of the answer to a message. `watching` began before the message was accepted.
+pub(in crate::server) fn pieces(
+    server: Arc<Server>,
+    key: SessionKey,
+    watching: Watching,
+    message: MessageId,
+) -> impl Stream<Item = Piece> {
+    let (sender, receiver) = mpsc::channel(MOST_PIECES);
+    tokio::spawn(async move {
+        let Watching { newest: mut sent, mut news, .. } = watching;
+        let (step, id) = (String::new(), message.clone());
+        let mut collector =
+            Collector { message, is_taken: false, step, has_sent: false, usage: None };
+        let answer = server.reply(&id);
+        tokio::pin!(answer);
+        let answer = loop {
+            let answer = tokio::select! {
+                answer = &mut answer => Some(answer),
+                changed = news.changed() => {
+                    if changed.is_err() {
+                        return;
+                    }
+                    None
+                }
+                // The message is answered all the same, and the answer stays in the store.
+                () = sender.closed() => return,
+            };
+            // What was said before the answer was stored is in the events by now.
+            match server.delivery.hub.since(key.as_str(), sent) {
+                Since::Events(first, events) => {
+                    sent = first.saturating_sub(1) + events.len() as u64;
+                    for text in events.iter().filter_map(|event| collector.heed(event)) {
+                        if sender.send(Piece::Text(text)).await.is_err() {
+                            return;
+                        }
+                    }
+                }
+                Since::Gap(now) => sent = now,
+            }
+            if let Some(answer) = answer {
+                break answer;
+            }
+        };
+        if let Ok(text) = &answer
+            && let Some(rest) = collector.rest(text)
+            && sender.send(Piece::Text(rest)).await.is_err()
+        {
+            return;
+        }
+        let whole = answer.map(|text| Whole { text, usage: collector.usage });
+        // The client may be gone.
+        let _ = sender.send(Piece::End(Box::new(whole))).await;
+    });
+    futures_util::stream::unfold(receiver, |mut receiver| async {
+        let piece = receiver.recv().await?;
+        Some((piece, receiver))
+    })
+}

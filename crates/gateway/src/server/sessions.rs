@@ -1,0 +1,294 @@
+//! The stored sessions: list, search, fork, title, deletion, and export.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Path, Query, State};
+use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream;
+use myclaw_agent::AgentError;
+use myclaw_agent::export::{ExportFormat, ExportedSession, export_session};
+use myclaw_agent::sessions::{
+    About, Case, EntryId, IndexedSession, LockWait, SearchQuery, SearchScope, SessionError,
+    SessionKey, SessionStore,
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use super::Server;
+use crate::GatewayError;
+
+/// Sessions of a list, unless the client wants fewer.
+const USUAL: usize = 100;
+/// Most sessions of a list.
+const MOST: usize = 500;
+/// Most sessions whose names are compared with what is searched for: the latest ones.
+const MOST_COMPARED: usize = 10_000;
+/// Most messages that a search finds.
+const MOST_HITS: usize = 200;
+/// Longest text that is searched for, in bytes.
+const MOST_SEARCHED: usize = 1_024;
+/// Characters of a title: a line of a list.
+const MOST_TITLE_CHARS: usize = 200;
+/// Longest wait for a turn that is running in the session.
+const WAIT: LockWait = LockWait::Until(Duration::from_secs(5));
+/// Pieces of an export that wait for the client.
+const MOST_PIECES: usize = 8;
+/// Bytes of a piece.
+const PIECE: usize = 64 * 1024;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct ListRange {
+    pub(super) search: Option<String>,
+    pub(super) limit: Option<usize>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct ExportQuery {
+    #[serde(default)]
+    format: Option<String>,
+}
+
+impl Server {
+    /// The latest sessions, with `search` in their name, their title or a message.
+    pub(super) async fn sessions(&self, range: ListRange) -> Result<Value, GatewayError> {
+        let limit = range.limit.unwrap_or(USUAL).min(MOST);
+        let search = range.search.map(|text| text.trim().to_owned());
+        let search = search.filter(|text| !text.is_empty());
+        if search.as_ref().is_some_and(|text| text.len() > MOST_SEARCHED) {
+            let why = format!("the text to look for has more than {MOST_SEARCHED} bytes");
+            return Err(GatewayError::Unusable(why));
+        }
+        let working = self.delivery.working();
+        let questions = self.delivery.questions.list(None);
+        let agent = self.delivery.config().default_agent_id().to_string();
+        self.with_sessions(move |store| {
+            let (found, total) = match &search {
+                None => {
+                    let (sessions, total) = store.index().latest(limit)?;
+                    (sessions.into_iter().map(|session| (session, None)).collect(), total)
+                }
+                Some(text) => search_sessions(store, text, limit)?,
+            };
+            let rows = found.into_iter().map(|(session, snippet)| {
+                let key = session.key.as_str();
+                let asks = questions.iter().filter(|question| question.is_of(key)).count();
+                let about = About::from_extra(session.entry.extra.as_ref());
+                json!({
+                    "key": key,
+                    "name": name_of(&agent, &session.key),
+                    "title": about.title,
+                    "labels": about.labels,
+                    "updatedAt": session.entry.updated_at,
+                    "model": session.entry.model,
+                    "totalTokens": session.entry.total_tokens,
+                    "busy": working.contains(key),
+                    "approvals": asks,
+                    "snippet": snippet,
+                })
+            });
+            Ok(json!({"sessions": rows.collect::<Vec<_>>(), "total": total}))
+        })
+        .await
+    }
+
+    /// Begins a session that continues another one.
+    pub(super) async fn fork(
+        &self,
+        from: &str,
+        to: &str,
+        at: Option<&str>,
+    ) -> Result<Value, GatewayError> {
+        let (from, _) = self.delivery.session(from)?;
+        let (to, _) = self.delivery.session(to)?;
+        let at = at.map(EntryId::from_text);
+        let agent = self.delivery.config().default_agent_id().to_string();
+        self.with_sessions(move |store| {
+            store.fork(&from, at, &to)?;
+            Ok(json!({"key": to.as_str(), "name": name_of(&agent, &to)}))
+        })
+        .await
+    }
+
+    /// Sets or removes the title of a session.
+    pub(super) async fn title(
+        &self,
+        session: &str,
+        title: Option<String>,
+    ) -> Result<Value, GatewayError> {
+        let (key, _) = self.delivery.session(session)?;
+        let title = title.map(|title| title.trim().to_owned()).filter(|title| !title.is_empty());
+        let is_bad = |title: &String| {
+            title.chars().any(char::is_control) || title.chars().count() > MOST_TITLE_CHARS
+        };
+        if title.as_ref().is_some_and(is_bad) {
+            let why = format!("a title is one line of at most {MOST_TITLE_CHARS} characters");
+            return Err(GatewayError::Unusable(why));
+        }
+        self.with_sessions(move |store| {
+            let about = store.describe(&key, WAIT, |about| about.title = title)?;
+            Ok(json!({"key": key.as_str(), "title": about.title}))
+        })
+        .await
+    }
+
+    /// Deletes a session with its transcript.
+    pub(super) async fn delete(&self, session: &str) -> Result<Value, GatewayError> {
+        let (key, _) = self.delivery.session(session)?;
+        if self.delivery.is_in_use(&key).await {
+            let why = "the session works, or a background job of it runs; stop it first";
+            return Err(GatewayError::InUse(why.to_owned()));
+        }
+        self.with_sessions(move |store| {
+            let (had_log, was_listed) = (store.delete(&key)?, store.index().remove(&key)?);
+            if !had_log && !was_listed {
+                return Err(SessionError::NoSuchSession { key });
+            }
+            Ok(json!({"deleted": key.as_str()}))
+        })
+        .await
+    }
+
+    async fn with_sessions<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&SessionStore) -> Result<T, SessionError> + Send + 'static,
+    ) -> Result<T, GatewayError> {
+        let store = self.delivery.home().session_store();
+        let working = tokio::task::spawn_blocking(move || work(&store));
+        let worked = working.await.map_err(|error| GatewayError::Internal(error.to_string()))?;
+        worked.map_err(failed)
+    }
+}
+
+/// A failure of the session store, by what the client can do.
+fn failed(error: SessionError) -> GatewayError {
+    match error {
+        error @ (SessionError::NoSuchSession { .. } | SessionError::NoSuchEntry { .. }) => {
+            GatewayError::NotFound(error.to_string())
+        }
+        error @ (SessionError::Locked { .. } | SessionError::SessionExists { .. }) => {
+            GatewayError::InUse(error.to_string())
+        }
+        error @ SessionError::EmptySession { .. } => GatewayError::Unusable(error.to_string()),
+        error => GatewayError::Agent(AgentError::from(error)),
+    }
+}
+
+/// The name by which the owner calls a session: one word for a terminal session of the default agent.
+fn name_of(agent: &str, key: &SessionKey) -> String {
+    let parts = key.parts();
+    match SessionKey::for_cli(agent, &parts.peer_id) == *key {
+        true => parts.peer_id,
+        false => key.to_string(),
+    }
+}
+
+type Found = (IndexedSession, Option<Value>);
+
+/// The latest sessions with `text` in their key or title, or in a message, of which the newest is the snippet.
+fn search_sessions(
+    store: &SessionStore,
+    text: &str,
+    limit: usize,
+) -> Result<(Vec<Found>, usize), SessionError> {
+    let (latest, _) = store.index().latest(MOST_COMPARED)?;
+    let report = match SearchQuery::text(text, Case::Ignored) {
+        Ok(query) => Some(store.search(&query, &SearchScope::default(), MOST_HITS)?),
+        Err(_) => None,
+    };
+    let lower = text.to_lowercase();
+    let mut found = Vec::new();
+    for session in latest {
+        let title = About::from_extra(session.entry.extra.as_ref()).title.unwrap_or_default();
+        let is_named = session.key.as_str().to_lowercase().contains(&lower)
+            || title.to_lowercase().contains(&lower);
+        let matches = report.as_ref().and_then(|report| report.matches.get(&session.key));
+        if !is_named && matches.is_none() {
+            continue;
+        }
+        let hits = report.iter().flat_map(|report| &report.hits);
+        let snippet = hits.into_iter().find(|hit| hit.key == session.key).map(|hit| {
+            json!({"before": hit.before, "matched": hit.matched, "after": hit.after, "ts": hit.ts})
+        });
+        found.push((session, snippet));
+    }
+    let total = found.len();
+    found.truncate(limit);
+    Ok((found, total))
+}
+
+pub(super) async fn export(
+    State(server): State<Arc<Server>>,
+    Path(session): Path<String>,
+    Query(query): Query<ExportQuery>,
+) -> Result<Response, GatewayError> {
+    let (format, content_type, ending) = match query.format.as_deref() {
+        None | Some("jsonl") => (ExportFormat::Jsonl, "application/x-ndjson", "jsonl"),
+        Some("markdown") => (ExportFormat::Markdown, "text/markdown; charset=utf-8", "md"),
+        Some("html") => (ExportFormat::Html, "text/html; charset=utf-8", "html"),
+        Some(other) => {
+            let why = format!("there is no format `{other}`; there are jsonl, markdown, html");
+            return Err(GatewayError::Unusable(why));
+        }
+    };
+    let (key, _) = server.delivery.session(&session)?;
+    let agent = server.delivery.config().default_agent_id().to_string();
+    let name = name_of(&agent, &key);
+    let (sender, pieces) = mpsc::channel(MOST_PIECES);
+    let (of_session, title) = (key.clone(), name);
+    let reader = server
+        .with_sessions(move |store| {
+            let reader = store.reader(&of_session)?.filter(|_| store.exists(&of_session));
+            reader.ok_or(SessionError::NoSuchSession { key: of_session })
+        })
+        .await?;
+    tokio::task::spawn_blocking(move || {
+        let title = reader.about().ok().and_then(|about| about.title).unwrap_or(title);
+        let session = ExportedSession { reader: &reader, title };
+        let mut out = Pieces { sender, piece: Vec::with_capacity(PIECE) };
+        if let Err(error) = export_session(&session, format, &mut out) {
+            tracing::warn!(?error, "an export is incomplete");
+            // The client sees that the document does not end.
+            let _ = out.sender.blocking_send(Err(io::Error::other("the export failed")));
+        }
+    });
+    let body = stream::unfold(pieces, |mut pieces| async {
+        let piece: io::Result<Bytes> = pieces.recv().await?;
+        Some((piece, pieces))
+    });
+    let headers = [
+        (CONTENT_TYPE, content_type.to_owned()),
+        (CONTENT_DISPOSITION, format!("attachment; filename=\"{}.{ending}\"", key.slug())),
+    ];
+    Ok((headers, Body::from_stream(body)).into_response())
+}
+
+/// Sends what is written in pieces. Fails when the client is gone.
+struct Pieces {
+    sender: mpsc::Sender<io::Result<Bytes>>,
+    piece: Vec<u8>,
+}
+
+impl Write for Pieces {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.piece.extend_from_slice(bytes);
+        if self.piece.len() >= PIECE {
+            self.flush()?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.piece.is_empty() {
+            return Ok(());
+        }
+        let piece = std::mem::replace(&mut self.piece, Vec::with_capacity(PIECE));
+        let sent = self.sender.blocking_send(Ok(piece.into()));
+        sent.map_err(|_| io::ErrorKind::BrokenPipe.into())
+    }
+}

@@ -1,0 +1,55 @@
+"""OpenAI's client for Python against the gateway: GATEWAY=http://… TOKEN=… python openai_client.py
+
+What the model answers is in crates/cli/tests/gateway/openai.rs.
+"""
+
+import os
+
+import openai
+
+client = openai.OpenAI(base_url=os.environ["GATEWAY"] + "/v1", api_key=os.environ["TOKEN"], max_retries=0)
+assert [model.id for model in client.models.list()] == ["myclaw"]
+
+question = [{"role": "user", "content": "say many words"}]
+whole = client.chat.completions.create(model="myclaw", messages=question)
+text = whole.choices[0].message.content
+assert text.split() == ["word"] * 20, text
+assert whole.usage.total_tokens > 0
+
+chunks = list(
+    client.chat.completions.create(model="myclaw", messages=question, stream=True, stream_options={"include_usage": True})
+)
+pieces = [chunk.choices[0].delta.content for chunk in chunks if chunk.choices and chunk.choices[0].delta.content]
+assert "".join(pieces).strip() == text.strip(), pieces
+assert len(pieces) > 3, pieces
+assert chunks[-1].usage.completion_tokens > 0, chunks[-1]
+
+# The same request again is answered from the store.
+key = {"Idempotency-Key": "python-1"}
+once = client.chat.completions.create(model="myclaw", messages=question, extra_headers=key)
+again = client.chat.completions.create(model="myclaw", messages=question, extra_headers=key)
+assert once.id == again.id and once.choices[0].message.content == again.choices[0].message.content
+
+first = client.responses.create(model="myclaw", input=[{"role": "user", "content": "<m5>"}], instructions="be brief")
+assert first.output_text == "re: <m5>", first
+second = client.responses.create(model="myclaw", input="<m6>", previous_response_id=first.id)
+assert second.output_text == "re: <m6>, after <m5>", second
+assert second.previous_response_id == first.id
+assert client.responses.retrieve(second.id).output_text == second.output_text
+
+with client.responses.stream(model="myclaw", input="say many words") as stream:
+    deltas = [event.delta for event in stream if event.type == "response.output_text.delta"]
+    assert stream.get_final_response().output_text.strip() == text.strip()
+assert len(deltas) > 3, deltas
+
+for problem, request in [
+    (openai.BadRequestError, lambda: client.chat.completions.create(model="myclaw", messages=[])),
+    (openai.NotFoundError, lambda: client.responses.retrieve("resp_none")),
+    (openai.AuthenticationError, lambda: client.with_options(api_key="wrong-token-wrong-token").models.list()),
+]:
+    try:
+        request()
+    except problem:
+        continue
+    raise AssertionError(f"no {problem.__name__}")
+print("passed")

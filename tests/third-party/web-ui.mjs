@@ -1,0 +1,401 @@
+// Drives the gateway's page in Chromium, as its owner would. `crates/cli/tests/gateway/web_ui.rs` starts it:
+//
+//   PLAYWRIGHT=… AXE=… GATEWAY=http://127.0.0.1:PORT TOKEN=… STRANGER=PORT node web-ui.mjs SCENARIO
+//
+// What the model answers is in web_ui.rs. With MYCLAW_SCREENSHOTS, a directory, it keeps pictures.
+
+import assert from "node:assert/strict";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+
+const { PLAYWRIGHT, AXE, GATEWAY, TOKEN, STRANGER, MYCLAW_SCREENSHOTS } = process.env;
+const { chromium } = await import(pathToFileURL(join(PLAYWRIGHT, "index.mjs")).href);
+const axe = readFileSync(join(AXE, "axe.min.js"), "utf8");
+const PATIENCE = 30_000;
+
+const executablePath = ["/usr/bin/chromium", "/usr/bin/google-chrome", "/usr/bin/chromium-browser"].find(existsSync);
+assert(executablePath, "there is no Chromium; scripts/install-third-party installs one");
+const browser = await chromium.launch({
+  executablePath,
+  args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-background-networking"],
+});
+const problems = [];
+
+/** A page of its own, with all that its console and its network say. */
+async function open(options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, acceptDownloads: true, ...options });
+  context.setDefaultTimeout(PATIENCE);
+  const page = await context.newPage();
+  page.foreign = [];
+  page.console_ = [];
+  page.on("console", (message) => ["error", "warning"].includes(message.type()) && page.console_.push(message.text()));
+  page.on("pageerror", (error) => problems.push(`an error on the page: ${error.message}`));
+  page.on("request", (request) => {
+    const url = new URL(request.url());
+    if (["http:", "https:", "ws:", "wss:"].includes(url.protocol) && url.host !== new URL(GATEWAY).host) page.foreign.push(request.url());
+  });
+  page.on("websocket", (socket) => {
+    if (new URL(socket.url()).host !== new URL(GATEWAY).host) page.foreign.push(socket.url());
+  });
+  return page;
+}
+
+async function signIn(page, token = TOKEN, at = "/") {
+  await page.goto(GATEWAY + at);
+  await page.getByLabel("Token").fill(token);
+  await page.getByRole("button", { name: "Sign in" }).click();
+}
+
+async function ready(page) {
+  await page.getByRole("textbox", { name: "Message" }).waitFor();
+}
+
+async function say(page, text) {
+  await page.getByRole("textbox", { name: "Message" }).fill(text);
+  await page.keyboard.press("Enter");
+}
+
+const messages = (page) => page.getByRole("log", { name: "Messages" });
+
+/** The text of the messages, without times, as one string. */
+async function transcript(page) {
+  return (await messages(page).locator(".message").allInnerTexts()).join("\n---\n").replace(/\d+(\.\d+)? (ms|s)\b/g, "TIME");
+}
+
+async function same(page, expected) {
+  const until = Date.now() + 10_000;
+  while ((await transcript(page)) !== expected && Date.now() < until) await page.waitForTimeout(100);
+  assert.equal(await transcript(page), expected);
+}
+
+async function idle(page) {
+  await page.getByRole("button", { name: "Stop" }).waitFor({ state: "detached" });
+}
+
+async function shot(page, name) {
+  if (!MYCLAW_SCREENSHOTS) return;
+  mkdirSync(MYCLAW_SCREENSHOTS, { recursive: true });
+  await page.screenshot({ path: join(MYCLAW_SCREENSHOTS, `${name}.png`) });
+}
+
+/** In light and dark, on a phone and on a desk: nothing that axe calls serious, and nothing wider than the screen. */
+async function check(page, name) {
+  for (const colorScheme of ["light", "dark"]) {
+    for (const width of [1280, 360]) {
+      await page.emulateMedia({ colorScheme });
+      await page.setViewportSize({ width, height: width === 360 ? 740 : 800 });
+      await page.waitForTimeout(200);
+      await shot(page, `${name}-${colorScheme}-${width}`);
+      const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      assert(overflow <= 0, `${name}: ${overflow} pixels wider than ${width}`);
+      // The policy forbids scripts in the page, so axe comes through the debugger.
+      await page.evaluate(axe);
+      const found = await page.evaluate(async () => (await globalThis.axe.run()).violations);
+      const bad = found.filter((one) => ["serious", "critical"].includes(one.impact));
+      const lines = bad.map((one) => `${one.id}: ${one.help}: ${one.nodes.map((node) => `${node.target} ${node.failureSummary}`).join("; ")}`);
+      assert.deepEqual(lines, [], `${name}, ${colorScheme}, ${width}`);
+    }
+  }
+  await page.emulateMedia({ colorScheme: "light" });
+  await page.setViewportSize({ width: 1280, height: 800 });
+}
+
+async function eventually(what, is) {
+  const until = Date.now() + PATIENCE;
+  while (!(await is())) {
+    assert(Date.now() < until, `not in time: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+const scenarios = {
+  async chat() {
+    const page = await open();
+    await page.goto(GATEWAY);
+    await check(page, "login");
+    await signIn(page, "wrong-token-wrong-token");
+    await page.getByRole("alert").filter({ hasText: "the token is wrong" }).waitFor();
+    await signIn(page);
+    await ready(page);
+    assert.equal(page.url().includes(TOKEN), false, "the token is in the address");
+
+    await say(page, "hello");
+    await messages(page).getByText("Good morning.").waitFor();
+    await idle(page);
+
+    // The beginning of an answer is seen before its end is there.
+    await say(page, "please stream");
+    await messages(page).getByRole("heading", { name: "A heading" }).waitFor();
+    assert.equal(await messages(page).getByText("And the last word.").count(), 0, "the whole answer came at once");
+    // One that joins now sees the same.
+    const other = await page.context().newPage();
+    await other.goto(GATEWAY);
+    await other.getByLabel("Token").fill(TOKEN);
+    await other.getByRole("button", { name: "Sign in" }).click();
+    await other.getByRole("heading", { name: "A heading" }).waitFor();
+    await messages(page).getByText("And the last word.").waitFor();
+    await messages(other).getByText("And the last word.").waitFor();
+    await idle(page);
+    await idle(other);
+    assert.equal(await messages(page).getByRole("table").count(), 1);
+    assert.equal(await messages(page).locator("pre code").innerText(), "fn main() {}\n");
+
+    await say(page, "please run");
+    const tool = messages(page).locator("details.tool");
+    await tool.getByText("echo from-the-tool").first().waitFor();
+    await messages(page).getByText("The tool is done.").waitFor();
+    await idle(page);
+    assert.equal(await tool.getAttribute("open"), null, "tool calls are folded");
+    await tool.locator("summary").click();
+    await tool.getByRole("group", { name: "result" }).getByText("from-the-tool").waitFor();
+    assert.match(await tool.locator("summary").innerText(), /\d (ms|s)/);
+    await check(page, "chat");
+    await tool.locator("summary").click();
+
+    // A picture goes in.
+    const png = "iVBORw0KGgoAAAANSUhEUgAAAAoAAAAKCAIAAAACUFjqAAAAEklEQVR4nGP4z8CAB+GTG8HSALfKY52fTcuYAAAAAElFTkSuQmCC";
+    await page.locator("input[type=file]").setInputFiles({ name: "a.png", mimeType: "image/png", buffer: Buffer.from(png, "base64") });
+    await page.getByRole("img", { name: "picture 1" }).waitFor();
+    await say(page, "what is this?");
+    await messages(page).getByText("I see a picture.").waitFor();
+    await idle(page);
+    await eventually("the picture is shown", async () => (await messages(page).locator("img.picture").count()) === 1);
+
+    await say(page, "please fail");
+    await messages(page).getByText("no such luck").first().waitFor();
+    await idle(page);
+
+    // Reloading, coming later and staying connected give the same.
+    const stayed = await transcript(page);
+    await page.reload();
+    await messages(page).getByText("no such luck").first().waitFor();
+    await same(page, stayed);
+    await same(other, stayed);
+    assert.deepEqual(page.foreign, []);
+
+    // Everything by the keyboard.
+    await page.keyboard.press("Tab");
+    await page.getByRole("textbox", { name: "Message" }).focus();
+    await page.keyboard.type("hello again");
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+    await eventually("sent with the keyboard", async () => (await messages(page).getByText("Good morning.").count()) === 2);
+
+    // Signed out, nothing is left in the browser.
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByLabel("Token").waitFor();
+    assert.equal(await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }])).then((kept) => kept.includes("myclaw.token")), false);
+  },
+
+  async steer() {
+    const page = await open();
+    await signIn(page);
+    await ready(page);
+    await say(page, "please take long");
+    await messages(page).getByText("word word").waitFor();
+    await say(page, "one more thing");
+    const waiting = messages(page).locator(".message.user", { hasText: "one more thing" });
+    await waiting.getByText("waiting").waitFor();
+    await shot(page, "waiting");
+    // A reload in the middle shows the partial answer and what waits.
+    await page.reload();
+    await messages(page).getByText("word word").waitFor();
+    await waiting.getByText("waiting").waitFor();
+    await page.getByRole("button", { name: "Stop" }).click();
+    await messages(page).getByText("Good morning.").or(messages(page).getByText("aborted").first()).first().waitFor();
+    await idle(page);
+    await eventually("nothing waits", async () => (await messages(page).getByText("waiting", { exact: true }).count()) === 0);
+    const stayed = await transcript(page);
+    await page.reload();
+    await messages(page).getByText("please take long").waitFor();
+    await same(page, stayed);
+
+    // Without a connection messages are kept, and sent once when it is back.
+    await page.context().setOffline(true);
+    await page.evaluate(() => window.dispatchEvent(new Event("offline")));
+    await page.context().setOffline(false);
+    await say(page, "hello");
+    await messages(page).getByText("Good morning.").last().waitFor();
+  },
+
+  async approvals() {
+    const page = await open();
+    await signIn(page, TOKEN, "/#/s/asks");
+    await ready(page);
+    await say(page, "please write");
+    const ask = page.getByRole("region", { name: "approval of write" });
+    await ask.getByText("+first line").waitFor();
+    await page.locator(".badge", { hasText: "asks" }).waitFor();
+    await check(page, "approval");
+    // Another client sees the question too, and a reload keeps it.
+    await page.reload();
+    await ask.getByText("+first line").waitFor();
+    await ask.getByRole("button", { name: "No" }).click();
+    await messages(page).getByText("The tool is done.").waitFor();
+    await ask.waitFor({ state: "detached" });
+    await page.goto(`${GATEWAY}/#/status`);
+    await page.getByText("No call waits for an approval.").waitFor();
+    await check(page, "status");
+    await page.goto(`${GATEWAY}/#/s/asks2`);
+    await ready(page);
+    await say(page, "please write");
+    await ask.getByRole("button", { name: "Allow once" }).click();
+    await messages(page).getByText("The tool is done.").waitFor();
+    await idle(page);
+    const tool = messages(page).locator("details.tool");
+    await tool.locator("summary").click();
+    await tool.getByRole("group", { name: "change" }).getByText("+second line").waitFor();
+    await check(page, "diff");
+  },
+
+  async "approval-before-restart"() {
+    const page = await open();
+    await signIn(page, TOKEN, "/#/s/restart");
+    await ready(page);
+    await say(page, "please write");
+    await page.getByRole("region", { name: "approval of write" }).waitFor();
+  },
+
+  async "approval-after-restart"() {
+    const page = await open();
+    await signIn(page, TOKEN, "/#/s/restart");
+    await page.getByRole("button", { name: "Allow once" }).click();
+    await messages(page).getByText("The tool is done.").waitFor();
+  },
+
+  async sessions() {
+    const page = await open();
+    await signIn(page, TOKEN, "/#/s/garden");
+    await ready(page);
+    await say(page, "hello tomatoes");
+    await messages(page).getByText("Good morning.").waitFor();
+    await idle(page);
+    const list = page.getByRole("navigation", { name: "Sessions" });
+    const menu = async (item) => {
+      await page.getByLabel("Session menu").click();
+      await page.getByRole("button", { name: item, exact: true }).click();
+    };
+    await menu("Rename");
+    await page.getByRole("dialog").getByRole("textbox").fill("The garden");
+    await check(page, "dialog");
+    await page.getByRole("button", { name: "Save" }).click();
+    await list.getByText("The garden").waitFor();
+    await menu("Fork");
+    await page.getByRole("dialog").getByRole("textbox").fill("garden-2");
+    await page.getByRole("dialog").getByRole("button", { name: "Fork" }).click();
+    await page.waitForURL(/garden-2/);
+    await messages(page).getByText("hello tomatoes").waitFor();
+    for (const [item, ending, holds] of [
+      ["Export as HTML", ".html", "<html"],
+      ["Export as Markdown", ".md", "hello tomatoes"],
+      ["Export as JSONL", ".jsonl", '"role":"user"'],
+    ]) {
+      const [download] = await Promise.all([page.waitForEvent("download"), menu(item)]);
+      assert(download.suggestedFilename().endsWith(ending), download.suggestedFilename());
+      assert(readFileSync(await download.path(), "utf8").includes(holds), item);
+    }
+    await page.getByRole("searchbox", { name: "Search sessions" }).fill("TOMATOES");
+    await list.locator("mark").first().waitFor();
+    await shot(page, "search");
+    await page.getByRole("searchbox", { name: "Search sessions" }).fill("");
+    await menu("Delete");
+    await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+    await page.waitForURL(/#\/s\/main/);
+    await eventually("the fork is gone from the list", async () => !(await list.innerText()).includes("garden-2"));
+    // On a phone the list is behind a button, and closes with a choice.
+    await page.setViewportSize({ width: 360, height: 740 });
+    await page.getByRole("button", { name: "Sessions", exact: true }).click();
+    await page.waitForTimeout(300);
+    await shot(page, "phone-list");
+    await list.getByText("The garden").click();
+    await page.waitForURL(/garden/);
+    await messages(page).getByText("hello tomatoes").waitFor();
+  },
+
+  async attacks() {
+    const page = await open();
+    // Links that would make the page talk to another server, or hand it the token.
+    for (const at of [
+      `/?gateway=ws://127.0.0.1:${STRANGER}/ws&gatewayUrl=ws://127.0.0.1:${STRANGER}`,
+      `/#gatewayUrl=ws://127.0.0.1:${STRANGER}`,
+      `/#/s/ws%3A%2F%2F127.0.0.1%3A${STRANGER}`,
+      `/#/s/..%2F..%2F%2F127.0.0.1:${STRANGER}`,
+      `/#token=${"x".repeat(64)}`,
+    ]) {
+      const fresh = await open();
+      await signIn(fresh, TOKEN, at);
+      await ready(fresh);
+      assert.deepEqual(fresh.foreign, [], at);
+      await fresh.context().close();
+    }
+    await signIn(page);
+    await ready(page);
+    await say(page, "please attack");
+    await messages(page).getByText("The end.").waitFor();
+    await idle(page);
+    await page.waitForTimeout(500);
+    const answer = messages(page).locator(".message.assistant");
+    for (const one of await answer.locator("a").all()) {
+      assert.match((await one.getAttribute("href")) ?? "http:", /^(https?|mailto):/);
+      await one.click({ button: "middle", trial: true });
+    }
+    for (const bad of ["script", "iframe", "style", "form", "svg:not(.icon)", "link", "meta", "[style]", "[onerror]", ".markdown img", "#app"]) {
+      assert.equal(await answer.locator(bad).count(), 0, bad);
+    }
+    await answer.getByText("script", { exact: true }).click();
+    assert.equal(await page.evaluate(() => globalThis.hacked), undefined);
+    await answer.getByText("[picture: remote]").waitFor();
+    assert.deepEqual(page.foreign, []);
+    await check(page, "attack");
+    // The policy holds also where the page's own code would fail.
+    const policy = (await page.request.get(GATEWAY)).headers()["content-security-policy"];
+    assert.match(policy, /default-src 'none'/);
+    await page.evaluate(async (port) => {
+      const image = new Image();
+      image.src = `http://127.0.0.1:${port}/x.png`;
+      await fetch(`http://127.0.0.1:${port}/`).catch(() => {});
+      try {
+        const script = document.createElement("script");
+        script.textContent = "globalThis.hacked = 8";
+        document.body.append(script);
+      } catch {
+        // Trusted types refuse it.
+      }
+      try {
+        document.body.insertAdjacentHTML("beforeend", "<img src=x onerror='globalThis.hacked = 9'>");
+      } catch {
+        // Trusted types refuse it.
+      }
+      try {
+        new WebSocket(`ws://127.0.0.1:${port}/ws`);
+      } catch {
+        // Refused.
+      }
+    }, STRANGER);
+    await page.waitForTimeout(500);
+    assert.equal(await page.evaluate(() => globalThis.hacked), undefined);
+    // A page of another origin cannot frame it.
+    const framed = await open();
+    await framed.setContent(`<iframe src="${GATEWAY}/"></iframe>`);
+    await framed.waitForTimeout(500);
+    assert.equal(await framed.frames()[1]?.getByLabel("Token").count().catch(() => 0), 0);
+  },
+};
+
+try {
+  await scenarios[process.argv[2]]();
+  assert.deepEqual(problems, []);
+  console.log(`${process.argv[2]}: passed`);
+} catch (error) {
+  console.error(error);
+  for (const context of browser.contexts()) {
+    for (const page of context.pages()) {
+      await shot(page, `failed-${process.argv[2]}`).catch(() => {});
+      console.error(page.url(), page.console_, await page.locator("body").innerText().catch(() => ""));
+    }
+  }
+  process.exitCode = 1;
+} finally {
+  await browser.close();
+}

@@ -1,0 +1,231 @@
+// One session: what was said, what happens, and where to write.
+
+import { useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
+import { Composer } from "./composer";
+import type { Connection } from "./connection";
+import { Icon } from "./icons";
+import { Ask, Message, Picture } from "./parts";
+import type { Block, ImageBlock, Report, Row } from "./protocol";
+import { blocksOf, SessionView } from "./session";
+import { fullMoment, moment, visible } from "./text";
+
+/** Pixels from the end within which the view follows what arrives. */
+const NEAR = 80;
+const STOPS: Record<string, string> = {
+  error: "broke off",
+  aborted: "stopped",
+  length: "cut at the output limit",
+  refusal: "refused",
+};
+
+/** Draws again at most once per frame, however many events come. */
+function useView(name: string, connection: Connection, onNews: () => void): SessionView | null {
+  const [view, setView] = useState<SessionView | null>(null);
+  const [, draw] = useReducer((number: number) => number + 1, 0);
+  useEffect(() => {
+    const made = new SessionView(name, connection);
+    let frame = 0;
+    made.onChange = () => {
+      frame ||= requestAnimationFrame(() => {
+        frame = 0;
+        draw(undefined);
+      });
+    };
+    made.onNews = onNews;
+    connection.onEvent = (event) => {
+      if (event.session === made.key || !made.key) made.heed(event);
+    };
+    connection.onGap = () => made.gap();
+    connection.onOpen = () => void made.join();
+    setView(made);
+    return () => {
+      cancelAnimationFrame(frame);
+      connection.onEvent = () => {};
+      connection.onGap = () => {};
+      connection.onOpen = () => {};
+      made.leave();
+    };
+  }, [name, connection]);
+  return view?.name === name ? view : null;
+}
+
+function Failure({ report }: { report: Report }) {
+  return (
+    <p class="failure" role="alert">
+      <Icon name="cross" /> {visible(report.message)} <span class="muted">({report.class})</span>
+    </p>
+  );
+}
+
+function Mine({ text, images, note, children }: { text: string; images: Block[]; note?: string; children?: preact.ComponentChildren }) {
+  return (
+    <article class="message user" aria-label="you">
+      {images.map((block, number) => block.type === "image" && <Picture key={number} block={block} />)}
+      {text && <p>{text}</p>}
+      {note && <p class="note">{note}</p>}
+      {children}
+    </article>
+  );
+}
+
+interface Props {
+  name: string;
+  connection: Connection;
+  isOffline: boolean;
+  onNews: () => void;
+}
+
+export function Chat({ name, connection, isOffline, onNews }: Props) {
+  const view = useView(name, connection, onNews);
+  const list = useRef<HTMLDivElement>(null);
+  const follows = useRef(true);
+  const [isAway, setAway] = useState(false);
+
+  useLayoutEffect(() => {
+    const place = list.current;
+    if (place && follows.current) place.scrollTop = place.scrollHeight;
+  });
+  const scrolled = () => {
+    const place = list.current;
+    if (!place) return;
+    follows.current = place.scrollHeight - place.scrollTop - place.clientHeight < NEAR;
+    setAway(!follows.current);
+  };
+  const toEnd = () => {
+    follows.current = true;
+    setAway(false);
+    const place = list.current;
+    if (place) place.scrollTop = place.scrollHeight;
+  };
+  const earlier = async () => {
+    const place = list.current;
+    if (!view || !place) return;
+    follows.current = false;
+    const before = place.scrollHeight - place.scrollTop;
+    await view.readEarlier();
+    requestAnimationFrame(() => {
+      place.scrollTop = place.scrollHeight - before;
+    });
+  };
+  if (!view) return <div class="chat" />;
+
+  const results = new Map<string, Row>();
+  for (const row of view.rows) if (row.role === "tool" && row.toolCallId) results.set(row.toolCallId, row);
+  const steps = view.openSteps;
+  const shownReports = new Set<string>();
+  const lastRow = view.rows.findLast((row) => row.role === "assistant");
+  const common = { results, tools: view.tools, questions: view.questions };
+  const isEmpty = view.isLoaded && view.rows.length === 0 && view.waiting.length === 0 && steps.length === 0;
+  const isWaitingForModel = view.busy && view.questions.length === 0 && steps.every((step) => step.isComplete) && !isToolRunning(view);
+
+  return (
+    <div class="chat">
+      <div class="list" ref={list} onScroll={scrolled} tabIndex={0} role="log" aria-label="Messages" aria-busy={view.busy}>
+        <div class="column">
+          {view.error && <p class="failure">{view.error}</p>}
+          {!view.isLoaded && !view.error && <p class="muted center">Reading…</p>}
+          {view.hasMore && (
+            <button type="button" class="link center" onClick={() => void earlier()}>
+              Show earlier messages
+            </button>
+          )}
+          {isEmpty && <p class="muted center empty">Nothing was said in this session yet.</p>}
+          {view.rows.map((row) => {
+            if (row.role === "user") {
+              const reports = (row.meta?.queuedIds ?? []).flatMap((id) => view.reports.get(id) ?? []);
+              for (const report of reports) shownReports.add(report.messageId);
+              const images = blocksOf(row).filter((block): block is ImageBlock => block.type === "image");
+              return (
+                <div key={row.id} class="turn">
+                  <time dateTime={new Date(row.ts).toISOString()} title={fullMoment(row.ts)}>
+                    {moment(row.ts)}
+                  </time>
+                  <Mine text={row.content} images={images} />
+                  {reports.slice(0, 1).map((report) => (
+                    <Failure key={report.messageId} report={report} />
+                  ))}
+                </div>
+              );
+            }
+            if (row.role !== "assistant") return null;
+            const stop = STOPS[row.meta?.stopReason ?? ""];
+            const foot = stop && (
+              <p class="note">
+                {stop}
+                {row.meta?.errorMessage ? `: ${visible(row.meta.errorMessage)}` : ""}
+              </p>
+            );
+            return <Message key={row.id} blocks={blocksOf(row)} {...common} isCurrent={view.busy && row === lastRow} foot={foot} />;
+          })}
+          {steps.map((step) => (
+            <Message key={`step-${step.number}`} blocks={step.blocks} {...common} isArriving={view.busy && !step.isComplete} isCurrent={view.busy} />
+          ))}
+          {isWaitingForModel && (
+            <p class="working muted" role="status">
+              <Icon name="spinner" /> Working
+            </p>
+          )}
+          {view.notices.map((notice, number) => (
+            <p key={number} class="notice muted">
+              {visible(notice)}
+            </p>
+          ))}
+          {[...view.reports.values()]
+            .filter((report) => !shownReports.has(report.messageId) && report.text !== undefined)
+            .map((report) => (
+              <div key={report.messageId} class="turn">
+                <Mine text={report.text ?? ""} images={[]} note="not answered" />
+                <Failure report={report} />
+              </div>
+            ))}
+          {view.questions.map((question) => (
+            <Ask key={question.id} question={question} onAnswer={(answer) => view.answer(question.id, answer)} />
+          ))}
+          {view.waiting.map((message) => (
+            <Mine key={message.messageId} text={message.text} images={[]} note={waits(message.images)} />
+          ))}
+          {view.unsent.map((message) => (
+            <Mine key={message.id} text={message.text} images={[]} note={message.error ? undefined : "sending…"}>
+              {message.error && (
+                <p class="failure">
+                  {message.error}{" "}
+                  <button type="button" class="link" onClick={() => view.discard(message)}>
+                    Remove
+                  </button>
+                </p>
+              )}
+            </Mine>
+          ))}
+        </div>
+      </div>
+      {isAway && (
+        <button type="button" class="to-end icon-button" aria-label="To the end" onClick={toEnd}>
+          <Icon name="down" />
+        </button>
+      )}
+      {isOffline && (
+        <p class="offline" role="status">
+          The gateway cannot be reached. Messages are sent when it is back.
+        </p>
+      )}
+      <Composer
+        session={name}
+        busy={view.busy}
+        onSend={(text, attachments) => {
+          toEnd();
+          void view.send(text, attachments);
+        }}
+        onStop={() => void view.stop().catch(() => {})}
+      />
+    </div>
+  );
+}
+
+function isToolRunning(view: SessionView): boolean {
+  return [...view.tools.values()].some((tool) => !tool.end);
+}
+
+function waits(images: number): string {
+  if (images === 0) return "waiting";
+  return images === 1 ? "waiting, with 1 picture" : `waiting, with ${images} pictures`;
+}

@@ -1,0 +1,175 @@
+// Where the owner writes.
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Icon } from "./icons";
+import type { Attachment } from "./protocol";
+
+const MOST_PICTURES = 8;
+/** Pixels of the longer side of a picture that is sent: models see no more. */
+const LONGEST_SIDE = 1_568;
+/** Bytes of the message's pictures: below the gateway's limit of a frame. */
+const MOST_BYTES = 3_500_000;
+/** A smaller file is sent as it is. */
+const SMALL = 400_000;
+
+interface Draft extends Attachment {
+  address: string;
+}
+
+interface Props {
+  session: string;
+  busy: boolean;
+  onSend: (text: string, attachments: Attachment[]) => void;
+  onStop: () => void;
+}
+
+export function Composer({ session, busy, onSend, onStop }: Props) {
+  const [text, setText] = useState("");
+  const [drafts, setDrafts] = useState<Draft[]>([]);
+  const [error, setError] = useState("");
+  const area = useRef<HTMLTextAreaElement>(null);
+  const files = useRef<HTMLInputElement>(null);
+
+  useEffect(() => {
+    setText("");
+    setDrafts([]);
+    setError("");
+    if (matchMedia("(pointer: fine)").matches) area.current?.focus();
+  }, [session]);
+  useEffect(() => {
+    const place = area.current;
+    if (!place) return;
+    place.style.height = "auto";
+    place.style.height = `${Math.min(place.scrollHeight, innerHeight / 3)}px`;
+  }, [text]);
+
+  const attach = async (list: Iterable<File>) => {
+    setError("");
+    const pictures = [...list].filter((file) => file.type.startsWith("image/"));
+    for (const file of pictures) {
+      try {
+        const draft = await prepare(file);
+        setDrafts((all) => {
+          const size = all.reduce((sum, one) => sum + one.data.length, draft.data.length);
+          if (all.length >= MOST_PICTURES || size > MOST_BYTES) {
+            setError(`A message holds at most ${MOST_PICTURES} pictures of 3.5 MB together.`);
+            return all;
+          }
+          return [...all, draft];
+        });
+      } catch {
+        setError(`${file.name} is not a picture that can be read.`);
+      }
+    }
+  };
+  const send = () => {
+    if (!text.trim() && drafts.length === 0) return;
+    onSend(text, drafts.map(({ mediaType, data }) => ({ mediaType, data })));
+    setText("");
+    setDrafts([]);
+  };
+
+  return (
+    <form
+      class="composer"
+      onSubmit={(event) => {
+        event.preventDefault();
+        send();
+      }}
+      onDragOver={(event) => event.preventDefault()}
+      onDrop={(event) => {
+        event.preventDefault();
+        void attach(event.dataTransfer?.files ?? []);
+      }}
+    >
+      {error && (
+        <p class="error" role="alert">
+          {error}
+        </p>
+      )}
+      {drafts.length > 0 && (
+        <ul class="drafts">
+          {drafts.map((draft, number) => (
+            <li key={draft.address}>
+              <img src={draft.address} alt={`picture ${number + 1}`} />
+              <button
+                type="button"
+                class="icon-button"
+                aria-label={`Remove picture ${number + 1}`}
+                onClick={() => setDrafts((all) => all.filter((other) => other !== draft))}
+              >
+                <Icon name="cross" />
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+      <div class="row">
+        <input
+          ref={files}
+          type="file"
+          accept="image/*"
+          multiple
+          hidden
+          aria-label="Pictures"
+          onChange={(event) => {
+            void attach(event.currentTarget.files ?? []);
+            event.currentTarget.value = "";
+          }}
+        />
+        <button type="button" class="icon-button" aria-label="Attach pictures" onClick={() => files.current?.click()}>
+          <Icon name="picture" />
+        </button>
+        <textarea
+          ref={area}
+          rows={1}
+          value={text}
+          aria-label="Message"
+          placeholder={busy ? "Message for this turn" : "Message"}
+          onInput={(event) => setText(event.currentTarget.value)}
+          onKeyDown={(event) => {
+            if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+            event.preventDefault();
+            send();
+          }}
+          onPaste={(event) => {
+            const pasted = [...(event.clipboardData?.files ?? [])];
+            if (pasted.length) {
+              event.preventDefault();
+              void attach(pasted);
+            }
+          }}
+        />
+        {busy && (
+          <button type="button" class="icon-button stop" aria-label="Stop" onClick={onStop}>
+            <Icon name="stop" />
+          </button>
+        )}
+        <button type="submit" class="icon-button send" aria-label="Send" disabled={!text.trim() && drafts.length === 0}>
+          <Icon name="send" />
+        </button>
+      </div>
+    </form>
+  );
+}
+
+/** A picture in a size that models use. */
+async function prepare(file: File): Promise<Draft> {
+  const bitmap = await createImageBitmap(file);
+  const scale = Math.min(1, LONGEST_SIDE / Math.max(bitmap.width, bitmap.height));
+  let blob: Blob = file;
+  if (scale < 1 || file.size > SMALL) {
+    const canvas = new OffscreenCanvas(Math.round(bitmap.width * scale), Math.round(bitmap.height * scale));
+    canvas.getContext("2d")?.drawImage(bitmap, 0, 0, canvas.width, canvas.height);
+    const made = await canvas.convertToBlob({ type: "image/jpeg", quality: 0.85 });
+    blob = made.size < file.size || scale < 1 ? made : file;
+  }
+  bitmap.close();
+  const address = await new Promise<string>((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve(reader.result as string);
+    reader.onerror = () => reject(reader.error);
+    reader.readAsDataURL(blob);
+  });
+  return { mediaType: blob.type, data: address.slice(address.indexOf(",") + 1), address };
+}

@@ -1,0 +1,275 @@
+// The parts of a chat: text, thoughts, tool calls, changes, questions.
+
+import type { ComponentChildren } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { Icon } from "./icons";
+import type { Block, ImageBlock, LiveTool, Question, Row, ToolCallBlock } from "./protocol";
+import { duration, markdown, shown, visible } from "./text";
+
+/** Longest text that is shown of a tool's result before "Show all". */
+const SHORT = 4_000;
+const IMAGE_TYPES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+
+/** Markdown. Text that still arrives is drawn at most once per frame. */
+export function Markdown({ text }: { text: string }) {
+  const place = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    place.current?.replaceChildren(markdown(text));
+  }, [text]);
+  return <div class="markdown" ref={place} />;
+}
+
+export function Picture({ block }: { block: ImageBlock }) {
+  if (!IMAGE_TYPES.includes(block.mimeType)) return <p class="muted">[a picture of type {block.mimeType}]</p>;
+  return <img class="picture" alt="" src={`data:${block.mimeType};base64,${block.data}`} />;
+}
+
+function Thinking({ text, isOpen }: { text: string; isOpen: boolean }) {
+  if (!text) return null;
+  return (
+    <details class="thinking" open={isOpen || undefined}>
+      <summary>{isOpen ? "Thinking…" : "Thoughts"}</summary>
+      <Markdown text={text} />
+    </details>
+  );
+}
+
+/** A unified diff, a line coloured by what happens to it. The sign stays, for those who see no colour. */
+export function Diff({ text }: { text: string }) {
+  const kind = (line: string) => {
+    if (/^(\+\+\+|---|diff |index )/.test(line)) return "file";
+    if (line.startsWith("@@")) return "place";
+    if (line.startsWith("+")) return "added";
+    return line.startsWith("-") ? "removed" : "same";
+  };
+  const lines = visible(text).replace(/\n$/, "").split("\n");
+  return (
+    <div class="diff scroll" tabIndex={0} role="group" aria-label="change">
+      <pre>
+        {lines.map((line, number) => (
+          <span key={number} class={kind(line)}>{`${line}\n`}</span>
+        ))}
+      </pre>
+    </div>
+  );
+}
+
+function Code({ text, label }: { text: string; label: string }) {
+  const [isWhole, setWhole] = useState(false);
+  const isLong = text.length > SHORT && !isWhole;
+  return (
+    <div class="code">
+      <div class="scroll" tabIndex={0} role="group" aria-label={label}>
+        <pre>{visible(isLong ? text.slice(0, SHORT) : text)}</pre>
+      </div>
+      {isLong && (
+        <button type="button" class="link" onClick={() => setWhole(true)}>
+          Show all {text.length.toLocaleString()} characters
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** What a call does, in one line. */
+function brief(args: unknown): string {
+  if (typeof args === "string") return args.slice(0, 200);
+  if (!args || typeof args !== "object") return "";
+  const fields = args as Record<string, unknown>;
+  for (const name of ["command", "path", "file_path", "pattern", "query", "url", "text"]) {
+    if (typeof fields[name] === "string") return fields[name].slice(0, 200);
+  }
+  const text = JSON.stringify(fields);
+  return text === "{}" ? "" : text.slice(0, 200);
+}
+
+function Arguments({ value }: { value: unknown }) {
+  if (value === undefined || value === "") return null;
+  if (typeof value !== "object" || value === null) return <Code text={shown(value)} label="arguments" />;
+  const fields = Object.entries(value as Record<string, unknown>);
+  return (
+    <dl class="arguments">
+      {fields.map(([name, one]) => (
+        <div key={name}>
+          <dt>{visible(name)}</dt>
+          <dd>
+            <Code text={shown(one)} label={name} />
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+function useClock(isRunning: boolean): void {
+  const [, tick] = useState(0);
+  useEffect(() => {
+    if (!isRunning) return;
+    const timer = setInterval(() => tick((number) => number + 1), 1_000);
+    return () => clearInterval(timer);
+  }, [isRunning]);
+}
+
+interface ToolProps {
+  call: ToolCallBlock;
+  result?: Row;
+  live?: LiveTool;
+  isAsked: boolean;
+  /** Whether the session still works: a call without a result runs then. */
+  isCurrent: boolean;
+}
+
+export function Tool({ call, result, live, isAsked, isCurrent }: ToolProps) {
+  const isRunning = !result && !!live && !live.end;
+  useClock(isRunning && !isAsked);
+  const isFailed = result?.meta?.isError ?? live?.end?.isError ?? false;
+  const isOver = !!result || !!live?.end;
+  const details = result?.meta?.details ?? live?.details;
+  const diff = typeof details?.diff === "string" ? details.diff : undefined;
+  const text = result?.content ?? live?.text ?? "";
+  const pictures = (result?.meta?.contentBlocks ?? []).filter((block): block is ImageBlock => block.type === "image");
+  const args = live?.arguments ?? call.arguments;
+  let state = "";
+  if (isAsked) state = "waits for you";
+  else if (isFailed) state = "failed";
+  else if (isOver) state = "done";
+  else if (isRunning) state = `running, ${duration(Date.now() - (live?.startedAt ?? Date.now()))}`;
+  else if (isCurrent) state = "waits";
+  else state = "no result";
+  const time = typeof details?.durationMs === "number" ? details.durationMs : live?.end?.durationMs;
+  const icon = isFailed ? "cross" : isOver ? "check" : isAsked ? "question" : isCurrent ? "spinner" : "dot";
+  return (
+    <details class={`tool ${isFailed ? "failed" : ""}`}>
+      <summary>
+        <Icon name={icon} />
+        <span class="name">{call.name}</span>
+        <span class="brief">{visible(brief(args))}</span>
+        <span class="state">{time !== undefined && isOver ? `${isFailed ? "failed, " : ""}${duration(time)}` : state}</span>
+      </summary>
+      <div class="inside">
+        <h4>Arguments</h4>
+        <Arguments value={args} />
+        {diff && (
+          <>
+            <h4>Change</h4>
+            <Diff text={diff} />
+          </>
+        )}
+        {text && (
+          <>
+            <h4>{isOver ? "Result" : "So far"}</h4>
+            <Code text={text} label="result" />
+          </>
+        )}
+        {pictures.map((block, number) => (
+          <Picture key={number} block={block} />
+        ))}
+      </div>
+    </details>
+  );
+}
+
+interface MessageProps {
+  blocks: Block[];
+  results: Map<string, Row>;
+  tools: Map<string, LiveTool>;
+  questions: Question[];
+  isArriving?: boolean;
+  isCurrent: boolean;
+  foot?: ComponentChildren;
+}
+
+/** A message of the model, with the calls in it. */
+export function Message({ blocks, results, tools, questions, isArriving, isCurrent, foot }: MessageProps) {
+  const last = blocks.length - 1;
+  return (
+    <article class="message assistant" aria-label="assistant">
+      {blocks.map((block, number) => {
+        // A position that has not arrived yet.
+        if (!block) return null;
+        switch (block.type) {
+          case "text":
+            return <Markdown key={number} text={block.text} />;
+          case "thinking":
+            return <Thinking key={number} text={block.thinking} isOpen={!!isArriving && number === last} />;
+          case "image":
+            return <Picture key={number} block={block} />;
+          case "toolCall":
+            return (
+              <Tool
+                key={block.id || number}
+                call={block}
+                result={results.get(block.id)}
+                live={tools.get(block.id)}
+                isAsked={questions.some((question) => question.toolCallId === block.id)}
+                isCurrent={isCurrent}
+              />
+            );
+          default:
+            return null;
+        }
+      })}
+      {isArriving && <span class="arriving" role="img" aria-label="working" />}
+      {foot}
+    </article>
+  );
+}
+
+interface AskProps {
+  question: Question;
+  onAnswer: (answer: "once" | "always" | "no") => Promise<unknown>;
+}
+
+/** A question about a call that needs an approval. */
+export function Ask({ question, onAnswer }: AskProps) {
+  const [isSent, setSent] = useState(false);
+  const [error, setError] = useState("");
+  useClock(true);
+  const seconds = Math.max(0, Math.round((question.expiresAt - Date.now()) / 1_000));
+  const answer = (one: "once" | "always" | "no") => {
+    setSent(true);
+    onAnswer(one).catch((failure: Error) => {
+      setSent(false);
+      setError(failure.message);
+    });
+  };
+  const command = question.arguments.command;
+  return (
+    <section class="ask" aria-label={`approval of ${question.toolName}`}>
+      <header>
+        <Icon name="question" />
+        <h3>
+          Allow <code>{question.toolName}</code>?
+        </h3>
+        <span class="muted">{seconds > 0 ? `${duration(seconds * 1_000)} left` : "time is over"}</span>
+      </header>
+      <p class="reason">{visible(question.reason)}</p>
+      {question.diff ? (
+        <Diff text={question.diff} />
+      ) : typeof command === "string" ? (
+        <Code text={command} label="command" />
+      ) : (
+        <Arguments value={question.arguments} />
+      )}
+      {(question.diff || typeof command === "string") && (
+        <details>
+          <summary>All arguments</summary>
+          <Arguments value={question.arguments} />
+        </details>
+      )}
+      <p class="muted">“Always” covers {visible(question.always)}.</p>
+      {error && <p class="error">{error}</p>}
+      <div class="buttons">
+        <button type="button" class="primary" disabled={isSent} onClick={() => answer("once")}>
+          Allow once
+        </button>
+        <button type="button" disabled={isSent} onClick={() => answer("always")}>
+          Always
+        </button>
+        <button type="button" class="danger" disabled={isSent} onClick={() => answer("no")}>
+          No
+        </button>
+      </div>
+    </section>
+  );
+}

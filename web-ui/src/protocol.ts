@@ -1,0 +1,152 @@
+// The frames of the gateway's WebSocket, as far as this page uses them; docs/gateway.md describes them.
+
+export interface ImageBlock {
+  type: "image";
+  data: string;
+  mimeType: string;
+}
+
+export interface ToolCallBlock {
+  type: "toolCall";
+  id: string;
+  name: string;
+  /** While the call arrives, the raw text of its arguments. */
+  arguments?: unknown;
+}
+
+export type Block =
+  | { type: "text"; text: string }
+  | { type: "thinking"; thinking: string }
+  | ImageBlock
+  | ToolCallBlock;
+
+/** A row of a session's log. */
+export interface Row {
+  id: string;
+  role: "user" | "assistant" | "system" | "tool";
+  content: string;
+  ts: number;
+  toolCallId?: string;
+  meta?: {
+    contentBlocks?: Block[];
+    queuedIds?: string[];
+    stopReason?: string;
+    errorMessage?: string;
+    model?: string;
+    toolName?: string;
+    isError?: boolean;
+    details?: ToolDetails;
+  };
+}
+
+export interface ToolDetails {
+  diff?: string;
+  [name: string]: unknown;
+}
+
+export interface Waiting {
+  messageId: string;
+  text: string;
+  images: number;
+  acceptedAt: number;
+}
+
+export interface Report {
+  messageId: string;
+  row?: string;
+  text?: string;
+  class: string;
+  message: string;
+  ts?: number;
+}
+
+export interface Question {
+  id: string;
+  session: string;
+  toolCallId: string;
+  toolName: string;
+  arguments: Record<string, unknown>;
+  reason: string;
+  always: string;
+  diff?: string;
+  askedAt: number;
+  expiresAt: number;
+}
+
+export interface LiveTool {
+  toolCallId: string;
+  toolName: string;
+  arguments: Record<string, unknown>;
+  startedAt: number;
+  text: string;
+  end?: { durationMs: number; isError: boolean };
+  details?: ToolDetails;
+}
+
+export interface Live {
+  waiting: Waiting[];
+  reports: Report[];
+  step: null | {
+    model: string | null;
+    blocks: Record<string, { type: "text" | "thinking"; text: string } | { type: "toolCall"; id: string; name: string }>;
+    isComplete: boolean;
+    tools: LiveTool[];
+  };
+}
+
+export interface Watched {
+  session: string;
+  busy: boolean;
+  stream: string;
+  sequence: number;
+  resumed: boolean;
+  live: Live;
+  approvals: Question[];
+}
+
+export interface History {
+  session: string;
+  busy: boolean;
+  stream: string;
+  sequence: number;
+  messages: Row[];
+  reports: Report[];
+}
+
+export interface ListedSession {
+  key: string;
+  name: string;
+  title: string | null;
+  labels: string[];
+  updatedAt: number;
+  model: string | null;
+  totalTokens: number | null;
+  busy: boolean;
+  approvals: number;
+  snippet: { before: string; matched: string; after: string } | null;
+}
+
+/** An event of a session; `type` says which fields there are. */
+// biome-ignore lint: the events are many, and each is read in one place
+export type SessionEvent = { type: string; [name: string]: any };
+
+export interface EventFrame {
+  type: "event";
+  session: string;
+  sequence: number;
+  event: SessionEvent;
+}
+
+export interface Attachment {
+  mediaType: string;
+  data: string;
+}
+
+export class RequestError extends Error {
+  constructor(
+    readonly errorClass: string,
+    message: string,
+  ) {
+    super(message);
+  }
+}

@@ -1,0 +1,340 @@
+// What is shown of a session: the rows of its log, and what is not in the log yet.
+//
+// The log is the truth. Events build the step that goes on now; when a step is over, the rows are read again and replace
+// it. So a page that was reloaded shows what one shows that stayed connected.
+
+import type { Connection } from "./connection";
+import type {
+  Attachment,
+  Block,
+  EventFrame,
+  History,
+  LiveTool,
+  Question,
+  Report,
+  Row,
+  SessionEvent,
+  ToolCallBlock,
+  Waiting,
+  Watched,
+} from "./protocol";
+
+const PAGE = 50;
+const MOST_NOTICES = 20;
+
+/** One model call and the tools that it called. */
+export interface Step {
+  number: number;
+  blocks: Block[];
+  isComplete: boolean;
+  startedAt: number;
+}
+
+/** A message of this page that the gateway has not acknowledged. */
+export interface Unsent {
+  id: string;
+  text: string;
+  images: number;
+  error?: string;
+}
+
+export class SessionView {
+  key = "";
+  rows: Row[] = [];
+  hasMore = false;
+  isLoaded = false;
+  error = "";
+  busy = false;
+  steps: Step[] = [];
+  tools = new Map<string, LiveTool>();
+  waiting: Waiting[] = [];
+  unsent: Unsent[] = [];
+  reports = new Map<string, Report>();
+  questions: Question[] = [];
+  notices: string[] = [];
+  onChange: () => void = () => {};
+  /** Called when the list of sessions may look different. */
+  onNews: () => void = () => {};
+
+  private sequence = 0;
+  private stream = "";
+  private counter = 0;
+  private isWatched = false;
+  private held: EventFrame[] | null = null;
+
+  constructor(
+    readonly name: string,
+    private readonly connection: Connection,
+  ) {
+    void this.join();
+  }
+
+  leave(): void {
+    this.onChange = () => {};
+    this.onNews = () => {};
+    if (this.isWatched) this.connection.request("unwatch", { session: this.name }).catch(() => {});
+  }
+
+  /** Begins to watch, or goes on after the connection was lost. */
+  async join(): Promise<void> {
+    if (this.connection.phase !== "open") return;
+    this.held = [];
+    try {
+      const resume = this.isLoaded ? { after: this.sequence, stream: this.stream } : {};
+      const watched = await this.connection.request<Watched>("watch", { session: this.name, ...resume });
+      this.isWatched = true;
+      this.key = watched.session;
+      this.stream = watched.stream;
+      this.questions = watched.approvals;
+      if (!watched.resumed) {
+        this.sequence = watched.sequence;
+        this.adopt(watched);
+        await this.read(Number.POSITIVE_INFINITY, true);
+      }
+      this.error = "";
+    } catch (error) {
+      this.error = (error as Error).message;
+    }
+    const held = this.held ?? [];
+    this.held = null;
+    for (const frame of held) this.heed(frame);
+    this.onChange();
+  }
+
+  /** Events were lost: everything is read again. */
+  gap(): void {
+    this.isLoaded = false;
+    void this.join();
+  }
+
+  private adopt(watched: Watched): void {
+    const { live } = watched;
+    this.busy = watched.busy || live.step !== null;
+    this.waiting = live.waiting;
+    this.reports = new Map(live.reports.map((report) => [report.messageId, report]));
+    this.steps = [];
+    this.tools.clear();
+    if (live.step) {
+      const order = Object.entries(live.step.blocks).sort(([one], [other]) => Number(one) - Number(other));
+      const blocks = order.map(([, block]): Block => {
+        if (block.type === "toolCall") return { ...block, type: "toolCall" };
+        return block.type === "thinking" ? { type: "thinking", thinking: block.text } : { type: "text", text: block.text };
+      });
+      this.steps = [{ number: ++this.counter, blocks, isComplete: live.step.isComplete, startedAt: Date.now() }];
+      for (const tool of live.step.tools) this.tools.set(tool.toolCallId, tool);
+    }
+  }
+
+  /** Reads the newest rows. Steps with a number below `until` are in them. */
+  private async read(until: number, isFirst = false): Promise<void> {
+    const history = await this.connection.request<History>("history", { session: this.name, limit: PAGE });
+    const first = history.messages[0];
+    const at = first ? this.rows.findIndex((row) => row.id === first.id) : -1;
+    if (isFirst || at < 0) {
+      this.rows = history.messages;
+      this.hasMore = history.messages.length >= PAGE;
+    } else {
+      this.rows = [...this.rows.slice(0, at), ...history.messages];
+    }
+    for (const report of history.reports) this.reports.set(report.messageId, report);
+    const taken = new Set(this.rows.flatMap((row) => row.meta?.queuedIds ?? []));
+    this.waiting = this.waiting.filter((message) => !taken.has(message.messageId));
+    if (!isFirst) this.steps = this.steps.filter((step) => step.number >= until);
+    this.isLoaded = true;
+    this.onChange();
+  }
+
+  async readEarlier(): Promise<void> {
+    const before = this.rows[0]?.id;
+    const history = await this.connection.request<History>("history", { session: this.name, limit: PAGE, before });
+    this.rows = [...history.messages, ...this.rows];
+    this.hasMore = history.messages.length >= PAGE;
+    for (const report of history.reports) this.reports.set(report.messageId, report);
+    this.onChange();
+  }
+
+  async send(text: string, attachments: Attachment[]): Promise<void> {
+    const message: Unsent = { id: crypto.randomUUID(), text, images: attachments.length };
+    this.unsent = [...this.unsent, message];
+    this.onChange();
+    const params = { session: this.name, text, ...(attachments.length ? { attachments } : {}) };
+    try {
+      await this.connection.request("send", params, { id: message.id });
+      this.unsent = this.unsent.filter((other) => other !== message);
+    } catch (error) {
+      message.error = (error as Error).message;
+    }
+    this.onChange();
+    this.onNews();
+  }
+
+  discard(message: Unsent): void {
+    this.unsent = this.unsent.filter((other) => other !== message);
+    this.onChange();
+  }
+
+  stop(): Promise<unknown> {
+    return this.connection.request("abort", { session: this.name });
+  }
+
+  answer(id: string, answer: "once" | "always" | "no"): Promise<unknown> {
+    return this.connection.request("approve", { id, answer });
+  }
+
+  heed(frame: EventFrame): void {
+    if (this.held) {
+      this.held.push(frame);
+      return;
+    }
+    if (frame.sequence <= this.sequence) return;
+    this.sequence = frame.sequence;
+    this.apply(frame.event);
+    this.onChange();
+  }
+
+  private apply(event: SessionEvent): void {
+    const step = this.steps.at(-1);
+    switch (event.type) {
+      case "accepted":
+        if (!this.waiting.some((message) => message.messageId === event.messageId)) {
+          this.waiting = [...this.waiting, event as unknown as Waiting];
+        }
+        this.onNews();
+        break;
+      case "taken": {
+        const ids = new Set<string>(event.ids);
+        this.waiting = this.waiting.filter((message) => !ids.has(message.messageId));
+        const isKnown = this.rows.some((row) => row.meta?.queuedIds?.some((id) => ids.has(id)));
+        if (!isKnown) {
+          // Shown until the rows are read, which is at once.
+          this.rows = [
+            ...this.rows,
+            { id: `taken-${event.ids[0]}`, role: "user", content: event.text, ts: Date.now(), meta: { queuedIds: event.ids } },
+          ];
+        }
+        this.refresh(this.counter + 1);
+        break;
+      }
+      case "message":
+        this.waiting = this.waiting.filter((message) => message.messageId !== event.messageId);
+        if (event.outcome.state === "reported") {
+          const { class: errorClass, message } = event.outcome;
+          const known = this.reports.get(event.messageId);
+          this.reports.set(event.messageId, { ...known, messageId: event.messageId, class: errorClass, message, ts: Date.now() });
+          this.refresh(this.counter + 1);
+        }
+        break;
+      case "run_start":
+        this.busy = true;
+        this.notices = [];
+        this.onNews();
+        break;
+      case "run_end":
+        this.busy = false;
+        this.refresh(this.counter + 1);
+        this.onNews();
+        break;
+      case "llm_start":
+        this.steps = [...this.steps, { number: ++this.counter, blocks: [], isComplete: false, startedAt: Date.now() }];
+        if (this.steps.length > 1) this.refresh(this.counter);
+        break;
+      case "llm_stream":
+        if (step) this.arrives(step, event.event);
+        break;
+      case "llm_end":
+        if (step) {
+          step.blocks = event.message.content;
+          step.isComplete = true;
+        }
+        break;
+      case "tool_start":
+        this.tools.set(event.toolCallId, { ...(event as unknown as LiveTool), text: "", startedAt: Date.now() });
+        break;
+      case "tool_execution_update": {
+        const tool = this.tools.get(event.toolCallId);
+        if (tool) tool.text = event.text;
+        break;
+      }
+      case "tool_end": {
+        const tool = this.tools.get(event.toolCallId);
+        if (tool) {
+          tool.text = event.text;
+          tool.details = event.details;
+          tool.end = { durationMs: event.durationMs, isError: event.isError };
+        }
+        break;
+      }
+      case "approval":
+        this.questions = [...this.questions.filter((one) => one.id !== event.id), event as unknown as Question];
+        this.onNews();
+        break;
+      case "approval_closed":
+        this.questions = this.questions.filter((one) => one.id !== event.id);
+        this.onNews();
+        break;
+      case "retry":
+      case "fallback":
+      case "bound_reached":
+      case "notice":
+        if (event.message) this.notices = [...this.notices.slice(1 - MOST_NOTICES), String(event.message)];
+        break;
+      case "compaction":
+        this.notices = [...this.notices.slice(1 - MOST_NOTICES), "Older messages were summarised."];
+        break;
+    }
+  }
+
+  private arrives(step: Step, event: SessionEvent): void {
+    const at = event.index as number;
+    const block = step.blocks[at];
+    switch (event.type) {
+      case "start":
+        step.blocks = [];
+        break;
+      case "text_start":
+      case "text_delta":
+        if (block?.type === "text") block.text += event.delta ?? "";
+        else step.blocks[at] = { type: "text", text: event.delta ?? "" };
+        break;
+      case "thinking_start":
+      case "thinking_delta":
+        if (block?.type === "thinking") block.thinking += event.delta ?? "";
+        else step.blocks[at] = { type: "thinking", thinking: event.delta ?? "" };
+        break;
+      case "toolcall_start":
+        step.blocks[at] = { type: "toolCall", id: event.id, name: event.name, arguments: "" };
+        break;
+      case "toolcall_delta":
+        if (block?.type === "toolCall") block.arguments = `${block.arguments ?? ""}${event.delta}`;
+        break;
+      case "toolcall_end":
+        step.blocks[at] = { type: "toolCall", ...event.toolCall };
+        break;
+    }
+  }
+
+  private refresh(until: number): void {
+    // The next event, or the next connection, asks again.
+    this.read(until).catch(() => {});
+  }
+
+  /** The steps that no row shows yet. */
+  get openSteps(): Step[] {
+    const last = this.rows.findLast((row) => row.role !== "tool");
+    if (last?.role !== "assistant") return this.steps;
+    const known = mark(blocksOf(last));
+    return this.steps.filter((step) => !(step.isComplete && mark(step.blocks) === known));
+  }
+}
+
+/** What tells one message of a model from another: its calls, or else its text. */
+function mark(blocks: Block[]): string {
+  const calls = blocks.filter((block): block is ToolCallBlock => block?.type === "toolCall");
+  if (calls.length) return calls.map((call) => call.id).join(" ");
+  return blocks.map((block) => (block?.type === "text" ? block.text : "")).join("");
+}
+
+/** The blocks of a row. */
+export function blocksOf(row: Row): Block[] {
+  return row.meta?.contentBlocks ?? (row.content ? [{ type: "text", text: row.content }] : []);
+}

@@ -1,0 +1,97 @@
+// The list of sessions.
+
+import { useEffect, useState } from "preact/hooks";
+import type { Connection } from "./connection";
+import { Icon } from "./icons";
+import type { ListedSession } from "./protocol";
+import { moment, visible } from "./text";
+
+const TYPING = 250;
+const EVERY = 10_000;
+
+export interface Sessions {
+  list: ListedSession[];
+  total: number;
+  search: string;
+  setSearch: (text: string) => void;
+  read: () => void;
+}
+
+/** The sessions, read again every ten seconds while the page is seen, and when something happens. */
+export function useSessions(connection: Connection | null, phase: string): Sessions {
+  const [found, setFound] = useState<{ sessions: ListedSession[]; total: number }>({ sessions: [], total: 0 });
+  const [search, setSearch] = useState("");
+  const [turn, setTurn] = useState(0);
+  useEffect(() => {
+    if (!connection || phase !== "open") return;
+    let isGone = false;
+    const read = () => {
+      if (document.visibilityState === "hidden") return;
+      connection
+        .request<{ sessions: ListedSession[]; total: number }>("sessions", search ? { search } : {})
+        .then((result) => !isGone && setFound(result))
+        .catch(() => {});
+    };
+    const first = setTimeout(read, search ? TYPING : 50);
+    const timer = setInterval(read, EVERY);
+    return () => {
+      isGone = true;
+      clearTimeout(first);
+      clearInterval(timer);
+    };
+  }, [connection, phase, search, turn]);
+  return { list: found.sessions, total: found.total, search, setSearch, read: () => setTurn((number) => number + 1) };
+}
+
+interface Props {
+  sessions: Sessions;
+  current: string;
+  onOpen: (name: string) => void;
+}
+
+export function SessionList({ sessions, current, onOpen }: Props) {
+  const { list, total, search, setSearch } = sessions;
+  const isListed = list.some((session) => session.name === current || session.key === current);
+  const shown = isListed || search || !current ? list : [{ name: current, key: current, updatedAt: 0 } as ListedSession, ...list];
+  return (
+    <>
+      <label class="search">
+        <Icon name="search" />
+        <input type="search" placeholder="Search" aria-label="Search sessions" value={search} onInput={(event) => setSearch(event.currentTarget.value)} />
+      </label>
+      <nav aria-label="Sessions">
+        <ul>
+          {shown.map((session) => {
+            const isCurrent = session.name === current || session.key === current;
+            return (
+              <li key={session.key}>
+                <a
+                  href={`#/s/${encodeURIComponent(session.name)}`}
+                  aria-current={isCurrent ? "page" : undefined}
+                  onClick={(event) => {
+                    event.preventDefault();
+                    onOpen(session.name);
+                  }}
+                >
+                  <span class="title">{visible(session.title ?? session.name)}</span>
+                  {session.approvals > 0 && <span class="badge">asks</span>}
+                  {session.busy && !session.approvals && <span class="busy" role="img" aria-label="works" />}
+                  <span class="when">{moment(session.updatedAt)}</span>
+                  {session.snippet && (
+                    <span class="snippet">
+                      {visible(session.snippet.before)}
+                      <mark>{visible(session.snippet.matched)}</mark>
+                      {visible(session.snippet.after)}
+                    </span>
+                  )}
+                </a>
+              </li>
+            );
+          })}
+        </ul>
+        {shown.length === 0 && <p class="muted center">No session holds this text.</p>}
+        {total > list.length && <p class="muted center">{total - list.length} older sessions; search finds them.</p>}
+      </nav>
+    </>
+  );
+}

@@ -1,0 +1,150 @@
+// The gateway itself: how it is, and the questions that wait in all sessions.
+
+import { useEffect, useState } from "preact/hooks";
+import type { Connection } from "./connection";
+import { Ask } from "./parts";
+import type { Question } from "./protocol";
+import { count } from "./text";
+
+const EVERY = 5_000;
+
+interface Status {
+  version: string;
+  processId: number;
+  address: string;
+  seconds: number;
+  openMessages: number;
+  sockets: number;
+  stateDirectory: string;
+  usage: Used[];
+}
+
+interface Used {
+  model: string;
+  calls: number;
+  input: number;
+  output: number;
+  cacheRead: number;
+  cacheWrite: number;
+  cost: number;
+}
+
+const dollars = new Intl.NumberFormat(undefined, { style: "currency", currency: "USD", maximumFractionDigits: 4 });
+
+/** What models have used, with a bar for each one's part of the tokens. */
+function Usage({ usage }: { usage: Used[] }) {
+  const tokens = (one: Used) => one.input + one.output + one.cacheRead + one.cacheWrite;
+  const most = Math.max(1, ...usage.map(tokens));
+  if (usage.length === 0) return <p class="muted">No model was called yet.</p>;
+  return (
+    <div class="scroll" tabIndex={0} role="group" aria-label="usage">
+      <table class="usage">
+        <thead>
+          <tr>
+            <th scope="col">Model</th>
+            <th scope="col">Calls</th>
+            <th scope="col">Input</th>
+            <th scope="col">Output</th>
+            <th scope="col">Cached</th>
+            <th scope="col">Cost</th>
+          </tr>
+        </thead>
+        <tbody>
+          {usage.map((one) => (
+            <tr key={one.model}>
+              <th scope="row">
+                {one.model}
+                <svg class="bar-chart" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">
+                  <rect width={(100 * tokens(one)) / most} height="4" rx="2" />
+                </svg>
+              </th>
+              <td>{one.calls}</td>
+              <td>{count(one.input + one.cacheRead + one.cacheWrite)}</td>
+              <td>{count(one.output)}</td>
+              <td>{count(one.cacheRead)}</td>
+              <td>{dollars.format(one.cost)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function uptime(seconds: number): string {
+  const parts = [
+    [Math.floor(seconds / 86_400), "d"],
+    [Math.floor(seconds / 3_600) % 24, "h"],
+    [Math.floor(seconds / 60) % 60, "min"],
+    [seconds % 60, "s"],
+  ] as const;
+  const first = parts.findIndex(([number]) => number > 0);
+  return parts
+    .slice(Math.max(0, first), Math.max(0, first) + 2)
+    .map(([number, unit]) => `${number} ${unit}`)
+    .join(" ");
+}
+
+export function StatusPage({ connection, phase, onOpen }: { connection: Connection; phase: string; onOpen: (name: string) => void }) {
+  const [status, setStatus] = useState<Status | null>(null);
+  const [questions, setQuestions] = useState<Question[]>([]);
+  const [error, setError] = useState("");
+  useEffect(() => {
+    if (phase !== "open") return;
+    const read = async () => {
+      try {
+        setStatus(await connection.request<Status>("status"));
+        setQuestions((await connection.request<{ approvals: Question[] }>("approvals")).approvals);
+        setError("");
+      } catch (failure) {
+        setError((failure as Error).message);
+      }
+    };
+    void read();
+    const timer = setInterval(() => void read(), EVERY);
+    return () => clearInterval(timer);
+  }, [connection, phase]);
+  const rows: [string, string][] = status
+    ? [
+        ["Version", status.version],
+        ["Process", String(status.processId)],
+        ["Address", `http://${status.address}`],
+        ["Up", uptime(status.seconds)],
+        ["Messages without an answer", String(status.openMessages)],
+        ["WebSockets", String(status.sockets)],
+        ["State directory", status.stateDirectory],
+      ]
+    : [];
+  return (
+    <div class="page" tabIndex={0} role="region" aria-label="Gateway">
+      <div class="column">
+        {error && <p class="failure">{error}</p>}
+        <dl class="facts">
+          {rows.map(([name, value]) => (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd>{value}</dd>
+            </div>
+          ))}
+        </dl>
+        <h2>Usage since the start</h2>
+        {status && <Usage usage={status.usage} />}
+        <h2>Questions</h2>
+        {questions.length === 0 && <p class="muted">No call waits for an approval.</p>}
+        {questions.map((question) => (
+          <div key={question.id}>
+            <button type="button" class="link" onClick={() => onOpen(question.session)}>
+              {question.session}
+            </button>
+            <Ask question={question} onAnswer={(answer) => connection.request("approve", { id: question.id, answer })} />
+          </div>
+        ))}
+        <p class="muted">
+          <a href="/licenses.md" target="_blank" rel="noopener noreferrer">
+            Licences of the packages in this page
+          </a>
+        </p>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,113 @@
+// Text from models and tools on its way to the page.
+
+import DOMPurify from "dompurify";
+import { Marked } from "marked";
+
+const marked = new Marked({ gfm: true, breaks: true });
+
+/** Addresses that a link may have. Everything else, such as `javascript:`, is removed. */
+const SAFE_LINK = /^(?:https?:|mailto:)/i;
+const SAFE_IMAGE = /^(?:data:image\/(?:png|jpeg|gif|webp);base64,|blob:)/i;
+
+const PURIFY = {
+  ALLOWED_TAGS: [
+    "a", "b", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "i", "img", "input",
+    "kbd", "li", "ol", "p", "pre", "s", "strong", "sub", "sup", "table", "tbody", "td", "th", "thead", "tr", "ul",
+  ],
+  ALLOWED_ATTR: ["href", "src", "alt", "title", "align", "start", "type", "checked", "disabled", "class"],
+  ALLOW_DATA_ATTR: false,
+  ALLOW_ARIA_ATTR: false,
+  RETURN_DOM_FRAGMENT: true as const,
+};
+
+/** Markdown as nodes that hold no script, load nothing, and name no address but in links. */
+export function markdown(text: string): DocumentFragment {
+  const fragment = DOMPurify.sanitize(marked.parse(text, { async: false }), PURIFY);
+  for (const link of fragment.querySelectorAll("a")) {
+    if (!SAFE_LINK.test(link.getAttribute("href") ?? "")) {
+      link.removeAttribute("href");
+      continue;
+    }
+    link.target = "_blank";
+    link.rel = "noopener noreferrer";
+    link.title = link.getAttribute("href") ?? "";
+  }
+  for (const image of fragment.querySelectorAll("img")) {
+    const source = image.getAttribute("src") ?? "";
+    if (SAFE_IMAGE.test(source)) continue;
+    // A picture elsewhere would tell its server that, and when, the answer was read.
+    const label = `[picture: ${image.alt || source}]`;
+    if (SAFE_LINK.test(source)) {
+      const link = document.createElement("a");
+      link.href = source;
+      link.title = source;
+      link.target = "_blank";
+      link.rel = "noopener noreferrer";
+      link.textContent = label;
+      image.replaceWith(link);
+    } else {
+      image.replaceWith(label);
+    }
+  }
+  for (const box of fragment.querySelectorAll("input")) {
+    if (box.type !== "checkbox") {
+      box.remove();
+      continue;
+    }
+    box.disabled = true;
+    box.setAttribute("aria-label", box.checked ? "done" : "to do");
+  }
+  for (const one of fragment.querySelectorAll("[class]")) {
+    const language = one.tagName === "CODE" && /^language-[\w+#-]{1,30}$/.test(one.className);
+    if (!language) one.removeAttribute("class");
+  }
+  for (const wide of fragment.querySelectorAll("pre, table")) {
+    // It scrolls by itself, also with the keyboard.
+    const box = document.createElement("div");
+    box.className = "scroll";
+    box.tabIndex = 0;
+    box.setAttribute("role", "group");
+    box.setAttribute("aria-label", wide.tagName === "PRE" ? "code" : "table");
+    wide.replaceWith(box);
+    box.append(wide);
+  }
+  return fragment;
+}
+
+/** Shows controls, and characters that hide or reorder text, as escapes: what is approved must be what is read. */
+export function visible(text: string): string {
+  return text.replace(
+    /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu,
+    (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`,
+  );
+}
+
+/** A value as text: strings as they are, others as JSON. */
+export function shown(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value, null, 2);
+}
+
+export function duration(milliseconds: number): string {
+  if (milliseconds < 1_000) return `${Math.round(milliseconds)} ms`;
+  if (milliseconds < 60_000) return `${(milliseconds / 1_000).toFixed(1)} s`;
+  return `${Math.floor(milliseconds / 60_000)} min ${Math.round((milliseconds % 60_000) / 1_000)} s`;
+}
+
+const time = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+const day = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
+const full = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+
+/** The time today, else the day. */
+export function moment(milliseconds: number): string {
+  if (!milliseconds) return "";
+  const date = new Date(milliseconds);
+  return date.toDateString() === new Date().toDateString() ? time.format(date) : day.format(date);
+}
+
+export function fullMoment(milliseconds: number): string {
+  return milliseconds ? full.format(new Date(milliseconds)) : "";
+}
+
+export function count(number: number): string {
+  return new Intl.NumberFormat(undefined, { notation: "compact", maximumFractionDigits: 1 }).format(number);
+}
