@@ -210,13 +210,25 @@ const scenarios = {
     await page.reload();
     await messages(page).getByText("please take long").waitFor();
     await same(page, stayed);
+  },
 
-    // Without a connection messages are kept, and sent once when it is back.
-    await page.context().setOffline(true);
-    await page.evaluate(() => window.dispatchEvent(new Event("offline")));
-    await page.context().setOffline(false);
+  async restart() {
+    const page = await open();
+    await signIn(page);
+    await ready(page);
     await say(page, "hello");
-    await messages(page).getByText("Good morning.").last().waitFor();
+    await messages(page).getByText("Good morning.").waitFor();
+    await idle(page);
+    console.log("stop the gateway");
+    await page.getByText("The gateway cannot be reached.").waitFor();
+    await say(page, "still there?");
+    await messages(page).getByText("sending…").waitFor();
+    await shot(page, "offline");
+    console.log("start the gateway");
+    await eventually("answered", async () => (await messages(page).getByText("Good morning.").count()) === 2);
+    await idle(page);
+    assert.equal(await messages(page).locator(".message.user").count(), 2);
+    assert.equal(await messages(page).getByText("sending…").count(), 0);
   },
 
   async approvals() {

@@ -136,9 +136,19 @@ pub fn tool_calls(message: &TranscriptMessage) -> Vec<(String, String)> {
 
 /// A time as `2026-11-21 23:42` in the zone of this machine; `-` for 0 (no time) and for times outside of the calendar.
 pub fn local_minute(milliseconds: u64) -> String {
+    local(milliseconds, "%Y-%m-%d %H:%M")
+}
+
+/// Like [`local_minute`], with seconds.
+pub fn local_second(milliseconds: u64) -> String {
+    local(milliseconds, "%Y-%m-%d %H:%M:%S")
+}
+
+fn local(milliseconds: u64, format: &str) -> String {
     let time = i64::try_from(milliseconds).ok().filter(|time| *time != 0);
-    time.and_then(|time| Timestamp::from_millisecond(time).ok()).map_or_else(
+    let time = time.and_then(|time| Timestamp::from_millisecond(time).ok());
+    time.map_or_else(
         || "-".to_owned(),
-        |time| time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string(),
+        |time| time.to_zoned(TimeZone::system()).strftime(format).to_string(),
     )
 }

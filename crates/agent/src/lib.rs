@@ -83,10 +83,12 @@ pub mod auth {
 /// The config file, its place and its mistakes.
 pub mod config {
     pub use myclaw_config::{
-        AgentId, Config, ConfigError, Environment, ExposeSecret, Heartbeat, KEYRING_SERVICE,
-        KeySource, LogLevel, Mistake, ModelDefinition, Paths, QueueMode, RenderStyle,
-        ResolvedAgent, SecretString, StarterModel, holds_literal_secret, json_schema, load_config,
-        load_or_default, starter_config, write_config_if_missing,
+        AgentId, Binding, ChatId, Config, ConfigError, DmPolicy, DmScope, Environment,
+        ExposeSecret, GroupConfig, GroupPolicy, Heartbeat, KEYRING_SERVICE, KeySource, LogLevel,
+        Mistake, ModelDefinition, Paths, QueueMode, RenderStyle, ResolvedAgent, SecretString,
+        SocketConfig, StarterModel, TelegramConfig, UncertainDelivery, WebhookConfig,
+        holds_literal_secret, json_schema, load_config, load_or_default, starter_config,
+        write_config_if_missing,
     };
 }
 
@@ -142,7 +144,7 @@ pub mod skill {
 pub mod tools {
     pub use myclaw_tools::{
         ChangedTurn, Direction, FileOutcome, JobEnd, JobEnding, JobRecord, ToolOptions, Undone,
-        UndoneFile, WhichTurn, builtin_tools, picture_from_base64, preview,
+        UndoneFile, WhichTurn, builtin_tools, picture_from_base64, picture_from_bytes, preview,
     };
 }
 

@@ -5,6 +5,7 @@
 
 mod levels;
 mod programs;
+mod senders;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -30,6 +31,7 @@ pub use myclaw_policy::{alias_names, canonical_tool_name, known_tools};
 use crate::approvals::{ApprovalStore, SessionApprover, audience};
 use crate::{AgentError, RunAdditions, SessionConfig};
 use levels::{Situation, exec_levels, tool_levels};
+pub use senders::Senders;
 
 /// Name of the hook that asks the policy; the reason of a question begins with it.
 pub(crate) const POLICY: &str = "policy";
@@ -84,7 +86,10 @@ struct Rules {
     config: Arc<Config>,
     agent: ResolvedAgent,
     session: SessionKey,
+    /// The sender that the caller named, or the other side of a direct chat.
     sender: Option<String>,
+    /// Those that come and go while the session is open.
+    senders: Senders,
     extra_tools: Vec<String>,
 }
 
@@ -145,6 +150,7 @@ impl Permissions {
             agent: config.agent.clone(),
             session: config.session_key.clone(),
             sender: config.sender.clone().or_else(|| direct_sender(&config.session_key)),
+            senders: config.senders.clone(),
             extra_tools: extra_tools.iter().map(|name| (*name).to_owned()).collect(),
         };
         let (tools, exec) = rules.policies(model).map_err(|errors| config_error(&errors))?;
@@ -312,24 +318,24 @@ impl Permissions {
     /// Whether no rule can refuse a command or ask about it, so that no program has to be found.
     fn is_open_for(&self, call: &PendingToolCall) -> bool {
         self.exec.is_open()
-            && !levels::depend_on_provider(&self.rules.config)
+            && !self.rules.can_change()
             && self.tools.decide(&call.tool_name).allowed
             && self.tools.asks(&call.tool_name).is_none()
     }
 }
 
 impl Rules {
-    fn situation<'a>(&'a self, model: Option<&'a str>) -> Situation<'a> {
-        Situation {
-            agent: &self.agent.id,
-            model,
-            channel: self.session.parts().channel,
-            sender: self.sender.as_deref(),
-        }
+    /// Everybody whose messages the session works on at this moment.
+    fn all_senders(&self) -> Vec<String> {
+        let mut senders = self.senders.get();
+        senders.extend(self.sender.clone());
+        senders
     }
 
     fn policies(&self, model: Option<&str>) -> Result<(ToolPolicy, ExecPolicy), Vec<PolicyError>> {
-        let situation = self.situation(model);
+        let senders = self.all_senders();
+        let channel = self.session.parts().channel;
+        let situation = Situation { agent: &self.agent.id, model, channel, senders: &senders };
         let sandbox = sandbox_rules(&self.config, &self.agent);
         let place = sandbox_place(&self.config, &self.agent, &sandbox);
         let main_key = main_key(&self.agent);
@@ -354,12 +360,18 @@ impl Rules {
         }
     }
 
-    /// The policies for a call by `model`, if rules about providers can make them differ.
+    /// Whether the rules can differ from call to call: by the model that makes it, or because a message of another sender
+    /// joined the run.
+    fn can_change(&self) -> bool {
+        levels::depend_on_provider(&self.config) || self.senders.are_used()
+    }
+
+    /// The policies for a call by `model`, if they can differ from those at the start of the run.
     fn other_policies(
         &self,
         model: &str,
     ) -> Option<Result<(ToolPolicy, ExecPolicy), Vec<PolicyError>>> {
-        levels::depend_on_provider(&self.config).then(|| self.policies(Some(model)))
+        self.can_change().then(|| self.policies(Some(model)))
     }
 }
 

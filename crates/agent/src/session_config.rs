@@ -86,6 +86,8 @@ pub struct SessionConfig {
     pub(crate) executor: Arc<ExecutorSlot>,
     /// Who sends the messages, if the caller says so.
     pub sender: Option<String>,
+    /// Who else sends messages while the session is open.
+    pub senders: permissions::Senders,
     /// The browser of the session, once a page was opened. It ends with the last clone.
     pub(crate) browser: BrowserSlot,
     /// Of all sessions that are made from this one.
@@ -134,6 +136,7 @@ impl SessionConfig {
             auth_profile,
             executor,
             sender,
+            senders: permissions::Senders::default(),
             browser,
             background,
         })
@@ -143,7 +146,8 @@ impl SessionConfig {
     #[must_use]
     pub fn for_session(&self, session_key: SessionKey) -> Self {
         let (executor, browser) = (Arc::default(), BrowserSlot::default());
-        Self { session_key, executor, browser, ..self.clone() }
+        let senders = permissions::Senders::default();
+        Self { session_key, executor, browser, senders, ..self.clone() }
     }
 
     /// Whether it is the owner's main session with the agent.

@@ -12,6 +12,7 @@ use myclaw_agent::llm::ThinkingLevel;
 
 mod acp;
 pub(crate) mod auth;
+mod channels;
 mod cron;
 mod duration;
 mod gateway;
@@ -22,6 +23,9 @@ mod sessions;
 mod skills;
 
 pub(crate) use acp::AcpArgs;
+pub(crate) use channels::{
+    ChannelKind, ChannelsArgs, ChannelsCommand, PairingArgs, PairingCommand,
+};
 pub(crate) use cron::{CronArgs, CronCommand, JobArgs};
 pub(crate) use duration::Age;
 pub(crate) use gateway::{GatewayArgs, GatewayCommand};
@@ -95,6 +99,12 @@ pub(crate) enum Command {
     /// Run the process that is always on: messages of programs and web chats, each answered once
     #[command(long_about = help::GATEWAY, after_long_help = help::GATEWAY_EXAMPLES)]
     Gateway(GatewayArgs),
+    /// Show and test the channels through which messages arrive: Telegram, webhooks, a socket
+    #[command(long_about = help::CHANNELS, after_long_help = help::CHANNELS_EXAMPLES)]
+    Channels(ChannelsArgs),
+    /// Decide who may write to the agent
+    #[command(long_about = help::PAIRING, after_long_help = help::PAIRING_EXAMPLES)]
+    Pairing(PairingArgs),
     /// Plan what the agent does by itself: once, at an interval, or at times of day
     #[command(long_about = help::CRON, after_long_help = help::CRON_EXAMPLES)]
     Cron(CronArgs),

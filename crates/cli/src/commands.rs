@@ -2,6 +2,7 @@
 
 pub(crate) mod approvals;
 pub(crate) mod auth;
+pub(crate) mod channels;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod cron;
@@ -9,6 +10,7 @@ pub(crate) mod doctor;
 pub(crate) mod gateway;
 pub(crate) mod init;
 pub(crate) mod models;
+pub(crate) mod pairing;
 pub(crate) mod policy;
 pub(crate) mod run;
 pub(crate) mod sandbox;

@@ -2,6 +2,9 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
 /// Milliseconds since the Unix epoch.
 pub(crate) fn now_ms() -> u64 {
     SystemTime::now()
@@ -9,16 +12,7 @@ pub(crate) fn now_ms() -> u64 {
         .map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
-pub(crate) use myclaw_agent::export::local_minute;
-
-/// Like [`local_minute`], with seconds.
-pub(crate) fn local_second(milliseconds: u64) -> String {
-    let time = i64::try_from(milliseconds).ok();
-    time.and_then(|time| Timestamp::from_millisecond(time).ok()).map_or_else(
-        || "-".to_owned(),
-        |time| time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string(),
-    )
-}
+pub(crate) use myclaw_agent::export::{local_minute, local_second};
 
 /// A name for a new session: the time, and a number where that is taken.
 pub(crate) fn new_session_name(is_taken: impl Fn(&str) -> bool) -> String {

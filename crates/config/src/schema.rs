@@ -14,6 +14,7 @@ use crate::{Environment, Paths};
 mod agents;
 mod auth;
 mod browser;
+mod channels;
 mod heartbeat;
 mod hooks;
 mod limits;
@@ -30,6 +31,10 @@ pub use agents::{
 };
 pub use auth::{AuthConfig, CooldownConfig};
 pub use browser::BrowserToolConfig;
+pub use channels::{
+    Binding, BindingMatch, ChannelsConfig, DmPolicy, DmScope, GroupConfig, GroupPolicy,
+    SocketConfig, TelegramAccount, TelegramConfig, UncertainDelivery, WebhookConfig,
+};
 pub use heartbeat::{ActiveHoursConfig, CronConfig, Heartbeat, HeartbeatConfig};
 pub use hooks::{
     AnyHookCommand, CommandLine, HookCommand, HookEvent, HooksConfig, ToolHookCommand,
@@ -85,6 +90,10 @@ pub struct Config {
     pub agents: AgentsConfig,
     /// Channels through which messages arrive.
     pub channels: ChannelsConfig,
+    /// Which agent answers which messages. The most specific entry counts, and among equals the first. Messages that
+    /// none names are answered by the default agent.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub bindings: Vec<Binding>,
     /// How messages are received.
     pub messages: MessagesConfig,
     /// The long-lived process that serves the web chat and the channels.
@@ -108,47 +117,6 @@ pub struct Config {
     #[serde(skip)]
     #[schemars(skip)]
     pub paths: Option<Paths>,
-}
-
-/// Channels through which messages arrive.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct ChannelsConfig {
-    /// A Telegram bot.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub telegram: Option<TelegramConfig>,
-}
-
-/// A Telegram bot.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct TelegramConfig {
-    /// The bot's token from BotFather. Preferably a reference such as `"${TELEGRAM_BOT_TOKEN}"`.
-    #[serde(with = "values::secret")]
-    #[schemars(with = "values::SecretText")]
-    pub bot_token: SecretString,
-    /// The chats that the bot answers, by number or name. Leave it out to set no limit here; an empty list admits
-    /// nobody.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub allowed_chat_ids: Option<Vec<ChatId>>,
-    /// How many of a group's newest messages are sent to the model; 0 for all.
-    #[serde(default = "default_history_limit")]
-    pub history_limit: usize,
-    /// How many of a direct chat's newest messages are sent to the model; 0 for all.
-    #[serde(default = "default_dm_history_limit")]
-    pub dm_history_limit: usize,
-    /// Which tools may run for messages of this channel.
-    #[serde(default)]
-    pub tools: ToolRules,
-}
-
-/// Groups are busy, and most messages in them are not meant for the agent.
-fn default_history_limit() -> usize {
-    50
-}
-
-fn default_dm_history_limit() -> usize {
-    100
 }
 
 /// The long-lived process that serves the web chat and the channels.
@@ -251,6 +219,9 @@ pub struct ToolsConfig {
     /// Further rules for models of a provider, by its name, or for one model, as `provider/model`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub by_provider: BTreeMap<String, ToolRules>,
+    /// Further rules for messages of one channel, such as `telegram`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub by_channel: BTreeMap<String, ToolRules>,
     /// Further rules for messages of one person, as `channel:id` or `id`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub by_sender: BTreeMap<String, ToolRules>,

@@ -1,5 +1,7 @@
 //! Mistakes that involve more than one value of the config.
 
+mod channels;
+
 use std::collections::HashMap;
 
 use jiff::tz::TimeZone;
@@ -18,6 +20,7 @@ pub(crate) fn check(config: &Config) -> Vec<Finding> {
     check_agents(config, &mut findings);
     check_models(config, &mut findings);
     check_hooks(config, &mut findings);
+    channels::check(config, &mut findings);
     check_heartbeats(config, &mut findings);
     findings
 }

@@ -11,11 +11,7 @@ use crate::ConfigPath;
 const EACH: &str = "[]";
 
 /// These keys. Remove a key here once it is read.
-const UNREAD: [&[&str]; 3] = [
-    &["agents", "list", EACH, "name"],
-    &["channels", "telegram", "allowedChatIds"],
-    &["channels", "telegram", "botToken"],
-];
+const UNREAD: [&[&str]; 1] = [&["agents", "list", EACH, "name"]];
 
 /// The unread keys that a config contains.
 pub(crate) fn unread_keys(tree: &Value) -> Vec<ConfigPath> {

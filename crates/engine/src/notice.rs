@@ -421,8 +421,12 @@ fn thinking_level_changed(
 }
 
 fn unreadable_lines(count: usize, path: &Path) -> String {
-    let lines = if count == 1 { "line" } else { "lines" };
-    format!("{count} unreadable {lines} of {} skipped; they stay in the file", path.display())
+    match count {
+        1 => format!("1 unreadable line of {} skipped; it stays in the file", path.display()),
+        count => {
+            format!("{count} unreadable lines of {} skipped; they stay in the file", path.display())
+        }
+    }
 }
 
 fn hook_summary_unused(hook: &str, problem: SummaryProblem) -> String {
@@ -465,3 +469,6 @@ pub(crate) fn with_message<S: Serializer>(
     }
     WithMessage { notice, message: notice.to_string() }.serialize(serializer)
 }
+
+#[cfg(test)]
+mod tests;

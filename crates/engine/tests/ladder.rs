@@ -254,3 +254,33 @@ async fn a_session_goes_on_against_a_server_that_refuses_large_requests() {
         "the server does not refuse a request in every turn"
     );
 }
+
+/// One turn can exceed the limit more often than there are rungs: each successful call makes all of them available again.
+#[tokio::test]
+async fn the_ladder_starts_at_its_first_rung_after_each_successful_call() {
+    const LARGEST: usize = 80_000;
+    const STEPS: usize = 150;
+    let made = AtomicUsize::new(0);
+    let script = Script::answer_with(move |request, _| {
+        if request.body.len() > LARGEST {
+            return overflow(request.body.len());
+        }
+        if asks_for_summary(request) {
+            return Reply::anthropic().text("Much was echoed.").usage(0, 0).into();
+        }
+        let step = made.fetch_add(1, Ordering::SeqCst);
+        if step == STEPS {
+            return Reply::anthropic().text("Done.").usage(0, 0).into();
+        }
+        let text = format!("{step} {}", "word ".repeat(320));
+        let id = format!("call_{step}");
+        Reply::anthropic().tool_call(&id, "echo", json!({ "text": text })).usage(0, 0).into()
+    })
+    .keep_last_bodies(4);
+    let mut bench = Bench::new(FORMAT, script).await;
+    bench.config.agent.max_iterations = 200.into();
+
+    assert_eq!(bench.run("go").await.unwrap().reply, "Done.");
+    let compactions = rows_of_type(&bench, "compaction").len();
+    assert!(compactions > 5, "{compactions} compactions");
+}

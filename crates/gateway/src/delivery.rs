@@ -9,7 +9,6 @@ mod advance;
 mod answering;
 mod desk;
 mod occasion;
-mod split;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,7 +19,8 @@ use myclaw_agent::config::Config;
 use myclaw_agent::llm::ImageContent;
 use myclaw_agent::sessions::SessionKey;
 use myclaw_agent::{
-    Approver, Driver, Home, JobWake, Session, SessionConfig, SessionEvent, SessionOptions, engine,
+    AgentRunEvent, Approver, Driver, Home, JobWake, Session, SessionConfig, SessionEvent,
+    SessionOptions, engine,
 };
 use myclaw_store::Store;
 use serde_json::json;
@@ -31,14 +31,17 @@ use tokio_util::task::TaskTracker;
 use crate::GatewayError;
 use crate::hub::{Hub, WaitingMessage};
 use crate::ledger::{Acceptance, Ledger, OpenMessage, now_ms};
+use crate::live::Live;
 use crate::metrics::Metrics;
 use crate::outbox::Outbox;
 use crate::questions::Questions;
-use crate::rows::{Incoming, MessageId, MessageState, Outgoing, PartId, Route};
+use crate::rows::{
+    Incoming, MessageId, MessageState, Origin, Outgoing, PartId, ReceivedFile, Route,
+};
 use crate::schedule::{Book, Routes};
 use crate::tools::GatewayTools;
 use answering::picture_bytes;
-use desk::{Desk, Origin};
+use desk::{Desk, Source};
 
 /// Most messages without an answer. Each is in memory.
 const MOST_OPEN: usize = 10_000;
@@ -65,6 +68,14 @@ pub(crate) struct NewMessage {
     pub(crate) images: Vec<ImageContent>,
 }
 
+/// A file that came with a message.
+#[derive(Debug, Clone)]
+pub(crate) struct MessageFile {
+    /// Without anything that could be a path.
+    pub(crate) name: String,
+    pub(crate) bytes: Vec<u8>,
+}
+
 /// An acknowledged message.
 #[derive(Debug, Clone)]
 pub(crate) struct Accepted {
@@ -79,6 +90,7 @@ pub(crate) struct Delivery {
     driver: Arc<Driver>,
     pub(crate) ledger: Ledger,
     outbox: Arc<Outbox>,
+    live: Live,
     pub(crate) hub: Arc<Hub>,
     /// The scheduled jobs.
     pub(crate) book: Arc<Book>,
@@ -135,6 +147,7 @@ impl Delivery {
                 home,
                 config,
                 driver,
+                live: Live::new(Ledger::new(Arc::clone(store)), Arc::clone(&outbox)),
                 ledger: Ledger::new(Arc::clone(store)),
                 outbox,
                 hub,
@@ -171,7 +184,7 @@ impl Delivery {
         for message in open {
             self.pictures.fetch_add(picture_bytes(&message.row), Ordering::SeqCst);
             // Its agent may be gone from the config since.
-            if let Err((error, message)) = self.hand_in(message, Origin::Recovered) {
+            if let Err((error, message)) = self.hand_in(message, Source::Recovered) {
                 let report = Report { class: "unusable".to_owned(), message: error.to_string() };
                 self.report(vec![*message], &report).await?;
             }
@@ -185,16 +198,33 @@ impl Delivery {
         self: &Arc<Self>,
         new: NewMessage,
     ) -> Result<Accepted, GatewayError> {
+        self.accept_from(new, Origin::default(), Vec::new()).await
+    }
+
+    /// [`Delivery::accept`] for a message whose sender is known, with its files.
+    pub(crate) async fn accept_from(
+        self: &Arc<Self>,
+        new: NewMessage,
+        mut origin: Origin,
+        files: Vec<MessageFile>,
+    ) -> Result<Accepted, GatewayError> {
         check(&new)?;
         let key = self.session_config(&new.session)?.session_key;
         let id = MessageId::of(&new.route, &new.source_id);
+        let mut contents = Vec::with_capacity(files.len());
+        for (number, file) in files.into_iter().enumerate() {
+            let key = format!("{id}-{number}");
+            origin.files.push(ReceivedFile { name: file.name, key: key.clone() });
+            contents.push((key, file.bytes));
+        }
         let session = key.as_str().to_owned();
         let row = Incoming {
             images: new.images,
+            origin,
             ..Incoming::new(new.route, new.source_id, session, new.text, now_ms())
         };
         let bytes = self.enter(&row)?;
-        let accepted = self.ledger.accept(id.clone(), row).await;
+        let accepted = self.ledger.store_message(id.clone(), row, contents, &[], Vec::new()).await;
         match accepted {
             Ok(Acceptance::New(message)) => {
                 self.metrics.accepted();
@@ -203,7 +233,7 @@ impl Delivery {
                     tracing::warn!(%error, "where the message came from is not noted");
                 }
                 // It is stored, so whatever happens now, the next start hands it in.
-                self.hand_in(message, Origin::New).map_err(|(error, _)| error)?;
+                self.hand_in(message, Source::New).map_err(|(error, _)| error)?;
                 Ok(Accepted { id, row })
             }
             Ok(Acceptance::Known(row)) => {
@@ -353,7 +383,7 @@ impl Delivery {
     fn hand_in(
         self: &Arc<Self>,
         message: OpenMessage,
-        origin: Origin,
+        source: Source,
     ) -> Result<(), (GatewayError, Box<OpenMessage>)> {
         let session = message.row.session.clone();
         let waiting = WaitingMessage {
@@ -372,7 +402,7 @@ impl Delivery {
             if message.row.is_heartbeat() {
                 desk.session.quiet().add(message.id.entry());
             }
-            desk.arrived(message, origin);
+            desk.arrived(message, source);
             return Ok(());
         }
         let config = match self.session_config(&session) {
@@ -385,7 +415,7 @@ impl Delivery {
         if message.row.is_heartbeat() {
             desk.session.quiet().add(message.id.entry());
         }
-        desk.arrived(message, origin);
+        desk.arrived(message, source);
         desks.insert(session, Arc::clone(&desk));
         drop(desks);
         let this = Arc::clone(self);
@@ -409,12 +439,20 @@ impl Delivery {
 
     fn heed(&self, key: &SessionKey, event: &SessionEvent<'_>) {
         let desk = self.desks().get(key.as_str()).cloned();
-        if let Some(desk) = desk {
-            desk.heed(event);
-        }
         if let SessionEvent::Run(event) = event {
             self.metrics.heed(&event.kind);
             self.hub.publish_run(key.as_str(), event);
+            self.live.heed(key.as_str(), &event.kind);
+        }
+        if let Some(desk) = desk {
+            desk.heed(event);
+            let begins = matches!(
+                event,
+                SessionEvent::Run(event) if matches!(event.kind, AgentRunEvent::LlmStart { .. })
+            );
+            if begins {
+                self.live.begin(key.as_str(), &desk.running_routes());
+            }
         }
     }
 

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use myclaw_agent::AgentError;
+use myclaw_schedule::ScheduleError;
 use myclaw_store::StoreError;
 
 /// Why the gateway does not run, or refuses a message.
@@ -71,6 +72,9 @@ pub enum GatewayError {
     /// The agent failed.
     #[error(transparent)]
     Agent(#[from] AgentError),
+    /// A time, interval, zone or cron expression cannot be used.
+    #[error(transparent)]
+    Schedule(#[from] ScheduleError),
     /// A defect of the program.
     #[error("internal error: {0}. Please report it")]
     Internal(String),

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use myclaw_agent::config::Config;
 use myclaw_agent::{Home, SystemClock};
+use myclaw_channels::{Channel, Intake};
 use myclaw_store::{SqliteStore, Store, StoreError};
 use serde_json::Value;
 use tokio::net::TcpListener;
@@ -14,12 +15,13 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use crate::GatewayError;
-use crate::channel::Channel;
 use crate::client::ask;
+use crate::connect::channels_of;
 use crate::delivery::Delivery;
 use crate::hub::Hub;
 use crate::ledger::Ledger;
 use crate::outbox::Outbox;
+use crate::routing::{Pairings, Router};
 use crate::schedule::Runner;
 use crate::server::{Server, WebChannel};
 use crate::token::Token;
@@ -39,6 +41,7 @@ pub struct Gateway;
 pub struct Running {
     listener: TcpListener,
     server: Arc<Server>,
+    routing: Arc<Router>,
     runner: Arc<Runner>,
     /// Where it listens.
     pub address: SocketAddr,
@@ -74,15 +77,35 @@ impl Gateway {
             .await
             .map_err(|error| GatewayError::Listen { address, reason: error.to_string() })?;
         let (store, hub): (Arc<dyn Store>, _) = (Arc::new(store), Arc::new(Hub::new()));
-        let channel: Arc<dyn Channel> = Arc::new(WebChannel::new(Arc::clone(&hub)));
+        let ledger = Ledger::new(Arc::clone(&store));
+        let mut channels: Vec<Arc<dyn Channel>> = Vec::new();
+        for setup in channels_of(&home, &config) {
+            match setup.made {
+                Ok(channel) => channels.push(channel),
+                Err(reason) => {
+                    let (channel, account) = (setup.channel, setup.account);
+                    tracing::error!(channel, account, %reason, "the channel cannot be used");
+                }
+            }
+        }
         let tasks = TaskTracker::new();
-        let outbox = Outbox::new(Ledger::new(Arc::clone(&store)), vec![channel], tasks.clone());
-        let delivery = Delivery::new(home, config, &store, outbox, hub, tasks);
+        let mut of_outbox = channels.clone();
+        of_outbox.push(Arc::new(WebChannel::new(Arc::clone(&hub))));
+        let outbox = Outbox::new(ledger.clone(), of_outbox, tasks.clone());
+        let pairings = Pairings::load(ledger).await?;
+        let delivery = Delivery::new(home, Arc::clone(&config), &store, outbox, hub, tasks);
         let recovered = delivery.recover().await?;
         let runner = Runner::new(Arc::clone(&delivery), Arc::new(SystemClock));
         runner.recover().await?;
-        let server = Arc::new(Server::new(delivery, token, token_file.clone(), address));
-        Ok(Running { listener, server, runner, address, token_file, recovered })
+        let routing = Arc::new(Router::new(Arc::clone(&delivery), config, channels, pairings));
+        let server = Arc::new(Server::new(
+            delivery,
+            Arc::clone(&routing),
+            token,
+            token_file.clone(),
+            address,
+        ));
+        Ok(Running { listener, server, routing, runner, address, token_file, recovered })
     }
 }
 
@@ -93,6 +116,10 @@ impl Running {
     /// # Errors
     /// The server cannot go on.
     pub async fn serve(self, stop: CancellationToken) -> Result<(), GatewayError> {
+        for channel in self.routing.channels() {
+            let intake: Arc<dyn Intake> = Arc::clone(&self.routing) as Arc<dyn Intake>;
+            tokio::spawn(Arc::clone(channel).run(intake, stop.clone()));
+        }
         let scheduling = AbortOnDropHandle::new(tokio::spawn(Arc::clone(&self.runner).run()));
         let serving = Arc::clone(&self.server).serve(self.listener, stop.clone());
         tokio::pin!(serving);
@@ -117,11 +144,18 @@ pub async fn state_of(home: &Home, config: &Config) -> Result<Option<Value>, Gat
     ask(home, config, "GET", "/api/status", None).await.map(|reply| reply.map(|reply| reply.value))
 }
 
+/// Where the gateway of a state directory listens.
 pub(crate) fn address(home: &Home, config: &Config) -> SocketAddr {
     (Ipv4Addr::LOCALHOST, config.gateway_port(&home.environment)).into()
 }
 
+/// The directory of the gateway.
 pub(crate) fn directory(home: &Home) -> PathBuf {
     let state: &Path = home.paths.state_dir();
     state.join(DIRECTORY)
+}
+
+/// The file of its store.
+pub(crate) fn store_path(home: &Home) -> PathBuf {
+    directory(home).join(STORE_FILE)
 }

@@ -22,6 +22,10 @@ const OPEN: &str = "open";
 const UNSENT: &str = "unsent";
 /// Queue of everything that is over, by that time. A source that delivers a message again finds it here.
 pub(crate) const OVER: &str = "over";
+/// Queue of the parts that were not delivered, or perhaps not, by that time.
+const TROUBLE: &str = "trouble";
+/// Kind of the records of files that came with messages.
+const FILE: &str = "file";
 /// How long that is kept. No channel delivers a message again after so long a time; Telegram gives up after a day.
 const KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// Records that are read or removed at once.
@@ -59,21 +63,107 @@ impl Ledger {
     }
 
     /// Step 1: stores a message. When this returns, it may be acknowledged.
-    pub(crate) async fn accept(
+    ///
+    /// A message that is not open is over from the beginning. `files` and `parts` are stored with it, and `more` is
+    /// written.
+    pub(crate) async fn store_message(
         &self,
         id: MessageId,
         row: Incoming,
+        files: Vec<(String, Vec<u8>)>,
+        parts: &[(PartId, Outgoing)],
+        more: Vec<Write>,
     ) -> Result<Acceptance, GatewayError> {
-        let write = Write::Insert {
+        let queue = if row.state == MessageState::Open { OPEN } else { OVER };
+        let mut writes = vec![Write::Insert {
             id: RecordId::new(INCOMING, id.as_str()),
             value: encode(&row)?,
-            place: Some(Place::new(OPEN, row.accepted_at)),
-        };
-        match self.store.commit(Batch::of(write)).await? {
+            place: Some(Place::new(queue, row.accepted_at)),
+        }];
+        for (key, value) in files {
+            let id = RecordId::new(FILE, key);
+            writes.push(Write::Insert {
+                id,
+                value,
+                place: Some(Place::new(OVER, row.accepted_at)),
+            });
+        }
+        writes.extend(inserts(parts)?);
+        writes.extend(more);
+        match self.store.commit(writes.into()).await? {
             Commit::Done(version) => Ok(Acceptance::New(Stored { id, version, row })),
             Commit::Refused(Refusal::Exists(record)) => Ok(Acceptance::Known(decode(&record)?)),
             Commit::Refused(other) => Err(unexpected(&other)),
         }
+    }
+
+    /// Stores parts that answer no message. Those that are stored already are not stored again.
+    pub(crate) async fn say(
+        &self,
+        parts: Vec<(PartId, Outgoing)>,
+    ) -> Result<Vec<UnsentPart>, GatewayError> {
+        match self.store.commit(inserts(&parts)?.into()).await? {
+            Commit::Done(version) => Ok(stored(parts, version)),
+            Commit::Refused(Refusal::Exists(_)) => Ok(Vec::new()),
+            Commit::Refused(other) => Err(unexpected(&other)),
+        }
+    }
+
+    /// The bytes of a file that came with a message.
+    pub(crate) async fn file(&self, key: &str) -> Result<Option<Vec<u8>>, GatewayError> {
+        Ok(self.store.get(RecordId::new(FILE, key)).await?.map(|record| record.value))
+    }
+
+    /// A record of another module's own kind.
+    pub(crate) async fn record<R: DeserializeOwned>(
+        &self,
+        kind: &str,
+        key: &str,
+    ) -> Result<Option<(Version, R)>, GatewayError> {
+        let record = self.store.get(RecordId::new(kind, key)).await?;
+        record.map(|record| Ok((record.version, decode(&record)?))).transpose()
+    }
+
+    /// Stores a record of another module's own kind, in place of the version that the module knows.
+    pub(crate) async fn put<R: Serialize>(
+        &self,
+        kind: &str,
+        key: &str,
+        row: &R,
+        known: Option<Version>,
+        place: Option<Place>,
+    ) -> Result<Version, GatewayError> {
+        match self.store.commit(Batch::of(write_of(kind, key, row, known, place)?)).await? {
+            Commit::Done(version) => Ok(version),
+            Commit::Refused(other) => Err(unexpected(&other)),
+        }
+    }
+
+    /// Removes a record of another module's own kind.
+    pub(crate) async fn remove(
+        &self,
+        kind: &str,
+        key: &str,
+        known: Version,
+    ) -> Result<(), GatewayError> {
+        let write = Write::Remove { id: RecordId::new(kind, key), expected: known };
+        match self.store.commit(Batch::of(write)).await? {
+            Commit::Done(_) => Ok(()),
+            Commit::Refused(other) => Err(unexpected(&other)),
+        }
+    }
+
+    /// All records of a queue of another module, the oldest first.
+    pub(crate) async fn queue<R: DeserializeOwned>(
+        &self,
+        queue: &str,
+    ) -> Result<Vec<Stored<String, R>>, GatewayError> {
+        self.all(queue, str::to_owned).await
+    }
+
+    /// The parts that were not delivered, or perhaps not, the oldest first.
+    pub(crate) async fn trouble(&self) -> Result<Vec<UnsentPart>, GatewayError> {
+        self.all(TROUBLE, PartId::from_text).await
     }
 
     /// Step 1 for a message that nobody sent, together with `batch`. `None` if a condition of the batch does not hold.
@@ -101,9 +191,10 @@ impl Ledger {
         messages: &[OpenMessage],
         state: &(dyn Fn(&OpenMessage) -> MessageState + Sync),
         parts: Vec<(PartId, Outgoing)>,
+        more: Vec<Write>,
     ) -> Result<Vec<UnsentPart>, GatewayError> {
         let now = now_ms();
-        let mut marks = Vec::with_capacity(messages.len());
+        let mut marks = more;
         for message in messages {
             let row = Incoming { state: state(message), ..message.row.clone() };
             marks.push(Write::Replace {
@@ -114,18 +205,9 @@ impl Ledger {
             });
         }
         let mut writes = marks.clone();
-        for (id, part) in &parts {
-            writes.push(Write::Insert {
-                id: RecordId::new(OUTGOING, id.as_str()),
-                value: encode(part)?,
-                place: Some(Place::new(UNSENT, part.created_at)),
-            });
-        }
+        writes.extend(inserts(&parts)?);
         match self.store.commit(writes.into()).await? {
-            Commit::Done(version) => {
-                let stored = |(id, row)| Stored { id, version, row };
-                Ok(parts.into_iter().map(stored).collect())
-            }
+            Commit::Done(version) => Ok(stored(parts, version)),
             Commit::Refused(Refusal::Exists(_)) => match self.store.commit(marks.into()).await? {
                 Commit::Done(_) => Ok(Vec::new()),
                 Commit::Refused(other) => Err(unexpected(&other)),
@@ -141,9 +223,8 @@ impl Ledger {
             PartState::Queued | PartState::Sending { .. } => {
                 Place::new(UNSENT, part.row.created_at)
             }
-            PartState::Sent { .. } | PartState::Failed { .. } | PartState::Uncertain => {
-                Place::new(OVER, now_ms())
-            }
+            PartState::Sent { .. } => Place::new(OVER, now_ms()),
+            PartState::Failed { .. } | PartState::Uncertain => Place::new(TROUBLE, now_ms()),
         };
         let write = Write::Replace {
             id: RecordId::new(OUTGOING, part.id.as_str()),
@@ -203,8 +284,15 @@ impl Ledger {
     pub(crate) async fn sweep(&self) -> Result<(), GatewayError> {
         let kept = u64::try_from(KEPT.as_millis()).unwrap_or(u64::MAX);
         let until = now_ms().saturating_sub(kept);
+        for queue in [OVER, TROUBLE] {
+            self.sweep_queue(queue, until).await?;
+        }
+        Ok(())
+    }
+
+    async fn sweep_queue(&self, queue: &str, until: u64) -> Result<(), GatewayError> {
         loop {
-            let records = self.store.scan(OVER.to_owned(), None, AT_ONCE).await?;
+            let records = self.store.scan(queue.to_owned(), None, AT_ONCE).await?;
             let is_old =
                 |record: &&Record| record.place.as_ref().is_some_and(|place| place.order < until);
             let writes: Vec<Write> = records
@@ -220,6 +308,37 @@ impl Ledger {
             }
         }
     }
+}
+
+/// The writes that add parts.
+fn inserts(parts: &[(PartId, Outgoing)]) -> Result<Vec<Write>, GatewayError> {
+    let write = |(id, part): &(PartId, Outgoing)| {
+        Ok(Write::Insert {
+            id: RecordId::new(OUTGOING, id.as_str()),
+            value: encode(part)?,
+            place: Some(Place::new(UNSENT, part.created_at)),
+        })
+    };
+    parts.iter().map(write).collect()
+}
+
+fn stored(parts: Vec<(PartId, Outgoing)>, version: Version) -> Vec<UnsentPart> {
+    parts.into_iter().map(|(id, row)| Stored { id, version, row }).collect()
+}
+
+/// The write that stores a record in place of a known version, or as a new one.
+pub(crate) fn write_of<R: Serialize>(
+    kind: &str,
+    key: &str,
+    row: &R,
+    known: Option<Version>,
+    place: Option<Place>,
+) -> Result<Write, GatewayError> {
+    let (id, value) = (RecordId::new(kind, key), encode(row)?);
+    Ok(match known {
+        Some(expected) => Write::Replace { id, expected, value, place },
+        None => Write::Insert { id, value, place },
+    })
 }
 
 /// Milliseconds since the Unix epoch.

@@ -6,23 +6,29 @@
 //! chats. This crate does not know the command line, terminals or the steps of a turn.
 #![forbid(unsafe_code)]
 
-mod channel;
+mod ask;
 mod client;
+mod connect;
 mod delivery;
 mod error;
 mod gateway;
 mod hub;
 mod ledger;
+mod live;
 mod metrics;
 mod outbox;
 mod questions;
+mod routing;
 mod rows;
 pub mod schedule;
 mod server;
 mod token;
 mod tools;
 
-pub use channel::{AfterInterruption, Capabilities, Channel, SendFailure};
+pub use ask::{AskedGateway, ask};
+pub use connect::{ChannelSetup, channels_of};
 pub use error::GatewayError;
 pub use gateway::{Gateway, Running, state_of};
+pub use myclaw_channels::Channel;
+pub use routing::{PairingChange, change_pairing, list_pairings};
 pub use rows::{Incoming, MessageId, MessageState, Occasion, Outgoing, PartId, PartState, Route};

@@ -7,17 +7,21 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use myclaw_channels::{
+    AfterInterruption, Channel, Part, PartFile, PartKind as Author, SendFailure, Target,
+};
 use tokio_util::task::TaskTracker;
 
 use crate::GatewayError;
-use crate::channel::{AfterInterruption, Channel, SendFailure};
 use crate::ledger::{Ledger, UnsentPart};
-use crate::rows::{PartState, Route};
+use crate::rows::{MessageId, PartKind, PartState, Route};
 
-/// Most attempts to send a part. With the pauses between them they take about ten minutes.
-const MOST_ATTEMPTS: u32 = 10;
+/// Most attempts to send a part. With the pauses between them they take about a day.
+const MOST_ATTEMPTS: u32 = 300;
 /// Pause after the first attempt; it doubles.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// Longest pause that nobody asked for: a channel that is back is noticed soon.
+const LONGEST_OWN_PAUSE: Duration = Duration::from_secs(5 * 60);
 /// Longest pause that a channel can ask for.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60 * 60);
 
@@ -54,13 +58,20 @@ impl Outbox {
         }
     }
 
-    /// Most characters of one part on a route.
-    pub(crate) fn most_chars(&self, route: &Route) -> Option<usize> {
-        self.channel(route).and_then(|channel| channel.capabilities().most_chars)
+    /// A text in parts that the channel of a route can send.
+    pub(crate) fn split(&self, route: &Route, text: &str) -> Vec<String> {
+        match self.channel(route) {
+            Some(channel) => channel.split(text),
+            None => vec![text.to_owned()],
+        }
     }
 
-    fn channel(&self, route: &Route) -> Option<&Arc<dyn Channel>> {
-        self.channels.iter().find(|channel| channel.name() == route.channel)
+    /// The channel of a route.
+    pub(crate) fn channel(&self, route: &Route) -> Option<&Arc<dyn Channel>> {
+        let is_it = |channel: &&Arc<dyn Channel>| {
+            channel.name() == route.channel && channel.account() == route.account
+        };
+        self.channels.iter().find(is_it)
     }
 
     async fn serve(&self, route: &Route) {
@@ -85,37 +96,48 @@ impl Outbox {
     /// Sends a part, until it is sent or cannot be.
     async fn deliver(&self, mut part: UnsentPart) -> Result<(), GatewayError> {
         let Some(channel) = self.channel(&part.row.route).cloned() else {
-            let reason = format!("there is no channel {}", part.row.route.channel);
+            let Route { channel, account, .. } = &part.row.route;
+            let reason = format!("the config has no account {account} of the channel {channel}");
             return self.end(part, PartState::Failed { reason }).await;
         };
-        let interrupted = channel.capabilities().after_interruption;
         let mut attempt = 0;
+        let mut is_repeat = false;
         if let PartState::Sending { attempt: before } = part.row.state {
             attempt = before;
-            match interrupted {
+            match after_interruption(&channel, &part) {
                 AfterInterruption::Report => return self.end(part, PartState::Uncertain).await,
                 AfterInterruption::Look => {
                     if let Some(id) = self.look(&channel, &part).await {
                         return self.end(part, PartState::Sent { id }).await;
                     }
                 }
+                AfterInterruption::SendMarked => is_repeat = true,
                 AfterInterruption::SendAgain => {}
             }
         }
         let mut pause = FIRST_PAUSE;
         loop {
             attempt += 1;
+            let interrupted = after_interruption(&channel, &part);
             // Where sending again does no harm, nobody needs to know that it was begun.
             if interrupted != AfterInterruption::SendAgain {
                 part.row.state = PartState::Sending { attempt };
                 part.version = self.ledger.mark(&part).await?;
             }
-            let (wait, reason) = match channel.send(&part.id, &part.row).await {
+            let (wait, reason) = match channel.send(&to_send(&part, is_repeat)).await {
                 Ok(id) => return self.end(part, PartState::Sent { id }).await,
                 Err(SendFailure::Never { reason }) => {
                     return self.end(part, PartState::Failed { reason }).await;
                 }
-                Err(SendFailure::Later { after, reason }) => (after.unwrap_or(pause), reason),
+                Err(SendFailure::NoPreview) => {
+                    // From here on it is a message of its own, whose sending must not be repeated unnoticed.
+                    part.row.refers.replaces = None;
+                    continue;
+                }
+                Err(SendFailure::Later { after, reason }) => {
+                    self.is_not_sent(&mut part, interrupted).await?;
+                    (after.unwrap_or(pause), reason)
+                }
                 Err(SendFailure::Unknown { reason }) => match interrupted {
                     AfterInterruption::Report => {
                         return self.end(part, PartState::Uncertain).await;
@@ -124,6 +146,10 @@ impl Outbox {
                         Some(id) => return self.end(part, PartState::Sent { id }).await,
                         None => (pause, reason),
                     },
+                    AfterInterruption::SendMarked => {
+                        is_repeat = true;
+                        (pause, reason)
+                    }
                     AfterInterruption::SendAgain => (pause, reason),
                 },
             };
@@ -132,15 +158,28 @@ impl Outbox {
             }
             tracing::info!(channel = channel.name(), attempt, %reason, "a reply was not sent");
             tokio::time::sleep(wait.min(LONGEST_PAUSE)).await;
-            pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
+            pause = pause.saturating_mul(2).min(LONGEST_OWN_PAUSE);
         }
+    }
+
+    /// Records that an attempt delivered nothing, so that a kill during the pause leaves no doubt.
+    async fn is_not_sent(
+        &self,
+        part: &mut UnsentPart,
+        interrupted: AfterInterruption,
+    ) -> Result<(), GatewayError> {
+        if interrupted != AfterInterruption::SendAgain {
+            part.row.state = PartState::Queued;
+            part.version = self.ledger.mark(part).await?;
+        }
+        Ok(())
     }
 
     /// Looks until the channel answers: sending without knowing could deliver the part twice.
     async fn look(&self, channel: &Arc<dyn Channel>, part: &UnsentPart) -> Option<String> {
         let mut pause = FIRST_PAUSE;
         loop {
-            match channel.find(&part.id, &part.row).await {
+            match channel.find(&to_send(part, false)).await {
                 Ok(found) => return found,
                 Err(failure) => tracing::info!(channel = channel.name(), ?failure, "no look"),
             }
@@ -167,6 +206,44 @@ impl Outbox {
     fn lock(&self) -> MutexGuard<'_, HashMap<Route, VecDeque<UnsentPart>>> {
         // The map is whole after every statement, so a panic elsewhere does not spoil it.
         self.routes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What happens to an interrupted sending of a part. A preview can be replaced twice.
+fn after_interruption(channel: &Arc<dyn Channel>, part: &UnsentPart) -> AfterInterruption {
+    match part.row.refers.replaces {
+        Some(_) => AfterInterruption::SendAgain,
+        None => channel.capabilities().after_interruption,
+    }
+}
+
+/// A part in the words of channels.
+fn to_send(part: &UnsentPart, is_repeat: bool) -> Part {
+    let row = &part.row;
+    let is_picture = |name: &str| {
+        let end = name.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
+        ["png", "jpg", "jpeg", "webp"].contains(&end.as_str())
+    };
+    Part {
+        id: part.id.as_str().to_owned(),
+        target: Target::from_text(&row.route.chat),
+        session: row.session.clone(),
+        answers: row.answers.iter().map(MessageId::to_string).collect(),
+        kind: match row.kind {
+            PartKind::Reply => Author::Reply,
+            PartKind::Report => Author::Report,
+        },
+        number: row.part,
+        count: row.parts,
+        text: row.text.clone(),
+        file: row.refers.file.as_ref().map(|file| PartFile {
+            path: file.path.clone(),
+            is_picture: is_picture(&file.name),
+            name: file.name.clone(),
+        }),
+        reply_to: row.refers.reply_to.clone(),
+        replaces: row.refers.replaces.clone(),
+        is_repeat,
     }
 }
 

@@ -44,6 +44,9 @@ pub struct Incoming {
     pub session: String,
     /// What it says.
     pub text: String,
+    /// Where it comes from, if the channel knows.
+    #[serde(flatten)]
+    pub origin: Origin,
     /// Pictures that belong to it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<ImageContent>,
@@ -57,6 +60,31 @@ pub struct Incoming {
     pub said: Option<String>,
     /// What became of it.
     pub state: MessageState,
+}
+
+/// Where a message comes from, beside its route.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Origin {
+    /// Who sent it, as `channel:id`, for the rules of `tools.bySender`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sender: Option<String>,
+    /// The channel's id of the message, to which an answer refers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reply_id: Option<String>,
+    /// The files that came with it, which are records of their own.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<ReceivedFile>,
+}
+
+/// A file that came with a message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReceivedFile {
+    /// The name that the sender gave, without anything that could be a path.
+    pub name: String,
+    /// Key of the record with its bytes.
+    pub key: String,
 }
 
 /// Why there is a message that nobody sent.
@@ -89,6 +117,13 @@ pub enum MessageState {
         /// The report.
         parts: Vec<PartId>,
     },
+    /// It was not for the agent, or not from somebody who may write.
+    Dropped {
+        /// Why, for the owner.
+        reason: String,
+        /// What the sender was told, if anything.
+        parts: Vec<PartId>,
+    },
 }
 
 /// A part of a reply or of a report.
@@ -109,10 +144,38 @@ pub struct Outgoing {
     pub parts: usize,
     /// What it says.
     pub text: String,
+    /// The channel's ids of other messages.
+    #[serde(flatten)]
+    pub refers: Refers,
     /// Milliseconds since the Unix epoch.
     pub created_at: u64,
     /// How far it is.
     pub state: PartState,
+}
+
+/// The channel's ids of messages that a part has to do with.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Refers {
+    /// The message that it answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reply_to: Option<String>,
+    /// The preview that it replaces.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<String>,
+    /// A file of the agent's workspace, which is sent instead of the text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<SentFile>,
+}
+
+/// A file that is sent: a copy, so that it does not change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SentFile {
+    /// Where it is.
+    pub path: std::path::PathBuf,
+    /// Its name for the receiver.
+    pub name: String,
 }
 
 /// The author of a part.
@@ -186,6 +249,7 @@ impl Incoming {
             source_id,
             session,
             text,
+            origin: Origin::default(),
             images: Vec::new(),
             accepted_at,
             occasion: None,

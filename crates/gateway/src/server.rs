@@ -5,6 +5,7 @@
 
 mod accept;
 mod answer;
+mod channels;
 mod guard;
 mod openai;
 mod page;
@@ -20,15 +21,15 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::middleware;
 use axum::routing::{delete, get, post};
-use myclaw_store::BoxFuture;
+use myclaw_channels::{AfterInterruption, BoxFuture, Capabilities, Channel, Part, SendFailure};
 use serde_json::json;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::channel::{AfterInterruption, Capabilities, Channel, SendFailure};
 use crate::delivery::Delivery;
 use crate::hub::Hub;
-use crate::rows::{Outgoing, PartId, Route};
+use crate::routing::Router as Routing;
+use crate::rows::Route;
 use crate::token::Token;
 
 /// Name of the channel.
@@ -41,6 +42,8 @@ const MOST_SOCKETS: usize = 128;
 /// What all requests share.
 pub(crate) struct Server {
     delivery: Arc<Delivery>,
+    /// Between the other channels and the sessions.
+    routing: Arc<Routing>,
     token: Token,
     address: SocketAddr,
     /// Where the token is, unless the config has it.
@@ -55,12 +58,14 @@ pub(crate) struct Server {
 impl Server {
     pub(crate) fn new(
         delivery: Arc<Delivery>,
+        routing: Arc<Routing>,
         token: Token,
         token_file: Option<PathBuf>,
         address: SocketAddr,
     ) -> Self {
         Self {
             delivery,
+            routing,
             token,
             address,
             token_file,
@@ -98,6 +103,7 @@ impl Server {
             .route("/api/approvals/{id}", post(rest::approve))
             .route("/v1/models", get(openai::models))
             .route("/v1/chat/completions", post(openai::chat_completions))
+            .merge(channels::routes())
             .merge(crate::schedule::routes(Arc::clone(&self.delivery)))
             .route("/v1/responses", post(openai::create))
             .route("/v1/responses/{id}", get(openai::retrieve))
@@ -138,22 +144,18 @@ impl Channel for WebChannel {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { after_interruption: AfterInterruption::SendAgain, most_chars: None }
+        Capabilities { after_interruption: AfterInterruption::SendAgain, most_file_bytes: None }
     }
 
-    fn send<'a>(
-        &'a self,
-        id: &'a PartId,
-        part: &'a Outgoing,
-    ) -> BoxFuture<'a, Result<String, SendFailure>> {
+    fn send<'a>(&'a self, part: &'a Part) -> BoxFuture<'a, Result<String, SendFailure>> {
         let event = json!({
             "type": "reply",
-            "part": id,
-            "kind": part.kind,
+            "part": part.id,
+            "kind": part.kind.as_str(),
             "messageIds": part.answers,
             "text": part.text,
         });
         self.hub.publish(&part.session, &event);
-        Box::pin(async move { Ok(id.as_str().to_owned()) })
+        Box::pin(async move { Ok(part.id.clone()) })
     }
 }

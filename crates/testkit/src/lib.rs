@@ -33,6 +33,7 @@ mod reply;
 mod script;
 mod server;
 mod step;
+mod telegram;
 mod terminal;
 
 pub use home::TempHome;
@@ -46,4 +47,5 @@ pub use reply::{Reply, Stop, WireFormat};
 pub use script::Script;
 pub use server::ModelServer;
 pub use step::Step;
+pub use telegram::{BotMessage, TelegramFault, TelegramServer};
 pub use terminal::Terminal;

@@ -12,8 +12,8 @@ pub(super) struct Situation<'a> {
     /// `provider/model`.
     pub(super) model: Option<&'a str>,
     pub(super) channel: String,
-    /// `channel:id`.
-    pub(super) sender: Option<&'a str>,
+    /// Everybody whose messages the run may be about, as `channel:id`. The rules for each of them apply.
+    pub(super) senders: &'a [String],
 }
 
 impl Situation<'_> {
@@ -25,9 +25,15 @@ impl Situation<'_> {
                 let provider = model.split_once('/').map_or(model, |(provider, _)| provider);
                 name.eq_ignore_ascii_case(provider) || name.eq_ignore_ascii_case(model)
             }),
-            Level::Channel(name) => *name == self.channel,
-            Level::Sender(name) => self.sender.is_some_and(|sender| {
-                let id = sender.split_once(':').map_or(sender, |(_, id)| id);
+            Level::Channel(name) => {
+                // In the main session, messages of several channels can come together.
+                let is_of = |sender: &String| {
+                    sender.split_once(':').is_some_and(|(channel, _)| channel == name)
+                };
+                *name == self.channel || self.senders.iter().any(is_of)
+            }
+            Level::Sender(name) => self.senders.iter().any(|sender| {
+                let id = sender.split_once(':').map_or(sender.as_str(), |(_, id)| id);
                 name.eq_ignore_ascii_case(sender) || name.eq_ignore_ascii_case(id)
             }),
         }
@@ -60,6 +66,10 @@ pub(super) fn tool_levels(config: &Config, situation: Option<&Situation<'_>>) ->
     if let Some(telegram) = &config.channels.telegram {
         let path = root().key("channels").key("telegram").key("tools");
         levels.push(level(Level::Channel("telegram".to_owned()), path, telegram.tools.clone()));
+    }
+    for (name, rules) in &config.tools.by_channel {
+        let path = tools.clone().key("byChannel").key(name);
+        levels.push(level(Level::Channel(name.clone()), path, rules.clone()));
     }
     for (name, rules) in &config.tools.by_sender {
         let path = tools.clone().key("bySender").key(name);

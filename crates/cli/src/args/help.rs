@@ -1,7 +1,9 @@
 //! The long help texts: prose with examples, kept apart from the grammar.
 
+mod channels;
 mod examples;
 
+pub(super) use channels::*;
 pub(super) use examples::*;
 
 pub(super) const ABOUT: &str = "\

@@ -47,9 +47,7 @@ pub(crate) fn run(args: &CronArgs) -> Result<(), CliError> {
                 one_job("resumed", value)
             })
         }
-        CronCommand::List(form) => {
-            answer(CronRequest::of(CronAction::List), form.json, |value| list(value))
-        }
+        CronCommand::List(form) => answer(CronRequest::of(CronAction::List), form.json, list),
         CronCommand::Status(form) => {
             answer(CronRequest::of(CronAction::Status), form.json, |value| Ok(status(value)))
         }
@@ -63,7 +61,7 @@ pub(crate) fn run(args: &CronArgs) -> Result<(), CliError> {
                 limit: Some(args.limit),
                 ..of_job(CronAction::Runs, &args.which.job)
             };
-            answer(request, args.which.form.json, |value| runs(value))
+            answer(request, args.which.form.json, runs)
         }
         CronCommand::Remove(which) => {
             answer(of_job(CronAction::Remove, &which.job), which.form.json, |value| {

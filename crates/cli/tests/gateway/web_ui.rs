@@ -47,7 +47,7 @@ fn answer(request: &RecordedRequest, number: usize, stranger: u16) -> Step {
         return reply.in_deltas(40).step().event_by_event().pause(slow);
     }
     if last.contains("please take long") {
-        let reply = reply.repeated_text("word ", 200);
+        let reply = reply.repeated_text("word ", 5_000);
         return reply.step().event_by_event().pause(slow);
     }
     if last.contains("please run") {
@@ -90,11 +90,20 @@ impl Page {
 
     /// Runs a part of the script; false if the browser is not there.
     fn script(&self, scenario: &str, gateway: &Gateway) -> bool {
+        let Some(script) = self.begin_script(scenario, gateway) else { return false };
+        let output = script.wait(SCRIPT_TIME);
+        println!("{}", output.stdout());
+        output.assert_code(0);
+        true
+    }
+
+    /// Starts a part of the script; `None` if the browser is not there.
+    fn begin_script(&self, scenario: &str, gateway: &Gateway) -> Option<RunningChild> {
         let package = |name: &str| std::env::var_os(name);
         let (Some(playwright), Some(axe)) = (package("MYCLAW_PLAYWRIGHT"), package("MYCLAW_AXE"))
         else {
             println!("skipped: MYCLAW_PLAYWRIGHT or MYCLAW_AXE is not set; scripts/test sets them");
-            return false;
+            return None;
         };
         let script =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/third-party/web-ui.mjs");
@@ -104,10 +113,7 @@ impl Page {
         command.env("GATEWAY", format!("http://127.0.0.1:{}", self.bench.port));
         command.env("TOKEN", &gateway.client.token);
         command.env("STRANGER", self.stranger.local_addr().unwrap().port().to_string());
-        let output = RunningChild::spawn(&mut command).wait(SCRIPT_TIME);
-        println!("{}", output.stdout());
-        output.assert_code(0);
-        true
+        Some(RunningChild::spawn(&mut command))
     }
 
     /// Nobody spoke to the stranger.
@@ -127,11 +133,28 @@ fn the_page_signs_in_and_shows_a_chat_as_it_happens() {
 }
 
 #[test]
-fn the_page_stops_and_steers_and_survives_a_restart_of_the_gateway() {
+fn the_page_stops_and_steers() {
     let page = Page::new();
     let gateway = page.bench.start();
     page.script("steer", &gateway);
     gateway.stop();
+}
+
+#[test]
+fn the_page_sends_once_what_was_written_while_the_gateway_was_away() {
+    let page = Page::new();
+    let gateway = page.bench.start();
+    let Some(script) = page.begin_script("restart", &gateway) else { return };
+    script.wait_for_stdout("stop the gateway");
+    gateway.kill();
+    script.wait_for_stdout("start the gateway");
+    let gateway = page.bench.start();
+    script.wait(SCRIPT_TIME).assert_code(0);
+    gateway.stop();
+    assert_eq!(
+        page.bench.said("main"),
+        ["hello", "Good morning.", "still there?", "Good morning."]
+    );
 }
 
 #[test]

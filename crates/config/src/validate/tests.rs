@@ -20,7 +20,11 @@ fn full() -> Value {
         },
         "agent": { "workspaceDir": "~/w", "maxIterations": 3, "maxRetries": 0, "maxToolResultChars": 10 },
         "agents": agents(),
-        "channels": { "telegram": { "historyLimit": 1, "dmHistoryLimit": 1, "botToken": "t", "allowedChatIds": [-5, "@me"], "tools": tools() } },
+        "channels": channels(),
+        "bindings": [
+            { "agentId": "main", "match": { "channel": "telegram", "account": "other", "peer": 1 } },
+            { "agentId": "main", "match": { "channel": "webhook", "group": "x" } },
+        ],
         "messages": { "queue": { "mode": "steer-backlog", "debounceMs": 0, "cap": 1, "drop": "new" } },
         "gateway": { "port": 1, "token": "t" },
         "cron": { "enabled": false, "maxJobs": 10_000 },
@@ -69,7 +73,7 @@ fn agents() -> Value {
 fn tool_section() -> Value {
     json!({
         "profile": "pi", "allow": ["*"], "deny": [], "ask": ["write"], "exec": exec(),
-        "byProvider": { "mine": tools() }, "bySender": { "mine": tools() }, "approvals": { "timeoutSeconds": 1 },
+        "byProvider": { "mine": tools() }, "bySender": { "mine": tools() }, "byChannel": { "mine": tools() }, "approvals": { "timeoutSeconds": 1 },
         "fs": { "workspaceOnly": true }, "bash": { "timeoutSeconds": 86_400, "yieldMs": 600_000 },
         "browser": {
             "enabled": true, "program": "/b", "executablePath": "/c", "timeoutSeconds": 1, "idleMinutes": 1,
@@ -113,6 +117,21 @@ fn models() -> Value {
                 "price": { "input": 0, "output": 1.5, "cacheRead": 0, "cacheWrite": 0 },
             }],
         } },
+    })
+}
+
+fn channels() -> Value {
+    json!({
+        "dmScope": "per-peer",
+        "telegram": {
+            "historyLimit": 1, "dmHistoryLimit": 1, "botToken": "t", "allowedChatIds": [-5, "@me"], "tools": tools(),
+            "baseUrl": "https://h", "webhookUrl": "https://h/x", "dmPolicy": "open", "allowFrom": [1, "@me"],
+            "groupPolicy": "disabled", "groups": { "mine": { "requireMention": false, "allowFrom": [] } },
+            "uncertain": "again", "preview": false, "mediaMaxMb": 20,
+            "accounts": { "mine": { "botToken": "u", "webhookUrl": "https://h/y" } },
+        },
+        "webhook": { "mine": { "secret": "0123456789abcdef", "url": "https://h" } },
+        "socket": { "path": "/s" },
     })
 }
 

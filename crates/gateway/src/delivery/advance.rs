@@ -11,6 +11,7 @@ use super::desk::Desk;
 use super::{Delivery, Report};
 use crate::GatewayError;
 use crate::ledger::OpenMessage;
+use crate::routing::content;
 use crate::rows::{Incoming, MessageState, PartKind};
 
 /// Pause before a step that failed, for example on a full disk, is tried again; it doubles.
@@ -166,11 +167,7 @@ impl Delivery {
         let missing: Vec<OpenMessage> =
             open.iter().filter(|message| is_missing(message)).cloned().collect();
         for message in missing {
-            let Incoming { text, images, .. } = &message.row;
-            let text = Some(text).filter(|text| !text.trim().is_empty());
-            let text = text.map(|text| ContentBlock::text(text.clone()));
-            let images = images.iter().cloned().map(ContentBlock::Image);
-            let content = text.into_iter().chain(images).collect();
+            let content = self.content_of(desk, &message).await?;
             desk.hands_over(message.id.entry());
             let sent = desk.session.send_as(message.id.entry(), content, None).await;
             let (gone, report) = match sent {
@@ -195,6 +192,32 @@ impl Delivery {
             self.settle_reported(desk, reported, &report, open).await?;
         }
         Ok(())
+    }
+
+    /// What the model is shown of a message.
+    async fn content_of(
+        &self,
+        desk: &Desk,
+        message: &OpenMessage,
+    ) -> Result<Vec<ContentBlock>, GatewayError> {
+        let Incoming { text, images, .. } = &message.row;
+        if message.row.origin.files.is_empty() {
+            let said = Some(text).filter(|text| !text.trim().is_empty());
+            let said = said.map(|text| ContentBlock::text(text.clone()));
+            let images = images.iter().cloned().map(ContentBlock::Image);
+            return Ok(said.into_iter().chain(images).collect());
+        }
+        let text = text.clone();
+        let mut files = Vec::new();
+        for file in &message.row.origin.files {
+            let bytes = self.ledger.file(&file.key).await?;
+            files.extend(bytes.map(|bytes| (file.name.clone(), bytes)));
+        }
+        let workspace = desk.session.config().working_directory().to_owned();
+        let id = message.id.to_string();
+        let making = tokio::task::spawn_blocking(move || content(&text, files, &id, &workspace));
+        let made = making.await.map_err(|error| GatewayError::Internal(error.to_string()))?;
+        made.map_err(GatewayError::Internal)
     }
 
     /// Step 3 and 4 for messages that no run works on: starts one. An answer that was cut off is not continued.

@@ -1,15 +1,18 @@
 //! Step 5: stores what is said to the senders of messages, and tells everybody who waits.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use serde_json::json;
 
-use super::{Delivery, Report, occasion, split};
+use super::{Delivery, Report, occasion};
 use crate::GatewayError;
 use crate::hub;
-use crate::ledger::{OpenMessage, now_ms};
-use crate::rows::{Incoming, MessageState, Outgoing, PartId, PartKind, PartState, Route};
+use crate::ledger::{Acceptance, OpenMessage, Stored, now_ms};
+use crate::rows::{
+    Incoming, MessageId, MessageState, Outgoing, PartId, PartKind, PartState, Refers, Route,
+};
 
 impl Delivery {
     pub(super) async fn report(
@@ -40,34 +43,34 @@ impl Delivery {
         let mut routes: Vec<&Route> = messages.iter().map(|message| &message.row.route).collect();
         let mut seen = HashSet::new();
         routes.retain(|route| seen.insert(*route));
-        let mut parts: Vec<(PartId, Outgoing)> = Vec::new();
+        let (mut parts, mut more): (Vec<(PartId, Outgoing)>, Vec<_>) = (Vec::new(), Vec::new());
+        let session = messages.first().map_or("", |message| message.row.session.as_str());
+        let unsure = self.live.end(session).await;
         for route in routes {
             let of_route = || messages.iter().filter(|message| message.row.route == *route);
-            let Some(text) = occasion::spoken(of_route(), kind, text) else { continue };
-            let texts = split::split(&text, self.outbox.most_chars(route));
-            let session = of_route().next().map_or("", |message| message.row.session.as_str());
-            let count = texts.len();
-            for (part, text) in texts.into_iter().enumerate() {
-                let row = Outgoing {
-                    route: route.clone(),
-                    session: session.to_owned(),
-                    answers: of_route().map(|message| message.id.clone()).collect(),
-                    kind,
-                    part,
-                    parts: count,
-                    text,
-                    created_at: now_ms(),
-                    state: PartState::Queued,
-                };
-                parts.push((PartId::of(session, said, route, part), row));
+            let preview = self.live.take(session, route).await?;
+            let text = occasion::spoken(of_route(), kind, text);
+            let mut of_text = self.parts_of(route, session, said, kind, text.as_deref());
+            for (_, part) in &mut of_text {
+                part.answers = of_route().map(|message| message.id.clone()).collect();
             }
+            if let Some((_, first)) = of_text.first_mut() {
+                first.refers.reply_to =
+                    of_route().last().and_then(|message| message.row.origin.reply_id.clone());
+                if let Some((preview, forget)) = preview {
+                    // An edit that may still be on its way would spoil the reply.
+                    first.refers.replaces = Some(preview).filter(|_| !unsure.contains(route));
+                    more.push(forget);
+                }
+            }
+            parts.extend(of_text);
         }
         let of_message = |message: &OpenMessage| {
             let mine = parts.iter().filter(|(_, part)| part.route == message.row.route);
             state(mine.map(|(id, _)| id.clone()).collect())
         };
         let messages = &occasion::with_result(messages, kind, text);
-        let stored = self.ledger.settle(messages, &of_message, parts.clone()).await?;
+        let stored = self.ledger.settle(messages, &of_message, parts.clone(), more).await?;
         self.open.fetch_sub(messages.len(), Ordering::SeqCst);
         let bytes = messages.iter().map(|message| picture_bytes(&message.row)).sum();
         self.pictures.fetch_sub(bytes, Ordering::SeqCst);
@@ -91,6 +94,80 @@ impl Delivery {
         }
         self.outbox.push(stored);
         Ok(())
+    }
+
+    /// Stores a message that is over at once: dropped for a reason, or answered by the gateway itself. What is said is
+    /// stored with it.
+    pub(crate) async fn settle_at_once(
+        self: &Arc<Self>,
+        mut row: Incoming,
+        say: Option<String>,
+        dropped: Option<String>,
+    ) -> Result<Incoming, GatewayError> {
+        let id = MessageId::of(&row.route, &row.source_id);
+        let mut parts =
+            self.parts_of(&row.route, "", id.as_str(), PartKind::Report, say.as_deref());
+        for (_, part) in &mut parts {
+            part.answers = vec![id.clone()];
+            part.refers.reply_to.clone_from(&row.origin.reply_id);
+        }
+        let ids = parts.iter().map(|(id, _)| id.clone()).collect();
+        row.state = match dropped {
+            Some(reason) => MessageState::Dropped { reason, parts: ids },
+            None => MessageState::Answered { parts: ids },
+        };
+        let accepted = self.ledger.store_message(id, row, Vec::new(), &parts, Vec::new()).await?;
+        match accepted {
+            Acceptance::New(message) => {
+                let version = message.version;
+                let unsent = parts.into_iter().map(|(id, row)| Stored { id, version, row });
+                self.outbox.push(unsent.collect());
+                Ok(message.row)
+            }
+            Acceptance::Known(row) => Ok(row),
+        }
+    }
+
+    /// Says something that answers no message. `said` names it: the same again is not said twice.
+    pub(crate) async fn say(
+        self: &Arc<Self>,
+        route: &Route,
+        said: &str,
+        text: &str,
+    ) -> Result<(), GatewayError> {
+        let parts = self.parts_of(route, "", said, PartKind::Report, Some(text));
+        let stored = self.ledger.say(parts).await?;
+        self.outbox.push(stored);
+        Ok(())
+    }
+
+    /// A text as parts for a route.
+    fn parts_of(
+        &self,
+        route: &Route,
+        session: &str,
+        said: &str,
+        kind: PartKind,
+        text: Option<&str>,
+    ) -> Vec<(PartId, Outgoing)> {
+        let texts = text.map(|text| self.outbox.split(route, text)).unwrap_or_default();
+        let count = texts.len();
+        let part = |(number, text)| {
+            let row = Outgoing {
+                route: route.clone(),
+                session: session.to_owned(),
+                answers: Vec::new(),
+                kind,
+                part: number,
+                parts: count,
+                text,
+                refers: Refers::default(),
+                created_at: now_ms(),
+                state: PartState::Queued,
+            };
+            (PartId::of(session, said, route, number), row)
+        };
+        texts.into_iter().enumerate().map(part).collect()
     }
 }
 

@@ -1,6 +1,6 @@
 //! What is known in memory about the messages of a session: which arrived, and which a run has taken.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use myclaw_agent::sessions::EntryId;
@@ -8,10 +8,11 @@ use myclaw_agent::{AgentRunEvent, FailureClass, Session, SessionEvent};
 use tokio::sync::Notify;
 
 use crate::ledger::OpenMessage;
+use crate::rows::Route;
 
 /// Where a message comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(super) enum Source {
     /// A source has just delivered it.
     New,
     /// An earlier process left it, in any state.
@@ -29,6 +30,8 @@ pub(super) struct Desk {
 #[derive(Default)]
 struct State {
     arrived: Vec<OpenMessage>,
+    /// Where the answers to the open messages go, and what they refer to.
+    routes: HashMap<EntryId, (Route, Option<String>)>,
     /// Messages that this process stored and has not handed over yet, so no session has them.
     fresh: HashSet<EntryId>,
     /// Messages in the log without an answer.
@@ -53,11 +56,17 @@ impl Desk {
         Self { session, wake: Notify::new(), state: Mutex::default() }
     }
 
-    pub(super) fn arrived(&self, message: OpenMessage, origin: Origin) {
+    pub(super) fn arrived(&self, message: OpenMessage, source: Source) {
         let mut state = self.lock();
-        if origin == Origin::New {
+        if source == Source::New {
             state.fresh.insert(message.id.entry());
         }
+        // From here on, until the message is settled, the rules for its sender apply to the session.
+        if let Some(sender) = &message.row.origin.sender {
+            self.session.config().senders.add(sender);
+        }
+        let route = (message.row.route.clone(), message.row.origin.reply_id.clone());
+        state.routes.insert(message.id.entry(), route);
         state.arrived.push(message);
         drop(state);
         self.wake.notify_one();
@@ -104,8 +113,24 @@ impl Desk {
             state.taken.remove(&id);
             state.running.remove(&id);
             state.fresh.remove(&id);
+            state.routes.remove(&id);
+            if let Some(sender) = &message.row.origin.sender {
+                self.session.config().senders.remove(sender);
+            }
             self.session.quiet().forget(id);
         }
+    }
+
+    /// Where the answer of the current run goes, each route once, with the message that it refers to.
+    pub(super) fn running_routes(&self) -> Vec<(Route, Option<String>)> {
+        let state = self.lock();
+        let mut routes: Vec<(Route, Option<String>)> = Vec::new();
+        for found in state.running.iter().filter_map(|id| state.routes.get(id)) {
+            if !routes.iter().any(|(route, _)| *route == found.0) {
+                routes.push(found.clone());
+            }
+        }
+        routes
     }
 
     pub(super) fn abort(&self) -> bool {

@@ -11,7 +11,7 @@ use myclaw_store::{Batch, Version};
 use serde_json::{Value, json};
 
 use super::Delivery;
-use super::desk::Origin;
+use super::desk::Source;
 use crate::GatewayError;
 use crate::ledger::{OpenMessage, now_ms};
 use crate::rows::{Incoming, MessageId, Occasion, PartKind};
@@ -34,7 +34,7 @@ impl Delivery {
             Ok(Some(message)) => {
                 let version = message.version;
                 // It is stored, so if this fails, the next start hands it in or reports it.
-                self.hand_in(message, Origin::New).map_err(|(error, _)| error)?;
+                self.hand_in(message, Source::New).map_err(|(error, _)| error)?;
                 Ok(Some(version))
             }
             other => {

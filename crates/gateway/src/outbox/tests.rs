@@ -2,13 +2,13 @@
 
 use std::collections::VecDeque;
 
+use myclaw_channels::Capabilities;
 use myclaw_store::{BoxFuture, SqliteStore};
 use tempfile::TempDir;
 
 use super::*;
-use crate::channel::Capabilities;
 use crate::ledger::Acceptance;
-use crate::rows::{Incoming, MessageId, MessageState, Outgoing, PartId, PartKind};
+use crate::rows::{Incoming, MessageState, Outgoing, PartId, Refers};
 
 /// What a channel has sent, and what it does next; without a next step it sends.
 struct Scripted {
@@ -36,31 +36,26 @@ impl Channel for Scripted {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { after_interruption: self.after_interruption, most_chars: None }
+        Capabilities { after_interruption: self.after_interruption, most_file_bytes: None }
     }
 
-    fn send<'a>(
-        &'a self,
-        _id: &'a PartId,
-        part: &'a Outgoing,
-    ) -> BoxFuture<'a, Result<String, SendFailure>> {
+    fn send<'a>(&'a self, part: &'a Part) -> BoxFuture<'a, Result<String, SendFailure>> {
         let step = self.steps.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         let sent = match step {
             Some(failure) => Err(failure),
             None => {
                 let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
-                sent.push(part.text.clone());
+                let mark = if part.is_repeat { " (repeat)" } else { "" };
+                let place =
+                    part.replaces.as_deref().map(|id| format!(" as {id}")).unwrap_or_default();
+                sent.push(format!("{}{mark}{place}", part.text));
                 Ok(format!("id of {}", part.text))
             }
         };
         Box::pin(async move { sent })
     }
 
-    fn find<'a>(
-        &'a self,
-        _id: &'a PartId,
-        _part: &'a Outgoing,
-    ) -> BoxFuture<'a, Result<Option<String>, SendFailure>> {
+    fn find<'a>(&'a self, _part: &'a Part) -> BoxFuture<'a, Result<Option<String>, SendFailure>> {
         Box::pin(async { Ok(self.found.clone()) })
     }
 }
@@ -81,6 +76,7 @@ fn part(chat: &str, text: &str, state: PartState) -> (PartId, Outgoing) {
         part: 0,
         parts: 1,
         text: text.to_owned(),
+        refers: Refers::default(),
         created_at: 1,
         state,
     };
@@ -97,7 +93,8 @@ fn send(channel: &Arc<Scripted>, parts: Vec<(PartId, Outgoing)>) -> Vec<PartStat
         let ledger = Ledger::new(Arc::new(store));
         let (ids, tasks): (Vec<PartId>, _) =
             (parts.iter().map(|(id, _)| id.clone()).collect(), TaskTracker::new());
-        let stored = ledger.settle(&[], &|_| MessageState::Open, parts).await.expect("stored");
+        let stored =
+            ledger.settle(&[], &|_| MessageState::Open, parts, Vec::new()).await.expect("stored");
         let outbox = Outbox::new(ledger.clone(), vec![channel.clone()], tasks.clone());
         outbox.push(stored);
         tasks.close();
@@ -177,22 +174,72 @@ fn a_part_is_stored_once_and_messages_are_settled_with_it() {
             let [session, text] = ["session", "hello"].map(str::to_owned);
             let row = Incoming::new(route("a"), source.to_owned(), session, text, 1);
             let id = MessageId::of(&row.route, source);
-            let accepted = ledger.accept(id.clone(), row.clone()).await.expect("accepted");
+            let accepted = ledger
+                .store_message(id.clone(), row.clone(), Vec::new(), &[], Vec::new())
+                .await
+                .expect("accepted");
             assert!(matches!(accepted, Acceptance::New(_)));
-            let again = ledger.accept(id, row).await.expect("accepted");
+            let again =
+                ledger.store_message(id, row, Vec::new(), &[], Vec::new()).await.expect("accepted");
             assert!(matches!(again, Acceptance::Known(_)), "a message was accepted twice");
             open.extend(ledger.open_messages().await.expect("read").into_iter().next_back());
         }
         let parts = || vec![part("a", "reply", PartState::Queued)];
         let answered = |_: &_| MessageState::Answered { parts: Vec::new() };
-        let first = ledger.settle(&open[..1], &answered, parts()).await.expect("settled");
+        let first =
+            ledger.settle(&open[..1], &answered, parts(), Vec::new()).await.expect("settled");
         assert_eq!(first.len(), 1);
         // The second message has the same reply, which is not sent twice.
-        let second = ledger.settle(&open[1..], &answered, parts()).await.expect("settled");
+        let second =
+            ledger.settle(&open[1..], &answered, parts(), Vec::new()).await.expect("settled");
         assert_eq!(second.len(), 0);
         assert_eq!(ledger.open_messages().await.expect("read").len(), 0);
-        assert!(ledger.settle(&open[1..], &answered, Vec::new()).await.is_err(), "settled twice");
+        assert!(
+            ledger.settle(&open[1..], &answered, Vec::new(), Vec::new()).await.is_err(),
+            "settled twice"
+        );
         ledger.sweep().await.expect("swept");
         assert!(ledger.message(&open[0].id).await.expect("read").is_some(), "swept too early");
     });
+}
+
+#[test]
+fn a_part_that_may_have_been_delivered_is_marked_where_the_owner_wants_it_again() {
+    let marked = Arc::new(Scripted::new(AfterInterruption::SendMarked, Vec::new()));
+    let interrupted = vec![part("a", "one", PartState::Sending { attempt: 1 })];
+    assert_eq!(send(&marked, interrupted), [sent("one")]);
+    assert_eq!(marked.sent(), ["one (repeat)"]);
+
+    let steps = vec![
+        SendFailure::Later { after: None, reason: "busy".to_owned() },
+        SendFailure::Unknown { reason: "no answer".to_owned() },
+    ];
+    let marked = Arc::new(Scripted::new(AfterInterruption::SendMarked, steps));
+    assert_eq!(send(&marked, vec![part("a", "one", PartState::Queued)]), [sent("one")]);
+    assert_eq!(marked.sent(), ["one (repeat)"]);
+}
+
+#[test]
+fn a_preview_is_replaced_as_often_as_needed_and_a_lost_one_is_not_waited_for() {
+    let replacing = |state| {
+        let (id, mut row) = part("a", "one", state);
+        row.refers.replaces = Some("p".to_owned());
+        vec![(id, row)]
+    };
+    let report = Arc::new(Scripted::new(AfterInterruption::Report, Vec::new()));
+    assert_eq!(send(&report, replacing(PartState::Sending { attempt: 1 })), [sent("one")]);
+    assert_eq!(report.sent(), ["one as p"]);
+
+    let unknown = || SendFailure::Unknown { reason: "no answer".to_owned() };
+    let report = Arc::new(Scripted::new(AfterInterruption::Report, vec![unknown()]));
+    assert_eq!(send(&report, replacing(PartState::Queued)), [sent("one")]);
+
+    let report = Arc::new(Scripted::new(AfterInterruption::Report, vec![SendFailure::NoPreview]));
+    assert_eq!(send(&report, replacing(PartState::Queued)), [sent("one")]);
+    assert_eq!(report.sent(), ["one"]);
+
+    // The message of its own is one that must not be sent twice.
+    let steps = vec![SendFailure::NoPreview, unknown()];
+    let report = Arc::new(Scripted::new(AfterInterruption::Report, steps));
+    assert_eq!(send(&report, replacing(PartState::Queued)), [PartState::Uncertain]);
 }

@@ -1,9 +1,7 @@
 //! What people, programs and models may ask of the schedule, and the check of it.
 
 use myclaw_agent::config::Config;
-use myclaw_schedule::{
-    Schedule, ScheduleError, local_zone, parse_duration, parse_time, zone_named,
-};
+use myclaw_schedule::{Schedule, local_zone, parse_duration, parse_time, zone_named};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -173,12 +171,12 @@ impl ScheduleFields {
         let configured = || config.agents.defaults.user_timezone.as_deref().map(str::trim);
         let tz = self.tz.as_deref().map(str::trim).or_else(configured);
         let tz = tz.map_or_else(local_zone, str::to_owned);
-        let zone = zone_named(&tz).map_err(wrong)?;
+        let zone = zone_named(&tz)?;
         let schedule = if let Some(at) = &self.at {
             let text = at.as_str().map_or_else(|| at.to_string(), str::to_owned);
             let at_ms = match at.as_u64() {
                 Some(ms) => ms,
-                None => parse_time(&text, &zone, now).map_err(wrong)?,
+                None => parse_time(&text, &zone, now)?,
             };
             if at_ms <= now {
                 return Err(unusable(format!(
@@ -193,13 +191,13 @@ impl ScheduleFields {
                 (Some(_), Some(_)) => return Err(unusable("give `every` or `everyMs`, not both")),
                 (None, ms) => ms.unwrap_or_default(),
                 (Some(text), None) => {
-                    let every = parse_duration(text).map_err(wrong)?.as_millis();
+                    let every = parse_duration(text)?.as_millis();
                     u64::try_from(every).unwrap_or(u64::MAX)
                 }
             };
             Schedule::Every { every_ms, anchor_ms: self.anchor_ms.unwrap_or(now) }
         };
-        schedule.check().map_err(wrong)?;
+        schedule.check()?;
         Ok(schedule)
     }
 }
@@ -316,10 +314,6 @@ fn destination(value: &Value) -> Result<Destination, GatewayError> {
             "delivery is \"last\", \"none\", the name of a channel, or an object with channel, chat and optionally account",
         )),
     }
-}
-
-fn wrong(error: ScheduleError) -> GatewayError {
-    unusable(error.to_string())
 }
 
 pub(super) fn unusable(message: impl Into<String>) -> GatewayError {

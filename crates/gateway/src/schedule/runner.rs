@@ -406,6 +406,9 @@ fn outcome(row: Option<&Incoming>) -> Outcome {
         MessageState::Reported { class, message, .. } => {
             Outcome::Failed { class: class.clone(), message: message.clone() }
         }
+        MessageState::Dropped { reason, .. } => {
+            Outcome::Failed { class: "dropped".to_owned(), message: reason.clone() }
+        }
         MessageState::Answered { .. } | MessageState::Open => match &row.said {
             None => Outcome::Quiet,
             Some(said) => Outcome::Answered { said: said.chars().take(SAID_CHARS).collect() },

@@ -17,12 +17,12 @@ use super::book::{Book, Claimed};
 use super::job::{Job, Missed, Occurrence, Outcome, Work};
 use super::request::JobFields;
 use super::runner::{Runner, Verdict, verdict};
-use crate::channel::Channel;
 use crate::delivery::Delivery;
 use crate::hub::Hub;
 use crate::ledger::Ledger;
 use crate::outbox::Outbox;
 use crate::server::WebChannel;
+use myclaw_channels::Channel;
 
 const MINUTE: u64 = 60_000;
 const HOUR: u64 = 60 * MINUTE;
@@ -69,18 +69,21 @@ impl Bench {
         let directory = directory.expect("a directory");
         let home = directory.path().to_owned();
         std::fs::create_dir_all(home.join(".myclaw")).expect("created");
-        let mut whole = json!({"agents": {"defaults": {"model": "builtin/demo"}}});
+        // A test is no helper process of a sandbox.
+        let sandbox = json!({"mode": "off"});
+        let mut whole =
+            json!({"agents": {"defaults": {"model": "builtin/demo", "sandbox": sandbox}}});
         for (key, value) in config.as_object().expect("an object") {
             match key.as_str() {
                 "heartbeat" => whole["agents"]["defaults"]["heartbeat"] = value.clone(),
                 _ => whole[key] = value.clone(),
             }
         }
-        std::fs::write(home.join(".myclaw/config.json"), whole.to_string()).expect("written");
-        std::fs::create_dir_all(home.join(".myclaw/workspace")).expect("created");
         let environment = environment(&home);
-        let config = load_checked(&environment).expect("a config").config;
         let paths = environment.paths().expect("paths");
+        std::fs::write(paths.config_file(), whole.to_string()).expect("written");
+        std::fs::create_dir_all(home.join(".myclaw/workspace")).expect("created");
+        let config = load_checked(&environment).expect("a config").config;
         let clock = Arc::new(HandClock::default());
         clock.set(BEGIN);
         let (delivery, runner) =

@@ -23,7 +23,7 @@ pub(super) fn error_object(class: &str, message: &str) -> Value {
 /// Status and class of a failure.
 pub(super) fn class_of(error: &GatewayError) -> (StatusCode, &'static str) {
     match error {
-        GatewayError::Unusable(_) => (StatusCode::BAD_REQUEST, "usage"),
+        GatewayError::Unusable(_) | GatewayError::Schedule(_) => (StatusCode::BAD_REQUEST, "usage"),
         GatewayError::NotFound(_) => (StatusCode::NOT_FOUND, "not_found"),
         GatewayError::InUse(_) => (StatusCode::CONFLICT, "in_use"),
         GatewayError::OtherMessage => (StatusCode::CONFLICT, "conflict"),
@@ -66,6 +66,10 @@ pub(super) async fn message(
             answer["state"] = json!("reported");
             answer["class"] = json!(class);
             answer["message"] = json!(message);
+        }
+        MessageState::Dropped { reason, .. } => {
+            answer["state"] = json!("dropped");
+            answer["message"] = json!(reason);
         }
     }
     Ok(answer)

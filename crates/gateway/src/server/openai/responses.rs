@@ -150,6 +150,7 @@ impl Server {
                 form.completed(&Whole { text, usage: None })
             }
             MessageState::Reported { class, message, .. } => form.failed(class, message),
+            MessageState::Dropped { reason, .. } => form.failed("dropped", reason),
         })
     }
 

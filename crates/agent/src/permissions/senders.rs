@@ -1,0 +1,51 @@
+//! The people whose messages a session works on.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Everybody whose messages a session works on, as `channel:id`, for the rules of `tools.bySender`. Clones share the
+/// list. A front-end adds a sender before it hands over a message and removes it when the message is answered, so the
+/// rules for a sender hold in every run that may read the message, also if it joins a run of somebody else.
+#[derive(Debug, Clone, Default)]
+pub struct Senders(Arc<Mutex<List>>);
+
+#[derive(Debug, Default)]
+struct List {
+    /// One entry for each message.
+    names: Vec<String>,
+    are_used: bool,
+}
+
+impl Senders {
+    /// Adds the sender of a message.
+    pub fn add(&self, sender: &str) {
+        let mut list = self.lock();
+        list.are_used = true;
+        list.names.push(sender.to_owned());
+    }
+
+    /// Removes the sender of a message that is answered.
+    pub fn remove(&self, sender: &str) {
+        let mut list = self.lock();
+        if let Some(at) = list.names.iter().position(|name| name == sender) {
+            list.names.swap_remove(at);
+        }
+    }
+
+    /// Each sender once.
+    pub(super) fn get(&self) -> Vec<String> {
+        let mut names = self.lock().names.clone();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// Whether any message had a sender.
+    pub(super) fn are_used(&self) -> bool {
+        self.lock().are_used
+    }
+
+    fn lock(&self) -> MutexGuard<'_, List> {
+        // The list is whole after every statement, so a panic elsewhere does not spoil it.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

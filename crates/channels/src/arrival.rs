@@ -1,0 +1,190 @@
+//! Messages that come in, and how a channel hands them over.
+
+use std::fmt;
+
+use futures_util::future::BoxFuture;
+
+/// Separates a chat from the thread within it.
+const THREAD: &str = ":thread:";
+
+/// A message that somebody sent through a channel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Arrival {
+    /// Name of the channel.
+    pub channel: String,
+    /// The account of the channel that received it.
+    pub account: String,
+    /// Where it was said.
+    pub chat: Chat,
+    /// The channel's own id of the message, unique in the account. The same id again is the same message.
+    pub source_id: String,
+    /// The channel's id of the message to which an answer can refer, if there is one.
+    pub reply_id: Option<String>,
+    /// Who sent it.
+    pub sender: Sender,
+    /// What it says; may be empty if there are attachments.
+    pub text: String,
+    /// Files and pictures.
+    pub attachments: Vec<Attachment>,
+    /// Whether it is addressed to the agent: by name, by command, or as a reply to one of its messages.
+    pub mentions_me: bool,
+    /// The message that it refers to.
+    pub reply_to: Option<Quoted>,
+}
+
+/// Where a message was said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chat {
+    /// The channel's id of the chat.
+    pub id: String,
+    /// One person, or several.
+    pub kind: ChatKind,
+    /// The thread or topic within the chat.
+    pub thread: Option<String>,
+    /// The chat's name, for people.
+    pub title: Option<String>,
+}
+
+/// Who is in a chat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ChatKind {
+    /// One person.
+    Direct,
+    /// Several people.
+    Group,
+}
+
+/// Who sent a message. Names are chosen by the sender and prove nothing; only the id does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sender {
+    /// The channel's id of the person.
+    pub id: String,
+    /// The name shown to people.
+    pub name: Option<String>,
+    /// The unique name of the person in the channel, without `@`.
+    pub handle: Option<String>,
+}
+
+/// A message that another one refers to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Quoted {
+    /// Who sent it, for people.
+    pub sender: Option<String>,
+    /// What it says.
+    pub text: String,
+}
+
+/// A file that came with a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attachment {
+    /// The file name that the sender gave; may be anything.
+    pub name: Option<String>,
+    /// The media type that the sender gave; may be wrong.
+    pub media_type: Option<String>,
+    /// Its bytes, or why there are none.
+    pub content: AttachmentContent,
+}
+
+/// The bytes of an attachment.
+#[derive(Clone, PartialEq, Eq)]
+pub enum AttachmentContent {
+    /// All of them.
+    Bytes(Vec<u8>),
+    /// It was not downloaded, for this reason.
+    Missing(String),
+}
+
+impl fmt::Debug for AttachmentContent {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bytes(bytes) => write!(out, "Bytes({})", bytes.len()),
+            Self::Missing(reason) => write!(out, "Missing({reason})"),
+        }
+    }
+}
+
+/// Where parts go: a chat, and the thread in it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Target {
+    /// The channel's id of the chat.
+    pub chat: String,
+    /// The thread or topic within the chat.
+    pub thread: Option<String>,
+}
+
+impl Target {
+    /// The chat and the thread in one text, as session keys write them.
+    pub fn to_text(&self) -> String {
+        match &self.thread {
+            Some(thread) => format!("{}{THREAD}{thread}", self.chat),
+            None => self.chat.clone(),
+        }
+    }
+
+    /// Reads what [`Target::to_text`] wrote.
+    pub fn from_text(text: &str) -> Self {
+        match text.rsplit_once(THREAD) {
+            Some((chat, thread)) if !chat.is_empty() && !thread.is_empty() => {
+                Self { chat: chat.to_owned(), thread: Some(thread.to_owned()) }
+            }
+            _ => Self { chat: text.to_owned(), thread: None },
+        }
+    }
+}
+
+impl Chat {
+    /// Where the answer to a message of this chat goes.
+    pub fn target(&self) -> Target {
+        Target { chat: self.id.clone(), thread: self.thread.clone() }
+    }
+}
+
+/// Takes messages from channels.
+pub trait Intake: Send + Sync + 'static {
+    /// Takes a message. When this returns a receipt, the message is on disk, and its source may be told so. The same
+    /// message again gives the same receipt.
+    ///
+    /// # Errors
+    /// The message is not on disk.
+    fn take(&self, arrival: Arrival) -> BoxFuture<'_, Result<Receipt, Refusal>>;
+}
+
+/// What became of a message that is on disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Receipt {
+    /// The id under which it is stored.
+    pub id: String,
+    /// Why it gets no answer; `None` if it gets one.
+    pub dropped: Option<String>,
+}
+
+/// Why a message is not on disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// It will never be taken. The source may forget it.
+    Unusable(String),
+    /// It may be taken later. The source must keep it.
+    Later(String),
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unusable(reason) | Self::Later(reason) => out.write_str(reason),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Target;
+
+    #[test]
+    fn a_target_is_read_as_it_was_written() {
+        for (chat, thread) in [("-100", None), ("-100", Some("7")), ("a:thread:b", Some("c"))] {
+            let target = Target { chat: chat.to_owned(), thread: thread.map(str::to_owned) };
+            assert_eq!(Target::from_text(&target.to_text()), target);
+        }
+        assert_eq!(Target::from_text(":thread:x").chat, ":thread:x");
+    }
+}

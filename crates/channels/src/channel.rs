@@ -1,0 +1,322 @@
+//! The trait [`Channel`], and what a channel says about itself.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use tokio_util::sync::CancellationToken;
+
+use crate::{Intake, Target};
+
+/// A way to reach people and programs: one account of it.
+pub trait Channel: Send + Sync + 'static {
+    /// The kind of channel, such as `telegram`.
+    fn name(&self) -> &str;
+
+    /// The account, such as `default`.
+    fn account(&self) -> &str {
+        "default"
+    }
+
+    /// What it can do.
+    fn capabilities(&self) -> Capabilities;
+
+    /// Cuts a text into parts that it can send.
+    fn split(&self, text: &str) -> Vec<String> {
+        vec![text.to_owned()]
+    }
+
+    /// Receives messages until `stop` fires. A channel that cannot go on says so in its [`State`] and returns.
+    fn run(
+        self: Arc<Self>,
+        intake: Arc<dyn Intake>,
+        stop: CancellationToken,
+    ) -> BoxFuture<'static, ()> {
+        drop(intake);
+        Box::pin(async move { stop.cancelled().await })
+    }
+
+    /// Answers an HTTP request of its vendor, which nothing has checked yet.
+    fn receive<'a>(
+        &'a self,
+        request: HookRequest,
+        intake: &'a dyn Intake,
+    ) -> BoxFuture<'a, HookAnswer> {
+        drop(request);
+        let _ = intake;
+        Box::pin(async { HookAnswer::error(404, "this channel takes no requests") })
+    }
+
+    /// Sends a part; returns the channel's own id of the message.
+    ///
+    /// # Errors
+    /// It was not delivered, or nobody knows.
+    fn send<'a>(&'a self, part: &'a Part) -> BoxFuture<'a, Result<String, SendFailure>>;
+
+    /// Looks for a part that may have been sent before; for channels with [`AfterInterruption::Look`].
+    ///
+    /// # Errors
+    /// The channel cannot be asked.
+    fn find<'a>(&'a self, part: &'a Part) -> BoxFuture<'a, Result<Option<String>, SendFailure>> {
+        let _ = part;
+        Box::pin(async { Ok(None) })
+    }
+
+    /// How it shows work in progress, if it can.
+    fn live(&self) -> Option<&dyn Live> {
+        None
+    }
+
+    /// Asks the vendor who this account is. Returns one line for people.
+    ///
+    /// # Errors
+    /// The vendor refuses or does not answer.
+    fn probe(&self) -> BoxFuture<'_, Result<String, ProbeFailure>> {
+        Box::pin(async { Ok("nothing to ask: this channel has no vendor".to_owned()) })
+    }
+
+    /// How it is at this moment.
+    fn state(&self) -> State {
+        State::Working
+    }
+}
+
+/// Shows work in progress. What is shown here is never the only copy of a reply, and failures do no harm.
+pub trait Live: Send + Sync {
+    /// Shows for some seconds that an answer is being made.
+    fn typing<'a>(&'a self, target: &'a Target) -> BoxFuture<'a, ()>;
+
+    /// How often [`Live::typing`] must be repeated.
+    fn typing_pause(&self) -> Duration;
+
+    /// Shows the beginning of a reply; returns the channel's id of the message, or `None` if it is not a good moment.
+    ///
+    /// # Errors
+    /// It was not shown, or nobody knows.
+    fn begin<'a>(
+        &'a self,
+        target: &'a Target,
+        reply_to: Option<&'a str>,
+        text: &'a str,
+    ) -> BoxFuture<'a, Result<Option<String>, SendFailure>>;
+
+    /// Shows more of a reply in the message `id`. A failure is not reported: the next one, or the reply, mends it.
+    fn edit<'a>(&'a self, target: &'a Target, id: &'a str, text: &'a str) -> BoxFuture<'a, ()>;
+
+    /// Shortest time between two calls of [`Live::edit`] for one chat.
+    fn edit_pause(&self) -> Duration;
+}
+
+/// What a channel can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capabilities {
+    /// What happens to a part whose sending was interrupted.
+    pub after_interruption: AfterInterruption,
+    /// Largest file that it can send, in bytes; `None` if it cannot send files.
+    pub most_file_bytes: Option<u64>,
+}
+
+/// What happens to a part that may have been delivered: the process was killed while it was sent, or no answer came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AfterInterruption {
+    /// It is sent again under the same id; the channel shows it once.
+    SendAgain,
+    /// It is sent again, marked as a possible repetition.
+    SendMarked,
+    /// The channel is asked first.
+    Look,
+    /// It is reported as uncertain, and not sent again.
+    Report,
+}
+
+/// A part of a reply or of a report, to be sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// Names the part. A channel that can sends each id at most once.
+    pub id: String,
+    /// Where it goes.
+    pub target: Target,
+    /// What the gateway calls the thing that the part belongs to. A channel may pass it on, and reads nothing from it.
+    pub session: String,
+    /// The ids of the messages that it answers, as in their receipts.
+    pub answers: Vec<String>,
+    /// Whether it is what the model said.
+    pub kind: PartKind,
+    /// The number of the part, from 0.
+    pub number: usize,
+    /// How many parts there are.
+    pub count: usize,
+    /// What it says, in Markdown.
+    pub text: String,
+    /// A file that is sent instead of the text.
+    pub file: Option<PartFile>,
+    /// The channel's id of the message that it answers; see [`crate::Arrival::reply_id`].
+    pub reply_to: Option<String>,
+    /// The channel's id of a preview that it replaces.
+    pub replaces: Option<String>,
+    /// Whether it may have been delivered before.
+    pub is_repeat: bool,
+}
+
+/// A file to send.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PartFile {
+    /// Where it is. It does not change.
+    pub path: PathBuf,
+    /// Its name for the receiver.
+    pub name: String,
+    /// Whether it is shown as a picture.
+    pub is_picture: bool,
+}
+
+/// The author of a part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PartKind {
+    /// The model.
+    Reply,
+    /// The gateway.
+    Report,
+}
+
+impl PartKind {
+    /// The name for programs.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Reply => "reply",
+            Self::Report => "report",
+        }
+    }
+}
+
+/// Why a part was not sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SendFailure {
+    /// It was not delivered; another attempt may succeed, after this time if the channel named one.
+    Later {
+        /// The channel's own word on when to try again.
+        after: Option<Duration>,
+        /// For people.
+        reason: String,
+    },
+    /// No attempt will succeed.
+    Never {
+        /// For people.
+        reason: String,
+    },
+    /// The preview that it replaces is gone. It was not delivered, and has to be sent as a message of its own.
+    NoPreview,
+    /// Nobody knows whether it was delivered.
+    Unknown {
+        /// For people.
+        reason: String,
+    },
+}
+
+/// Why a probe failed. The text says what to do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ProbeFailure(pub String);
+
+/// How a channel is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum State {
+    /// It has not reached its vendor yet.
+    #[default]
+    Starting,
+    /// It receives and sends.
+    Working,
+    /// It cannot reach its vendor, and tries again.
+    Waiting(String),
+    /// It has given up, until the gateway starts again.
+    Stopped(String),
+}
+
+impl State {
+    /// The name for programs.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Starting => "starting",
+            Self::Working => "working",
+            Self::Waiting(_) => "waiting",
+            Self::Stopped(_) => "stopped",
+        }
+    }
+
+    /// Why it does not work, for people.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Starting | Self::Working => None,
+            Self::Waiting(reason) | Self::Stopped(reason) => Some(reason),
+        }
+    }
+}
+
+/// The state of a channel. A change for the worse is logged once.
+#[derive(Debug, Default)]
+pub struct StateCell(Mutex<State>);
+
+impl StateCell {
+    /// The state.
+    pub fn get(&self) -> State {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Changes the state of the account `account` of `channel`.
+    pub fn set(&self, channel: &str, account: &str, state: State) {
+        let mut current = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if *current == state {
+            return;
+        }
+        match &state {
+            State::Starting => {}
+            State::Working => tracing::info!(channel, account, "the channel works"),
+            State::Waiting(reason) => {
+                tracing::warn!(channel, account, %reason, "the channel does not work; trying again");
+            }
+            State::Stopped(reason) => {
+                tracing::error!(channel, account, %reason, "the channel is stopped");
+            }
+        }
+        *current = state;
+    }
+}
+
+/// A request of a vendor.
+#[derive(Debug, Clone)]
+pub struct HookRequest {
+    /// The method, in upper case.
+    pub method: String,
+    /// The headers, with names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+impl HookRequest {
+    /// The first header of this name, which is in lower case.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// The answer to a vendor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookAnswer {
+    /// HTTP status.
+    pub status: u16,
+    /// JSON.
+    pub body: String,
+}
+
+impl HookAnswer {
+    /// An answer with a JSON body.
+    pub fn json(status: u16, body: &serde_json::Value) -> Self {
+        Self { status, body: body.to_string() }
+    }
+
+    /// An error with a message for people.
+    pub fn error(status: u16, message: &str) -> Self {
+        Self::json(status, &serde_json::json!({"error": {"message": message}}))
+    }
+}

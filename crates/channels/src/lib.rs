@@ -1,0 +1,29 @@
+//! Ways to reach the agent: the trait [`Channel`], and one module for each channel behind it.
+//!
+//! A channel receives messages from its vendor and hands each to an [`Intake`], which returns only when the message is
+//! on disk; only then does the channel acknowledge it. It sends the parts of replies, and says what happens to a part
+//! whose sending was interrupted. Which session a message belongs to, who may write, and what is said is decided
+//! elsewhere: this crate does not know the gateway, sessions, models or the config file.
+#![forbid(unsafe_code)]
+
+mod arrival;
+mod channel;
+mod signature;
+mod socket;
+mod split;
+mod telegram;
+mod webhook;
+
+pub use arrival::{
+    Arrival, Attachment, AttachmentContent, Chat, ChatKind, Intake, Quoted, Receipt, Refusal,
+    Sender, Target,
+};
+pub use channel::{
+    AfterInterruption, Capabilities, Channel, HookAnswer, HookRequest, Live, Part, PartFile,
+    PartKind, ProbeFailure, SendFailure, State, StateCell,
+};
+pub use futures_util::future::BoxFuture;
+pub use socket::{SOCKET, SocketChannel, SocketOptions};
+pub use split::{split, utf16_units};
+pub use telegram::{TELEGRAM, TELEGRAM_BASE_URL, Telegram, TelegramOptions};
+pub use webhook::{WEBHOOK, Webhook, WebhookOptions};

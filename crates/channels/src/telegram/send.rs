@@ -1,0 +1,271 @@
+//! Messages that go out, and previews of them.
+
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::api::{ApiError, Refused, Upload};
+use super::format::{escape, render};
+use super::{CALL_TIME, MOST_SENT_BYTES, MOST_UNITS, Telegram, split_rendered};
+use crate::{Live, Part, PartFile, SendFailure, Target, utf16_units};
+
+/// What is put before a message that may have been delivered before.
+const REPEAT: &str = "(possible repeat) ";
+/// What is put behind a preview.
+const GOES_ON: &str = " …";
+/// A chat action is shown for five seconds (Bot API, sendChatAction).
+const TYPING_PAUSE: Duration = Duration::from_secs(4);
+/// Shortest time between two edits of a preview; more would use up the chat's rate.
+const EDIT_PAUSE: Duration = Duration::from_millis(1_500);
+/// Pictures above this size are sent as files (Bot API, sendPhoto).
+const MOST_PICTURE_BYTES: usize = 10 * 1024 * 1024;
+/// Shortest time that the server's own limit on requests is taken for.
+const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
+
+#[derive(Deserialize)]
+struct SentMessage {
+    message_id: i64,
+}
+
+impl Telegram {
+    pub(super) async fn send_part(&self, part: &Part) -> Result<String, SendFailure> {
+        if let Some(file) = &part.file {
+            return self.send_file(part, file).await;
+        }
+        if part.text.trim().is_empty() {
+            return Err(SendFailure::Never { reason: "there is no text".to_owned() });
+        }
+        let mark = if part.is_repeat { REPEAT } else { "" };
+        let plain = format!("{mark}{}", part.text);
+        let rendered = render(&part.text);
+        // A message of nothing but marks has no visible text, which Telegram refuses.
+        let is_visible = rendered.units > 0 && rendered.units + utf16_units(mark) <= MOST_UNITS;
+        let html = is_visible.then(|| format!("{}{}", escape(mark), rendered.html));
+        self.limits.wait(&part.target.chat).await;
+        match self.send_text(part, html.as_deref(), &plain).await {
+            Err(ApiError::Refused(refused)) if html.is_some() && refused.says("can't parse") => {
+                tracing::warn!(reason = %refused.description, "sending a message without formatting");
+                self.send_text(part, None, &plain).await
+            }
+            sent => sent,
+        }
+        .map_err(|error| self.failure(&part.target.chat, error, part.replaces.is_some()))
+    }
+
+    /// Sends a text, or puts it in the place of a preview.
+    async fn send_text(
+        &self,
+        part: &Part,
+        html: Option<&str>,
+        plain: &str,
+    ) -> Result<String, ApiError> {
+        let Some(preview) = &part.replaces else {
+            return self.post(&part.target, part.reply_to.as_deref(), html, plain).await;
+        };
+        let mut params = text_params(&part.target.chat, html, plain);
+        params.insert("message_id".to_owned(), json!(preview.parse::<i64>().unwrap_or_default()));
+        let time = self.options.send_time;
+        match self.api.call::<Value>("editMessageText", &params.into(), time).await {
+            Ok(_) => Ok(preview.clone()),
+            // It was delivered by an earlier attempt.
+            Err(ApiError::Refused(refused)) if refused.says("not modified") => Ok(preview.clone()),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn post(
+        &self,
+        target: &Target,
+        reply_to: Option<&str>,
+        html: Option<&str>,
+        plain: &str,
+    ) -> Result<String, ApiError> {
+        let mut params = text_params(&target.chat, html, plain);
+        add_place(&mut params, target, reply_to);
+        loop {
+            let value = Value::Object(params.clone());
+            let time = self.options.send_time;
+            match self.api.call::<SentMessage>("sendMessage", &value, time).await {
+                Ok(sent) => return Ok(sent.message_id.to_string()),
+                Err(ApiError::Refused(Refused { moved_to: Some(chat), .. }))
+                    if params.get("chat_id") != Some(&json!(chat)) =>
+                {
+                    params.insert("chat_id".to_owned(), json!(chat));
+                }
+                // The topic was closed or removed. The answer is better in the group than nowhere.
+                Err(ApiError::Refused(refused))
+                    if refused.says("thread not found")
+                        && params.remove("message_thread_id").is_some() => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    async fn send_file(&self, part: &Part, file: &PartFile) -> Result<String, SendFailure> {
+        let never = |reason: String| SendFailure::Never { reason };
+        let size = tokio::fs::metadata(&file.path).await.map(|data| data.len());
+        let size = size.map_err(|error| never(format!("the file cannot be read: {error}")))?;
+        if size > MOST_SENT_BYTES {
+            return Err(never(format!(
+                "the file has {size} bytes, and a bot sends at most {MOST_SENT_BYTES}"
+            )));
+        }
+        let bytes = tokio::fs::read(&file.path).await;
+        let bytes = bytes.map_err(|error| never(format!("the file cannot be read: {error}")))?;
+        let is_picture = file.is_picture && bytes.len() <= MOST_PICTURE_BYTES;
+        let (method, field) =
+            if is_picture { ("sendPhoto", "photo") } else { ("sendDocument", "document") };
+        let mut params = Map::new();
+        params.insert("chat_id".to_owned(), chat_id(&part.target.chat));
+        if part.is_repeat {
+            params.insert("caption".to_owned(), json!(REPEAT.trim()));
+        }
+        add_place(&mut params, &part.target, part.reply_to.as_deref());
+        let texts: Vec<(&str, String)> = params
+            .iter()
+            .map(|(name, value)| {
+                let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                (name.as_str(), text)
+            })
+            .collect();
+        self.limits.wait(&part.target.chat).await;
+        // A second for each 100 KB.
+        let time = self.options.send_time + Duration::from_secs(size / 100_000);
+        let upload = Upload { field, name: file.name.clone(), bytes: bytes.clone() };
+        let sent = match self.api.upload::<SentMessage>(method, &texts, upload, time).await {
+            // A picture of unusual form is a file for Telegram.
+            Err(ApiError::Refused(refused)) if is_picture && refused.code == 400 => {
+                let upload = Upload { field: "document", name: file.name.clone(), bytes };
+                self.api.upload::<SentMessage>("sendDocument", &texts, upload, time).await
+            }
+            sent => sent,
+        };
+        match sent {
+            Ok(sent) => Ok(sent.message_id.to_string()),
+            Err(error) => Err(self.failure(&part.target.chat, error, false)),
+        }
+    }
+
+    /// What a failed call means for the part.
+    fn failure(&self, chat: &str, error: ApiError, is_edit: bool) -> SendFailure {
+        let refused = match error {
+            ApiError::NotSent(reason) => return SendFailure::Later { after: None, reason },
+            ApiError::Unknown(reason) => return SendFailure::Unknown { reason },
+            ApiError::Refused(refused) => refused,
+        };
+        let reason = format!("Telegram refused ({}): {}", refused.code, refused.description);
+        if refused.code == 429 {
+            let after = refused.retry_after.unwrap_or(SHORTEST_PAUSE);
+            self.limits.pause(chat, after);
+            return SendFailure::Later { after: Some(after), reason };
+        }
+        if is_edit && refused.code == 400 {
+            return SendFailure::NoPreview;
+        }
+        match refused.code {
+            // The owner may mend the token; the reply is not lost until then.
+            401 | 404 => SendFailure::Later { after: Some(Duration::from_secs(60)), reason },
+            _ => SendFailure::Never { reason },
+        }
+    }
+}
+
+impl Live for Telegram {
+    fn typing<'a>(&'a self, target: &'a Target) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let mut params = Map::new();
+            params.insert("chat_id".to_owned(), chat_id(&target.chat));
+            params.insert("action".to_owned(), json!("typing"));
+            if let Some(thread) = target.thread.as_ref().and_then(|id| id.parse::<i64>().ok()) {
+                params.insert("message_thread_id".to_owned(), json!(thread));
+            }
+            if let Err(error) =
+                self.api.call::<Value>("sendChatAction", &params.into(), CALL_TIME).await
+            {
+                tracing::debug!(%error, "typing is not shown");
+            }
+        })
+    }
+
+    fn typing_pause(&self) -> Duration {
+        TYPING_PAUSE
+    }
+
+    fn begin<'a>(
+        &'a self,
+        target: &'a Target,
+        reply_to: Option<&'a str>,
+        text: &'a str,
+    ) -> BoxFuture<'a, Result<Option<String>, SendFailure>> {
+        Box::pin(async move {
+            let Some((html, plain)) = preview_of(text) else { return Ok(None) };
+            if !self.options.preview || !self.limits.try_now(&target.chat) {
+                return Ok(None);
+            }
+            match self.post(target, reply_to, Some(&html), &plain).await {
+                Ok(id) => Ok(Some(id)),
+                Err(error) => Err(self.failure(&target.chat, error, false)),
+            }
+        })
+    }
+
+    fn edit<'a>(&'a self, target: &'a Target, id: &'a str, text: &'a str) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let Some((html, plain)) = preview_of(text) else { return };
+            if !self.limits.try_now(&target.chat) {
+                return;
+            }
+            let mut params = text_params(&target.chat, Some(&html), &plain);
+            params.insert("message_id".to_owned(), json!(id.parse::<i64>().unwrap_or_default()));
+            if let Err(error) =
+                self.api.call::<Value>("editMessageText", &params.into(), CALL_TIME).await
+            {
+                // This also notes how long the server wants quiet.
+                let failure = self.failure(&target.chat, error, true);
+                tracing::debug!(?failure, "a preview was not edited");
+            }
+        })
+    }
+
+    fn edit_pause(&self) -> Duration {
+        EDIT_PAUSE
+    }
+}
+
+/// The beginning of a reply as HTML and as plain text; `None` if there is nothing to see yet.
+fn preview_of(text: &str) -> Option<(String, String)> {
+    let first = split_rendered(text, MOST_UNITS - GOES_ON.len()).into_iter().next()?;
+    let rendered = render(&first);
+    if rendered.units == 0 || rendered.units + utf16_units(GOES_ON) > MOST_UNITS {
+        return None;
+    }
+    Some((format!("{}{GOES_ON}", rendered.html), format!("{first}{GOES_ON}")))
+}
+
+fn text_params(chat: &str, html: Option<&str>, plain: &str) -> Map<String, Value> {
+    let mut params = Map::new();
+    params.insert("chat_id".to_owned(), chat_id(chat));
+    params.insert("text".to_owned(), json!(html.unwrap_or(plain)));
+    if html.is_some() {
+        params.insert("parse_mode".to_owned(), json!("HTML"));
+    }
+    params.insert("link_preview_options".to_owned(), json!({"is_disabled": true}));
+    params
+}
+
+fn add_place(params: &mut Map<String, Value>, target: &Target, reply_to: Option<&str>) {
+    if let Some(thread) = target.thread.as_ref().and_then(|id| id.parse::<i64>().ok()) {
+        params.insert("message_thread_id".to_owned(), json!(thread));
+    }
+    if let Some(message) = reply_to.and_then(|id| id.parse::<i64>().ok()) {
+        let reply = json!({"message_id": message, "allow_sending_without_reply": true});
+        params.insert("reply_parameters".to_owned(), reply);
+    }
+}
+
+/// Ids are numbers; `@name` names a public group.
+fn chat_id(chat: &str) -> Value {
+    chat.parse::<i64>().map_or_else(|_| json!(chat), |id| json!(id))
+}

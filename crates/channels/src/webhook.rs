@@ -1,0 +1,232 @@
+//! A signed HTTP webhook in both directions, for programs.
+
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use reqwest::{Client, redirect, retry};
+use secrecy::SecretString;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::signature::{self, SIGNATURE_HEADER, TIME_HEADER};
+use crate::{
+    AfterInterruption, Arrival, Capabilities, Channel, Chat, ChatKind, HookAnswer, HookRequest,
+    Intake, Part, ProbeFailure, Refusal, SendFailure, Sender, State, StateCell,
+};
+
+/// Name of the channel.
+pub const WEBHOOK: &str = "webhook";
+/// Time for the program to take an answer.
+const SEND_TIME: Duration = Duration::from_secs(30);
+/// Time to connect to it.
+const CONNECT: Duration = Duration::from_secs(10);
+/// The chat of a message that names none.
+const DEFAULT_CHAT: &str = "default";
+/// Longest name of a chat or a person, in bytes.
+const MOST_NAME: usize = 128;
+
+/// How a webhook is set up.
+#[derive(Debug, Clone)]
+pub struct WebhookOptions {
+    /// The account's name, which is the last part of the address.
+    pub account: String,
+    /// Signs both directions.
+    pub secret: SecretString,
+    /// Where answers go.
+    pub url: String,
+}
+
+/// A webhook.
+pub struct Webhook {
+    options: WebhookOptions,
+    client: Client,
+    state: StateCell,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Body {
+    id: String,
+    text: String,
+    #[serde(default)]
+    chat: Option<String>,
+    #[serde(default)]
+    sender: Option<BodySender>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BodySender {
+    id: String,
+    #[serde(default)]
+    name: Option<String>,
+}
+
+impl Webhook {
+    /// Sets up a webhook. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// The HTTP client cannot be set up; the text says why.
+    pub fn new(options: WebhookOptions) -> Result<Self, String> {
+        // An error means that one is installed already, which works as well.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let mut builder = Client::builder()
+            .connect_timeout(CONNECT)
+            .timeout(SEND_TIME)
+            .redirect(redirect::Policy::none())
+            .retry(retry::never())
+            .referer(false);
+        if let Some(rest) = options.url.strip_prefix("http://") {
+            builder = builder.tls_certs_only([]);
+            if ["127.0.0.1", "localhost", "[::1]"].iter().any(|host| rest.starts_with(host)) {
+                builder = builder.no_proxy();
+            }
+        }
+        let client = builder.build().map_err(|error| error.to_string())?;
+        let state = StateCell::default();
+        state.set(WEBHOOK, &options.account, State::Working);
+        Ok(Self { options, client, state })
+    }
+
+    async fn take(&self, request: HookRequest, intake: &dyn Intake) -> HookAnswer {
+        if request.method != "POST" {
+            return HookAnswer::error(405, "messages are posted");
+        }
+        let (time, tag) = (request.header(TIME_HEADER), request.header(SIGNATURE_HEADER));
+        if let Err(why) = signature::check(&self.options.secret, time, tag, &request.body) {
+            return HookAnswer::error(401, &why);
+        }
+        let body: Body = match serde_json::from_slice(&request.body) {
+            Ok(body) => body,
+            Err(error) => {
+                return HookAnswer::error(
+                    400,
+                    &format!("not a message: {error}; docs/channels.md has the fields"),
+                );
+            }
+        };
+        let chat = body.chat.unwrap_or_else(|| DEFAULT_CHAT.to_owned());
+        let sender = body.sender.map_or_else(
+            || Sender { id: self.options.account.clone(), name: None, handle: None },
+            |sender| Sender { id: sender.id, name: sender.name, handle: None },
+        );
+        for (what, name) in [("chat", &chat), ("sender.id", &sender.id)] {
+            if name.is_empty() || name.len() > MOST_NAME {
+                return HookAnswer::error(400, &format!("{what} needs 1 to {MOST_NAME} bytes"));
+            }
+        }
+        let arrival = Arrival {
+            channel: WEBHOOK.to_owned(),
+            account: self.options.account.clone(),
+            chat: Chat { id: chat, kind: ChatKind::Direct, thread: None, title: None },
+            reply_id: Some(body.id.clone()),
+            source_id: body.id,
+            sender,
+            text: body.text,
+            attachments: Vec::new(),
+            mentions_me: true,
+            reply_to: None,
+        };
+        match intake.take(arrival).await {
+            Ok(receipt) => {
+                HookAnswer::json(202, &json!({"messageId": receipt.id, "dropped": receipt.dropped}))
+            }
+            Err(Refusal::Unusable(reason)) => HookAnswer::error(400, &reason),
+            Err(Refusal::Later(reason)) => HookAnswer::error(503, &reason),
+        }
+    }
+
+    async fn post(&self, part: &Part) -> Result<String, SendFailure> {
+        let body = json!({
+            "id": part.id,
+            "chat": part.target.to_text(),
+            "replyTo": part.reply_to,
+            "answers": part.answers,
+            "kind": part.kind.as_str(),
+            "part": part.number,
+            "parts": part.count,
+            "text": part.text,
+        })
+        .to_string();
+        let time = signature::now();
+        let sent = self
+            .client
+            .post(&self.options.url)
+            .header("content-type", "application/json")
+            .header("idempotency-key", &part.id)
+            .header(TIME_HEADER, time.to_string())
+            .header(SIGNATURE_HEADER, signature::sign(&self.options.secret, time, body.as_bytes()))
+            .body(body)
+            .send()
+            .await;
+        let response = sent.map_err(|error| {
+            let reason = error.without_url().to_string();
+            SendFailure::Later { after: None, reason }
+        })?;
+        let status = response.status();
+        let after = response
+            .headers()
+            .get("retry-after")
+            .and_then(|value| value.to_str().ok()?.parse().ok())
+            .map(Duration::from_secs);
+        let reason = format!("the program at url answered {status}");
+        match status.as_u16() {
+            200..=299 => Ok(part.id.clone()),
+            408 | 425 | 429 | 500..=599 => Err(SendFailure::Later { after, reason }),
+            _ => Err(SendFailure::Never { reason }),
+        }
+    }
+}
+
+impl Channel for Webhook {
+    fn name(&self) -> &str {
+        WEBHOOK
+    }
+
+    fn account(&self) -> &str {
+        &self.options.account
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        // The header says which parts are the same.
+        Capabilities { after_interruption: AfterInterruption::SendAgain, most_file_bytes: None }
+    }
+
+    fn receive<'a>(
+        &'a self,
+        request: HookRequest,
+        intake: &'a dyn Intake,
+    ) -> BoxFuture<'a, HookAnswer> {
+        Box::pin(self.take(request, intake))
+    }
+
+    fn send<'a>(&'a self, part: &'a Part) -> BoxFuture<'a, Result<String, SendFailure>> {
+        Box::pin(async move {
+            let sent = self.post(part).await;
+            let state = match &sent {
+                Err(SendFailure::Later { reason, .. }) => State::Waiting(reason.clone()),
+                _ => State::Working,
+            };
+            self.state.set(WEBHOOK, &self.options.account, state);
+            sent
+        })
+    }
+
+    fn probe(&self) -> BoxFuture<'_, Result<String, ProbeFailure>> {
+        Box::pin(async {
+            let asked = self.client.head(&self.options.url).send().await;
+            match asked {
+                // Whatever it thinks of this method, it is there.
+                Ok(response) => Ok(format!("the program at url answers ({})", response.status())),
+                Err(error) => Err(ProbeFailure(format!(
+                    "the program at url does not answer: {}; start it, or correct url in the config",
+                    error.without_url()
+                ))),
+            }
+        })
+    }
+
+    fn state(&self) -> State {
+        self.state.get()
+    }
+}

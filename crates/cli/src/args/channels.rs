@@ -1,0 +1,96 @@
+//! The command lines of `myclaw channels` and `myclaw pairing`.
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::help;
+
+/// Arguments of `channels`.
+#[derive(Debug, Args)]
+pub(crate) struct ChannelsArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: ChannelsCommand,
+}
+
+/// What can be done with channels.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ChannelsCommand {
+    /// List the channels of the config file
+    #[command(after_long_help = help::CHANNELS_LIST_EXAMPLES)]
+    List {
+        /// Print JSON, one channel per line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print what to add to the config file for a channel; the file itself is not changed
+    #[command(after_long_help = help::CHANNELS_ADD_EXAMPLES)]
+    Add {
+        /// The channel
+        channel: ChannelKind,
+    },
+    /// Show how the channels of the running gateway are, what they could not deliver, and what was dropped
+    #[command(after_long_help = help::CHANNELS_STATUS_EXAMPLES)]
+    Status {
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Ask the vendor of each channel whether it knows the account; the exit code is 1 if one does not
+    #[command(after_long_help = help::CHANNELS_PROBE_EXAMPLES)]
+    Probe {
+        /// Only this channel
+        channel: Option<String>,
+    },
+    /// Print what to remove from the config file; the file itself is not changed
+    #[command(after_long_help = help::CHANNELS_REMOVE_EXAMPLES)]
+    Remove {
+        /// The channel, as `channels list` prints it
+        channel: String,
+        /// Its account
+        #[arg(default_value = "default")]
+        account: String,
+    },
+}
+
+/// A kind of channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ChannelKind {
+    /// A Telegram bot
+    Telegram,
+    /// A signed HTTP webhook
+    Webhook,
+    /// A Unix socket
+    Socket,
+}
+
+/// Arguments of `pairing`.
+#[derive(Debug, Args)]
+pub(crate) struct PairingArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: PairingCommand,
+}
+
+/// What can be done with pairings.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PairingCommand {
+    /// List the people who asked to write, and those who may
+    #[command(after_long_help = help::PAIRING_LIST_EXAMPLES)]
+    List {
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Let the person with a code write
+    #[command(after_long_help = help::PAIRING_APPROVE_EXAMPLES)]
+    Approve {
+        /// The code that the person was given
+        code: String,
+    },
+    /// Refuse the person with a code, or take the permission of a person away
+    #[command(after_long_help = help::PAIRING_DENY_EXAMPLES)]
+    Deny {
+        /// The code, or the person as `pairing list` prints it, such as `telegram:42`
+        code_or_person: String,
+    },
+}

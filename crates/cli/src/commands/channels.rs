@@ -1,0 +1,199 @@
+//! `myclaw channels`.
+
+use myclaw_agent::SessionOptions;
+use myclaw_gateway::{AskedGateway, ChannelSetup, ask, channels_of};
+use serde_json::{Value, json};
+
+use super::gateway::failure;
+use crate::args::{ChannelKind, ChannelsArgs, ChannelsCommand};
+use crate::exit::CliError;
+use crate::home::{find_home, load_session};
+use crate::print::{Printer, columns};
+use crate::runtime;
+
+/// Runs one of the commands.
+pub(crate) fn run(args: &ChannelsArgs) -> Result<(), CliError> {
+    match &args.command {
+        ChannelsCommand::List { json } => list(*json),
+        ChannelsCommand::Add { channel } => add(*channel),
+        ChannelsCommand::Status { json } => status(*json),
+        ChannelsCommand::Probe { channel } => probe(channel.as_deref()),
+        ChannelsCommand::Remove { channel, account } => remove(channel, account),
+    }
+}
+
+fn configured() -> Result<Vec<ChannelSetup>, CliError> {
+    let session = load_session(find_home()?, &SessionOptions::default())?;
+    Ok(channels_of(&session.home, &session.config))
+}
+
+fn list(as_json: bool) -> Result<(), CliError> {
+    let mut printer = Printer::stdout();
+    let setups = configured()?;
+    if as_json {
+        for setup in &setups {
+            let problem = setup.made.as_ref().err();
+            printer.json(
+                &json!({"channel": setup.channel, "account": setup.account, "problem": problem}),
+            )?;
+        }
+        return printer.finish();
+    }
+    if setups.is_empty() {
+        printer.line(
+            "no channels; `myclaw channels add telegram` says what to add to the config file",
+        )?;
+    }
+    let row = |setup: &ChannelSetup| {
+        let problem = setup.made.as_ref().err().cloned().unwrap_or_default();
+        vec![setup.channel.to_owned(), setup.account.clone(), problem]
+    };
+    let rows: Vec<Vec<String>> = setups.iter().map(row).collect();
+    printer.safe_lines(columns(&rows))?;
+    printer.finish()
+}
+
+fn add(channel: ChannelKind) -> Result<(), CliError> {
+    let home = find_home()?;
+    let (what, text) = match channel {
+        ChannelKind::Telegram => (
+            "Talk with @BotFather on Telegram to make a bot, and put its token into the variable TELEGRAM_BOT_TOKEN \
+             (the file .env beside the config will do).",
+            "channels: {\n  telegram: {\n    botToken: \"${TELEGRAM_BOT_TOKEN}\",\n  },\n},",
+        ),
+        ChannelKind::Webhook => (
+            "Put a random secret into the variable WEBHOOK_SECRET, such as the output of `openssl rand -hex 32`.",
+            "channels: {\n  webhook: {\n    mine: {\n      secret: \"${WEBHOOK_SECRET}\",\n      url: \
+             \"http://127.0.0.1:8080/answers\",\n    },\n  },\n},",
+        ),
+        ChannelKind::Socket => (
+            "The socket is gateway/socket in the state directory.",
+            "channels: {\n  socket: {},\n},",
+        ),
+    };
+    let mut printer = Printer::stdout();
+    let file = home.paths.config_file();
+    printer.line(what)?;
+    printer.line(format_args!(
+        "Then add this to {}, which is not changed:\n\n{text}\n",
+        file.display()
+    ))?;
+    printer.line(
+        "Check it with `myclaw config check` and `myclaw channels probe`, and restart the gateway.",
+    )?;
+    printer.finish()
+}
+
+fn remove(channel: &str, account: &str) -> Result<(), CliError> {
+    let home = find_home()?;
+    let setups = configured()?;
+    if !setups.iter().any(|setup| setup.channel == channel && setup.account == account) {
+        return Err(unknown(&setups, channel));
+    }
+    let key = match (channel, account) {
+        ("webhook", name) => format!("channels.webhook.{name}"),
+        (_, "default") => format!("channels.{channel}"),
+        (_, name) => format!("channels.{channel}.accounts.{name}"),
+    };
+    let mut printer = Printer::stdout();
+    let file = home.paths.config_file();
+    printer.line(format_args!(
+        "Remove the key {key} from {}, which is not changed, and restart the gateway.",
+        file.display()
+    ))?;
+    printer.finish()
+}
+
+fn unknown(setups: &[ChannelSetup], channel: &str) -> CliError {
+    let known: Vec<String> =
+        setups.iter().map(|setup| format!("{} {}", setup.channel, setup.account)).collect();
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    CliError::usage(format!("the config has no such channel `{channel}`; it has: {known}"))
+}
+
+fn probe(only: Option<&str>) -> Result<(), CliError> {
+    let mut setups = configured()?;
+    if let Some(only) = only {
+        if !setups.iter().any(|setup| setup.channel == only) {
+            return Err(unknown(&setups, only));
+        }
+        setups.retain(|setup| setup.channel == only);
+    }
+    let mut printer = Printer::stdout();
+    let mut failed = 0;
+    let probed = runtime::block_on(async {
+        let mut lines = Vec::new();
+        for setup in &setups {
+            let outcome = match &setup.made {
+                Ok(channel) => channel.probe().await.map_err(|failure| failure.to_string()),
+                Err(reason) => Err(reason.clone()),
+            };
+            lines.push((format!("{} {}", setup.channel, setup.account), outcome));
+        }
+        lines
+    })?;
+    for (name, outcome) in probed {
+        let line = match outcome {
+            Ok(found) => format!("ok      {name}: {found}"),
+            Err(reason) => {
+                failed += 1;
+                format!("failed  {name}: {reason}")
+            }
+        };
+        printer.safe_lines([line])?;
+    }
+    printer.finish()?;
+    match failed {
+        0 => Ok(()),
+        _ => Err(CliError::failure_of_class("channel", "not every channel can be used")),
+    }
+}
+
+fn status(as_json: bool) -> Result<(), CliError> {
+    let session = load_session(find_home()?, &SessionOptions::default())?;
+    let asking = ask(&session.home, &session.config, "GET", "/api/channels", None);
+    let AskedGateway::Answer(state) = runtime::block_on(asking)?.map_err(failure)? else {
+        let message = "no gateway runs; start one with `myclaw gateway`";
+        return Err(CliError::failure_of_class("not_running", message));
+    };
+    let mut printer = Printer::stdout();
+    if as_json {
+        printer.json(&state)?;
+        return printer.finish();
+    }
+    let text = |value: &Value, key: &str| match &value[key] {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    };
+    let list = |key: &str| state[key].as_array().cloned().unwrap_or_default();
+    let row = |channel: &Value| {
+        ["channel", "account", "state", "reason"].map(|key| text(channel, key)).to_vec()
+    };
+    let rows: Vec<Vec<String>> = list("channels").iter().map(row).collect();
+    printer.safe_lines(columns(&rows))?;
+    for part in list("undelivered") {
+        let (route, how) = (&part["route"], &part["state"]);
+        printer.safe_lines([format!(
+            "not delivered  {} {} to {}: {} {}",
+            text(route, "channel"),
+            text(route, "account"),
+            text(route, "chat"),
+            text(how, "state"),
+            text(how, "reason"),
+        )])?;
+    }
+    for message in list("dropped") {
+        printer.safe_lines([format!(
+            "dropped  {} {}, chat {} {}, from {} {}: {}",
+            text(&message, "channel"),
+            text(&message, "account"),
+            text(&message, "chat"),
+            text(&message, "title"),
+            text(&message, "sender"),
+            text(&message, "name"),
+            text(&message, "reason"),
+        )])?;
+    }
+    printer.finish()
+}

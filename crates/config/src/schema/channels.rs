@@ -1,0 +1,271 @@
+//! Channels through which messages arrive, who may write there, and which agent answers.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use secrecy::SecretString;
+use serde::{Deserialize, Serialize};
+
+use super::policy::ToolRules;
+use super::values::{self, BaseUrl, ChatId, NonBlankText};
+
+/// Largest file that a Telegram bot can download.
+const MAX_MEDIA_MB: u64 = 20;
+
+/// Channels through which messages arrive.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct ChannelsConfig {
+    /// Which session a direct message belongs to.
+    pub dm_scope: DmScope,
+    /// A Telegram bot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub telegram: Option<TelegramConfig>,
+    /// Signed HTTP webhooks for programs, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub webhook: BTreeMap<String, WebhookConfig>,
+    /// A Unix socket for scripts of this machine's user.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub socket: Option<SocketConfig>,
+}
+
+/// Which session a direct message belongs to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub enum DmScope {
+    /// Each person has a session in each account of each channel.
+    #[default]
+    PerAccountPeer,
+    /// Each person has a session in each channel, whichever account they write to.
+    PerPeer,
+    /// Everybody who may write shares the agent's main session, which is not sandboxed. For one person only.
+    Main,
+}
+
+/// A Telegram bot.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct TelegramConfig {
+    /// The bot's token from BotFather. Preferably a reference such as `"${TELEGRAM_BOT_TOKEN}"`.
+    #[serde(with = "values::secret")]
+    #[schemars(with = "values::SecretText")]
+    pub bot_token: SecretString,
+    /// Address of the Bot API server, if it is not the public one.
+    #[serde(
+        default,
+        deserialize_with = "values::optional_url",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "Option<BaseUrl>")]
+    pub base_url: Option<String>,
+    /// The public address at which Telegram reaches the path `/hooks/telegram/default` of the gateway. Leave it out to
+    /// let the bot ask for messages itself.
+    #[serde(
+        default,
+        deserialize_with = "values::optional_url",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "Option<BaseUrl>")]
+    pub webhook_url: Option<String>,
+    /// The only chats that the bot answers, by number. A person or group in it needs no other permission. Leave it out
+    /// to set no limit here; an empty list admits nobody.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allowed_chat_ids: Option<Vec<ChatId>>,
+    /// Who may write to the bot directly.
+    #[serde(default)]
+    pub dm_policy: DmPolicy,
+    /// People who may write to the bot directly, by number or `@name`. A number is safer: a name can change hands.
+    #[serde(default)]
+    pub allow_from: Vec<ChatId>,
+    /// In which groups the bot answers.
+    #[serde(default)]
+    pub group_policy: GroupPolicy,
+    /// The groups in which the bot answers, by number; `*` stands for every group.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub groups: BTreeMap<String, GroupConfig>,
+    /// What happens to a message of which nobody knows whether it was delivered.
+    #[serde(default)]
+    pub uncertain: UncertainDelivery,
+    /// Whether a reply is shown while it is being written.
+    #[serde(default = "yes")]
+    pub preview: bool,
+    /// Megabytes of the largest file that is downloaded; at most 20.
+    #[serde(
+        default = "default_media_mb",
+        deserialize_with = "values::within::<_, _, 1, MAX_MEDIA_MB>"
+    )]
+    #[schemars(range(min = 1, max = MAX_MEDIA_MB))]
+    pub media_max_mb: u64,
+    /// How many of a group's newest messages are sent to the model; 0 for all.
+    #[serde(default = "default_history_limit")]
+    pub history_limit: usize,
+    /// How many of a direct chat's newest messages are sent to the model; 0 for all.
+    #[serde(default = "default_dm_history_limit")]
+    pub dm_history_limit: usize,
+    /// Which tools may run for messages of this channel.
+    #[serde(default)]
+    pub tools: ToolRules,
+    /// Further bots, by the name of the account. The other keys of `channels.telegram` hold for them as well.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub accounts: BTreeMap<String, TelegramAccount>,
+}
+
+/// A further bot.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct TelegramAccount {
+    /// The bot's token from BotFather.
+    #[serde(with = "values::secret")]
+    #[schemars(with = "values::SecretText")]
+    pub bot_token: SecretString,
+    /// As `channels.telegram.webhookUrl`, for the path `/hooks/telegram/NAME`.
+    #[serde(
+        default,
+        deserialize_with = "values::optional_url",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "Option<BaseUrl>")]
+    pub webhook_url: Option<String>,
+}
+
+/// Who may write directly.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum DmPolicy {
+    /// Those in `allowFrom`, and those whose pairing code you approved. Others get such a code.
+    #[default]
+    Pairing,
+    /// Those in `allowFrom`.
+    Allowlist,
+    /// Everybody.
+    Open,
+    /// Nobody.
+    Disabled,
+}
+
+/// In which groups the bot answers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum GroupPolicy {
+    /// Those in `groups`.
+    #[default]
+    Allowlist,
+    /// Every group.
+    Open,
+    /// None.
+    Disabled,
+}
+
+/// A group.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct GroupConfig {
+    /// Whether only messages that are addressed to the bot are answered: by its name, by a command, or as a reply.
+    pub require_mention: bool,
+    /// The only people of the group who are answered, by number or `@name`. Leave it out to answer everybody.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allow_from: Option<Vec<ChatId>>,
+}
+
+impl Default for GroupConfig {
+    fn default() -> Self {
+        Self { require_mention: true, allow_from: None }
+    }
+}
+
+/// What happens to a message of which nobody knows whether it was delivered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum UncertainDelivery {
+    /// It is not sent again, and `myclaw channels status` shows it.
+    #[default]
+    Report,
+    /// It is sent again, marked as a possible repeat.
+    Again,
+}
+
+/// A signed HTTP webhook.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct WebhookConfig {
+    /// Signs requests in both directions. Preferably a reference such as `"${WEBHOOK_SECRET}"`; at least 16 characters.
+    #[serde(with = "values::secret")]
+    #[schemars(with = "values::SecretText")]
+    pub secret: SecretString,
+    /// Where answers are posted.
+    #[serde(deserialize_with = "values::url")]
+    #[schemars(with = "BaseUrl")]
+    pub url: String,
+}
+
+/// A Unix socket for scripts.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct SocketConfig {
+    /// Where it is. May begin with `~`; a relative path starts at the directory of this file. Default:
+    /// `gateway/socket` in the state directory.
+    #[serde(
+        deserialize_with = "values::optional_non_blank",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "Option<NonBlankText>")]
+    pub path: Option<String>,
+}
+
+/// Which agent answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Binding {
+    /// The agent.
+    #[serde(deserialize_with = "values::non_blank")]
+    #[schemars(with = "NonBlankText")]
+    pub agent_id: String,
+    /// The messages that it answers.
+    #[serde(rename = "match")]
+    pub matches: BindingMatch,
+}
+
+/// Messages, by where they come from. Everything that is set must hold.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct BindingMatch {
+    /// The channel, such as `telegram`.
+    #[serde(deserialize_with = "values::non_blank")]
+    #[schemars(with = "NonBlankText")]
+    pub channel: String,
+    /// The account of the channel. Default: every account.
+    #[serde(
+        default,
+        deserialize_with = "values::optional_non_blank",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "Option<NonBlankText>")]
+    pub account: Option<String>,
+    /// The person, in a direct chat.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer: Option<ChatId>,
+    /// The group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<ChatId>,
+}
+
+/// Groups are busy, and most messages in them are not meant for the agent.
+fn default_history_limit() -> usize {
+    50
+}
+
+fn default_dm_history_limit() -> usize {
+    100
+}
+
+fn default_media_mb() -> u64 {
+    MAX_MEDIA_MB
+}
+
+fn yes() -> bool {
+    true
+}

@@ -1,0 +1,171 @@
+//! Mistakes in channels and bindings.
+
+use secrecy::ExposeSecret as _;
+use url::Url;
+
+use super::{Finding, finding, root};
+use crate::agent::AgentId;
+use crate::config_path::ConfigPath;
+use crate::locate::Target;
+use crate::schema::{BindingMatch, ChatId, Config};
+use crate::suggest::nearest;
+
+/// The channels that messages can come from.
+const CHANNELS: [&str; 3] = ["telegram", "webhook", "socket"];
+/// Name of the account that needs no entry.
+const DEFAULT_ACCOUNT: &str = "default";
+/// Shortest secret of a webhook, in bytes. Shorter ones can be guessed.
+const MIN_SECRET: usize = 16;
+
+pub(super) fn check(config: &Config, findings: &mut Vec<Finding>) {
+    let channels = root().key("channels");
+    if let Some(telegram) = &config.channels.telegram {
+        let path = channels.clone().key("telegram");
+        let urls = [("baseUrl", &telegram.base_url), ("webhookUrl", &telegram.webhook_url)];
+        for (key, url) in urls {
+            check_url(url.as_deref(), path.clone().key(key), findings);
+        }
+        let accounts = path.clone().key("accounts");
+        check_names(telegram.accounts.keys(), &accounts, findings);
+        for (name, account) in &telegram.accounts {
+            let account_path = accounts.clone().key(name);
+            if name == DEFAULT_ACCOUNT {
+                findings.push(Finding {
+                    target: Target::Key,
+                    ..finding(
+                        account_path.clone(),
+                        "the account `default` is that of channels.telegram.botToken",
+                        "choose another name",
+                    )
+                });
+            }
+            check_url(account.webhook_url.as_deref(), account_path.key("webhookUrl"), findings);
+        }
+        for name in
+            telegram.groups.keys().filter(|name| *name != "*" && name.parse::<i64>().is_err())
+        {
+            findings.push(Finding {
+                target: Target::Key,
+                ..finding(
+                    path.clone().key("groups").key(name),
+                    "expected the number of a group, or `*`",
+                    "`myclaw channels status` shows the numbers of groups whose messages were dropped",
+                )
+            });
+        }
+    }
+    let webhooks = channels.key("webhook");
+    check_names(config.channels.webhook.keys(), &webhooks, findings);
+    for (name, webhook) in &config.channels.webhook {
+        let path = webhooks.clone().key(name);
+        check_url(Some(&webhook.url), path.clone().key("url"), findings);
+        if webhook.secret.expose_secret().len() < MIN_SECRET {
+            findings.push(finding(
+                path.key("secret"),
+                format!("the secret has fewer than {MIN_SECRET} bytes, so it can be guessed"),
+                "use a longer one, such as the output of `openssl rand -hex 32`",
+            ));
+        }
+    }
+    check_bindings(config, findings);
+}
+
+fn check_bindings(config: &Config, findings: &mut Vec<Finding>) {
+    let agents = config.agent_ids();
+    for (index, binding) in config.bindings.iter().enumerate() {
+        let path = root().key("bindings").index(index);
+        let id = AgentId::new(&binding.agent_id);
+        if !agents.contains(&id) {
+            let known = agents.iter().map(AgentId::as_str);
+            let help = match nearest(id.as_str(), known.clone()) {
+                Some(name) => format!("did you mean `{name}`?"),
+                None => format!("known agents: {}", known.collect::<Vec<_>>().join(", ")),
+            };
+            let message = format!("there is no agent `{id}`");
+            findings.push(finding(path.clone().key("agentId"), message, help));
+        }
+        let BindingMatch { channel, account, peer, group } = &binding.matches;
+        let path = path.key("match");
+        if !CHANNELS.contains(&channel.as_str()) {
+            let help = match nearest(channel, CHANNELS) {
+                Some(name) => format!("did you mean `{name}`?"),
+                None => format!("channels: {}", CHANNELS.join(", ")),
+            };
+            findings.push(finding(path.clone().key("channel"), "there is no such channel", help));
+        } else if let Some(account) = account {
+            let known = accounts(config, channel);
+            if !known.contains(&account.as_str()) {
+                let help = match nearest(account, known.iter().copied()) {
+                    Some(name) => format!("did you mean `{name}`?"),
+                    None => format!("accounts of {channel}: {}", known.join(", ")),
+                };
+                findings.push(finding(
+                    path.clone().key("account"),
+                    "there is no such account",
+                    help,
+                ));
+            }
+        }
+        if peer.is_some() && group.is_some() {
+            findings.push(finding(
+                path.key("group"),
+                "a message comes from a person or from a group, not from both",
+                "make two bindings",
+            ));
+        }
+    }
+}
+
+fn accounts<'a>(config: &'a Config, channel: &str) -> Vec<&'a str> {
+    match channel {
+        "webhook" => config.channels.webhook.keys().map(String::as_str).collect(),
+        "telegram" => {
+            let telegram = config.channels.telegram.iter();
+            let others = telegram.flat_map(|telegram| telegram.accounts.keys());
+            std::iter::once(DEFAULT_ACCOUNT).chain(others.map(String::as_str)).collect()
+        }
+        _ => vec![DEFAULT_ACCOUNT],
+    }
+}
+
+/// Names of accounts are part of addresses and session keys.
+fn check_names<'a>(
+    names: impl Iterator<Item = &'a String>,
+    path: &ConfigPath,
+    findings: &mut Vec<Finding>,
+) {
+    let is_plain = |name: &str| {
+        let is_part = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_');
+        !name.is_empty() && name.len() <= 64 && name.bytes().all(is_part)
+    };
+    for name in names.filter(|name| !is_plain(name)) {
+        findings.push(Finding {
+            target: Target::Key,
+            ..finding(
+                path.clone().key(name),
+                "this cannot be the name of an account",
+                "use lower-case letters, digits, `-` and `_`, at most 64",
+            )
+        });
+    }
+}
+
+fn check_url(url: Option<&str>, path: ConfigPath, findings: &mut Vec<Finding>) {
+    if let Some(Err(error)) = url.map(Url::parse) {
+        let message = format!("no request can be sent to this URL: {error}");
+        findings.push(finding(path, message, "a URL is such as \"https://example.com/path\""));
+    }
+}
+
+impl ChatId {
+    /// Whether this is the chat or person with the id `id`, or with the name `handle`, which has no `@`.
+    pub fn is(&self, id: &str, handle: Option<&str>) -> bool {
+        match self {
+            Self::Number(number) => number.to_string() == id,
+            Self::Name(name) => match name.trim().strip_prefix('@') {
+                Some(name) => handle.is_some_and(|handle| handle.eq_ignore_ascii_case(name)),
+                None => name.trim() == id,
+            },
+        }
+    }
+}

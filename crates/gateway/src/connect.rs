@@ -1,0 +1,89 @@
+//! Makes the channels that the config names.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use myclaw_agent::Home;
+use myclaw_agent::config::{Config, SecretString, TelegramConfig, UncertainDelivery};
+use myclaw_channels::{
+    AfterInterruption, Channel, SOCKET, SocketChannel, SocketOptions, TELEGRAM, TELEGRAM_BASE_URL,
+    Telegram, TelegramOptions, WEBHOOK, Webhook, WebhookOptions,
+};
+
+use crate::GatewayError;
+use crate::gateway::directory;
+
+/// The account that the config does not name.
+const DEFAULT_ACCOUNT: &str = "default";
+/// The socket in the gateway's directory.
+const SOCKET_FILE: &str = "socket";
+const MEGABYTE: u64 = 1024 * 1024;
+
+/// An account of a channel in the config.
+pub struct ChannelSetup {
+    /// The channel, such as `telegram`.
+    pub channel: &'static str,
+    /// The account.
+    pub account: String,
+    /// The channel, or why it cannot be used.
+    pub made: Result<Arc<dyn Channel>, String>,
+}
+
+/// The channels of a config. Nothing is sent yet.
+pub fn channels_of(home: &Home, config: &Config) -> Vec<ChannelSetup> {
+    let mut setups = Vec::new();
+    if let Some(telegram) = &config.channels.telegram {
+        let webhook = telegram.webhook_url.as_deref();
+        setups.push(telegram_of(telegram, DEFAULT_ACCOUNT, &telegram.bot_token, webhook));
+        for (name, account) in &telegram.accounts {
+            let webhook = account.webhook_url.as_deref();
+            setups.push(telegram_of(telegram, name, &account.bot_token, webhook));
+        }
+    }
+    for (name, webhook) in &config.channels.webhook {
+        let options = WebhookOptions {
+            account: name.clone(),
+            secret: webhook.secret.clone(),
+            url: webhook.url.clone(),
+        };
+        let made = Webhook::new(options).map(|channel| Arc::new(channel) as Arc<dyn Channel>);
+        setups.push(ChannelSetup { channel: WEBHOOK, account: name.clone(), made });
+    }
+    if let Some(socket) = &config.channels.socket {
+        let made = socket_path(home, socket.path.as_deref())
+            .map(|path| Arc::new(SocketChannel::new(SocketOptions { path })) as Arc<dyn Channel>);
+        let account = DEFAULT_ACCOUNT.to_owned();
+        let made = made.map_err(|error| error.to_string());
+        setups.push(ChannelSetup { channel: SOCKET, account, made });
+    }
+    setups
+}
+
+fn telegram_of(
+    config: &TelegramConfig,
+    account: &str,
+    token: &SecretString,
+    webhook: Option<&str>,
+) -> ChannelSetup {
+    let mut options = TelegramOptions::new(account, token.clone());
+    options.base_url = config.base_url.clone().unwrap_or_else(|| TELEGRAM_BASE_URL.to_owned());
+    options.webhook = webhook.map(str::to_owned);
+    options.preview = config.preview;
+    options.most_file_bytes = config.media_max_mb * MEGABYTE;
+    options.after_interruption = match config.uncertain {
+        UncertainDelivery::Report => AfterInterruption::Report,
+        UncertainDelivery::Again => AfterInterruption::SendMarked,
+    };
+    let made = Telegram::new(options).map(|channel| Arc::new(channel) as Arc<dyn Channel>);
+    ChannelSetup { channel: TELEGRAM, account: account.to_owned(), made }
+}
+
+fn socket_path(home: &Home, configured: Option<&str>) -> Result<PathBuf, GatewayError> {
+    match configured {
+        Some(path) => home
+            .paths
+            .resolve_in_config(path)
+            .map_err(|error| GatewayError::Unusable(error.to_string())),
+        None => Ok(directory(home).join(SOCKET_FILE)),
+    }
+}

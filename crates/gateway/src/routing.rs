@@ -1,0 +1,303 @@
+//! Which session a message of a channel belongs to, and whether it is answered.
+//!
+//! Every message that arrives is stored: as one that gets an answer, or as dropped, with the reason. The route of the
+//! answer, the session and what the model is shown of the sender are fixed here, before the message is acknowledged.
+
+mod access;
+mod command;
+mod pairing;
+mod wording;
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use myclaw_agent::FailureClass;
+use myclaw_agent::config::{AgentId, Binding, ChatId, Config, DmScope};
+use myclaw_agent::sessions::{PeerKind, SessionKey, SessionKeyParts};
+use myclaw_channels::{Arrival, Channel, ChatKind, Intake, Receipt, Refusal};
+use myclaw_store::BoxFuture;
+use serde_json::{Value, json};
+
+use crate::GatewayError;
+use crate::delivery::{Delivery, MessageFile, NewMessage};
+use crate::ledger::now_ms;
+use crate::rows::{MessageId, MessageState, Origin, Route};
+use access::Access;
+pub(crate) use pairing::{Pairing, Pairings};
+pub use pairing::{PairingChange, change_pairing, list_pairings};
+
+/// Dropped messages that `channels status` shows.
+const MOST_SHOWN: usize = 50;
+/// Longest text of a dropped message that is kept, in characters.
+const MOST_DROPPED_CHARS: usize = 1_000;
+
+/// Everything between the channels and delivery.
+pub(crate) struct Router {
+    delivery: Arc<Delivery>,
+    config: Arc<Config>,
+    channels: Vec<Arc<dyn Channel>>,
+    pairings: Pairings,
+    /// The newest dropped messages, for the owner.
+    dropped: Mutex<VecDeque<Value>>,
+}
+
+impl Router {
+    pub(crate) fn new(
+        delivery: Arc<Delivery>,
+        config: Arc<Config>,
+        channels: Vec<Arc<dyn Channel>>,
+        pairings: Pairings,
+    ) -> Self {
+        Self { delivery, config, channels, pairings, dropped: Mutex::default() }
+    }
+
+    /// The channels, without that of the server itself.
+    pub(crate) fn channels(&self) -> &[Arc<dyn Channel>] {
+        &self.channels
+    }
+
+    /// An account of a channel.
+    pub(crate) fn channel(&self, name: &str, account: &str) -> Option<&Arc<dyn Channel>> {
+        self.channels.iter().find(|channel| channel.name() == name && channel.account() == account)
+    }
+
+    pub(crate) fn pairings(&self) -> &Pairings {
+        &self.pairings
+    }
+
+    /// The channels with their states, the messages that they could not deliver, and the newest dropped ones.
+    pub(crate) async fn describe(&self) -> Result<Value, GatewayError> {
+        let channels: Vec<Value> = self
+            .channels
+            .iter()
+            .map(|channel| {
+                let state = channel.state();
+                json!({
+                    "channel": channel.name(),
+                    "account": channel.account(),
+                    "state": state.as_str(),
+                    "reason": state.reason(),
+                })
+            })
+            .collect();
+        let trouble = self.delivery.ledger.trouble().await?;
+        let trouble: Vec<Value> = trouble
+            .iter()
+            .rev()
+            .take(MOST_SHOWN)
+            .map(|part| {
+                json!({
+                    "part": part.id, "route": part.row.route, "state": part.row.state,
+                    "text": part.row.text, "createdAt": part.row.created_at,
+                })
+            })
+            .collect();
+        let dropped: Vec<Value> =
+            self.dropped.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect();
+        Ok(json!({"channels": channels, "undelivered": trouble, "dropped": dropped}))
+    }
+
+    /// Tells a person that they may write now.
+    pub(crate) async fn announce(&self, pairing: &Pairing) -> Result<(), GatewayError> {
+        if !pairing.is_approved() {
+            return Ok(());
+        }
+        let said = format!("paired {}", pairing.code);
+        self.delivery.say(&pairing.route, &said, "You are paired now. Write your message.").await
+    }
+
+    async fn route(&self, arrival: Arrival) -> Result<Receipt, GatewayError> {
+        let route = Route {
+            channel: arrival.channel.clone(),
+            account: arrival.account.clone(),
+            chat: arrival.chat.target().to_text(),
+        };
+        let id = MessageId::of(&route, &arrival.source_id);
+        if let Some(known) = self.delivery.ledger.message(&id).await? {
+            return Ok(receipt(&id, &known.state));
+        }
+        match access::decide(&self.config, &arrival, &self.pairings) {
+            Access::Granted => {}
+            Access::Refused(reason) => return self.drop(&arrival, route, reason, None).await,
+            Access::Unpaired => {
+                let (reason, say) = self.pairings.ask(&arrival, &route).await?;
+                return self.drop(&arrival, route, reason, say).await;
+            }
+        }
+        let session = self.session_of(&arrival);
+        let origin = Origin {
+            sender: Some(format!("{}:{}", arrival.channel, arrival.sender.id)),
+            reply_id: arrival.reply_id.clone(),
+            files: Vec::new(),
+        };
+        if let Some(answer) = command::answer(&self.delivery, &arrival, &session) {
+            let row = incoming(&arrival, route, &session, origin, arrival.text.clone());
+            return self
+                .delivery
+                .settle_at_once(row, Some(answer), None)
+                .await
+                .map(|row| receipt(&id, &row.state));
+        }
+        let files = wording::files(&arrival);
+        let new = NewMessage {
+            source_id: arrival.source_id.clone(),
+            session: session.as_str().to_owned(),
+            text: wording::text(&arrival),
+            images: Vec::new(),
+            route: route.clone(),
+        };
+        match self.delivery.accept_from(new, origin, files).await {
+            Ok(accepted) => Ok(receipt(&accepted.id, &accepted.row.state)),
+            Err(error) if is_final(&error) => {
+                let said = error.to_string();
+                self.drop(&arrival, route, said.clone(), Some(said)).await
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Stores a message that gets no answer, and what its sender is told.
+    async fn drop(
+        &self,
+        arrival: &Arrival,
+        route: Route,
+        reason: String,
+        say: Option<String>,
+    ) -> Result<Receipt, GatewayError> {
+        tracing::info!(
+            channel = arrival.channel, account = arrival.account, chat = arrival.chat.id,
+            sender = arrival.sender.id, %reason, "a message was dropped"
+        );
+        let shown = json!({
+            "at": now_ms(),
+            "channel": arrival.channel,
+            "account": arrival.account,
+            "chat": arrival.chat.id,
+            "title": arrival.chat.title,
+            "sender": arrival.sender.id,
+            "name": arrival.sender.name,
+            "reason": reason,
+        });
+        {
+            let mut dropped = self.dropped.lock().unwrap_or_else(PoisonError::into_inner);
+            if dropped.len() >= MOST_SHOWN {
+                dropped.pop_front();
+            }
+            dropped.push_back(shown);
+        }
+        let session = self.session_of(arrival);
+        let text = arrival.text.chars().take(MOST_DROPPED_CHARS).collect();
+        let origin = Origin { reply_id: arrival.reply_id.clone(), ..Origin::default() };
+        let row = incoming(arrival, route, &session, origin, text);
+        let id = MessageId::of(&row.route, &row.source_id);
+        let row = self.delivery.settle_at_once(row, say, Some(reason)).await?;
+        Ok(receipt(&id, &row.state))
+    }
+
+    /// The session that a message belongs to.
+    fn session_of(&self, arrival: &Arrival) -> SessionKey {
+        let agent = self.agent_of(arrival);
+        let is_direct = arrival.chat.kind == ChatKind::Direct;
+        let scope = if is_direct { self.config.channels.dm_scope } else { DmScope::PerAccountPeer };
+        if scope == DmScope::Main {
+            return SessionKey::for_cli(agent.as_str(), myclaw_agent::MAIN_SESSION);
+        }
+        let account_id = match scope {
+            DmScope::PerPeer => "default".to_owned(),
+            _ => arrival.account.clone(),
+        };
+        SessionKey::build(&SessionKeyParts {
+            agent_id: agent.as_str().to_owned(),
+            channel: arrival.channel.clone(),
+            account_id,
+            peer_kind: if is_direct { PeerKind::Direct } else { PeerKind::Group },
+            peer_id: arrival.chat.target().to_text(),
+        })
+    }
+
+    /// The agent that answers a message: that of the most specific binding, else the default one.
+    fn agent_of(&self, arrival: &Arrival) -> AgentId {
+        let mut best: Option<(u8, &Binding)> = None;
+        for binding in &self.config.bindings {
+            let Some(weight) = weight(binding, arrival) else { continue };
+            if best.is_none_or(|(other, _)| weight > other) {
+                best = Some((weight, binding));
+            }
+        }
+        best.map_or_else(
+            || self.config.default_agent_id(),
+            |(_, binding)| AgentId::new(&binding.agent_id),
+        )
+    }
+}
+
+/// How specific a binding is for a message; `None` if it does not fit.
+fn weight(binding: &Binding, arrival: &Arrival) -> Option<u8> {
+    let rule = &binding.matches;
+    let is_group = arrival.chat.kind == ChatKind::Group;
+    let is_account = |account: &String| *account == arrival.account;
+    let is_peer =
+        |peer: &ChatId| !is_group && peer.is(&arrival.sender.id, arrival.sender.handle.as_deref());
+    let is_of_group = |group: &ChatId| is_group && group.is(&arrival.chat.id, None);
+    let fits = rule.channel == arrival.channel
+        && rule.account.as_ref().is_none_or(is_account)
+        && rule.peer.as_ref().is_none_or(is_peer)
+        && rule.group.as_ref().is_none_or(is_of_group);
+    let chat = if rule.peer.is_some() || rule.group.is_some() { 2 } else { 0 };
+    fits.then_some(chat + u8::from(rule.account.is_some()))
+}
+
+fn incoming(
+    arrival: &Arrival,
+    route: Route,
+    session: &SessionKey,
+    origin: Origin,
+    text: String,
+) -> crate::rows::Incoming {
+    let session = session.as_str().to_owned();
+    let source_id = arrival.source_id.clone();
+    crate::rows::Incoming {
+        origin,
+        ..crate::rows::Incoming::new(route, source_id, session, text, now_ms())
+    }
+}
+
+fn receipt(id: &MessageId, state: &MessageState) -> Receipt {
+    let dropped = match state {
+        MessageState::Dropped { reason, .. } => Some(reason.clone()),
+        _ => None,
+    };
+    Receipt { id: id.as_str().to_owned(), dropped }
+}
+
+/// Whether a message that failed so will never be accepted.
+fn is_final(error: &GatewayError) -> bool {
+    match error {
+        GatewayError::Unusable(_) | GatewayError::OtherMessage => true,
+        GatewayError::Agent(error) => {
+            matches!(error.class, FailureClass::Usage | FailureClass::Config)
+        }
+        _ => false,
+    }
+}
+
+impl Intake for Router {
+    fn take(&self, arrival: Arrival) -> BoxFuture<'_, Result<Receipt, Refusal>> {
+        Box::pin(async {
+            self.route(arrival).await.map_err(|error| match is_final(&error) {
+                true => Refusal::Unusable(error.to_string()),
+                false => Refusal::Later(error.to_string()),
+            })
+        })
+    }
+}
+
+pub(crate) use wording::content;
+
+/// A file that came with a message, before it is stored.
+pub(crate) fn message_file(name: String, bytes: Vec<u8>) -> MessageFile {
+    MessageFile { name, bytes }
+}
+
+#[cfg(test)]
+mod tests;

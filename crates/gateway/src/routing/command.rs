@@ -1,0 +1,34 @@
+//! Commands of chats, which the gateway answers itself.
+
+use myclaw_agent::sessions::SessionKey;
+use myclaw_channels::{Arrival, TELEGRAM};
+
+use crate::delivery::Delivery;
+
+const HELP: &str = "Write a message, and the agent answers. While it works, more messages are read when it is done.\n\n\
+                    /stop – stops what it does\n/status – shows who answers here\n/help – shows this";
+
+/// The answer to a command; `None` if the message is for the agent.
+pub(super) fn answer(
+    delivery: &Delivery,
+    arrival: &Arrival,
+    session: &SessionKey,
+) -> Option<String> {
+    if arrival.channel != TELEGRAM {
+        return None;
+    }
+    match arrival.text.trim() {
+        "/start" | "/help" => Some(HELP.to_owned()),
+        "/stop" => Some(match delivery.abort(session.as_str()) {
+            Ok(true) => "Stopped.".to_owned(),
+            Ok(false) => "Nothing runs.".to_owned(),
+            Err(error) => error.to_string(),
+        }),
+        "/status" => Some(format!(
+            "agent {}, session `{session}`, your id {}",
+            session.parts().agent_id,
+            arrival.sender.id
+        )),
+        _ => None,
+    }
+}

@@ -1,0 +1,45 @@
+//! Tests of bindings.
+
+use myclaw_channels::{Chat, Sender};
+
+use super::*;
+
+fn arrival(kind: ChatKind, account: &str) -> Arrival {
+    Arrival {
+        channel: "telegram".to_owned(),
+        account: account.to_owned(),
+        chat: Chat { id: "-5".to_owned(), kind, thread: None, title: None },
+        source_id: "1".to_owned(),
+        reply_id: None,
+        sender: Sender { id: "7".to_owned(), name: None, handle: Some("Ann".to_owned()) },
+        text: "x".to_owned(),
+        attachments: Vec::new(),
+        mentions_me: false,
+        reply_to: None,
+    }
+}
+
+fn binding(matches: Value) -> Binding {
+    serde_json::from_value(json!({"agentId": "a", "match": matches})).expect("a binding")
+}
+
+#[test]
+fn a_binding_fits_by_everything_that_it_names() {
+    let direct = arrival(ChatKind::Direct, "work");
+    let group = arrival(ChatKind::Group, "work");
+    for (rule, of_direct, of_group) in [
+        (json!({"channel": "telegram"}), Some(0), Some(0)),
+        (json!({"channel": "webhook"}), None, None),
+        (json!({"channel": "telegram", "account": "work"}), Some(1), Some(1)),
+        (json!({"channel": "telegram", "account": "home"}), None, None),
+        (json!({"channel": "telegram", "peer": 7}), Some(2), None),
+        (json!({"channel": "telegram", "peer": "@ann"}), Some(2), None),
+        (json!({"channel": "telegram", "peer": "@bob"}), None, None),
+        (json!({"channel": "telegram", "group": -5}), None, Some(2)),
+        (json!({"channel": "telegram", "group": "-5", "account": "work"}), None, Some(3)),
+    ] {
+        let binding = binding(rule.clone());
+        assert_eq!(weight(&binding, &direct), of_direct, "{rule}");
+        assert_eq!(weight(&binding, &group), of_group, "{rule}");
+    }
+}

@@ -1,0 +1,154 @@
+//! What the model is shown of a message: its text with its origin, and its files.
+//!
+//! In a group many people write. Each line that somebody else wrote is quoted, so that no text can look like a line of
+//! this program or of another person.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use myclaw_agent::files::create_private_directory;
+use myclaw_agent::llm::ContentBlock;
+use myclaw_agent::tools::picture_from_bytes;
+use myclaw_channels::{Arrival, AttachmentContent, ChatKind};
+
+use crate::delivery::MessageFile;
+
+/// Longest name of a person, a group or a file that is shown, in characters.
+const MOST_NAME_CHARS: usize = 64;
+/// Longest text of a message that is quoted because another one answers it, in characters.
+const MOST_QUOTED_CHARS: usize = 1_000;
+/// Text files up to this size are shown whole, in bytes.
+const MOST_SHOWN_BYTES: usize = 64 * 1024;
+/// Directory of the workspace for other files.
+const DIRECTORY: &str = "attachments";
+
+/// The text of a message.
+pub(super) fn text(arrival: &Arrival) -> String {
+    let mut lines = Vec::new();
+    let is_group = arrival.chat.kind == ChatKind::Group;
+    if is_group {
+        let group =
+            arrival.chat.title.as_deref().map(|title| format!(" in the group {}", plain(title)));
+        lines.push(format!(
+            "[Message from {} ({}:{}){}; the quoted lines are theirs]",
+            plain(arrival.sender.name.as_deref().unwrap_or("somebody")),
+            arrival.channel,
+            plain(&arrival.sender.id),
+            group.unwrap_or_default(),
+        ));
+    }
+    if let Some(quoted) = &arrival.reply_to {
+        let sender =
+            quoted.sender.as_deref().map_or_else(|| "an earlier message".to_owned(), plain);
+        let said: String = quoted.text.chars().take(MOST_QUOTED_CHARS).collect();
+        lines.push(format!("[In reply to {sender}, who wrote the lines quoted twice]"));
+        lines.push(quote(&said, "> > "));
+    }
+    if is_group {
+        lines.push(quote(&arrival.text, "> "));
+    } else if !arrival.text.is_empty() {
+        lines.push(arrival.text.clone());
+    }
+    for attachment in &arrival.attachments {
+        let name = plain(attachment.name.as_deref().unwrap_or("file"));
+        lines.push(match &attachment.content {
+            AttachmentContent::Bytes(bytes) => format!("[attached: {name}, {} bytes]", bytes.len()),
+            AttachmentContent::Missing(reason) => {
+                format!("[attached: {name}, which is not here: {}]", plain(reason))
+            }
+        });
+    }
+    lines.join("\n")
+}
+
+fn quote(text: &str, mark: &str) -> String {
+    // Every character that starts a new line somewhere counts.
+    let is_break =
+        |c: char| matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}');
+    let text = text.replace("\r\n", "\n");
+    text.split(is_break).map(|line| format!("{mark}{line}")).collect::<Vec<_>>().join("\n")
+}
+
+/// A name that cannot pose as anything else: one short line without brackets.
+fn plain(name: &str) -> String {
+    let is_plain = |c: &char| {
+        !c.is_control()
+            && !matches!(c, '[' | ']' | '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    let name: String = name.chars().filter(is_plain).take(MOST_NAME_CHARS).collect();
+    let name = name.trim();
+    if name.is_empty() { "somebody".to_owned() } else { format!("\"{}\"", name.replace('"', "'")) }
+}
+
+/// The files of a message.
+pub(super) fn files(arrival: &Arrival) -> Vec<MessageFile> {
+    arrival
+        .attachments
+        .iter()
+        .filter_map(|attachment| match &attachment.content {
+            AttachmentContent::Bytes(bytes) => {
+                let name = file_name(attachment.name.as_deref().unwrap_or("file"));
+                Some(super::message_file(name, bytes.clone()))
+            }
+            AttachmentContent::Missing(_) => None,
+        })
+        .collect()
+}
+
+/// A name without anything that could be a path.
+fn file_name(name: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | ' ');
+    let name: String = name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
+    let from = name.chars().count().saturating_sub(MOST_NAME_CHARS);
+    let name: String = name.trim().trim_start_matches('.').chars().skip(from).collect();
+    if name.is_empty() { "file".to_owned() } else { name }
+}
+
+/// What the model is shown of a message with files: pictures, short texts, and where the others are. Blocks.
+///
+/// # Errors
+/// A file cannot be written; the text says why.
+pub(crate) fn content(
+    text: &str,
+    files: Vec<(String, Vec<u8>)>,
+    message: &str,
+    workspace: &Path,
+) -> Result<Vec<ContentBlock>, String> {
+    let mut blocks = vec![ContentBlock::text(text.to_owned())];
+    for (number, (name, bytes)) in files.into_iter().enumerate() {
+        if let Ok(picture) = picture_from_bytes(bytes.clone()) {
+            blocks.push(ContentBlock::Image(picture));
+            continue;
+        }
+        let short = std::str::from_utf8(&bytes)
+            .ok()
+            .filter(|text| bytes.len() <= MOST_SHOWN_BYTES && !text.contains('\0'));
+        let shown = match short {
+            Some(text) => format!("[the file \"{name}\", quoted]\n{}", quote(text, "> ")),
+            None => {
+                let path = save(workspace, &format!("{message}-{number}-{name}"), &bytes)
+                    .map_err(|error| format!("cannot save the file \"{name}\": {error}"))?;
+                format!("[the file \"{name}\" is {path}]")
+            }
+        };
+        blocks.push(ContentBlock::text(shown));
+    }
+    Ok(blocks)
+}
+
+/// Saves a file in the workspace; gives its path from there. A second call finds it.
+fn save(workspace: &Path, name: &str, bytes: &[u8]) -> std::io::Result<String> {
+    let directory = workspace.join(DIRECTORY);
+    create_private_directory(&directory)?;
+    let path = directory.join(name);
+    let hidden = directory.join(format!(".{name}.new"));
+    let _ = std::fs::remove_file(&hidden);
+    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).open(&hidden)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    std::fs::rename(&hidden, &path)?;
+    Ok(format!("{DIRECTORY}/{name}"))
+}
+
+#[cfg(test)]
+mod tests;

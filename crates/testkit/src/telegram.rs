@@ -1,0 +1,409 @@
+//! A strict Bot API server, written from the published schema: what a real one refuses, it refuses.
+
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+/// Longest wait for something that a test expects.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Longest text of a message, in UTF-16 units without tags.
+const MOST_UNITS: usize = 4_096;
+
+/// What the server does with the next call of a method, instead of carrying it out.
+#[derive(Debug, Clone)]
+pub enum TelegramFault {
+    /// Refuses it with 429 and this many seconds.
+    TooMany(u64),
+    /// Carries it out and breaks the connection before it answers.
+    Silence,
+    /// Answers this status and description.
+    Refuse(u16, &'static str),
+}
+
+/// A message that a bot has sent, as it is now.
+#[derive(Debug, Clone)]
+pub struct BotMessage {
+    /// Its id.
+    pub id: i64,
+    /// The parameters of the call that sent it; the text is that of the last edit.
+    pub params: Value,
+    /// How often it was edited.
+    pub edits: usize,
+}
+
+impl BotMessage {
+    /// Its text.
+    pub fn text(&self) -> &str {
+        self.params["text"].as_str().unwrap_or_default()
+    }
+}
+
+/// A Bot API server on a free port, for one bot. It ends with the process.
+#[derive(Debug, Clone)]
+pub struct TelegramServer {
+    shared: Arc<Shared>,
+    port: u16,
+}
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+    is_down: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    updates: VecDeque<Value>,
+    next_update: i64,
+    next_message: i64,
+    sent: Vec<BotMessage>,
+    calls: Vec<(String, Value)>,
+    faults: VecDeque<(String, TelegramFault)>,
+    files: Vec<Vec<u8>>,
+    webhook: Option<Value>,
+}
+
+/// The token that the server knows.
+const TOKEN: &str = "12345:secret-of-the-bot";
+/// The bot's own id and name.
+const BOT: (i64, &str) = (12_345, "claw_bot");
+
+impl TelegramServer {
+    /// Starts a server.
+    pub fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let state = State { next_update: 100, next_message: 1_000, ..State::default() };
+        let shared = Arc::new(Shared {
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+            is_down: AtomicBool::new(false),
+        });
+        let server = Self { shared, port };
+        let serving = server.clone();
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let server = serving.clone();
+                thread::spawn(move || server.converse(stream));
+            }
+        });
+        server
+    }
+
+    /// Its address.
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// The token of the bot.
+    pub fn token(&self) -> &'static str {
+        TOKEN
+    }
+
+    /// While it is down, it closes every connection.
+    pub fn set_down(&self, is_down: bool) {
+        self.shared.is_down.store(is_down, Ordering::SeqCst);
+    }
+
+    /// Somebody writes to the bot: a message in a private chat. Gives its id.
+    pub fn write(&self, person: i64, text: &str) -> i64 {
+        let chat = json!({"id": person, "type": "private", "first_name": "Ann"});
+        self.deliver(person, chat, json!({"text": text}))
+    }
+
+    /// A message of somebody in a chat, with further fields.
+    pub fn deliver(&self, person: i64, chat: Value, fields: Value) -> i64 {
+        let mut state = self.lock();
+        state.next_message += 1;
+        let id = state.next_message;
+        let mut message = json!({
+            "message_id": id,
+            "date": 1_700_000_000,
+            "chat": chat,
+            "from": {"id": person, "is_bot": false, "first_name": format!("Person {person}")},
+        });
+        for (key, value) in fields.as_object().into_iter().flatten() {
+            message[key] = value.clone();
+        }
+        state.next_update += 1;
+        let update = state.next_update;
+        state.updates.push_back(json!({"update_id": update, "message": message}));
+        self.shared.changed.notify_all();
+        id
+    }
+
+    /// Keeps a file that messages can name by the id `file<number>`.
+    pub fn keep_file(&self, bytes: &[u8]) -> String {
+        let mut state = self.lock();
+        state.files.push(bytes.to_vec());
+        format!("file{}", state.files.len() - 1)
+    }
+
+    /// The next call of `method` meets a fault.
+    pub fn fail_next(&self, method: &str, fault: TelegramFault) {
+        self.lock().faults.push_back((method.to_owned(), fault));
+    }
+
+    /// The messages of the bot, as they are now.
+    pub fn sent(&self) -> Vec<BotMessage> {
+        self.lock().sent.clone()
+    }
+
+    /// All calls so far: method and parameters.
+    pub fn calls(&self) -> Vec<(String, Value)> {
+        self.lock().calls.clone()
+    }
+
+    /// Updates that the bot has not confirmed.
+    pub fn waiting(&self) -> usize {
+        self.lock().updates.len()
+    }
+
+    /// Waits until `found` gives something about the state of the messages.
+    ///
+    /// # Panics
+    /// It takes too long.
+    pub fn wait_for<T>(&self, what: &str, found: impl Fn(&[BotMessage]) -> Option<T>) -> T {
+        let end = Instant::now() + PATIENCE;
+        let mut state = self.lock();
+        loop {
+            if let Some(value) = found(&state.sent) {
+                return value;
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            assert!(!left.is_zero(), "{what} did not come; sent: {:#?}", state.sent);
+            let waited = self.shared.changed.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Waits for a message whose text contains `words`.
+    ///
+    /// # Panics
+    /// It takes too long.
+    pub fn wait_for_text(&self, words: &str) -> BotMessage {
+        self.wait_for(words, |sent| {
+            sent.iter().find(|message| message.text().contains(words)).cloned()
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn converse(&self, stream: TcpStream) {
+        let Ok(writing) = stream.try_clone() else { return };
+        let (mut reader, mut writer) = (BufReader::new(stream), writing);
+        while let Some((path, content_type, body)) = request(&mut reader) {
+            if self.shared.is_down.load(Ordering::SeqCst) {
+                return;
+            }
+            let answer = match path.strip_prefix("/file/bot") {
+                Some(rest) => self.file(rest),
+                None => self
+                    .api(&path, &content_type, &body)
+                    .map(|(status, answer)| (status, answer.to_string().into_bytes())),
+            };
+            let Some((status, bytes)) = answer else { return };
+            let head = format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\n\r\n", bytes.len());
+            if writer.write_all(head.as_bytes()).and_then(|()| writer.write_all(&bytes)).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn file(&self, rest: &str) -> Option<(u16, Vec<u8>)> {
+        let number = rest.strip_prefix(TOKEN)?.strip_prefix("/files/")?;
+        let bytes = number.parse::<usize>().ok().and_then(|at| self.lock().files.get(at).cloned());
+        Some(bytes.map_or_else(|| (404, Vec::new()), |bytes| (200, bytes)))
+    }
+
+    /// `None` closes the connection.
+    fn api(&self, path: &str, content_type: &str, body: &[u8]) -> Option<(u16, Value)> {
+        let method = match path.strip_prefix("/bot").and_then(|rest| rest.strip_prefix(TOKEN)) {
+            Some(rest) => rest.trim_start_matches('/').to_owned(),
+            None => return Some(refusal(401, "Unauthorized")),
+        };
+        let params = if content_type.starts_with("multipart/form-data") {
+            json!({"multipart": String::from_utf8_lossy(body)})
+        } else {
+            serde_json::from_slice(body).unwrap_or(Value::Null)
+        };
+        let mut state = self.lock();
+        state.calls.push((method.clone(), params.clone()));
+        let fault = state.faults.iter().position(|(of, _)| *of == method);
+        let fault = fault.and_then(|at| state.faults.remove(at)).map(|(_, fault)| fault);
+        match fault {
+            Some(TelegramFault::TooMany(seconds)) => {
+                let mut answer = refusal(429, "Too Many Requests").1;
+                answer["parameters"] = json!({"retry_after": seconds});
+                return Some((429, answer));
+            }
+            Some(TelegramFault::Refuse(status, why)) => return Some(refusal(status, why)),
+            Some(TelegramFault::Silence) => {
+                let _ = state.carry_out(&method, &params);
+                self.shared.changed.notify_all();
+                return None;
+            }
+            None => {}
+        }
+        if method == "getUpdates" {
+            let answer = self.updates(state, &params);
+            return Some((200, json!({"ok": true, "result": answer})));
+        }
+        let outcome = state.carry_out(&method, &params);
+        self.shared.changed.notify_all();
+        Some(match outcome {
+            Ok(result) => (200, json!({"ok": true, "result": result})),
+            Err(why) => refusal(400, &format!("Bad Request: {why}")),
+        })
+    }
+
+    fn updates(&self, mut state: MutexGuard<'_, State>, params: &Value) -> Value {
+        let offset = params["offset"].as_i64().unwrap_or(0);
+        // The offset confirms everything before it.
+        state.updates.retain(|update| update["update_id"].as_i64() >= Some(offset));
+        let end = Instant::now() + Duration::from_secs(params["timeout"].as_u64().unwrap_or(0));
+        while state.updates.is_empty() {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() || self.shared.is_down.load(Ordering::SeqCst) {
+                return json!([]);
+            }
+            let waited = self.shared.changed.wait_timeout(state, left.min(Duration::from_secs(1)));
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        state.updates.iter().take(100).cloned().collect()
+    }
+}
+
+impl State {
+    fn carry_out(&mut self, method: &str, params: &Value) -> Result<Value, String> {
+        match method {
+            "getMe" => Ok(json!({
+                "id": BOT.0, "is_bot": true, "first_name": "Claw", "username": BOT.1,
+            })),
+            "deleteWebhook" => {
+                self.webhook = None;
+                Ok(json!(true))
+            }
+            "setWebhook" => {
+                self.webhook = Some(params.clone());
+                Ok(json!(true))
+            }
+            "sendChatAction" => Ok(json!(true)),
+            "getFile" => {
+                let id = params["file_id"].as_str().unwrap_or_default();
+                let number = id.strip_prefix("file").ok_or("wrong file_id")?;
+                Ok(json!({"file_id": id, "file_path": format!("files/{number}")}))
+            }
+            "sendMessage" => {
+                check_text(params)?;
+                Ok(self.store(params.clone()))
+            }
+            "sendPhoto" | "sendDocument" => Ok(self.store(params.clone())),
+            "editMessageText" => {
+                check_text(params)?;
+                let id = params["message_id"].as_i64().ok_or("message_id is missing")?;
+                let message = self.sent.iter_mut().find(|message| message.id == id);
+                let message = message.ok_or("message to edit not found")?;
+                if message.params["text"] == params["text"] {
+                    return Err("message is not modified".to_owned());
+                }
+                message.params["text"] = params["text"].clone();
+                message.edits += 1;
+                Ok(json!({"message_id": id}))
+            }
+            other => Err(format!("method {other} not found")),
+        }
+    }
+
+    fn store(&mut self, params: Value) -> Value {
+        self.next_message += 1;
+        let id = self.next_message;
+        self.sent.push(BotMessage { id, params, edits: 0 });
+        json!({"message_id": id, "date": 1_700_000_000, "chat": {"id": 1}})
+    }
+}
+
+/// Refuses what the schema forbids: a missing chat, a text that is empty or too long, and wrong tags.
+fn check_text(params: &Value) -> Result<(), String> {
+    if !params["chat_id"].is_i64() && !params["chat_id"].is_string() {
+        return Err("chat_id is empty".to_owned());
+    }
+    let text = params["text"].as_str().ok_or("message text is empty")?;
+    let visible = match params["parse_mode"].as_str() {
+        Some("HTML") => without_tags(text)?,
+        Some(other) => return Err(format!("unsupported parse_mode {other}")),
+        None => text.to_owned(),
+    };
+    match visible.encode_utf16().count() {
+        _ if visible.trim().is_empty() => Err("message text is empty".to_owned()),
+        units if units > MOST_UNITS => Err("message is too long".to_owned()),
+        _ => Ok(()),
+    }
+}
+
+fn without_tags(html: &str) -> Result<String, String> {
+    let parse = |why: &str| format!("can't parse entities: {why}");
+    let (mut visible, mut open, mut rest) = (String::new(), Vec::new(), html);
+    while let Some(at) = rest.find('<') {
+        visible.push_str(&rest[..at]);
+        let end = rest[at..].find('>').ok_or_else(|| parse("unclosed tag"))? + at;
+        let tag = &rest[at + 1..end];
+        rest = &rest[end + 1..];
+        match tag.strip_prefix('/') {
+            Some(name) if open.pop() == Some(name) => {}
+            Some(_) => return Err(parse("unmatched end tag")),
+            None => {
+                let name = tag.split(' ').next().unwrap_or_default();
+                let known = ["b", "i", "u", "s", "a", "code", "pre", "blockquote"];
+                if !known.contains(&name) {
+                    return Err(parse("unsupported start tag"));
+                }
+                open.push(name);
+            }
+        }
+    }
+    visible.push_str(rest);
+    if !open.is_empty() {
+        return Err(parse("can't find end tag"));
+    }
+    let entities = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&amp;", "&")];
+    Ok(entities.iter().fold(visible, |text, (entity, plain)| text.replace(entity, plain)))
+}
+
+fn refusal(status: u16, description: &str) -> (u16, Value) {
+    (status, json!({"ok": false, "error_code": status, "description": description}))
+}
+
+/// Path, content type and body of the next request.
+fn request(reader: &mut BufReader<TcpStream>) -> Option<(String, String, Vec<u8>)> {
+    let mut line = String::new();
+    reader.read_line(&mut line).ok().filter(|read| *read > 0)?;
+    let path = line.split(' ').nth(1)?.to_owned();
+    let (mut length, mut content_type) = (0, String::new());
+    loop {
+        let mut header = String::new();
+        reader.read_line(&mut header).ok().filter(|read| *read > 0)?;
+        let header = header.trim();
+        if header.is_empty() {
+            break;
+        }
+        let (name, value) = header.split_once(':')?;
+        match name.to_ascii_lowercase().as_str() {
+            "content-length" => length = value.trim().parse().ok()?,
+            "content-type" => value.trim().clone_into(&mut content_type),
+            _ => {}
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    Some((path, content_type, body))
+}
