@@ -115,11 +115,11 @@ impl TelegramServer {
     /// Somebody writes to the bot: a message in a private chat. Gives its id.
     pub fn write(&self, person: i64, text: &str) -> i64 {
         let chat = json!({"id": person, "type": "private", "first_name": "Ann"});
-        self.deliver(person, chat, json!({"text": text}))
+        self.deliver(person, &chat, &json!({"text": text}))
     }
 
     /// A message of somebody in a chat, with further fields.
-    pub fn deliver(&self, person: i64, chat: Value, fields: Value) -> i64 {
+    pub fn deliver(&self, person: i64, chat: &Value, fields: &Value) -> i64 {
         let mut state = self.lock();
         state.next_message += 1;
         let id = state.next_message;

@@ -16,8 +16,14 @@ use super::*;
 #[derive(Clone)]
 pub(super) struct Receiver {
     pub(super) url: String,
+    got: Arc<Got>,
+}
+
+#[derive(Default)]
+struct Got {
     /// Key and body of each answer, in order of arrival.
-    got: Arc<(Mutex<Vec<(String, Value)>>, Condvar)>,
+    answers: Mutex<Vec<(String, Value)>>,
+    changed: Condvar,
 }
 
 impl Receiver {
@@ -54,19 +60,19 @@ impl Receiver {
         let time = header("x-myclaw-timestamp")?;
         assert_eq!(header("x-myclaw-signature")?, signature(&time, &body), "a wrong signature");
         let value: Value = serde_json::from_slice(&body).ok()?;
-        self.got.0.lock().unwrap().push((header("idempotency-key")?, value));
-        self.got.1.notify_all();
+        self.got.answers.lock().unwrap().push((header("idempotency-key")?, value));
+        self.got.changed.notify_all();
         let mut stream = stream;
         stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").ok()
     }
 
     pub(super) fn got(&self) -> Vec<(String, Value)> {
-        self.got.0.lock().unwrap().clone()
+        self.got.answers.lock().unwrap().clone()
     }
 
     fn wait_for(&self, words: &str) -> (String, Value) {
         let end = Instant::now() + PATIENCE;
-        let mut got = self.got.0.lock().unwrap();
+        let mut got = self.got.answers.lock().unwrap();
         loop {
             let is_it =
                 |(_, body): &&(String, Value)| body["text"].as_str().unwrap().contains(words);
@@ -74,7 +80,7 @@ impl Receiver {
                 return found.clone();
             }
             assert!(Instant::now() < end, "{words} did not come");
-            got = self.got.1.wait_timeout(got, Duration::from_secs(1)).unwrap().0;
+            got = self.got.changed.wait_timeout(got, Duration::from_secs(1)).unwrap().0;
         }
     }
 }

@@ -66,12 +66,12 @@ fn pictures_and_texts_reach_the_model() {
     let text = bench.bot.keep_file(b"line one\nline two");
     let chat = json!({"id": ANN, "type": "private"});
     let photo = json!([{"file_id": picture, "width": 1, "height": 1, "file_size": PNG.len()}]);
-    bench.bot.deliver(ANN, chat.clone(), json!({"caption": "look", "photo": photo}));
+    bench.bot.deliver(ANN, &chat, &json!({"caption": "look", "photo": photo}));
     bench.bot.wait_for_text("seen");
     let asked = bench.asked();
     assert!(asked.contains("\"image/png\"") && asked.contains("look"), "{asked}");
     let document = json!({"file_id": text, "file_name": "../notes.txt", "file_size": 17});
-    bench.bot.deliver(ANN, chat, json!({"document": document}));
+    bench.bot.deliver(ANN, &chat, &json!({"document": document}));
     bench.bot.wait_for("the second answer", |sent| (sent.len() == 2).then_some(()));
     assert!(bench.asked().contains("> line one\\n> line two"), "{}", bench.asked());
     gateway.stop();

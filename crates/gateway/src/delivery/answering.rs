@@ -56,7 +56,7 @@ impl Delivery {
             }
             if let Some((_, first)) = of_text.first_mut() {
                 first.refers.reply_to =
-                    of_route().last().and_then(|message| message.row.origin.reply_id.clone());
+                    of_route().next_back().and_then(|message| message.row.origin.reply_id.clone());
                 if let Some((preview, forget)) = preview {
                     // An edit that may still be on its way would spoil the reply.
                     first.refers.replaces = Some(preview).filter(|_| !unsure.contains(route));

@@ -19,7 +19,7 @@ fn arrival(kind: ChatKind, account: &str) -> Arrival {
     }
 }
 
-fn binding(matches: Value) -> Binding {
+fn binding(matches: &Value) -> Binding {
     serde_json::from_value(json!({"agentId": "a", "match": matches})).expect("a binding")
 }
 
@@ -38,7 +38,7 @@ fn a_binding_fits_by_everything_that_it_names() {
         (json!({"channel": "telegram", "group": -5}), None, Some(2)),
         (json!({"channel": "telegram", "group": "-5", "account": "work"}), None, Some(3)),
     ] {
-        let binding = binding(rule.clone());
+        let binding = binding(&rule);
         assert_eq!(weight(&binding, &direct), of_direct, "{rule}");
         assert_eq!(weight(&binding, &group), of_group, "{rule}");
     }
