@@ -45,7 +45,16 @@ fn secrets_are_plain_strings_marked_as_such() {
     secrets.sort();
     assert_eq!(
         secrets,
-        ["additionalProperties", "apiKey", "apiKey", "apiKey", "botToken", "botToken", "secret", "token"]
+        [
+            "additionalProperties",
+            "apiKey",
+            "apiKey",
+            "apiKey",
+            "botToken",
+            "botToken",
+            "secret",
+            "token"
+        ]
     );
 }
 
