@@ -169,7 +169,7 @@ impl Book {
         &self,
         claimed: &Claimed,
         outcome: Outcome,
-        after: u64,
+        mut after: u64,
         now: u64,
     ) -> Result<bool, GatewayError> {
         let before = &claimed.occurrence;
@@ -182,7 +182,6 @@ impl Book {
         let state =
             OccurrenceState::Ended { outcome: outcome.clone(), session, started_at, ended_at: now };
         let ended = Occurrence { state, ..before.clone() };
-        let mut after = after;
         for _ in 0..MOST_ATTEMPTS {
             let stored = self.job(&before.job).await?;
             let plan = stored.map(|stored| after_end(stored, before, &outcome, after, now));
@@ -256,8 +255,7 @@ impl Book {
                 if !is_running {
                     job.next = job.enabled.then(|| job.next_after(now)).flatten();
                     let stays = |record: &Record| record.id.key == key_of(&job);
-                    let is_same = planned_before.as_ref().is_some_and(stays);
-                    if !is_same {
+                    if !planned_before.as_ref().is_some_and(stays) {
                         writes.extend(planned_before.map(remove));
                         job.next = self.free_due(&job).await?;
                         writes.extend(planned(&job)?);
@@ -305,8 +303,7 @@ impl Book {
         }
         let mut occurrence = Occurrence { manual: true, ..Occurrence::planned(id, now) };
         loop {
-            let write = insert(&occurrence)?;
-            match self.store.commit(Batch::of(write)).await? {
+            match self.store.commit(Batch::of(insert(&occurrence)?)).await? {
                 Commit::Done(_) => {
                     self.changed.notify_one();
                     return Ok(Some(occurrence));
