@@ -2,9 +2,6 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use jiff::Timestamp;
-use jiff::tz::TimeZone;
-
 /// Milliseconds since the Unix epoch.
 pub(crate) fn now_ms() -> u64 {
     SystemTime::now()
