@@ -3,6 +3,7 @@
 //! The rules are decided by `myclaw-policy`, which knows no files. This module collects the rules of all levels, finds
 //! programs, and asks the policy before each call.
 
+mod hook;
 mod levels;
 mod programs;
 mod senders;
@@ -10,14 +11,9 @@ mod senders;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
-use futures_util::future::BoxFuture;
 use myclaw_config::{Config, ConfigPath, Mistake, ResolvedAgent, SandboxRules};
-use myclaw_engine::{
-    ActiveModel, Hook, HookError, PendingToolCall, RunParams, ToolCallVerdict, ToolContext, TurnId,
-    WithheldTool,
-};
+use myclaw_engine::{ActiveModel, PendingToolCall, RunParams};
 use myclaw_policy::{
     ApprovalDigest, Decision, ExecPolicy, ExecRequest, ExecVerdict, InputVerdict, PolicyError,
     SandboxScope, SessionFacts, ToolPolicy, command_digest, escape,
@@ -28,8 +24,8 @@ use serde_json::{Map, Value};
 
 pub use myclaw_policy::{alias_names, canonical_tool_name, known_tools};
 
-use crate::approvals::{ApprovalStore, SessionApprover, audience};
 use crate::{AgentError, RunAdditions, SessionConfig};
+pub(crate) use hook::apply;
 use levels::{Situation, exec_levels, tool_levels};
 pub use senders::Senders;
 
@@ -427,79 +423,6 @@ pub(crate) fn mistakes(config: &Config) -> Vec<Mistake> {
         }
     }
     mistakes
-}
-
-/// Completes the tools and hooks of a run: adds those of the caller, withholds the tools that a rule denies, and adds
-/// the policy after all other hooks.
-pub(crate) fn apply(
-    config: &SessionConfig,
-    permissions: Arc<Permissions>,
-    added: RunAdditions,
-    params: &mut RunParams,
-) {
-    for tool in added.tools {
-        let name = &tool.schema().name;
-        match params.tools.iter_mut().find(|builtin| builtin.schema().name == *name) {
-            Some(builtin) => *builtin = tool,
-            None => params.tools.push(tool),
-        }
-    }
-    let (offered, denied): (Vec<_>, Vec<_>) = std::mem::take(&mut params.tools)
-        .into_iter()
-        .partition(|tool| permissions.offers(&tool.schema().name));
-    params.tools = offered;
-    let withheld = denied.into_iter().map(|tool| {
-        let reason = permissions.decide(&tool.schema().name).to_string();
-        WithheldTool { tool, reason }
-    });
-    params.withheld = withheld.collect();
-    params.hooks.extend(added.hooks);
-    params.hooks.push(Arc::new(PolicyHook(Arc::clone(&permissions))));
-    params.approver = Some(Arc::new(SessionApprover {
-        front_end: added.approver,
-        permissions,
-        store: ApprovalStore::in_state_dir(config.home.paths.state_dir()),
-        audience: audience(config),
-        limit: Duration::from_secs(config.config.tools.approvals.timeout_seconds),
-        context: ToolContext {
-            working_directory: config.working_directory().to_owned(),
-            artifact_directory: params.stores.sessions.artifact_directory(&config.session_key),
-            max_result_chars: params.rules.max_tool_result_chars,
-            workspace_only: params.rules.workspace_only,
-            // A preview changes nothing, so the turn does not matter.
-            turn: TurnId::generate(),
-        },
-    }));
-}
-
-/// Asks the policy before each call. It must be the last hook, so that it sees the arguments that the call is made with.
-pub(crate) struct PolicyHook(pub(crate) Arc<Permissions>);
-
-impl Hook for PolicyHook {
-    fn name(&self) -> &str {
-        POLICY
-    }
-
-    fn tool_call<'a>(
-        &'a self,
-        call: &'a mut PendingToolCall,
-    ) -> BoxFuture<'a, Result<ToolCallVerdict, HookError>> {
-        Box::pin(async move {
-            if self.0.is_open_for(call) {
-                return Ok(ToolCallVerdict::Allow);
-            }
-            let (permissions, call) = (Arc::clone(&self.0), call.clone());
-            let checking = tokio::task::spawn_blocking(move || permissions.check(&call));
-            let verdict = checking.await.map_err(|error| HookError(error.to_string()))?;
-            Ok(match verdict {
-                Verdict::Allowed => ToolCallVerdict::Allow,
-                Verdict::NeedsApproval(question) => {
-                    ToolCallVerdict::Ask { reason: question.reason }
-                }
-                Verdict::Denied(reason) => ToolCallVerdict::Deny { reason },
-            })
-        })
-    }
 }
 
 #[cfg(test)]

@@ -191,7 +191,7 @@ fn an_approval_covers_the_same_command_or_call() {
 
 #[test]
 fn sessions_in_terminals_share_answers_and_those_of_channels_do_not() {
-    let audience = |name: &str| audience(&session(json!({}), name));
+    let audience = |name: &str| crate::approvals::audience(&session(json!({}), name));
     assert_eq!(audience("main"), audience("work"));
     let in_channel = ["agent:main:telegram:dm:42", "agent:main:telegram:dm:43"].map(audience);
     assert_ne!(in_channel[0], in_channel[1]);
