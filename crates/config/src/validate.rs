@@ -14,7 +14,7 @@ use crate::schema::FORMATS;
 use crate::suggest;
 
 /// Most keys that are listed if no key is similar to an unknown one.
-const MAX_LISTED_KEYS: usize = 12;
+const MAX_LISTED_KEYS: usize = 16;
 
 /// One mistake.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -21,22 +21,31 @@ pub(crate) enum CronCommand {
     #[command(after_long_help = help::CRON_ADD_EXAMPLES)]
     Add(JobArgs),
     /// List the jobs
+    #[command(after_long_help = help::CRON_LIST_EXAMPLES)]
     List(FormArgs),
     /// Show how many jobs there are, and when the next one is due
+    #[command(after_long_help = help::CRON_STATUS_EXAMPLES)]
     Status(FormArgs),
     /// Run a job now, beside its schedule
+    #[command(after_long_help = help::CRON_RUN_EXAMPLES)]
     Run(WhichJob),
     /// List what became of a job's due times, the newest first
+    #[command(after_long_help = help::CRON_RUNS_EXAMPLES)]
     Runs(RunsArgs),
     /// Change a job; what is not given stays
+    #[command(after_long_help = help::CRON_EDIT_EXAMPLES)]
     Edit(EditArgs),
     /// Stop a job from becoming due
+    #[command(after_long_help = help::CRON_PAUSE_EXAMPLES)]
     Pause(WhichJob),
     /// Let a paused job become due again
+    #[command(after_long_help = help::CRON_RESUME_EXAMPLES)]
     Resume(WhichJob),
     /// Remove a job
+    #[command(after_long_help = help::CRON_REMOVE_EXAMPLES)]
     Remove(WhichJob),
     /// Tell the agent something in its main session
+    #[command(after_long_help = help::CRON_WAKE_EXAMPLES)]
     Wake(WakeArgs),
 }
 

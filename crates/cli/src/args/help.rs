@@ -313,6 +313,44 @@ Examples:
   myclaw cron add \"Summarise the news\" --cron \"0 7 * * 1-5\" --isolated
   myclaw cron add \"Check the backups\" --every 6h --deliver none --missed skip";
 
+pub(super) const CRON_LIST_EXAMPLES: &str = "\
+Examples:
+  myclaw cron list
+  myclaw cron list --json | jq -r '.jobs[].name'";
+
+pub(super) const CRON_STATUS_EXAMPLES: &str = "\
+Examples:
+  myclaw cron status";
+
+pub(super) const CRON_RUN_EXAMPLES: &str = "\
+Examples:
+  myclaw cron run \"Check the backups\"";
+
+pub(super) const CRON_RUNS_EXAMPLES: &str = "\
+Examples:
+  myclaw cron runs \"Check the backups\" -n 5";
+
+pub(super) const CRON_EDIT_EXAMPLES: &str = "\
+Examples:
+  myclaw cron edit \"Check the backups\" --every 12h";
+
+pub(super) const CRON_PAUSE_EXAMPLES: &str = "\
+Examples:
+  myclaw cron pause \"Check the backups\"";
+
+pub(super) const CRON_RESUME_EXAMPLES: &str = "\
+Examples:
+  myclaw cron resume \"Check the backups\"";
+
+pub(super) const CRON_REMOVE_EXAMPLES: &str = "\
+Examples:
+  myclaw cron remove \"Check the backups\"";
+
+pub(super) const CRON_WAKE_EXAMPLES: &str = "\
+Examples:
+  myclaw cron wake \"The build has finished\"
+  myclaw cron wake \"Look at the new invoices\" --next-heartbeat";
+
 pub(super) const AUTH: &str = "\
 List, add, test and order the keys of providers. Keys are kept in a file of the agent that its owner alone can read, \
 or stay where they are: in a variable, in a file, in the system's keyring, or behind a command. A key is never shown.";

@@ -108,7 +108,7 @@ fn answer(
 
 fn refused(error: GatewayError) -> CliError {
     match error {
-        GatewayError::Unusable(message) => CliError::usage(message),
+        GatewayError::Unusable(_) | GatewayError::Schedule(_) => CliError::usage(error.to_string()),
         error => failure(error),
     }
 }

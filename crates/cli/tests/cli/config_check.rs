@@ -137,18 +137,12 @@ fn keys_that_nothing_reads_yet_are_warned_of() {
     let output = run(&home, &["config", "check"]);
     output.assert_code(0);
     let stderr = output.stderr();
-    for key in ["channels.telegram.botToken", "agents.list[0].name"] {
-        assert!(
-            stderr.contains(&format!("warning: {key}: this version does not read this key")),
-            "{stderr}"
-        );
-    }
-    assert!(!stderr.contains("historyLimit") && !stderr.contains("gateway"), "{stderr}");
+    let warning = "agents.list[0].name: this version does not read this key";
+    assert!(stderr.contains(&format!("warning: {warning}")), "{stderr}");
+    assert!(!stderr.contains("telegram") && !stderr.contains("gateway"), "{stderr}");
     let output = RunningChild::run(&mut myclaw(&home, &["doctor"]));
     output.assert_code(0);
-    assert!(
-        output.stdout().contains("channels.telegram.botToken: this version does not read this key")
-    );
+    assert!(output.stdout().contains(warning), "{}", output.stdout());
 }
 
 #[test]

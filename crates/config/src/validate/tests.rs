@@ -51,10 +51,7 @@ fn agents() -> Value {
             },
             "steeringMode": "one-at-a-time", "followUpMode": "all",
             "lanes": { "main": 1, "cron": 2, "subagent": 3, "nested": 1000 },
-            "heartbeat": {
-                "enabled": true, "every": "30m", "target": "last",
-                "activeHours": { "start": "08:00", "end": "22:00", "timezone": "UTC" },
-            },
+            "heartbeat": heartbeat(),
             "tools": agent_tools(),
             "sandbox": { "mode": "all", "allowlist": [], "denylist": ["read"], "exec": exec(), "confinement": confinement() },
         },
@@ -64,9 +61,17 @@ fn agents() -> Value {
             "limits": {
                 "runSeconds": 1, "runTokens": 0, "runCost": 0, "dayTokens": 1, "dayCost": 1.5, "repeatedCalls": 0,
             },
-            "heartbeat": { "intervalMinutes": 0 }, "steeringMode": "all", "followUpMode": "one-at-a-time", "tools": agent_tools(),
+            "heartbeat": heartbeat(), "steeringMode": "all", "followUpMode": "one-at-a-time", "tools": agent_tools(),
             "sandbox": { "mode": "off", "allowlist": [], "denylist": [], "confinement": confinement() },
         }],
+    })
+}
+
+/// Every key, though no config has an interval in both forms.
+fn heartbeat() -> Value {
+    json!({
+        "enabled": true, "every": "30m", "intervalMinutes": 0, "target": "last",
+        "activeHours": { "start": "08:00", "end": "22:00", "timezone": "UTC" },
     })
 }
 
