@@ -55,7 +55,8 @@ pub(super) struct StoredJob {
 pub(super) struct Claimed {
     pub(super) version: Version,
     pub(super) occurrence: Occurrence,
-    pub(super) claim: Claim,
+    /// The claim under which it began; `None` for one that an earlier process began.
+    pub(super) claim: Option<Claim>,
 }
 
 impl Book {
@@ -96,41 +97,22 @@ impl Book {
         now: u64,
         most: usize,
     ) -> Result<Vec<Claimed>, GatewayError> {
-        self.claim(DUE, now, most).await
-    }
-
-    /// Takes over the running occurrences of an earlier process.
-    pub(super) async fn take_over(&self) -> Result<Vec<Claimed>, GatewayError> {
-        let mut all = Vec::new();
-        loop {
-            let some = self.claim(RUNNING, i64::MAX.unsigned_abs(), AT_ONCE).await?;
-            if some.is_empty() {
-                return Ok(all);
-            }
-            all.extend(some);
-        }
-    }
-
-    async fn claim(
-        &self,
-        queue: &str,
-        up_to: u64,
-        most: usize,
-    ) -> Result<Vec<Claimed>, GatewayError> {
         let request = ClaimRequest {
-            queue: queue.to_owned(),
-            up_to,
+            queue: DUE.to_owned(),
+            up_to: now,
             owner: format!("process {}", std::process::id()),
             lease: LEASE,
             most,
         };
         let claimed = self.store.claim(request).await?;
-        claimed
-            .into_iter()
-            .map(|(record, claim)| {
-                Ok(Claimed { version: record.version, occurrence: decode(&record)?, claim })
-            })
-            .collect()
+        claimed.into_iter().map(|(record, claim)| claimed_record(&record, Some(claim))).collect()
+    }
+
+    /// Takes over the running occurrences of an earlier process. A lease would delay this after a second crash; the
+    /// version is enough, because one process at a time has the store.
+    pub(super) async fn take_over(&self) -> Result<Vec<Claimed>, GatewayError> {
+        let running = self.records(RUNNING).await?;
+        running.iter().map(|record| claimed_record(record, None)).collect()
     }
 
     /// Lets a claimed occurrence wait: nobody claims it for this time.
@@ -139,7 +121,9 @@ impl Book {
         claimed: &Claimed,
         pause: Duration,
     ) -> Result<(), GatewayError> {
-        self.store.renew(claimed.claim.clone(), pause).await?;
+        if let Some(claim) = claimed.claim.clone() {
+            self.store.renew(claim, pause).await?;
+        }
         Ok(())
     }
 
@@ -160,7 +144,7 @@ impl Book {
         if let Some(StoredJob { version, job }) = job {
             writes.push(replace_job(job, *version)?);
         }
-        Ok(Batch::from(writes).under(claimed.claim.clone()))
+        Ok(under(claimed, writes))
     }
 
     /// Ends an occurrence, and plans the next one of its job: the first due time after `after`. False if somebody else
@@ -200,8 +184,7 @@ impl Book {
             if let Some(plan) = &plan {
                 writes.extend(plan.writes()?);
             }
-            let batch = Batch::from(writes).under(claimed.claim.clone());
-            match self.store.commit(batch).await? {
+            match self.store.commit(under(claimed, writes)).await? {
                 Commit::Done(_) => {
                     self.changed.notify_one();
                     return Ok(true);
@@ -385,16 +368,27 @@ impl Book {
         &self,
         queue: &str,
     ) -> Result<Vec<R>, GatewayError> {
-        let (mut rows, mut after): (Vec<R>, Option<Cursor>) = (Vec::new(), None);
+        self.records(queue).await?.iter().map(decode).collect()
+    }
+
+    async fn records(&self, queue: &str) -> Result<Vec<Record>, GatewayError> {
+        let (mut all, mut after): (Vec<Record>, Option<Cursor>) = (Vec::new(), None);
         loop {
             let records = self.store.scan(queue.to_owned(), after, AT_ONCE).await?;
-            let Some(last) = records.last() else { return Ok(rows) };
+            let Some(last) = records.last() else { return Ok(all) };
             after = last.cursor();
-            for record in &records {
-                rows.push(decode(record)?);
-            }
+            all.extend(records);
         }
     }
+}
+
+fn claimed_record(record: &Record, claim: Option<Claim>) -> Result<Claimed, GatewayError> {
+    Ok(Claimed { version: record.version, occurrence: decode(record)?, claim })
+}
+
+/// The writes, under the claim of the occurrence.
+fn under(claimed: &Claimed, writes: Vec<Write>) -> Batch {
+    Batch { writes, under: claimed.claim.iter().cloned().collect() }
 }
 
 /// Whether a change of a job moves its due times.

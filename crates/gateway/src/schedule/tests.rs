@@ -309,7 +309,8 @@ async fn an_ended_lease_is_taken_over_and_the_older_claim_is_refused() {
     assert!(claim(Arc::clone(bench.book())).await.is_empty(), "claimed twice");
     bench.clock.set(due + 6_000);
     let second = claim(Arc::clone(bench.book())).await.remove(0);
-    assert!(second.claim.epoch() > first.claim.epoch());
+    let epoch = |claimed: &Claimed| claimed.claim.as_ref().map(myclaw_store::Claim::epoch);
+    assert!(epoch(&second) > epoch(&first));
     let end = |claimed: Claimed| {
         let book = Arc::clone(bench.book());
         async move { book.end(&claimed, Outcome::Quiet, due, due).await.expect("stored") }
@@ -319,6 +320,27 @@ async fn an_ended_lease_is_taken_over_and_the_older_claim_is_refused() {
     assert!(!end(second).await, "it ended twice");
     // A single time that succeeded is gone.
     assert!(bench.book().job(&job.id).await.expect("read").is_none());
+}
+
+#[tokio::test]
+async fn what_runs_is_taken_over_also_by_a_process_that_starts_at_once() {
+    let bench = Bench::new(json!({"heartbeat": {"enabled": false}})).await;
+    bench.add(json!({"schedule": {"at": "10m"}, "message": "hello"})).await;
+    let due = BEGIN + 10 * MINUTE;
+    bench.clock.set(due);
+    let claimed = bench.book().claim_due(due, 1).await.expect("claimed").remove(0);
+    let start = bench.book().start(&claimed, &claimed.occurrence, None, due).expect("a batch");
+    let session = bench.delivery.job_session("main", "job");
+    let [source, text] = ["source", "hello"].map(str::to_owned);
+    let row = crate::Incoming::new(crate::Route::nowhere(), source, session, text, due);
+    let begun = bench.delivery.begin(claimed.occurrence.message_id(), row, start).await;
+    assert!(begun.expect("stored").is_some());
+    for _ in 0..2 {
+        assert_eq!(bench.book().take_over().await.expect("read").len(), 1);
+    }
+    let running = bench.book().take_over().await.expect("read").remove(0);
+    assert!(bench.book().end(&running, Outcome::Quiet, due, due).await.expect("stored"));
+    assert!(!bench.book().end(&claimed, Outcome::Quiet, due, due).await.expect("stored"));
 }
 
 #[tokio::test]
