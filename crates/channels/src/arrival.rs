@@ -81,7 +81,7 @@ pub struct Attachment {
     pub name: Option<String>,
     /// The media type that the sender gave; may be wrong.
     pub media_type: Option<String>,
-    /// Its bytes, or why there are none.
+    /// Its bytes, or the reason why they are missing.
     pub content: AttachmentContent,
 }
 

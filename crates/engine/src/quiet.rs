@@ -21,7 +21,7 @@ impl QuietMessages {
         self.lock().remove(&id);
     }
 
-    /// Whether there are none.
+    /// True if it holds no message.
     pub(crate) fn is_empty(&self) -> bool {
         self.lock().is_empty()
     }

@@ -25,7 +25,7 @@ pub(crate) struct Reply {
     pub(crate) value: Value,
 }
 
-/// Asks the gateway that runs for this state directory; `None` if there is none.
+/// Asks the gateway that runs for this state directory; `None` if no gateway runs.
 ///
 /// # Errors
 /// Something else answers at the address, the token is missing or wrong, or the gateway refuses the request.

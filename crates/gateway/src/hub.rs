@@ -88,7 +88,7 @@ impl Hub {
         self.publish_with(session, event, |live| live.heed(&event.kind));
     }
 
-    /// Adds an event that changes what new watchers are told.
+    /// Adds an event that changes the state that new watchers get first.
     pub(crate) fn publish_with(
         &self,
         session: &str,

@@ -14,7 +14,7 @@ use crate::{
     Arrival, Attachment, AttachmentContent, HookAnswer, HookRequest, Intake, Refusal, State,
 };
 
-/// How long the server waits for a message before it answers that there is none.
+/// How long the server waits for a message before it answers with an empty list.
 const POLL_TIME: Duration = Duration::from_secs(25);
 /// Time for the answer beyond that.
 const POLL_GRACE: Duration = Duration::from_secs(15);
@@ -108,7 +108,7 @@ impl Telegram {
         Ok(())
     }
 
-    /// Says what is wrong. False if it stays wrong until somebody changes the config.
+    /// Notes the failure as the state of the channel. False if only a change of the config can help.
     async fn may_go_on(&self, error: &ApiError) -> bool {
         if is_wrong_token(error) {
             self.set_state(State::Stopped(WRONG_TOKEN.to_owned()));

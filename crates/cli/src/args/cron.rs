@@ -93,7 +93,7 @@ pub(crate) struct EditArgs {
 /// Arguments of `cron wake`.
 #[derive(Debug, Args)]
 pub(crate) struct WakeArgs {
-    /// What the agent is told
+    /// The message to the agent
     pub(crate) text: String,
     /// Wait for the next heartbeat
     #[arg(long)]
@@ -106,7 +106,7 @@ pub(crate) struct WakeArgs {
 /// The fields of a job.
 #[derive(Debug, Args)]
 pub(crate) struct JobArgs {
-    /// What the agent is told when the job is due
+    /// The message to the agent when the job is due
     #[arg(value_name = "MESSAGE")]
     pub(crate) message: Option<String>,
     /// Once, at a time such as 2026-12-24T18:00, or a duration from now such as 20m

@@ -82,7 +82,7 @@ fn a_watcher_is_asked_and_always_is_remembered() {
         socket.ask("w", "watch", json!({"session": "main"})).await;
         socket.ask("one", "send", json!({"session": "main", "text": "write"})).await;
         let asked = socket.until(|frame| frame["event"]["type"] == "approval").await;
-        // One that comes later is told too.
+        // A client that watches later gets the question as well.
         let mut other = Socket::open(&gateway.client).await;
         let watched = other.ask("w", "watch", json!({"session": "main"})).await;
         assert_eq!(watched["result"]["approvals"][0]["id"], asked["event"]["id"]);

@@ -129,7 +129,7 @@ impl HeartbeatConfig {
         }
     }
 
-    /// The heartbeat; `None` if there is none. `zone` is that of hours without one.
+    /// The heartbeat; `None` if it is switched off. Active hours without a time zone are in `zone`.
     pub(crate) fn resolve(&self, zone: &TimeZone) -> Result<Option<Heartbeat>, ScheduleError> {
         let every = self.interval()?;
         if self.enabled == Some(false) || every < SHORTEST {

@@ -128,7 +128,7 @@ impl Delivery {
         }
     }
 
-    /// Says something that answers no message. `said` names it: the same again is not said twice.
+    /// Sends a text that answers no message. `said` is its idempotency key.
     pub(crate) async fn say(
         self: &Arc<Self>,
         route: &Route,

@@ -33,7 +33,7 @@ pub struct CronRequest {
     /// Most entries (`runs`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
-    /// What the agent is told (`wake`).
+    /// The message to the agent (`wake`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// When (`wake`).
@@ -63,7 +63,7 @@ pub enum CronAction {
     Wake,
 }
 
-/// When the agent is told something.
+/// When the agent gets a message.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WakeMode {
     /// At once.
@@ -88,7 +88,7 @@ pub struct JobFields {
     /// When it is due.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schedule: Option<ScheduleFields>,
-    /// What the agent is told.
+    /// The message to the agent.
     #[serde(alias = "text", skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The session.
