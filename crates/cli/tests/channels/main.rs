@@ -16,6 +16,7 @@ mod chaos;
 mod client;
 mod programs;
 mod telegram;
+mod third_party;
 
 use client::Client;
 
