@@ -123,14 +123,14 @@ impl TelegramServer {
         let mut state = self.lock();
         state.next_message += 1;
         let id = state.next_message;
-        state.happen("message", said(id, person, chat, fields));
+        state.happen("message", &said(id, person, chat, fields));
         self.shared.changed.notify_all();
         id
     }
 
     /// Somebody edits a message.
     pub fn edit(&self, id: i64, person: i64, chat: &Value, fields: &Value) {
-        self.lock().happen("edited_message", said(id, person, chat, fields));
+        self.lock().happen("edited_message", &said(id, person, chat, fields));
         self.shared.changed.notify_all();
     }
 
@@ -284,7 +284,7 @@ impl TelegramServer {
 }
 
 impl State {
-    fn happen(&mut self, kind: &str, message: Value) {
+    fn happen(&mut self, kind: &str, message: &Value) {
         self.next_update += 1;
         self.updates.push_back(json!({"update_id": self.next_update, kind: message}));
     }

@@ -29,7 +29,7 @@ impl TestApi {
         let package = installed("MYCLAW_TELEGRAM_TEST_API")?;
         let script = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
             .join("../../tests/third-party/telegram-server.mjs");
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         let mut command = Command::new("node");
         let child = RunningChild::spawn_piped(
             command.arg(script).env("PACKAGE", package).env("PORT", port.to_string()),

@@ -89,11 +89,10 @@ pub struct ChatRules<'a> {
 impl ChannelsConfig {
     /// The rules of the channels in which people write, by the channel's name.
     pub fn chat_rules(&self) -> impl Iterator<Item = (&'static str, ChatRules<'_>)> {
-        let telegram = self.telegram.iter().map(|telegram| {
+        self.telegram.iter().map(|telegram| {
             let allowed_chat_ids = telegram.allowed_chat_ids.as_deref();
             ("telegram", ChatRules { allowed_chat_ids, ..telegram.rules() })
-        });
-        telegram
+        })
     }
 
     /// Everything that must not be shown.
