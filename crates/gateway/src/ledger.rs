@@ -105,11 +105,9 @@ impl Ledger {
         writes.extend(more);
         match self.store.commit(writes.into()).await? {
             Commit::Done(version) => Ok(Some(Acceptance::New(Stored { id, version, row }))),
-            Commit::Refused(Refusal::Exists(record) | Refusal::Changed { now: Some(record), .. })
-                if conditions.contains(&record.id) =>
-            {
-                Ok(None)
-            }
+            Commit::Refused(
+                Refusal::Exists(record) | Refusal::Changed { now: Some(record), .. },
+            ) if conditions.contains(&record.id) => Ok(None),
             // The message comes first among the conditions.
             Commit::Refused(Refusal::Exists(record)) => {
                 Ok(Some(Acceptance::Known(decode(&record)?)))

@@ -179,8 +179,7 @@ fn a_part_is_stored_once_and_messages_are_settled_with_it() {
                 .await
                 .expect("accepted");
             assert!(matches!(accepted, Acceptance::New(_)));
-            let again =
-                ledger.store_message(id, row, Vec::new(), &[]).await.expect("accepted");
+            let again = ledger.store_message(id, row, Vec::new(), &[]).await.expect("accepted");
             assert!(matches!(again, Acceptance::Known(_)), "a message was accepted twice");
             open.extend(ledger.open_messages().await.expect("read").into_iter().next_back());
         }
