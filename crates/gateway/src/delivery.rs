@@ -50,6 +50,8 @@ const MOST_OPEN: usize = 10_000;
 const MOST_OPEN_PICTURES: usize = 64 * 1024 * 1024;
 /// Sessions that stay open without work. Opening one takes less than a millisecond.
 const MOST_IDLE_DESKS: usize = 256;
+/// How often a message is stored anew because others changed the route of its session meanwhile.
+const MOST_ROUTE_RACES: usize = 3;
 /// Pause between two removals of old records.
 const SWEEP: Duration = Duration::from_secs(60 * 60);
 /// Longest text of a message, in bytes.
@@ -227,14 +229,10 @@ impl Delivery {
             ..Incoming::new(new.route, new.source_id, session, new.text, now_ms())
         };
         let bytes = self.enter(&row)?;
-        let accepted = self.ledger.store_message(id.clone(), row, contents, &[], Vec::new()).await;
-        match accepted {
+        match self.store_with_route(&id, row, contents).await {
             Ok(Acceptance::New(message)) => {
                 self.metrics.accepted();
                 let row = message.row.clone();
-                if let Err(error) = self.routes.used(&row.session, &row.route).await {
-                    tracing::warn!(%error, "where the message came from is not noted");
-                }
                 // It is stored, so whatever happens now, the next start hands it in.
                 self.hand_in(message, Source::New).map_err(|(error, _)| error)?;
                 Ok(Accepted { id, row })
@@ -249,6 +247,31 @@ impl Delivery {
                 Err(error)
             }
         }
+    }
+
+    /// Stores a message, and where it came from, in one transaction.
+    async fn store_with_route(
+        &self,
+        id: &MessageId,
+        row: Incoming,
+        files: Vec<(String, Vec<u8>)>,
+    ) -> Result<Acceptance, GatewayError> {
+        for _ in 0..MOST_ROUTE_RACES {
+            let notes = self.routes.notes(&row.session, &row.route).await?;
+            if notes.is_empty() {
+                break;
+            }
+            let stored = self.ledger.store_with(id.clone(), row.clone(), files.clone(), &[], notes);
+            if let Some(accepted) = stored.await? {
+                if let Acceptance::New(message) = &accepted {
+                    self.routes.noted(&message.row.session, &message.row.route);
+                }
+                return Ok(accepted);
+            }
+            // Another message has just noted a route of the same session. Either may count as the last.
+        }
+        // The message matters; from where it came last is a convenience.
+        self.ledger.store_message(id.clone(), row, files, &[]).await
     }
 
     /// Takes a place among the messages without an answer. Returns the bytes of the message's pictures.

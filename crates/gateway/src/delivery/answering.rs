@@ -132,7 +132,7 @@ impl Delivery {
             Some(reason) => MessageState::Dropped { reason, parts: ids },
             None => MessageState::Answered { parts: ids },
         };
-        let accepted = self.ledger.store_message(id, row, Vec::new(), &parts, Vec::new()).await?;
+        let accepted = self.ledger.store_message(id, row, Vec::new(), &parts).await?;
         match accepted {
             Acceptance::New(message) => {
                 let version = message.version;
