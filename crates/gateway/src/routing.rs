@@ -324,14 +324,19 @@ impl Intake for Router {
         Box::pin(async {
             self.route(arrival).await.map_err(|error| match is_final(&error) {
                 true => Refusal::Unusable(error.to_string()),
-                false => later(error),
+                false => later(&error),
             })
         })
     }
 
     fn recall<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<String>, Refusal>> {
         Box::pin(async move {
-            let record = self.delivery.ledger.record::<String>(MEMORY, key).await.map_err(later)?;
+            let record = self
+                .delivery
+                .ledger
+                .record::<String>(MEMORY, key)
+                .await
+                .map_err(|error| later(&error))?;
             Ok(record.map(|(_, text)| text))
         })
     }
@@ -339,9 +344,14 @@ impl Intake for Router {
     fn remember<'a>(&'a self, key: &'a str, text: &'a str) -> BoxFuture<'a, Result<(), Refusal>> {
         Box::pin(async move {
             let ledger = &self.delivery.ledger;
-            let known = ledger.record::<String>(MEMORY, key).await.map_err(later)?;
+            let known =
+                ledger.record::<String>(MEMORY, key).await.map_err(|error| later(&error))?;
             let version = known.map(|(version, _)| version);
-            ledger.put(MEMORY, key, &text, version, None).await.map(|_| ()).map_err(later)
+            ledger
+                .put(MEMORY, key, &text, version, None)
+                .await
+                .map(|_| ())
+                .map_err(|error| later(&error))
         })
     }
 }
@@ -349,7 +359,7 @@ impl Intake for Router {
 pub(crate) use wording::content;
 
 /// An error of the store, for a channel.
-fn later(error: GatewayError) -> Refusal {
+fn later(error: &GatewayError) -> Refusal {
     Refusal::Later(error.to_string())
 }
 

@@ -88,7 +88,7 @@ impl Api {
         query: &[(&str, &str)],
         limit: Duration,
     ) -> Result<T, ApiError> {
-        json(self.exchange(self.request(Method::GET, path, query), MOST_ANSWER, limit).await?)
+        json(&self.exchange(self.request(Method::GET, path, query), MOST_ANSWER, limit).await?)
     }
 
     pub(super) async fn put<T: DeserializeOwned>(
@@ -124,7 +124,7 @@ impl Api {
             .request(Method::POST, "/_matrix/media/v3/upload", &[("filename", name)])
             .header("content-type", media_type)
             .body(bytes);
-        let uploaded: Uploaded = json(self.exchange(request, MOST_ANSWER, limit).await?)?;
+        let uploaded: Uploaded = json(&self.exchange(request, MOST_ANSWER, limit).await?)?;
         Ok(uploaded.content_uri)
     }
 
@@ -166,7 +166,7 @@ impl Api {
         body: &Value,
     ) -> Result<T, ApiError> {
         let request = request.header("content-type", "application/json").body(body.to_string());
-        json(self.exchange(request, MOST_ANSWER, CALL_TIME).await?)
+        json(&self.exchange(request, MOST_ANSWER, CALL_TIME).await?)
     }
 
     async fn exchange(
@@ -196,7 +196,7 @@ impl Api {
     }
 }
 
-fn json<T: DeserializeOwned>(answer: Answer) -> Result<T, ApiError> {
+fn json<T: DeserializeOwned>(answer: &Answer) -> Result<T, ApiError> {
     serde_json::from_slice(&answer.body)
         .map_err(|error| ApiError::Unknown(format!("the answer cannot be read: {error}")))
 }

@@ -179,10 +179,8 @@ fn names(text: &str, user: &str) -> bool {
 /// A reply without the quoted lines that older clients put before it.
 fn without_fallback(body: &str) -> String {
     let mut rest = body;
-    while let Some((line, after)) = rest.split_once('\n').filter(|(line, _)| line.starts_with("> "))
-    {
-        let _ = line;
-        rest = after;
+    while rest.starts_with("> ") {
+        rest = rest.split_once('\n').map_or("", |(_, after)| after);
     }
     rest.trim_start_matches('\n').to_owned()
 }

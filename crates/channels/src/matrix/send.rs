@@ -39,7 +39,7 @@ impl Matrix {
             None => text_content(&part.text, part.kind),
         };
         match &part.replaces {
-            Some(preview) => content = edit_of(preview, content),
+            Some(preview) => content = edit_of(preview, &content),
             None => add_place(&mut content, &part.target, part.reply_to.as_deref()),
         }
         self.put(&part.target.chat, &part.id, content).await
@@ -144,7 +144,7 @@ impl Live for Matrix {
                 return;
             }
             let transaction = uuid::Uuid::new_v4().to_string();
-            let content = edit_of(id, preview_of(text));
+            let content = edit_of(id, &preview_of(text));
             // A failure also notes how long the server wants quiet.
             if let Err(failure) = self.put(&target.chat, &transaction, content).await {
                 tracing::debug!(?failure, "a preview was not edited");
@@ -178,7 +178,7 @@ fn text_content(text: &str, kind: PartKind) -> Map<String, Value> {
 }
 
 /// What puts `content` in the place of the message `id`. Clients that know no edits show the text with a star.
-fn edit_of(id: &str, content: Map<String, Value>) -> Map<String, Value> {
+fn edit_of(id: &str, content: &Map<String, Value>) -> Map<String, Value> {
     let body = content.get("body").and_then(Value::as_str).unwrap_or_default();
     object(json!({
         "msgtype": content.get("msgtype"), "body": format!("* {body}"), "m.mentions": {},
