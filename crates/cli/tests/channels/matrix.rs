@@ -2,7 +2,6 @@
 //!
 //! `MYCLAW_SYNAPSE_PYTHON` names a Python that has it; `scripts/test` installs one and sets the variable.
 
-use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
