@@ -105,6 +105,7 @@ impl Server {
             .route("/v1/chat/completions", post(openai::chat_completions))
             .merge(channels::routes())
             .merge(crate::schedule::routes(Arc::clone(&self.delivery)))
+            .merge(crate::usage::routes(Arc::clone(&self.delivery)))
             .route("/v1/responses", post(openai::create))
             .route("/v1/responses/{id}", get(openai::retrieve))
             .fallback(rest::not_found)

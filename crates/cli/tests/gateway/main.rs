@@ -27,6 +27,7 @@ mod openai;
 mod processes;
 mod sessions;
 mod socket;
+mod usage;
 mod web_ui;
 
 use client::Client;
