@@ -317,12 +317,99 @@ const scenarios = {
     await eventually("the fork is gone from the list", async () => !(await list.innerText()).includes("garden-2"));
     // On a phone the list is behind a button, and closes with a choice.
     await page.setViewportSize({ width: 360, height: 740 });
-    await page.getByRole("button", { name: "Sessions", exact: true }).click();
+    await page.getByRole("button", { name: "Menu", exact: true }).click();
     await page.waitForTimeout(300);
     await shot(page, "phone-list");
     await list.getByText("The garden").click();
     await page.waitForURL(/garden/);
     await messages(page).getByText("hello tomatoes").waitFor();
+  },
+
+  async frame() {
+    const page = await open();
+    await signIn(page);
+    await ready(page);
+    const rail = page.getByRole("navigation", { name: "Pages" });
+    const names = (await rail.getByRole("link").allInnerTexts()).map((name) => name.trim());
+    assert.equal(names[0], "Chat");
+    assert.equal(await rail.locator("[aria-current=page]").innerText(), "Chat");
+    // Each page is reached with the keyboard alone, has its heading, and gives it the focus.
+    for (const name of names.slice(1)) {
+      await rail.getByRole("link", { name }).focus();
+      await page.keyboard.press("Enter");
+      const heading = page.getByRole("heading", { level: 1, name, exact: true });
+      await heading.waitFor();
+      await eventually(`${name} has the focus`, () => heading.evaluate((one) => one === document.activeElement));
+      assert.equal(await rail.locator("[aria-current=page]").innerText(), name);
+      assert.match(await page.title(), new RegExp(`^${name} `));
+    }
+    await page.goBack();
+    await page.getByRole("heading", { level: 1, name: names.at(-2), exact: true }).waitFor();
+    await page.goto(`${GATEWAY}/#/nowhere`);
+    await ready(page);
+    // The first stop of the keyboard jumps over the frame.
+    await page.goto(`${GATEWAY}/#/status`);
+    await page.reload();
+    await page.getByRole("heading", { level: 1, name: "Gateway" }).waitFor();
+    await page.keyboard.press("Tab");
+    await page.getByRole("button", { name: "Skip to the page" }).press("Enter");
+    assert.equal(await page.evaluate(() => document.activeElement.tagName), "H1");
+    // On a phone the pages are behind the menu, and Escape closes it.
+    await page.setViewportSize({ width: 360, height: 740 });
+    const usage = rail.getByRole("link", { name: "Usage" });
+    await usage.waitFor({ state: "hidden" });
+    await page.getByRole("button", { name: "Menu", exact: true }).click();
+    await usage.waitFor();
+    await page.waitForTimeout(300);
+    await shot(page, "phone-menu");
+    await usage.focus();
+    await page.keyboard.press("Escape");
+    await usage.waitFor({ state: "hidden" });
+    assert.deepEqual(page.foreign, []);
+  },
+
+  async usage() {
+    const page = await open();
+    await signIn(page, TOKEN, "/#/usage");
+    await page.getByText("Nothing was used in this time").waitFor();
+    for (const session of ["garden", "house"]) {
+      await page.goto(`${GATEWAY}/#/s/${session}`);
+      await ready(page);
+      await say(page, "hello");
+      await messages(page).getByText("Good morning.").waitFor();
+      await idle(page);
+    }
+    await page.goto(`${GATEWAY}/#/usage`);
+    const tile = (name) => page.locator(".tile", { hasText: name }).locator("b");
+    const sums = page.getByRole("group", { name: "Sums" });
+    await sums.getByRole("rowheader", { name: "anthropic/" }).waitFor();
+    assert.equal(await tile("Model calls").innerText(), "2");
+    assert.equal(await sums.getByRole("row").count(), 2);
+    // Bars are drawn: pixels of the first colour.
+    const painted = () =>
+      page.locator(".plot canvas").evaluate((canvas) => {
+        const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+        let found = 0;
+        for (let at = 0; at < data.length; at += 4) if (data[at] === 0x2f && data[at + 1] === 0x7f && data[at + 2] === 0xb8) found++;
+        return found;
+      });
+    await page.getByRole("radio", { name: "Tokens" }).check();
+    await eventually("bars are drawn", async () => (await painted()) > 100);
+    await page.getByText("Tokens over time, as a table").click();
+    assert.equal(await page.getByRole("group", { name: "Tokens over time" }).getByRole("row").count(), 2);
+    // Another division, with the keyboard.
+    await page.getByRole("radio", { name: "Model" }).focus();
+    for (let step = 0; step < 3; step++) await page.keyboard.press("ArrowRight");
+    await sums.getByRole("button", { name: /garden/ }).waitFor();
+    assert.equal(await sums.getByRole("row").count(), 3);
+    await page.getByRole("radio", { name: "24 hours" }).check();
+    await page.getByRole("columnheader", { name: "Hour" }).waitFor();
+    await check(page, "usage");
+    // A session leads to its chat.
+    await sums.getByRole("button", { name: /garden/ }).click();
+    await messages(page).getByText("Good morning.").waitFor();
+    assert.deepEqual(page.foreign, []);
+    assert.deepEqual(page.console_, []);
   },
 
   async attacks() {

@@ -184,6 +184,23 @@ fn the_page_renames_forks_exports_and_deletes_sessions() {
 }
 
 #[test]
+fn the_frame_leads_to_every_page() {
+    let page = Page::new();
+    let gateway = page.bench.start();
+    page.script("frame", &gateway);
+    gateway.stop();
+}
+
+#[test]
+fn the_page_shows_what_was_used() {
+    let page = Page::new();
+    let gateway = page.bench.start();
+    page.script("usage", &gateway);
+    gateway.stop();
+    page.assert_nothing_left();
+}
+
+#[test]
 fn answers_and_links_make_the_page_run_and_load_nothing() {
     let page = Page::new();
     let gateway = page.bench.start();

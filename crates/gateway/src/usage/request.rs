@@ -163,11 +163,12 @@ impl UsageRequest {
     fn range(self, now: u64) -> Result<(u64, u64), GatewayError> {
         let bucket = self.bucket;
         let to = self.to.unwrap_or(now).min(now);
-        let from = bucket.start_of(self.from.unwrap_or_else(|| to.saturating_sub(7 * DAY_MS)));
+        let from = self.from.unwrap_or_else(|| to.saturating_sub(7 * DAY_MS));
         if from > to {
             let why = "`from` is after `to`, or in the future; give an earlier time";
             return Err(GatewayError::Unusable(why.to_owned()));
         }
+        let from = bucket.start_of(from);
         if to - from > bucket.kept_ms() + bucket.ms() {
             let (name, days) = (bucket.as_str(), bucket.kept_ms() / DAY_MS);
             let why = format!("usage by {name} is kept for {days} days; ask for less");
