@@ -412,6 +412,112 @@ const scenarios = {
     assert.deepEqual(page.console_, []);
   },
 
+  async schedules() {
+    const page = await open();
+    await signIn(page, TOKEN, "/#/schedules");
+    const card = page.getByRole("article", { name: "Look at the garden" });
+    await page.getByRole("button", { name: "New job" }).click();
+    const dialog = page.getByRole("dialog", { name: "New job" });
+    await dialog.getByRole("textbox", { name: "What the agent is told" }).fill("hello garden");
+    await dialog.getByRole("textbox", { name: "Name" }).fill("Look at the garden");
+    await dialog.getByRole("textbox", { name: "Interval" }).fill("every now and then");
+    await dialog.getByRole("button", { name: "Add" }).click();
+    await dialog.getByRole("alert").waitFor();
+    await check(page, "schedules-dialog");
+    await dialog.getByRole("combobox", { name: "When" }).selectOption("At times of day");
+    await dialog.getByRole("textbox", { name: "Cron expression" }).fill("0 9 * * 1-5");
+    await dialog.getByRole("button", { name: "Add" }).click();
+    await card.getByText("0 9 * * 1-5").waitFor();
+    await dialog.waitFor({ state: "detached" });
+    await card.getByRole("button", { name: "Pause" }).click();
+    await card.getByText("paused").waitFor();
+    await card.getByRole("button", { name: "Resume" }).click();
+    await card.getByText("active").waitFor();
+    await card.getByRole("button", { name: "Run now" }).click();
+    await card.getByText("answered").first().waitFor();
+    await card.getByText("Runs", { exact: true }).click();
+    await card.getByText("by hand").waitFor();
+    await card.getByText("Good morning.").waitFor();
+    await check(page, "schedules");
+    await card.getByRole("button", { name: "Open", exact: true }).click();
+    await messages(page).getByText("hello garden").waitFor();
+    await page.goBack();
+    await card.getByRole("button", { name: "Remove" }).click();
+    await page.getByRole("dialog", { name: "Remove this job?" }).getByRole("button", { name: "Remove" }).click();
+    await card.waitFor({ state: "detached" });
+    assert.deepEqual(page.foreign, []);
+  },
+
+  async channels() {
+    const page = await open();
+    await signIn(page, TOKEN, "/#/channels");
+    const cards = page.getByRole("article");
+    await cards.filter({ hasText: "telegram" }).getByText("working").waitFor();
+    // Somebody asks to write, and is let in here.
+    const person = page.getByRole("listitem").filter({ hasText: "telegram:7" });
+    await person.getByText("asks", { exact: true }).waitFor();
+    await page.getByText("Dropped since the start").waitFor();
+    await check(page, "channels");
+    await person.first().getByRole("button", { name: "Approve" }).click();
+    await person.getByText("approved").waitFor();
+    await person.first().getByRole("button", { name: "Take back" }).click();
+    await eventually("taken back", async () => (await person.getByText("approved").count()) === 0);
+    assert.deepEqual(page.foreign, []);
+  },
+
+  async agents() {
+    const page = await open();
+    await signIn(page, TOKEN, "/#/agents");
+    const gardener = page.getByRole("article", { name: "gardener" });
+    await gardener.getByText("The gardener").waitFor();
+    await gardener.getByText("profile minimal").waitFor();
+    await page.getByRole("article", { name: "main", exact: true }).getByText("default", { exact: true }).waitFor();
+    await check(page, "agents");
+    await page.goto(`${GATEWAY}/#/skills`);
+    const needy = page.getByRole("article", { name: "needy" });
+    await needy.getByText("cannot be used").waitFor();
+    await needy.getByText("no-such-program").waitFor();
+    await page.getByRole("article", { name: "plain" }).getByText("ready").waitFor();
+    await check(page, "skills");
+    await page.getByLabel("Agent").selectOption("gardener");
+    await eventually("the other agent's skills", async () => (await page.getByRole("article").count()) === 2);
+    await page.goto(`${GATEWAY}/#/agents`);
+    await gardener.getByRole("button", { name: "Open the main session" }).click();
+    await ready(page);
+    await say(page, "hello");
+    await messages(page).getByText("Good morning.").waitFor();
+    await page.goto(`${GATEWAY}/#/agents`);
+    await gardener.getByText("1, last used").waitFor();
+  },
+
+  async logs() {
+    const page = await open();
+    await signIn(page, TOKEN, "/#/logs");
+    const lines = page.getByRole("log", { name: "Log lines" }).locator(".log-line");
+    await lines.filter({ hasText: "config loaded" }).first().waitFor();
+    const before = await lines.count();
+    await page.goto(`${GATEWAY}/#/s/main`);
+    await ready(page);
+    await say(page, "hello");
+    await messages(page).getByText("Good morning.").waitFor();
+    await page.goto(`${GATEWAY}/#/logs`);
+    await eventually("the lines of the run", async () => (await lines.count()) > before);
+    // It follows: a run that begins elsewhere shows without a reload.
+    const other = await open();
+    await signIn(other);
+    await ready(other);
+    const known = await lines.count();
+    await say(other, "hello again");
+    await eventually("the new lines", async () => (await lines.count()) > known);
+    await page.getByRole("searchbox", { name: "Only lines with" }).fill("config loaded");
+    await eventually("only lines with the text", async () => (await lines.allInnerTexts()).every((line) => line.includes("config loaded")));
+    await check(page, "logs");
+    await page.getByRole("searchbox", { name: "Only lines with" }).fill("");
+    await page.getByRole("radio", { name: "Errors" }).check();
+    await page.getByText("No line of this kind.").waitFor();
+    assert.equal((await page.locator("body").innerText()).includes(TOKEN), false);
+  },
+
   async attacks() {
     const page = await open();
     // Links that would make the page talk to another server, or hand it the token.

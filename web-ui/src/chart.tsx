@@ -60,6 +60,7 @@ function options(props: Props, width: number, onPoint: (index: number | null) =>
     axes: [
       {
         ...axis,
+        size: 28,
         grid: { show: false },
         splits: () => labels.map((_, index) => index).filter((index) => index % each === 0),
         values: (_, splits) => splits.map((index) => labels[index] ?? ""),

@@ -1,8 +1,12 @@
 // The pages, and the frame's links to them.
 
 import type { ComponentType } from "preact";
+import { AgentsPage, SkillsPage } from "./agents";
+import { ChannelsPage } from "./channels";
 import type { PageProps } from "./common";
 import { Icon } from "./icons";
+import { LogsPage } from "./logs";
+import { SchedulesPage } from "./schedules";
 import { UsagePage } from "./usage";
 
 interface PageOf {
@@ -15,6 +19,11 @@ interface PageOf {
 export const PAGES: Record<string, PageOf> = {
   s: { name: "Chat", icon: "chat" },
   usage: { name: "Usage", icon: "usage", page: UsagePage },
+  schedules: { name: "Schedules", icon: "clock", page: SchedulesPage },
+  channels: { name: "Channels", icon: "channels", page: ChannelsPage },
+  agents: { name: "Agents", icon: "agents", page: AgentsPage },
+  skills: { name: "Skills", icon: "skills", page: SkillsPage },
+  logs: { name: "Logs", icon: "logs", page: LogsPage },
   status: { name: "Gateway", icon: "gauge" },
 };
 

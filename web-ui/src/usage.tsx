@@ -36,7 +36,7 @@ const RANGES = [
   ["24h", "24 hours"],
   ["7d", "7 days"],
   ["30d", "30 days"],
-  ["12m", "12 months"],
+  ["12m", "1 year"],
 ] as const;
 type Range = (typeof RANGES)[number][0];
 const LENGTHS: Record<Range, number> = { "24h": DAY, "7d": 7 * DAY, "30d": 30 * DAY, "12m": 365 * DAY };
@@ -55,6 +55,13 @@ const MEASURES = [
   ["calls", "Calls"],
 ] as const;
 type Measure = (typeof MEASURES)[number][0];
+
+/** A session by its name, where it is one of the terminal and this page. */
+function shortName(key: string): string {
+  const [, agent, channel, peer] = key.match(/^agent:([^:]+):channel:([^:]+):account:[^:]+:peer:[^:]+:(.+)$/) ?? [];
+  if (!peer) return key;
+  return [agent === "main" ? "" : agent, channel === "cli" ? "" : channel, peer].filter(Boolean).join(" · ");
+}
 
 const read = (used: Used) => used.input + used.cacheRead + used.cacheWrite;
 const MEASURED: Record<Measure, { of: (used: Used) => number; format: (number: number) => string }> = {
@@ -78,7 +85,7 @@ function bars(answer: Answer, measure: Measure): { labels: string[]; series: Ser
   const by = new Map(answer.buckets.map((bucket) => [bucket.start, bucket.rows]));
   const sum = (is: (name: string) => boolean) =>
     starts.map((start) => (by.get(start) ?? []).filter((row) => is(row.name)).reduce((total, row) => total + of(row), 0));
-  const series = own.map((name) => ({ name: visible(name), values: sum((one) => one === name) }));
+  const series = own.map((name) => ({ name: visible(shortName(name)), values: sum((one) => one === name) }));
   if (names.length > own.length) series.push({ name: `${names.length - own.length} others`, values: sum((one) => !own.includes(one)) });
   const format = answer.bucket === "hour" ? hours : days;
   return { labels: starts.map((start) => format.format(start)), series };
@@ -146,7 +153,7 @@ export function UsagePage({ phase, onOpenSession }: PageProps) {
                 <th scope="row">
                   {group === "session" && row.name.startsWith("agent:") ? (
                     <button type="button" class="link" onClick={() => onOpenSession(row.name)}>
-                      {visible(row.name)}
+                      {visible(shortName(row.name))}
                     </button>
                   ) : (
                     visible(row.name)
