@@ -7,8 +7,10 @@
 
 mod advance;
 mod answering;
+mod closing;
 mod desk;
 mod events;
+pub(crate) mod media;
 mod occasion;
 
 use std::collections::{HashMap, HashSet};
@@ -30,7 +32,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::GatewayError;
 use crate::hub::{Hub, WaitingMessage};
-use crate::ledger::{Acceptance, Ledger, OpenMessage, now_ms};
+use crate::ledger::{Acceptance, KEPT, Ledger, OpenMessage, now_ms};
 use crate::live::Live;
 use crate::metrics::Metrics;
 use crate::outbox::Outbox;
@@ -50,6 +52,8 @@ const MOST_OPEN: usize = 10_000;
 const MOST_OPEN_PICTURES: usize = 64 * 1024 * 1024;
 /// Sessions that stay open without work. Opening one takes less than a millisecond.
 const MOST_IDLE_DESKS: usize = 256;
+/// How often a message is stored anew because others changed the route of its session meanwhile.
+const MOST_ROUTE_RACES: usize = 3;
 /// Pause between two removals of old records.
 const SWEEP: Duration = Duration::from_secs(60 * 60);
 /// Longest text of a message, in bytes.
@@ -172,11 +176,13 @@ impl Delivery {
     /// Goes on with everything that an earlier process left. Returns how many messages have no answer.
     pub(crate) async fn recover(self: &Arc<Self>) -> Result<usize, GatewayError> {
         self.ledger.sweep().await?;
-        let ledger = self.ledger.clone();
+        let this = Arc::downgrade(self);
         self.tasks.spawn(async move {
             loop {
                 tokio::time::sleep(SWEEP).await;
-                if let Err(error) = ledger.sweep().await {
+                let Some(this) = this.upgrade() else { return };
+                this.sweep_copies(KEPT).await;
+                if let Err(error) = this.ledger.sweep().await {
                     tracing::warn!(%error, "old records are not removed; trying again in an hour");
                 }
             }
@@ -230,14 +236,10 @@ impl Delivery {
             ..Incoming::new(new.route, new.source_id, session, new.text, now_ms())
         };
         let bytes = self.enter(&row)?;
-        let accepted = self.ledger.store_message(id.clone(), row, contents, &[], Vec::new()).await;
-        match accepted {
+        match self.store_with_route(&id, row, contents).await {
             Ok(Acceptance::New(message)) => {
                 self.metrics.accepted();
                 let row = message.row.clone();
-                if let Err(error) = self.routes.used(&row.session, &row.route).await {
-                    tracing::warn!(%error, "where the message came from is not noted");
-                }
                 // It is stored, so whatever happens now, the next start hands it in.
                 self.hand_in(message, Source::New).map_err(|(error, _)| error)?;
                 Ok(Accepted { id, row })
@@ -252,6 +254,34 @@ impl Delivery {
                 Err(error)
             }
         }
+    }
+
+    /// Stores a message, and where it came from, in one transaction.
+    async fn store_with_route(
+        &self,
+        id: &MessageId,
+        row: Incoming,
+        files: Vec<(String, Vec<u8>)>,
+    ) -> Result<Acceptance, GatewayError> {
+        for _ in 0..MOST_ROUTE_RACES {
+            let notes = self.routes.notes(&row.session, &row.route).await?;
+            if notes.is_empty() {
+                break;
+            }
+            let stored = self.ledger.store_with(id.clone(), row.clone(), files.clone(), &[], notes);
+            match stored.await? {
+                Some(accepted) => {
+                    if let Acceptance::New(message) = &accepted {
+                        self.routes.noted(&message.row.session, &message.row.route);
+                    }
+                    return Ok(accepted);
+                }
+                // Another message has just noted a route of the same session. Either may count as the last.
+                None => {}
+            }
+        }
+        // The message matters; from where it came last is a convenience.
+        self.ledger.store_message(id.clone(), row, files, &[]).await
     }
 
     /// Takes a place among the messages without an answer. Returns the bytes of the message's pictures.
@@ -357,29 +387,6 @@ impl Delivery {
     /// The environment and the directories.
     pub(crate) fn home(&self) -> &Home {
         &self.home
-    }
-
-    /// Takes no more messages. Waits for running turns as long as `patience` is not ready, then for nothing.
-    pub(crate) async fn close(&self, patience: impl Future<Output = ()>) {
-        self.closing.cancel();
-        tokio::pin!(patience);
-        while self.open_count() > 0 {
-            tokio::select! {
-                () = tokio::time::sleep(Duration::from_millis(20)) => {}
-                () = &mut patience => break,
-            }
-        }
-        let desks: Vec<Arc<Desk>> = self.desks().values().cloned().collect();
-        for desk in desks {
-            let hub = Arc::clone(&self.hub);
-            let on_event = move |event: myclaw_agent::RunEvent| {
-                hub.publish(event.session.as_str(), &event);
-            };
-            desk.session.config().close_jobs(&on_event).await;
-        }
-        if let Err(error) = self.usage.flush().await {
-            tracing::warn!(%error, "the last usage is not stored");
-        }
     }
 
     fn session_config(&self, name: &str) -> Result<SessionConfig, GatewayError> {
