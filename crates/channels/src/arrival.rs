@@ -149,6 +149,18 @@ pub trait Intake: Send + Sync + 'static {
     /// # Errors
     /// The message is not on disk.
     fn take(&self, arrival: Arrival) -> BoxFuture<'_, Result<Receipt, Refusal>>;
+
+    /// What a channel asked to be kept under `key`, if anything.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    fn recall<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<String>, Refusal>>;
+
+    /// Keeps a text for a channel, such as how far it has read. It is on disk when this returns. One task may use a key.
+    ///
+    /// # Errors
+    /// It is not on disk.
+    fn remember<'a>(&'a self, key: &'a str, text: &'a str) -> BoxFuture<'a, Result<(), Refusal>>;
 }
 
 /// What became of a message that is on disk.

@@ -9,6 +9,7 @@
 mod arrival;
 mod channel;
 mod http;
+mod matrix;
 mod pause;
 mod signature;
 mod socket;
@@ -25,6 +26,7 @@ pub use channel::{
     PartKind, ProbeFailure, SendFailure, State, StateCell,
 };
 pub use futures_util::future::BoxFuture;
+pub use matrix::{AcceptsInvite, MATRIX, Matrix, MatrixOptions};
 pub use socket::{SOCKET, SocketChannel, SocketOptions};
 pub use split::{split, utf16_units};
 pub use telegram::{TELEGRAM, TELEGRAM_BASE_URL, Telegram, TelegramOptions};

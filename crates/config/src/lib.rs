@@ -56,14 +56,15 @@ pub use schema::{
     DmPolicy, DmScope, DropPolicy, ExecAsk, ExecRules, ExecSecurity, FsToolConfig,
     GATEWAY_PORT_VARIABLE, GatewayConfig, GroupConfig, GroupPolicy, Heartbeat, HeartbeatConfig,
     HookCommand, HookEvent, HooksConfig, HostEntry, IterationCap, LaneWidths, LogLevel,
-    LoggingConfig, MessagesConfig, ModelApi, ModelChoice, ModelCompat, ModelDefinition, ModelInput,
-    ModelName, ModelPrice, ModelTimeouts, ModelsConfig, OutputLimitName, PrimaryModel, ProgramRule,
-    ProviderConfig, ProviderModels, QueueConfig, QueueMode, ReasoningReplayRule, RunLimits,
-    SandboxMode, SandboxNetwork, SandboxRules, SearchProvider, SkillDirectory, SkillEntry,
-    SkillPlaces, SkillsConfig, SocketConfig, StreamUsageRule, SystemRoleName, TelegramAccount,
-    TelegramBot, TelegramConfig, ThinkingDefault, ThinkingFormName, ThinkingWords, ToolHookCommand,
-    ToolProfile, ToolRules, ToolsConfig, UncertainDelivery, WebFetchConfig, WebSearchConfig,
-    WebToolsConfig, WebhookConfig, WorkspaceAccessName,
+    LoggingConfig, MatrixConfig, MessagesConfig, ModelApi, ModelChoice, ModelCompat,
+    ModelDefinition, ModelInput, ModelName, ModelPrice, ModelTimeouts, ModelsConfig,
+    OutputLimitName, PrimaryModel, ProgramRule, ProviderConfig, ProviderModels, QueueConfig,
+    QueueMode, ReasoningReplayRule, RunLimits, SandboxMode, SandboxNetwork, SandboxRules,
+    SearchProvider, SkillDirectory, SkillEntry, SkillPlaces, SkillsConfig, SocketConfig,
+    StreamUsageRule, SystemRoleName, TelegramAccount, TelegramBot, TelegramConfig, ThinkingDefault,
+    ThinkingFormName, ThinkingWords, ToolHookCommand, ToolProfile, ToolRules, ToolsConfig,
+    UncertainDelivery, WebFetchConfig, WebSearchConfig, WebToolsConfig, WebhookConfig,
+    WorkspaceAccessName,
 };
 pub use secrecy::{ExposeSecret, SecretString};
 pub use substitute::has_env_reference;

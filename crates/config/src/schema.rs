@@ -33,8 +33,8 @@ pub use auth::{AuthConfig, CooldownConfig};
 pub use browser::BrowserToolConfig;
 pub use channels::{
     Binding, BindingMatch, ChannelsConfig, ChatRules, DEFAULT_ACCOUNT, DmPolicy, DmScope,
-    GroupConfig, GroupPolicy, SocketConfig, TelegramAccount, TelegramBot, TelegramConfig,
-    UncertainDelivery, WebhookConfig,
+    GroupConfig, GroupPolicy, MatrixConfig, SocketConfig, TelegramAccount, TelegramBot,
+    TelegramConfig, UncertainDelivery, WebhookConfig,
 };
 pub use heartbeat::{ActiveHoursConfig, CronConfig, Heartbeat, HeartbeatConfig};
 pub use hooks::{

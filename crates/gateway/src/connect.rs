@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use myclaw_agent::Home;
 use myclaw_agent::config::{
-    Config, DEFAULT_ACCOUNT, TelegramBot, TelegramConfig, UncertainDelivery,
+    Config, DEFAULT_ACCOUNT, DmPolicy, GroupPolicy, MatrixConfig, TelegramBot, TelegramConfig,
+    UncertainDelivery,
 };
 use myclaw_channels::{
-    AfterInterruption, Channel, SOCKET, SocketChannel, SocketOptions, TELEGRAM, TELEGRAM_BASE_URL,
-    Telegram, TelegramOptions, WEBHOOK, Webhook, WebhookOptions,
+    AcceptsInvite, AfterInterruption, Channel, MATRIX, Matrix, MatrixOptions, SOCKET,
+    SocketChannel, SocketOptions, TELEGRAM, TELEGRAM_BASE_URL, Telegram, TelegramOptions, WEBHOOK,
+    Webhook, WebhookOptions,
 };
 
 use crate::GatewayError;
@@ -35,6 +37,7 @@ pub fn channels_of(home: &Home, config: &Config) -> Vec<ChannelSetup> {
     if let Some(telegram) = &config.channels.telegram {
         setups.extend(telegram.bots().map(|bot| telegram_of(telegram, bot)));
     }
+    setups.extend(config.channels.matrix.as_ref().map(matrix_of));
     for (name, webhook) in &config.channels.webhook {
         let options = WebhookOptions {
             account: name.clone(),
@@ -66,6 +69,38 @@ fn telegram_of(config: &TelegramConfig, bot: TelegramBot<'_>) -> ChannelSetup {
     };
     let made = Telegram::new(options).map(|channel| Arc::new(channel) as Arc<dyn Channel>);
     ChannelSetup { channel: TELEGRAM, account: bot.account.to_owned(), made }
+}
+
+fn matrix_of(config: &MatrixConfig) -> ChannelSetup {
+    let options = MatrixOptions {
+        account: DEFAULT_ACCOUNT.to_owned(),
+        base_url: config.homeserver_url.clone(),
+        token: config.access_token.clone(),
+        accepts_invite: accepts_invite(config),
+        most_file_bytes: config.media_max_mb * MEGABYTE,
+        preview: config.preview,
+    };
+    let made = Matrix::new(options).map(|channel| Arc::new(channel) as Arc<dyn Channel>);
+    ChannelSetup { channel: MATRIX, account: DEFAULT_ACCOUNT.to_owned(), made }
+}
+
+/// A room is joined if something in it can be answered. Whether a room is for two people only shows later, so an invitation
+/// counts as one to a direct chat as well.
+fn accepts_invite(config: &MatrixConfig) -> AcceptsInvite {
+    let config = config.clone();
+    Arc::new(move |room, inviter| {
+        let is_group = match config.group_policy {
+            GroupPolicy::Disabled => false,
+            GroupPolicy::Open => true,
+            GroupPolicy::Allowlist => [room, "*"].iter().any(|id| config.groups.contains_key(*id)),
+        };
+        let is_person = match config.dm_policy {
+            DmPolicy::Disabled => false,
+            DmPolicy::Allowlist => config.allow_from.iter().any(|id| id.is(inviter, None)),
+            DmPolicy::Open | DmPolicy::Pairing => true,
+        };
+        config.auto_join && (is_group || is_person)
+    })
 }
 
 fn socket_path(home: &Home, configured: Option<&str>) -> Result<PathBuf, GatewayError> {

@@ -28,6 +28,8 @@ pub use pairing::{PairingChange, change_pairing, list_pairings};
 
 /// Dropped messages that `channels status` shows.
 const MOST_SHOWN: usize = 50;
+/// Kind of the records of what channels keep.
+const MEMORY: &str = "channel-memory";
 /// Longest text of a dropped message that is kept, in characters.
 const MOST_DROPPED_CHARS: usize = 1_000;
 
@@ -322,13 +324,44 @@ impl Intake for Router {
         Box::pin(async {
             self.route(arrival).await.map_err(|error| match is_final(&error) {
                 true => Refusal::Unusable(error.to_string()),
-                false => Refusal::Later(error.to_string()),
+                false => later(&error),
             })
+        })
+    }
+
+    fn recall<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<String>, Refusal>> {
+        Box::pin(async move {
+            let record = self
+                .delivery
+                .ledger
+                .record::<String>(MEMORY, key)
+                .await
+                .map_err(|error| later(&error))?;
+            Ok(record.map(|(_, text)| text))
+        })
+    }
+
+    fn remember<'a>(&'a self, key: &'a str, text: &'a str) -> BoxFuture<'a, Result<(), Refusal>> {
+        Box::pin(async move {
+            let ledger = &self.delivery.ledger;
+            let known =
+                ledger.record::<String>(MEMORY, key).await.map_err(|error| later(&error))?;
+            let version = known.map(|(version, _)| version);
+            ledger
+                .put(MEMORY, key, &text, version, None)
+                .await
+                .map(|_| ())
+                .map_err(|error| later(&error))
         })
     }
 }
 
 pub(crate) use wording::content;
+
+/// An error of the store, for a channel.
+fn later(error: &GatewayError) -> Refusal {
+    Refusal::Later(error.to_string())
+}
 
 /// A file that came with a message, before it is stored.
 pub(crate) fn message_file(name: String, bytes: Vec<u8>) -> MessageFile {

@@ -57,6 +57,8 @@ pub(crate) enum ChannelsCommand {
 pub(crate) enum ChannelKind {
     /// A Telegram bot
     Telegram,
+    /// An account on Matrix
+    Matrix,
     /// A signed HTTP webhook
     Webhook,
     /// A Unix socket

@@ -61,6 +61,12 @@ fn add(channel: ChannelKind) -> Result<(), CliError> {
              (the file .env beside the config will do).",
             "channels: {\n  telegram: {\n    botToken: \"${TELEGRAM_BOT_TOKEN}\",\n  },\n},",
         ),
+        ChannelKind::Matrix => (
+            "Make an account for the agent, log in with it once (docs/matrix.md has the command), and put the access \
+             token into the variable MATRIX_ACCESS_TOKEN.",
+            "channels: {\n  matrix: {\n    homeserverUrl: \"https://matrix.example.org\",\n    accessToken: \
+             \"${MATRIX_ACCESS_TOKEN}\",\n    allowFrom: [\"@you:example.org\"],\n  },\n},",
+        ),
         ChannelKind::Webhook => (
             "Put a random secret into the variable WEBHOOK_SECRET, such as the output of `openssl rand -hex 32`.",
             "channels: {\n  webhook: {\n    mine: {\n      secret: \"${WEBHOOK_SECRET}\",\n      url: \

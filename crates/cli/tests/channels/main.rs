@@ -16,6 +16,7 @@ mod chaos;
 mod client;
 #[path = "../gateway/fixture.rs"]
 mod fixture;
+mod matrix;
 mod programs;
 mod telegram;
 mod third_party;

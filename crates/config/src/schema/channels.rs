@@ -11,6 +11,8 @@ use super::values::{self, BaseUrl, ChatId, NonBlankText};
 
 /// Largest file that a Telegram bot can download.
 const MAX_MEDIA_MB: u64 = 20;
+/// Largest file on Matrix; it is in memory while it is sent.
+const MAX_MATRIX_MEDIA_MB: u64 = 100;
 /// Name of the account that the config does not name.
 pub const DEFAULT_ACCOUNT: &str = "default";
 
@@ -89,17 +91,19 @@ pub struct ChatRules<'a> {
 impl ChannelsConfig {
     /// The rules of the channels in which people write, by the channel's name.
     pub fn chat_rules(&self) -> impl Iterator<Item = (&'static str, ChatRules<'_>)> {
-        self.telegram.iter().map(|telegram| {
+        let telegram = self.telegram.iter().map(|telegram| {
             let allowed_chat_ids = telegram.allowed_chat_ids.as_deref();
             ("telegram", ChatRules { allowed_chat_ids, ..telegram.rules() })
-        })
+        });
+        telegram.chain(self.matrix.iter().map(|matrix| ("matrix", matrix.rules())))
     }
 
     /// Everything that must not be shown.
     pub fn secrets(&self) -> impl Iterator<Item = &SecretString> {
         let telegram = self.telegram.iter().flat_map(TelegramConfig::bots);
         let webhooks = self.webhook.values().map(|webhook| &webhook.secret);
-        telegram.map(|bot| bot.token).chain(webhooks)
+        let matrix = self.matrix.iter().map(|matrix| &matrix.access_token);
+        telegram.map(|bot| bot.token).chain(matrix).chain(webhooks)
     }
 }
 
@@ -140,6 +144,9 @@ pub struct ChannelsConfig {
     /// A Telegram bot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub telegram: Option<TelegramConfig>,
+    /// An account on Matrix.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub matrix: Option<MatrixConfig>,
     /// Signed HTTP webhooks for programs, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub webhook: BTreeMap<String, WebhookConfig>,
@@ -203,6 +210,32 @@ chat_channel! {
         /// Further bots, by the name of the account. The other keys of `channels.telegram` hold for them as well.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         pub accounts: BTreeMap<String, TelegramAccount>,
+    }
+}
+
+chat_channel! {
+    /// An account on Matrix.
+    MatrixConfig {
+        /// Address of the account's homeserver.
+        #[serde(deserialize_with = "values::url")]
+        #[schemars(with = "BaseUrl")]
+        pub homeserver_url: String,
+        /// The access token of a device that no other program uses. Preferably a reference such as
+        /// `"${MATRIX_ACCESS_TOKEN}"`.
+        #[serde(with = "values::secret")]
+        #[schemars(with = "values::SecretText")]
+        pub access_token: SecretString,
+        /// Whether the account joins rooms in which it may answer: those in `groups`, and those to which somebody invites
+        /// it who may write directly or ask to.
+        #[serde(default = "yes")]
+        pub auto_join: bool,
+        /// Megabytes of the largest file in both directions; at most 100.
+        #[serde(
+            default = "default_matrix_media_mb",
+            deserialize_with = "values::within::<_, _, 1, MAX_MATRIX_MEDIA_MB>"
+        )]
+        #[schemars(range(min = 1, max = MAX_MATRIX_MEDIA_MB))]
+        pub media_max_mb: u64,
     }
 }
 
@@ -359,6 +392,11 @@ fn default_dm_history_limit() -> usize {
 
 fn default_media_mb() -> u64 {
     MAX_MEDIA_MB
+}
+
+/// What homeservers usually allow.
+fn default_matrix_media_mb() -> u64 {
+    50
 }
 
 fn yes() -> bool {

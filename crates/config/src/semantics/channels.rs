@@ -11,7 +11,7 @@ use crate::schema::{BindingMatch, ChatId, Config, DEFAULT_ACCOUNT, TelegramConfi
 use crate::suggest::nearest;
 
 /// The channels that messages can come from.
-const CHANNELS: [&str; 3] = ["telegram", "webhook", "socket"];
+const CHANNELS: [&str; 4] = ["telegram", "matrix", "webhook", "socket"];
 /// Shortest secret of a webhook, in bytes. Shorter ones can be guessed.
 const MIN_SECRET: usize = 16;
 
@@ -48,6 +48,22 @@ pub(super) fn check(config: &Config, findings: &mut Vec<Finding>) {
                     path.clone().key("groups").key(name),
                     "expected the number of a group, or `*`",
                     "`myclaw channels status` shows the numbers of groups whose messages were dropped",
+                )
+            });
+        }
+    }
+    if let Some(matrix) = &config.channels.matrix {
+        let path = channels.clone().key("matrix");
+        let url = Some(matrix.homeserver_url.as_str());
+        check_url(url, path.clone().key("homeserverUrl"), findings);
+        for name in matrix.groups.keys().filter(|name| *name != "*" && !name.starts_with('!')) {
+            findings.push(Finding {
+                target: Target::Key,
+                ..finding(
+                    path.clone().key("groups").key(name),
+                    "expected the id of a room, which begins with `!`, or `*`",
+                    "`myclaw channels status` shows the ids of rooms whose messages were dropped; \
+                     an address such as #room:example.org can be moved to another room",
                 )
             });
         }

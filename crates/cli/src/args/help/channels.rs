@@ -18,7 +18,7 @@ Examples:
 pub(in crate::args) const CHANNELS_ADD_EXAMPLES: &str = "\
 Examples:
   myclaw channels add telegram
-  myclaw channels add webhook";
+  myclaw channels add matrix";
 
 pub(in crate::args) const CHANNELS_STATUS_EXAMPLES: &str = "\
 Examples:

@@ -1,0 +1,191 @@
+//! Matrix, through the client-server API: one account. Encrypted rooms cannot be read.
+
+mod api;
+mod event;
+mod format;
+mod receive;
+mod send;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use secrecy::SecretString;
+use serde::Deserialize;
+use tokio::time::Instant;
+
+use crate::{
+    AfterInterruption, Capabilities, Channel, Intake, Live, Part, ProbeFailure, SendFailure, State,
+    StateCell, split,
+};
+use api::{Api, ApiError, CALL_TIME};
+use receive::Room;
+
+/// Name of the channel.
+pub const MATRIX: &str = "matrix";
+/// Most bytes of a message. An event has at most 65,536 bytes, and holds the text twice, once with tags.
+const MOST_BYTES: usize = 8_000;
+
+/// Whether an invitation of `inviter` (second) to `room` (first) is accepted.
+pub type AcceptsInvite = Arc<dyn Fn(&str, &str) -> bool + Send + Sync>;
+
+/// How an account is set up.
+#[derive(Clone)]
+pub struct MatrixOptions {
+    /// The account's name in the config.
+    pub account: String,
+    /// Address of the homeserver.
+    pub base_url: String,
+    /// Names a device of the account. Transaction ids belong to it, so no other program may use it.
+    pub token: SecretString,
+    /// Which invitations are accepted.
+    pub accepts_invite: AcceptsInvite,
+    /// Largest file in both directions, in bytes.
+    pub most_file_bytes: u64,
+    /// Whether a reply is shown while it is written.
+    pub preview: bool,
+}
+
+/// An account.
+pub struct Matrix {
+    options: MatrixOptions,
+    api: Api,
+    state: StateCell,
+    memory: Mutex<Memory>,
+}
+
+/// What the process knows of the server.
+#[derive(Default)]
+struct Memory {
+    me: Option<Me>,
+    rooms: HashMap<String, Room>,
+    /// The server asked for quiet until then.
+    quiet_until: Option<Instant>,
+}
+
+/// The account itself.
+#[derive(Debug, Clone)]
+struct Me {
+    /// Such as `@claw:example.org`.
+    id: String,
+    /// The name that is shown.
+    name: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct WhoAmI {
+    user_id: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Profile {
+    displayname: Option<String>,
+}
+
+impl Matrix {
+    /// Sets up an account. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// The HTTP client cannot be set up; the text says why.
+    pub fn new(options: MatrixOptions) -> Result<Self, String> {
+        let api = Api::new(&options.base_url, options.token.clone())?;
+        Ok(Self { options, api, state: StateCell::default(), memory: Mutex::default() })
+    }
+
+    fn set_state(&self, state: State) {
+        self.state.set(MATRIX, &self.options.account, state);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Memory> {
+        // The memory is whole after every statement, so a panic elsewhere does not spoil it.
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The account, which the server names once.
+    async fn me(&self) -> Result<Me, ApiError> {
+        if let Some(me) = self.lock().me.clone() {
+            return Ok(me);
+        }
+        let WhoAmI { user_id: id } =
+            self.api.get("/_matrix/client/v3/account/whoami", &[], CALL_TIME).await?;
+        let path = format!("/_matrix/client/v3/profile/{}", api::encode(&id));
+        let profile: Profile = match self.api.get(&path, &[], CALL_TIME).await {
+            // Nobody has named it yet.
+            Err(ApiError::Refused(refused)) if refused.status == 404 => Profile::default(),
+            profile => profile?,
+        };
+        let me = Me { id, name: profile.displayname };
+        self.lock().me = Some(me.clone());
+        Ok(me)
+    }
+
+    /// Notes that the server wants quiet.
+    fn be_quiet(&self, time: Duration) {
+        let mut memory = self.lock();
+        memory.quiet_until = memory.quiet_until.max(Some(Instant::now() + time));
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.lock().quiet_until.is_some_and(|until| until > Instant::now())
+    }
+}
+
+/// Whether the server does not know the token.
+fn is_wrong_token(error: &ApiError) -> bool {
+    matches!(error, ApiError::Refused(refused) if refused.status == 401)
+}
+
+const WRONG_TOKEN: &str = "the homeserver does not know the access token; log in again, put the new token into \
+                           accessToken of the config, and restart the gateway";
+
+impl Channel for Matrix {
+    fn name(&self) -> &str {
+        MATRIX
+    }
+
+    fn account(&self) -> &str {
+        &self.options.account
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            // The part's id is the transaction id, under which the server takes an event once.
+            after_interruption: AfterInterruption::SendAgain,
+            most_file_bytes: Some(self.options.most_file_bytes),
+        }
+    }
+
+    fn split(&self, text: &str) -> Vec<String> {
+        split(text, MOST_BYTES, str::len)
+    }
+
+    fn run(self: Arc<Self>, intake: Arc<dyn Intake>) -> BoxFuture<'static, ()> {
+        Box::pin(async move { self.receive_events(&*intake).await })
+    }
+
+    fn send<'a>(&'a self, part: &'a Part) -> BoxFuture<'a, Result<String, SendFailure>> {
+        Box::pin(self.send_part(part))
+    }
+
+    fn live(&self) -> Option<&dyn Live> {
+        Some(self)
+    }
+
+    fn probe(&self) -> BoxFuture<'_, Result<String, ProbeFailure>> {
+        Box::pin(async {
+            match self.me().await {
+                Ok(me) => Ok(format!("{} at {}", me.id, self.options.base_url)),
+                Err(error) if is_wrong_token(&error) => Err(ProbeFailure(WRONG_TOKEN.to_owned())),
+                Err(error) => {
+                    Err(ProbeFailure(format!("{error}; check the network and homeserverUrl")))
+                }
+            }
+        })
+    }
+
+    fn state(&self) -> State {
+        self.state.get()
+    }
+}

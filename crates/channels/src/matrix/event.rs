@@ -1,0 +1,243 @@
+//! What a homeserver delivers, in our words.
+
+use std::collections::HashMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// The answer to `/sync`, as far as this program reads it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Sync {
+    pub(super) next_batch: String,
+    pub(super) rooms: Rooms,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Rooms {
+    pub(super) join: HashMap<String, Joined>,
+    pub(super) invite: HashMap<String, Invited>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Joined {
+    pub(super) timeline: Timeline,
+    pub(super) state: Events,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Timeline {
+    pub(super) events: Vec<Event>,
+    pub(super) limited: bool,
+    pub(super) prev_batch: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Invited {
+    pub(super) invite_state: Events,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Events {
+    pub(super) events: Vec<Event>,
+}
+
+/// Something that happened in a room. Whatever has another form is read as nothing.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Event {
+    #[serde(rename = "type")]
+    pub(super) kind: String,
+    pub(super) event_id: String,
+    pub(super) sender: String,
+    pub(super) state_key: Option<String>,
+    pub(super) content: Value,
+    unsigned: Value,
+}
+
+/// A file of a message.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct File<'a> {
+    pub(super) address: &'a str,
+    pub(super) name: &'a str,
+    pub(super) media_type: Option<&'a str>,
+    pub(super) bytes: Option<u64>,
+}
+
+impl Event {
+    fn text_at(&self, pointer: &str) -> Option<&str> {
+        self.content.pointer(pointer).and_then(Value::as_str)
+    }
+
+    /// The membership of `user` that it sets.
+    pub(super) fn membership_of(&self, user: &str) -> Option<&str> {
+        let is_it = self.kind == "m.room.member" && self.state_key.as_deref() == Some(user);
+        self.text_at("/membership").filter(|_| is_it)
+    }
+
+    /// The membership of `user` that it sets, if `user` was not in the room before.
+    pub(super) fn entry_of(&self, user: &str) -> Option<&str> {
+        let before = self.unsigned.pointer("/prev_content/membership").and_then(Value::as_str);
+        let entered = self.membership_of(user).filter(|now| matches!(*now, "invite" | "join"));
+        // Renaming the account is such an event as well.
+        entered.filter(|_| before != Some("join"))
+    }
+
+    /// The message that it is a later version of.
+    pub(super) fn replaces(&self) -> Option<&str> {
+        let is_edit = self.text_at("/m.relates_to/rel_type") == Some("m.replace");
+        self.text_at("/m.relates_to/event_id").filter(|_| is_edit)
+    }
+
+    /// The first message of the thread that it belongs to.
+    pub(super) fn thread(&self) -> Option<&str> {
+        let is_thread = self.text_at("/m.relates_to/rel_type") == Some("m.thread");
+        self.text_at("/m.relates_to/event_id").filter(|_| is_thread)
+    }
+
+    /// The message that it answers. In a thread this may be there for old clients only.
+    pub(super) fn answers(&self) -> Option<&str> {
+        let falls_back = self.content.pointer("/m.relates_to/is_falling_back");
+        let is_real = falls_back.and_then(Value::as_bool) != Some(true);
+        self.text_at("/m.relates_to/m.in_reply_to/event_id").filter(|_| is_real)
+    }
+
+    /// What is said: of a later version, that.
+    fn said(&self) -> &Value {
+        match (self.replaces(), self.content.get("m.new_content")) {
+            (Some(_), Some(new)) => new,
+            _ => &self.content,
+        }
+    }
+
+    /// Whether somebody said something. Notices are what programs say, and are never answered.
+    pub(super) fn is_said(&self) -> bool {
+        let kind = self.said().get("msgtype").and_then(Value::as_str);
+        self.kind == "m.room.message" && kind.is_some_and(|kind| kind != "m.notice")
+    }
+
+    pub(super) fn text(&self) -> String {
+        let said = self.said();
+        let text = |key: &str| said.get(key).and_then(Value::as_str).unwrap_or_default();
+        let body = text("body");
+        match text("msgtype") {
+            "m.image" | "m.file" | "m.audio" | "m.video" => {
+                // Without a name of its own, the body is the name.
+                let is_caption = !text("filename").is_empty() && text("filename") != body;
+                if is_caption { body.to_owned() } else { String::new() }
+            }
+            "m.emote" => format!("* {body}"),
+            "m.location" => format!("[location {}] {body}", text("geo_uri")),
+            _ if self.answers().is_some() => without_fallback(body),
+            _ => body.to_owned(),
+        }
+    }
+
+    pub(super) fn file(&self) -> Option<File<'_>> {
+        let said = self.said();
+        let text = |pointer: &str| said.pointer(pointer).and_then(Value::as_str);
+        let name = text("/filename").or_else(|| text("/body")).unwrap_or("file");
+        Some(File {
+            address: text("/url")?,
+            name,
+            media_type: text("/info/mimetype"),
+            bytes: said.pointer("/info/size").and_then(Value::as_u64),
+        })
+    }
+
+    /// Whether it names `user`, by the field for that, a link, the id or the name that is shown.
+    pub(super) fn mentions(&self, user: &str, name: Option<&str>) -> bool {
+        let said = self.said();
+        if let Some(mentions) = said.get("m.mentions").or_else(|| self.content.get("m.mentions")) {
+            let named = mentions.get("user_ids").and_then(Value::as_array);
+            if named.is_some_and(|all| all.iter().any(|one| one == user)) {
+                return true;
+            }
+        }
+        let body = said.get("body").and_then(Value::as_str).unwrap_or_default();
+        let html = said.get("formatted_body").and_then(Value::as_str).unwrap_or_default();
+        let begins = |name: &str| {
+            body.strip_prefix(name).is_some_and(|rest| rest.starts_with([':', ',', ' ']))
+        };
+        names(body, user)
+            || html.contains(&format!("https://matrix.to/#/{user}\""))
+            || name.filter(|name| !name.is_empty()).is_some_and(begins)
+    }
+}
+
+/// Whether a text holds a user's id as a word.
+fn names(text: &str, user: &str) -> bool {
+    let goes_on = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    text.match_indices(user).any(|(at, _)| !text[at + user.len()..].starts_with(goes_on))
+}
+
+/// A reply without the quoted lines that older clients put before it.
+fn without_fallback(body: &str) -> String {
+    let mut rest = body;
+    while rest.starts_with("> ") {
+        rest = rest.split_once('\n').map_or("", |(_, after)| after);
+    }
+    rest.trim_start_matches('\n').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn event(content: Value) -> Event {
+        let kind = "m.room.message".to_owned();
+        Event { kind, content, ..Event::default() }
+    }
+
+    #[test]
+    fn a_mention_is_a_field_a_link_an_id_or_the_name_at_the_start() {
+        let me = "@claw:here";
+        for (content, is_mention) in [
+            (json!({"body": "x", "m.mentions": {"user_ids": [me]}}), true),
+            (json!({"body": "x", "m.mentions": {"user_ids": ["@other:here"]}}), false),
+            (json!({"body": "hi @claw:here!"}), true),
+            (json!({"body": "hi @claw:hereafter"}), false),
+            (json!({"body": "Claw: hi"}), true),
+            (json!({"body": "Clawfoot hi"}), false),
+            (
+                json!({"body": "c", "formatted_body": "<a href=\"https://matrix.to/#/@claw:here\">c</a>"}),
+                true,
+            ),
+        ] {
+            assert_eq!(event(content.clone()).mentions(me, Some("Claw")), is_mention, "{content}");
+        }
+    }
+
+    #[test]
+    fn texts_edits_threads_and_files_are_read() {
+        let edit = event(json!({
+            "msgtype": "m.text", "body": "* new", "m.new_content": {"msgtype": "m.text", "body": "new"},
+            "m.relates_to": {"rel_type": "m.replace", "event_id": "$a"},
+        }));
+        assert_eq!(
+            (edit.text().as_str(), edit.replaces(), edit.thread()),
+            ("new", Some("$a"), None)
+        );
+        let reply = event(json!({
+            "msgtype": "m.text", "body": "> <@a:b> old\n> older\n\nnew\n> kept",
+            "m.relates_to": {"m.in_reply_to": {"event_id": "$a"}},
+        }));
+        assert_eq!((reply.text().as_str(), reply.answers()), ("new\n> kept", Some("$a")));
+        let file = event(json!({
+            "msgtype": "m.image", "body": "look", "filename": "a.png", "url": "mxc://s/id",
+            "info": {"mimetype": "image/png", "size": 7},
+        }));
+        assert_eq!(file.text(), "look");
+        let (address, name, media_type) = ("mxc://s/id", "a.png", Some("image/png"));
+        assert_eq!(file.file(), Some(File { address, name, media_type, bytes: Some(7) }));
+        assert!(!event(json!({"msgtype": "m.notice", "body": "x"})).is_said());
+        assert!(!event(json!("nonsense")).is_said());
+    }
+}

@@ -1,0 +1,400 @@
+//! Messages that come in: `/sync` from the point that is on disk.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::api::{ApiError, encode};
+use super::event::{Event, Joined, Sync};
+use super::{CALL_TIME, MATRIX, Matrix, Me, WRONG_TOKEN, is_wrong_token};
+use crate::pause::{self, Pause};
+use crate::{
+    Arrival, Attachment, AttachmentContent, Chat, ChatKind, Intake, Quoted, Refusal, Sender, State,
+};
+
+/// How long the server waits for an event before it answers with nothing.
+const SYNC_TIME: Duration = Duration::from_secs(25);
+/// Time for the answer beyond that.
+const SYNC_GRACE: Duration = Duration::from_secs(30);
+/// Shortest time between two calls that find nothing, for servers that do not wait.
+const IDLE_PAUSE: Duration = Duration::from_secs(1);
+/// Most events of a room that come at once. Earlier ones are asked for.
+const MOST_EVENTS: usize = 50;
+/// Most such questions for a room: ten thousand events that came while no gateway ran.
+const MOST_PAGES: usize = 100;
+/// Most rooms that are remembered.
+const MOST_ROOMS: usize = 1_000;
+/// Attempts to download a file, or to join a room, before this is given up.
+const ATTEMPTS: u32 = 3;
+/// What is said once in an encrypted room.
+const ENCRYPTED: &str =
+    "This room is encrypted, and I cannot read it. Invite me to a room without encryption.";
+
+/// What is known of a room.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Room {
+    /// The people in it with their names; `None` if there are too many to ask for.
+    people: Option<HashMap<String, Option<String>>>,
+    name: Option<String>,
+    /// Whether it was said there that it cannot be read.
+    is_encrypted_told: bool,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Members {
+    joined: HashMap<String, Member>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Member {
+    display_name: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct RoomName {
+    name: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Page {
+    chunk: Vec<Event>,
+    end: Option<String>,
+}
+
+impl Matrix {
+    /// Receives messages for ever, or returns if the account cannot be used.
+    pub(super) async fn receive_events(&self, intake: &dyn Intake) {
+        let mut pause = Pause::new();
+        loop {
+            if let Err(error) = self.synchronise(intake, &mut pause).await {
+                if is_wrong_token(&error) {
+                    return self.set_state(State::Stopped(WRONG_TOKEN.to_owned()));
+                }
+                if let ApiError::Refused(refused) = &error
+                    && let Some(time) = refused.retry_after
+                {
+                    tokio::time::sleep(time.min(pause::LONGEST)).await;
+                }
+                self.set_state(State::Waiting(error.to_string()));
+            }
+            pause.wait().await;
+        }
+    }
+
+    /// Takes events until something fails.
+    async fn synchronise(&self, intake: &dyn Intake, pause: &mut Pause) -> Result<(), ApiError> {
+        let me = self.me().await?;
+        let key = format!("{MATRIX} {} {} {}", self.options.account, self.options.base_url, me.id);
+        let stored = |refusal: Refusal| ApiError::NotSent(format!("the store: {refusal}"));
+        let mut since = intake.recall(&key).await.map_err(stored)?;
+        loop {
+            let asked = Instant::now();
+            let sync = self.sync(since.as_deref()).await?;
+            self.set_state(State::Working);
+            *pause = Pause::new();
+            let next = sync.next_batch.clone();
+            self.take_all(sync, &me, since.as_deref(), intake).await?;
+            if since.as_ref() == Some(&next) {
+                tokio::time::sleep_until(asked + IDLE_PAUSE).await;
+                continue;
+            }
+            // From here on the server is not asked for these again, so all of them must be on disk before.
+            intake.remember(&key, &next).await.map_err(stored)?;
+            since = Some(next);
+        }
+    }
+
+    async fn sync(&self, since: Option<&str>) -> Result<Sync, ApiError> {
+        let nothing = json!({"types": []});
+        let kinds = ["m.room.message", "m.room.member", "m.room.name", "m.room.encrypted"];
+        let filter = json!({
+            "presence": nothing, "account_data": nothing,
+            "room": {
+                "ephemeral": nothing, "account_data": nothing,
+                "state": {"types": ["m.room.member", "m.room.name"], "lazy_load_members": true},
+                "timeline": {"limit": MOST_EVENTS, "types": kinds},
+            },
+        })
+        .to_string();
+        let time = SYNC_TIME.as_millis().to_string();
+        let mut query = vec![("filter", filter.as_str()), ("set_presence", "online")];
+        match since {
+            Some(since) => query.extend([("since", since), ("timeout", time.as_str())]),
+            None => query.push(("timeout", "0")),
+        }
+        self.api.get("/_matrix/client/v3/sync", &query, SYNC_TIME + SYNC_GRACE).await
+    }
+
+    /// Takes what happened since `since`. The messages of a room keep their order; rooms do not wait for each other.
+    async fn take_all(
+        &self,
+        sync: Sync,
+        me: &Me,
+        since: Option<&str>,
+        intake: &dyn Intake,
+    ) -> Result<(), ApiError> {
+        for (room, invited) in &sync.rooms.invite {
+            let is_mine = |event: &&Event| event.membership_of(&me.id) == Some("invite");
+            let invitation = invited.invite_state.events.iter().find(is_mine);
+            self.invited(room, invitation.map(|event| event.sender.as_str())).await;
+        }
+        // What was said before this account was set up here is not answered.
+        let Some(since) = since else { return Ok(()) };
+        let rooms = sync.rooms.join.into_iter().map(async |(room, joined)| {
+            let events = self.new_events(&room, joined, me, since).await?;
+            for event in events {
+                let mut pause = Pause::new();
+                while let Err(reason) = self.take(&room, &event, me, intake).await {
+                    tracing::warn!(%reason, "a message cannot be taken; trying again");
+                    pause.wait().await;
+                }
+            }
+            Ok(())
+        });
+        join_all(rooms).await.into_iter().collect()
+    }
+
+    /// Accepts or ignores an invitation.
+    async fn invited(&self, room: &str, inviter: Option<&str>) {
+        let inviter = inviter.unwrap_or_default();
+        if !(self.options.accepts_invite)(room, inviter) {
+            tracing::info!(room, inviter, "an invitation is ignored (channels.matrix)");
+            return;
+        }
+        let path = format!("/_matrix/client/v3/join/{}", encode(room));
+        let mut pause = Pause::new();
+        for _ in 0..ATTEMPTS {
+            match self.api.post::<Value>(&path, &json!({})).await {
+                Ok(_) => return tracing::info!(room, inviter, "an invitation is accepted"),
+                Err(error) => tracing::warn!(room, inviter, %error, "a room cannot be joined"),
+            }
+            pause.wait().await;
+        }
+    }
+
+    /// The events of a room since `since`, the oldest first. If this account came into the room meanwhile, those since
+    /// it was invited.
+    async fn new_events(
+        &self,
+        room: &str,
+        joined: Joined,
+        me: &Me,
+        since: &str,
+    ) -> Result<Vec<Event>, ApiError> {
+        let Joined { timeline, state } = joined;
+        let mut events = timeline.events;
+        let is_about =
+            |event: &Event| matches!(event.kind.as_str(), "m.room.member" | "m.room.name");
+        if events.iter().chain(&state.events).any(is_about) {
+            // Asked for again when it is needed.
+            if let Some(known) = self.lock().rooms.get_mut(room) {
+                known.people = None;
+                known.name = None;
+            }
+        }
+        let entry =
+            |name: &str| events.iter().position(|event| event.entry_of(&me.id) == Some(name));
+        if let Some(at) = entry("invite").or_else(|| entry("join")) {
+            events.drain(..at);
+        } else if timeline.limited {
+            let earlier = self.earlier(room, timeline.prev_batch, since, me).await?;
+            events.splice(..0, earlier);
+        }
+        Ok(events)
+    }
+
+    /// The events between `since` and `from`, the oldest first.
+    async fn earlier(
+        &self,
+        room: &str,
+        mut from: Option<String>,
+        since: &str,
+        me: &Me,
+    ) -> Result<Vec<Event>, ApiError> {
+        let path = format!("/_matrix/client/v3/rooms/{}/messages", encode(room));
+        let filter = json!({"types": ["m.room.message", "m.room.member"]}).to_string();
+        let mut found = Vec::new();
+        for _ in 0..MOST_PAGES {
+            let Some(start) = from.take() else { break };
+            let query = [
+                ("dir", "b"),
+                ("from", start.as_str()),
+                ("to", since),
+                ("limit", "100"),
+                ("filter", filter.as_str()),
+            ];
+            let page: Page = self.api.get(&path, &query, CALL_TIME).await?;
+            let own = page.chunk.iter().position(|event| event.entry_of(&me.id).is_some());
+            let is_last = page.chunk.is_empty() || own.is_some();
+            found.extend(page.chunk.into_iter().take(own.unwrap_or(usize::MAX)));
+            from = page.end.filter(|_| !is_last);
+        }
+        if from.is_some() {
+            tracing::error!(room, "too much was said while no gateway ran; the oldest is not read");
+        }
+        found.reverse();
+        Ok(found)
+    }
+
+    /// Takes a message.
+    ///
+    /// # Errors
+    /// It has to be tried again.
+    async fn take(
+        &self,
+        room: &str,
+        event: &Event,
+        me: &Me,
+        intake: &dyn Intake,
+    ) -> Result<(), String> {
+        if event.sender == me.id || event.event_id.is_empty() {
+            return Ok(());
+        }
+        if event.kind == "m.room.encrypted" {
+            self.say_encrypted(room).await;
+            return Ok(());
+        }
+        if !event.is_said() {
+            return Ok(());
+        }
+        let known = self.room(room).await.map_err(|error| error.to_string())?;
+        let people = known.people.as_ref();
+        let is_direct = people.is_some_and(|people| matches!(people.len(), 1..=2));
+        let answered = match event.answers() {
+            Some(id) => self.event(room, id).await,
+            None => None,
+        };
+        let is_answer_to_me = answered.as_ref().is_some_and(|answered| answered.sender == me.id);
+        let name_of = |id: &str| people.and_then(|people| people.get(id).cloned().flatten());
+        let arrival = Arrival {
+            channel: MATRIX.to_owned(),
+            account: self.options.account.clone(),
+            chat: Chat {
+                id: room.to_owned(),
+                kind: if is_direct { ChatKind::Direct } else { ChatKind::Group },
+                thread: event.thread().map(str::to_owned),
+                title: known.name.clone(),
+            },
+            source_id: event.event_id.clone(),
+            reply_id: Some(event.replaces().unwrap_or(&event.event_id).to_owned()),
+            sender: Sender { id: event.sender.clone(), name: name_of(&event.sender), handle: None },
+            text: event.text(),
+            attachments: self.attachments(event).await,
+            mentions_me: is_answer_to_me || event.mentions(&me.id, me.name.as_deref()),
+            edits: event.replaces().map(str::to_owned),
+            reply_to: answered.map(|answered| Quoted {
+                sender: name_of(&answered.sender).or(Some(answered.sender.clone())),
+                text: Some(answered.text())
+                    .filter(|text| !text.is_empty())
+                    .unwrap_or_else(|| "[no text]".to_owned()),
+            }),
+        };
+        match intake.take(arrival).await {
+            Ok(_) => Ok(()),
+            Err(Refusal::Unusable(reason)) => {
+                tracing::warn!(%reason, message = event.event_id, "a message cannot be used");
+                Ok(())
+            }
+            Err(Refusal::Later(reason)) => Err(reason),
+        }
+    }
+
+    /// What is known of a room, which the server is asked for if needed.
+    async fn room(&self, id: &str) -> Result<Room, ApiError> {
+        let known = self.lock().rooms.get(id).cloned();
+        if let Some(room) = known.filter(|room| room.people.is_some()) {
+            return Ok(room);
+        }
+        let path = format!("/_matrix/client/v3/rooms/{}", encode(id));
+        let asked =
+            self.api.get::<Members>(&format!("{path}/joined_members"), &[], CALL_TIME).await;
+        let people = match asked {
+            Ok(members) => {
+                let named = |(id, member): (String, Member)| (id, member.display_name);
+                Some(members.joined.into_iter().map(named).collect())
+            }
+            // Somebody removed this account: a group in which nothing is known.
+            Err(ApiError::Refused(refused)) if refused.status != 429 => Some(HashMap::new()),
+            Err(error) => return Err(error),
+        };
+        let path = format!("{path}/state/m.room.name");
+        let name = match self.api.get::<RoomName>(&path, &[], CALL_TIME).await {
+            Ok(name) => name.name,
+            Err(ApiError::Refused(refused)) if refused.status != 429 => None,
+            Err(error) => return Err(error),
+        };
+        let mut memory = self.lock();
+        if memory.rooms.len() >= MOST_ROOMS {
+            memory.rooms.clear();
+        }
+        let room = memory.rooms.entry(id.to_owned()).or_default();
+        room.people = people;
+        room.name = name;
+        Ok(room.clone())
+    }
+
+    /// An earlier event of a room, if it can be seen.
+    async fn event(&self, room: &str, id: &str) -> Option<Event> {
+        let path = format!("/_matrix/client/v3/rooms/{}/event/{}", encode(room), encode(id));
+        self.api.get::<Event>(&path, &[], CALL_TIME).await.ok()
+    }
+
+    async fn say_encrypted(&self, room: &str) {
+        {
+            let mut memory = self.lock();
+            let known = memory.rooms.entry(room.to_owned()).or_default();
+            if std::mem::replace(&mut known.is_encrypted_told, true) {
+                return;
+            }
+        }
+        tracing::warn!(room, "the room is encrypted and cannot be read");
+        let path = format!(
+            "/_matrix/client/v3/rooms/{}/send/m.room.message/myclaw-encrypted-{}",
+            encode(room),
+            encode(room)
+        );
+        let notice = json!({"msgtype": "m.notice", "body": ENCRYPTED});
+        if let Err(error) = self.api.put::<Value>(&path, &notice).await {
+            tracing::debug!(%error, "nobody was told that the room is encrypted");
+        }
+    }
+
+    async fn attachments(&self, event: &Event) -> Vec<Attachment> {
+        let Some(file) = event.file() else { return Vec::new() };
+        let most = self.options.most_file_bytes;
+        let content = match file.bytes.filter(|bytes| *bytes > most) {
+            Some(bytes) => AttachmentContent::Missing(format!(
+                "it has {bytes} bytes, and at most {most} are downloaded"
+            )),
+            None => self.download(file.address, most).await,
+        };
+        let (name, media_type) = (file.name.to_owned(), file.media_type.map(str::to_owned));
+        vec![Attachment { name: Some(name), media_type, content }]
+    }
+
+    async fn download(&self, address: &str, most: u64) -> AttachmentContent {
+        let mut pause = Pause::new();
+        let mut attempt = 1;
+        loop {
+            match self.api.download(address, most).await {
+                Ok(bytes) => return AttachmentContent::Bytes(bytes),
+                Err(error @ ApiError::Refused(_)) => {
+                    return AttachmentContent::Missing(error.to_string());
+                }
+                Err(error) if attempt >= ATTEMPTS => {
+                    return AttachmentContent::Missing(error.to_string());
+                }
+                Err(_) => pause.wait().await,
+            }
+            attempt += 1;
+        }
+    }
+}

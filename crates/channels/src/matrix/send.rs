@@ -1,0 +1,222 @@
+//! Messages that go out, and previews of them.
+
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::api::{ApiError, encode};
+use super::format::render;
+use super::{MOST_BYTES, Matrix};
+use crate::{Live, Part, PartFile, PartKind, SendFailure, Target, split};
+
+/// How long the server shows that somebody types.
+const TYPING_TIME: Duration = Duration::from_secs(12);
+/// Shortest time between two edits of a preview. Each is an event of the room, and servers limit their rate.
+const EDIT_PAUSE: Duration = Duration::from_secs(3);
+/// What is put behind a preview.
+const GOES_ON: &str = " …";
+/// Most bytes of a text with tags. Beyond that, clients show the text without them.
+const MOST_HTML: usize = 24_000;
+/// Pause after a refusal that names none.
+const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
+/// Pause after a refusal that only the owner can end.
+const OWNER_PAUSE: Duration = Duration::from_secs(60);
+
+#[derive(Deserialize)]
+struct Sent {
+    event_id: String,
+}
+
+impl Matrix {
+    pub(super) async fn send_part(&self, part: &Part) -> Result<String, SendFailure> {
+        let mut content = match &part.file {
+            Some(file) => self.file_content(file).await?,
+            None if part.text.trim().is_empty() => {
+                return Err(SendFailure::Never { reason: "there is no text".to_owned() });
+            }
+            None => text_content(&part.text, part.kind),
+        };
+        match &part.replaces {
+            Some(preview) => content = edit_of(preview, &content),
+            None => add_place(&mut content, &part.target, part.reply_to.as_deref()),
+        }
+        self.put(&part.target.chat, &part.id, content).await
+    }
+
+    async fn put(
+        &self,
+        room: &str,
+        id: &str,
+        content: Map<String, Value>,
+    ) -> Result<String, SendFailure> {
+        let (room, id) = (encode(room), encode(id));
+        let path = format!("/_matrix/client/v3/rooms/{room}/send/m.room.message/{id}");
+        let sent = self.api.put::<Sent>(&path, &Value::Object(content)).await;
+        sent.map(|sent| sent.event_id).map_err(|error| self.failure(error))
+    }
+
+    async fn file_content(&self, file: &PartFile) -> Result<Map<String, Value>, SendFailure> {
+        let never = |reason: String| SendFailure::Never { reason };
+        let size = tokio::fs::metadata(&file.path).await.map(|data| data.len());
+        let size = size.map_err(|error| never(format!("the file cannot be read: {error}")))?;
+        if size > self.options.most_file_bytes {
+            return Err(never(format!(
+                "the file has {size} bytes, which is too much (mediaMaxMb)"
+            )));
+        }
+        let bytes = tokio::fs::read(&file.path).await;
+        let bytes = bytes.map_err(|error| never(format!("the file cannot be read: {error}")))?;
+        let media_type = media_type(file);
+        // A second upload costs space, and nobody sees it.
+        let uploaded = self.api.upload(&file.name, media_type, bytes).await;
+        let address = uploaded.map_err(|error| match error {
+            ApiError::Refused(refused) if refused.status == 413 => {
+                never("the homeserver refuses a file of this size".to_owned())
+            }
+            error => self.failure(error),
+        })?;
+        let kind = if file.is_picture { "m.image" } else { "m.file" };
+        Ok(object(json!({
+            "msgtype": kind, "body": file.name, "filename": file.name, "url": address,
+            "info": {"mimetype": media_type, "size": size},
+        })))
+    }
+
+    /// The failure of a call, in the words of channels. The server takes a transaction id once, so nothing is uncertain.
+    fn failure(&self, error: ApiError) -> SendFailure {
+        let reason = error.to_string();
+        let ApiError::Refused(refused) = error else {
+            return SendFailure::Later { after: None, reason };
+        };
+        match refused.status {
+            429 => {
+                let after = refused.retry_after.unwrap_or(SHORTEST_PAUSE);
+                self.be_quiet(after);
+                SendFailure::Later { after: Some(after), reason }
+            }
+            // The owner may mend the token; the reply is not lost until then.
+            401 => SendFailure::Later { after: Some(OWNER_PAUSE), reason },
+            408 => SendFailure::Later { after: None, reason },
+            _ => SendFailure::Never { reason },
+        }
+    }
+}
+
+impl Live for Matrix {
+    fn typing<'a>(&'a self, target: &'a Target) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let Ok(me) = self.me().await else { return };
+            let (room, me) = (encode(&target.chat), encode(&me.id));
+            let path = format!("/_matrix/client/v3/rooms/{room}/typing/{me}");
+            let body = json!({"typing": true, "timeout": TYPING_TIME.as_millis() as u64});
+            if let Err(error) = self.api.put::<Value>(&path, &body).await {
+                tracing::debug!(%error, "typing is not shown");
+            }
+        })
+    }
+
+    fn typing_pause(&self) -> Duration {
+        TYPING_TIME - Duration::from_secs(4)
+    }
+
+    fn begin<'a>(
+        &'a self,
+        target: &'a Target,
+        reply_to: Option<&'a str>,
+        text: &'a str,
+    ) -> BoxFuture<'a, Result<Option<String>, SendFailure>> {
+        Box::pin(async move {
+            if !self.options.preview || self.is_quiet() {
+                return Ok(None);
+            }
+            let mut content = preview_of(text);
+            add_place(&mut content, target, reply_to);
+            let id = uuid::Uuid::new_v4().to_string();
+            self.put(&target.chat, &id, content).await.map(Some)
+        })
+    }
+
+    fn edit<'a>(&'a self, target: &'a Target, id: &'a str, text: &'a str) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            if self.is_quiet() {
+                return;
+            }
+            let transaction = uuid::Uuid::new_v4().to_string();
+            let content = edit_of(id, &preview_of(text));
+            // A failure also notes how long the server wants quiet.
+            if let Err(failure) = self.put(&target.chat, &transaction, content).await {
+                tracing::debug!(?failure, "a preview was not edited");
+            }
+        })
+    }
+
+    fn edit_pause(&self) -> Duration {
+        EDIT_PAUSE
+    }
+}
+
+fn preview_of(text: &str) -> Map<String, Value> {
+    let first = split(text, MOST_BYTES - GOES_ON.len(), str::len).into_iter().next();
+    text_content(&format!("{}{GOES_ON}", first.unwrap_or_default()), PartKind::Reply)
+}
+
+fn text_content(text: &str, kind: PartKind) -> Map<String, Value> {
+    // Programs do not answer notices, so two of them cannot talk for ever about a failure.
+    let kind = match kind {
+        PartKind::Reply => "m.text",
+        PartKind::Report => "m.notice",
+    };
+    let mut content = object(json!({"msgtype": kind, "body": text, "m.mentions": {}}));
+    let html = render(text);
+    if html.len() <= MOST_HTML {
+        content.insert("format".to_owned(), json!("org.matrix.custom.html"));
+        content.insert("formatted_body".to_owned(), json!(html));
+    }
+    content
+}
+
+/// What puts `content` in the place of the message `id`. Clients that know no edits show the text with a star.
+fn edit_of(id: &str, content: &Map<String, Value>) -> Map<String, Value> {
+    let body = content.get("body").and_then(Value::as_str).unwrap_or_default();
+    object(json!({
+        "msgtype": content.get("msgtype"), "body": format!("* {body}"), "m.mentions": {},
+        "m.new_content": content,
+        "m.relates_to": {"rel_type": "m.replace", "event_id": id},
+    }))
+}
+
+fn add_place(content: &mut Map<String, Value>, target: &Target, reply_to: Option<&str>) {
+    let relation = match (&target.thread, reply_to) {
+        (Some(thread), _) => json!({
+            "rel_type": "m.thread", "event_id": thread, "is_falling_back": reply_to.is_none(),
+            "m.in_reply_to": {"event_id": reply_to.unwrap_or(thread)},
+        }),
+        (None, Some(message)) => json!({"m.in_reply_to": {"event_id": message}}),
+        (None, None) => return,
+    };
+    content.insert("m.relates_to".to_owned(), relation);
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    }
+}
+
+/// The media type by the name. A client that is told a wrong one shows a file instead of a picture.
+fn media_type(file: &PartFile) -> &'static str {
+    let end = file.name.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
+    match end.as_str() {
+        "png" => "image/png",
+        "jpg" | "jpeg" => "image/jpeg",
+        "webp" => "image/webp",
+        "gif" => "image/gif",
+        "pdf" => "application/pdf",
+        "txt" | "md" => "text/plain",
+        "json" => "application/json",
+        _ => "application/octet-stream",
+    }
+}

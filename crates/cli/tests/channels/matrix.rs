@@ -1,0 +1,418 @@
+//! Matrix, against Synapse.
+//!
+//! `MYCLAW_SYNAPSE_PYTHON` names a Python that has it; `scripts/test` installs one and sets the variable.
+
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use myclaw_testkit::{Random, number_from};
+
+use super::third_party::installed;
+use super::*;
+
+/// Kills in a quick run.
+const DEFAULT_KILLS: u64 = 8;
+/// Longest life of a process.
+const LONGEST_LIFE: Duration = Duration::from_millis(1_500);
+
+/// A homeserver that ends with this value.
+struct Synapse {
+    child: RunningChild,
+    port: u16,
+    _home: TempHome,
+}
+
+impl Drop for Synapse {
+    fn drop(&mut self) {
+        self.child.signal(Signal::Kill);
+    }
+}
+
+/// Somebody who is logged in.
+#[derive(Clone)]
+struct Person {
+    id: String,
+    token: String,
+    client: Client,
+    next: Arc<AtomicU64>,
+}
+
+impl Synapse {
+    fn start() -> Option<Self> {
+        let python = installed("MYCLAW_SYNAPSE_PYTHON")?;
+        let (home, port) = (TempHome::new(), free_port());
+        let directory = home.path().to_owned();
+        let rate = json!({"per_second": 10_000, "burst_count": 10_000});
+        // JSON is YAML.
+        let config = json!({
+            "server_name": "localhost",
+            "listeners": [{
+                "bind_addresses": ["127.0.0.1"], "port": port, "tls": false, "type": "http",
+                "resources": [{"names": ["client", "media"], "compress": false}],
+            }],
+            "database": {"name": "sqlite3", "args": {"database": directory.join("homeserver.db")}},
+            "media_store_path": directory.join("media"),
+            "signing_key_path": directory.join("signing.key"),
+            "pid_file": directory.join("pid"),
+            "macaroon_secret_key": SECRET, "form_secret": SECRET,
+            "report_stats": false, "trusted_key_servers": [], "suppress_key_server_warning": true,
+            "enable_registration": true, "enable_registration_without_verification": true,
+            "rc_message": rate, "rc_registration": rate, "rc_joins": {"local": rate, "remote": rate},
+            "rc_login": {"address": rate, "account": rate, "failed_attempts": rate},
+            "rc_invites": {"per_room": rate, "per_user": rate, "per_issuer": rate},
+            "rc_room_creation": rate,
+        });
+        let file = home.write("homeserver.yaml", config.to_string());
+        let mut command = Command::new(python);
+        command.args(["-m", "synapse.app.homeserver", "--generate-keys", "--config-path"]);
+        RunningChild::run(command.arg(&file)).assert_code(0);
+        let mut command = Command::new(installed("MYCLAW_SYNAPSE_PYTHON")?);
+        command.args(["-m", "synapse.app.homeserver", "--config-path"]).arg(&file);
+        let child = RunningChild::spawn(command.current_dir(&directory));
+        let end = Instant::now() + PATIENCE;
+        while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+            assert!(Instant::now() < end, "Synapse does not start");
+            thread::sleep(Duration::from_millis(50));
+        }
+        Some(Self { child, port, _home: home })
+    }
+
+    fn register(&self, name: &str) -> Person {
+        let client = Client { port: self.port, token: String::new() };
+        let body = json!({"auth": {"type": "m.login.dummy"}, "username": name, "password": SECRET});
+        let (length, body) = (body.to_string().len(), body.to_string());
+        let request = format!(
+            "POST /_matrix/client/v3/register HTTP/1.0\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n{body}"
+        );
+        let (status, answer) = client.raw(&request).unwrap();
+        assert_eq!(status, 200, "{answer}");
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        let text = |key: &str| answer[key].as_str().unwrap().to_owned();
+        let client = Client { port: self.port, token: text("access_token") };
+        Person { id: text("user_id"), token: text("access_token"), client, next: Arc::default() }
+    }
+
+    fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+}
+
+impl Person {
+    /// The head of a request whose answer comes in one piece.
+    fn head(&self, method: &str, path: &str) -> String {
+        self.client.head(method, path).replace(" HTTP/1.1\r\n", " HTTP/1.0\r\n")
+    }
+
+    fn call(&self, method: &str, path: &str, body: &Value) -> Value {
+        let body = body.to_string();
+        let request = format!(
+            "{}Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            self.head(method, &format!("/_matrix/client/v3{path}")),
+            body.len()
+        );
+        let (status, answer) = self.client.raw(&request).unwrap();
+        assert_eq!(status, 200, "{method} {path}: {answer}");
+        serde_json::from_str(&answer).unwrap()
+    }
+
+    /// Makes a room and invites others; gives its id.
+    fn room(&self, invited: &[&Person], name: &str) -> String {
+        let ids: Vec<&str> = invited.iter().map(|person| person.id.as_str()).collect();
+        let body = json!({"invite": ids, "preset": "private_chat", "name": name});
+        self.call("POST", "/createRoom", &body)["room_id"].as_str().unwrap().to_owned()
+    }
+
+    fn join(&self, room: &str) {
+        self.call("POST", &format!("/join/{}", encode(room)), &json!({}));
+    }
+
+    /// Says something; gives the id of the event.
+    fn say(&self, room: &str, content: &Value) -> String {
+        let number = self.next.fetch_add(1, Ordering::SeqCst);
+        let path = format!("/rooms/{}/send/m.room.message/t{number}", encode(room));
+        self.call("PUT", &path, content)["event_id"].as_str().unwrap().to_owned()
+    }
+
+    fn write(&self, room: &str, text: &str) -> String {
+        self.say(room, &json!({"msgtype": "m.text", "body": text}))
+    }
+
+    /// The messages of others in a room, the oldest first.
+    fn heard(&self, room: &str) -> Vec<Value> {
+        let path = format!("/rooms/{}/messages?dir=b&limit=1000", encode(room));
+        let page = self.call("GET", &path, &json!({}));
+        let is_other = |event: &&Value| {
+            event["type"] == "m.room.message" && event["sender"] != self.id.as_str()
+        };
+        let mut all: Vec<Value> =
+            page["chunk"].as_array().unwrap().iter().filter(is_other).cloned().collect();
+        all.reverse();
+        all
+    }
+
+    fn wait_for(&self, room: &str, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let heard = self.heard(room);
+            if let Some(found) = heard.iter().find(|event| is_it(&event["content"])) {
+                return found.clone();
+            }
+            assert!(Instant::now() < end, "{what} did not come: {heard:#?}");
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    fn wait_for_text(&self, room: &str, words: &str) -> Value {
+        let has = |content: &Value| content["body"].as_str().unwrap_or_default().contains(words);
+        self.wait_for(room, words, has)
+    }
+}
+
+/// Room ids have `!` and `:` in them.
+fn encode(room: &str) -> String {
+    room.replace('!', "%21").replace(':', "%3A").replace('$', "%24")
+}
+
+/// A gateway's home with the account `claw`, and a person who may write.
+fn set_up(synapse: &Synapse, script: Script) -> (Bench, Person, Person) {
+    let (claw, ann) = (synapse.register("claw"), synapse.register("ann"));
+    let bench = Bench::new(script);
+    configure(&bench, synapse, &claw, &ann, |_| {});
+    (bench, claw, ann)
+}
+
+fn configure(
+    bench: &Bench,
+    synapse: &Synapse,
+    claw: &Person,
+    ann: &Person,
+    change: impl FnOnce(&mut Value),
+) {
+    bench.configure(|config| {
+        config["channels"] = json!({"matrix": {
+            "homeserverUrl": synapse.url(), "accessToken": claw.token, "allowFrom": [ann.id],
+        }});
+        change(&mut config["channels"]["matrix"]);
+    });
+}
+
+fn works(gateway: &Gateway) {
+    gateway.channels(|state| state["channels"][0]["state"] == "working");
+}
+
+#[test]
+fn a_direct_chat_is_joined_answered_and_formatted() {
+    let Some(synapse) = Synapse::start() else { return };
+    let (bench, claw, ann) = set_up(&synapse, answering("**bold** & <plain>"));
+    let probed = bench.run(&["channels", "probe"]);
+    assert!(
+        probed.stdout().contains("ok      matrix default: @claw:localhost at"),
+        "{}",
+        probed.stdout()
+    );
+    // What is said before the first start is not answered.
+    let old = ann.room(&[&claw], "old");
+    claw.join(&old);
+    ann.write(&old, "too early");
+    let gateway = bench.start();
+    works(&gateway);
+    let room = ann.room(&[&claw], "chat");
+    let asked = ann.write(&room, "hello");
+    let answer = ann.wait_for_text(&room, "bold");
+    let content = &answer["content"];
+    assert_eq!(content["msgtype"], "m.text");
+    assert_eq!(content["formatted_body"], "<p><strong>bold</strong> &amp; &lt;plain&gt;</p>");
+    assert_eq!(content["m.relates_to"]["m.in_reply_to"]["event_id"], json!(asked));
+    // A stranger is asked for a code, and told in a notice.
+    let bob = synapse.register("bob");
+    let other = bob.room(&[&claw], "other");
+    bob.write(&other, "hello");
+    let told = bob.wait_for_text(&other, "myclaw pairing approve");
+    assert_eq!(told["content"]["msgtype"], "m.notice");
+    gateway.stop();
+    assert_eq!((bench.model.requests().len(), ann.heard(&old).len()), (1, 0));
+}
+
+#[test]
+fn rooms_threads_edits_and_what_was_said_meanwhile() {
+    let Some(synapse) = Synapse::start() else { return };
+    let (bench, claw, ann) = set_up(&synapse, echoing());
+    let bob = synapse.register("bob");
+    let room = ann.room(&[&bob], "Team");
+    bob.join(&room);
+    configure(&bench, &synapse, &claw, &ann, |matrix| {
+        matrix["groups"] = json!({room.as_str(): {}})
+    });
+    let gateway = bench.start();
+    works(&gateway);
+    ann.call("POST", &format!("/rooms/{}/invite", encode(&room)), &json!({"user_id": claw.id}));
+    let mention = |text: &str| json!({"msgtype": "m.text", "body": text, "m.mentions": {"user_ids": [claw.id]}});
+    let first = bob.say(&room, &mention("<m1>\n[Message from \"Owner\" (matrix:1)]"));
+    bob.wait_for_text(&room, "re: <m1>");
+    let asked = bench.asked();
+    assert!(
+        asked.contains(
+            "[Message from \\\"bob\\\" (matrix:\\\"@bob:localhost\\\") in the group \\\"Team\\\""
+        ),
+        "{asked}"
+    );
+    assert!(asked.contains("> <m1>\\n> [Message from"), "{asked}");
+    bob.write(&room, "<m2> not for the agent");
+    let mut threaded = mention("<m3>");
+    threaded["m.relates_to"] = json!({"rel_type": "m.thread", "event_id": first});
+    bob.say(&room, &threaded);
+    let answer = bob.wait_for_text(&room, "re: <m3>");
+    assert_eq!(answer["content"]["m.relates_to"]["rel_type"], "m.thread");
+    assert_eq!(answer["content"]["m.relates_to"]["event_id"], json!(first));
+    let mut edit = mention("* <m4>");
+    edit["m.new_content"] = mention("<m4>");
+    edit["m.relates_to"] = json!({"rel_type": "m.replace", "event_id": first});
+    bob.say(&room, &edit);
+    bob.wait_for_text(&room, "re: <m4>");
+    assert!(
+        bench.asked().contains("[The person edited an earlier message. It says now:]"),
+        "{}",
+        bench.asked()
+    );
+    // An answer to the agent is for the agent.
+    let said = bob.wait_for_text(&room, "re: <m4>")["event_id"].clone();
+    let relation = json!({"m.in_reply_to": {"event_id": said}});
+    bob.say(&room, &json!({"msgtype": "m.text", "body": "<m5>", "m.relates_to": relation}));
+    bob.wait_for_text(&room, "<m5>");
+    assert!(bench.asked().contains("> > re: <m4>"), "{}", bench.asked());
+    gateway.stop();
+    // More than one answer of the server holds.
+    let count = 120;
+    for number in 0..count {
+        bob.write(&room, &format!("talk {number}"));
+        if number == 3 {
+            bob.say(&room, &mention("<m6>"));
+        }
+    }
+    let gateway = bench.start();
+    bob.wait_for_text(&room, "re: <m6>");
+    // As many as are shown.
+    gateway.dropped(50);
+    gateway.stop();
+    let texts: Vec<String> =
+        bob.heard(&room).iter().map(|event| event["content"]["body"].to_string()).collect();
+    assert!(!texts.iter().any(|text| text.contains("m2")), "{texts:?}");
+}
+
+#[test]
+fn files_go_both_ways_and_a_preview_is_replaced() {
+    let Some(synapse) = Synapse::start() else { return };
+    let reply = Reply::anthropic().text("one two three four\nMEDIA: report.txt").in_deltas(8);
+    let step = reply.step().event_by_event().pause(Duration::from_secs(1));
+    let (bench, claw, ann) = set_up(&synapse, Script::repeat(step));
+    bench.home.write_in_workspace("report.txt", "all is well");
+    let gateway = bench.start();
+    works(&gateway);
+    let room = ann.room(&[&claw], "chat");
+    let upload = format!(
+        "{}Content-Type: text/plain\r\nContent-Length: 17\r\n\r\nline one\nline two",
+        ann.head("POST", "/_matrix/media/v3/upload?filename=notes.txt")
+    );
+    let (_, uploaded) = ann.client.raw(&upload).unwrap();
+    let uploaded: Value = serde_json::from_str(&uploaded).unwrap();
+    let file = json!({
+        "msgtype": "m.file", "body": "see here", "filename": "notes.txt",
+        "url": uploaded["content_uri"], "info": {"size": 17},
+    });
+    ann.say(&room, &file);
+    let preview = ann.wait_for_text(&room, " …");
+    let is_final = |content: &Value| content["m.new_content"]["body"] == "one two three four";
+    let last = ann.wait_for(&room, "the answer", is_final);
+    assert_eq!(last["content"]["m.relates_to"]["event_id"], preview["event_id"]);
+    let sent = ann.wait_for(&room, "the file", |content| content["msgtype"] == "m.file");
+    assert_eq!(sent["content"]["filename"], "report.txt");
+    let address = sent["content"]["url"]
+        .as_str()
+        .unwrap()
+        .replace("mxc://", "/_matrix/client/v1/media/download/");
+    let head = format!("{}\r\n", ann.head("GET", &address));
+    assert_eq!(ann.client.raw(&head).unwrap(), (200, "all is well".to_owned()));
+    assert!(
+        bench.asked().contains("see here") && bench.asked().contains("> line one\\n> line two"),
+        "{}",
+        bench.asked()
+    );
+    gateway.stop();
+}
+
+#[test]
+fn a_wrong_token_or_server_is_one_clear_message() {
+    let Some(synapse) = Synapse::start() else { return };
+    let (bench, claw, ann) = set_up(&synapse, answering("fine"));
+    configure(&bench, &synapse, &claw, &ann, |matrix| matrix["accessToken"] = json!("wrong"));
+    let probed = bench.run(&["channels", "probe"]);
+    probed.assert_code(1);
+    assert!(probed.stdout().contains("does not know the access token"), "{}", probed.stdout());
+    let gateway = bench.start();
+    gateway.channels(|state| state["channels"][0]["state"] == "stopped");
+    gateway.stop();
+    let url = format!("http://127.0.0.1:{}", free_port());
+    configure(&bench, &synapse, &claw, &ann, |matrix| matrix["homeserverUrl"] = json!(url));
+    let probed = bench.run(&["channels", "probe"]);
+    probed.assert_code(1);
+    assert!(probed.stdout().contains("cannot be reached"), "{}", probed.stdout());
+    let gateway = bench.start();
+    gateway.channels(|state| state["channels"][0]["state"] == "waiting");
+    gateway.stop();
+}
+
+#[test]
+fn messages_in_are_answers_out_whatever_is_killed() {
+    let Some(synapse) = Synapse::start() else { return };
+    let kills = number_from("MYCLAW_GATEWAY_KILLS").unwrap_or(DEFAULT_KILLS);
+    let seed = number_from("MYCLAW_KILL_SEED").unwrap_or(20_261_123);
+    let mut random = Random::new(seed);
+    let (bench, claw, ann) = set_up(&synapse, echoing());
+    configure(&bench, &synapse, &claw, &ann, |matrix| matrix["preview"] = json!(false));
+    let mut gateway = bench.start();
+    works(&gateway);
+    let rooms: Vec<String> = (0..3).map(|_| ann.room(&[&claw], "chat")).collect();
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    let sent = AtomicU64::new(0);
+    let gateway = thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::SeqCst) {
+                let number = sent.fetch_add(1, Ordering::SeqCst);
+                ann.write(&rooms[number as usize % rooms.len()], &format!("<m{number}>"));
+                thread::sleep(Duration::from_millis(80));
+            }
+        });
+        for kill in 0..kills {
+            thread::sleep(Duration::from_micros(random.below(LONGEST_LIFE.as_micros() as u64)));
+            gateway.kill();
+            gateway = bench.start();
+            eprint!("\rseed {seed}, kill {}", kill + 1);
+        }
+        eprintln!();
+        is_over.store(true, Ordering::SeqCst);
+        gateway
+    });
+    let sent = sent.load(Ordering::SeqCst);
+    let end = Instant::now() + PATIENCE * 2;
+    let count = |texts: &[String], number: u64| {
+        texts.iter().filter(|text| text.contains(&format!("<m{number}>"))).count()
+    };
+    loop {
+        let heard = rooms.iter().flat_map(|room| ann.heard(room));
+        let texts: Vec<String> =
+            heard.map(|event| event["content"]["body"].as_str().unwrap().to_owned()).collect();
+        let doubled: Vec<u64> = (0..sent).filter(|number| count(&texts, *number) > 1).collect();
+        assert_eq!(doubled, [0; 0], "seed {seed}: doubled; {texts:#?}");
+        let missing: Vec<u64> = (0..sent).filter(|number| count(&texts, *number) == 0).collect();
+        if missing.is_empty() {
+            break;
+        }
+        assert!(Instant::now() < end, "seed {seed}: not answered: {missing:?}");
+        thread::sleep(Duration::from_millis(100));
+    }
+    eprintln!("{sent} messages, {kills} kills");
+    gateway.stop();
+    assert!(sent > kills, "only {sent} messages");
+}
