@@ -22,6 +22,8 @@ mod chaos;
 mod client;
 mod cron;
 mod delivery;
+#[cfg(target_os = "linux")]
+mod disk;
 mod guard;
 mod openai;
 mod processes;
@@ -68,7 +70,11 @@ impl Bench {
     }
 
     fn start(&self) -> Gateway {
-        let child = self.command();
+        self.started(self.command())
+    }
+
+    /// A gateway that was spawned, as soon as it listens.
+    fn started(&self, child: RunningChild) -> Gateway {
         child.wait_for_stderr("listening on http://127.0.0.1:");
         let token = std::fs::read_to_string(self.token_path()).unwrap();
         Gateway { child, client: Client { port: self.port, token: token.trim().to_owned() } }
