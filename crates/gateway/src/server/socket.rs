@@ -208,7 +208,9 @@ impl Client {
     async fn fail(&mut self, error: &axum::Error) -> bool {
         use tungstenite::Error;
         match error.source().and_then(|source| source.downcast_ref()) {
-            Some(Error::Capacity(_)) => self.close(close_code::SIZE, "the frame is too large").await,
+            Some(Error::Capacity(_)) => {
+                self.close(close_code::SIZE, "the frame is too large").await
+            }
             Some(Error::Utf8(_)) => self.close(close_code::INVALID, "the text is no UTF-8").await,
             Some(Error::Protocol(_)) => {
                 self.close(close_code::PROTOCOL, "the frame breaks the WebSocket protocol").await
