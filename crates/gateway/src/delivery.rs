@@ -8,6 +8,7 @@
 mod advance;
 mod answering;
 mod desk;
+pub(crate) mod media;
 mod occasion;
 
 use std::collections::{HashMap, HashSet};
@@ -30,7 +31,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::GatewayError;
 use crate::hub::{Hub, WaitingMessage};
-use crate::ledger::{Acceptance, Ledger, OpenMessage, now_ms};
+use crate::ledger::{Acceptance, KEPT, Ledger, OpenMessage, now_ms};
 use crate::live::Live;
 use crate::metrics::Metrics;
 use crate::outbox::Outbox;
@@ -170,11 +171,13 @@ impl Delivery {
     /// Goes on with everything that an earlier process left. Returns how many messages have no answer.
     pub(crate) async fn recover(self: &Arc<Self>) -> Result<usize, GatewayError> {
         self.ledger.sweep().await?;
-        let ledger = self.ledger.clone();
+        let this = Arc::downgrade(self);
         self.tasks.spawn(async move {
             loop {
                 tokio::time::sleep(SWEEP).await;
-                if let Err(error) = ledger.sweep().await {
+                let Some(this) = this.upgrade() else { return };
+                this.sweep_copies(KEPT).await;
+                if let Err(error) = this.ledger.sweep().await {
                     tracing::warn!(%error, "old records are not removed; trying again in an hour");
                 }
             }

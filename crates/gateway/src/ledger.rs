@@ -27,7 +27,7 @@ const TROUBLE: &str = "trouble";
 /// Kind of the records of files that came with messages.
 const FILE: &str = "file";
 /// How long that is kept. No channel delivers a message again after so long a time; Telegram gives up after a day.
-const KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+pub(crate) const KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// Records that are read or removed at once.
 const AT_ONCE: usize = 200;
 

@@ -19,7 +19,7 @@ fn a_full_disk_refuses_messages_and_loses_none_that_was_acknowledged() {
     // The system's signal would end the process; without it, the write fails as on a full disk.
     let mut command = bench.home.command("sh");
     command.args(["-c", "trap '' XFSZ; exec \"$0\" gateway", env!("CARGO_BIN_EXE_myclaw")]);
-    let gateway = bench.started(RunningChild::spawn(&mut command));
+    let gateway = Gateway::of(RunningChild::spawn(&mut command), &bench.home, bench.port);
     let client = &gateway.client;
     let first = client.send("s", "one", "<m1>").unwrap();
     assert_eq!(client.outcome(&first).unwrap()["reply"], "re: <m1>");
