@@ -23,6 +23,7 @@ fn arrival(account: &str, sender: &str) -> (Arrival, Route) {
         attachments: Vec::new(),
         mentions_me: false,
         reply_to: None,
+        edits: None,
     };
     (arrival, route)
 }
