@@ -320,3 +320,6 @@ pub(crate) fn hash(prefix: &str, texts: &[&str]) -> String {
     }
     id
 }
+
+#[cfg(test)]
+mod tests;

@@ -96,13 +96,65 @@ fn a_group_is_answered_where_and_when_it_should_be() {
 }
 
 #[test]
+fn the_config_decides_who_may_write_at_all() {
+    const STRANGER: i64 = 7;
+    let mention = json!({
+        "text": "@claw_bot hi", "entities": [{"type": "mention", "offset": 0, "length": 9}],
+    });
+    let direct = |sender: i64| json!({"id": sender, "type": "private", "first_name": "Somebody"});
+    for (rules, sender, chat, reason) in [
+        (
+            json!({"dmPolicy": "disabled"}),
+            ANN,
+            direct(ANN),
+            "direct messages are switched off (channels.telegram.dmPolicy)",
+        ),
+        (
+            json!({"dmPolicy": "allowlist"}),
+            STRANGER,
+            direct(STRANGER),
+            "the sender is not in channels.telegram.allowFrom",
+        ),
+        (
+            json!({"dmPolicy": "open", "allowedChatIds": [ANN]}),
+            STRANGER,
+            direct(STRANGER),
+            "the chat is not in channels.telegram.allowedChatIds",
+        ),
+        (
+            json!({"groupPolicy": "disabled", "groups": {"-1005": {}}}),
+            ANN,
+            group(),
+            "groups are switched off (channels.telegram.groupPolicy)",
+        ),
+    ] {
+        let bench = Bench::new(answering("never"));
+        bench.configure(|config| {
+            for (key, value) in rules.as_object().unwrap() {
+                config["channels"]["telegram"][key] = value.clone();
+            }
+        });
+        let gateway = bench.start();
+        bench.bot.deliver(sender, &chat, &mention);
+        assert_eq!(gateway.dropped(1), [reason], "{rules}");
+        gateway.stop();
+        assert!(bench.model.requests().is_empty(), "{rules}");
+    }
+}
+
+#[test]
 fn a_binding_chooses_the_agent_and_a_wrong_one_is_a_mistake() {
     let bench = Bench::new(answering("fine"));
     let bind = |agent: &str| {
         bench.configure(|config| {
             config["agents"]["list"] = json!([{"id": "main"}, {"id": "work"}]);
             let rule = json!({"channel": "telegram", "peer": ANN});
-            config["bindings"] = json!([{"agentId": agent, "match": rule}]);
+            // The most specific one counts, and the first of several.
+            config["bindings"] = json!([
+                {"agentId": "main", "match": {"channel": "telegram"}},
+                {"agentId": agent, "match": rule},
+                {"agentId": "main", "match": rule},
+            ]);
         });
     };
     bind("wrok");

@@ -68,8 +68,15 @@ fn a_question_is_answered_over_http_and_only_its_own_call_runs() {
     let outcome = client.outcome(id.as_str().unwrap()).unwrap();
     assert_eq!(outcome["reply"], "written", "{outcome}");
     assert_eq!(notes(&bench).as_deref(), Some("hello\n"));
-    // An answer counts once.
+    // An answer counts once, and is none to the next question.
     assert_eq!(client.post(&path, &json!({"answer": "once"})).unwrap().0, 404);
+    let next = client.send("main", "two", "write again").unwrap();
+    let other = question(client);
+    assert_ne!(other["id"], asked["id"]);
+    assert_eq!(client.post(&path, &json!({"answer": "once"})).unwrap().0, 404);
+    let path = format!("/api/approvals/{}", other["id"].as_str().unwrap());
+    assert_eq!(client.post(&path, &json!({"answer": "no"})).unwrap().0, 200);
+    assert_eq!(client.outcome(&next).unwrap()["reply"], "refused");
     gateway.stop();
 }
 

@@ -22,10 +22,17 @@ fn only_the_token_and_the_own_host_and_origin_are_let_in() {
     // Without a token only what says nothing.
     assert_eq!(ask("/health", &host), 200);
     assert_eq!(ask("/ready", &host), 200);
-    for path in ["/api/status", "/v1/models", "/api/sessions/main/history", "/elsewhere"] {
+    for path in [
+        "/api/status",
+        "/v1/models",
+        "/api/sessions/main/history",
+        "/elsewhere",
+        "/hooks",
+        "/api/hooks/",
+    ] {
         assert_eq!(ask(path, &host), 401, "{path}");
     }
-    for wrong in ["wrong", &token[1..], &format!("{token}0"), ""] {
+    for wrong in ["wrong", &token[1..], &token[..token.len() - 1], &format!("{token}0"), ""] {
         let headers = format!("{host}Authorization: Bearer {wrong}\r\n");
         assert_eq!(ask("/api/status", &headers), 401, "{wrong}");
     }

@@ -22,6 +22,8 @@ mod chaos;
 mod client;
 mod cron;
 mod delivery;
+#[cfg(target_os = "linux")]
+mod disk;
 mod fixture;
 mod guard;
 mod openai;

@@ -105,6 +105,7 @@ fn for_clients() -> Script {
 fn run_client(mut command: Command) {
     let bench = Bench::new(for_clients());
     let gateway = bench.start();
+    command.env("PORT", bench.port.to_string());
     command.env("GATEWAY", format!("http://127.0.0.1:{}", bench.port));
     command.env("TOKEN", &gateway.client.token);
     RunningChild::spawn(&mut command).wait(PATIENCE * 2).assert_code(0);
@@ -126,14 +127,24 @@ fn the_official_client_for_node_understands_all_of_it() {
     run_client(command);
 }
 
-#[test]
-fn the_official_client_for_python_understands_all_of_it() {
+/// Runs a program for the Python that `scripts/test` installs packages for.
+fn run_python(file: &str) {
     let python = std::env::var_os("MYCLAW_OPENAI_PYTHON").filter(|path| Path::new(path).exists());
     let Some(python) = python else {
         println!("skipped: MYCLAW_OPENAI_PYTHON names no program; scripts/test installs one");
         return;
     };
     let mut command = Command::new(python);
-    command.arg(third_party("openai_client.py"));
+    command.arg(third_party(file));
     run_client(command);
+}
+
+#[test]
+fn the_official_client_for_python_understands_all_of_it() {
+    run_python("openai_client.py");
+}
+
+#[test]
+fn parsers_of_others_read_the_metrics_and_the_frames() {
+    run_python("gateway_wire.py");
 }

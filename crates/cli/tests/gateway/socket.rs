@@ -159,6 +159,23 @@ fn strangers_are_closed() {
 }
 
 #[test]
+fn wrong_tokens_over_websockets_are_counted() {
+    let bench = Bench::new(answering("never"));
+    let gateway = bench.start();
+    let wrong = Client { token: "w".repeat(64), ..gateway.client.clone() };
+    block_on(async {
+        for _ in 0..20 {
+            let mut socket = Socket::silent(&wrong, &[]).await.unwrap();
+            socket.send(&json!({"type": "auth", "token": wrong.token})).await;
+            assert_eq!(socket.next().await["closed"], "the token is wrong");
+        }
+    });
+    assert_eq!(wrong.get("/api/status").unwrap().0, 429);
+    assert_eq!(gateway.client.get("/api/status").unwrap().0, 200);
+    gateway.stop();
+}
+
+#[test]
 fn a_frame_that_comes_too_slowly_ends_the_connection() {
     let bench = Bench::new(answering("never"));
     let gateway = bench.start();

@@ -242,3 +242,32 @@ fn a_preview_is_replaced_as_often_as_needed_and_a_lost_one_is_not_waited_for() {
     let report = Arc::new(Scripted::new(AfterInterruption::Report, steps));
     assert_eq!(send(&report, replacing(PartState::Queued)), [PartState::Uncertain]);
 }
+
+#[test]
+fn a_pause_is_as_long_as_the_channel_asks_and_leaves_no_doubt() {
+    let directory = TempDir::new().expect("a directory");
+    let store = SqliteStore::open(&directory.path().join("store.sqlite")).expect("a store");
+    let hour = Some(Duration::from_secs(60 * 60));
+    let later = SendFailure::Later { after: hour, reason: "busy".to_owned() };
+    let channel = Arc::new(Scripted::new(AfterInterruption::Report, vec![later]));
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_time().build().expect("a runtime");
+    runtime.block_on(async {
+        let ledger = Ledger::new(Arc::new(store));
+        let parts = vec![part("a", "one", PartState::Queued)];
+        let id = parts[0].0.clone();
+        let stored =
+            ledger.settle(&[], &|_| MessageState::Open, parts, Vec::new()).await.expect("stored");
+        Outbox::new(ledger.clone(), vec![channel.clone()], TaskTracker::new()).push(stored);
+        let state = async || ledger.part(&id).await.expect("read").expect("a part").state;
+        let attempted = async {
+            let is_waiting = || channel.steps.lock().is_ok_and(|steps| steps.is_empty());
+            while !is_waiting() || state().await != PartState::Queued {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        // A kill from here on finds a part that was not sent.
+        tokio::time::timeout(Duration::from_secs(30), attempted).await.expect("a pause");
+        assert_eq!(channel.sent(), [""; 0]);
+    });
+}

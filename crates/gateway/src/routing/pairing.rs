@@ -288,3 +288,6 @@ async fn stored(home: &Home) -> Result<Pairings, GatewayError> {
     let store = opening.await.map_err(|error| GatewayError::Internal(error.to_string()))??;
     Pairings::load(Ledger::new(Arc::new(store))).await
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,6 +4,7 @@ use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use myclaw_agent::FailureClass;
+use myclaw_store::StoreError;
 use serde_json::{Value, json};
 
 use crate::GatewayError;
@@ -35,6 +36,8 @@ pub(super) fn class_of(error: &GatewayError) -> (StatusCode, &'static str) {
         GatewayError::Agent(error) if error.class == FailureClass::Config => {
             (StatusCode::BAD_REQUEST, "config")
         }
+        // The message is not stored. With its id it can be sent again.
+        GatewayError::Store(StoreError::Io { .. }) => (StatusCode::SERVICE_UNAVAILABLE, "storage"),
         _ => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
     }
 }

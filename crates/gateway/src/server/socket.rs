@@ -1,6 +1,7 @@
 //! The WebSocket: requests with ids, responses, and the numbered events of the sessions that a client watches.
 
 use std::collections::HashMap;
+use std::error::Error as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -158,7 +159,8 @@ impl Client {
                         Some(Ok(Message::Binary(_))) => {
                             self.close(close_code::UNSUPPORTED, "frames are JSON texts").await
                         }
-                        Some(Ok(Message::Close(_)) | Err(_)) | None => false,
+                        Some(Ok(Message::Close(_))) | None => false,
+                        Some(Err(error)) => self.fail(&error).await,
                     }
                 }
                 () = wake.notified() => self.send_events().await,
@@ -180,6 +182,7 @@ impl Client {
             Ok(Some(Ok(Message::Text(text)))) if text.len() <= LOGIN_BYTES => {
                 serde_json::from_str::<Frame>(text).ok()
             }
+            Ok(Some(Err(error))) => return self.fail(error).await,
             _ => None,
         };
         match frame {
@@ -198,6 +201,21 @@ impl Client {
                 let why = "the first frame must be {\"type\":\"auth\",\"token\":…}";
                 self.close(close_code::POLICY, why).await
             }
+        }
+    }
+
+    /// Ends a connection that cannot be read, with the code for the reason if the client may still read it; always false.
+    async fn fail(&mut self, error: &axum::Error) -> bool {
+        use tungstenite::Error;
+        match error.source().and_then(|source| source.downcast_ref()) {
+            Some(Error::Capacity(_)) => {
+                self.close(close_code::SIZE, "the frame is too large").await
+            }
+            Some(Error::Utf8(_)) => self.close(close_code::INVALID, "the text is no UTF-8").await,
+            Some(Error::Protocol(_)) => {
+                self.close(close_code::PROTOCOL, "the frame breaks the WebSocket protocol").await
+            }
+            _ => false,
         }
     }
 

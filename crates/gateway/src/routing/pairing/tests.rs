@@ -1,0 +1,96 @@
+//! Tests of codes.
+
+use myclaw_channels::{Chat, ChatKind, Sender};
+use tempfile::TempDir;
+
+use super::*;
+
+fn arrival(account: &str, sender: &str) -> (Arrival, Route) {
+    let chat = Chat { id: sender.to_owned(), kind: ChatKind::Direct, thread: None, title: None };
+    let route = Route {
+        channel: "telegram".to_owned(),
+        account: account.to_owned(),
+        chat: chat.target().to_text(),
+    };
+    let arrival = Arrival {
+        channel: route.channel.clone(),
+        account: route.account.clone(),
+        chat,
+        source_id: "1".to_owned(),
+        reply_id: None,
+        sender: Sender { id: sender.to_owned(), name: None, handle: None },
+        text: "x".to_owned(),
+        attachments: Vec::new(),
+        mentions_me: false,
+        reply_to: None,
+        edits: None,
+    };
+    (arrival, route)
+}
+
+fn with_ledger<F: Future<Output = ()>>(test: impl FnOnce(Ledger) -> F) {
+    let directory = TempDir::new().expect("a directory");
+    let store = SqliteStore::open(&directory.path().join("store.sqlite")).expect("a store");
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    runtime.block_on(test(Ledger::new(Arc::new(store))));
+}
+
+/// Somebody asks; gives the code.
+async fn asked(pairings: &Pairings, account: &str, sender: &str) -> Option<String> {
+    let (arrival, route) = arrival(account, sender);
+    let (_, say) = pairings.ask(&arrival, &route).await.expect("asked");
+    let after = "approve ";
+    say.map(|say| say.split(after).nth(1).expect("a code")[..CODE_CHARS].to_owned())
+}
+
+#[test]
+fn a_code_expires_and_its_person_can_ask_again() {
+    with_ledger(async |ledger| {
+        let pairings = Pairings::load(ledger.clone()).await.expect("pairings");
+        let code = asked(&pairings, "default", "7").await.expect("a code");
+        let (key, version, mut pairing) = {
+            let known = pairings.lock();
+            let (key, (version, pairing)) = known.iter().next().expect("a pairing");
+            (key.clone(), *version, pairing.clone())
+        };
+        let hour = u64::try_from(CODE_TIME.as_millis()).expect("a time");
+        pairing.since = now_ms() - hour;
+        let place = Some(Place::new(KIND, 0));
+        ledger.put(KIND, &key, &pairing, Some(version), place).await.expect("stored");
+
+        let pairings = Pairings::load(ledger).await.expect("pairings");
+        assert_eq!(pairings.list()["pairings"], json!([]));
+        assert!(pairings.change(PairingChange::Approve, &code).await.is_err(), "an old code works");
+        let new = asked(&pairings, "default", "7").await.expect("a new code");
+        assert_ne!(new, code);
+        pairings.change(PairingChange::Approve, &new).await.expect("approved");
+        assert!(pairings.change(PairingChange::Approve, &new).await.is_err(), "it works twice");
+    });
+}
+
+#[test]
+fn strangers_take_no_more_than_their_places() {
+    with_ledger(async |ledger| {
+        let pairings = Pairings::load(ledger).await.expect("pairings");
+        for number in 0..MOST_PENDING {
+            assert!(asked(&pairings, "default", &number.to_string()).await.is_some());
+        }
+        assert_eq!(asked(&pairings, "default", "one more").await, None);
+        // Another account has places of its own.
+        assert!(asked(&pairings, "work", "one more").await.is_some());
+        assert_eq!(pairings.lock().len(), MOST_PENDING + 1);
+    });
+}
+
+#[test]
+fn a_permission_is_for_one_account() {
+    with_ledger(async |ledger| {
+        let pairings = Pairings::load(ledger).await.expect("pairings");
+        let code = asked(&pairings, "default", "7").await.expect("a code");
+        pairings.change(PairingChange::Approve, &code).await.expect("approved");
+        assert!(pairings.is_approved(&arrival("default", "7").0));
+        assert!(!pairings.is_approved(&arrival("work", "7").0));
+        pairings.change(PairingChange::Deny, "telegram:7").await.expect("denied");
+        assert!(!pairings.is_approved(&arrival("default", "7").0));
+    });
+}
