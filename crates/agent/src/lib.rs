@@ -85,10 +85,10 @@ pub mod config {
     pub use myclaw_config::{
         AgentId, Binding, ChatId, Config, ConfigError, DmPolicy, DmScope, Environment,
         ExposeSecret, GroupConfig, GroupPolicy, Heartbeat, KEYRING_SERVICE, KeySource, LogLevel,
-        Mistake, ModelDefinition, Paths, QueueMode, RenderStyle, ResolvedAgent, SecretString,
-        SocketConfig, StarterModel, TelegramConfig, UncertainDelivery, WebhookConfig,
-        holds_literal_secret, json_schema, load_config, load_or_default, starter_config,
-        write_config_if_missing,
+        Mistake, ModelDefinition, OtherChats, Paths, QueueMode, RenderStyle, ResolvedAgent,
+        SecretString, SessionScope, SessionToolsConfig, SocketConfig, StarterModel, Subagents,
+        TelegramConfig, UncertainDelivery, WebhookConfig, holds_literal_secret, json_schema,
+        load_config, load_or_default, starter_config, write_config_if_missing,
     };
 }
 

@@ -7,6 +7,8 @@
 
 mod advance;
 mod answering;
+mod between;
+mod children;
 mod desk;
 mod occasion;
 
@@ -39,8 +41,11 @@ use crate::rows::{
     Incoming, MessageId, MessageState, Origin, Outgoing, PartId, ReceivedFile, Route,
 };
 use crate::schedule::{Book, Routes};
+use crate::subagents::{Child, Children};
 use crate::tools::GatewayTools;
 use answering::picture_bytes;
+pub(crate) use between::SessionMessage;
+pub(crate) use children::{ChildOrder, described};
 use desk::{Desk, Source};
 
 /// Most messages without an answer. Each is in memory.
@@ -105,9 +110,13 @@ pub(crate) struct Delivery {
     pictures: AtomicUsize,
     /// Who waits for the end of a message.
     waiting: Mutex<HashMap<MessageId, Arc<Notify>>>,
+    /// The sub-agents.
+    pub(crate) children: Children,
     /// Fires when no more messages are taken.
     closing: CancellationToken,
     tasks: TaskTracker,
+    /// Itself, for what goes on in tasks.
+    this: Weak<Self>,
 }
 
 /// What becomes of messages that get no answer.
@@ -129,7 +138,7 @@ impl Delivery {
         let questions = Arc::new(Questions::new(Arc::clone(&hub), limit));
         Arc::new_cyclic(|this: &Weak<Self>| {
             let tools = GatewayTools::new(this.clone());
-            let this = this.clone();
+            let (own, this) = (this.clone(), this.clone());
             // Runs end with the process: one that is dropped leaves its session as a crash does, and the next start
             // continues it. An aborted one would be over.
             let driver = Driver::with_tools(
@@ -159,8 +168,10 @@ impl Delivery {
                 open: AtomicUsize::new(0),
                 pictures: AtomicUsize::new(0),
                 waiting: Mutex::default(),
+                children: Children::new(Ledger::new(Arc::clone(store))),
                 closing: CancellationToken::new(),
                 tasks,
+                this: own,
             }
         })
     }
@@ -178,16 +189,21 @@ impl Delivery {
             }
         });
         self.outbox.push(self.ledger.unsent_parts().await?);
+        let children = self.children.load().await?;
         let open = self.ledger.open_messages().await?;
         let count = open.len();
         self.open.fetch_add(count, Ordering::SeqCst);
         for message in open {
             self.pictures.fetch_add(picture_bytes(&message.row), Ordering::SeqCst);
+            self.children.know(&message.row.session).await?;
             // Its agent may be gone from the config since.
             if let Err((error, message)) = self.hand_in(message, Source::Recovered) {
                 let report = Report { class: "unusable".to_owned(), message: error.to_string() };
                 self.report(vec![*message], &report).await?;
             }
+        }
+        for child in &children {
+            self.stop_in_time(child);
         }
         Ok(count)
     }
@@ -218,6 +234,7 @@ impl Delivery {
             contents.push((key, file.bytes));
         }
         let session = key.as_str().to_owned();
+        self.children.know(&session).await?;
         let row = Incoming {
             images: new.images,
             origin,
@@ -308,11 +325,10 @@ impl Delivery {
         Ok(parts)
     }
 
-    /// Aborts what a session does. False if it does nothing. Its messages get a report.
+    /// Aborts what a session and its sub-agents do. False if they do nothing. Its messages get a report.
     pub(crate) fn abort(&self, session: &str) -> Result<bool, GatewayError> {
         let key = self.session_config(session)?.session_key;
-        let desk = self.desks().get(key.as_str()).cloned();
-        Ok(desk.is_some_and(|desk| desk.abort()))
+        Ok(self.abort_family(key.as_str()))
     }
 
     /// The canonical key of a session, and whether it works at this moment.
@@ -329,8 +345,13 @@ impl Delivery {
         working.map(|(key, _)| key.clone()).collect()
     }
 
-    /// Whether a session works, has a message without an answer, or runs a background job.
+    /// Whether a session works, has a message without an answer, a background job or a sub-agent.
     pub(crate) async fn is_in_use(&self, key: &SessionKey) -> bool {
+        let is_mine =
+            |child: &Child| child.works_for(key.as_str()) || child.session == key.as_str();
+        if !self.children.running(is_mine).is_empty() {
+            return true;
+        }
         let desk = self.desks().get(key.as_str()).cloned();
         let Some(desk) = desk else { return false };
         !desk.is_idle()
@@ -405,12 +426,11 @@ impl Delivery {
             desk.arrived(message, source);
             return Ok(());
         }
-        let config = match self.session_config(&session) {
-            Ok(config) => config,
+        let (config, options) = match self.opening(&session) {
+            Ok(opening) => opening,
             Err(error) => return Err((error, Box::new(message))),
         };
         config.wake_for_jobs(JobWake::StartTurn);
-        let options = SessionOptions::default();
         let desk = Arc::new(Desk::new(Session::open(Arc::clone(&self.driver), config, &options)));
         if message.row.is_heartbeat() {
             desk.session.quiet().add(message.id.entry());

@@ -8,7 +8,7 @@ use super::*;
 
 impl Bench {
     /// `myclaw` with these arguments.
-    fn myclaw(&self, arguments: &[&str]) -> ChildOutput {
+    pub(super) fn myclaw(&self, arguments: &[&str]) -> ChildOutput {
         let mut command = self.home.command(env!("CARGO_BIN_EXE_myclaw"));
         RunningChild::run(command.args(arguments))
     }

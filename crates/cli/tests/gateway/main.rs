@@ -25,8 +25,10 @@ mod delivery;
 mod guard;
 mod openai;
 mod processes;
+mod session_tools;
 mod sessions;
 mod socket;
+mod subagents;
 mod web_ui;
 
 use client::Client;

@@ -32,6 +32,8 @@ struct State {
     arrived: Vec<OpenMessage>,
     /// Where the answers to the open messages go, and what they refer to.
     routes: HashMap<EntryId, (Route, Option<String>)>,
+    /// How many messages between sessions have led to each open message.
+    hops: HashMap<EntryId, u32>,
     /// Messages that this process stored and has not handed over yet, so no session has them.
     fresh: HashSet<EntryId>,
     /// Messages in the log without an answer.
@@ -62,9 +64,10 @@ impl Desk {
             state.fresh.insert(message.id.entry());
         }
         // From here on, until the message is settled, the rules for its sender apply to the session.
-        if let Some(sender) = &message.row.origin.sender {
+        for sender in message.row.senders() {
             self.session.config().senders.add(sender);
         }
+        state.hops.insert(message.id.entry(), message.row.hops());
         let route = (message.row.route.clone(), message.row.origin.reply_id.clone());
         state.routes.insert(message.id.entry(), route);
         state.arrived.push(message);
@@ -114,7 +117,8 @@ impl Desk {
             state.running.remove(&id);
             state.fresh.remove(&id);
             state.routes.remove(&id);
-            if let Some(sender) = &message.row.origin.sender {
+            state.hops.remove(&id);
+            for sender in message.row.senders() {
                 self.session.config().senders.remove(sender);
             }
             self.session.quiet().forget(id);
@@ -131,6 +135,12 @@ impl Desk {
             }
         }
         routes
+    }
+
+    /// How many messages between sessions have led to what the current run does.
+    pub(super) fn hops(&self) -> u32 {
+        let state = self.lock();
+        state.running.iter().filter_map(|id| state.hops.get(id)).copied().max().unwrap_or(0)
     }
 
     pub(super) fn abort(&self) -> bool {
