@@ -21,15 +21,13 @@ fn obedient() -> Script {
     })
 }
 
-/// The name and the arguments behind the last `call `.
+/// The name and the arguments behind `call `.
 fn ordered(request: &RecordedRequest) -> Option<(String, Value)> {
-    let messages = request.messages();
-    let last = messages.last()?;
-    let text = match &last["content"] {
-        Value::String(text) => text.clone(),
-        blocks => blocks.as_array()?.last()?["text"].as_str()?.to_owned(),
-    };
-    let (name, rest) = text.rsplit_once("call ")?.1.split_once(' ')?;
+    let content = &request.messages().last()?["content"];
+    let blocks = content.as_array().cloned().unwrap_or_else(|| vec![json!({"text": content})]);
+    let texts = blocks.iter().filter_map(|block| block["text"].as_str());
+    let (name, rest) =
+        texts.filter_map(|text| text.rsplit_once("call ")).next()?.1.split_once(' ')?;
     let end = rest.rfind('}')?;
     Some((name.to_owned(), serde_json::from_str(&rest[..=end]).ok()?))
 }
@@ -43,7 +41,7 @@ impl Bench {
 
     /// The result of a tool that the agent calls in a session.
     pub(super) fn call(&self, client: &Client, session: &str, name: &str, input: &Value) -> String {
-        let id = format!("call-{}", self.rows(session).len());
+        let id = format!("call-{}", self.model.requests().len());
         let message = client.send(session, &id, &format!("call {name} {input}")).unwrap();
         client.outcome(&message).unwrap();
         let rows = self.rows(session);
@@ -139,7 +137,8 @@ fn messages_between_two_sessions_come_to_an_end() {
         if text.contains("tool_result") {
             return Reply::anthropic().text("asked").step();
         }
-        let other = if text.contains("direct:one]") { "two" } else { "one" };
+        let first = json!(request.messages().first()).to_string();
+        let other = if first.contains("I am one") { "two" } else { "one" };
         let input = json!({"session": other, "message": "your turn", "timeoutSeconds": 0});
         Reply::anthropic().tool_call(format!("call_{number}"), "sessions_send", input).step()
     }));
@@ -148,8 +147,8 @@ fn messages_between_two_sessions_come_to_an_end() {
     });
     let gateway = bench.start();
     let client = &gateway.client;
-    client.outcome(&client.send("one", "a", "hello").unwrap()).unwrap();
-    client.outcome(&client.send("two", "b", "hello").unwrap()).unwrap();
+    client.outcome(&client.send("one", "a", "I am one").unwrap()).unwrap();
+    client.outcome(&client.send("two", "b", "I am two").unwrap()).unwrap();
     settle(client);
     let rows = json!([bench.rows("one"), bench.rows("two")]).to_string();
     assert!(rows.contains("3 messages between sessions have led to this one already"), "{rows}");
