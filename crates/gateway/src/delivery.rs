@@ -325,12 +325,6 @@ impl Delivery {
         Ok(parts)
     }
 
-    /// Aborts what a session and its sub-agents do. False if they do nothing. Its messages get a report.
-    pub(crate) fn abort(&self, session: &str) -> Result<bool, GatewayError> {
-        let key = self.session_config(session)?.session_key;
-        Ok(self.abort_family(key.as_str()))
-    }
-
     /// The canonical key of a session, and whether it works at this moment.
     pub(crate) fn session(&self, name: &str) -> Result<(SessionKey, bool), GatewayError> {
         let key = self.session_config(name)?.session_key;

@@ -51,7 +51,7 @@ impl Bench {
 }
 
 fn parsed(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|_| panic!("{text}"))
+    serde_json::from_str(text).expect(text)
 }
 
 #[test]
