@@ -18,6 +18,7 @@ mod home;
 mod jobs;
 mod key_lookup;
 mod models;
+mod outgoing;
 pub mod permissions;
 mod providers;
 mod run;
@@ -84,18 +85,22 @@ pub mod auth {
 /// The config file, its place and its mistakes.
 pub mod config {
     pub use myclaw_config::{
-        AgentId, Binding, ChatId, Config, ConfigError, DmPolicy, DmScope, Environment,
-        ExposeSecret, GroupConfig, GroupPolicy, Heartbeat, KEYRING_SERVICE, KeySource, LogLevel,
-        Mistake, ModelDefinition, OtherChats, Paths, QueueMode, RenderStyle, ResolvedAgent,
-        SecretString, SessionScope, SessionToolsConfig, SocketConfig, StarterModel, Subagents,
-        TelegramConfig, UncertainDelivery, WebhookConfig, holds_literal_secret, json_schema,
-        load_config, load_or_default, starter_config, write_config_if_missing,
+        AgentId, Binding, ChatId, ChatRules, Config, ConfigError, DEFAULT_ACCOUNT, DmPolicy,
+        DmScope, Environment, ExposeSecret, GroupConfig, GroupPolicy, Heartbeat, KEYRING_SERVICE,
+        KeySource, LogLevel, Mistake, ModelDefinition, OtherChats, Paths, QueueMode, RenderStyle,
+        ResolvedAgent, SecretString, SessionScope, SessionToolsConfig, SocketConfig, StarterModel,
+        Subagents, TelegramBot, TelegramConfig, UncertainDelivery, WebhookConfig,
+        holds_literal_secret, json_schema, load_config, load_or_default, starter_config,
+        write_config_if_missing,
     };
 }
 
 /// Files of a front-end's own, such as the history of typed messages.
 pub mod files {
-    pub use myclaw_files::{create_private_directory, private_options, read_regular};
+    pub use myclaw_files::{
+        Durability, NewFile, create_private_directory, private_options, read_regular,
+        remove_if_there,
+    };
 }
 
 /// The commands of the config that are run as hooks.

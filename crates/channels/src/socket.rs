@@ -15,7 +15,6 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
-use tokio_util::sync::CancellationToken;
 
 use crate::{
     AfterInterruption, Arrival, Capabilities, Channel, Chat, ChatKind, Intake, Part, Refusal,
@@ -218,6 +217,7 @@ impl SocketChannel {
             text: said,
             attachments: Vec::new(),
             mentions_me: true,
+            edits: None,
             reply_to: None,
         };
         match intake.take(arrival).await {
@@ -291,17 +291,8 @@ impl Channel for SocketChannel {
         Capabilities { after_interruption: AfterInterruption::SendAgain, most_file_bytes: None }
     }
 
-    fn run(
-        self: Arc<Self>,
-        intake: Arc<dyn Intake>,
-        stop: CancellationToken,
-    ) -> BoxFuture<'static, ()> {
-        Box::pin(async move {
-            tokio::select! {
-                () = stop.cancelled() => {}
-                () = Arc::clone(&self).serve(intake) => stop.cancelled().await,
-            }
-        })
+    fn run(self: Arc<Self>, intake: Arc<dyn Intake>) -> BoxFuture<'static, ()> {
+        Box::pin(self.serve(intake))
     }
 
     fn send<'a>(&'a self, part: &'a Part) -> BoxFuture<'a, Result<String, SendFailure>> {

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use myclaw_agent::Home;
-use myclaw_agent::config::{Config, SecretString, TelegramConfig, UncertainDelivery};
+use myclaw_agent::config::{
+    Config, DEFAULT_ACCOUNT, TelegramBot, TelegramConfig, UncertainDelivery,
+};
 use myclaw_channels::{
     AfterInterruption, Channel, SOCKET, SocketChannel, SocketOptions, TELEGRAM, TELEGRAM_BASE_URL,
     Telegram, TelegramOptions, WEBHOOK, Webhook, WebhookOptions,
@@ -13,8 +15,6 @@ use myclaw_channels::{
 use crate::GatewayError;
 use crate::gateway::directory;
 
-/// The account that the config does not name.
-const DEFAULT_ACCOUNT: &str = "default";
 /// The socket in the gateway's directory.
 const SOCKET_FILE: &str = "socket";
 const MEGABYTE: u64 = 1024 * 1024;
@@ -33,12 +33,7 @@ pub struct ChannelSetup {
 pub fn channels_of(home: &Home, config: &Config) -> Vec<ChannelSetup> {
     let mut setups = Vec::new();
     if let Some(telegram) = &config.channels.telegram {
-        let webhook = telegram.webhook_url.as_deref();
-        setups.push(telegram_of(telegram, DEFAULT_ACCOUNT, &telegram.bot_token, webhook));
-        for (name, account) in &telegram.accounts {
-            let webhook = account.webhook_url.as_deref();
-            setups.push(telegram_of(telegram, name, &account.bot_token, webhook));
-        }
+        setups.extend(telegram.bots().map(|bot| telegram_of(telegram, bot)));
     }
     for (name, webhook) in &config.channels.webhook {
         let options = WebhookOptions {
@@ -59,15 +54,10 @@ pub fn channels_of(home: &Home, config: &Config) -> Vec<ChannelSetup> {
     setups
 }
 
-fn telegram_of(
-    config: &TelegramConfig,
-    account: &str,
-    token: &SecretString,
-    webhook: Option<&str>,
-) -> ChannelSetup {
-    let mut options = TelegramOptions::new(account, token.clone());
+fn telegram_of(config: &TelegramConfig, bot: TelegramBot<'_>) -> ChannelSetup {
+    let mut options = TelegramOptions::new(bot.account, bot.token.clone());
     options.base_url = config.base_url.clone().unwrap_or_else(|| TELEGRAM_BASE_URL.to_owned());
-    options.webhook = webhook.map(str::to_owned);
+    options.webhook = bot.webhook_url.map(str::to_owned);
     options.preview = config.preview;
     options.most_file_bytes = config.media_max_mb * MEGABYTE;
     options.after_interruption = match config.uncertain {
@@ -75,7 +65,7 @@ fn telegram_of(
         UncertainDelivery::Again => AfterInterruption::SendMarked,
     };
     let made = Telegram::new(options).map(|channel| Arc::new(channel) as Arc<dyn Channel>);
-    ChannelSetup { channel: TELEGRAM, account: account.to_owned(), made }
+    ChannelSetup { channel: TELEGRAM, account: bot.account.to_owned(), made }
 }
 
 fn socket_path(home: &Home, configured: Option<&str>) -> Result<PathBuf, GatewayError> {

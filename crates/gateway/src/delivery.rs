@@ -5,11 +5,13 @@
 //! and moves each one step on. It is called when a message arrives, when a run ends, and at the start: what a killed
 //! process left is no special case.
 
+mod acceptance;
 mod advance;
 mod answering;
 mod between;
 mod children;
 mod desk;
+pub(crate) mod media;
 mod occasion;
 
 use std::collections::{HashMap, HashSet};
@@ -32,7 +34,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::GatewayError;
 use crate::hub::{Hub, WaitingMessage};
-use crate::ledger::{Acceptance, Ledger, OpenMessage, now_ms};
+use crate::ledger::{Acceptance, KEPT, Ledger, OpenMessage, now_ms};
 use crate::live::Live;
 use crate::metrics::Metrics;
 use crate::outbox::Outbox;
@@ -48,10 +50,6 @@ pub(crate) use between::SessionMessage;
 pub(crate) use children::{ChildOrder, described};
 use desk::{Desk, Source};
 
-/// Most messages without an answer. Each is in memory.
-const MOST_OPEN: usize = 10_000;
-/// Most bytes of the pictures of messages without an answer.
-const MOST_OPEN_PICTURES: usize = 64 * 1024 * 1024;
 /// Sessions that stay open without work. Opening one takes less than a millisecond.
 const MOST_IDLE_DESKS: usize = 256;
 /// Pause between two removals of old records.
@@ -179,11 +177,13 @@ impl Delivery {
     /// Goes on with everything that an earlier process left. Returns how many messages have no answer.
     pub(crate) async fn recover(self: &Arc<Self>) -> Result<usize, GatewayError> {
         self.ledger.sweep().await?;
-        let ledger = self.ledger.clone();
+        let this = Arc::downgrade(self);
         self.tasks.spawn(async move {
             loop {
                 tokio::time::sleep(SWEEP).await;
-                if let Err(error) = ledger.sweep().await {
+                let Some(this) = this.upgrade() else { return };
+                this.sweep_copies(KEPT).await;
+                if let Err(error) = this.ledger.sweep().await {
                     tracing::warn!(%error, "old records are not removed; trying again in an hour");
                 }
             }
@@ -206,84 +206,6 @@ impl Delivery {
             self.stop_in_time(child);
         }
         Ok(count)
-    }
-
-    /// Step 1. When this returns, the message is on disk and gets an answer or a report. The same message again gets
-    /// the same result.
-    pub(crate) async fn accept(
-        self: &Arc<Self>,
-        new: NewMessage,
-    ) -> Result<Accepted, GatewayError> {
-        self.accept_from(new, Origin::default(), Vec::new()).await
-    }
-
-    /// [`Delivery::accept`] for a message whose sender is known, with its files.
-    pub(crate) async fn accept_from(
-        self: &Arc<Self>,
-        new: NewMessage,
-        mut origin: Origin,
-        files: Vec<MessageFile>,
-    ) -> Result<Accepted, GatewayError> {
-        check(&new)?;
-        let key = self.session_config(&new.session)?.session_key;
-        let id = MessageId::of(&new.route, &new.source_id);
-        let mut contents = Vec::with_capacity(files.len());
-        for (number, file) in files.into_iter().enumerate() {
-            let key = format!("{id}-{number}");
-            origin.files.push(ReceivedFile { name: file.name, key: key.clone() });
-            contents.push((key, file.bytes));
-        }
-        let session = key.as_str().to_owned();
-        self.children.know(&session).await?;
-        let row = Incoming {
-            images: new.images,
-            origin,
-            ..Incoming::new(new.route, new.source_id, session, new.text, now_ms())
-        };
-        let bytes = self.enter(&row)?;
-        let accepted = self.ledger.store_message(id.clone(), row, contents, &[], Vec::new()).await;
-        match accepted {
-            Ok(Acceptance::New(message)) => {
-                self.metrics.accepted();
-                let row = message.row.clone();
-                if let Err(error) = self.routes.used(&row.session, &row.route).await {
-                    tracing::warn!(%error, "where the message came from is not noted");
-                }
-                // It is stored, so whatever happens now, the next start hands it in.
-                self.hand_in(message, Source::New).map_err(|(error, _)| error)?;
-                Ok(Accepted { id, row })
-            }
-            Ok(Acceptance::Known(row)) => {
-                self.leave(bytes);
-                let is_same = row.session == key.as_str();
-                if is_same { Ok(Accepted { id, row }) } else { Err(GatewayError::OtherMessage) }
-            }
-            Err(error) => {
-                self.leave(bytes);
-                Err(error)
-            }
-        }
-    }
-
-    /// Takes a place among the messages without an answer. Returns the bytes of the message's pictures.
-    fn enter(&self, row: &Incoming) -> Result<usize, GatewayError> {
-        if self.closing.is_cancelled() {
-            return Err(GatewayError::Stopping);
-        }
-        let bytes = picture_bytes(row);
-        let open = self.open.fetch_add(1, Ordering::SeqCst);
-        let pictures = self.pictures.fetch_add(bytes, Ordering::SeqCst);
-        if open >= MOST_OPEN || (bytes > 0 && pictures + bytes > MOST_OPEN_PICTURES) {
-            self.leave(bytes);
-            return Err(GatewayError::Full(open));
-        }
-        Ok(bytes)
-    }
-
-    /// Gives the place back, with that of the pictures.
-    fn leave(&self, bytes: usize) {
-        self.open.fetch_sub(1, Ordering::SeqCst);
-        self.pictures.fetch_sub(bytes, Ordering::SeqCst);
     }
 
     /// The message, as soon as it is answered or reported; as it is when `until` is ready before that.
@@ -478,20 +400,4 @@ impl Delivery {
     fn waiters(&self) -> MutexGuard<'_, HashMap<MessageId, Arc<Notify>>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn check(new: &NewMessage) -> Result<(), GatewayError> {
-    let problem = if new.text.trim().is_empty() && new.images.is_empty() {
-        "the message is empty; say something".to_owned()
-    } else if new.text.len() > MAX_TEXT_BYTES {
-        let size = new.text.len();
-        format!(
-            "the message has {size} bytes; write at most {MAX_TEXT_BYTES}, or put it into a file"
-        )
-    } else if new.source_id.is_empty() || new.source_id.len() > MAX_SOURCE_ID_BYTES {
-        format!("the id of the message needs 1 to {MAX_SOURCE_ID_BYTES} bytes; use a UUID")
-    } else {
-        return Ok(());
-    };
-    Err(GatewayError::Unusable(problem))
 }

@@ -118,7 +118,8 @@ impl Running {
     pub async fn serve(self, stop: CancellationToken) -> Result<(), GatewayError> {
         for channel in self.routing.channels() {
             let intake: Arc<dyn Intake> = Arc::clone(&self.routing) as Arc<dyn Intake>;
-            tokio::spawn(Arc::clone(channel).run(intake, stop.clone()));
+            let running = Arc::clone(channel).run(intake);
+            tokio::spawn(stop.clone().run_until_cancelled_owned(running));
         }
         let scheduling = AbortOnDropHandle::new(tokio::spawn(Arc::clone(&self.runner).run()));
         let serving = Arc::clone(&self.server).serve(self.listener, stop.clone());

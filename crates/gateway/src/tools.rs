@@ -8,6 +8,7 @@ use std::sync::{Arc, Weak};
 use myclaw_agent::{FrontEndTools, SessionConfig, Tool};
 
 use crate::delivery::Delivery;
+use crate::delivery::media::NOTE;
 use crate::schedule::CronTool;
 use session::{Kind, SessionTool};
 
@@ -46,5 +47,10 @@ impl FrontEndTools for GatewayTools {
             tools.push(Arc::new(SessionTool::new(kind, delivery, caller)));
         }
         tools
+    }
+
+    fn note(&self, session: &SessionConfig) -> Option<String> {
+        let delivery = self.delivery.upgrade()?;
+        delivery.sends_files(session).then(|| NOTE.to_owned())
     }
 }

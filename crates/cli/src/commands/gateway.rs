@@ -24,6 +24,7 @@ pub(crate) fn run(args: &GatewayArgs) -> Result<(), CliError> {
 fn serve() -> Result<(), CliError> {
     let session = load_session(find_home()?, &SessionOptions::default())?;
     let interrupts = Interrupts::install()?;
+    runtime::raise_file_limit();
     let stop = CancellationToken::new();
     let armed = interrupts.arm(stop.clone());
     let serving = async {
