@@ -34,14 +34,12 @@ use tokio_util::task::TaskTracker;
 
 use crate::GatewayError;
 use crate::hub::{Hub, WaitingMessage};
-use crate::ledger::{Acceptance, KEPT, Ledger, OpenMessage, now_ms};
+use crate::ledger::{KEPT, Ledger, OpenMessage};
 use crate::live::Live;
 use crate::metrics::Metrics;
 use crate::outbox::Outbox;
 use crate::questions::Questions;
-use crate::rows::{
-    Incoming, MessageId, MessageState, Origin, Outgoing, PartId, ReceivedFile, Route,
-};
+use crate::rows::{Incoming, MessageId, MessageState, Outgoing, PartId, Route};
 use crate::schedule::{Book, Routes};
 use crate::subagents::{Child, Children};
 use crate::tools::GatewayTools;

@@ -84,16 +84,13 @@ impl Delivery {
                 break;
             }
             let stored = self.ledger.store_with(id.clone(), row.clone(), files.clone(), &[], notes);
-            match stored.await? {
-                Some(accepted) => {
-                    if let Acceptance::New(message) = &accepted {
-                        self.routes.noted(&message.row.session, &message.row.route);
-                    }
-                    return Ok(accepted);
+            if let Some(accepted) = stored.await? {
+                if let Acceptance::New(message) = &accepted {
+                    self.routes.noted(&message.row.session, &message.row.route);
                 }
-                // Another message has just noted a route of the same session. Either may count as the last.
-                None => {}
+                return Ok(accepted);
             }
+            // Another message has just noted a route of the same session. Either may count as the last.
         }
         // The message matters; from where it came last is a convenience.
         self.ledger.store_message(id.clone(), row, files, &[]).await
