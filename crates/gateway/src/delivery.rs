@@ -10,7 +10,9 @@ mod advance;
 mod answering;
 mod between;
 mod children;
+mod closing;
 mod desk;
+mod events;
 pub(crate) mod media;
 mod occasion;
 
@@ -23,8 +25,7 @@ use myclaw_agent::config::Config;
 use myclaw_agent::llm::ImageContent;
 use myclaw_agent::sessions::SessionKey;
 use myclaw_agent::{
-    AgentRunEvent, Approver, Driver, Home, JobWake, Session, SessionConfig, SessionEvent,
-    SessionOptions, engine,
+    Approver, Driver, Home, JobWake, Session, SessionConfig, SessionOptions, engine,
 };
 use myclaw_store::Store;
 use serde_json::json;
@@ -43,6 +44,7 @@ use crate::rows::{Incoming, MessageId, MessageState, Outgoing, PartId, Route};
 use crate::schedule::{Book, Routes};
 use crate::subagents::{Child, Children};
 use crate::tools::GatewayTools;
+use crate::usage::UsageBook;
 use answering::picture_bytes;
 pub(crate) use between::SessionMessage;
 pub(crate) use children::{ChildOrder, described};
@@ -100,6 +102,8 @@ pub(crate) struct Delivery {
     /// Questions about tool calls that need an approval.
     pub(crate) questions: Arc<Questions>,
     pub(crate) metrics: Metrics,
+    /// What models have used.
+    pub(crate) usage: Arc<UsageBook>,
     desks: Mutex<HashMap<String, Arc<Desk>>>,
     open: AtomicUsize,
     /// Bytes of the pictures of messages without an answer.
@@ -160,6 +164,7 @@ impl Delivery {
                 routes: Routes::new(Arc::clone(store)),
                 questions,
                 metrics: Metrics::default(),
+                usage: Arc::new(UsageBook::new(Ledger::new(Arc::clone(store)))),
                 desks: Mutex::default(),
                 open: AtomicUsize::new(0),
                 pictures: AtomicUsize::new(0),
@@ -186,6 +191,8 @@ impl Delivery {
                 }
             }
         });
+        let usage = Arc::clone(&self.usage);
+        self.tasks.spawn(async move { usage.record().await });
         self.outbox.push(self.ledger.unsent_parts().await?);
         let children = self.children.load().await?;
         let open = self.ledger.open_messages().await?;
@@ -288,26 +295,6 @@ impl Delivery {
         &self.home
     }
 
-    /// Takes no more messages. Waits for running turns as long as `patience` is not ready, then for nothing.
-    pub(crate) async fn close(&self, patience: impl Future<Output = ()>) {
-        self.closing.cancel();
-        tokio::pin!(patience);
-        while self.open_count() > 0 {
-            tokio::select! {
-                () = tokio::time::sleep(Duration::from_millis(20)) => {}
-                () = &mut patience => break,
-            }
-        }
-        let desks: Vec<Arc<Desk>> = self.desks().values().cloned().collect();
-        for desk in desks {
-            let hub = Arc::clone(&self.hub);
-            let on_event = move |event: myclaw_agent::RunEvent| {
-                hub.publish(event.session.as_str(), &event);
-            };
-            desk.session.config().close_jobs(&on_event).await;
-        }
-    }
-
     fn session_config(&self, name: &str) -> Result<SessionConfig, GatewayError> {
         let options =
             SessionOptions { session: Some(name.to_owned()), ..SessionOptions::default() };
@@ -369,25 +356,6 @@ impl Delivery {
             return false;
         }
         desks.remove(desk.session.key().as_str()).is_some()
-    }
-
-    fn heed(&self, key: &SessionKey, event: &SessionEvent<'_>) {
-        let desk = self.desks().get(key.as_str()).cloned();
-        if let SessionEvent::Run(event) = event {
-            self.metrics.heed(&event.kind);
-            self.hub.publish_run(key.as_str(), event);
-            self.live.heed(key.as_str(), &event.kind);
-        }
-        if let Some(desk) = desk {
-            desk.heed(event);
-            let begins = matches!(
-                event,
-                SessionEvent::Run(event) if matches!(event.kind, AgentRunEvent::LlmStart { .. })
-            );
-            if begins {
-                self.live.begin(key.as_str(), &desk.running_routes());
-            }
-        }
     }
 
     fn desks(&self) -> MutexGuard<'_, HashMap<String, Arc<Desk>>> {

@@ -25,6 +25,7 @@ mod server;
 mod subagents;
 mod token;
 mod tools;
+pub mod usage;
 
 pub use ask::{AskedGateway, ask};
 pub use connect::{ChannelSetup, channels_of};

@@ -2,9 +2,11 @@
 
 mod channels;
 mod examples;
+mod usage;
 
 pub(super) use channels::*;
 pub(super) use examples::*;
+pub(super) use usage::*;
 
 pub(super) const ABOUT: &str = "\
 A personal AI agent in one binary: it takes a message, calls a model, runs tools in a workspace and answers.
