@@ -5,6 +5,7 @@
 
 mod hook;
 mod levels;
+mod principal;
 mod programs;
 mod senders;
 
@@ -12,7 +13,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use myclaw_config::{Config, ConfigPath, Mistake, ResolvedAgent, SandboxRules};
+use myclaw_config::{AgentId, Config, ConfigPath, Mistake, ResolvedAgent, SandboxRules};
 use myclaw_engine::{ActiveModel, PendingToolCall, RunParams};
 use myclaw_policy::{
     ApprovalDigest, Decision, ExecPolicy, ExecRequest, ExecVerdict, InputVerdict, PolicyError,
@@ -27,6 +28,7 @@ pub use myclaw_policy::{alias_names, canonical_tool_name, known_tools};
 use crate::{AgentError, RunAdditions, SessionConfig};
 pub(crate) use hook::apply;
 use levels::{Situation, exec_levels, tool_levels};
+pub use principal::Principal;
 pub use senders::Senders;
 
 /// Name of the hook that asks the policy; the reason of a question begins with it.
@@ -86,6 +88,8 @@ struct Rules {
     sender: Option<String>,
     /// Those that come and go while the session is open.
     senders: Senders,
+    /// The sessions on whose behalf this one works.
+    principals: Vec<Principal>,
     extra_tools: Vec<String>,
 }
 
@@ -147,6 +151,7 @@ impl Permissions {
             session: config.session_key.clone(),
             sender: config.sender.clone().or_else(|| direct_sender(&config.session_key)),
             senders: config.senders.clone(),
+            principals: config.principals.clone(),
             extra_tools: extra_tools.iter().map(|name| (*name).to_owned()).collect(),
         };
         let (tools, exec) = rules.policies(model).map_err(|errors| config_error(&errors))?;
@@ -325,13 +330,20 @@ impl Rules {
     fn all_senders(&self) -> Vec<String> {
         let mut senders = self.senders.get();
         senders.extend(self.sender.clone());
+        senders.extend(self.principals.iter().flat_map(|one| one.senders.iter().cloned()));
         senders
     }
 
     fn policies(&self, model: Option<&str>) -> Result<(ToolPolicy, ExecPolicy), Vec<PolicyError>> {
         let senders = self.all_senders();
-        let channel = self.session.parts().channel;
-        let situation = Situation { agent: &self.agent.id, model, channel, senders: &senders };
+        let (mut agents, mut channels) =
+            (vec![self.agent.id.clone()], vec![self.session.parts().channel]);
+        for parts in self.principals.iter().map(|one| one.session.parts()) {
+            agents.push(AgentId::new(&parts.agent_id));
+            channels.push(parts.channel);
+        }
+        let situation =
+            Situation { agents: &agents, model, channels: &channels, senders: &senders };
         let sandbox = sandbox_rules(&self.config, &self.agent);
         let place = sandbox_place(&self.config, &self.agent, &sandbox);
         let main_key = main_key(&self.agent);

@@ -88,6 +88,8 @@ pub struct SessionConfig {
     pub sender: Option<String>,
     /// Who else sends messages while the session is open.
     pub senders: permissions::Senders,
+    /// The sessions on whose behalf this one works, whose rules hold in it too.
+    pub(crate) principals: Vec<permissions::Principal>,
     /// The browser of the session, once a page was opened. It ends with the last clone.
     pub(crate) browser: BrowserSlot,
     /// Of all sessions that are made from this one.
@@ -137,6 +139,7 @@ impl SessionConfig {
             executor,
             sender,
             senders: permissions::Senders::default(),
+            principals: Vec::new(),
             browser,
             background,
         })

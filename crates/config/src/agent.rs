@@ -9,7 +9,7 @@ use myclaw_schedule::zone_named;
 use crate::schema::AgentEntry;
 use crate::{
     CompactionConfig, Config, ConfigError, ConfigPath, ContextPruning, DeliveryMode, Heartbeat,
-    IterationCap, ModelChoice, RunLimits, ThinkingDefault,
+    IterationCap, ModelChoice, RunLimits, Subagents, ThinkingDefault,
 };
 
 /// Longest agent id, in characters.
@@ -173,6 +173,13 @@ impl Config {
         let config = own.map_or_else(|| defaults.clone(), |own| defaults.with(own));
         // A config that was loaded has no mistake in it.
         config.resolve(&self.time_zone()).unwrap_or_default()
+    }
+
+    /// The rules for the sub-agents of an agent.
+    pub fn subagents(&self, agent: &AgentId) -> Subagents {
+        let entry = self.agents.list.iter().find(|entry| AgentId::new(&entry.id) == *agent);
+        let own = entry.map(|entry| entry.subagents.clone()).unwrap_or_default();
+        self.agents.defaults.subagents.with(&own)
     }
 
     /// The zone of the people who talk with the agents, else that of this machine.

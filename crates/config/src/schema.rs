@@ -23,6 +23,7 @@ mod models;
 mod policy;
 mod sandbox;
 mod skills;
+mod subagents;
 mod values;
 mod web;
 
@@ -56,6 +57,9 @@ pub use sandbox::{
 };
 use secrecy::SecretString;
 pub use skills::{SkillDirectory, SkillEntry, SkillPlaces, SkillsConfig};
+pub use subagents::{
+    MessageToolConfig, OtherChats, SessionScope, SessionToolsConfig, Subagents, SubagentsConfig,
+};
 pub use values::{ChatId, IterationCap, ModelChoice, ModelName, PrimaryModel};
 pub(crate) use values::{FORMATS, Format};
 pub use web::{HostEntry, SearchProvider, WebFetchConfig, WebSearchConfig, WebToolsConfig};
@@ -236,6 +240,10 @@ pub struct ToolsConfig {
     pub web: WebToolsConfig,
     /// The tool that uses a web browser.
     pub browser: BrowserToolConfig,
+    /// The tools that read sessions and write to them.
+    pub sessions: SessionToolsConfig,
+    /// The tool that sends messages to chats.
+    pub message: MessageToolConfig,
 }
 
 impl ToolsConfig {

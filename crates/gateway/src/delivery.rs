@@ -5,8 +5,11 @@
 //! and moves each one step on. It is called when a message arrives, when a run ends, and at the start: what a killed
 //! process left is no special case.
 
+mod acceptance;
 mod advance;
 mod answering;
+mod between;
+mod children;
 mod closing;
 mod desk;
 mod events;
@@ -32,28 +35,23 @@ use tokio_util::task::TaskTracker;
 
 use crate::GatewayError;
 use crate::hub::{Hub, WaitingMessage};
-use crate::ledger::{Acceptance, KEPT, Ledger, OpenMessage, now_ms};
+use crate::ledger::{KEPT, Ledger, OpenMessage};
 use crate::live::Live;
 use crate::metrics::Metrics;
 use crate::outbox::Outbox;
 use crate::questions::Questions;
-use crate::rows::{
-    Incoming, MessageId, MessageState, Origin, Outgoing, PartId, ReceivedFile, Route,
-};
+use crate::rows::{Incoming, MessageId, MessageState, Outgoing, PartId, Route};
 use crate::schedule::{Book, Routes};
+use crate::subagents::{Child, Children};
 use crate::tools::GatewayTools;
 use crate::usage::UsageBook;
 use answering::picture_bytes;
+pub(crate) use between::SessionMessage;
+pub(crate) use children::{ChildOrder, described};
 use desk::{Desk, Source};
 
-/// Most messages without an answer. Each is in memory.
-const MOST_OPEN: usize = 10_000;
-/// Most bytes of the pictures of messages without an answer.
-const MOST_OPEN_PICTURES: usize = 64 * 1024 * 1024;
 /// Sessions that stay open without work. Opening one takes less than a millisecond.
 const MOST_IDLE_DESKS: usize = 256;
-/// How often a message is stored anew because others changed the route of its session meanwhile.
-const MOST_ROUTE_RACES: usize = 3;
 /// Pause between two removals of old records.
 const SWEEP: Duration = Duration::from_secs(60 * 60);
 /// Longest text of a message, in bytes.
@@ -112,9 +110,13 @@ pub(crate) struct Delivery {
     pictures: AtomicUsize,
     /// Who waits for the end of a message.
     waiting: Mutex<HashMap<MessageId, Arc<Notify>>>,
+    /// The sub-agents.
+    pub(crate) children: Children,
     /// Fires when no more messages are taken.
     closing: CancellationToken,
     tasks: TaskTracker,
+    /// Itself, for what goes on in tasks.
+    this: Weak<Self>,
 }
 
 /// What becomes of messages that get no answer.
@@ -136,7 +138,7 @@ impl Delivery {
         let questions = Arc::new(Questions::new(Arc::clone(&hub), limit));
         Arc::new_cyclic(|this: &Weak<Self>| {
             let tools = GatewayTools::new(this.clone());
-            let this = this.clone();
+            let (own, this) = (this.clone(), this.clone());
             // Runs end with the process: one that is dropped leaves its session as a crash does, and the next start
             // continues it. An aborted one would be over.
             let driver = Driver::with_tools(
@@ -167,8 +169,10 @@ impl Delivery {
                 open: AtomicUsize::new(0),
                 pictures: AtomicUsize::new(0),
                 waiting: Mutex::default(),
+                children: Children::new(Ledger::new(Arc::clone(store))),
                 closing: CancellationToken::new(),
                 tasks,
+                this: own,
             }
         })
     }
@@ -190,116 +194,23 @@ impl Delivery {
         let usage = Arc::clone(&self.usage);
         self.tasks.spawn(async move { usage.record().await });
         self.outbox.push(self.ledger.unsent_parts().await?);
+        let children = self.children.load().await?;
         let open = self.ledger.open_messages().await?;
         let count = open.len();
         self.open.fetch_add(count, Ordering::SeqCst);
         for message in open {
             self.pictures.fetch_add(picture_bytes(&message.row), Ordering::SeqCst);
+            self.children.know(&message.row.session).await?;
             // Its agent may be gone from the config since.
             if let Err((error, message)) = self.hand_in(message, Source::Recovered) {
                 let report = Report { class: "unusable".to_owned(), message: error.to_string() };
                 self.report(vec![*message], &report).await?;
             }
         }
+        for child in &children {
+            self.stop_in_time(child);
+        }
         Ok(count)
-    }
-
-    /// Step 1. When this returns, the message is on disk and gets an answer or a report. The same message again gets
-    /// the same result.
-    pub(crate) async fn accept(
-        self: &Arc<Self>,
-        new: NewMessage,
-    ) -> Result<Accepted, GatewayError> {
-        self.accept_from(new, Origin::default(), Vec::new()).await
-    }
-
-    /// [`Delivery::accept`] for a message whose sender is known, with its files.
-    pub(crate) async fn accept_from(
-        self: &Arc<Self>,
-        new: NewMessage,
-        mut origin: Origin,
-        files: Vec<MessageFile>,
-    ) -> Result<Accepted, GatewayError> {
-        check(&new)?;
-        let key = self.session_config(&new.session)?.session_key;
-        let id = MessageId::of(&new.route, &new.source_id);
-        let mut contents = Vec::with_capacity(files.len());
-        for (number, file) in files.into_iter().enumerate() {
-            let key = format!("{id}-{number}");
-            origin.files.push(ReceivedFile { name: file.name, key: key.clone() });
-            contents.push((key, file.bytes));
-        }
-        let session = key.as_str().to_owned();
-        let row = Incoming {
-            images: new.images,
-            origin,
-            ..Incoming::new(new.route, new.source_id, session, new.text, now_ms())
-        };
-        let bytes = self.enter(&row)?;
-        match self.store_with_route(&id, row, contents).await {
-            Ok(Acceptance::New(message)) => {
-                self.metrics.accepted();
-                let row = message.row.clone();
-                // It is stored, so whatever happens now, the next start hands it in.
-                self.hand_in(message, Source::New).map_err(|(error, _)| error)?;
-                Ok(Accepted { id, row })
-            }
-            Ok(Acceptance::Known(row)) => {
-                self.leave(bytes);
-                let is_same = row.session == key.as_str();
-                if is_same { Ok(Accepted { id, row }) } else { Err(GatewayError::OtherMessage) }
-            }
-            Err(error) => {
-                self.leave(bytes);
-                Err(error)
-            }
-        }
-    }
-
-    /// Stores a message, and where it came from, in one transaction.
-    async fn store_with_route(
-        &self,
-        id: &MessageId,
-        row: Incoming,
-        files: Vec<(String, Vec<u8>)>,
-    ) -> Result<Acceptance, GatewayError> {
-        for _ in 0..MOST_ROUTE_RACES {
-            let notes = self.routes.notes(&row.session, &row.route).await?;
-            if notes.is_empty() {
-                break;
-            }
-            let stored = self.ledger.store_with(id.clone(), row.clone(), files.clone(), &[], notes);
-            if let Some(accepted) = stored.await? {
-                if let Acceptance::New(message) = &accepted {
-                    self.routes.noted(&message.row.session, &message.row.route);
-                }
-                return Ok(accepted);
-            }
-            // Another message has just noted a route of the same session. Either may count as the last.
-        }
-        // The message matters; from where it came last is a convenience.
-        self.ledger.store_message(id.clone(), row, files, &[]).await
-    }
-
-    /// Takes a place among the messages without an answer. Returns the bytes of the message's pictures.
-    fn enter(&self, row: &Incoming) -> Result<usize, GatewayError> {
-        if self.closing.is_cancelled() {
-            return Err(GatewayError::Stopping);
-        }
-        let bytes = picture_bytes(row);
-        let open = self.open.fetch_add(1, Ordering::SeqCst);
-        let pictures = self.pictures.fetch_add(bytes, Ordering::SeqCst);
-        if open >= MOST_OPEN || (bytes > 0 && pictures + bytes > MOST_OPEN_PICTURES) {
-            self.leave(bytes);
-            return Err(GatewayError::Full(open));
-        }
-        Ok(bytes)
-    }
-
-    /// Gives the place back, with that of the pictures.
-    fn leave(&self, bytes: usize) {
-        self.open.fetch_sub(1, Ordering::SeqCst);
-        self.pictures.fetch_sub(bytes, Ordering::SeqCst);
     }
 
     /// The message, as soon as it is answered or reported; as it is when `until` is ready before that.
@@ -341,13 +252,6 @@ impl Delivery {
         Ok(parts)
     }
 
-    /// Aborts what a session does. False if it does nothing. Its messages get a report.
-    pub(crate) fn abort(&self, session: &str) -> Result<bool, GatewayError> {
-        let key = self.session_config(session)?.session_key;
-        let desk = self.desks().get(key.as_str()).cloned();
-        Ok(desk.is_some_and(|desk| desk.abort()))
-    }
-
     /// The canonical key of a session, and whether it works at this moment.
     pub(crate) fn session(&self, name: &str) -> Result<(SessionKey, bool), GatewayError> {
         let key = self.session_config(name)?.session_key;
@@ -362,8 +266,13 @@ impl Delivery {
         working.map(|(key, _)| key.clone()).collect()
     }
 
-    /// Whether a session works, has a message without an answer, or runs a background job.
+    /// Whether a session works, has a message without an answer, a background job or a sub-agent.
     pub(crate) async fn is_in_use(&self, key: &SessionKey) -> bool {
+        let is_mine =
+            |child: &Child| child.works_for(key.as_str()) || child.session == key.as_str();
+        if !self.children.running(is_mine).is_empty() {
+            return true;
+        }
         let desk = self.desks().get(key.as_str()).cloned();
         let Some(desk) = desk else { return false };
         !desk.is_idle()
@@ -418,12 +327,11 @@ impl Delivery {
             desk.arrived(message, source);
             return Ok(());
         }
-        let config = match self.session_config(&session) {
-            Ok(config) => config,
+        let (config, options) = match self.opening(&session) {
+            Ok(opening) => opening,
             Err(error) => return Err((error, Box::new(message))),
         };
         config.wake_for_jobs(JobWake::StartTurn);
-        let options = SessionOptions::default();
         let desk = Arc::new(Desk::new(Session::open(Arc::clone(&self.driver), config, &options)));
         if message.row.is_heartbeat() {
             desk.session.quiet().add(message.id.entry());
@@ -458,20 +366,4 @@ impl Delivery {
     fn waiters(&self) -> MutexGuard<'_, HashMap<MessageId, Arc<Notify>>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn check(new: &NewMessage) -> Result<(), GatewayError> {
-    let problem = if new.text.trim().is_empty() && new.images.is_empty() {
-        "the message is empty; say something".to_owned()
-    } else if new.text.len() > MAX_TEXT_BYTES {
-        let size = new.text.len();
-        format!(
-            "the message has {size} bytes; write at most {MAX_TEXT_BYTES}, or put it into a file"
-        )
-    } else if new.source_id.is_empty() || new.source_id.len() > MAX_SOURCE_ID_BYTES {
-        format!("the id of the message needs 1 to {MAX_SOURCE_ID_BYTES} bytes; use a UUID")
-    } else {
-        return Ok(());
-    };
-    Err(GatewayError::Unusable(problem))
 }

@@ -197,11 +197,7 @@ impl Ledger {
         id: MessageId,
         row: Incoming,
     ) -> Result<Option<OpenMessage>, GatewayError> {
-        batch.writes.push(Write::Insert {
-            id: RecordId::new(INCOMING, id.as_str()),
-            value: encode(&row)?,
-            place: Some(Place::new(OPEN, row.accepted_at)),
-        });
+        batch.writes.push(insert_open(&id, &row)?);
         match self.store.commit(batch).await? {
             Commit::Done(version) => Ok(Some(Stored { id, version, row })),
             Commit::Refused(_) => Ok(None),
@@ -209,14 +205,14 @@ impl Ledger {
     }
 
     /// Step 5: stores the parts of an answer or a report, and marks the messages, in one transaction. Parts that are
-    /// stored already are not stored again. Returns the new ones.
+    /// stored already are not stored again. Returns the new ones, and the version of everything that was written.
     pub(crate) async fn settle(
         &self,
         messages: &[OpenMessage],
         state: &(dyn Fn(&OpenMessage) -> MessageState + Sync),
         parts: Vec<(PartId, Outgoing)>,
         more: Vec<Write>,
-    ) -> Result<Vec<UnsentPart>, GatewayError> {
+    ) -> Result<(Vec<UnsentPart>, Version), GatewayError> {
         let now = now_ms();
         let mut marks = more;
         for message in messages {
@@ -231,9 +227,9 @@ impl Ledger {
         let mut writes = marks.clone();
         writes.extend(inserts(&parts)?);
         match self.store.commit(writes.into()).await? {
-            Commit::Done(version) => Ok(stored(parts, version)),
+            Commit::Done(version) => Ok((stored(parts, version), version)),
             Commit::Refused(Refusal::Exists(_)) => match self.store.commit(marks.into()).await? {
-                Commit::Done(_) => Ok(Vec::new()),
+                Commit::Done(version) => Ok((Vec::new(), version)),
                 Commit::Refused(other) => Err(unexpected(&other)),
             },
             Commit::Refused(other) => Err(unexpected(&other)),
@@ -333,6 +329,15 @@ impl Ledger {
             }
         }
     }
+}
+
+/// The write that adds a message without an answer.
+pub(crate) fn insert_open(id: &MessageId, row: &Incoming) -> Result<Write, GatewayError> {
+    Ok(Write::Insert {
+        id: RecordId::new(INCOMING, id.as_str()),
+        value: encode(row)?,
+        place: Some(Place::new(OPEN, row.accepted_at)),
+    })
 }
 
 /// The writes that add parts.

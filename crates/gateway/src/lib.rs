@@ -22,6 +22,7 @@ mod routing;
 mod rows;
 pub mod schedule;
 mod server;
+mod subagents;
 mod token;
 mod tools;
 pub mod usage;

@@ -3,7 +3,7 @@
 //! A question's id is a digest of the call that would run and of what the owner is shown. So an answer holds for exactly
 //! that call, and an answer that was meant for another one finds no question.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -18,6 +18,8 @@ use crate::ledger::now_ms;
 
 /// Most questions at the same time. A further one is answered with no.
 const MOST_OPEN: usize = 1_000;
+/// Most sessions of sub-agents that are known.
+const MOST_FAMILIES: usize = 10_000;
 /// Bytes of the digest in an id.
 const ID_BYTES: usize = 16;
 /// What the model reads after a no.
@@ -53,12 +55,19 @@ pub(crate) struct Question {
     asked_at: u64,
     /// When no answer counts as no.
     expires_at: u64,
+    /// The sessions on whose behalf this one works, whose clients are asked too.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    on_behalf_of: Vec<String>,
 }
 
 impl Question {
-    /// Whether it is a question of the session with this key.
+    /// Whether it is a question of the session with this key, or of one that works on its behalf.
     pub(crate) fn is_of(&self, session: &str) -> bool {
-        self.session == session
+        self.sessions().any(|key| key == session)
+    }
+
+    fn sessions(&self) -> impl Iterator<Item = &str> {
+        self.on_behalf_of.iter().map(String::as_str).chain([self.session.as_str()])
     }
 }
 
@@ -72,13 +81,15 @@ pub(crate) struct Questions {
     hub: Arc<Hub>,
     limit: Duration,
     open: Mutex<BTreeMap<String, Open>>,
+    /// By the session of a sub-agent: those above it.
+    above: Mutex<HashMap<String, Vec<String>>>,
 }
 
 /// Closes a question however its wait ends: with an answer, when its time is over, or when the run is aborted.
 struct Waiting<'a> {
     questions: &'a Questions,
     id: String,
-    session: String,
+    sessions: Vec<String>,
     answer: Option<Answer>,
 }
 
@@ -86,14 +97,31 @@ impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         self.questions.lock().remove(&self.id);
         let event = json!({"type": "approval_closed", "id": self.id, "answer": self.answer});
-        self.questions.hub.publish(&self.session, &event);
+        for session in &self.sessions {
+            self.questions.hub.publish(session, &event);
+        }
     }
 }
 
 impl Questions {
     /// `limit` is how long the agent waits for an answer.
     pub(crate) fn new(hub: Arc<Hub>, limit: Duration) -> Self {
-        Self { hub, limit, open: Mutex::default() }
+        Self { hub, limit, open: Mutex::default(), above: Mutex::default() }
+    }
+
+    /// From now on, questions of `session` are also questions of the sessions `above` it.
+    pub(crate) fn ask_also(&self, session: &str, above: Vec<String>) {
+        let mut known = self.above.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MOST_FAMILIES {
+            // An open session with a question keeps its own copy; another one is asked about when it is opened again.
+            known.clear();
+        }
+        known.insert(session.to_owned(), above);
+    }
+
+    fn above(&self, session: &str) -> Vec<String> {
+        let known = self.above.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(session).cloned().unwrap_or_default()
     }
 
     /// The open questions, of one session or of all, the oldest first.
@@ -127,6 +155,7 @@ impl Questions {
             diff: request.diff.clone(),
             asked_at: 0,
             expires_at: 0,
+            on_behalf_of: self.above(request.session.as_str()),
         };
         // Without the times: the same question after a restart has the same id.
         let bytes = serde_json::to_vec(&question).unwrap_or_default();
@@ -158,11 +187,14 @@ impl Approver for Questions {
                 }
                 open.insert(question.id.clone(), Open { question: question.clone(), answered });
             }
-            let (id, session) = (question.id.clone(), question.session.clone());
-            let mut waiting = Waiting { questions: self, id, session, answer: None };
+            let (id, sessions) =
+                (question.id.clone(), question.sessions().map(str::to_owned).collect());
+            let mut waiting = Waiting { questions: self, id, sessions, answer: None };
             let mut event = json!(question);
             event["type"] = json!("approval");
-            self.hub.publish(&waiting.session, &event);
+            for session in &waiting.sessions {
+                self.hub.publish(session, &event);
+            }
             waiting.answer = answer.await.ok();
             match waiting.answer {
                 Some(Answer::Once) => Approval::Once,

@@ -95,6 +95,24 @@ pub enum Occasion {
     Heartbeat,
     /// A scheduled job is due.
     Job,
+    /// It is the task of a sub-agent, whose session gets it first.
+    Task,
+    /// A sub-agent has ended.
+    Result {
+        /// The key of its session.
+        child: String,
+        /// On whose behalf it worked, as `channel:id`.
+        senders: Vec<String>,
+    },
+    /// Another session sends it.
+    Session {
+        /// The key of that session.
+        from: String,
+        /// How many messages between sessions have led to this one, with itself.
+        hops: u32,
+        /// On whose behalf that session works, as `channel:id`.
+        senders: Vec<String>,
+    },
 }
 
 /// What became of a message.
@@ -255,6 +273,25 @@ impl Incoming {
             occasion: None,
             said: None,
             state,
+        }
+    }
+
+    /// Everybody whose rules hold while it is worked on, as `channel:id`.
+    pub(crate) fn senders(&self) -> impl Iterator<Item = &String> {
+        let others = match &self.occasion {
+            Some(Occasion::Result { senders, .. } | Occasion::Session { senders, .. }) => {
+                &senders[..]
+            }
+            _ => &[],
+        };
+        self.origin.sender.iter().chain(others)
+    }
+
+    /// How many messages between sessions have led to it.
+    pub(crate) fn hops(&self) -> u32 {
+        match &self.occasion {
+            Some(Occasion::Session { hops, .. }) => *hops,
+            _ => 0,
         }
     }
 

@@ -1,5 +1,8 @@
 //! The tools that sessions of the gateway have beside those of the config.
 
+mod session;
+mod sessions;
+
 use std::sync::{Arc, Weak};
 
 use myclaw_agent::{FrontEndTools, SessionConfig, Tool};
@@ -7,6 +10,7 @@ use myclaw_agent::{FrontEndTools, SessionConfig, Tool};
 use crate::delivery::Delivery;
 use crate::delivery::media::NOTE;
 use crate::schedule::CronTool;
+use session::{Kind, SessionTool};
 
 /// Makes the tools of a session.
 pub(crate) struct GatewayTools {
@@ -20,14 +24,29 @@ impl GatewayTools {
 }
 
 impl FrontEndTools for GatewayTools {
-    /// They are the owner's: only the main session of an agent has them, whatever the policy allows elsewhere. A session
-    /// with somebody else, or one that the clock began, could otherwise read other sessions and plan work without end.
+    /// What the policy says about them comes after this. The tools for the process and its schedule are the owner's: only
+    /// the main session of an agent has them. A session with somebody else, or one that the clock began, could otherwise
+    /// plan work without end.
     fn tools(&self, session: &SessionConfig) -> Vec<Arc<dyn Tool>> {
-        if !session.is_main() {
-            return Vec::new();
+        let key = session.session_key.as_str();
+        let child = self.delivery.upgrade().and_then(|delivery| delivery.children.get(key));
+        let depth = child.as_ref().map_or(0, |child| child.depth);
+        let rules = session.config.subagents(&session.agent.id);
+        let mut kinds = vec![Kind::List, Kind::History, Kind::Send];
+        if depth < rules.max_depth {
+            kinds.extend([Kind::Spawn, Kind::Subagents, Kind::Agents]);
         }
-        let agent = session.agent.id.to_string();
-        vec![Arc::new(CronTool::new(self.delivery.clone(), agent))]
+        let caller = Arc::new(session.clone());
+        let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
+        if session.is_main() {
+            let agent = session.agent.id.to_string();
+            tools.push(Arc::new(CronTool::new(self.delivery.clone(), agent)));
+        }
+        for kind in kinds {
+            let (delivery, caller) = (self.delivery.clone(), Arc::clone(&caller));
+            tools.push(Arc::new(SessionTool::new(kind, delivery, caller)));
+        }
+        tools
     }
 
     fn note(&self, session: &SessionConfig) -> Option<String> {

@@ -28,13 +28,14 @@ const GROUPS: [(&str, &[&str]); 10] = [
     ("group:myclaw", &KNOWN),
 ];
 
-const SESSION_TOOLS: [&str; 6] = [
+const SESSION_TOOLS: [&str; 7] = [
     "sessions_list",
     "sessions_history",
     "sessions_send",
     "sessions_spawn",
     "session_status",
     "subagents",
+    "agents_list",
 ];
 
 /// Canonical names of the tools that come with MyClaw, including those that need a gateway or a container.

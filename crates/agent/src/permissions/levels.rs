@@ -8,10 +8,12 @@ use myclaw_policy::{ExecLevel, Level, LevelRules};
 
 /// What decides which rules apply.
 pub(super) struct Situation<'a> {
-    pub(super) agent: &'a AgentId,
+    /// The agent, and those on whose behalf it works.
+    pub(super) agents: &'a [AgentId],
     /// `provider/model`.
     pub(super) model: Option<&'a str>,
-    pub(super) channel: String,
+    /// The channel of the session, and those of the sessions on whose behalf it works.
+    pub(super) channels: &'a [String],
     /// Everybody whose messages the run may be about, as `channel:id`. The rules for each of them apply.
     pub(super) senders: &'a [String],
 }
@@ -20,7 +22,7 @@ impl Situation<'_> {
     fn is_of(&self, level: &Level) -> bool {
         match level {
             Level::Global | Level::Sandbox => true,
-            Level::Agent(id) => id == self.agent.as_str(),
+            Level::Agent(id) => self.agents.iter().any(|agent| agent.as_str() == id),
             Level::Provider(name) => self.model.is_some_and(|model| {
                 let provider = model.split_once('/').map_or(model, |(provider, _)| provider);
                 name.eq_ignore_ascii_case(provider) || name.eq_ignore_ascii_case(model)
@@ -30,7 +32,7 @@ impl Situation<'_> {
                 let is_of = |sender: &String| {
                     sender.split_once(':').is_some_and(|(channel, _)| channel == name)
                 };
-                *name == self.channel || self.senders.iter().any(is_of)
+                self.channels.contains(name) || self.senders.iter().any(is_of)
             }
             Level::Sender(name) => self.senders.iter().any(|sender| {
                 let id = sender.split_once(':').map_or(sender.as_str(), |(_, id)| id);

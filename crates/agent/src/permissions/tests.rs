@@ -229,3 +229,52 @@ fn mistakes_are_found_at_every_level_and_reported_once() {
         ]
     );
 }
+
+#[test]
+fn what_works_on_behalf_of_others_has_their_rules_too() {
+    let config = json!({
+        "tools": {
+            "byChannel": {"telegram": {"deny": ["web_fetch"]}},
+            "bySender": {"telegram:42": {"deny": ["read"]}},
+        },
+        "agents": {"defaults": {"sandbox": {"mode": "off"}}, "list": [
+            {"id": "main", "tools": {"deny": ["exec"]}},
+            {"id": "helper", "tools": {"deny": ["write"]}},
+        ]},
+    });
+    let chat = session(config.clone(), "agent:main:telegram:dm:42");
+    let principals = chat.principals();
+    let child = "agent:helper:channel:subagent:account:default:peer:direct:c1";
+    let alone = session(config.clone(), child);
+    let child = session(config, child).on_behalf_of(principals).unwrap();
+    let offered = |config: &SessionConfig| {
+        let permissions = Permissions::new(config, Some("openai/gpt-x"), &[]).unwrap();
+        let allowed = ["exec", "write", "web_fetch", "read", "ls"].into_iter();
+        allowed.filter(|tool| permissions.decide(tool).allowed).collect::<Vec<_>>()
+    };
+    assert_eq!(offered(&alone), ["exec", "web_fetch", "read", "ls"]);
+    assert_eq!(offered(&child), ["ls"]);
+    // A sub-agent of it has these rules as well.
+    assert_eq!(child.principals().len(), 2);
+}
+
+#[test]
+fn a_sandboxed_session_gives_work_only_to_the_same_sandbox() {
+    let config = |other: Value| json!({"agents": {"list": [{"id": "main"}, {"id": "helper", "sandbox": other}]}});
+    let child =
+        |agent: &str| format!("agent:{agent}:channel:subagent:account:default:peer:direct:c1");
+    let result = |other: Value, parent: &str, agent: &str| {
+        let parent = session(config(other.clone()), parent);
+        let child = session(config(other), &child(agent));
+        child.on_behalf_of(parent.principals()).map(|child| child.is_sandboxed())
+    };
+    // The main session is not sandboxed, its sub-agents are.
+    assert_eq!(result(json!({"mode": "off"}), "main", "helper").ok(), Some(false));
+    assert_eq!(result(json!({}), "main", "main").ok(), Some(true));
+    assert_eq!(result(json!({}), "work", "helper").ok(), Some(true));
+    assert_eq!(result(json!({"mode": "all"}), "work", "helper").ok(), Some(true));
+    for other in [json!({"mode": "off"}), json!({"allowlist": ["exec", "web_fetch"]})] {
+        let refused = result(other, "work", "helper").unwrap_err().message;
+        assert!(refused.contains("needs the same sandbox"), "{refused}");
+    }
+}

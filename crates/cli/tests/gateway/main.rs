@@ -29,8 +29,10 @@ mod guard;
 mod openai;
 mod pages;
 mod processes;
+mod session_tools;
 mod sessions;
 mod socket;
+mod subagents;
 mod usage;
 mod web_ui;
 

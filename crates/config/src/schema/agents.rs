@@ -8,6 +8,7 @@ use super::heartbeat::HeartbeatConfig;
 use super::limits::{AgentLimits, LaneWidths, RunLimits};
 use super::messages::DeliveryMode;
 use super::policy::{AgentSandboxRules, AgentToolRules, SandboxRules};
+use super::subagents::SubagentsConfig;
 use super::values::{self, IterationCap, ModelChoice, NonBlankText};
 
 /// Attempts beyond the first for one model call, over all keys: enough to get past a short outage.
@@ -112,6 +113,8 @@ pub struct AgentDefaults {
     pub lanes: LaneWidths,
     /// A turn at an interval, in which the gateway asks the default agent whether something needs attention.
     pub heartbeat: HeartbeatConfig,
+    /// The sub-agents that agents may start.
+    pub subagents: SubagentsConfig,
     /// Which tools and commands agents may use, beside `tools`.
     pub tools: AgentToolRules,
     /// Which sessions are sandboxed, and what may run in them.
@@ -219,6 +222,9 @@ pub struct AgentEntry {
     /// heartbeat only with this key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heartbeat: Option<HeartbeatConfig>,
+    /// Where its sub-agents differ from `agents.defaults.subagents`.
+    #[serde(default)]
+    pub subagents: SubagentsConfig,
     /// Which tools and commands it may use. These rules can only take away.
     #[serde(default)]
     pub tools: AgentToolRules,

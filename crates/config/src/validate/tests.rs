@@ -51,7 +51,7 @@ fn agents() -> Value {
             },
             "steeringMode": "one-at-a-time", "followUpMode": "all",
             "lanes": { "main": 1, "cron": 2, "subagent": 3, "nested": 1000 },
-            "heartbeat": heartbeat(),
+            "heartbeat": heartbeat(), "subagents": subagents(),
             "tools": agent_tools(),
             "sandbox": { "mode": "all", "allowlist": [], "denylist": ["read"], "exec": exec(), "confinement": confinement() },
         },
@@ -61,13 +61,20 @@ fn agents() -> Value {
             "limits": {
                 "runSeconds": 1, "runTokens": 0, "runCost": 0, "dayTokens": 1, "dayCost": 1.5, "repeatedCalls": 0,
             },
-            "heartbeat": heartbeat(), "steeringMode": "all", "followUpMode": "one-at-a-time", "tools": agent_tools(),
+            "heartbeat": heartbeat(), "subagents": subagents(), "steeringMode": "all", "followUpMode": "one-at-a-time", "tools": agent_tools(),
             "sandbox": { "mode": "off", "allowlist": [], "denylist": [], "confinement": confinement() },
         }],
     })
 }
 
 /// Every key, though no config has an interval in both forms.
+fn subagents() -> Value {
+    json!({
+        "allowAgents": ["*"], "model": "a/b", "models": ["a/*"], "thinking": "low", "maxSpawnDepth": 2,
+        "maxChildrenPerAgent": 3, "runTimeoutSeconds": 60,
+    })
+}
+
 fn heartbeat() -> Value {
     json!({
         "enabled": true, "every": "30m", "intervalMinutes": 0, "target": "last",
@@ -80,6 +87,8 @@ fn tool_section() -> Value {
         "profile": "pi", "allow": ["*"], "deny": [], "ask": ["write"], "exec": exec(),
         "byProvider": { "mine": tools() }, "bySender": { "mine": tools() }, "byChannel": { "mine": tools() }, "approvals": { "timeoutSeconds": 1 },
         "fs": { "workspaceOnly": true }, "bash": { "timeoutSeconds": 86_400, "yieldMs": 600_000 },
+        "sessions": {"main": "all", "others": "self", "maxHops": 3},
+        "message": {"otherChats": "none"},
         "browser": {
             "enabled": true, "program": "/b", "executablePath": "/c", "timeoutSeconds": 1, "idleMinutes": 1,
         },

@@ -86,7 +86,13 @@ impl Delivery {
             state(mine.map(|(id, _)| id.clone()).collect())
         };
         let messages = &occasion::with_result(messages, kind, text);
-        let stored = self.ledger.settle(messages, &of_message, parts.clone(), more).await?;
+        let results = self.results(messages, text, &of_message).await?;
+        for result in &results {
+            more.extend(result.writes()?);
+        }
+        let (stored, version) =
+            self.ledger.settle(messages, &of_message, parts.clone(), more).await?;
+        self.hand_in_results(results, version);
         self.open.fetch_sub(messages.len(), Ordering::SeqCst);
         let bytes = messages.iter().map(|message| picture_bytes(&message.row)).sum();
         self.pictures.fetch_sub(bytes, Ordering::SeqCst);

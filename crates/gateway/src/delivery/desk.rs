@@ -32,6 +32,8 @@ struct State {
     arrived: Vec<OpenMessage>,
     /// Where the answers to the open messages go, and what they refer to.
     routes: HashMap<EntryId, (Route, Option<String>)>,
+    /// How many messages between sessions have led to each open message.
+    hops: HashMap<EntryId, u32>,
     /// The names under which what the open messages use is counted.
     channels: BTreeMap<EntryId, String>,
     /// Messages that this process stored and has not handed over yet, so no session has them.
@@ -64,15 +66,18 @@ impl Desk {
             state.fresh.insert(message.id.entry());
         }
         // From here on, until the message is settled, the rules for its sender apply to the session.
-        if let Some(sender) = &message.row.origin.sender {
+        for sender in message.row.senders() {
             self.session.config().senders.add(sender);
         }
+        state.hops.insert(message.id.entry(), message.row.hops());
         let route = (message.row.route.clone(), message.row.origin.reply_id.clone());
         state.routes.insert(message.id.entry(), route);
         let channel = match message.row.occasion {
             Some(Occasion::Heartbeat) => "heartbeat",
             Some(Occasion::Job) => "schedule",
-            None => &message.row.route.channel,
+            Some(Occasion::Task) => "subagent",
+            Some(Occasion::Session { .. }) => "session",
+            Some(Occasion::Result { .. }) | None => &message.row.route.channel,
         };
         state.channels.insert(message.id.entry(), channel.to_owned());
         state.arrived.push(message);
@@ -122,8 +127,9 @@ impl Desk {
             state.running.remove(&id);
             state.fresh.remove(&id);
             state.routes.remove(&id);
+            state.hops.remove(&id);
             state.channels.remove(&id);
-            if let Some(sender) = &message.row.origin.sender {
+            for sender in message.row.senders() {
                 self.session.config().senders.remove(sender);
             }
             self.session.quiet().forget(id);
@@ -140,6 +146,12 @@ impl Desk {
             }
         }
         routes
+    }
+
+    /// How many messages between sessions have led to what the current run does.
+    pub(super) fn hops(&self) -> u32 {
+        let state = self.lock();
+        state.running.iter().filter_map(|id| state.hops.get(id)).copied().max().unwrap_or(0)
     }
 
     /// The name under which what the current run uses is counted: that of the first message that it answers.

@@ -19,6 +19,8 @@ use crate::schedule::{Answer, Asker, CronRequest, Report, Service, report};
 
 /// Characters of an answer that are kept with the message.
 const SAID_CHARS: usize = 1_000;
+/// The same for the answer to another session, which reads it there.
+const SAID_TO_SESSION_CHARS: usize = 20_000;
 
 impl Delivery {
     /// Step 1 for a message that nobody sent, in one transaction with `batch`. `None` if a condition of the batch does
@@ -142,14 +144,18 @@ pub(super) fn with_result(
     let mut messages = messages.to_vec();
     for message in messages.iter_mut().filter(|_| kind == PartKind::Reply) {
         let said = match &message.row.occasion {
-            None => None,
+            None | Some(Occasion::Task | Occasion::Result { .. }) => None,
             Some(Occasion::Heartbeat) => match report(text) {
                 Report::Nothing => None,
                 Report::Message(text) => Some(text),
             },
-            Some(Occasion::Job) => Some(text.to_owned()),
+            Some(Occasion::Job | Occasion::Session { .. }) => Some(text.to_owned()),
         };
-        message.row.said = said.map(|said| said.chars().take(SAID_CHARS).collect());
+        let most = match &message.row.occasion {
+            Some(Occasion::Session { .. }) => SAID_TO_SESSION_CHARS,
+            _ => SAID_CHARS,
+        };
+        message.row.said = said.map(|said| said.chars().take(most).collect());
     }
     messages
 }

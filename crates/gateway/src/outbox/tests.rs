@@ -94,7 +94,7 @@ fn send(channel: &Arc<Scripted>, parts: Vec<(PartId, Outgoing)>) -> Vec<PartStat
         let (ids, tasks): (Vec<PartId>, _) =
             (parts.iter().map(|(id, _)| id.clone()).collect(), TaskTracker::new());
         let stored =
-            ledger.settle(&[], &|_| MessageState::Open, parts, Vec::new()).await.expect("stored");
+            ledger.settle(&[], &|_| MessageState::Open, parts, Vec::new()).await.expect("stored").0;
         let outbox = Outbox::new(ledger.clone(), vec![channel.clone()], tasks.clone());
         outbox.push(stored);
         tasks.close();
@@ -187,11 +187,11 @@ fn a_part_is_stored_once_and_messages_are_settled_with_it() {
         let answered = |_: &_| MessageState::Answered { parts: Vec::new() };
         let first =
             ledger.settle(&open[..1], &answered, parts(), Vec::new()).await.expect("settled");
-        assert_eq!(first.len(), 1);
+        assert_eq!(first.0.len(), 1);
         // The second message has the same reply, which is not sent twice.
         let second =
             ledger.settle(&open[1..], &answered, parts(), Vec::new()).await.expect("settled");
-        assert_eq!(second.len(), 0);
+        assert_eq!(second.0.len(), 0);
         assert_eq!(ledger.open_messages().await.expect("read").len(), 0);
         assert!(
             ledger.settle(&open[1..], &answered, Vec::new(), Vec::new()).await.is_err(),

@@ -141,7 +141,8 @@ impl Server {
     pub(super) async fn delete(&self, session: &str) -> Result<Value, GatewayError> {
         let (key, _) = self.delivery.session(session)?;
         if self.delivery.is_in_use(&key).await {
-            let why = "the session works, or a background job of it runs; stop it first";
+            let why =
+                "the session works, or a background job or a sub-agent of it runs; stop it first";
             return Err(GatewayError::InUse(why.to_owned()));
         }
         self.with_sessions(move |store| {

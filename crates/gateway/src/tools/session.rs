@@ -1,0 +1,178 @@
+//! The tools that a session uses on behalf of itself: what they are called, and who answers them.
+
+use std::sync::{Arc, Weak};
+
+use myclaw_agent::llm::ToolSchema;
+use myclaw_agent::{BoxFuture, SessionConfig, Tool, ToolError, ToolInvocation, ToolOutput};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::GatewayError;
+use crate::delivery::Delivery;
+
+/// Which tool it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Spawn,
+    Subagents,
+    Agents,
+    List,
+    History,
+    Send,
+}
+
+/// One of the tools, for one session.
+pub(super) struct SessionTool {
+    kind: Kind,
+    schema: ToolSchema,
+    delivery: Weak<Delivery>,
+    caller: Arc<SessionConfig>,
+}
+
+/// A call of one of the tools.
+pub(super) struct Call<'a> {
+    pub(super) delivery: &'a Arc<Delivery>,
+    pub(super) caller: &'a SessionConfig,
+    /// The model's id of the call.
+    pub(super) id: &'a str,
+    /// The turn, in which no two calls have the same id.
+    pub(super) turn: String,
+    pub(super) arguments: Map<String, Value>,
+    pub(super) cancel: &'a CancellationToken,
+}
+
+impl Call<'_> {
+    pub(super) fn arguments<T: DeserializeOwned>(&self) -> Result<T, GatewayError> {
+        serde_json::from_value(Value::Object(self.arguments.clone()))
+            .map_err(|error| GatewayError::Unusable(format!("the arguments are wrong: {error}")))
+    }
+}
+
+impl SessionTool {
+    pub(super) fn new(kind: Kind, delivery: Weak<Delivery>, caller: Arc<SessionConfig>) -> Self {
+        let (name, description) = kind.text();
+        let schema = ToolSchema {
+            name: name.to_owned(),
+            description: description.trim().to_owned(),
+            parameters: kind.parameters(),
+        };
+        Self { kind, schema, delivery, caller }
+    }
+}
+
+impl Tool for SessionTool {
+    fn schema(&self) -> &ToolSchema {
+        &self.schema
+    }
+
+    fn is_read_only(&self) -> bool {
+        matches!(self.kind, Kind::Agents | Kind::List | Kind::History)
+    }
+
+    fn execute<'a>(
+        &'a self,
+        invocation: ToolInvocation<'a>,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let stopping =
+                || ToolError::Failed("the gateway is about to stop; try again later".to_owned());
+            let delivery = self.delivery.upgrade().ok_or_else(stopping)?;
+            let call = Call {
+                delivery: &delivery,
+                caller: &self.caller,
+                id: invocation.call_id,
+                turn: invocation.context.turn.to_string(),
+                arguments: invocation.arguments,
+                cancel: &invocation.cancel,
+            };
+            let answer = match self.kind {
+                Kind::Spawn => call.spawn().await,
+                Kind::Subagents => call.subagents().await,
+                Kind::Agents => call.agents(),
+                Kind::List => call.list().await,
+                Kind::History => call.history().await,
+                Kind::Send => call.send().await,
+            };
+            let value = answer.map_err(|error| ToolError::Failed(error.to_string()))?;
+            if invocation.cancel.is_cancelled() {
+                return Err(ToolError::Aborted("aborted while it waited".to_owned()));
+            }
+            Ok(ToolOutput::text(serde_json::to_string_pretty(&value).unwrap_or_default()))
+        })
+    }
+}
+
+impl Kind {
+    fn text(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Spawn => ("sessions_spawn", include_str!("session/spawn.md")),
+            Self::Subagents => ("subagents", include_str!("session/subagents.md")),
+            Self::Agents => ("agents_list", include_str!("session/agents.md")),
+            Self::List => ("sessions_list", include_str!("session/list.md")),
+            Self::History => ("sessions_history", include_str!("session/history.md")),
+            Self::Send => ("sessions_send", include_str!("session/send.md")),
+        }
+    }
+
+    fn parameters(self) -> Value {
+        let session = json!({"type": "string", "description": "Key or name of the session"});
+        let (properties, required) = match self {
+            Self::Spawn => (
+                json!({
+                    "task": {"type": "string", "description": "What is to be done, with everything it needs to know"},
+                    "label": {"type": "string", "description": "A short name"},
+                    "agentId": {"type": "string", "description": "Another agent; see agents_list"},
+                    "model": {"type": "string", "description": "provider/model, if not the usual one"},
+                    "thinking": {
+                        "type": "string",
+                        "enum": ["off", "minimal", "low", "medium", "high", "xhigh"]
+                    },
+                    "runTimeoutSeconds": {"type": "integer", "minimum": 1, "description": "When it is stopped"}
+                }),
+                vec!["task"],
+            ),
+            Self::Subagents => (
+                json!({
+                    "action": {"type": "string", "enum": ["list", "stop"]},
+                    "session": {"type": "string", "description": "Key of its session, or its label (stop)"}
+                }),
+                vec!["action"],
+            ),
+            Self::Agents => (json!({}), Vec::new()),
+            Self::List => (
+                json!({
+                    "limit": {"type": "integer", "minimum": 1, "maximum": 100, "description": "Default: 20"},
+                    "activeMinutes": {"type": "integer", "minimum": 1, "description": "Only those that changed since"}
+                }),
+                Vec::new(),
+            ),
+            Self::History => (
+                json!({
+                    "session": session,
+                    "limit": {"type": "integer", "minimum": 1, "maximum": 100, "description": "Default: 20"},
+                    "before": {"type": "string", "description": "Id of a message: only older ones"},
+                    "includeTools": {"type": "boolean", "description": "Also the results of tools"}
+                }),
+                vec!["session"],
+            ),
+            Self::Send => (
+                json!({
+                    "session": session,
+                    "message": {"type": "string"},
+                    "timeoutSeconds": {
+                        "type": "integer", "minimum": 0, "maximum": 600,
+                        "description": "How long you wait for the reply; default 30, 0 for not at all"
+                    }
+                }),
+                vec!["session", "message"],
+            ),
+        };
+        json!({
+            "type": "object",
+            "properties": properties,
+            "required": required,
+            "additionalProperties": false
+        })
+    }
+}
