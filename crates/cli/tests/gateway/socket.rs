@@ -162,7 +162,7 @@ fn strangers_are_closed() {
 fn wrong_tokens_over_websockets_are_counted() {
     let bench = Bench::new(answering("never"));
     let gateway = bench.start();
-    let wrong = Client { token: "w".repeat(64), ..gateway.client.clone() };
+    let wrong = Client { token: "w".repeat(64), ..gateway.client };
     block_on(async {
         for _ in 0..20 {
             let mut socket = Socket::silent(&wrong, &[]).await.unwrap();
