@@ -159,7 +159,12 @@ impl Client {
                         Some(Ok(Message::Binary(_))) => {
                             self.close(close_code::UNSUPPORTED, "frames are JSON texts").await
                         }
-                        Some(Ok(Message::Close(_))) | None => false,
+                        Some(Ok(Message::Close(_))) => {
+                            // The library has prepared the answer.
+                            let _ = tokio::time::timeout(SEND_TIME, self.socket.flush()).await;
+                            false
+                        }
+                        None => false,
                         Some(Err(error)) => self.fail(&error).await,
                     }
                 }
