@@ -84,9 +84,9 @@ pub mod auth {
 pub mod config {
     pub use myclaw_config::{
         AgentId, Binding, ChatId, Config, ConfigError, DmPolicy, DmScope, Environment,
-        ExposeSecret, GroupConfig, GroupPolicy, Heartbeat, KEYRING_SERVICE, KeySource, LogLevel,
-        Mistake, ModelDefinition, Paths, QueueMode, RenderStyle, ResolvedAgent, SecretString,
-        SocketConfig, StarterModel, TelegramConfig, UncertainDelivery, WebhookConfig,
+        ExposeSecret, GroupConfig, GroupPolicy, Heartbeat, KEYRING_SERVICE, KeySource, Loaded,
+        LogLevel, Mistake, ModelDefinition, Paths, QueueMode, RenderStyle, ResolvedAgent,
+        SecretString, SocketConfig, StarterModel, TelegramConfig, UncertainDelivery, WebhookConfig,
         holds_literal_secret, json_schema, load_config, load_or_default, starter_config,
         write_config_if_missing,
     };
@@ -94,7 +94,10 @@ pub mod config {
 
 /// Files of a front-end's own, such as the history of typed messages.
 pub mod files {
-    pub use myclaw_files::{create_private_directory, private_options, read_regular};
+    pub use myclaw_files::{
+        Durability, NewFile, create_private_directory, private_options, read_regular,
+        remove_if_there,
+    };
 }
 
 /// The commands of the config that are run as hooks.

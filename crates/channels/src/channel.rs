@@ -37,6 +37,9 @@ pub trait Channel: Send + Sync + 'static {
         Box::pin(async move { stop.cancelled().await })
     }
 
+    /// Closes connections that are open beside [`Channel::run`]: the config does not have this channel any more.
+    fn retire(&self) {}
+
     /// Answers an HTTP request of its vendor, which nothing has checked yet.
     fn receive<'a>(
         &'a self,

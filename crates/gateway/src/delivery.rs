@@ -11,6 +11,7 @@ mod desk;
 mod occasion;
 
 use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -29,6 +30,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::GatewayError;
+use crate::current::{Current, InForce};
+use crate::gateway::directory;
 use crate::hub::{Hub, WaitingMessage};
 use crate::ledger::{Acceptance, Ledger, OpenMessage, now_ms};
 use crate::live::Live;
@@ -39,6 +42,7 @@ use crate::rows::{
     Incoming, MessageId, MessageState, Origin, Outgoing, PartId, ReceivedFile, Route,
 };
 use crate::schedule::{Book, Routes};
+use crate::token::Token;
 use crate::tools::GatewayTools;
 use answering::picture_bytes;
 use desk::{Desk, Source};
@@ -85,8 +89,7 @@ pub(crate) struct Accepted {
 
 /// Everything between the channels and the sessions.
 pub(crate) struct Delivery {
-    home: Home,
-    config: Arc<Config>,
+    current: Arc<Current>,
     driver: Arc<Driver>,
     pub(crate) ledger: Ledger,
     outbox: Arc<Outbox>,
@@ -118,13 +121,13 @@ struct Report {
 
 impl Delivery {
     pub(crate) fn new(
-        home: Home,
-        config: Arc<Config>,
+        current: Arc<Current>,
         store: &Arc<dyn Store>,
         outbox: Arc<Outbox>,
         hub: Arc<Hub>,
         tasks: TaskTracker,
     ) -> Arc<Self> {
+        let InForce { home, config, .. } = &*current.get();
         let limit = Duration::from_secs(config.tools.approvals.timeout_seconds);
         let questions = Arc::new(Questions::new(Arc::clone(&hub), limit));
         Arc::new_cyclic(|this: &Weak<Self>| {
@@ -144,8 +147,7 @@ impl Delivery {
                 Some(Arc::new(tools)),
             );
             Self {
-                home,
-                config,
+                current,
                 driver,
                 live: Live::new(Ledger::new(Arc::clone(store)), Arc::clone(&outbox)),
                 ledger: Ledger::new(Arc::clone(store)),
@@ -201,8 +203,20 @@ impl Delivery {
         self.accept_from(new, Origin::default(), Vec::new()).await
     }
 
-    /// [`Delivery::accept`] for a message whose sender is known, with its files.
+    /// [`Delivery::accept`] for a message whose sender is known, with its files. A source that goes away, as one whose
+    /// channel is closed, does not stop half-way: a message that is stored is also handed in.
     pub(crate) async fn accept_from(
+        self: &Arc<Self>,
+        new: NewMessage,
+        origin: Origin,
+        files: Vec<MessageFile>,
+    ) -> Result<Accepted, GatewayError> {
+        let this = Arc::clone(self);
+        let accepting = self.tasks.spawn(async move { this.accept_now(new, origin, files).await });
+        accepting.await.map_err(|error| GatewayError::Internal(error.to_string()))?
+    }
+
+    async fn accept_now(
         self: &Arc<Self>,
         new: NewMessage,
         mut origin: Origin,
@@ -343,14 +357,34 @@ impl Delivery {
         self.open.load(Ordering::SeqCst)
     }
 
-    /// The config.
-    pub(crate) fn config(&self) -> &Arc<Config> {
-        &self.config
+    /// The config in force.
+    pub(crate) fn config(&self) -> Arc<Config> {
+        self.current.config()
     }
 
     /// The environment and the directories.
-    pub(crate) fn home(&self) -> &Home {
-        &self.home
+    pub(crate) fn home(&self) -> Home {
+        self.current.get().home.clone()
+    }
+
+    /// Where the token of clients is, unless the config has it.
+    pub(crate) fn token_file(&self) -> Option<PathBuf> {
+        let InForce { home, config, .. } = &*self.current.get();
+        config.gateway.token.is_none().then(|| Token::path(&directory(home)))
+    }
+
+    /// Makes the next run of each session use another config, which is in force already. Blocks.
+    pub(crate) fn use_config(&self, new: &InForce) {
+        let limit = Duration::from_secs(new.config.tools.approvals.timeout_seconds);
+        self.questions.set_limit(limit);
+        // A desk that is set up meanwhile has the new config.
+        let desks: Vec<Arc<Desk>> = self.desks().values().cloned().collect();
+        for desk in desks {
+            if let Err(error) = desk.session.use_config(new.home.clone(), Arc::clone(&new.config)) {
+                let session = desk.session.key().as_str();
+                tracing::warn!(session, %error, "the session keeps the config before, and takes no new messages");
+            }
+        }
     }
 
     /// Takes no more messages. Waits for running turns as long as `patience` is not ready, then for nothing.
@@ -376,7 +410,8 @@ impl Delivery {
     fn session_config(&self, name: &str) -> Result<SessionConfig, GatewayError> {
         let options =
             SessionOptions { session: Some(name.to_owned()), ..SessionOptions::default() };
-        Ok(SessionConfig::new(self.home.clone(), Arc::clone(&self.config), &options)?)
+        let InForce { home, config, .. } = &*self.current.get();
+        Ok(SessionConfig::new(home.clone(), Arc::clone(config), &options)?)
     }
 
     /// Puts a message onto the desk of its session, which is set up with the first message.

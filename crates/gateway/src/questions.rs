@@ -4,6 +4,7 @@
 //! that call, and an answer that was meant for another one finds no question.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -70,7 +71,8 @@ struct Open {
 /// The questions that wait for an answer.
 pub(crate) struct Questions {
     hub: Arc<Hub>,
-    limit: Duration,
+    /// How long the agent waits for an answer, in milliseconds.
+    limit: AtomicU64,
     open: Mutex<BTreeMap<String, Open>>,
 }
 
@@ -93,7 +95,15 @@ impl Drop for Waiting<'_> {
 impl Questions {
     /// `limit` is how long the agent waits for an answer.
     pub(crate) fn new(hub: Arc<Hub>, limit: Duration) -> Self {
-        Self { hub, limit, open: Mutex::default() }
+        let questions = Self { hub, limit: AtomicU64::default(), open: Mutex::default() };
+        questions.set_limit(limit);
+        questions
+    }
+
+    /// Changes how long the agent waits for answers to questions from here on.
+    pub(crate) fn set_limit(&self, limit: Duration) {
+        let limit = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
+        self.limit.store(limit, Ordering::SeqCst);
     }
 
     /// The open questions, of one session or of all, the oldest first.
@@ -115,7 +125,7 @@ impl Questions {
     fn question(&self, request: &ApprovalRequest) -> Question {
         let call = &request.call;
         let asked_at = now_ms();
-        let limit = u64::try_from(self.limit.as_millis()).unwrap_or(u64::MAX);
+        let limit = self.limit.load(Ordering::SeqCst);
         let mut question = Question {
             id: String::new(),
             session: request.session.to_string(),

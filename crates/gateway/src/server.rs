@@ -6,7 +6,7 @@
 mod accept;
 mod answer;
 mod channels;
-mod guard;
+pub(crate) mod guard;
 mod openai;
 mod page;
 mod rest;
@@ -14,7 +14,6 @@ mod sessions;
 mod socket;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -28,6 +27,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::delivery::Delivery;
 use crate::hub::Hub;
+use crate::reload::Reloads;
 use crate::routing::Router as Routing;
 use crate::rows::Route;
 use crate::token::Token;
@@ -44,10 +44,10 @@ pub(crate) struct Server {
     delivery: Arc<Delivery>,
     /// Between the other channels and the sessions.
     routing: Arc<Routing>,
-    token: Token,
+    tokens: guard::Tokens,
+    /// How the newest reload of the config ended.
+    reloads: Arc<Reloads>,
     address: SocketAddr,
-    /// Where the token is, unless the config has it.
-    token_file: Option<PathBuf>,
     failures: guard::Failures,
     sockets: Arc<Semaphore>,
     begun: Instant,
@@ -59,21 +59,26 @@ impl Server {
     pub(crate) fn new(
         delivery: Arc<Delivery>,
         routing: Arc<Routing>,
-        token: Token,
-        token_file: Option<PathBuf>,
+        tokens: guard::Tokens,
+        reloads: Arc<Reloads>,
         address: SocketAddr,
     ) -> Self {
         Self {
             delivery,
             routing,
-            token,
+            tokens,
+            reloads,
             address,
-            token_file,
             failures: guard::Failures::default(),
             sockets: Arc::new(Semaphore::new(MOST_SOCKETS)),
             begun: Instant::now(),
             stop: CancellationToken::new(),
         }
+    }
+
+    /// Replaces the token of clients. Those that are connected with another one have to log in again.
+    pub(crate) fn use_token(&self, token: Token) {
+        self.tokens.replace(token);
     }
 
     /// Answers requests, for ever.

@@ -1,8 +1,11 @@
 //! `myclaw gateway`: the process that is always on.
 
+use std::sync::Arc;
+
 use myclaw_agent::SessionOptions;
-use myclaw_gateway::{Gateway, GatewayError, state_of};
-use serde_json::json;
+use myclaw_gateway::{Control, Gateway, GatewayError, Say, state_of};
+use serde_json::{Value, json};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::{GatewayArgs, GatewayCommand};
@@ -22,12 +25,17 @@ pub(crate) fn run(args: &GatewayArgs) -> Result<(), CliError> {
 
 /// Serves until a signal. The second one ends it at once; the next start goes on where it was.
 fn serve() -> Result<(), CliError> {
-    let session = load_session(find_home()?, &SessionOptions::default())?;
+    // The gateway reads the config itself; this reports its mistakes, and starts the log.
+    let home = load_session(find_home()?, &SessionOptions::default())?.home;
     let interrupts = Interrupts::install()?;
     let stop = CancellationToken::new();
     let armed = interrupts.arm(stop.clone());
+    let reload = Arc::new(Notify::new());
+    let asked = Arc::clone(&reload);
+    interrupts.on_hangup(move || asked.notify_one());
+    let say: Say = Arc::new(|line| note(format_args!("myclaw: {line}")));
     let serving = async {
-        let running = Gateway::start(session.home, session.config).await.map_err(failure)?;
+        let running = Gateway::start(home).await.map_err(failure)?;
         note(format_args!("myclaw: listening on http://{}", running.address));
         if let Some(path) = &running.token_file {
             note(format_args!("myclaw: the token of clients is in {}", path.display()));
@@ -36,7 +44,7 @@ fn serve() -> Result<(), CliError> {
             let count = running.recovered;
             note(format_args!("myclaw: going on with {count} messages without an answer"));
         }
-        running.serve(stop.clone()).await.map_err(failure)?;
+        running.serve(Control { stop, reload, say }).await;
         note(format_args!("myclaw: the gateway has stopped"));
         Ok(())
     };
@@ -44,8 +52,8 @@ fn serve() -> Result<(), CliError> {
 }
 
 fn status(as_json: bool) -> Result<(), CliError> {
-    let session = load_session(find_home()?, &SessionOptions::default())?;
-    let state = runtime::block_on(state_of(&session.home, &session.config))?.map_err(failure)?;
+    // Also with a config file that cannot be used: the gateway goes on with the one before.
+    let state = runtime::block_on(state_of(&find_home()?))?.map_err(failure)?;
     let mut printer = Printer::stdout();
     let Some(state) = state else {
         if as_json {
@@ -74,8 +82,24 @@ fn status(as_json: bool) -> Result<(), CliError> {
             format!("waiting     {} messages without an answer", number("openMessages")),
             format!("connected   {} WebSockets", number("sockets")),
         ])?;
+        printer.safe_lines(config_lines(&state["config"]))?;
     }
     printer.finish()
+}
+
+/// What `gateway status` says about the config file.
+fn config_lines(config: &Value) -> Vec<String> {
+    let file = config["file"].as_str().unwrap_or("?");
+    let mut lines = vec![format!("config      {file}")];
+    if let Some(problem) = config["problem"].as_str() {
+        lines.push(format!("NOT IN USE  the gateway goes on with the config before: {problem}"));
+    }
+    let keys: Vec<&str> =
+        config["needsRestart"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    if !keys.is_empty() {
+        lines.push(format!("restart     needed for the new {}", keys.join(", ")));
+    }
+    lines
 }
 
 pub(crate) fn failure(error: GatewayError) -> CliError {

@@ -1,4 +1,5 @@
-//! The gateway is killed at random moments while messages come from Telegram, a webhook and a socket at once.
+//! The gateway is killed at random moments while messages come from Telegram, a webhook and a socket at once, and while
+//! it reads a changed config.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Write};
@@ -10,7 +11,7 @@ use std::thread;
 
 use myclaw_testkit::{Random, number_from};
 
-use super::programs::{Receiver, post, socket_path, with_programs};
+use super::programs::{Receiver, post, socket_path, with_programs, with_programs_and};
 use super::*;
 
 /// Kills in a quick run.
@@ -137,6 +138,15 @@ fn messages_in_are_answers_out_whatever_is_killed() {
         scope.spawn(|| load.script(&path));
         for kill in 0..kills {
             thread::sleep(Duration::from_micros(random.below(LONGEST_LIFE.as_micros() as u64)));
+            if kill % 2 == 0 {
+                // The bot is connected again, and the gateway is killed meanwhile.
+                let megabytes = 1 + kill % 20;
+                with_programs_and(&bench, &receiver, |config| {
+                    config["channels"]["telegram"]["mediaMaxMb"] = json!(megabytes);
+                });
+                gateway.child.signal(Signal::HangUp);
+                thread::sleep(Duration::from_micros(random.below(300_000)));
+            }
             gateway.kill();
             gateway = bench.start();
             eprint!("\rseed {seed}, kill {}", kill + 1);

@@ -15,6 +15,7 @@ mod chaos;
 #[path = "../gateway/client.rs"]
 mod client;
 mod programs;
+mod reload;
 mod telegram;
 
 use client::Client;

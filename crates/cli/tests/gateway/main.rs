@@ -25,6 +25,7 @@ mod delivery;
 mod guard;
 mod openai;
 mod processes;
+mod reload;
 mod sessions;
 mod socket;
 mod web_ui;

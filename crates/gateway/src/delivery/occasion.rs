@@ -53,7 +53,7 @@ impl Delivery {
         let service = Service {
             book: &self.book,
             routes: &self.routes,
-            config: self.config(),
+            config: &self.config(),
             asker,
             now: now_ms(),
         };

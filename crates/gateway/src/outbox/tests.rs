@@ -95,7 +95,8 @@ fn send(channel: &Arc<Scripted>, parts: Vec<(PartId, Outgoing)>) -> Vec<PartStat
             (parts.iter().map(|(id, _)| id.clone()).collect(), TaskTracker::new());
         let stored =
             ledger.settle(&[], &|_| MessageState::Open, parts, Vec::new()).await.expect("stored");
-        let outbox = Outbox::new(ledger.clone(), vec![channel.clone()], tasks.clone());
+        let outbox =
+            Outbox::new(ledger.clone(), Channels::new(channel.clone(), Vec::new()), tasks.clone());
         outbox.push(stored);
         tasks.close();
         tasks.wait().await;
