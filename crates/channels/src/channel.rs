@@ -231,7 +231,7 @@ pub enum State {
     Working,
     /// It cannot reach its vendor, and tries again.
     Waiting(String),
-    /// It has given up, until the gateway starts again.
+    /// It has given up, until the config changes or the gateway starts again.
     Stopped(String),
 }
 

@@ -120,6 +120,14 @@ impl Load {
     }
 }
 
+/// Makes the gateway read a config with which the bot is connected again.
+fn reconfigure((bench, receiver, gateway): (&Bench, &Receiver, &Gateway), number: u64) {
+    with_programs_and(bench, receiver, |config| {
+        config["channels"]["telegram"]["mediaMaxMb"] = json!(1 + number % 20);
+    });
+    gateway.child.signal(Signal::HangUp);
+}
+
 #[test]
 fn messages_in_are_answers_out_whatever_is_killed() {
     let kills = number_from("MYCLAW_GATEWAY_KILLS").unwrap_or(DEFAULT_KILLS);
@@ -139,12 +147,7 @@ fn messages_in_are_answers_out_whatever_is_killed() {
         for kill in 0..kills {
             thread::sleep(Duration::from_micros(random.below(LONGEST_LIFE.as_micros() as u64)));
             if kill % 2 == 0 {
-                // The bot is connected again, and the gateway is killed meanwhile.
-                let megabytes = 1 + kill % 20;
-                with_programs_and(&bench, &receiver, |config| {
-                    config["channels"]["telegram"]["mediaMaxMb"] = json!(megabytes);
-                });
-                gateway.child.signal(Signal::HangUp);
+                reconfigure((&bench, &receiver, &gateway), kill);
                 thread::sleep(Duration::from_micros(random.below(300_000)));
             }
             gateway.kill();

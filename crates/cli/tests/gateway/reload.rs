@@ -162,7 +162,7 @@ fn another_port_needs_a_restart_and_another_token_does_not() {
     bench.save(|config| config["gateway"] = json!({"port": port, "token": token}));
     gateway.wait_for("restart the gateway to use the new gateway.port", 1);
     assert_eq!(gateway.client.get("/api/status").unwrap().0, 401);
-    let client = Client { token: token.to_owned(), ..gateway.client.clone() };
+    let client = Client { token: token.to_owned(), ..gateway.client };
     let (status, state) = client.get("/api/status").unwrap();
     assert_eq!((status, &state["config"]["needsRestart"]), (200, &json!(["gateway.port"])));
     // The commands find it where it is.
