@@ -30,6 +30,7 @@ mod trial;
 mod undo;
 mod web_tools;
 
+pub use browser_tool::browser_obstacle;
 pub use config_check::{Examination, examine, load_checked, unread_keys};
 #[cfg(target_os = "linux")]
 pub use confinement::try_escapes;

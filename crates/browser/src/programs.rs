@@ -68,6 +68,11 @@ pub fn is_installed(path: &OsStr) -> bool {
 }
 
 impl Programs {
+    /// Which program is missing, and the command that installs it.
+    pub fn missing(&self) -> Option<String> {
+        self.agent_browser().and_then(|_| self.chromium()).err().map(|error| error.to_string())
+    }
+
     pub(crate) fn agent_browser(&self) -> Result<PathBuf, BrowserError> {
         let named = self.agent_browser.as_ref().map(|path| path.as_os_str());
         in_path(named.unwrap_or(OsStr::new(AGENT_BROWSER)), &self.path)

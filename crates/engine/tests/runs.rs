@@ -421,3 +421,29 @@ async fn the_message_of_a_run_that_does_not_get_its_session_waits_for_the_next()
     assert_eq!(run_agent(next).await.unwrap().reply, "Here.");
     assert!(bench.server.last_request().body_text().contains("find the herons"));
 }
+
+#[tokio::test]
+async fn a_new_session_is_in_the_index_before_its_first_answer() {
+    let answered = Reply::anthropic().text("Said.");
+    let stalls = Step::from(Reply::anthropic().text("Never said.")).stall_after(0);
+    let bench = Bench::new(FORMAT, Script::new().then(answered).then(stalls)).await;
+    // Without an index there is none to be missing from: it is made from the logs.
+    let mut earlier = bench.params("hi");
+    earlier.session_key = group();
+    run_agent(earlier).await.unwrap();
+    let params = bench.params("go");
+    let (key, cancel) = (params.session_key.clone(), params.cancel.clone());
+    let run = tokio::spawn(run_agent(params));
+    bench.server.wait_for_requests(2).await;
+
+    let listed = async {
+        while store(&bench).index().get(&key).unwrap().is_none() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let listed = tokio::time::timeout(Duration::from_secs(30), listed).await;
+
+    assert!(listed.is_ok(), "a process that is killed now leaves a session that nobody finds");
+    cancel.cancel();
+    assert_eq!(run.await.unwrap().unwrap_err().class(), "aborted");
+}

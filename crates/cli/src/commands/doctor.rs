@@ -10,8 +10,8 @@ use myclaw_agent::hooks::{UnusableCommand, unusable_commands};
 use myclaw_agent::llm::{LocalCandidate, LocalFinding, survey_local};
 use myclaw_agent::{
     FailureClass, Home, LOCAL_SERVERS_VARIABLE, SandboxProblem, Selection, SelectionSource,
-    StoppedRuns, Wanted, exhausted_today, find_program, load_checked, local_probe,
-    sandbox_problems, select, stored_keys, unread_keys,
+    StoppedRuns, Wanted, browser_obstacle, exhausted_today, find_program, load_checked,
+    local_probe, sandbox_problems, select, stored_keys, unread_keys,
 };
 use serde::Serialize;
 
@@ -136,6 +136,7 @@ fn examine(home: &Home) -> Result<Vec<Check>, CliError> {
     checks.extend(check_hooks(&config, home));
     checks.push(check_program("bash", without_bash()));
     checks.push(check_program("git", "many tasks in repositories need it"));
+    checks.push(check_browser(&config, home));
     checks.push(check_terminal());
     Ok(checks)
 }
@@ -185,6 +186,20 @@ async fn check_sandbox(config: &Arc<Config>, home: &Home) -> Vec<Check> {
         }
     };
     problems.iter().map(check).collect()
+}
+
+/// Checks for the programs of the browser tool, which a machine need not have.
+fn check_browser(config: &Config, home: &Home) -> Check {
+    const NAME: &str = "browser";
+    let enabled = config.tools.browser.enabled;
+    match browser_obstacle(config, &home.environment) {
+        Some(missing) if enabled == Some(true) => {
+            Check::warn(NAME, missing, "install it, or set `tools.browser.enabled` to false")
+        }
+        Some(missing) => Check::ok(NAME, format!("none: {missing}")),
+        None if enabled == Some(false) => Check::ok(NAME, "none, as the config file says"),
+        None => Check::ok(NAME, "agent-browser and Chromium are installed"),
+    }
 }
 
 /// Checks for damaged ends of transcripts that were moved aside after a crash.

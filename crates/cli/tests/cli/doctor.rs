@@ -161,3 +161,20 @@ fn doctor_looks_at_every_agent_of_the_list() {
         assert!(line.starts_with(begin), "{line}");
     }
 }
+
+#[test]
+fn doctor_names_the_command_that_installs_a_missing_browser() {
+    for (enabled, expected) in [
+        (json!(null), "ok    browser    none: the browser tool needs the program agent-browser"),
+        (json!(true), "warn  browser    the browser tool needs the program agent-browser"),
+        (json!(false), "ok    browser    none, as the config file says"),
+    ] {
+        let home = TempHome::new();
+        home.write_config(&json!({"tools": {"browser": {"enabled": enabled}}}));
+        let output = RunningChild::run(myclaw(&home, &["doctor"]).env("PATH", "/no/such/bin"));
+        let stdout = output.stdout();
+        let line = stdout.lines().find(|line| line.contains("  browser  ")).unwrap();
+        assert!(line.starts_with(expected), "{line}");
+        assert_eq!(line.contains("npm install -g agent-browser"), enabled != false, "{line}");
+    }
+}
