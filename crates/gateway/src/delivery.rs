@@ -8,20 +8,18 @@
 mod advance;
 mod answering;
 mod desk;
+mod in_force;
 mod occasion;
 
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use myclaw_agent::config::Config;
 use myclaw_agent::llm::ImageContent;
 use myclaw_agent::sessions::SessionKey;
 use myclaw_agent::{
-    AgentRunEvent, Approver, Driver, Home, JobWake, Session, SessionConfig, SessionEvent,
-    SessionOptions, engine,
+    AgentRunEvent, Approver, Driver, JobWake, Session, SessionEvent, SessionOptions, engine,
 };
 use myclaw_store::Store;
 use serde_json::json;
@@ -31,7 +29,6 @@ use tokio_util::task::TaskTracker;
 
 use crate::GatewayError;
 use crate::current::{Current, InForce};
-use crate::gateway::directory;
 use crate::hub::{Hub, WaitingMessage};
 use crate::ledger::{Acceptance, Ledger, OpenMessage, now_ms};
 use crate::live::Live;
@@ -42,7 +39,6 @@ use crate::rows::{
     Incoming, MessageId, MessageState, Origin, Outgoing, PartId, ReceivedFile, Route,
 };
 use crate::schedule::{Book, Routes};
-use crate::token::Token;
 use crate::tools::GatewayTools;
 use answering::picture_bytes;
 use desk::{Desk, Source};
@@ -357,36 +353,6 @@ impl Delivery {
         self.open.load(Ordering::SeqCst)
     }
 
-    /// The config in force.
-    pub(crate) fn config(&self) -> Arc<Config> {
-        self.current.config()
-    }
-
-    /// The environment and the directories.
-    pub(crate) fn home(&self) -> Home {
-        self.current.get().home.clone()
-    }
-
-    /// Where the token of clients is, unless the config has it.
-    pub(crate) fn token_file(&self) -> Option<PathBuf> {
-        let InForce { home, config, .. } = &*self.current.get();
-        config.gateway.token.is_none().then(|| Token::path(&directory(home)))
-    }
-
-    /// Makes the next run of each session use another config, which is in force already. Blocks.
-    pub(crate) fn use_config(&self, new: &InForce) {
-        let limit = Duration::from_secs(new.config.tools.approvals.timeout_seconds);
-        self.questions.set_limit(limit);
-        // A desk that is set up meanwhile has the new config.
-        let desks: Vec<Arc<Desk>> = self.desks().values().cloned().collect();
-        for desk in desks {
-            if let Err(error) = desk.session.use_config(new.home.clone(), Arc::clone(&new.config)) {
-                let session = desk.session.key().as_str();
-                tracing::warn!(session, %error, "the session keeps the config before, and takes no new messages");
-            }
-        }
-    }
-
     /// Takes no more messages. Waits for running turns as long as `patience` is not ready, then for nothing.
     pub(crate) async fn close(&self, patience: impl Future<Output = ()>) {
         self.closing.cancel();
@@ -405,13 +371,6 @@ impl Delivery {
             };
             desk.session.config().close_jobs(&on_event).await;
         }
-    }
-
-    fn session_config(&self, name: &str) -> Result<SessionConfig, GatewayError> {
-        let options =
-            SessionOptions { session: Some(name.to_owned()), ..SessionOptions::default() };
-        let InForce { home, config, .. } = &*self.current.get();
-        Ok(SessionConfig::new(home.clone(), Arc::clone(config), &options)?)
     }
 
     /// Puts a message onto the desk of its session, which is set up with the first message.

@@ -134,6 +134,9 @@ async fn open(home: &Home) -> Result<Opened, GatewayError> {
 /// Tells the owner something, in one line.
 pub type Say = Arc<dyn Fn(&str) + Send + Sync>;
 
+/// Heeds a config that will be in force.
+pub type OnConfig = Arc<dyn Fn(&Home, &Config) + Send + Sync>;
+
 /// How a gateway that serves is told what to do, and tells what it does.
 pub struct Control {
     /// Fires when it is to stop.
@@ -142,19 +145,24 @@ pub struct Control {
     pub reload: Arc<Notify>,
     /// Receives what the owner should know.
     pub say: Say,
+    /// Receives each further config before anything uses it.
+    pub on_config: OnConfig,
 }
 
 impl Running {
     /// Serves until it is stopped. Then takes no more messages, and gives running turns some time to finish; the next
     /// start continues the others.
     pub async fn serve(self, control: Control) {
-        let Control { stop, reload, say } = control;
+        let Control { stop, reload, say, on_config } = control;
         let (server, runner) =
             (Arc::clone(&self.reloader.server), Arc::clone(&self.reloader.runner));
         self.reloader.channels.receive(self.routing, stop.clone());
         let scheduling = AbortOnDropHandle::new(tokio::spawn(runner.run()));
-        let _watching =
-            AbortOnDropHandle::new(tokio::spawn(self.reloader.watch(reload, say, stop.clone())));
+        let _watching = AbortOnDropHandle::new(tokio::spawn(self.reloader.watch(
+            reload,
+            (say, on_config),
+            stop.clone(),
+        )));
         let serving = Arc::clone(&server).serve(self.listener, stop.clone());
         tokio::pin!(serving);
         // The server itself never ends before it is told to.

@@ -23,7 +23,7 @@ use crate::ledger::now_ms;
 use crate::schedule::Runner;
 use crate::server::Server;
 use crate::token::Token;
-use crate::{GatewayError, Say};
+use crate::{GatewayError, OnConfig, Say};
 
 /// Pause between two looks at the files.
 const POLL: Duration = Duration::from_secs(1);
@@ -111,7 +111,12 @@ pub(crate) struct Reloader {
 
 impl Reloader {
     /// Puts changed files into force until `stop` fires. `asked` makes it read them in any case.
-    pub(crate) async fn watch(self, asked: Arc<Notify>, say: Say, stop: CancellationToken) {
+    pub(crate) async fn watch(
+        self,
+        asked: Arc<Notify>,
+        (say, on_config): (Say, OnConfig),
+        stop: CancellationToken,
+    ) {
         let mut seen = self.stamp.clone();
         let mut is_unfinished = false;
         loop {
@@ -133,7 +138,7 @@ impl Reloader {
             }
             // What changes from here on is another version.
             seen = now;
-            is_unfinished = !self.reload(&say).await;
+            is_unfinished = !self.reload(&say, &on_config).await;
         }
     }
 
@@ -143,7 +148,7 @@ impl Reloader {
     }
 
     /// Reads the files, and puts them into force if they are valid. False if something has to be tried again.
-    async fn reload(&self, say: &Say) -> bool {
+    async fn reload(&self, say: &Say, on_config: &OnConfig) -> bool {
         let before = self.current.get();
         let reading = tokio::task::spawn_blocking(move || read(&before));
         let read = match reading.await {
@@ -151,7 +156,10 @@ impl Reloader {
             Err(error) => Err(error.to_string()),
         };
         match read {
-            Ok((new, token)) => self.put_into_force(Arc::new(new), token, say).await,
+            Ok((new, token)) => {
+                on_config(&new.home, &new.config);
+                self.put_into_force(Arc::new(new), token, say).await
+            }
             Err(problem) => {
                 let state = self.reloads.state();
                 if state.problem.as_ref() != Some(&problem) {

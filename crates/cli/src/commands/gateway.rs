@@ -1,10 +1,14 @@
 //! `myclaw gateway`: the process that is always on.
 
+mod logs;
+mod service;
+
 use std::sync::Arc;
 
 use myclaw_agent::SessionOptions;
-use myclaw_gateway::{Control, Gateway, GatewayError, Say, state_of};
+use myclaw_gateway::{Control, Gateway, GatewayError, OnConfig, Say, state_of};
 use serde_json::{Value, json};
+use service::Service;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -12,6 +16,7 @@ use crate::args::{GatewayArgs, GatewayCommand};
 use crate::exit::CliError;
 use crate::home::{find_home, load_session};
 use crate::interrupt::Interrupts;
+use crate::logging;
 use crate::print::{Printer, note};
 use crate::runtime;
 
@@ -20,6 +25,9 @@ pub(crate) fn run(args: &GatewayArgs) -> Result<(), CliError> {
     match &args.command {
         None => serve(),
         Some(GatewayCommand::Status { json }) => status(*json),
+        Some(GatewayCommand::Install(args)) => service::install(args),
+        Some(GatewayCommand::Uninstall(args)) => service::uninstall(args),
+        Some(GatewayCommand::Logs(args)) => logs::logs(args),
     }
 }
 
@@ -44,7 +52,13 @@ fn serve() -> Result<(), CliError> {
             let count = running.recovered;
             note(format_args!("myclaw: going on with {count} messages without an answer"));
         }
-        running.serve(Control { stop, reload, say }).await;
+        let on_config: OnConfig = Arc::new(|home, config| {
+            // Its secrets stay out of the log.
+            if let Ok(agent) = config.resolve_agent(None) {
+                logging::start_with_config(config, &agent, home);
+            }
+        });
+        running.serve(Control { stop, reload, say, on_config }).await;
         note(format_args!("myclaw: the gateway has stopped"));
         Ok(())
     };
@@ -53,11 +67,15 @@ fn serve() -> Result<(), CliError> {
 
 fn status(as_json: bool) -> Result<(), CliError> {
     // Also with a config file that cannot be used: the gateway goes on with the one before.
-    let state = runtime::block_on(state_of(&find_home()?))?.map_err(failure)?;
+    let home = find_home()?;
+    let state = runtime::block_on(state_of(&home))?.map_err(failure)?;
+    let service = Service::of(&home, None)?.state();
     let mut printer = Printer::stdout();
     let Some(state) = state else {
         if as_json {
-            printer.json(&json!({"running": false}))?;
+            printer.json(&json!({"running": false, "service": service}))?;
+        } else {
+            printer.safe_lines([service_line(&service)])?;
         }
         printer.finish()?;
         let message = "no gateway runs; start one with `myclaw gateway`";
@@ -66,6 +84,7 @@ fn status(as_json: bool) -> Result<(), CliError> {
     if as_json {
         let mut state = state;
         state["running"] = json!(true);
+        state["service"] = service;
         printer.json(&state)?;
     } else {
         let text = |name: &str| state[name].as_str().unwrap_or("?").to_owned();
@@ -83,8 +102,18 @@ fn status(as_json: bool) -> Result<(), CliError> {
             format!("connected   {} WebSockets", number("sockets")),
         ])?;
         printer.safe_lines(config_lines(&state["config"]))?;
+        printer.safe_lines([service_line(&service)])?;
     }
     printer.finish()
+}
+
+fn service_line(service: &Value) -> String {
+    let manager = service["manager"].as_str().unwrap_or("?");
+    match (service["file"].as_str(), service["state"].as_str()) {
+        (None, _) => format!("service     not installed ({manager})"),
+        (Some(file), None) => format!("service     installed ({manager}): {file}"),
+        (Some(file), Some(state)) => format!("service     installed ({manager}, {state}): {file}"),
+    }
 }
 
 /// What `gateway status` says about the config file.

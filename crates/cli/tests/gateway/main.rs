@@ -26,6 +26,7 @@ mod guard;
 mod openai;
 mod processes;
 mod reload;
+mod service;
 mod sessions;
 mod socket;
 mod web_ui;
