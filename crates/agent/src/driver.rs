@@ -31,6 +31,12 @@ pub struct Driver {
 pub trait FrontEndTools: Send + Sync {
     /// The tools for a session.
     fn tools(&self, session: &SessionConfig) -> Vec<Arc<dyn Tool>>;
+
+    /// What the model is told about where its replies go, the same in all runs of a session.
+    fn note(&self, session: &SessionConfig) -> Option<String> {
+        let _ = session;
+        None
+    }
 }
 
 impl Driver {
@@ -78,6 +84,11 @@ impl Driver {
     /// The tools of the front-end for a session.
     pub(crate) fn tools_for(&self, session: &SessionConfig) -> Vec<Arc<dyn Tool>> {
         self.tools.as_ref().map(|tools| tools.tools(session)).unwrap_or_default()
+    }
+
+    /// What the front-end says to the model in a session.
+    pub(crate) fn note_for(&self, session: &SessionConfig) -> Option<String> {
+        self.tools.as_ref().and_then(|tools| tools.note(session))
     }
 
     /// Fires when everything is to end.

@@ -18,6 +18,7 @@ mod home;
 mod jobs;
 mod key_lookup;
 mod models;
+mod outgoing;
 pub mod permissions;
 mod providers;
 mod run;
@@ -84,12 +85,12 @@ pub mod auth {
 /// The config file, its place and its mistakes.
 pub mod config {
     pub use myclaw_config::{
-        AgentId, Binding, ChatId, Config, ConfigError, DmPolicy, DmScope, Environment,
-        ExposeSecret, GroupConfig, GroupPolicy, Heartbeat, KEYRING_SERVICE, KeySource, Loaded,
-        LogLevel, Mistake, ModelDefinition, Paths, QueueMode, RenderStyle, ResolvedAgent,
-        SecretString, SocketConfig, StarterModel, TelegramConfig, UncertainDelivery, WebhookConfig,
-        holds_literal_secret, json_schema, load_config, load_or_default, starter_config,
-        write_config_if_missing,
+        AgentId, Binding, ChatId, ChatRules, Config, ConfigError, DEFAULT_ACCOUNT, DmPolicy,
+        DmScope, Environment, ExposeSecret, GroupConfig, GroupPolicy, Heartbeat, KEYRING_SERVICE,
+        KeySource, Loaded, LogLevel, Mistake, ModelDefinition, Paths, QueueMode, RenderStyle,
+        ResolvedAgent, SecretString, SocketConfig, StarterModel, TelegramBot, TelegramConfig,
+        UncertainDelivery, WebhookConfig, holds_literal_secret, json_schema, load_config,
+        load_or_default, starter_config, write_config_if_missing,
     };
 }
 

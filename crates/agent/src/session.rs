@@ -472,6 +472,7 @@ impl Session {
         params.thinking = self.lock().thinking_of(selection);
         params.switch = running.switch;
         params.quiet = self.quiet.clone();
+        params.note = self.driver.note_for(config);
         params.cancel = running.cancel;
         params.on_event = Some(on_event);
         Ok(params)

@@ -28,6 +28,8 @@ pub struct Arrival {
     pub attachments: Vec<Attachment>,
     /// Whether it is addressed to the agent: by name, by command, or as a reply to one of its messages.
     pub mentions_me: bool,
+    /// The `source_id` of the message of which it is a later version, if somebody edited it.
+    pub edits: Option<String>,
     /// The message that it refers to.
     pub reply_to: Option<Quoted>,
 }

@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use tokio_util::sync::CancellationToken;
 
 use crate::{Intake, Target};
 
@@ -27,14 +26,11 @@ pub trait Channel: Send + Sync + 'static {
         vec![text.to_owned()]
     }
 
-    /// Receives messages until `stop` fires. A channel that cannot go on says so in its [`State`] and returns.
-    fn run(
-        self: Arc<Self>,
-        intake: Arc<dyn Intake>,
-        stop: CancellationToken,
-    ) -> BoxFuture<'static, ()> {
+    /// Receives messages until it is dropped, which it can be at any moment. A channel that cannot go on says so in its
+    /// [`State`] and returns.
+    fn run(self: Arc<Self>, intake: Arc<dyn Intake>) -> BoxFuture<'static, ()> {
         drop(intake);
-        Box::pin(async move { stop.cancelled().await })
+        Box::pin(async {})
     }
 
     /// Closes connections that are open beside [`Channel::run`]: the config does not have this channel any more.

@@ -8,6 +8,8 @@
 
 mod arrival;
 mod channel;
+mod http;
+mod pause;
 mod signature;
 mod socket;
 mod split;

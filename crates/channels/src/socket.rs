@@ -224,6 +224,7 @@ impl SocketChannel {
             text: said,
             attachments: Vec::new(),
             mentions_me: true,
+            edits: None,
             reply_to: None,
         };
         match intake.take(arrival).await {
@@ -297,17 +298,8 @@ impl Channel for SocketChannel {
         Capabilities { after_interruption: AfterInterruption::SendAgain, most_file_bytes: None }
     }
 
-    fn run(
-        self: Arc<Self>,
-        intake: Arc<dyn Intake>,
-        stop: CancellationToken,
-    ) -> BoxFuture<'static, ()> {
-        Box::pin(async move {
-            tokio::select! {
-                () = stop.cancelled() => {}
-                () = Arc::clone(&self).serve(intake) => stop.cancelled().await,
-            }
-        })
+    fn run(self: Arc<Self>, intake: Arc<dyn Intake>) -> BoxFuture<'static, ()> {
+        Box::pin(self.serve(intake))
     }
 
     fn retire(&self) {

@@ -14,7 +14,6 @@ use futures_util::future::BoxFuture;
 use ring::hmac;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
-use tokio_util::sync::CancellationToken;
 
 use crate::{
     AfterInterruption, Capabilities, Channel, HookAnswer, HookRequest, Intake, Live, Part,
@@ -154,17 +153,8 @@ impl Channel for Telegram {
         split_rendered(text, MOST_UNITS)
     }
 
-    fn run(
-        self: Arc<Self>,
-        intake: Arc<dyn Intake>,
-        stop: CancellationToken,
-    ) -> BoxFuture<'static, ()> {
-        Box::pin(async move {
-            tokio::select! {
-                () = stop.cancelled() => {}
-                () = self.receive_updates(&*intake) => stop.cancelled().await,
-            }
-        })
+    fn run(self: Arc<Self>, intake: Arc<dyn Intake>) -> BoxFuture<'static, ()> {
+        Box::pin(async move { self.receive_updates(&*intake).await })
     }
 
     fn receive<'a>(

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use reqwest::{Client, redirect, retry};
+use reqwest::Client;
 use secrecy::SecretString;
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::http::{self, Failure};
 use crate::signature::{self, SIGNATURE_HEADER, TIME_HEADER};
 use crate::{
     AfterInterruption, Arrival, Capabilities, Channel, Chat, ChatKind, HookAnswer, HookRequest,
@@ -18,8 +19,8 @@ use crate::{
 pub const WEBHOOK: &str = "webhook";
 /// Time for the program to take an answer.
 const SEND_TIME: Duration = Duration::from_secs(30);
-/// Time to connect to it.
-const CONNECT: Duration = Duration::from_secs(10);
+/// Most bytes of its answer that are read.
+const MOST_ANSWER: usize = 64 * 1024;
 /// The chat of a message that names none.
 const DEFAULT_CHAT: &str = "default";
 /// Longest name of a chat or a person, in bytes.
@@ -68,21 +69,7 @@ impl Webhook {
     /// # Errors
     /// The HTTP client cannot be set up; the text says why.
     pub fn new(options: WebhookOptions) -> Result<Self, String> {
-        // An error means that one is installed already, which works as well.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut builder = Client::builder()
-            .connect_timeout(CONNECT)
-            .timeout(SEND_TIME)
-            .redirect(redirect::Policy::none())
-            .retry(retry::never())
-            .referer(false);
-        if let Some(rest) = options.url.strip_prefix("http://") {
-            builder = builder.tls_certs_only([]);
-            if ["127.0.0.1", "localhost", "[::1]"].iter().any(|host| rest.starts_with(host)) {
-                builder = builder.no_proxy();
-            }
-        }
-        let client = builder.build().map_err(|error| error.to_string())?;
+        let client = http::client(&options.url)?;
         let state = StateCell::default();
         state.set(WEBHOOK, &options.account, State::Working);
         Ok(Self { options, client, state })
@@ -125,6 +112,7 @@ impl Webhook {
             text: body.text,
             attachments: Vec::new(),
             mentions_me: true,
+            edits: None,
             reply_to: None,
         };
         match intake.take(arrival).await {
@@ -156,21 +144,18 @@ impl Webhook {
             .header("idempotency-key", &part.id)
             .header(TIME_HEADER, time.to_string())
             .header(SIGNATURE_HEADER, signature::sign(&self.options.secret, time, body.as_bytes()))
-            .body(body)
-            .send()
-            .await;
-        let response = sent.map_err(|error| {
-            let reason = error.without_url().to_string();
-            SendFailure::Later { after: None, reason }
-        })?;
-        let status = response.status();
-        let after = response
-            .headers()
-            .get("retry-after")
-            .and_then(|value| value.to_str().ok()?.parse().ok())
-            .map(Duration::from_secs);
+            .body(body);
+        let answer = match http::exchange(sent, MOST_ANSWER, SEND_TIME).await {
+            Ok(answer) => answer,
+            Err(Failure::NotSent(reason) | Failure::Unknown(reason)) => {
+                return Err(SendFailure::Later { after: None, reason });
+            }
+            // Nobody reads it.
+            Err(Failure::TooLong(_)) => return Ok(part.id.clone()),
+        };
+        let (status, after) = (answer.status, answer.retry_after());
         let reason = format!("the program at url answered {status}");
-        match status.as_u16() {
+        match status {
             200..=299 => Ok(part.id.clone()),
             408 | 425 | 429 | 500..=599 => Err(SendFailure::Later { after, reason }),
             _ => Err(SendFailure::Never { reason }),
@@ -214,14 +199,16 @@ impl Channel for Webhook {
 
     fn probe(&self) -> BoxFuture<'_, Result<String, ProbeFailure>> {
         Box::pin(async {
-            let asked = self.client.head(&self.options.url).send().await;
-            match asked {
+            let asking = self.client.head(&self.options.url);
+            match http::exchange(asking, MOST_ANSWER, SEND_TIME).await {
                 // Whatever it thinks of this method, it is there.
-                Ok(response) => Ok(format!("the program at url answers ({})", response.status())),
-                Err(error) => Err(ProbeFailure(format!(
-                    "the program at url does not answer: {}; start it, or correct url in the config",
-                    error.without_url()
-                ))),
+                Ok(answer) => Ok(format!("the program at url answers ({})", answer.status)),
+                Err(Failure::TooLong(_)) => Ok("the program at url answers".to_owned()),
+                Err(Failure::NotSent(reason) | Failure::Unknown(reason)) => {
+                    Err(ProbeFailure(format!(
+                        "the program at url does not answer: {reason}; start it, or correct url in the config"
+                    )))
+                }
             }
         })
     }

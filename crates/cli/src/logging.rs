@@ -131,16 +131,12 @@ fn known_secrets(config: &Config, stored: &AuthFile, environment: &Environment) 
     let variables = environment.variables().filter(|(name, _)| holds_secret(name));
     let of_provider = config.provider.iter().flat_map(|provider| &provider.auth_profiles);
     let own = config.models.providers.values();
-    let telegram = config.channels.telegram.iter();
-    let accounts = telegram.flat_map(|telegram| telegram.accounts.values());
     let written = of_provider
         .map(|profile| &profile.api_key)
         .chain(own.clone().filter_map(|own| own.api_key.as_ref()))
         .chain(own.flat_map(|own| own.headers.values()))
         .chain(config.gateway.token.as_ref())
-        .chain(config.channels.telegram.as_ref().map(|telegram| &telegram.bot_token))
-        .chain(accounts.map(|account| &account.bot_token))
-        .chain(config.channels.webhook.values().map(|webhook| &webhook.secret))
+        .chain(config.channels.secrets())
         .chain(config.tools.web.search.api_key.as_ref());
     variables
         .map(|(_, value)| value.to_owned())

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::runtime::Builder;
 
 use crate::exit::CliError;
@@ -22,6 +23,8 @@ pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> Result<T, CliError> 
 
 /// Most threads of a gateway. Its work is waiting; more threads cost memory.
 const MOST_THREADS: usize = 4;
+/// Most files and sockets that a gateway needs: its connections, as many to models, and the files of sessions.
+const MOST_FILES: u64 = 16_384;
 /// How long the end of a gateway waits for blocking calls, such as a write to a disk.
 const END_WAIT: Duration = Duration::from_secs(2);
 
@@ -39,4 +42,17 @@ pub(crate) fn block_on_threads<T>(work: impl Future<Output = T>) -> Result<T, Cl
     let outcome = runtime.block_on(work);
     runtime.shutdown_timeout(END_WAIT);
     Ok(outcome)
+}
+
+/// Lets this process open as many files as its user allows, up to [`MOST_FILES`]. Systems begin with 1,024 or less, which
+/// is not enough for a thousand clients. If that is refused, connections beyond the limit wait.
+pub(crate) fn raise_file_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    let most = limit.maximum.unwrap_or(MOST_FILES).min(MOST_FILES);
+    if limit.current.is_some_and(|current| current < most) {
+        let raised = Rlimit { current: Some(most), maximum: limit.maximum };
+        if let Err(error) = setrlimit(Resource::Nofile, raised) {
+            tracing::warn!(%error, "the limit of open files cannot be raised");
+        }
+    }
 }

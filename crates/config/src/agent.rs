@@ -220,8 +220,8 @@ impl Config {
     /// Most messages of a chat that are sent, by the config of its channel; `None` means all. `is_direct` distinguishes
     /// a chat with one person from a group.
     pub fn history_limit(&self, channel: &str, is_direct: bool) -> Option<usize> {
-        let telegram = self.channels.telegram.as_ref().filter(|_| channel == "telegram")?;
-        let limit = if is_direct { telegram.dm_history_limit } else { telegram.history_limit };
+        let (_, rules) = self.channels.chat_rules().find(|(name, _)| *name == channel)?;
+        let limit = if is_direct { rules.dm_history_limit } else { rules.history_limit };
         Some(limit).filter(|limit| *limit > 0)
     }
 

@@ -32,8 +32,9 @@ pub use agents::{
 pub use auth::{AuthConfig, CooldownConfig};
 pub use browser::BrowserToolConfig;
 pub use channels::{
-    Binding, BindingMatch, ChannelsConfig, DmPolicy, DmScope, GroupConfig, GroupPolicy,
-    SocketConfig, TelegramAccount, TelegramConfig, UncertainDelivery, WebhookConfig,
+    Binding, BindingMatch, ChannelsConfig, ChatRules, DEFAULT_ACCOUNT, DmPolicy, DmScope,
+    GroupConfig, GroupPolicy, SocketConfig, TelegramAccount, TelegramBot, TelegramConfig,
+    UncertainDelivery, WebhookConfig,
 };
 pub use heartbeat::{ActiveHoursConfig, CronConfig, Heartbeat, HeartbeatConfig};
 pub use hooks::{

@@ -271,6 +271,7 @@ fn first_prompt(params: &RunParams, opened: &Opened, model: &ActiveModel) -> Pro
         working_directory: working_directory(params),
         model: &model.reference(),
         time_zone: time_zone(params.rules.time_zone.as_deref()).as_deref(),
+        note: params.note.as_deref(),
     });
     let files = opened.identity.iter().chain(&opened.bootstrap_files);
     Prompt::new(system_prompt, tool_schemas, files)

@@ -33,6 +33,8 @@ pub(crate) struct PromptParts<'a> {
     pub(crate) model: &'a str,
     /// The IANA name of the user's time zone, if it is known.
     pub(crate) time_zone: Option<&'a str>,
+    /// What the program around the engine says about replies.
+    pub(crate) note: Option<&'a str>,
 }
 
 /// Builds the prompt: identity, bootstrap files, tools with skills, safety, runtime. The sections for bootstrap files,
@@ -74,6 +76,9 @@ pub(crate) fn build_system_prompt(parts: &PromptParts<'_>) -> String {
     );
     if let Some(time_zone) = parts.time_zone {
         let _infallible = write!(prompt, "\n- User's time zone: {time_zone}");
+    }
+    if let Some(note) = parts.note {
+        let _infallible = write!(prompt, "\n- {note}");
     }
     prompt.push_str("\n</runtime>");
     prompt

@@ -72,6 +72,8 @@ pub struct RunParams {
     pub clock: Arc<dyn Clock>,
     /// The messages that are no activity of the session.
     pub quiet: QuietMessages,
+    /// What the prompt says about where replies go: one line, the same in all runs of a session.
+    pub note: Option<String>,
 }
 
 /// The stores for state that outlives a run.
@@ -158,6 +160,7 @@ impl RunParams {
             session_wait: DEFAULT_SESSION_WAIT,
             clock: Arc::new(SystemClock),
             quiet: QuietMessages::default(),
+            note: None,
         }
     }
 

@@ -38,7 +38,7 @@ struct Connection {
 
 struct Receiving {
     stop: CancellationToken,
-    task: JoinHandle<()>,
+    task: JoinHandle<Option<()>>,
 }
 
 /// What a reload did, as names of channels and accounts.
@@ -102,6 +102,12 @@ impl Channels {
         made.find(|channel| channel.name() == name && channel.account() == account).cloned()
     }
 
+    /// Whether one of them is such a channel.
+    pub(crate) fn any(&self, is_such: impl Fn(&Arc<dyn Channel>) -> bool) -> bool {
+        let state = self.lock();
+        state.connections.iter().filter_map(Connection::channel).any(is_such)
+    }
+
     /// The channel of a route.
     pub(crate) fn of(&self, route: &Route) -> Option<Arc<dyn Channel>> {
         if self.own.name() == route.channel && self.own.account() == route.account {
@@ -159,8 +165,9 @@ impl State {
             let Ok(channel) = &connection.setup.made else { continue };
             connection.receiving.get_or_insert_with(|| {
                 let stop = stop.child_token();
-                let running = Arc::clone(channel).run(Arc::clone(intake), stop.clone());
-                Receiving { stop, task: tokio::spawn(running) }
+                let running = Arc::clone(channel).run(Arc::clone(intake));
+                let running = stop.clone().run_until_cancelled_owned(running);
+                Receiving { task: tokio::spawn(running), stop }
             });
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use myclaw_agent::Home;
 use myclaw_agent::config::{
-    Config, ExposeSecret as _, SecretString, TelegramConfig, UncertainDelivery,
+    Config, DEFAULT_ACCOUNT, ExposeSecret as _, TelegramBot, TelegramConfig, UncertainDelivery,
 };
 use myclaw_channels::{
     AfterInterruption, Channel, SOCKET, SocketChannel, SocketOptions, TELEGRAM, TELEGRAM_BASE_URL,
@@ -16,8 +16,6 @@ use ring::digest::{Context, SHA256};
 use crate::GatewayError;
 use crate::gateway::directory;
 
-/// The account that the config does not name.
-const DEFAULT_ACCOUNT: &str = "default";
 /// The socket in the gateway's directory.
 const SOCKET_FILE: &str = "socket";
 const MEGABYTE: u64 = 1024 * 1024;
@@ -38,12 +36,7 @@ pub struct ChannelSetup {
 pub fn channels_of(home: &Home, config: &Config) -> Vec<ChannelSetup> {
     let mut setups = Vec::new();
     if let Some(telegram) = &config.channels.telegram {
-        let webhook = telegram.webhook_url.as_deref();
-        setups.push(telegram_of(telegram, DEFAULT_ACCOUNT, &telegram.bot_token, webhook));
-        for (name, account) in &telegram.accounts {
-            let webhook = account.webhook_url.as_deref();
-            setups.push(telegram_of(telegram, name, &account.bot_token, webhook));
-        }
+        setups.extend(telegram.bots().map(|bot| telegram_of(telegram, bot)));
     }
     for (name, webhook) in &config.channels.webhook {
         let fingerprint = fingerprint(&[webhook.secret.expose_secret(), &webhook.url]);
@@ -67,15 +60,10 @@ pub fn channels_of(home: &Home, config: &Config) -> Vec<ChannelSetup> {
     setups
 }
 
-fn telegram_of(
-    config: &TelegramConfig,
-    account: &str,
-    token: &SecretString,
-    webhook: Option<&str>,
-) -> ChannelSetup {
-    let mut options = TelegramOptions::new(account, token.clone());
+fn telegram_of(config: &TelegramConfig, bot: TelegramBot<'_>) -> ChannelSetup {
+    let mut options = TelegramOptions::new(bot.account, bot.token.clone());
     options.base_url = config.base_url.clone().unwrap_or_else(|| TELEGRAM_BASE_URL.to_owned());
-    options.webhook = webhook.map(str::to_owned);
+    options.webhook = bot.webhook_url.map(str::to_owned);
     options.preview = config.preview;
     options.most_file_bytes = config.media_max_mb * MEGABYTE;
     options.after_interruption = match config.uncertain {
@@ -83,13 +71,13 @@ fn telegram_of(
         UncertainDelivery::Again => AfterInterruption::SendMarked,
     };
     let fingerprint = fingerprint(&[
-        token.expose_secret(),
+        bot.token.expose_secret(),
         &options.base_url,
-        &format!("{webhook:?} {:?}", options.after_interruption),
+        &format!("{:?} {:?}", bot.webhook_url, options.after_interruption),
         &format!("{} {}", options.preview, options.most_file_bytes),
     ]);
     let made = Telegram::new(options).map(|channel| Arc::new(channel) as Arc<dyn Channel>);
-    ChannelSetup { channel: TELEGRAM, account: account.to_owned(), made, fingerprint }
+    ChannelSetup { channel: TELEGRAM, account: bot.account.to_owned(), made, fingerprint }
 }
 
 /// A digest of the options of a channel, so that a reload recognises one that did not change.

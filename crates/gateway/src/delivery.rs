@@ -5,10 +5,12 @@
 //! and moves each one step on. It is called when a message arrives, when a run ends, and at the start: what a killed
 //! process left is no special case.
 
+mod accept;
 mod advance;
 mod answering;
 mod desk;
 mod in_force;
+pub(crate) mod media;
 mod occasion;
 
 use std::collections::{HashMap, HashSet};
@@ -30,14 +32,12 @@ use tokio_util::task::TaskTracker;
 use crate::GatewayError;
 use crate::current::{Current, InForce};
 use crate::hub::{Hub, WaitingMessage};
-use crate::ledger::{Acceptance, Ledger, OpenMessage, now_ms};
+use crate::ledger::{KEPT, Ledger, OpenMessage};
 use crate::live::Live;
 use crate::metrics::Metrics;
 use crate::outbox::Outbox;
 use crate::questions::Questions;
-use crate::rows::{
-    Incoming, MessageId, MessageState, Origin, Outgoing, PartId, ReceivedFile, Route,
-};
+use crate::rows::{Incoming, MessageId, MessageState, Outgoing, PartId, Route};
 use crate::schedule::{Book, Routes};
 use crate::tools::GatewayTools;
 use answering::picture_bytes;
@@ -166,11 +166,13 @@ impl Delivery {
     /// Goes on with everything that an earlier process left. Returns how many messages have no answer.
     pub(crate) async fn recover(self: &Arc<Self>) -> Result<usize, GatewayError> {
         self.ledger.sweep().await?;
-        let ledger = self.ledger.clone();
+        let this = Arc::downgrade(self);
         self.tasks.spawn(async move {
             loop {
                 tokio::time::sleep(SWEEP).await;
-                if let Err(error) = ledger.sweep().await {
+                let Some(this) = this.upgrade() else { return };
+                this.sweep_copies(KEPT).await;
+                if let Err(error) = this.ledger.sweep().await {
                     tracing::warn!(%error, "old records are not removed; trying again in an hour");
                 }
             }
@@ -188,74 +190,6 @@ impl Delivery {
             }
         }
         Ok(count)
-    }
-
-    /// Step 1. When this returns, the message is on disk and gets an answer or a report. The same message again gets
-    /// the same result.
-    pub(crate) async fn accept(
-        self: &Arc<Self>,
-        new: NewMessage,
-    ) -> Result<Accepted, GatewayError> {
-        self.accept_from(new, Origin::default(), Vec::new()).await
-    }
-
-    /// [`Delivery::accept`] for a message whose sender is known, with its files. A source that goes away, as one whose
-    /// channel is closed, does not stop half-way: a message that is stored is also handed in.
-    pub(crate) async fn accept_from(
-        self: &Arc<Self>,
-        new: NewMessage,
-        origin: Origin,
-        files: Vec<MessageFile>,
-    ) -> Result<Accepted, GatewayError> {
-        let this = Arc::clone(self);
-        let accepting = self.tasks.spawn(async move { this.accept_now(new, origin, files).await });
-        accepting.await.map_err(|error| GatewayError::Internal(error.to_string()))?
-    }
-
-    async fn accept_now(
-        self: &Arc<Self>,
-        new: NewMessage,
-        mut origin: Origin,
-        files: Vec<MessageFile>,
-    ) -> Result<Accepted, GatewayError> {
-        check(&new)?;
-        let key = self.session_config(&new.session)?.session_key;
-        let id = MessageId::of(&new.route, &new.source_id);
-        let mut contents = Vec::with_capacity(files.len());
-        for (number, file) in files.into_iter().enumerate() {
-            let key = format!("{id}-{number}");
-            origin.files.push(ReceivedFile { name: file.name, key: key.clone() });
-            contents.push((key, file.bytes));
-        }
-        let session = key.as_str().to_owned();
-        let row = Incoming {
-            images: new.images,
-            origin,
-            ..Incoming::new(new.route, new.source_id, session, new.text, now_ms())
-        };
-        let bytes = self.enter(&row)?;
-        let accepted = self.ledger.store_message(id.clone(), row, contents, &[], Vec::new()).await;
-        match accepted {
-            Ok(Acceptance::New(message)) => {
-                self.metrics.accepted();
-                let row = message.row.clone();
-                if let Err(error) = self.routes.used(&row.session, &row.route).await {
-                    tracing::warn!(%error, "where the message came from is not noted");
-                }
-                // It is stored, so whatever happens now, the next start hands it in.
-                self.hand_in(message, Source::New).map_err(|(error, _)| error)?;
-                Ok(Accepted { id, row })
-            }
-            Ok(Acceptance::Known(row)) => {
-                self.leave(bytes);
-                let is_same = row.session == key.as_str();
-                if is_same { Ok(Accepted { id, row }) } else { Err(GatewayError::OtherMessage) }
-            }
-            Err(error) => {
-                self.leave(bytes);
-                Err(error)
-            }
-        }
     }
 
     /// Takes a place among the messages without an answer. Returns the bytes of the message's pictures.
@@ -458,20 +392,4 @@ impl Delivery {
     fn waiters(&self) -> MutexGuard<'_, HashMap<MessageId, Arc<Notify>>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn check(new: &NewMessage) -> Result<(), GatewayError> {
-    let problem = if new.text.trim().is_empty() && new.images.is_empty() {
-        "the message is empty; say something".to_owned()
-    } else if new.text.len() > MAX_TEXT_BYTES {
-        let size = new.text.len();
-        format!(
-            "the message has {size} bytes; write at most {MAX_TEXT_BYTES}, or put it into a file"
-        )
-    } else if new.source_id.is_empty() || new.source_id.len() > MAX_SOURCE_ID_BYTES {
-        format!("the id of the message needs 1 to {MAX_SOURCE_ID_BYTES} bytes; use a UUID")
-    } else {
-        return Ok(());
-    };
-    Err(GatewayError::Unusable(problem))
 }

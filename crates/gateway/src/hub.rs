@@ -5,11 +5,11 @@
 //! which it can go on, and reads the rest from the session's history.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use myclaw_agent::RunEvent;
 use serde::Serialize;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 mod live;
 
@@ -46,6 +46,8 @@ struct Sequence {
     live: Live,
     /// Sends the number of the newest event to watchers.
     news: watch::Sender<u64>,
+    /// Watchers of several sessions, which wait for all of them at once.
+    wakes: Vec<Weak<Notify>>,
 }
 
 /// A session at one moment, and a way to learn of what comes after.
@@ -108,6 +110,11 @@ impl Hub {
         }
         let newest = sequence.newest;
         sequence.news.send_replace(newest);
+        sequence.wakes.retain(|wake| {
+            let wake = wake.upgrade();
+            wake.iter().for_each(|wake| wake.notify_one());
+            wake.is_some()
+        });
     }
 
     /// The present state of a session, and a way to wait for the next event.
@@ -116,6 +123,18 @@ impl Hub {
         let sequence = sequences.of(session);
         let (newest, live) = (sequence.newest, sequence.live.clone());
         Watching { newest, live, news: sequence.news.subscribe() }
+    }
+
+    /// Like [`Hub::watch`]; `wake` is notified of each new event too.
+    pub(crate) fn watch_with(&self, session: &str, wake: &Arc<Notify>) -> Watching {
+        let watching = self.watch(session);
+        let wake = Arc::downgrade(wake);
+        let mut sequences = self.lock();
+        let wakes = &mut sequences.of(session).wakes;
+        // A client may watch a session anew.
+        wakes.retain(|other| other.strong_count() > 0 && !other.ptr_eq(&wake));
+        wakes.push(wake);
+        watching
     }
 
     /// The number of the newest event of a session.
@@ -160,6 +179,7 @@ impl Sequences {
             last_used: now,
             live: Live::default(),
             news: watch::channel(now).0,
+            wakes: Vec::new(),
         });
         sequence.last_used = now;
         sequence

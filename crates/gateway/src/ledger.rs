@@ -27,7 +27,7 @@ const TROUBLE: &str = "trouble";
 /// Kind of the records of files that came with messages.
 const FILE: &str = "file";
 /// How long that is kept. No channel delivers a message again after so long a time; Telegram gives up after a day.
-const KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+pub(crate) const KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// Records that are read or removed at once.
 const AT_ONCE: usize = 200;
 
@@ -64,16 +64,28 @@ impl Ledger {
 
     /// Step 1: stores a message. When this returns, it may be acknowledged.
     ///
-    /// A message that is not open is over from the beginning. `files` and `parts` are stored with it, and `more` is
-    /// written.
+    /// A message that is not open is over from the beginning. `files` and `parts` are stored with it.
     pub(crate) async fn store_message(
         &self,
         id: MessageId,
         row: Incoming,
         files: Vec<(String, Vec<u8>)>,
         parts: &[(PartId, Outgoing)],
-        more: Vec<Write>,
     ) -> Result<Acceptance, GatewayError> {
+        let stored = self.store_with(id, row, files, parts, Vec::new()).await?;
+        stored.ok_or_else(|| GatewayError::Internal("a message has no conditions".to_owned()))
+    }
+
+    /// [`Ledger::store_message`] together with `more`. `None`, and nothing is stored, if a condition of `more` does not
+    /// hold.
+    pub(crate) async fn store_with(
+        &self,
+        id: MessageId,
+        row: Incoming,
+        files: Vec<(String, Vec<u8>)>,
+        parts: &[(PartId, Outgoing)],
+        more: Vec<Write>,
+    ) -> Result<Option<Acceptance>, GatewayError> {
         let queue = if row.state == MessageState::Open { OPEN } else { OVER };
         let mut writes = vec![Write::Insert {
             id: RecordId::new(INCOMING, id.as_str()),
@@ -89,10 +101,17 @@ impl Ledger {
             });
         }
         writes.extend(inserts(parts)?);
+        let conditions: Vec<RecordId> = more.iter().map(|write| write.id().clone()).collect();
         writes.extend(more);
         match self.store.commit(writes.into()).await? {
-            Commit::Done(version) => Ok(Acceptance::New(Stored { id, version, row })),
-            Commit::Refused(Refusal::Exists(record)) => Ok(Acceptance::Known(decode(&record)?)),
+            Commit::Done(version) => Ok(Some(Acceptance::New(Stored { id, version, row }))),
+            Commit::Refused(
+                Refusal::Exists(record) | Refusal::Changed { now: Some(record), .. },
+            ) if conditions.contains(&record.id) => Ok(None),
+            // The message comes first among the conditions.
+            Commit::Refused(Refusal::Exists(record)) => {
+                Ok(Some(Acceptance::Known(decode(&record)?)))
+            }
             Commit::Refused(other) => Err(unexpected(&other)),
         }
     }

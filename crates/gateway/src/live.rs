@@ -18,6 +18,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::GatewayError;
+use crate::delivery::media::without_files;
 use crate::ledger::{Ledger, now_ms};
 use crate::outbox::Outbox;
 use crate::rows::Route;
@@ -192,6 +193,7 @@ impl Task {
                 continue;
             }
             let text = self.text.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let text = without_files(&text);
             if text.trim().is_empty() || text == seen {
                 continue;
             }

@@ -68,6 +68,14 @@ impl Outbox {
         self.channels.of(route)
     }
 
+    /// Whether a channel can send files: that of this name, or any.
+    pub(crate) fn sends_files(&self, name: Option<&str>) -> bool {
+        self.channels.any(|channel| {
+            name.is_none_or(|name| channel.name() == name)
+                && channel.capabilities().most_file_bytes.is_some()
+        })
+    }
+
     async fn serve(&self, route: &Route) {
         while let Some(part) = self.next(route) {
             if let Err(error) = self.deliver(part).await {
@@ -204,7 +212,13 @@ impl Outbox {
             _ => {}
         }
         part.row.state = state;
-        self.ledger.mark(&part).await.map(|_| ())
+        self.ledger.mark(&part).await?;
+        if let Some(file) = &part.row.refers.file
+            && let Err(error) = tokio::fs::remove_file(&file.path).await
+        {
+            tracing::debug!(part = part.id.as_str(), %error, "the copy of a file is not removed");
+        }
+        Ok(())
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Route, VecDeque<UnsentPart>>> {

@@ -123,11 +123,20 @@ impl Router {
                 .await
                 .map(|row| receipt(&id, &row.state));
         }
+        let mut text = wording::text(&arrival);
+        if let Some(original) = &arrival.edits {
+            match self.original(&route, original, &text).await? {
+                Original::Answered => text = wording::edited(&text),
+                // It was not meant for the agent, and is now.
+                Original::Dropped => {}
+                Original::Useless(reason) => return self.drop(&arrival, route, reason, None).await,
+            }
+        }
         let files = wording::files(&arrival);
         let new = NewMessage {
             source_id: arrival.source_id.clone(),
             session: session.as_str().to_owned(),
-            text: wording::text(&arrival),
+            text,
             images: Vec::new(),
             route: route.clone(),
         };
@@ -139,6 +148,23 @@ impl Router {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// What is known of the message whose later version is `text`.
+    async fn original(
+        &self,
+        route: &Route,
+        source_id: &str,
+        text: &str,
+    ) -> Result<Original, GatewayError> {
+        let useless = |reason: &str| Original::Useless(reason.to_owned());
+        let known = self.delivery.ledger.message(&MessageId::of(route, source_id)).await?;
+        Ok(match known {
+            None => useless("the edited message is not known"),
+            Some(row) if matches!(row.state, MessageState::Dropped { .. }) => Original::Dropped,
+            Some(row) if row.text == text => useless("the edit changes nothing"),
+            Some(_) => Original::Answered,
+        })
     }
 
     /// Stores a message that gets no answer, and what its sender is told.
@@ -212,6 +238,16 @@ fn agent_of(config: &Config, arrival: &Arrival) -> AgentId {
         }
     }
     best.map_or_else(|| config.default_agent_id(), |(_, binding)| AgentId::new(&binding.agent_id))
+}
+
+/// A message of which a later version came.
+enum Original {
+    /// The agent knows it.
+    Answered,
+    /// The agent has not seen it.
+    Dropped,
+    /// The later version is not for the agent, for this reason.
+    Useless(String),
 }
 
 /// How specific a binding is for a message; `None` if it does not fit.

@@ -36,8 +36,9 @@ use crate::token::Token;
 const CHANNEL: &str = "web";
 /// Largest body of a request, and largest frame of a WebSocket, in bytes: room for a message with pictures.
 const MAX_BODY: usize = 6 * 1024 * 1024;
-/// Most WebSockets.
-const MOST_SOCKETS: usize = 128;
+/// Most WebSockets: one for each of the thousand turns that can go on at the same time, and as many that only watch. An
+/// idle one takes about 20 kB.
+const MOST_SOCKETS: usize = 2_048;
 
 /// What all requests share.
 pub(crate) struct Server {

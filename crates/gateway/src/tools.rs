@@ -5,6 +5,7 @@ use std::sync::{Arc, Weak};
 use myclaw_agent::{FrontEndTools, SessionConfig, Tool};
 
 use crate::delivery::Delivery;
+use crate::delivery::media::NOTE;
 use crate::schedule::CronTool;
 
 /// Makes the tools of a session.
@@ -27,5 +28,10 @@ impl FrontEndTools for GatewayTools {
         }
         let agent = session.agent.id.to_string();
         vec![Arc::new(CronTool::new(self.delivery.clone(), agent))]
+    }
+
+    fn note(&self, session: &SessionConfig) -> Option<String> {
+        let delivery = self.delivery.upgrade()?;
+        delivery.sends_files(session).then(|| NOTE.to_owned())
     }
 }

@@ -144,9 +144,12 @@ impl Inbox {
     /// # Errors
     /// The file cannot be read, or somebody holds it for too long.
     pub fn pending(&self) -> Result<Vec<QueuedMessage>, SessionError> {
-        match self.open()? {
-            Some(open) => open.pending(),
-            None => Ok(Vec::new()),
+        // Only for reading: the system reports the end of a file that was open for writing to everybody who watches it,
+        // and they would read it again, without end.
+        match File::open(&self.path) {
+            Ok(file) => self.lock(file, LockKind::Shared)?.pending(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(SessionError::from_io("open the inbox", &self.path, error)),
         }
     }
 
@@ -170,7 +173,7 @@ impl Inbox {
     /// The file cannot be opened, or somebody holds it for too long.
     pub fn open(&self) -> Result<Option<OpenInbox>, SessionError> {
         match private_options().read(true).append(true).open(&self.path) {
-            Ok(file) => self.lock(file).map(Some),
+            Ok(file) => self.lock(file, LockKind::Exclusive).map(Some),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(SessionError::from_io("open the inbox", &self.path, error)),
         }
@@ -200,8 +203,8 @@ impl Inbox {
         }
     }
 
-    fn lock(&self, file: File) -> Result<OpenInbox, SessionError> {
-        lock(&file, LockKind::Exclusive, LONGEST_WAIT).context("lock", &self.path)?;
+    fn lock(&self, file: File, kind: LockKind) -> Result<OpenInbox, SessionError> {
+        lock(&file, kind, LONGEST_WAIT).context("lock", &self.path)?;
         Ok(OpenInbox { path: self.path.clone(), file })
     }
 }

@@ -123,20 +123,20 @@ impl TelegramServer {
         let mut state = self.lock();
         state.next_message += 1;
         let id = state.next_message;
-        let mut message = json!({
-            "message_id": id,
-            "date": 1_700_000_000,
-            "chat": chat,
-            "from": {"id": person, "is_bot": false, "first_name": format!("Person {person}")},
-        });
-        for (key, value) in fields.as_object().into_iter().flatten() {
-            message[key] = value.clone();
-        }
-        state.next_update += 1;
-        let update = state.next_update;
-        state.updates.push_back(json!({"update_id": update, "message": message}));
+        state.happen("message", &said(id, person, chat, fields));
         self.shared.changed.notify_all();
         id
+    }
+
+    /// Somebody edits a message.
+    pub fn edit(&self, id: i64, person: i64, chat: &Value, fields: &Value) {
+        self.lock().happen("edited_message", &said(id, person, chat, fields));
+        self.shared.changed.notify_all();
+    }
+
+    /// The parameters with which the bot asked for requests, if it did.
+    pub fn webhook(&self) -> Option<Value> {
+        self.lock().webhook.clone()
     }
 
     /// Keeps a file that messages can name by the id `file<number>`.
@@ -284,6 +284,11 @@ impl TelegramServer {
 }
 
 impl State {
+    fn happen(&mut self, kind: &str, message: &Value) {
+        self.next_update += 1;
+        self.updates.push_back(json!({"update_id": self.next_update, kind: message}));
+    }
+
     fn carry_out(&mut self, method: &str, params: &Value) -> Result<Value, String> {
         match method {
             "getMe" => Ok(json!({
@@ -330,6 +335,20 @@ impl State {
         self.sent.push(BotMessage { id, params, edits: 0 });
         json!({"message_id": id, "date": 1_700_000_000, "chat": {"id": 1}})
     }
+}
+
+/// A message of somebody in a chat, with further fields.
+fn said(id: i64, person: i64, chat: &Value, fields: &Value) -> Value {
+    let mut message = json!({
+        "message_id": id,
+        "date": 1_700_000_000,
+        "chat": chat,
+        "from": {"id": person, "is_bot": false, "first_name": format!("Person {person}")},
+    });
+    for (key, value) in fields.as_object().into_iter().flatten() {
+        message[key] = value.clone();
+    }
+    message
 }
 
 /// Refuses what the schema forbids: a missing chat, a text that is empty or too long, and wrong tags.

@@ -63,9 +63,9 @@ pub(super) fn tool_levels(config: &Config, situation: Option<&Situation<'_>>) ->
         let path = tools.clone().key("byProvider").key(name);
         levels.push(level(Level::Provider(name.clone()), path, rules.clone()));
     }
-    if let Some(telegram) = &config.channels.telegram {
-        let path = root().key("channels").key("telegram").key("tools");
-        levels.push(level(Level::Channel("telegram".to_owned()), path, telegram.tools.clone()));
+    for (name, rules) in config.channels.chat_rules() {
+        let path = root().key("channels").key(name).key("tools");
+        levels.push(level(Level::Channel(name.to_owned()), path, rules.tools.clone()));
     }
     for (name, rules) in &config.tools.by_channel {
         let path = tools.clone().key("byChannel").key(name);

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use reqwest::{Client, redirect, retry};
+use reqwest::Client;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Time to connect.
-const CONNECT: Duration = Duration::from_secs(10);
+use crate::http::{self, Failure};
+
 /// Largest answer that is read, in bytes: 100 updates of a few kilobytes each.
 const MOST_ANSWER: usize = 8 * 1024 * 1024;
 
@@ -93,21 +93,7 @@ pub(super) struct Upload {
 
 impl Api {
     pub(super) fn new(base: &str, token: SecretString) -> Result<Self, String> {
-        // An error means that one is installed already, which works as well.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut builder = Client::builder()
-            .connect_timeout(CONNECT)
-            .redirect(redirect::Policy::none())
-            .retry(retry::never())
-            .referer(false);
-        if let Some(rest) = base.strip_prefix("http://") {
-            // No certificates are needed, and reading those of the system takes time.
-            builder = builder.tls_certs_only([]);
-            if ["127.0.0.1", "localhost", "[::1]"].iter().any(|host| rest.starts_with(host)) {
-                builder = builder.no_proxy();
-            }
-        }
-        let client = builder.build().map_err(|error| error.to_string())?;
+        let client = http::client(base)?;
         Ok(Self { client, base: base.trim_end_matches('/').to_owned(), token })
     }
 
@@ -174,30 +160,19 @@ impl Api {
     ) -> Result<Vec<u8>, ApiError> {
         let address = format!("{}/file/bot{}/{path}", self.base, self.token.expose_secret());
         let most = usize::try_from(most).unwrap_or(usize::MAX);
-        let loading = async {
-            let mut response =
-                self.client.get(address).send().await.map_err(|error| failure(&error))?;
-            let status = response.status();
-            let mut bytes = Vec::new();
-            while let Some(chunk) = response.chunk().await.map_err(|error| failure(&error))? {
-                if bytes.len() + chunk.len() > most {
-                    let description = format!("the file has more than {most} bytes");
-                    return Err(ApiError::Refused(Refused {
-                        code: 413,
-                        description,
-                        ..Refused::default()
-                    }));
-                }
-                bytes.extend_from_slice(&chunk);
-            }
-            if !status.is_success() {
-                let description = "the file is not there".to_owned();
-                let code = status.as_u16();
-                return Err(ApiError::Refused(Refused { code, description, ..Refused::default() }));
-            }
-            Ok(bytes)
+        let refused = |code: u16, description: String| {
+            ApiError::Refused(Refused { code, description, ..Refused::default() })
         };
-        tokio::time::timeout(limit, loading).await.unwrap_or_else(|_| Err(timed_out(limit)))
+        let answer = match http::exchange(self.client.get(address), most, limit).await {
+            Err(Failure::TooLong(most)) => {
+                return Err(refused(413, format!("the file has more than {most} bytes")));
+            }
+            answer => answer?,
+        };
+        match answer.status {
+            200..=299 => Ok(answer.body),
+            status => Err(refused(status, "the file is not there".to_owned())),
+        }
     }
 
     /// The address of a method. It holds the token, so it is never part of a message.
@@ -210,20 +185,8 @@ impl Api {
         request: reqwest::RequestBuilder,
         limit: Duration,
     ) -> Result<T, ApiError> {
-        let asking = async {
-            let mut response = request.send().await.map_err(|error| failure(&error))?;
-            let status = response.status().as_u16();
-            let mut bytes = Vec::new();
-            while let Some(chunk) = response.chunk().await.map_err(|error| failure(&error))? {
-                if bytes.len() + chunk.len() > MOST_ANSWER {
-                    return Err(ApiError::Unknown("the answer is too long".to_owned()));
-                }
-                bytes.extend_from_slice(&chunk);
-            }
-            Ok((status, bytes))
-        };
-        let asked = tokio::time::timeout(limit, asking).await;
-        let (status, bytes) = asked.unwrap_or_else(|_| Err(timed_out(limit)))?;
+        let http::Answer { status, body: bytes, .. } =
+            http::exchange(request, MOST_ANSWER, limit).await?;
         let Ok(envelope) = serde_json::from_slice::<Envelope>(&bytes) else {
             return Err(match status {
                 400..=499 => {
@@ -257,24 +220,12 @@ impl Api {
     }
 }
 
-fn timed_out(limit: Duration) -> ApiError {
-    ApiError::Unknown(format!("no answer within {} s", limit.as_secs()))
-}
-
-/// The failure of a request, without its address.
-fn failure(error: &reqwest::Error) -> ApiError {
-    let mut reason = String::new();
-    let mut source: Option<&dyn std::error::Error> = std::error::Error::source(error);
-    while let Some(inner) = source {
-        reason = inner.to_string();
-        source = inner.source();
-    }
-    if reason.is_empty() {
-        reason = "the request failed".to_owned();
-    }
-    if error.is_connect() || error.is_builder() {
-        ApiError::NotSent(reason)
-    } else {
-        ApiError::Unknown(reason)
+impl From<Failure> for ApiError {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::NotSent(reason) => Self::NotSent(reason),
+            Failure::Unknown(reason) => Self::Unknown(reason),
+            Failure::TooLong(_) => Self::Unknown("the answer is too long".to_owned()),
+        }
     }
 }

@@ -6,10 +6,12 @@ use futures_util::future::join_all;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use subtle::ConstantTimeEq as _;
+use tokio::time::Instant;
 
 use super::api::ApiError;
-use super::update::{Message, PhotoSize, Update};
+use super::update::{Message, PhotoSize, Said, Update};
 use super::{CALL_TIME, TELEGRAM, Telegram, WRONG_TOKEN, is_wrong_token};
+use crate::pause::{self, Pause};
 use crate::{
     Arrival, Attachment, AttachmentContent, HookAnswer, HookRequest, Intake, Refusal, State,
 };
@@ -20,12 +22,12 @@ const POLL_TIME: Duration = Duration::from_secs(25);
 const POLL_GRACE: Duration = Duration::from_secs(15);
 /// Most updates in one answer (Bot API, getUpdates).
 const MOST_UPDATES: usize = 100;
-/// Pause after a failure; it doubles.
-const FIRST_PAUSE: Duration = Duration::from_millis(500);
-/// Longest pause: a server that is back is noticed within a minute.
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// Shortest time between two polls that find nothing, for servers that do not wait.
+const IDLE_PAUSE: Duration = Duration::from_secs(1);
 /// Attempts to download a file before its message goes on without it.
 const DOWNLOADS: u32 = 3;
+/// What Telegram is asked for.
+const UPDATES: [&str; 2] = ["message", "edited_message"];
 /// The header with the secret of a webhook.
 const SECRET_HEADER: &str = "x-telegram-bot-api-secret-token";
 
@@ -33,20 +35,6 @@ const SECRET_HEADER: &str = "x-telegram-bot-api-secret-token";
 struct FilePath {
     #[serde(default)]
     file_path: Option<String>,
-}
-
-/// Pauses that grow while something fails.
-struct Pause(Duration);
-
-impl Pause {
-    fn new() -> Self {
-        Self(FIRST_PAUSE)
-    }
-
-    async fn wait(&mut self) {
-        tokio::time::sleep(self.0).await;
-        self.0 = (self.0 * 2).min(LONGEST_PAUSE);
-    }
 }
 
 impl Telegram {
@@ -70,12 +58,16 @@ impl Telegram {
                 "offset": offset,
                 "limit": MOST_UPDATES,
                 "timeout": POLL_TIME.as_secs(),
-                "allowed_updates": ["message"],
+                "allowed_updates": UPDATES,
             });
+            let asked = Instant::now();
             match self.api.call::<Vec<Value>>("getUpdates", &params, POLL_TIME + POLL_GRACE).await {
                 Ok(updates) => {
                     self.set_state(State::Working);
                     pause = Pause::new();
+                    if updates.is_empty() {
+                        tokio::time::sleep_until(asked + IDLE_PAUSE).await;
+                    }
                     // The next call tells the server to forget these, so all of them must be on disk before.
                     if let Some(last) = self.take_all(updates, intake).await {
                         offset = last + 1;
@@ -98,7 +90,7 @@ impl Telegram {
                 let params = json!({
                     "url": url,
                     "secret_token": self.webhook_secret(),
-                    "allowed_updates": ["message"],
+                    "allowed_updates": UPDATES,
                 });
                 self.api.call("setWebhook", &params, CALL_TIME).await?
             }
@@ -121,7 +113,7 @@ impl Telegram {
                     .to_owned();
             }
             if let Some(time) = refused.retry_after {
-                tokio::time::sleep(time.min(LONGEST_PAUSE)).await;
+                tokio::time::sleep(time.min(pause::LONGEST)).await;
             }
         }
         self.set_state(State::Waiting(reason));
@@ -131,26 +123,26 @@ impl Telegram {
     /// Takes updates. The messages of a chat keep their order; chats do not wait for each other. Returns the last id.
     async fn take_all(&self, updates: Vec<Value>, intake: &dyn Intake) -> Option<i64> {
         let mut last = None;
-        let mut by_chat: Vec<(i64, Vec<Message>)> = Vec::new();
+        let mut by_chat: Vec<(i64, Vec<Said>)> = Vec::new();
         for value in updates {
             let id = value.get("update_id").and_then(Value::as_i64);
             last = last.max(id);
             match serde_json::from_value::<Update>(value) {
-                Ok(Update { message: Some(message), .. }) => {
-                    let chat = message.chat.id;
+                Ok(update) => {
+                    let Some(said) = update.said() else { continue };
+                    let chat = said.message.chat.id;
                     match by_chat.iter_mut().find(|(id, _)| *id == chat) {
-                        Some((_, messages)) => messages.push(message),
-                        None => by_chat.push((chat, vec![message])),
+                        Some((_, all)) => all.push(said),
+                        None => by_chat.push((chat, vec![said])),
                     }
                 }
-                Ok(Update { message: None, .. }) => {}
                 Err(error) => tracing::error!(%error, update = id, "an update cannot be read"),
             }
         }
-        let taking = by_chat.into_iter().map(async |(_, messages)| {
-            for message in messages {
+        let taking = by_chat.into_iter().map(async |(_, all)| {
+            for said in all {
                 let mut pause = Pause::new();
-                while let Err(reason) = self.take(&message, intake).await {
+                while let Err(reason) = self.take(&said, intake).await {
                     tracing::warn!(%reason, "a message cannot be stored; trying again");
                     pause.wait().await;
                 }
@@ -164,17 +156,23 @@ impl Telegram {
     ///
     /// # Errors
     /// It has to be tried again.
-    async fn take(&self, message: &Message, intake: &dyn Intake) -> Result<(), String> {
+    async fn take(&self, said: &Said, intake: &dyn Intake) -> Result<(), String> {
+        let Said { message, edit } = said;
         let Some(me) = self.me() else { return Err("the bot's name is not known yet".to_owned()) };
         if message.is_from_bot() || !message.is_said() {
             return Ok(());
         }
         let chat = message.chat();
+        // Ids of messages are unique in a chat of a bot.
+        let source_id = format!("{}:{}:{}", me.id, chat.id, message.message_id);
         let arrival = Arrival {
             channel: TELEGRAM.to_owned(),
             account: self.options.account.clone(),
-            // Ids of messages are unique in a chat of a bot.
-            source_id: format!("{}:{}:{}", me.id, chat.id, message.message_id),
+            edits: edit.map(|_| source_id.clone()),
+            source_id: match edit {
+                Some(update) => format!("{source_id}:edit:{update}"),
+                None => source_id,
+            },
             reply_id: Some(message.message_id.to_string()),
             sender: message.sender(),
             text: message.text(Some(&me)),
@@ -276,10 +274,10 @@ impl Telegram {
             return HookAnswer::json(200, &json!({"ok": true}));
         };
         tracing::debug!(update = update.update_id, "an update came in");
-        let Some(message) = update.message else {
+        let Some(said) = update.said() else {
             return HookAnswer::json(200, &json!({"ok": true}));
         };
-        match self.take(&message, intake).await {
+        match self.take(&said, intake).await {
             Ok(()) => HookAnswer::json(200, &json!({"ok": true})),
             Err(reason) => HookAnswer::error(503, &reason),
         }

@@ -9,7 +9,27 @@ use crate::{Chat, ChatKind, Quoted, Sender};
 pub(super) struct Update {
     pub(super) update_id: i64,
     #[serde(default)]
-    pub(super) message: Option<Message>,
+    message: Option<Message>,
+    #[serde(default)]
+    edited_message: Option<Message>,
+}
+
+/// A message, or a later version of it.
+#[derive(Debug, Clone)]
+pub(super) struct Said {
+    pub(super) message: Message,
+    /// The id of the update, if it is a later version.
+    pub(super) edit: Option<i64>,
+}
+
+impl Update {
+    /// What somebody said. A live location that moves is an edit which says nothing.
+    pub(super) fn said(self) -> Option<Said> {
+        let id = self.update_id;
+        let edited = self.edited_message.filter(|message| message.location.is_none());
+        let message = self.message.map(|message| Said { message, edit: None });
+        message.or_else(|| edited.map(|message| Said { message, edit: Some(id) }))
+    }
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]

@@ -36,6 +36,7 @@ fn serve() -> Result<(), CliError> {
     // The gateway reads the config itself; this reports its mistakes, and starts the log.
     let home = load_session(find_home()?, &SessionOptions::default())?.home;
     let interrupts = Interrupts::install()?;
+    runtime::raise_file_limit();
     let stop = CancellationToken::new();
     let armed = interrupts.arm(stop.clone());
     let reload = Arc::new(Notify::new());

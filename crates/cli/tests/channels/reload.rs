@@ -109,3 +109,14 @@ fn who_may_write_and_which_agent_answers_changes_without_a_new_connection() {
     assert_eq!(logins(&bench), before, "the bot was connected again");
     gateway.stop();
 }
+
+#[test]
+fn the_doctor_asks_the_vendors_of_the_channels() {
+    let bench = Bench::new(answering("never"));
+    let found = bench.run(&["doctor"]).stdout();
+    assert!(found.contains("channels   telegram default: @claw_bot"), "{found}");
+    bench.configure(|config| config["channels"]["telegram"]["botToken"] = json!("1:wrong"));
+    let found = bench.run(&["doctor"]).stdout();
+    assert!(found.contains("warn  channels   telegram default: Telegram does not know"), "{found}");
+    assert!(found.contains("myclaw channels probe telegram"), "{found}");
+}

@@ -142,6 +142,134 @@ fn a_wrong_token_is_one_clear_message_and_everything_else_works() {
     gateway.stop();
 }
 
+#[test]
+fn files_of_the_workspace_go_out_and_nothing_else() {
+    let said = "Here.\nMEDIA: deep/report.txt\nMEDIA: chart.png\nMEDIA: ../secret\nMEDIA: link\n\
+                MEDIA: none.txt\nMEDIA: big.bin";
+    let bench = Bench::new(answering(said));
+    bench.home.write_in_workspace("deep/report.txt", "all is well");
+    bench.home.write_in_workspace("chart.png", "no real picture");
+    let inside = bench.home.state_directory().join("workspace");
+    std::fs::write(inside.join("../secret"), "the secret").unwrap();
+    std::os::unix::fs::symlink("../secret", inside.join("link")).unwrap();
+    std::fs::File::create(inside.join("big.bin")).unwrap().set_len(51 * 1024 * 1024).unwrap();
+    let gateway = bench.start();
+    bench.bot.fail_next("sendDocument", TelegramFault::TooMany(1));
+    bench.bot.write(ANN, "hello");
+    let sent = bench.bot.wait_for("the files", |sent| (sent.len() == 3).then(|| sent.to_vec()));
+    let text = sent[0].text();
+    assert!(text.starts_with("Here.\n\n[the file secret was not sent: "), "{text}");
+    for name in ["link", "none.txt", "big.bin"] {
+        assert!(text.contains(&format!("[the file {name} was not sent: ")), "{text}");
+    }
+    assert!(!text.contains("MEDIA") && !text.contains(inside.to_str().unwrap()), "{text}");
+    let form = |at: usize| sent[at].params["multipart"].as_str().unwrap();
+    assert!(
+        form(1).contains("name=\"document\"; filename=\"report.txt\"")
+            && form(1).contains("all is well")
+    );
+    assert!(form(2).contains("name=\"photo\"; filename=\"chart.png\""), "{}", form(2));
+    assert!(
+        bench.model.requests()[0].body_text().contains("MEDIA: path/of/the/file"),
+        "the model is not told"
+    );
+    // The copies are gone once their parts are over.
+    let copies = bench.home.state_directory().join("gateway/outgoing");
+    let end = Instant::now() + PATIENCE;
+    while std::fs::read_dir(&copies).unwrap().count() > 0 {
+        assert!(Instant::now() < end, "a copy stays");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    gateway.stop();
+}
+
+#[test]
+fn a_session_without_access_to_the_workspace_sends_none_of_its_files() {
+    for (access, is_sent) in [("none", false), ("ro", true)] {
+        let bench = Bench::new(answering("MEDIA: report.txt"));
+        bench.configure(|config| {
+            let confinement = json!({"workspaceAccess": access});
+            config["agents"]["defaults"]["sandbox"] = json!({"confinement": confinement});
+        });
+        bench.home.write_in_workspace("report.txt", "all is well");
+        let gateway = bench.start();
+        bench.bot.write(ANN, "hello");
+        let sent = bench.bot.wait_for("an answer", |sent| sent.first().cloned());
+        assert_eq!(sent.params["multipart"].is_string(), is_sent, "{access}: {sent:?}");
+        assert_eq!(sent.text().contains("was not sent"), !is_sent, "{access}: {sent:?}");
+        gateway.stop();
+    }
+}
+
+#[test]
+fn an_edited_message_is_a_new_one_that_says_so() {
+    let bench = Bench::new(echoing());
+    let gateway = bench.start();
+    let chat = json!({"id": ANN, "type": "private"});
+    let id = bench.bot.write(ANN, "<m1>");
+    bench.bot.wait_for_text("m1");
+    // A reaction or a preview of a link: the text is the same.
+    bench.bot.edit(id, ANN, &chat, &json!({"text": "<m1>", "edit_date": 1}));
+    bench.bot.edit(id, ANN, &chat, &json!({"text": "<m2>", "edit_date": 2}));
+    bench.bot.wait_for_text("m2");
+    assert!(
+        bench.asked().contains("[The person edited an earlier message. It says now:]\\n<m2>"),
+        "{}",
+        bench.asked()
+    );
+    bench.bot.edit(9, ANN, &chat, &json!({"text": "<m3>", "edit_date": 3}));
+    assert_eq!(gateway.dropped(2), ["the edit changes nothing", "the edited message is not known"]);
+    // In a group an edit can add the name that was missing.
+    bench.configure(|config| config["channels"]["telegram"]["groups"] = json!({"-1005": {}}));
+    gateway.stop();
+    let gateway = bench.start();
+    let id = bench.bot.deliver(ANN, &group(), &json!({"text": "<m4>"}));
+    let entity = json!([{"type": "mention", "offset": 0, "length": 9}]);
+    bench.bot.edit(id, ANN, &group(), &json!({"text": "@claw_bot <m4>", "entities": entity}));
+    bench.bot.wait_for_text("m4");
+    assert!(!bench.asked().contains("edited"), "{}", bench.asked());
+    gateway.stop();
+    assert_eq!(bench.bot.sent().len(), 3);
+}
+
+#[test]
+fn a_webhook_takes_what_telegram_signs_and_nothing_else() {
+    let bench = Bench::new(echoing());
+    let url = format!("http://127.0.0.1:{}/hooks/telegram/default", bench.port);
+    bench.configure(|config| config["channels"]["telegram"]["webhookUrl"] = json!(url));
+    let gateway = bench.start();
+    gateway.channels(|state| state["channels"][0]["state"] == "working");
+    let webhook = bench.bot.webhook().unwrap();
+    assert_eq!(webhook["url"], url);
+    let secret = webhook["secret_token"].as_str().unwrap();
+    assert!(!secret.contains(bench.bot.token()) && secret.len() == 64, "{secret}");
+    let post = |secret: &str, body: &str| {
+        let head = format!(
+            "POST /hooks/telegram/default HTTP/1.1\r\nHost: example.com\r\nConnection: close\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\n{secret}\r\n{body}",
+            body.len()
+        );
+        gateway.client.raw(&head).unwrap().0
+    };
+    let update = json!({"update_id": 7, "message": {
+        "message_id": 1, "text": "<m1>", "chat": {"id": ANN, "type": "private"}, "from": {"id": ANN},
+    }});
+    let header = |secret: &str| format!("X-Telegram-Bot-Api-Secret-Token: {secret}\r\n");
+    for wrong in [String::new(), header("wrong"), header(&secret[1..])] {
+        assert_eq!(post(&wrong, &update.to_string()), 401, "{wrong}");
+    }
+    // Telegram repeats what it has no answer to.
+    for _ in 0..2 {
+        assert_eq!(post(&header(secret), &update.to_string()), 200);
+    }
+    bench.bot.wait_for_text("m1");
+    // Refusing it would make Telegram send it again and again.
+    assert_eq!(post(&header(secret), "nonsense"), 200);
+    gateway.stop();
+    assert_eq!((bench.bot.sent().len(), bench.model.requests().len()), (1, 1));
+    assert!(!bench.bot.calls().iter().any(|(method, _)| method == "getUpdates"));
+}
+
 /// A picture of one pixel.
 const PNG: &[u8] = &[
     0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 0x0d, 0x49, 0x48, 0x44, 0x52, 0, 0, 0,

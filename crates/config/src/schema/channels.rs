@@ -11,6 +11,125 @@ use super::values::{self, BaseUrl, ChatId, NonBlankText};
 
 /// Largest file that a Telegram bot can download.
 const MAX_MEDIA_MB: u64 = 20;
+/// Name of the account that the config does not name.
+pub const DEFAULT_ACCOUNT: &str = "default";
+
+/// Declares a channel in which people write: its own keys, and those that all such channels have.
+macro_rules! chat_channel {
+    ($(#[$about:meta])* $name:ident { $($own:tt)* }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+        #[serde(rename_all = "camelCase", deny_unknown_fields)]
+        pub struct $name {
+            $($own)*
+            /// Who may write to the bot directly.
+            #[serde(default)]
+            pub dm_policy: DmPolicy,
+            /// People who may write to the bot directly, by id. On Telegram also by `@name`, but a name can change hands.
+            #[serde(default)]
+            pub allow_from: Vec<ChatId>,
+            /// In which groups the bot answers.
+            #[serde(default)]
+            pub group_policy: GroupPolicy,
+            /// The groups in which the bot answers, by id; `*` stands for every group.
+            #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+            pub groups: BTreeMap<String, GroupConfig>,
+            /// Whether a reply is shown while it is being written.
+            #[serde(default = "yes")]
+            pub preview: bool,
+            /// How many of a group's newest messages are sent to the model; 0 for all.
+            #[serde(default = "default_history_limit")]
+            pub history_limit: usize,
+            /// How many of a direct chat's newest messages are sent to the model; 0 for all.
+            #[serde(default = "default_dm_history_limit")]
+            pub dm_history_limit: usize,
+            /// Which tools may run for messages of this channel.
+            #[serde(default)]
+            pub tools: ToolRules,
+        }
+
+        impl $name {
+            fn rules(&self) -> ChatRules<'_> {
+                ChatRules {
+                    allowed_chat_ids: None,
+                    dm_policy: self.dm_policy,
+                    allow_from: &self.allow_from,
+                    group_policy: self.group_policy,
+                    groups: &self.groups,
+                    history_limit: self.history_limit,
+                    dm_history_limit: self.dm_history_limit,
+                    tools: &self.tools,
+                }
+            }
+        }
+    };
+}
+
+/// Who may write in a channel, and what holds for their messages.
+#[derive(Debug, Clone, Copy)]
+pub struct ChatRules<'a> {
+    /// The only chats that are answered, if there is such a limit.
+    pub allowed_chat_ids: Option<&'a [ChatId]>,
+    /// Who may write directly.
+    pub dm_policy: DmPolicy,
+    /// People who may write directly.
+    pub allow_from: &'a [ChatId],
+    /// In which groups the agent answers.
+    pub group_policy: GroupPolicy,
+    /// The rules of groups, by id.
+    pub groups: &'a BTreeMap<String, GroupConfig>,
+    /// Newest messages of a group that are sent to the model; 0 for all.
+    pub history_limit: usize,
+    /// The same for a direct chat.
+    pub dm_history_limit: usize,
+    /// Which tools may run.
+    pub tools: &'a ToolRules,
+}
+
+impl ChannelsConfig {
+    /// The rules of the channels in which people write, by the channel's name.
+    pub fn chat_rules(&self) -> impl Iterator<Item = (&'static str, ChatRules<'_>)> {
+        self.telegram.iter().map(|telegram| {
+            let allowed_chat_ids = telegram.allowed_chat_ids.as_deref();
+            ("telegram", ChatRules { allowed_chat_ids, ..telegram.rules() })
+        })
+    }
+
+    /// Everything that must not be shown.
+    pub fn secrets(&self) -> impl Iterator<Item = &SecretString> {
+        let telegram = self.telegram.iter().flat_map(TelegramConfig::bots);
+        let webhooks = self.webhook.values().map(|webhook| &webhook.secret);
+        telegram.map(|bot| bot.token).chain(webhooks)
+    }
+}
+
+/// An account of [`TelegramConfig`].
+#[derive(Debug, Clone, Copy)]
+pub struct TelegramBot<'a> {
+    /// The account's name.
+    pub account: &'a str,
+    /// The bot's token.
+    pub token: &'a SecretString,
+    /// Where Telegram reaches the gateway.
+    pub webhook_url: Option<&'a str>,
+}
+
+impl TelegramConfig {
+    /// All bots, that without a name of its own first.
+    pub fn bots(&self) -> impl Iterator<Item = TelegramBot<'_>> {
+        let first = TelegramBot {
+            account: DEFAULT_ACCOUNT,
+            token: &self.bot_token,
+            webhook_url: self.webhook_url.as_deref(),
+        };
+        let others = self.accounts.iter().map(|(account, bot)| TelegramBot {
+            account,
+            token: &bot.bot_token,
+            webhook_url: bot.webhook_url.as_deref(),
+        });
+        std::iter::once(first).chain(others)
+    }
+}
 
 /// Channels through which messages arrive.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
@@ -43,72 +162,48 @@ pub enum DmScope {
     Main,
 }
 
-/// A Telegram bot.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct TelegramConfig {
-    /// The bot's token from BotFather. Preferably a reference such as `"${TELEGRAM_BOT_TOKEN}"`.
-    #[serde(with = "values::secret")]
-    #[schemars(with = "values::SecretText")]
-    pub bot_token: SecretString,
-    /// Address of the Bot API server, if it is not the public one.
-    #[serde(
-        default,
-        deserialize_with = "values::optional_url",
-        skip_serializing_if = "Option::is_none"
-    )]
-    #[schemars(with = "Option<BaseUrl>")]
-    pub base_url: Option<String>,
-    /// The public address at which Telegram reaches the path `/hooks/telegram/default` of the gateway. Leave it out to
-    /// let the bot ask for messages itself.
-    #[serde(
-        default,
-        deserialize_with = "values::optional_url",
-        skip_serializing_if = "Option::is_none"
-    )]
-    #[schemars(with = "Option<BaseUrl>")]
-    pub webhook_url: Option<String>,
-    /// The only chats that the bot answers, by number. A person or group in it needs no other permission. Leave it out
-    /// to set no limit here; an empty list admits nobody.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub allowed_chat_ids: Option<Vec<ChatId>>,
-    /// Who may write to the bot directly.
-    #[serde(default)]
-    pub dm_policy: DmPolicy,
-    /// People who may write to the bot directly, by number or `@name`. A number is safer: a name can change hands.
-    #[serde(default)]
-    pub allow_from: Vec<ChatId>,
-    /// In which groups the bot answers.
-    #[serde(default)]
-    pub group_policy: GroupPolicy,
-    /// The groups in which the bot answers, by number; `*` stands for every group.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub groups: BTreeMap<String, GroupConfig>,
-    /// What happens to a message of which nobody knows whether it was delivered.
-    #[serde(default)]
-    pub uncertain: UncertainDelivery,
-    /// Whether a reply is shown while it is being written.
-    #[serde(default = "yes")]
-    pub preview: bool,
-    /// Megabytes of the largest file that is downloaded; at most 20.
-    #[serde(
-        default = "default_media_mb",
-        deserialize_with = "values::within::<_, _, 1, MAX_MEDIA_MB>"
-    )]
-    #[schemars(range(min = 1, max = MAX_MEDIA_MB))]
-    pub media_max_mb: u64,
-    /// How many of a group's newest messages are sent to the model; 0 for all.
-    #[serde(default = "default_history_limit")]
-    pub history_limit: usize,
-    /// How many of a direct chat's newest messages are sent to the model; 0 for all.
-    #[serde(default = "default_dm_history_limit")]
-    pub dm_history_limit: usize,
-    /// Which tools may run for messages of this channel.
-    #[serde(default)]
-    pub tools: ToolRules,
-    /// Further bots, by the name of the account. The other keys of `channels.telegram` hold for them as well.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub accounts: BTreeMap<String, TelegramAccount>,
+chat_channel! {
+    /// A Telegram bot.
+    TelegramConfig {
+        /// The bot's token from BotFather. Preferably a reference such as `"${TELEGRAM_BOT_TOKEN}"`.
+        #[serde(with = "values::secret")]
+        #[schemars(with = "values::SecretText")]
+        pub bot_token: SecretString,
+        /// Address of the Bot API server, if it is not the public one.
+        #[serde(
+            default,
+            deserialize_with = "values::optional_url",
+            skip_serializing_if = "Option::is_none"
+        )]
+        #[schemars(with = "Option<BaseUrl>")]
+        pub base_url: Option<String>,
+        /// The public address at which Telegram reaches the path `/hooks/telegram/default` of the gateway. Leave it out
+        /// to let the bot ask for messages itself.
+        #[serde(
+            default,
+            deserialize_with = "values::optional_url",
+            skip_serializing_if = "Option::is_none"
+        )]
+        #[schemars(with = "Option<BaseUrl>")]
+        pub webhook_url: Option<String>,
+        /// The only chats that the bot answers, by number. A person or group in it needs no other permission. Leave it
+        /// out to set no limit here; an empty list admits nobody.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub allowed_chat_ids: Option<Vec<ChatId>>,
+        /// What happens to a message of which nobody knows whether it was delivered.
+        #[serde(default)]
+        pub uncertain: UncertainDelivery,
+        /// Megabytes of the largest file that is downloaded; at most 20.
+        #[serde(
+            default = "default_media_mb",
+            deserialize_with = "values::within::<_, _, 1, MAX_MEDIA_MB>"
+        )]
+        #[schemars(range(min = 1, max = MAX_MEDIA_MB))]
+        pub media_max_mb: u64,
+        /// Further bots, by the name of the account. The other keys of `channels.telegram` hold for them as well.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        pub accounts: BTreeMap<String, TelegramAccount>,
+    }
 }
 
 /// A further bot.

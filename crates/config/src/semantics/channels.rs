@@ -7,13 +7,11 @@ use super::{Finding, finding, root};
 use crate::agent::AgentId;
 use crate::config_path::ConfigPath;
 use crate::locate::Target;
-use crate::schema::{BindingMatch, ChatId, Config};
+use crate::schema::{BindingMatch, ChatId, Config, DEFAULT_ACCOUNT, TelegramConfig};
 use crate::suggest::nearest;
 
 /// The channels that messages can come from.
 const CHANNELS: [&str; 3] = ["telegram", "webhook", "socket"];
-/// Name of the account that needs no entry.
-const DEFAULT_ACCOUNT: &str = "default";
 /// Shortest secret of a webhook, in bytes. Shorter ones can be guessed.
 const MIN_SECRET: usize = 16;
 
@@ -119,11 +117,13 @@ fn check_bindings(config: &Config, findings: &mut Vec<Finding>) {
 fn accounts<'a>(config: &'a Config, channel: &str) -> Vec<&'a str> {
     match channel {
         "webhook" => config.channels.webhook.keys().map(String::as_str).collect(),
-        "telegram" => {
-            let telegram = config.channels.telegram.iter();
-            let others = telegram.flat_map(|telegram| telegram.accounts.keys());
-            std::iter::once(DEFAULT_ACCOUNT).chain(others.map(String::as_str)).collect()
-        }
+        "telegram" => config
+            .channels
+            .telegram
+            .iter()
+            .flat_map(TelegramConfig::bots)
+            .map(|bot| bot.account)
+            .collect(),
         _ => vec![DEFAULT_ACCOUNT],
     }
 }
@@ -162,9 +162,10 @@ impl ChatId {
     pub fn is(&self, id: &str, handle: Option<&str>) -> bool {
         match self {
             Self::Number(number) => number.to_string() == id,
+            Self::Name(name) if name.trim() == id => true,
             Self::Name(name) => match name.trim().strip_prefix('@') {
                 Some(name) => handle.is_some_and(|handle| handle.eq_ignore_ascii_case(name)),
-                None => name.trim() == id,
+                None => false,
             },
         }
     }

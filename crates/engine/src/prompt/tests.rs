@@ -11,6 +11,7 @@ fn prompt(bootstrap: &[BootstrapFile], tools: &[ToolSchema]) -> String {
         working_directory: Path::new("/home/ada/notes"),
         model: "anthropic/claude-x",
         time_zone: Some("Europe/Berlin"),
+        note: Some("Files go out too."),
     })
 }
 
@@ -40,6 +41,7 @@ fn the_five_sections_stand_in_order() {
     ));
     assert!(text.contains("following tools:\n- read\n- bash\n"));
     assert!(text.contains("- Working directory: /home/ada/notes\n- Model: anthropic/claude-x\n"));
+    assert!(text.ends_with("Europe/Berlin\n- Files go out too.\n</runtime>"), "{text}");
 }
 
 #[test]
@@ -67,6 +69,7 @@ fn skills_stand_behind_the_tools_if_the_model_can_read_them() {
             working_directory: Path::new("/w"),
             model: "m",
             time_zone: None,
+            note: None,
         })
     };
     let line = "\n- notes: Writes notes. (/s/notes/SKILL.md)\n</tools>";

@@ -6,12 +6,14 @@ use std::sync::atomic::Ordering;
 
 use serde_json::json;
 
+use super::media::Saying;
 use super::{Delivery, Report, occasion};
 use crate::GatewayError;
 use crate::hub;
 use crate::ledger::{Acceptance, OpenMessage, Stored, now_ms};
 use crate::rows::{
     Incoming, MessageId, MessageState, Outgoing, PartId, PartKind, PartState, Refers, Route,
+    SentFile,
 };
 
 impl Delivery {
@@ -50,7 +52,21 @@ impl Delivery {
             let of_route = || messages.iter().filter(|message| message.row.route == *route);
             let preview = self.live.take(session, route).await?;
             let text = occasion::spoken(of_route(), kind, text);
-            let mut of_text = self.parts_of(route, session, said, kind, text.as_deref());
+            let mut saying = match (kind, &text) {
+                (_, None) => Saying::default(),
+                (PartKind::Reply, Some(text)) => self.saying(route, session, said, text).await,
+                (PartKind::Report, Some(text)) => Saying::of(text),
+            };
+            if preview.is_some() && saying.text.is_empty() {
+                // Something has to take its place.
+                saying.text = saying
+                    .files
+                    .iter()
+                    .map(|file| file.name.as_str())
+                    .collect::<Vec<_>>()
+                    .join("\n");
+            }
+            let mut of_text = self.parts_of(route, session, said, kind, saying);
             for (_, part) in &mut of_text {
                 part.answers = of_route().map(|message| message.id.clone()).collect();
             }
@@ -117,8 +133,8 @@ impl Delivery {
         dropped: Option<String>,
     ) -> Result<Incoming, GatewayError> {
         let id = MessageId::of(&row.route, &row.source_id);
-        let mut parts =
-            self.parts_of(&row.route, "", id.as_str(), PartKind::Report, say.as_deref());
+        let saying = say.as_deref().map(Saying::of).unwrap_or_default();
+        let mut parts = self.parts_of(&row.route, "", id.as_str(), PartKind::Report, saying);
         for (_, part) in &mut parts {
             part.answers = vec![id.clone()];
             part.refers.reply_to.clone_from(&row.origin.reply_id);
@@ -128,7 +144,7 @@ impl Delivery {
             Some(reason) => MessageState::Dropped { reason, parts: ids },
             None => MessageState::Answered { parts: ids },
         };
-        let accepted = self.ledger.store_message(id, row, Vec::new(), &parts, Vec::new()).await?;
+        let accepted = self.ledger.store_message(id, row, Vec::new(), &parts).await?;
         match accepted {
             Acceptance::New(message) => {
                 let version = message.version;
@@ -147,24 +163,28 @@ impl Delivery {
         said: &str,
         text: &str,
     ) -> Result<(), GatewayError> {
-        let parts = self.parts_of(route, "", said, PartKind::Report, Some(text));
+        let parts = self.parts_of(route, "", said, PartKind::Report, Saying::of(text));
         let stored = self.ledger.say(parts).await?;
         self.outbox.push(stored);
         Ok(())
     }
 
-    /// A text as parts for a route.
+    /// What is said as parts for a route: the text, then the files.
     fn parts_of(
         &self,
         route: &Route,
         session: &str,
         said: &str,
         kind: PartKind,
-        text: Option<&str>,
+        saying: Saying,
     ) -> Vec<(PartId, Outgoing)> {
-        let texts = text.map(|text| self.outbox.split(route, text)).unwrap_or_default();
-        let count = texts.len();
-        let part = |(number, text)| {
+        let Saying { text, files } = saying;
+        let texts = if text.is_empty() { Vec::new() } else { self.outbox.split(route, &text) };
+        let texts = texts.into_iter().map(|text| (text, None));
+        let files = files.into_iter().map(|file| (String::new(), Some(file)));
+        let contents: Vec<(String, Option<SentFile>)> = texts.chain(files).collect();
+        let count = contents.len();
+        let part = |(number, (text, file))| {
             let row = Outgoing {
                 route: route.clone(),
                 session: session.to_owned(),
@@ -173,13 +193,13 @@ impl Delivery {
                 part: number,
                 parts: count,
                 text,
-                refers: Refers::default(),
+                refers: Refers { file, ..Refers::default() },
                 created_at: now_ms(),
                 state: PartState::Queued,
             };
             (PartId::of(session, said, route, number), row)
         };
-        texts.into_iter().enumerate().map(part).collect()
+        contents.into_iter().enumerate().map(part).collect()
     }
 }
 

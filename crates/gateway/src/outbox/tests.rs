@@ -176,12 +176,11 @@ fn a_part_is_stored_once_and_messages_are_settled_with_it() {
             let row = Incoming::new(route("a"), source.to_owned(), session, text, 1);
             let id = MessageId::of(&row.route, source);
             let accepted = ledger
-                .store_message(id.clone(), row.clone(), Vec::new(), &[], Vec::new())
+                .store_message(id.clone(), row.clone(), Vec::new(), &[])
                 .await
                 .expect("accepted");
             assert!(matches!(accepted, Acceptance::New(_)));
-            let again =
-                ledger.store_message(id, row, Vec::new(), &[], Vec::new()).await.expect("accepted");
+            let again = ledger.store_message(id, row, Vec::new(), &[]).await.expect("accepted");
             assert!(matches!(again, Acceptance::Known(_)), "a message was accepted twice");
             open.extend(ledger.open_messages().await.expect("read").into_iter().next_back());
         }

@@ -1,7 +1,7 @@
 //! Who may write, and which messages of a group are meant for the agent.
 
-use myclaw_agent::config::{ChatId, Config, DmPolicy, GroupConfig, GroupPolicy, TelegramConfig};
-use myclaw_channels::{Arrival, ChatKind, TELEGRAM};
+use myclaw_agent::config::{ChatId, ChatRules, Config, DmPolicy, GroupConfig, GroupPolicy};
+use myclaw_channels::{Arrival, ChatKind};
 
 use super::Pairings;
 
@@ -20,71 +20,65 @@ const EVERY_GROUP: &str = "*";
 
 /// Decides about a message. Only the ids of chats and people count: names are chosen by people.
 pub(super) fn decide(config: &Config, arrival: &Arrival, pairings: &Pairings) -> Access {
-    if arrival.channel != TELEGRAM {
+    let of_channel = config.channels.chat_rules().find(|(name, _)| *name == arrival.channel);
+    let Some((channel, rules)) = of_channel else {
         // Whoever can sign, or is this machine's user, is the owner.
         return Access::Granted;
-    }
-    let Some(telegram) = &config.channels.telegram else {
-        return Access::Refused("the config has no channel telegram".to_owned());
     };
     let is_named = |list: &[ChatId]| list.iter().any(|id| id.is(&arrival.chat.id, None));
-    let is_listed = telegram.allowed_chat_ids.as_deref().map(is_named);
-    if is_listed == Some(false) {
-        return Access::Refused("the chat is not in channels.telegram.allowedChatIds".to_owned());
-    }
-    match arrival.chat.kind {
-        ChatKind::Direct => direct(telegram, arrival, is_listed == Some(true), pairings),
-        ChatKind::Group => group(telegram, arrival, is_listed == Some(true)),
-    }
+    let is_listed = rules.allowed_chat_ids.map(is_named);
+    let decided = match (is_listed, arrival.chat.kind) {
+        (Some(false), _) => Err("the chat is not in {}.allowedChatIds"),
+        (_, ChatKind::Direct) => direct(&rules, arrival, is_listed == Some(true), pairings),
+        (_, ChatKind::Group) => group(&rules, arrival, is_listed == Some(true)),
+    };
+    decided.unwrap_or_else(|reason| {
+        Access::Refused(reason.replace("{}", &format!("channels.{channel}")))
+    })
 }
 
 fn is_in(list: &[ChatId], arrival: &Arrival) -> bool {
     list.iter().any(|id| id.is(&arrival.sender.id, arrival.sender.handle.as_deref()))
 }
 
+/// `{}` in a reason stands for the key of the channel.
 fn direct(
-    telegram: &TelegramConfig,
+    rules: &ChatRules<'_>,
     arrival: &Arrival,
     is_listed: bool,
     pairings: &Pairings,
-) -> Access {
-    let is_known = is_listed || is_in(&telegram.allow_from, arrival);
-    match telegram.dm_policy {
-        DmPolicy::Disabled => Access::Refused(
-            "direct messages are switched off (channels.telegram.dmPolicy)".to_owned(),
-        ),
-        DmPolicy::Open => Access::Granted,
-        _ if is_known => Access::Granted,
-        DmPolicy::Allowlist => {
-            Access::Refused("the sender is not in channels.telegram.allowFrom".to_owned())
-        }
-        DmPolicy::Pairing if pairings.is_approved(arrival) => Access::Granted,
-        DmPolicy::Pairing => Access::Unpaired,
+) -> Result<Access, &'static str> {
+    let is_known = is_listed || is_in(rules.allow_from, arrival);
+    match rules.dm_policy {
+        DmPolicy::Disabled => Err("direct messages are switched off ({}.dmPolicy)"),
+        DmPolicy::Open => Ok(Access::Granted),
+        _ if is_known => Ok(Access::Granted),
+        DmPolicy::Allowlist => Err("the sender is not in {}.allowFrom"),
+        DmPolicy::Pairing if pairings.is_approved(arrival) => Ok(Access::Granted),
+        DmPolicy::Pairing => Ok(Access::Unpaired),
     }
 }
 
-fn group(telegram: &TelegramConfig, arrival: &Arrival, is_listed: bool) -> Access {
-    let rules = telegram.groups.get(&arrival.chat.id).or_else(|| telegram.groups.get(EVERY_GROUP));
-    let is_allowed = is_listed || rules.is_some();
-    match telegram.group_policy {
-        GroupPolicy::Disabled => {
-            return Access::Refused(
-                "groups are switched off (channels.telegram.groupPolicy)".to_owned(),
-            );
-        }
-        GroupPolicy::Allowlist if !is_allowed => {
-            return Access::Refused("the group is not in channels.telegram.groups".to_owned());
-        }
+fn group(
+    rules: &ChatRules<'_>,
+    arrival: &Arrival,
+    is_listed: bool,
+) -> Result<Access, &'static str> {
+    let of_group = rules.groups.get(&arrival.chat.id).or_else(|| rules.groups.get(EVERY_GROUP));
+    let is_allowed = is_listed || of_group.is_some();
+    match rules.group_policy {
+        GroupPolicy::Disabled => return Err("groups are switched off ({}.groupPolicy)"),
+        GroupPolicy::Allowlist if !is_allowed => return Err("the group is not in {}.groups"),
         GroupPolicy::Allowlist | GroupPolicy::Open => {}
     }
-    let rules: &GroupConfig = rules.unwrap_or(&DEFAULT_RULES);
-    if rules.allow_from.as_ref().is_some_and(|list| !is_in(list, arrival)) {
-        return Access::Refused("the sender is not in allowFrom of the group".to_owned());
+    let of_group: &GroupConfig = of_group.unwrap_or(&DEFAULT_RULES);
+    if of_group.allow_from.as_ref().is_some_and(|list| !is_in(list, arrival)) {
+        return Err("the sender is not in allowFrom of the group");
     }
-    if rules.require_mention && !arrival.mentions_me {
-        return Access::Refused("the message does not mention the bot (requireMention)".to_owned());
+    if of_group.require_mention && !arrival.mentions_me {
+        return Err("the message does not mention the bot (requireMention)");
     }
-    Access::Granted
+    Ok(Access::Granted)
 }
 
 static DEFAULT_RULES: GroupConfig = GroupConfig { require_mention: true, allow_from: None };

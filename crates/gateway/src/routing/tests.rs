@@ -15,6 +15,7 @@ fn arrival(kind: ChatKind, account: &str) -> Arrival {
         text: "x".to_owned(),
         attachments: Vec::new(),
         mentions_me: false,
+        edits: None,
         reply_to: None,
     }
 }

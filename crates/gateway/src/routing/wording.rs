@@ -61,6 +61,11 @@ pub(super) fn text(arrival: &Arrival) -> String {
     lines.join("\n")
 }
 
+/// The text of a later version of a message.
+pub(super) fn edited(text: &str) -> String {
+    format!("[The person edited an earlier message. It says now:]\n{text}")
+}
+
 fn quote(text: &str, mark: &str) -> String {
     // Every character that starts a new line somewhere counts.
     let is_break =

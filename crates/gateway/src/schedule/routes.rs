@@ -1,9 +1,9 @@
 //! Where people write from: the last route of each session, and all routes that were used.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use myclaw_store::{Batch, Commit, Place, RecordId, Refusal, Store, Write};
+use myclaw_store::{Place, RecordId, Store, Write};
 
 use crate::GatewayError;
 use crate::ledger::{decode, encode, now_ms};
@@ -19,53 +19,69 @@ const MOST: usize = 1_000;
 /// The routes.
 pub(crate) struct Routes {
     store: Arc<dyn Store>,
-    /// The last routes, as they are in the store.
-    last: Mutex<HashMap<String, Route>>,
+    memory: Mutex<Memory>,
+}
+
+/// What was read or written lately. All of it is in the store.
+#[derive(Default)]
+struct Memory {
+    /// The last routes, by session.
+    last: HashMap<String, Route>,
+    known: HashSet<Route>,
 }
 
 impl Routes {
     pub(crate) fn new(store: Arc<dyn Store>) -> Self {
-        Self { store, last: Mutex::default() }
+        Self { store, memory: Mutex::default() }
     }
 
-    /// Notes that somebody wrote to a session. Usually it was from the same route as before, and nothing is stored.
-    pub(crate) async fn used(&self, session: &str, route: &Route) -> Result<(), GatewayError> {
-        if self.memory().get(session) == Some(route) {
-            return Ok(());
+    /// What has to be stored with a message that was written to a session from a route. Usually it was the same route as
+    /// before, and that is nothing.
+    pub(crate) async fn notes(
+        &self,
+        session: &str,
+        route: &Route,
+    ) -> Result<Vec<Write>, GatewayError> {
+        if self.memory().last.get(session) == Some(route) {
+            return Ok(Vec::new());
         }
         let id = RecordId::new(LAST, session);
-        let value = encode(route)?;
-        let mut write = Write::Insert { id: id.clone(), value: value.clone(), place: None };
-        // Two messages at once may come from two places; either may count as the last.
-        while let Commit::Refused(refusal) = self.store.commit(Batch::of(write)).await? {
-            write = match refusal {
-                Refusal::Exists(now) => Write::Replace {
-                    id: id.clone(),
-                    expected: now.version,
-                    value: value.clone(),
-                    place: None,
-                },
-                _ => Write::Insert { id: id.clone(), value: value.clone(), place: None },
-            };
+        let stored = self.store.get(id.clone()).await?;
+        let last: Option<Route> = stored.as_ref().map(decode).transpose()?;
+        let mut writes = Vec::new();
+        if last.as_ref() == Some(route) {
+            self.noted(session, route);
+        } else {
+            let value = encode(route)?;
+            writes.push(match stored {
+                Some(now) => Write::Replace { id, expected: now.version, value, place: None },
+                None => Write::Insert { id, value, place: None },
+            });
         }
-        let known = self.known().await?;
-        if !known.contains(route) && known.len() < MOST {
-            let id = RecordId::new(KNOWN, key(route));
-            let place = Some(Place::new(KNOWN, now_ms()));
-            // Refused if another message has just done the same.
-            let _ = self.store.commit(Batch::of(Write::Insert { id, value, place })).await?;
+        if !self.memory().known.contains(route) {
+            let known = self.known().await?;
+            if !known.contains(route) && known.len() < MOST {
+                let id = RecordId::new(KNOWN, key(route));
+                let place = Some(Place::new(KNOWN, now_ms()));
+                writes.push(Write::Insert { id, value: encode(route)?, place });
+            }
+            self.memory().known.extend(known);
         }
+        Ok(writes)
+    }
+
+    /// Notes that [`Routes::notes`] are stored.
+    pub(crate) fn noted(&self, session: &str, route: &Route) {
         let mut memory = self.memory();
-        if memory.len() >= MOST {
-            memory.clear();
+        if memory.last.len() >= MOST {
+            memory.last.clear();
         }
-        memory.insert(session.to_owned(), route.clone());
-        Ok(())
+        memory.last.insert(session.to_owned(), route.clone());
     }
 
     /// From where somebody wrote to the session last.
     pub(crate) async fn last(&self, session: &str) -> Result<Option<Route>, GatewayError> {
-        if let Some(route) = self.memory().get(session) {
+        if let Some(route) = self.memory().last.get(session) {
             return Ok(Some(route.clone()));
         }
         let record = self.store.get(RecordId::new(LAST, session)).await?;
@@ -84,9 +100,9 @@ impl Routes {
         Ok(known.into_iter().rev().find(|route| route.channel == channel))
     }
 
-    fn memory(&self) -> MutexGuard<'_, HashMap<String, Route>> {
-        // The map is whole after every statement, so a panic elsewhere does not spoil it.
-        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        // It is whole after every statement, so a panic elsewhere does not spoil it.
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -11,8 +11,8 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-/// Most connections at the same time. Further ones wait until one ends.
-const MOST_CONNECTIONS: usize = 512;
+/// Most connections at the same time: all WebSockets, and half as many requests. Further ones wait until one ends.
+const MOST_CONNECTIONS: usize = 3_072;
 /// Longest time for the head of a request.
 const HEAD_TIME: Duration = Duration::from_secs(10);
 /// Largest head of a request, in bytes.

@@ -8,10 +8,10 @@ use axum::extract::State;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
+use futures_util::SinkExt as _;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
-use tokio_util::task::AbortOnDropHandle;
+use tokio::sync::{Notify, watch};
 
 use super::answer::{class_of, error, message as message_object};
 use super::guard::Presented;
@@ -20,7 +20,7 @@ use super::sessions::ListRange;
 use super::{MAX_BODY, Server, route};
 use crate::GatewayError;
 use crate::delivery::NewMessage;
-use crate::hub::{Since, Watching};
+use crate::hub::{Hub, Since, Watching};
 use crate::questions::Answer;
 
 /// Version of the protocol. A client of another one is refused.
@@ -37,8 +37,8 @@ const PING: Duration = Duration::from_secs(30);
 const SILENCE: Duration = Duration::from_secs(90);
 /// Most sessions that a client watches.
 const MOST_WATCHED: usize = 64;
-/// Frames that wait for the client. Watchers wait for a place, and then read what has come meanwhile.
-const MOST_FRAMES: usize = 64;
+/// Bytes of a client's frames that are read at once. Each client has a buffer of this size; the library's own is 128 KiB.
+const READ_BYTES: usize = 4 * 1024;
 
 /// The methods of requests.
 const METHODS: &str = "send, abort, history, watch, unwatch, sessions, fork, title, delete, approvals, approve, status";
@@ -87,8 +87,9 @@ pub(super) async fn upgrade(
         return error(StatusCode::SERVICE_UNAVAILABLE, "too_many", message);
     };
     let is_known = matches!(server.presented(&headers), Presented::Right);
-    upgrade.max_message_size(MAX_BODY).max_frame_size(MAX_BODY).on_upgrade(async move |socket| {
-        let client = Client { server, socket, watched: HashMap::new() };
+    let upgrade = upgrade.max_message_size(MAX_BODY).max_frame_size(MAX_BODY);
+    upgrade.read_buffer_size(READ_BYTES).on_upgrade(async move |socket| {
+        let client = Client { server, socket, watched: HashMap::new(), wake: Arc::default() };
         client.serve(is_known).await;
         drop(place);
     })
@@ -98,8 +99,35 @@ pub(super) async fn upgrade(
 struct Client {
     server: Arc<Server>,
     socket: WebSocket,
-    /// The tasks that send events, by session.
-    watched: HashMap<String, AbortOnDropHandle<()>>,
+    /// By session.
+    watched: HashMap<String, Watched>,
+    /// Notified of each event of a watched session.
+    wake: Arc<Notify>,
+}
+
+/// A session that a client watches.
+struct Watched {
+    /// The number of the last event that the client got.
+    sent: u64,
+    news: watch::Receiver<u64>,
+}
+
+impl Watched {
+    /// The frames that the client lacks.
+    fn frames(&mut self, session: &str, hub: &Hub) -> Vec<String> {
+        match hub.since(session, self.sent) {
+            Since::Events(first, events) => {
+                self.sent = first + events.len() as u64 - 1;
+                let numbered = (first..).zip(events);
+                numbered.map(|(number, event)| event_frame(session, number, &event)).collect()
+            }
+            Since::Gap(now) => {
+                self.sent = now;
+                let gap = json!({"type": "gap", "session": session, "sequence": now});
+                vec![gap.to_string()]
+            }
+        }
+    }
 }
 
 impl Client {
@@ -116,7 +144,7 @@ impl Client {
         if !self.send(Message::text(hello.to_string())).await {
             return;
         }
-        let (frames, mut waiting) = mpsc::channel::<String>(MOST_FRAMES);
+        let wake = Arc::clone(&self.wake);
         let mut last_heard = Instant::now();
         let mut ping = tokio::time::interval(PING);
         let (stop, replaced) = (self.server.stop.clone(), self.server.tokens.replaced());
@@ -125,7 +153,7 @@ impl Client {
                 frame = self.socket.recv() => {
                     last_heard = Instant::now();
                     match frame {
-                        Some(Ok(Message::Text(text))) => self.answer(&text, &frames).await,
+                        Some(Ok(Message::Text(text))) => self.answer(&text).await,
                         Some(Ok(Message::Ping(_) | Message::Pong(_))) => true,
                         Some(Ok(Message::Binary(_))) => {
                             self.close(close_code::UNSUPPORTED, "frames are JSON texts").await
@@ -133,7 +161,7 @@ impl Client {
                         Some(Ok(Message::Close(_)) | Err(_)) | None => false,
                     }
                 }
-                Some(frame) = waiting.recv() => self.send(Message::text(frame)).await,
+                () = wake.notified() => self.send_events().await,
                 _ = ping.tick() => {
                     last_heard.elapsed() < SILENCE && self.send(Message::Ping(Vec::new().into())).await
                 }
@@ -188,10 +216,30 @@ impl Client {
         matches!(tokio::time::timeout(SEND_TIME, self.socket.send(message)).await, Ok(Ok(())))
     }
 
-    async fn answer(&mut self, text: &str, frames: &mpsc::Sender<String>) -> bool {
+    /// Sends what is new in the watched sessions, with one write if there is little. Events that come while the client
+    /// takes nothing wait in the hub. False if the client is gone.
+    async fn send_events(&mut self) -> bool {
+        let hub = &self.server.delivery.hub;
+        for (session, watched) in &mut self.watched {
+            if !watched.news.has_changed().unwrap_or(true) {
+                continue;
+            }
+            // Marked before the events are read, so that none is missed.
+            watched.news.borrow_and_update();
+            for frame in watched.frames(session, hub) {
+                let fed = self.socket.feed(Message::text(frame));
+                if !matches!(tokio::time::timeout(SEND_TIME, fed).await, Ok(Ok(()))) {
+                    return false;
+                }
+            }
+        }
+        matches!(tokio::time::timeout(SEND_TIME, self.socket.flush()).await, Ok(Ok(())))
+    }
+
+    async fn answer(&mut self, text: &str) -> bool {
         let response = match serde_json::from_str::<Frame>(text) {
             Ok(Frame::Request { id, method, params }) => {
-                match self.carry_out(&id, &method, params, frames).await {
+                match self.carry_out(&id, &method, params).await {
                     Ok(result) => {
                         json!({"type": "response", "id": id, "ok": true, "result": result})
                     }
@@ -217,7 +265,6 @@ impl Client {
         id: &str,
         method: &str,
         params: Value,
-        frames: &mpsc::Sender<String>,
     ) -> Result<Value, GatewayError> {
         let params = if params.is_null() { json!({}) } else { params };
         let params: Params = serde_json::from_value(params)
@@ -242,7 +289,7 @@ impl Client {
                 let range = HistoryRange { limit: params.limit, before: params.before };
                 server.history(&session, range).await
             }
-            "watch" => self.watch(&session, &params, frames),
+            "watch" => self.watch(&session, &params),
             "unwatch" => {
                 let (key, _) = delivery.session(&session)?;
                 Ok(json!({"watched": self.watched.remove(key.as_str()).is_some()}))
@@ -269,51 +316,21 @@ impl Client {
     }
 
     /// Begins to send the events of a session: those after `after`, if they are of this process and still kept.
-    fn watch(
-        &mut self,
-        session: &str,
-        params: &Params,
-        frames: &mpsc::Sender<String>,
-    ) -> Result<Value, GatewayError> {
+    fn watch(&mut self, session: &str, params: &Params) -> Result<Value, GatewayError> {
         let (key, is_busy) = self.server.delivery.session(session)?;
         if self.watched.len() >= MOST_WATCHED && !self.watched.contains_key(key.as_str()) {
             let why = format!("a connection watches at most {MOST_WATCHED} sessions; unwatch one");
             return Err(GatewayError::Unusable(why));
         }
-        let hub = Arc::clone(&self.server.delivery.hub);
-        let Watching { newest, live, mut news } = hub.watch(key.as_str());
+        let hub = &self.server.delivery.hub;
+        let Watching { newest, live, mut news } = hub.watch_with(key.as_str(), &self.wake);
         let is_same_stream = params.stream.as_deref().is_none_or(|stream| stream == hub.stream());
         let after = params.after.filter(|_| is_same_stream);
-        let mut sent = after.unwrap_or(newest);
-        let (session, frames) = (key.as_str().to_owned(), frames.clone());
-        let sending = tokio::spawn(async move {
-            loop {
-                // Marked before the events are read, so that none is missed.
-                news.borrow_and_update();
-                match hub.since(&session, sent) {
-                    Since::Events(first, events) => {
-                        for (number, event) in (first..).zip(events) {
-                            let frame = event_frame(&session, number, &event);
-                            if frames.send(frame).await.is_err() {
-                                return;
-                            }
-                            sent = number;
-                        }
-                    }
-                    Since::Gap(now) => {
-                        let gap = json!({"type": "gap", "session": session, "sequence": now});
-                        if frames.send(gap.to_string()).await.is_err() {
-                            return;
-                        }
-                        sent = now;
-                    }
-                }
-                if news.changed().await.is_err() {
-                    return;
-                }
-            }
-        });
-        self.watched.insert(key.as_str().to_owned(), AbortOnDropHandle::new(sending));
+        // Also what was there before counts as new, for a client that comes back.
+        news.mark_changed();
+        self.wake.notify_one();
+        let watched = Watched { sent: after.unwrap_or(newest), news };
+        self.watched.insert(key.as_str().to_owned(), watched);
         Ok(json!({
             "session": key.as_str(),
             "busy": is_busy,

@@ -323,6 +323,27 @@ fn watchers_are_notified_of_messages_from_this_process_and_others() {
 }
 
 #[test]
+fn reading_notifies_nobody() {
+    let home = Home::new();
+    fs::create_dir_all(home.sessions()).unwrap();
+    let other = myclaw_session::SessionKey::for_cli("main", "other");
+    let (inbox, last) = (home.store().inbox(&work()), home.store().inbox(&other));
+    inbox.push(&message(QueuedKind::Steer, "waits")).unwrap();
+    let (sender, notified) = std::sync::mpsc::channel();
+    let of_last = sender.clone();
+    let watch = inbox.watch(move || sender.send("read").unwrap_or_default());
+    let _last = last.watch(move || of_last.send("last").unwrap_or_default());
+    watch.notice_other_processes();
+    for _ in 0..3 {
+        assert_eq!(inbox.pending().unwrap().len(), 1);
+    }
+    // The system reports in order.
+    fs::write(last.path(), "").unwrap();
+    let patience = std::time::Duration::from_secs(30);
+    assert_eq!(notified.recv_timeout(patience).unwrap(), "last", "reading counts as a change");
+}
+
+#[test]
 fn damaged_totals_of_the_day_are_copied_and_reported() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("usage.json");

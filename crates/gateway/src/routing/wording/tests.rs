@@ -19,6 +19,7 @@ fn arrival(kind: ChatKind, text: &str) -> Arrival {
         text: text.to_owned(),
         attachments: Vec::new(),
         mentions_me: true,
+        edits: None,
         reply_to: None,
     }
 }

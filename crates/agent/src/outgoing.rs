@@ -1,0 +1,26 @@
+//! Files that an agent sends to people.
+
+use std::fs::File;
+use std::path::Path;
+
+use myclaw_files::open_beneath;
+
+use crate::{AgentError, FailureClass, SessionConfig};
+
+impl SessionConfig {
+    /// Opens a file of the workspace, if the tools of the session may read it. The path starts in the workspace, or is
+    /// absolute and leads there. Symbolic links are not followed: what is behind one may be outside. Blocks.
+    ///
+    /// # Errors
+    /// There is no such file in the workspace, or the session is sandboxed without access to it. The text names no
+    /// directory of this machine.
+    pub fn open_in_workspace(&self, path: &str) -> Result<File, AgentError> {
+        let workspace = self.working_directory();
+        let real = workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned());
+        let path = Path::new(path);
+        let relative = path.strip_prefix(workspace).or_else(|_| path.strip_prefix(&real));
+        let relative = relative.unwrap_or(path);
+        let opened = self.as_its_tools(|| open_beneath(&real, relative))?;
+        opened.map_err(|error| AgentError::new(FailureClass::Usage, error.to_string()))
+    }
+}

@@ -1,0 +1,105 @@
+//! Requests to vendors, and what their failures mean.
+
+use std::time::Duration;
+
+use reqwest::header::HeaderMap;
+use reqwest::{Client, RequestBuilder, redirect, retry};
+
+/// Time to connect.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// Why there is no answer. The texts do not hold the address, which may hold a token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// The request did not reach the server.
+    NotSent(String),
+    /// Nobody knows what the server did.
+    Unknown(String),
+    /// The answer has more bytes than this.
+    TooLong(usize),
+}
+
+/// An answer, whatever its status.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Answer {
+    /// A header that is text.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).and_then(|value| value.to_str().ok())
+    }
+
+    /// The seconds of the header `retry-after`.
+    pub(crate) fn retry_after(&self) -> Option<Duration> {
+        self.header("retry-after")?.trim().parse().ok().map(Duration::from_secs)
+    }
+}
+
+/// A client for the server at `base`. It follows no redirects and repeats nothing.
+///
+/// # Errors
+/// It cannot be set up; the text says why.
+pub(crate) fn client(base: &str) -> Result<Client, String> {
+    // An error means that one is installed already, which works as well.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut builder = Client::builder()
+        .connect_timeout(CONNECT)
+        .redirect(redirect::Policy::none())
+        .retry(retry::never())
+        .referer(false);
+    if let Some(rest) = base.strip_prefix("http://") {
+        // No certificates are needed, and reading those of the system takes time.
+        builder = builder.tls_certs_only([]);
+        if ["127.0.0.1", "localhost", "[::1]"].iter().any(|host| rest.starts_with(host)) {
+            builder = builder.no_proxy();
+        }
+    }
+    builder.build().map_err(|error| error.to_string())
+}
+
+/// Sends a request and reads an answer of at most `most` bytes.
+///
+/// # Errors
+/// There is no answer within `limit`, or it is too long.
+pub(crate) async fn exchange(
+    request: RequestBuilder,
+    most: usize,
+    limit: Duration,
+) -> Result<Answer, Failure> {
+    let asking = async {
+        let mut response = request.send().await.map_err(|error| failure(&error))?;
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(|error| failure(&error))? {
+            if body.len() + chunk.len() > most {
+                return Err(Failure::TooLong(most));
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(Answer { status, headers, body })
+    };
+    tokio::time::timeout(limit, asking).await.unwrap_or_else(|_| {
+        Err(Failure::Unknown(format!("no answer within {} s", limit.as_secs())))
+    })
+}
+
+fn failure(error: &reqwest::Error) -> Failure {
+    let mut reason = String::new();
+    let mut source: Option<&dyn std::error::Error> = std::error::Error::source(error);
+    while let Some(inner) = source {
+        reason = inner.to_string();
+        source = inner.source();
+    }
+    if reason.is_empty() {
+        reason = "the request failed".to_owned();
+    }
+    if error.is_connect() || error.is_builder() {
+        Failure::NotSent(reason)
+    } else {
+        Failure::Unknown(reason)
+    }
+}

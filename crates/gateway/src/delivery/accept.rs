@@ -1,0 +1,119 @@
+//! Step 1: a message is stored, and its source gets an acknowledgement.
+
+use std::sync::Arc;
+
+use super::desk::Source;
+use super::{Accepted, Delivery, MAX_SOURCE_ID_BYTES, MAX_TEXT_BYTES, MessageFile, NewMessage};
+use crate::GatewayError;
+use crate::ledger::{Acceptance, now_ms};
+use crate::rows::{Incoming, MessageId, Origin, ReceivedFile};
+
+/// How often a message is stored anew because others changed the route of its session meanwhile.
+const MOST_ROUTE_RACES: usize = 3;
+
+impl Delivery {
+    /// Step 1. When this returns, the message is on disk and gets an answer or a report. The same message again gets
+    /// the same result.
+    pub(crate) async fn accept(
+        self: &Arc<Self>,
+        new: NewMessage,
+    ) -> Result<Accepted, GatewayError> {
+        self.accept_from(new, Origin::default(), Vec::new()).await
+    }
+
+    /// [`Delivery::accept`] for a message whose sender is known, with its files. A source that goes away, as one whose
+    /// channel is closed, does not stop half-way: a message that is stored is also handed in.
+    pub(crate) async fn accept_from(
+        self: &Arc<Self>,
+        new: NewMessage,
+        origin: Origin,
+        files: Vec<MessageFile>,
+    ) -> Result<Accepted, GatewayError> {
+        let this = Arc::clone(self);
+        let accepting = self.tasks.spawn(async move { this.accept_now(new, origin, files).await });
+        accepting.await.map_err(|error| GatewayError::Internal(error.to_string()))?
+    }
+
+    async fn accept_now(
+        self: &Arc<Self>,
+        new: NewMessage,
+        mut origin: Origin,
+        files: Vec<MessageFile>,
+    ) -> Result<Accepted, GatewayError> {
+        check(&new)?;
+        let key = self.session_config(&new.session)?.session_key;
+        let id = MessageId::of(&new.route, &new.source_id);
+        let mut contents = Vec::with_capacity(files.len());
+        for (number, file) in files.into_iter().enumerate() {
+            let key = format!("{id}-{number}");
+            origin.files.push(ReceivedFile { name: file.name, key: key.clone() });
+            contents.push((key, file.bytes));
+        }
+        let session = key.as_str().to_owned();
+        let row = Incoming {
+            images: new.images,
+            origin,
+            ..Incoming::new(new.route, new.source_id, session, new.text, now_ms())
+        };
+        let bytes = self.enter(&row)?;
+        match self.store_with_route(&id, row, contents).await {
+            Ok(Acceptance::New(message)) => {
+                self.metrics.accepted();
+                let row = message.row.clone();
+                // It is stored, so whatever happens now, the next start hands it in.
+                self.hand_in(message, Source::New).map_err(|(error, _)| error)?;
+                Ok(Accepted { id, row })
+            }
+            Ok(Acceptance::Known(row)) => {
+                self.leave(bytes);
+                let is_same = row.session == key.as_str();
+                if is_same { Ok(Accepted { id, row }) } else { Err(GatewayError::OtherMessage) }
+            }
+            Err(error) => {
+                self.leave(bytes);
+                Err(error)
+            }
+        }
+    }
+
+    /// Stores a message, and where it came from, in one transaction.
+    async fn store_with_route(
+        &self,
+        id: &MessageId,
+        row: Incoming,
+        files: Vec<(String, Vec<u8>)>,
+    ) -> Result<Acceptance, GatewayError> {
+        for _ in 0..MOST_ROUTE_RACES {
+            let notes = self.routes.notes(&row.session, &row.route).await?;
+            if notes.is_empty() {
+                break;
+            }
+            let stored = self.ledger.store_with(id.clone(), row.clone(), files.clone(), &[], notes);
+            if let Some(accepted) = stored.await? {
+                if let Acceptance::New(message) = &accepted {
+                    self.routes.noted(&message.row.session, &message.row.route);
+                }
+                return Ok(accepted);
+            }
+            // Another message has just noted a route of the same session. Either may count as the last.
+        }
+        // The message matters; from where it came last is a convenience.
+        self.ledger.store_message(id.clone(), row, files, &[]).await
+    }
+}
+
+fn check(new: &NewMessage) -> Result<(), GatewayError> {
+    let problem = if new.text.trim().is_empty() && new.images.is_empty() {
+        "the message is empty; say something".to_owned()
+    } else if new.text.len() > MAX_TEXT_BYTES {
+        let size = new.text.len();
+        format!(
+            "the message has {size} bytes; write at most {MAX_TEXT_BYTES}, or put it into a file"
+        )
+    } else if new.source_id.is_empty() || new.source_id.len() > MAX_SOURCE_ID_BYTES {
+        format!("the id of the message needs 1 to {MAX_SOURCE_ID_BYTES} bytes; use a UUID")
+    } else {
+        return Ok(());
+    };
+    Err(GatewayError::Unusable(problem))
+}

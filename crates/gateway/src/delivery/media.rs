@@ -1,0 +1,188 @@
+//! Files of the workspace that a reply sends: lines `MEDIA: path`.
+//!
+//! A file is copied when the reply is stored, so what is sent later is what the agent meant. The copy is removed when its
+//! part is over.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use myclaw_agent::SessionConfig;
+use myclaw_agent::files::{Durability, NewFile, create_private_directory, remove_if_there};
+
+use super::Delivery;
+use crate::gateway::directory;
+use crate::rows::{PartId, Route, SentFile};
+
+/// Begins a line that names a file.
+const MARK: &str = "MEDIA:";
+/// Directory of the copies, in that of the gateway.
+const DIRECTORY: &str = "outgoing";
+/// Most files of a reply.
+const MOST_FILES: usize = 10;
+/// Longest name of a file that is kept, in characters.
+const MOST_NAME_CHARS: usize = 100;
+/// What the model is told.
+pub(crate) const NOTE: &str = "To send a file of the working directory to the person, name it in your answer, on a line \
+                               of its own: MEDIA: path/of/the/file";
+
+/// What is said on a route.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Saying {
+    /// Markdown; may be empty if there are files.
+    pub(crate) text: String,
+    /// Copies of the files, in the order in which they are named.
+    pub(crate) files: Vec<SentFile>,
+}
+
+impl Saying {
+    /// Text alone.
+    pub(crate) fn of(text: &str) -> Self {
+        Self { text: text.to_owned(), files: Vec::new() }
+    }
+}
+
+/// A text without the lines that name files, as a preview shows it.
+pub(crate) fn without_files(text: &str) -> String {
+    find(text).0
+}
+
+/// The text without the lines that name files, and the paths. What is in a code block is text.
+fn find(text: &str) -> (String, Vec<String>) {
+    let (mut lines, mut paths) = (Vec::new(), Vec::new());
+    let mut is_code = false;
+    for line in text.split('\n') {
+        let trimmed = line.trim();
+        if trimmed.starts_with("```") || trimmed.starts_with("~~~") {
+            is_code = !is_code;
+        }
+        let path = trimmed.strip_prefix(MARK).filter(|_| !is_code);
+        let path = path.map(|path| path.trim().trim_matches(['`', '"', '\'']));
+        match path.filter(|path| !path.is_empty()) {
+            Some(path) => paths.push(path.to_owned()),
+            None => lines.push(line),
+        }
+    }
+    let text = lines.join("\n");
+    let text = if paths.is_empty() { text } else { text.trim().to_owned() };
+    (text, paths)
+}
+
+impl Delivery {
+    /// What `text` says on a route, with the files that it names. A file that cannot be sent becomes a line of the text
+    /// that says why. A channel without files gets the text as it is.
+    pub(super) async fn saying(
+        &self,
+        route: &Route,
+        session: &str,
+        said: &str,
+        text: &str,
+    ) -> Saying {
+        let most =
+            self.outbox.channel(route).and_then(|channel| channel.capabilities().most_file_bytes);
+        let (Some(most), true) = (most, text.contains(MARK)) else { return Saying::of(text) };
+        let (mut left, paths) = find(text);
+        let mut files = Vec::new();
+        for (number, path) in paths.into_iter().enumerate() {
+            let id = PartId::of(session, said, route, number);
+            let copied = match number < MOST_FILES {
+                true => self.copy(session, path.clone(), id, most).await,
+                false => Err(format!("a reply sends at most {MOST_FILES} files")),
+            };
+            match copied {
+                Ok(file) => files.push(file),
+                Err(reason) => {
+                    tracing::warn!(session, %reason, "a file of a reply is not sent");
+                    let name = name_of(&path);
+                    left = format!("{left}\n\n[the file {name} was not sent: {reason}]")
+                        .trim()
+                        .to_owned();
+                }
+            }
+        }
+        Saying { text: left, files }
+    }
+
+    /// Whether replies of a session may go where files can be sent. Those of a main session go wherever somebody writes
+    /// to it.
+    pub(crate) fn sends_files(&self, session: &SessionConfig) -> bool {
+        let channel = session.session_key.parts().channel;
+        self.outbox.sends_files(Some(channel).filter(|_| !session.is_main()).as_deref())
+    }
+
+    async fn copy(
+        &self,
+        session: &str,
+        path: String,
+        id: PartId,
+        most: u64,
+    ) -> Result<SentFile, String> {
+        let config = self.session_config(session).map_err(|error| error.to_string())?;
+        let directory = self.outgoing();
+        let copying =
+            tokio::task::spawn_blocking(move || copy_file(&config, &path, &directory, &id, most));
+        copying.await.map_err(|error| error.to_string())?
+    }
+
+    fn outgoing(&self) -> PathBuf {
+        directory(&self.home()).join(DIRECTORY)
+    }
+
+    /// Removes copies of a process that was killed before it stored their parts.
+    pub(super) async fn sweep_copies(&self, kept: Duration) {
+        let directory = self.outgoing();
+        let sweeping = tokio::task::spawn_blocking(move || {
+            let Some(before) = SystemTime::now().checked_sub(kept) else { return };
+            for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+                let changed = entry.metadata().and_then(|found| found.modified());
+                if changed.is_ok_and(|changed| changed < before) {
+                    let _ = remove_if_there(&entry.path());
+                }
+            }
+        });
+        let _ = sweeping.await;
+    }
+}
+
+/// The reasons name no directory: the person may be anybody.
+fn copy_file(
+    config: &SessionConfig,
+    path: &str,
+    directory: &Path,
+    id: &PartId,
+    most: u64,
+) -> Result<SentFile, String> {
+    let source = config.open_in_workspace(path).map_err(|error| error.message)?;
+    let size = source.metadata().map_err(|error| error.to_string())?.len();
+    if size > most {
+        return Err(format!("it has {size} bytes, and the channel sends at most {most}"));
+    }
+    let name = name_of(path);
+    let path = directory.join(id.as_str());
+    store(source, directory, &path, most).map_err(|error| {
+        tracing::error!(directory = %directory.display(), %error, "a file cannot be copied");
+        "it cannot be copied".to_owned()
+    })?;
+    Ok(SentFile { path, name })
+}
+
+fn store(source: File, directory: &Path, path: &Path, most: u64) -> io::Result<()> {
+    create_private_directory(directory)?;
+    let mut copy = NewFile::in_directory(directory, "copy")?;
+    // It may have grown since.
+    if io::copy(&mut source.take(most.saturating_add(1)), &mut copy)? > most {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    copy.put_at(path, Durability::Synced).map(|_| ())
+}
+
+/// The name for the receiver: the last part of the path, in one line.
+fn name_of(path: &str) -> String {
+    let last = path.rsplit(['/', '\\']).next().unwrap_or_default();
+    let name: String = last.chars().filter(|c| !c.is_control()).take(MOST_NAME_CHARS).collect();
+    if name.is_empty() { "file".to_owned() } else { name }
+}
+
+#[cfg(test)]
+mod tests;
