@@ -179,7 +179,7 @@ fn another_port_needs_a_restart_and_another_token_does_not() {
 fn agents_and_heartbeats_come_and_go() {
     let bench = Bench::new(echoing());
     let gateway = bench.start();
-    let other = "agent:helper:web:default:direct:owner";
+    let other = "agent:helper:channel:web:account:default:peer:direct:owner";
     let refused = gateway.client.send(other, "m1", "<m1>").unwrap_err();
     assert!(refused.to_string().contains("400"), "{refused}");
     let heartbeats = || {
