@@ -62,7 +62,10 @@ fn show(path: &Path, args: &LogsArgs) -> io::Result<()> {
     file.seek(SeekFrom::Start(start))?;
     io::copy(&mut file, &mut out)?;
     out.flush()?;
-    while args.follow {
+    if !args.follow {
+        return Ok(());
+    }
+    loop {
         thread::sleep(POLL);
         io::copy(&mut file, &mut out)?;
         out.flush()?;
@@ -76,7 +79,6 @@ fn show(path: &Path, args: &LogsArgs) -> io::Result<()> {
             file.seek(SeekFrom::Start(0))?;
         }
     }
-    Ok(())
 }
 
 /// Where the last `count` lines of a file of `end` bytes begin.
