@@ -317,12 +317,205 @@ const scenarios = {
     await eventually("the fork is gone from the list", async () => !(await list.innerText()).includes("garden-2"));
     // On a phone the list is behind a button, and closes with a choice.
     await page.setViewportSize({ width: 360, height: 740 });
-    await page.getByRole("button", { name: "Sessions", exact: true }).click();
+    await page.getByRole("button", { name: "Menu", exact: true }).click();
     await page.waitForTimeout(300);
     await shot(page, "phone-list");
     await list.getByText("The garden").click();
     await page.waitForURL(/garden/);
     await messages(page).getByText("hello tomatoes").waitFor();
+  },
+
+  async frame() {
+    const page = await open();
+    await signIn(page);
+    await ready(page);
+    const rail = page.getByRole("navigation", { name: "Pages" });
+    const names = (await rail.getByRole("link").allInnerTexts()).map((name) => name.trim());
+    assert.equal(names[0], "Chat");
+    assert.equal(await rail.locator("[aria-current=page]").innerText(), "Chat");
+    // Each page is reached with the keyboard alone, has its heading, and gives it the focus.
+    for (const name of names.slice(1)) {
+      await rail.getByRole("link", { name }).focus();
+      await page.keyboard.press("Enter");
+      const heading = page.getByRole("heading", { level: 1, name, exact: true });
+      await heading.waitFor();
+      await eventually(`${name} has the focus`, () => heading.evaluate((one) => one === document.activeElement));
+      assert.equal(await rail.locator("[aria-current=page]").innerText(), name);
+      assert.match(await page.title(), new RegExp(`^${name} `));
+    }
+    await page.goBack();
+    await page.getByRole("heading", { level: 1, name: names.at(-2), exact: true }).waitFor();
+    await page.goto(`${GATEWAY}/#/nowhere`);
+    await ready(page);
+    // The first stop of the keyboard jumps over the frame.
+    await page.goto(`${GATEWAY}/#/status`);
+    await page.reload();
+    await page.getByRole("heading", { level: 1, name: "Gateway" }).waitFor();
+    await page.keyboard.press("Tab");
+    await page.getByRole("button", { name: "Skip to the page" }).press("Enter");
+    assert.equal(await page.evaluate(() => document.activeElement.tagName), "H1");
+    // On a phone the pages are behind the menu, and Escape closes it.
+    await page.setViewportSize({ width: 360, height: 740 });
+    const usage = rail.getByRole("link", { name: "Usage" });
+    await usage.waitFor({ state: "hidden" });
+    await page.getByRole("button", { name: "Menu", exact: true }).click();
+    await usage.waitFor();
+    await page.waitForTimeout(300);
+    await shot(page, "phone-menu");
+    await usage.focus();
+    await page.keyboard.press("Escape");
+    await usage.waitFor({ state: "hidden" });
+    assert.deepEqual(page.foreign, []);
+  },
+
+  async usage() {
+    const page = await open();
+    await signIn(page, TOKEN, "/#/usage");
+    await page.getByText("Nothing was used in this time").waitFor();
+    for (const session of ["garden", "house"]) {
+      await page.goto(`${GATEWAY}/#/s/${session}`);
+      await ready(page);
+      await say(page, "hello");
+      await messages(page).getByText("Good morning.").waitFor();
+      await idle(page);
+    }
+    await page.goto(`${GATEWAY}/#/usage`);
+    const tile = (name) => page.locator(".tile", { hasText: name }).locator("b");
+    const sums = page.getByRole("group", { name: "Sums" });
+    await sums.getByRole("rowheader", { name: "anthropic/" }).waitFor();
+    assert.equal(await tile("Model calls").innerText(), "2");
+    assert.equal(await sums.getByRole("row").count(), 2);
+    // Bars are drawn: pixels of the first colour.
+    const painted = () =>
+      page.locator(".plot canvas").evaluate((canvas) => {
+        const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+        let found = 0;
+        for (let at = 0; at < data.length; at += 4) if (data[at] === 0x2f && data[at + 1] === 0x7f && data[at + 2] === 0xb8) found++;
+        return found;
+      });
+    await page.getByRole("radio", { name: "Tokens" }).check();
+    await eventually("bars are drawn", async () => (await painted()) > 100);
+    await page.getByText("Tokens over time, as a table").click();
+    assert.equal(await page.getByRole("group", { name: "Tokens over time" }).getByRole("row").count(), 2);
+    // Another division, with the keyboard.
+    await page.getByRole("radio", { name: "Model" }).focus();
+    for (let step = 0; step < 3; step++) await page.keyboard.press("ArrowRight");
+    await sums.getByRole("button", { name: /garden/ }).waitFor();
+    assert.equal(await sums.getByRole("row").count(), 3);
+    await page.getByRole("radio", { name: "24 hours" }).check();
+    await page.getByRole("columnheader", { name: "Hour" }).waitFor();
+    await check(page, "usage");
+    // A session leads to its chat.
+    await sums.getByRole("button", { name: /garden/ }).click();
+    await messages(page).getByText("Good morning.").waitFor();
+    assert.deepEqual(page.foreign, []);
+    assert.deepEqual(page.console_, []);
+  },
+
+  async schedules() {
+    const page = await open();
+    await signIn(page, TOKEN, "/#/schedules");
+    const card = page.getByRole("article", { name: "Look at the garden" });
+    await page.getByRole("button", { name: "New job" }).click();
+    const dialog = page.getByRole("dialog", { name: "New job" });
+    await dialog.getByRole("textbox", { name: "What the agent is told" }).fill("hello garden");
+    await dialog.getByRole("textbox", { name: "Name" }).fill("Look at the garden");
+    await dialog.getByRole("textbox", { name: "Interval" }).fill("every now and then");
+    await dialog.getByRole("button", { name: "Add" }).click();
+    await dialog.getByRole("alert").waitFor();
+    await check(page, "schedules-dialog");
+    await dialog.getByRole("combobox", { name: "When" }).selectOption("At times of day");
+    await dialog.getByRole("textbox", { name: "Cron expression" }).fill("0 9 * * 1-5");
+    await dialog.getByRole("button", { name: "Add" }).click();
+    await card.getByText("0 9 * * 1-5").waitFor();
+    await dialog.waitFor({ state: "detached" });
+    await card.getByRole("button", { name: "Pause" }).click();
+    await card.getByText("paused").waitFor();
+    await card.getByRole("button", { name: "Resume" }).click();
+    await card.getByText("active").waitFor();
+    await card.getByRole("button", { name: "Run now" }).click();
+    await card.getByText("answered").first().waitFor();
+    await card.getByText("Runs", { exact: true }).click();
+    await card.getByText("by hand").waitFor();
+    await card.getByText("Good morning.").waitFor();
+    await check(page, "schedules");
+    await card.getByRole("button", { name: "Open", exact: true }).click();
+    await messages(page).getByText("hello garden").waitFor();
+    await page.goBack();
+    await card.getByRole("button", { name: "Remove" }).click();
+    await page.getByRole("dialog", { name: "Remove this job?" }).getByRole("button", { name: "Remove" }).click();
+    await card.waitFor({ state: "detached" });
+    assert.deepEqual(page.foreign, []);
+  },
+
+  async channels() {
+    const page = await open();
+    await signIn(page, TOKEN, "/#/channels");
+    const cards = page.getByRole("article");
+    await cards.filter({ hasText: "telegram" }).getByText("working").waitFor();
+    // Somebody asks to write, and is let in here.
+    const person = page.getByRole("listitem").filter({ hasText: "telegram:7" });
+    await person.getByText("asks", { exact: true }).waitFor();
+    await page.getByText("Dropped since the start").waitFor();
+    await check(page, "channels");
+    await person.first().getByRole("button", { name: "Approve" }).click();
+    await person.getByText("approved").waitFor();
+    await person.first().getByRole("button", { name: "Take back" }).click();
+    await eventually("taken back", async () => (await person.getByText("approved").count()) === 0);
+    assert.deepEqual(page.foreign, []);
+  },
+
+  async agents() {
+    const page = await open();
+    await signIn(page, TOKEN, "/#/agents");
+    const gardener = page.getByRole("article", { name: "gardener" });
+    await gardener.getByText("The gardener").waitFor();
+    await gardener.getByText("profile minimal").waitFor();
+    await page.getByRole("article", { name: "main", exact: true }).getByText("default", { exact: true }).waitFor();
+    await check(page, "agents");
+    await page.goto(`${GATEWAY}/#/skills`);
+    const needy = page.getByRole("article", { name: "needy" });
+    await needy.getByText("cannot be used").waitFor();
+    await needy.getByText("no-such-program").waitFor();
+    await page.getByRole("article", { name: "plain" }).getByText("ready").waitFor();
+    await check(page, "skills");
+    await page.getByLabel("Agent").selectOption("gardener");
+    await eventually("the other agent's skills", async () => (await page.getByRole("article").count()) === 2);
+    await page.goto(`${GATEWAY}/#/agents`);
+    await gardener.getByRole("button", { name: "Open the main session" }).click();
+    await ready(page);
+    await say(page, "hello");
+    await messages(page).getByText("Good morning.").waitFor();
+    await page.goto(`${GATEWAY}/#/agents`);
+    await gardener.getByText("1, last used").waitFor();
+  },
+
+  async logs() {
+    const page = await open();
+    await signIn(page, TOKEN, "/#/logs");
+    const lines = page.getByRole("log", { name: "Log lines" }).locator(".log-line");
+    await lines.filter({ hasText: "config loaded" }).first().waitFor();
+    const before = await lines.count();
+    await page.goto(`${GATEWAY}/#/s/main`);
+    await ready(page);
+    await say(page, "hello");
+    await messages(page).getByText("Good morning.").waitFor();
+    await page.goto(`${GATEWAY}/#/logs`);
+    await eventually("the lines of the run", async () => (await lines.count()) > before);
+    // It follows: a run that begins elsewhere shows without a reload.
+    const other = await open();
+    await signIn(other);
+    await ready(other);
+    const known = await lines.count();
+    await say(other, "hello again");
+    await eventually("the new lines", async () => (await lines.count()) > known);
+    await page.getByRole("searchbox", { name: "Only lines with" }).fill("config loaded");
+    await eventually("only lines with the text", async () => (await lines.allInnerTexts()).every((line) => line.includes("config loaded")));
+    await check(page, "logs");
+    await page.getByRole("searchbox", { name: "Only lines with" }).fill("");
+    await page.getByRole("radio", { name: "Errors" }).check();
+    await page.getByText("No line of this kind.").waitFor();
+    assert.equal((await page.locator("body").innerText()).includes(TOKEN), false);
   },
 
   async attacks() {

@@ -18,6 +18,17 @@ const PATHS: Record<string, string> = {
   gauge: "M4 18a8 8 0 1 1 16 0M12 18l4-6",
   chat: "M4 5h16v11H10l-4 4v-4H4z",
   down: "M6 10l6 6 6-6",
+  usage: "M5 20v-7M12 20V5M19 20v-11",
+  clock: "M12 4a8 8 0 1 1 0 16 8 8 0 0 1 0-16zM12 8v4l3 2",
+  channels: "M12 12v.1M8.5 15.5a5 5 0 0 1 0-7M15.5 8.5a5 5 0 0 1 0 7M5.5 18.5a9.2 9.2 0 0 1 0-13M18.5 5.5a9.2 9.2 0 0 1 0 13",
+  agents: "M6 8h12v10H6zM12 8V5M9.5 12.5v1M14.5 12.5v1M3.5 12v3M20.5 12v3",
+  skills: "M12 4l2.4 5 5.6.7-4.1 3.8 1.1 5.5-5-2.8-5 2.8 1.1-5.5L4 9.7 9.6 9z",
+  logs: "M5 6h14M5 10h10M5 14h14M5 18h7",
+  config: "M4 7h9M17 7h3M4 17h3M11 17h9M15 5v4M9 15v4",
+  play: "M8 6l10 6-10 6z",
+  pause: "M9 6v12M15 6v12",
+  trash: "M5 7h14M10 7V4h4v3M7 7l1 13h8l1-13",
+  refresh: "M5 12a7 7 0 0 1 12-5l2 2M19 5v4h-4M19 12a7 7 0 0 1-12 5l-2-2M5 19v-4h4",
 };
 
 export function Icon({ name }: { name: string }) {

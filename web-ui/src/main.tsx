@@ -1,36 +1,21 @@
 // The page of the gateway.
 
 import { render } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { Actions } from "./actions";
 import { Chat } from "./chat";
 import { Connection, type Phase } from "./connection";
 import { Icon } from "./icons";
 import { forgetToken, Login, storedToken } from "./login";
+import { PAGES, place, Rail } from "./pages";
 import { SessionList, useSessions } from "./sidebar";
 import { StatusPage } from "./status";
 import "./styles.css";
+import "./pages.css";
 import { visible } from "./text";
 
 const THEME = "myclaw.theme";
 const THEMES = ["auto", "light", "dark"] as const;
-
-/** What the address names: a page of this program, never another server. */
-interface Place {
-  page: "chat" | "status";
-  session: string;
-}
-
-function place(): Place {
-  const [, page, name] = location.hash.match(/^#\/(s|status)(?:\/([^/?]+))?$/) ?? [];
-  let session = "main";
-  try {
-    if (page === "s" && name) session = decodeURIComponent(name);
-  } catch {
-    // Not an address of this page: the main session.
-  }
-  return { page: page === "status" ? "status" : "chat", session };
-}
 
 function useTheme(): [string, () => void] {
   const [theme, setTheme] = useState(localStorage.getItem(THEME) ?? "auto");
@@ -115,30 +100,33 @@ function Desk({ connection, phase, isOutdated, onLeave }: { connection: Connecti
     open(`${date}-${two(now.getHours())}${two(now.getMinutes())}${two(now.getSeconds())}`);
   };
   const listed = sessions.list.find((session) => session.name === where.session || session.key === where.session);
-  const title = where.page === "status" ? "Gateway" : (listed?.title ?? where.session);
+  const isChat = where.page === "s";
+  const title = isChat ? (listed?.title ?? where.session) : (PAGES[where.page]?.name ?? "");
+  const OwnPage = PAGES[where.page]?.page;
   useEffect(() => {
     document.title = `${visible(title)} · MyClaw`;
   }, [title]);
+  // A page that was chosen is read from its heading on.
+  const heading = useRef<HTMLHeadingElement>(null);
+  const shown = useRef(where.page);
+  useEffect(() => {
+    if (shown.current !== where.page && !isChat) heading.current?.focus();
+    shown.current = where.page;
+  }, [where.page]);
   return (
-    <div class={`desk ${isMenuOpen ? "menu-open" : ""}`}>
+    <div class={`desk ${isMenuOpen ? "menu-open" : ""} ${isChat ? "" : "no-sessions"}`}>
+      <button type="button" class="skip" onClick={() => heading.current?.focus()}>
+        Skip to the page
+      </button>
       <aside
         class="sidebar"
         onKeyDown={(event) => {
           if (event.key === "Escape") setMenuOpen(false);
         }}
       >
-        <div class="head">
-          <img src="/icon.svg" alt="" width="28" height="28" />
-          <b>MyClaw</b>
-          <button type="button" class="icon-button" aria-label="New session" title="New session" onClick={begin}>
-            <Icon name="plus" />
-          </button>
-        </div>
-        <SessionList sessions={sessions} current={where.page === "chat" ? where.session : ""} onOpen={open} />
-        <div class="foot">
-          <a class="icon-button" href="#/status" aria-label="Gateway status" title="Gateway status" aria-current={where.page === "status" ? "page" : undefined}>
-            <Icon name="gauge" />
-          </a>
+        <div class="rail-column">
+          <img src="/icon.svg" alt="MyClaw" width="34" height="34" />
+          <Rail current={where.page} session={where.session} />
           <button type="button" class="icon-button" aria-label={`Theme: ${theme}`} title={`Theme: ${theme}`} onClick={nextTheme}>
             <Icon name="theme" />
           </button>
@@ -146,33 +134,39 @@ function Desk({ connection, phase, isOutdated, onLeave }: { connection: Connecti
             <Icon name="leave" />
           </button>
         </div>
+        <div class="sessions-column">
+          <div class="head">
+            <b>Sessions</b>
+            <button type="button" class="icon-button" aria-label="New session" title="New session" onClick={begin}>
+              <Icon name="plus" />
+            </button>
+          </div>
+          <SessionList sessions={sessions} current={isChat ? where.session : ""} onOpen={open} />
+        </div>
       </aside>
-      <button type="button" class="shade" aria-label="Close the list of sessions" tabIndex={isMenuOpen ? 0 : -1} onClick={() => setMenuOpen(false)} />
+      <button type="button" class="shade" aria-label="Close the menu" tabIndex={isMenuOpen ? 0 : -1} onClick={() => setMenuOpen(false)} />
       <main>
         <header class="bar">
-          <button
-            type="button"
-            class="icon-button only-narrow"
-            aria-label="Sessions"
-            aria-expanded={isMenuOpen}
-            onClick={() => setMenuOpen(!isMenuOpen)}
-          >
+          <button type="button" class="icon-button only-narrow" aria-label="Menu" aria-expanded={isMenuOpen} onClick={() => setMenuOpen(!isMenuOpen)}>
             <Icon name="menu" />
           </button>
-          <h1>{visible(title)}</h1>
+          <h1 ref={heading} tabIndex={-1}>
+            {visible(title)}
+          </h1>
           {isOutdated && (
             <button type="button" class="link" onClick={() => location.reload()}>
               The gateway was updated: reload
             </button>
           )}
-          {where.page === "chat" && (
-            <Actions name={where.session} title={listed?.title ?? null} connection={connection} onChange={sessions.read} onOpen={open} />
-          )}
+          {isChat && <Actions name={where.session} title={listed?.title ?? null} connection={connection} onChange={sessions.read} onOpen={open} />}
         </header>
-        {where.page === "status" ? (
-          <StatusPage connection={connection} phase={phase} onOpen={open} />
-        ) : (
-          <Chat key={where.session} name={where.session} connection={connection} isOffline={phase !== "open"} onNews={sessions.read} />
+        {isChat && <Chat key={where.session} name={where.session} connection={connection} isOffline={phase !== "open"} onNews={sessions.read} />}
+        {where.page === "status" && <StatusPage connection={connection} phase={phase} onOpen={open} />}
+        {OwnPage && <OwnPage key={where.page} phase={phase} onOpenSession={open} />}
+        {!isChat && phase !== "open" && (
+          <p class="offline" role="status">
+            The gateway cannot be reached. Trying again…
+          </p>
         )}
       </main>
     </div>

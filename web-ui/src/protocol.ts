@@ -143,6 +143,9 @@ export interface Attachment {
 }
 
 export class RequestError extends Error {
+  /** The whole error, where the gateway says more. */
+  details?: Record<string, unknown>;
+
   constructor(
     readonly errorClass: string,
     message: string,

@@ -89,7 +89,7 @@ export function SessionList({ sessions, current, onOpen }: Props) {
             );
           })}
         </ul>
-        {shown.length === 0 && <p class="muted center">No session holds this text.</p>}
+        {shown.length === 0 && <p class="muted center">{search ? "No session holds this text." : "No session yet."}</p>}
         {total > list.length && <p class="muted center">{total - list.length} older sessions; search finds them.</p>}
       </nav>
     </>

@@ -4,7 +4,6 @@ import { useEffect, useState } from "preact/hooks";
 import type { Connection } from "./connection";
 import { Ask } from "./parts";
 import type { Question } from "./protocol";
-import { count } from "./text";
 
 const EVERY = 5_000;
 
@@ -16,59 +15,6 @@ interface Status {
   openMessages: number;
   sockets: number;
   stateDirectory: string;
-  usage: Used[];
-}
-
-interface Used {
-  model: string;
-  calls: number;
-  input: number;
-  output: number;
-  cacheRead: number;
-  cacheWrite: number;
-  cost: number;
-}
-
-const dollars = new Intl.NumberFormat(undefined, { style: "currency", currency: "USD", maximumFractionDigits: 4 });
-
-/** What models have used, with a bar for each one's part of the tokens. */
-function Usage({ usage }: { usage: Used[] }) {
-  const tokens = (one: Used) => one.input + one.output + one.cacheRead + one.cacheWrite;
-  const most = Math.max(1, ...usage.map(tokens));
-  if (usage.length === 0) return <p class="muted">No model was called yet.</p>;
-  return (
-    <div class="scroll" tabIndex={0} role="group" aria-label="usage">
-      <table class="usage">
-        <thead>
-          <tr>
-            <th scope="col">Model</th>
-            <th scope="col">Calls</th>
-            <th scope="col">Input</th>
-            <th scope="col">Output</th>
-            <th scope="col">Cached</th>
-            <th scope="col">Cost</th>
-          </tr>
-        </thead>
-        <tbody>
-          {usage.map((one) => (
-            <tr key={one.model}>
-              <th scope="row">
-                {one.model}
-                <svg class="bar-chart" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">
-                  <rect width={(100 * tokens(one)) / most} height="4" rx="2" />
-                </svg>
-              </th>
-              <td>{one.calls}</td>
-              <td>{count(one.input + one.cacheRead + one.cacheWrite)}</td>
-              <td>{count(one.output)}</td>
-              <td>{count(one.cacheRead)}</td>
-              <td>{dollars.format(one.cost)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  );
 }
 
 function uptime(seconds: number): string {
@@ -127,8 +73,6 @@ export function StatusPage({ connection, phase, onOpen }: { connection: Connecti
             </div>
           ))}
         </dl>
-        <h2>Usage since the start</h2>
-        {status && <Usage usage={status.usage} />}
         <h2>Questions</h2>
         {questions.length === 0 && <p class="muted">No call waits for an approval.</p>}
         {questions.map((question) => (

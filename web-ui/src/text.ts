@@ -111,3 +111,26 @@ export function fullMoment(milliseconds: number): string {
 export function count(number: number): string {
   return new Intl.NumberFormat(undefined, { notation: "compact", maximumFractionDigits: 1 }).format(number);
 }
+
+const dollars = new Intl.NumberFormat(undefined, { style: "currency", currency: "USD", minimumFractionDigits: 2, maximumFractionDigits: 2 });
+const cents = new Intl.NumberFormat(undefined, { style: "currency", currency: "USD", minimumFractionDigits: 2, maximumFractionDigits: 4 });
+
+/** Dollars; small sums with more digits. */
+export function money(amount: number): string {
+  return Math.abs(amount) < 1 ? cents.format(amount) : dollars.format(amount);
+}
+
+const STEPS: [number, Intl.RelativeTimeFormatUnit][] = [
+  [86_400_000, "day"],
+  [3_600_000, "hour"],
+  [60_000, "minute"],
+  [1_000, "second"],
+];
+const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
+
+/** How far away a moment is, such as "in 5 minutes". */
+export function fromNow(milliseconds: number): string {
+  const distance = milliseconds - Date.now();
+  const [length, unit] = STEPS.find(([step]) => Math.abs(distance) >= step) ?? [1_000, "second"];
+  return relative.format(Math.round(distance / length), unit);
+}

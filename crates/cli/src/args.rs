@@ -21,6 +21,7 @@ mod policy;
 mod sandbox;
 mod sessions;
 mod skills;
+mod usage;
 
 pub(crate) use acp::AcpArgs;
 pub(crate) use channels::{
@@ -37,6 +38,7 @@ pub(crate) use sessions::{
     CompactArgs, ExportFormat, ImportFormat, SessionsArgs, SessionsCommand, UndoArgs, WhichSessions,
 };
 pub(crate) use skills::{SkillsArgs, SkillsCommand, WhoseSkills};
+pub(crate) use usage::UsageArgs;
 
 /// A personal AI agent in one binary.
 #[derive(Debug, Parser)]
@@ -110,6 +112,9 @@ pub(crate) enum Command {
     /// Plan what the agent does by itself: once, at an interval, or at times of day
     #[command(long_about = help::CRON, after_long_help = help::CRON_EXAMPLES)]
     Cron(CronArgs),
+    /// Show what models have used in sessions of the gateway: calls, tokens and cost
+    #[command(long_about = help::USAGE, after_long_help = help::USAGE_EXAMPLES)]
+    Usage(UsageArgs),
     /// Write a starter config and the workspace
     #[command(long_about = help::INIT, after_long_help = help::INIT_EXAMPLES)]
     Init,

@@ -16,3 +16,4 @@ pub(crate) mod run;
 pub(crate) mod sandbox;
 pub(crate) mod sessions;
 pub(crate) mod skills;
+pub(crate) mod usage;

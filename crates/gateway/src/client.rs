@@ -1,5 +1,6 @@
 //! Requests to the gateway that serves a state directory.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http_body_util::{BodyExt as _, Full};
@@ -8,12 +9,12 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use myclaw_agent::Home;
 use myclaw_agent::config::Config;
-use myclaw_store::SqliteStore;
+use myclaw_store::{SqliteStore, Store, StoreError};
 use serde_json::Value;
 use tokio::net::TcpStream;
 
 use crate::GatewayError;
-use crate::gateway::{STORE_FILE, address, directory};
+use crate::gateway::{STORE_FILE, address, directory, store_path};
 use crate::running::RunningFile;
 use crate::token::Token;
 
@@ -88,4 +89,20 @@ pub(crate) async fn ask(
         }
         _ => Err(other(&format!("it answered {status}"))),
     }
+}
+
+/// Opens the store while no gateway runs.
+///
+/// # Errors
+/// A gateway has it open after all, or it cannot be opened.
+pub(crate) async fn open_store(home: &Home) -> Result<Arc<dyn Store>, GatewayError> {
+    let path = store_path(home);
+    let opening = tokio::task::spawn_blocking(move || SqliteStore::open(&path));
+    let opened = opening.await.map_err(|error| GatewayError::Internal(error.to_string()))?;
+    Ok(Arc::new(opened.map_err(|error| match error {
+        StoreError::InUse { process_id, .. } => {
+            GatewayError::AlreadyRuns { directory: home.paths.state_dir().to_owned(), process_id }
+        }
+        error => error.into(),
+    })?))
 }

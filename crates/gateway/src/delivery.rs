@@ -8,7 +8,9 @@
 mod accept;
 mod advance;
 mod answering;
+mod closing;
 mod desk;
+mod events;
 mod in_force;
 pub(crate) mod media;
 mod occasion;
@@ -20,9 +22,7 @@ use std::time::Duration;
 
 use myclaw_agent::llm::ImageContent;
 use myclaw_agent::sessions::SessionKey;
-use myclaw_agent::{
-    AgentRunEvent, Approver, Driver, JobWake, Session, SessionEvent, SessionOptions, engine,
-};
+use myclaw_agent::{Approver, Driver, JobWake, Session, SessionOptions, engine};
 use myclaw_store::Store;
 use serde_json::json;
 use tokio::sync::Notify;
@@ -40,6 +40,7 @@ use crate::questions::Questions;
 use crate::rows::{Incoming, MessageId, MessageState, Outgoing, PartId, Route};
 use crate::schedule::{Book, Routes};
 use crate::tools::GatewayTools;
+use crate::usage::UsageBook;
 use answering::picture_bytes;
 use desk::{Desk, Source};
 
@@ -98,6 +99,8 @@ pub(crate) struct Delivery {
     /// Questions about tool calls that need an approval.
     pub(crate) questions: Arc<Questions>,
     pub(crate) metrics: Metrics,
+    /// What models have used.
+    pub(crate) usage: Arc<UsageBook>,
     desks: Mutex<HashMap<String, Arc<Desk>>>,
     open: AtomicUsize,
     /// Bytes of the pictures of messages without an answer.
@@ -153,6 +156,7 @@ impl Delivery {
                 routes: Routes::new(Arc::clone(store)),
                 questions,
                 metrics: Metrics::default(),
+                usage: Arc::new(UsageBook::new(Ledger::new(Arc::clone(store)))),
                 desks: Mutex::default(),
                 open: AtomicUsize::new(0),
                 pictures: AtomicUsize::new(0),
@@ -177,6 +181,8 @@ impl Delivery {
                 }
             }
         });
+        let usage = Arc::clone(&self.usage);
+        self.tasks.spawn(async move { usage.record().await });
         self.outbox.push(self.ledger.unsent_parts().await?);
         let open = self.ledger.open_messages().await?;
         let count = open.len();
@@ -287,26 +293,6 @@ impl Delivery {
         self.open.load(Ordering::SeqCst)
     }
 
-    /// Takes no more messages. Waits for running turns as long as `patience` is not ready, then for nothing.
-    pub(crate) async fn close(&self, patience: impl Future<Output = ()>) {
-        self.closing.cancel();
-        tokio::pin!(patience);
-        while self.open_count() > 0 {
-            tokio::select! {
-                () = tokio::time::sleep(Duration::from_millis(20)) => {}
-                () = &mut patience => break,
-            }
-        }
-        let desks: Vec<Arc<Desk>> = self.desks().values().cloned().collect();
-        for desk in desks {
-            let hub = Arc::clone(&self.hub);
-            let on_event = move |event: myclaw_agent::RunEvent| {
-                hub.publish(event.session.as_str(), &event);
-            };
-            desk.session.config().close_jobs(&on_event).await;
-        }
-    }
-
     /// Puts a message onto the desk of its session, which is set up with the first message.
     fn hand_in(
         self: &Arc<Self>,
@@ -363,25 +349,6 @@ impl Delivery {
             return false;
         }
         desks.remove(desk.session.key().as_str()).is_some()
-    }
-
-    fn heed(&self, key: &SessionKey, event: &SessionEvent<'_>) {
-        let desk = self.desks().get(key.as_str()).cloned();
-        if let SessionEvent::Run(event) = event {
-            self.metrics.heed(&event.kind);
-            self.hub.publish_run(key.as_str(), event);
-            self.live.heed(key.as_str(), &event.kind);
-        }
-        if let Some(desk) = desk {
-            desk.heed(event);
-            let begins = matches!(
-                event,
-                SessionEvent::Run(event) if matches!(event.kind, AgentRunEvent::LlmStart { .. })
-            );
-            if begins {
-                self.live.begin(key.as_str(), &desk.running_routes());
-            }
-        }
     }
 
     fn desks(&self) -> MutexGuard<'_, HashMap<String, Arc<Desk>>> {

@@ -158,6 +158,11 @@ impl Ledger {
         }
     }
 
+    /// Carries out the writes of another module.
+    pub(crate) async fn commit(&self, batch: Batch) -> Result<Commit, GatewayError> {
+        Ok(self.store.commit(batch).await?)
+    }
+
     /// Removes a record of another module's own kind.
     pub(crate) async fn remove(
         &self,
@@ -309,7 +314,8 @@ impl Ledger {
         Ok(())
     }
 
-    async fn sweep_queue(&self, queue: &str, until: u64) -> Result<(), GatewayError> {
+    /// Removes what stands before `until` in a queue.
+    pub(crate) async fn sweep_queue(&self, queue: &str, until: u64) -> Result<(), GatewayError> {
         loop {
             let records = self.store.scan(queue.to_owned(), None, AT_ONCE).await?;
             let is_old =

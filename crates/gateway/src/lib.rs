@@ -28,6 +28,7 @@ pub mod schedule;
 mod server;
 mod token;
 mod tools;
+pub mod usage;
 
 pub use ask::{AskedGateway, ask};
 pub use connect::{ChannelSetup, channels_of};

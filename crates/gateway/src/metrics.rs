@@ -9,6 +9,7 @@ use myclaw_agent::{AgentRunEvent, RunOutcome};
 use serde_json::{Value, json};
 
 use crate::rows::PartKind;
+use crate::usage::Used;
 
 /// Most models and tools that are counted by name; further ones are counted as `other`.
 const MOST_NAMES: usize = 200;
@@ -24,18 +25,6 @@ pub(crate) struct Metrics {
     runs: Mutex<BTreeMap<&'static str, u64>>,
     models: Mutex<BTreeMap<String, Used>>,
     tools: Mutex<BTreeMap<String, Calls>>,
-}
-
-/// What a model has used.
-#[derive(Debug, Clone, Copy, Default)]
-struct Used {
-    calls: u64,
-    input: u64,
-    output: u64,
-    cache_read: u64,
-    cache_write: u64,
-    /// In US dollars.
-    cost: f64,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -68,16 +57,8 @@ impl Metrics {
     pub(crate) fn heed(&self, event: &AgentRunEvent) {
         match event {
             AgentRunEvent::LlmEnd { message } => {
-                let usage = &message.usage;
                 let name = format!("{}/{}", message.provider, message.model);
-                count(&self.models, name, |used| {
-                    used.calls += 1;
-                    used.input += usage.input;
-                    used.output += usage.output;
-                    used.cache_read += usage.cache_read;
-                    used.cache_write += usage.cache_write;
-                    used.cost += usage.cost.total;
-                });
+                count(&self.models, name, |used| used.add_call(&message.usage));
             }
             AgentRunEvent::ToolEnd { tool_name, is_error, .. } => {
                 count(&self.tools, tool_name.clone(), |calls| match is_error {

@@ -4,9 +4,11 @@
 //! and its token.
 
 mod accept;
+mod agents;
 mod answer;
 mod channels;
 pub(crate) mod guard;
+mod logs;
 mod openai;
 mod page;
 mod rest;
@@ -110,7 +112,10 @@ impl Server {
             .route("/v1/models", get(openai::models))
             .route("/v1/chat/completions", post(openai::chat_completions))
             .merge(channels::routes())
+            .merge(agents::routes())
+            .merge(logs::routes())
             .merge(crate::schedule::routes(Arc::clone(&self.delivery)))
+            .merge(crate::usage::routes(Arc::clone(&self.delivery)))
             .route("/v1/responses", post(openai::create))
             .route("/v1/responses/{id}", get(openai::retrieve))
             .fallback(rest::not_found)

@@ -29,7 +29,7 @@ impl FromStr for Age {
         let count: u64 = digits.parse().map_err(|_| malformed())?;
         let total = count.checked_mul(*seconds).ok_or_else(malformed)?;
         if total == 0 {
-            return Err(format!("`{text}` would match every session: give an age of at least 1s"));
+            return Err(format!("`{text}` is no time at all: give an age of at least 1s"));
         }
         Ok(Self(Duration::from_secs(total)))
     }

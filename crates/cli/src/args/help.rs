@@ -3,10 +3,12 @@
 mod channels;
 mod examples;
 mod gateway;
+mod usage;
 
 pub(super) use channels::*;
 pub(super) use examples::*;
 pub(super) use gateway::*;
+pub(super) use usage::*;
 
 pub(super) const ABOUT: &str = "\
 A personal AI agent in one binary: it takes a message, calls a model, runs tools in a workspace and answers.

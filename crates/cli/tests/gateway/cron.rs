@@ -8,13 +8,13 @@ use super::*;
 
 impl Bench {
     /// `myclaw` with these arguments.
-    fn myclaw(&self, arguments: &[&str]) -> ChildOutput {
+    pub(super) fn myclaw(&self, arguments: &[&str]) -> ChildOutput {
         let mut command = self.home.command(env!("CARGO_BIN_EXE_myclaw"));
         RunningChild::run(command.args(arguments))
     }
 
     /// `myclaw cron` with these arguments, which succeeds; gives its JSON.
-    fn cron(&self, arguments: &[&str]) -> Value {
+    pub(super) fn cron(&self, arguments: &[&str]) -> Value {
         let mut whole = vec!["cron"];
         whole.extend(arguments);
         whole.push("--json");
@@ -24,14 +24,14 @@ impl Bench {
     }
 
     /// The id of a new job.
-    fn add(&self, arguments: &[&str]) -> String {
+    pub(super) fn add(&self, arguments: &[&str]) -> String {
         let mut whole = vec!["add"];
         whole.extend(arguments);
         self.cron(&whole)["job"]["id"].as_str().unwrap().to_owned()
     }
 
     /// The occurrences of a job, the oldest first, as soon as `is_enough` says so.
-    fn runs(&self, job: &str, is_enough: impl Fn(&[Value]) -> bool) -> Vec<Value> {
+    pub(super) fn runs(&self, job: &str, is_enough: impl Fn(&[Value]) -> bool) -> Vec<Value> {
         let begun = Instant::now();
         loop {
             let mut runs =

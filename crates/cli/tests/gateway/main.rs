@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_testkit::{
-    ModelServer, Random, RecordedRequest, Reply, RunningChild, Script, Signal, Step, TempHome,
-    WireFormat, number_from,
+    ModelServer, Random, RecordedRequest, Reply, RunningChild, Script, Signal, Step,
+    TelegramServer, TempHome, WireFormat, number_from,
 };
 use serde_json::{Value, json};
 
@@ -25,11 +25,13 @@ mod delivery;
 mod fixture;
 mod guard;
 mod openai;
+mod pages;
 mod processes;
 mod reload;
 mod service;
 mod sessions;
 mod socket;
+mod usage;
 mod web_ui;
 
 use client::Client;

@@ -6,11 +6,15 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::*;
 
 /// Longest time of one script in the browser.
 const SCRIPT_TIME: Duration = Duration::from_secs(240);
+
+/// Held by the test that uses a browser.
+static TURN: Mutex<()> = Mutex::new(());
 
 /// What a hostile page would put into a model's mouth. `{port}` is where the test listens.
 const ATTACK: &str = r#"Look:
@@ -74,18 +78,21 @@ fn answer(request: &RecordedRequest, number: usize, stranger: u16) -> Step {
 
 /// A gateway whose model does what the page's tests ask for, and a stranger that must hear nothing.
 struct Page {
+    /// One browser at a time: with many at once, a small machine is too slow to show an answer as it arrives.
+    _turn: MutexGuard<'static, ()>,
     bench: Bench,
     stranger: TcpListener,
 }
 
 impl Page {
     fn new() -> Self {
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let stranger = TcpListener::bind("127.0.0.1:0").unwrap();
         stranger.set_nonblocking(true).unwrap();
         let port = stranger.local_addr().unwrap().port();
         let bench = Bench::new(shared(move |request, number| answer(request, number, port)));
         bench.configure(|config| config["tools"] = json!({"ask": ["write"]}));
-        Self { bench, stranger }
+        Self { _turn: turn, bench, stranger }
     }
 
     /// Runs a part of the script; false if the browser is not there.
@@ -180,6 +187,79 @@ fn the_page_renames_forks_exports_and_deletes_sessions() {
     let page = Page::new();
     let gateway = page.bench.start();
     page.script("sessions", &gateway);
+    gateway.stop();
+}
+
+#[test]
+fn the_frame_leads_to_every_page() {
+    let page = Page::new();
+    let gateway = page.bench.start();
+    page.script("frame", &gateway);
+    gateway.stop();
+}
+
+#[test]
+fn the_page_shows_what_was_used() {
+    let page = Page::new();
+    let gateway = page.bench.start();
+    page.script("usage", &gateway);
+    gateway.stop();
+    page.assert_nothing_left();
+}
+
+#[test]
+fn the_page_plans_and_ends_jobs() {
+    let page = Page::new();
+    let gateway = page.bench.start();
+    page.script("schedules", &gateway);
+    gateway.stop();
+}
+
+#[test]
+fn the_page_shows_channels_and_lets_people_in() {
+    let page = Page::new();
+    let bot = TelegramServer::start();
+    page.bench.configure(|config| {
+        config["channels"] = json!({
+            "telegram": {"botToken": bot.token(), "baseUrl": bot.url()},
+        });
+    });
+    let gateway = page.bench.start();
+    bot.write(7, "hello from a stranger");
+    bot.wait_for_text("myclaw pairing approve");
+    page.script("channels", &gateway);
+    gateway.stop();
+}
+
+#[test]
+fn the_page_shows_agents_and_their_skills() {
+    let page = Page::new();
+    page.bench.configure(|config| {
+        config["agents"] = json!({"list": [
+            {"id": "main", "default": true},
+            {"id": "gardener", "name": "The gardener", "tools": {"profile": "minimal"}},
+        ]});
+    });
+    for (name, more) in [
+        ("plain", ""),
+        ("needy", "metadata: {\"myclaw\": {\"requires\": {\"bins\": [\"no-such-program\"]}}}\n"),
+    ] {
+        let directory = page.bench.home.state_directory().join("skills").join(name);
+        std::fs::create_dir_all(&directory).unwrap();
+        let text = format!("---\nname: {name}\ndescription: How to {name}.\n{more}---\nDo it.\n");
+        std::fs::write(directory.join("SKILL.md"), text).unwrap();
+    }
+    let gateway = page.bench.start();
+    page.script("agents", &gateway);
+    gateway.stop();
+}
+
+#[test]
+fn the_page_shows_the_log() {
+    let page = Page::new();
+    page.bench.configure(|config| config["logging"] = json!({"file": true}));
+    let gateway = page.bench.start();
+    page.script("logs", &gateway);
     gateway.stop();
 }
 

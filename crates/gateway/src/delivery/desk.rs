@@ -1,6 +1,6 @@
 //! What is known in memory about the messages of a session: which arrived, and which a run has taken.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use myclaw_agent::sessions::EntryId;
@@ -8,7 +8,7 @@ use myclaw_agent::{AgentRunEvent, FailureClass, Session, SessionEvent};
 use tokio::sync::Notify;
 
 use crate::ledger::OpenMessage;
-use crate::rows::Route;
+use crate::rows::{Occasion, Route};
 
 /// Where a message comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +32,8 @@ struct State {
     arrived: Vec<OpenMessage>,
     /// Where the answers to the open messages go, and what they refer to.
     routes: HashMap<EntryId, (Route, Option<String>)>,
+    /// The names under which what the open messages use is counted.
+    channels: BTreeMap<EntryId, String>,
     /// Messages that this process stored and has not handed over yet, so no session has them.
     fresh: HashSet<EntryId>,
     /// Messages in the log without an answer.
@@ -67,6 +69,12 @@ impl Desk {
         }
         let route = (message.row.route.clone(), message.row.origin.reply_id.clone());
         state.routes.insert(message.id.entry(), route);
+        let channel = match message.row.occasion {
+            Some(Occasion::Heartbeat) => "heartbeat",
+            Some(Occasion::Job) => "schedule",
+            None => &message.row.route.channel,
+        };
+        state.channels.insert(message.id.entry(), channel.to_owned());
         state.arrived.push(message);
         drop(state);
         self.wake.notify_one();
@@ -114,6 +122,7 @@ impl Desk {
             state.running.remove(&id);
             state.fresh.remove(&id);
             state.routes.remove(&id);
+            state.channels.remove(&id);
             if let Some(sender) = &message.row.origin.sender {
                 self.session.config().senders.remove(sender);
             }
@@ -131,6 +140,13 @@ impl Desk {
             }
         }
         routes
+    }
+
+    /// The name under which what the current run uses is counted: that of the first message that it answers.
+    pub(super) fn running_channel(&self) -> String {
+        let state = self.lock();
+        let mut channels = state.channels.iter().filter(|(id, _)| state.running.contains(*id));
+        channels.next().map_or_else(|| "none".to_owned(), |(_, channel)| channel.clone())
     }
 
     pub(super) fn abort(&self) -> bool {

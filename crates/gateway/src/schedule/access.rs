@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use myclaw_agent::Home;
 use myclaw_agent::config::Config;
-use myclaw_store::{SqliteStore, Store, StoreError};
 use serde_json::Value;
 
 use super::book::Book;
@@ -12,8 +11,7 @@ use super::request::{CronAction, CronRequest, WakeMode, unusable};
 use super::routes::Routes;
 use super::service::{Answer, Asker, Service};
 use crate::GatewayError;
-use crate::client::{Reply, ask};
-use crate::gateway::{STORE_FILE, directory};
+use crate::client::{Reply, ask, open_store};
 use crate::ledger::now_ms;
 
 /// Answers a request about scheduled jobs. The second value says whether a gateway runs; without one, the request is
@@ -45,15 +43,7 @@ async fn from_store(
             "no gateway runs that could tell the agent; start one with `myclaw gateway`",
         ));
     }
-    let path = directory(home).join(STORE_FILE);
-    let opening = tokio::task::spawn_blocking(move || SqliteStore::open(&path));
-    let opened = opening.await.map_err(|error| GatewayError::Internal(error.to_string()))?;
-    let store: Arc<dyn Store> = Arc::new(opened.map_err(|error| match error {
-        StoreError::InUse { process_id, .. } => {
-            GatewayError::AlreadyRuns { directory: home.paths.state_dir().to_owned(), process_id }
-        }
-        error => error.into(),
-    })?);
+    let store = open_store(home).await?;
     let (book, routes) = (Book::new(Arc::clone(&store)), Routes::new(Arc::clone(&store)));
     let service =
         Service { book: &book, routes: &routes, config, asker: Asker::Owner, now: now_ms() };

@@ -154,7 +154,7 @@ impl Server {
         .await
     }
 
-    async fn with_sessions<T: Send + 'static>(
+    pub(super) async fn with_sessions<T: Send + 'static>(
         &self,
         work: impl FnOnce(&SessionStore) -> Result<T, SessionError> + Send + 'static,
     ) -> Result<T, GatewayError> {

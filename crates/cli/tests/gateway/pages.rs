@@ -1,0 +1,94 @@
+//! What the pages of the browser are made of, over HTTP: agents, skills, the log.
+
+use super::*;
+
+#[test]
+fn agents_and_skills_are_described() {
+    let bench = Bench::new(answering("fine"));
+    bench.configure(|config| {
+        config["agents"] = json!({"list": [
+            {"id": "main", "default": true, "sandbox": {"mode": "all"}},
+            {"id": "gardener", "name": "The gardener", "tools": {"profile": "minimal"}},
+        ]});
+    });
+    let skill = bench.home.state_directory().join("skills/plant/SKILL.md");
+    std::fs::create_dir_all(skill.parent().unwrap()).unwrap();
+    std::fs::write(&skill, "---\nname: plant\ndescription: How to plant.\n---\nDig.\n").unwrap();
+    let gateway = bench.start();
+    let message = gateway.client.send("agent:gardener:main", "1", "hello").unwrap();
+    assert_eq!(gateway.client.outcome(&message).unwrap()["state"], "answered");
+    let (status, answer) = gateway.client.get("/api/agents").unwrap();
+    assert_eq!(status, 200, "{answer}");
+    let [gardener, main] = answer["agents"].as_array().unwrap().as_slice() else {
+        panic!("{answer}");
+    };
+    assert_eq!((&gardener["id"], &main["id"]), (&json!("gardener"), &json!("main")));
+    assert_eq!(
+        (&gardener["name"], &gardener["profile"]),
+        (&json!("The gardener"), &json!("minimal"))
+    );
+    assert_eq!((&gardener["sessions"], &main["sessions"]), (&json!(1), &json!(0)));
+    assert_eq!((&main["sandbox"], &main["isDefault"]), (&json!("all"), &json!(true)));
+    assert!(main["tools"].as_array().unwrap().len() > gardener["tools"].as_array().unwrap().len());
+    let (status, answer) = gateway.client.get("/api/skills?agent=gardener").unwrap();
+    assert_eq!(status, 200, "{answer}");
+    assert_eq!(answer["agent"], "gardener");
+    assert_eq!(answer["skills"][0]["name"], "plant");
+    assert_eq!(answer["skills"][0]["usable"], true);
+    let (status, answer) = gateway.client.get("/api/skills?agent=nobody").unwrap();
+    assert_eq!(status, 400, "{answer}");
+    assert!(answer["error"]["message"].as_str().unwrap().contains("gardener"), "{answer}");
+    gateway.stop();
+}
+
+#[test]
+fn the_log_is_read_from_its_end_and_followed() {
+    let bench = Bench::new(answering("fine"));
+    bench.configure(|config| config["logging"] = json!({"file": true}));
+    let log = bench.home.state_directory().join("logs/myclaw.log");
+    let gateway = bench.start();
+    let read = |query: &str| {
+        let (status, answer) = gateway.client.get(&format!("/api/logs?{query}")).unwrap();
+        assert_eq!(status, 200, "{answer}");
+        answer
+    };
+    let texts = |answer: &Value| -> Vec<String> {
+        let lines = answer["lines"].as_array().unwrap();
+        lines.iter().map(|line| line["text"].as_str().unwrap().to_owned()).collect()
+    };
+    // A file of its own, so that nothing else writes into it.
+    std::fs::remove_file(&log).unwrap();
+    let line = |second: usize, level: &str, text: &str| {
+        format!("2026-11-22T14:20:{second:02}.000000Z {level:>5} {text}\n")
+    };
+    let mut text = line(1, "INFO", "one") + &line(2, "WARN", "two") + &line(3, "DEBUG", "three");
+    text.push_str("2026-11-22T14:20:04.000000Z  INFO half");
+    std::fs::write(&log, &text).unwrap();
+    let first = read("level=info");
+    assert_eq!(texts(&first), ["one", "two"]);
+    assert_eq!((&first["enabled"], &first["gap"]), (&json!(true), &json!(false)));
+    assert_eq!(texts(&read("level=warn")), ["two"]);
+    assert_eq!(texts(&read("limit=1")), ["three"]);
+    // What was half written comes whole, and nothing twice.
+    text.push_str(" and whole\n");
+    text.push_str(&line(5, "ERROR", "five"));
+    std::fs::write(&log, &text).unwrap();
+    let after = |answer: &Value| answer["next"].as_str().unwrap().replace('@', "%40");
+    let second = read(&format!("level=info&after={}", after(&first)));
+    assert_eq!(texts(&second), ["half and whole", "five"]);
+    assert_eq!(second["gap"], false);
+    assert_eq!(texts(&read(&format!("after={}", after(&second)))), [""; 0]);
+    // Another file of the same name, and one that grew by more than is read at once.
+    std::fs::write(&log, line(9, "INFO", "new file")).unwrap();
+    let third = read(&format!("after={}", after(&second)));
+    assert_eq!((texts(&third), &third["gap"]), (vec!["new file".to_owned()], &json!(true)));
+    let many: String = (0..20_000).map(|_| line(10, "INFO", &"x".repeat(60))).collect();
+    std::fs::write(&log, line(9, "INFO", "new file") + &many + &line(11, "INFO", "last")).unwrap();
+    let fourth = read(&format!("after={}", after(&third)));
+    assert_eq!(fourth["gap"], true);
+    assert_eq!(texts(&fourth).len(), 300);
+    assert_eq!(texts(&fourth).last().unwrap(), "last");
+    let (status, answer) = gateway.client.get("/api/logs?level=loud").unwrap();
+    assert_eq!((status, &answer["error"]["class"]), (400, &json!("usage")));
+    gateway.stop();
+}

@@ -1,0 +1,32 @@
+//! The end of the process.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Delivery;
+use super::desk::Desk;
+
+impl Delivery {
+    /// Takes no more messages. Waits for running turns as long as `patience` is not ready, then for nothing.
+    pub(crate) async fn close(&self, patience: impl Future<Output = ()>) {
+        self.closing.cancel();
+        tokio::pin!(patience);
+        while self.open_count() > 0 {
+            tokio::select! {
+                () = tokio::time::sleep(Duration::from_millis(20)) => {}
+                () = &mut patience => break,
+            }
+        }
+        let desks: Vec<Arc<Desk>> = self.desks().values().cloned().collect();
+        for desk in desks {
+            let hub = Arc::clone(&self.hub);
+            let on_event = move |event: myclaw_agent::RunEvent| {
+                hub.publish(event.session.as_str(), &event);
+            };
+            desk.session.config().close_jobs(&on_event).await;
+        }
+        if let Err(error) = self.usage.flush().await {
+            tracing::warn!(%error, "the last usage is not stored");
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! What the config has made: the agents, and the skills that each of them has.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use axum::extract::{Query, State};
+use axum::routing::get;
+use axum::{Json, Router};
+use myclaw_agent::config::{AgentId, Config};
+use myclaw_agent::permissions::{Permissions, known_tools, sandbox_rules};
+use myclaw_agent::sessions::SessionError;
+use myclaw_agent::skill::Origin;
+use myclaw_agent::{FoundSkill, SessionConfig, SessionOptions};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::Server;
+use crate::GatewayError;
+
+/// The paths of this module.
+pub(super) fn routes() -> Router<Arc<Server>> {
+    Router::new().route("/api/agents", get(agents)).route("/api/skills", get(skills))
+}
+
+#[derive(Deserialize)]
+struct WhoseSkills {
+    /// The agent's id; the default one if it is missing.
+    agent: Option<String>,
+}
+
+/// The sessions of an agent.
+#[derive(Clone, Copy, Default)]
+struct Sessions {
+    count: u64,
+    last_used_at: u64,
+}
+
+async fn agents(State(server): State<Arc<Server>>) -> Result<Json<Value>, GatewayError> {
+    let sessions = server
+        .with_sessions(|store| {
+            let mut found: HashMap<String, Sessions> = HashMap::new();
+            store.index().each(|session| {
+                let of_agent = found.entry(session.key.parts().agent_id).or_default();
+                of_agent.count += 1;
+                of_agent.last_used_at = of_agent.last_used_at.max(session.entry.updated_at);
+                Ok::<_, SessionError>(ControlFlow::Continue(()))
+            })?;
+            Ok(found)
+        })
+        .await?;
+    let config = server.delivery.config();
+    let mut ids = config.agent_ids();
+    ids.sort();
+    let described = ids.iter().map(|id| {
+        let sessions = sessions.get(id.as_str()).copied().unwrap_or_default();
+        describe(&server, &config, id, sessions)
+    });
+    let agents: Vec<Value> = described.collect::<Result<_, _>>()?;
+    Ok(Json(json!({"agents": agents})))
+}
+
+fn describe(
+    server: &Server,
+    config: &Arc<Config>,
+    id: &AgentId,
+    sessions: Sessions,
+) -> Result<Value, GatewayError> {
+    let main = main_session(server, config, Some(id.as_str()))?;
+    let agent = &main.agent;
+    let entry = config.agents.list.iter().find(|entry| AgentId::new(&entry.id) == *id);
+    let profile = entry.and_then(|entry| entry.tools.profile).or(config.tools.profile);
+    let tools = match Permissions::new(&main, agent.model.as_deref(), &[]) {
+        Ok(rules) => {
+            json!(known_tools().iter().filter(|tool| rules.offers(tool)).collect::<Vec<_>>())
+        }
+        Err(_) => Value::Null,
+    };
+    let sandbox = sandbox_rules(config, agent);
+    Ok(json!({
+        "id": id.as_str(),
+        "name": agent.name,
+        "isDefault": *id == config.default_agent_id(),
+        "model": agent.model,
+        "fallbacks": agent.fallbacks,
+        "workspace": agent.workspace,
+        "profile": profile,
+        "tools": tools,
+        "sandbox": sandbox.mode,
+        "heartbeatSeconds": config.heartbeat(id).map(|heartbeat| heartbeat.every.as_secs()),
+        "mainSession": main.session_key.as_str(),
+        "sessions": sessions.count,
+        "lastUsedAt": (sessions.last_used_at > 0).then_some(sessions.last_used_at),
+    }))
+}
+
+async fn skills(
+    State(server): State<Arc<Server>>,
+    Query(whose): Query<WhoseSkills>,
+) -> Result<Json<Value>, GatewayError> {
+    let session = main_session(&server, &server.delivery.config(), whose.agent.as_deref())?;
+    let found = session.read_skills().await?;
+    let skill = |found: &FoundSkill| {
+        let origin = match found.skill.origin {
+            Origin::Owner => "owner",
+            Origin::Workspace => "workspace",
+        };
+        json!({
+            "name": found.skill.name,
+            "description": found.skill.description,
+            "path": found.skill.file,
+            "origin": origin,
+            "enabled": !found.is_disabled,
+            "usable": found.is_offered(),
+            "obstacles": found.obstacles,
+        })
+    };
+    let problem = |problem: &myclaw_agent::skill::Problem| json!({"path": problem.path, "message": problem.message});
+    Ok(Json(json!({
+        "agent": session.agent.id.as_str(),
+        "skills": found.skills.iter().map(skill).collect::<Vec<_>>(),
+        "problems": found.problems.iter().map(problem).collect::<Vec<_>>(),
+    })))
+}
+
+fn main_session(
+    server: &Server,
+    config: &Arc<Config>,
+    agent: Option<&str>,
+) -> Result<SessionConfig, GatewayError> {
+    let options = SessionOptions { agent: agent.map(str::to_owned), ..SessionOptions::default() };
+    let home = server.delivery.home();
+    Ok(SessionConfig::new(home, Arc::clone(config), &options)?)
+}

@@ -1,0 +1,41 @@
+//! Usage for the command line: from the gateway that runs, else from its store.
+
+use myclaw_agent::Home;
+use myclaw_agent::config::Config;
+
+use super::{UsageAnswer, UsageBook, UsageRequest};
+use crate::GatewayError;
+use crate::client::{Reply, ask, open_store};
+use crate::gateway::store_path;
+use crate::ledger::{Ledger, now_ms};
+
+/// What models have used in sessions of the gateway.
+///
+/// # Errors
+/// The request cannot be used, or the gateway or its store cannot be reached.
+pub async fn usage(
+    home: &Home,
+    config: &Config,
+    request: UsageRequest,
+) -> Result<UsageAnswer, GatewayError> {
+    let (group, bucket) = (request.group.as_str(), request.bucket.as_str());
+    let mut path = format!("/api/usage?group={group}&bucket={bucket}");
+    for (name, time) in [("from", request.from), ("to", request.to)] {
+        if let Some(time) = time {
+            path.push_str(&format!("&{name}={time}"));
+        }
+    }
+    if let Some(Reply { value, .. }) = ask(home, Some(config), "GET", &path, None).await? {
+        return serde_json::from_value(value).map_err(|_| {
+            let why = "the gateway that runs has another version; stop it and start it again";
+            GatewayError::Unusable(why.to_owned())
+        });
+    }
+    let (path, now) = (store_path(home), now_ms());
+    let looking = tokio::task::spawn_blocking(move || path.exists());
+    let is_there = looking.await.map_err(|error| GatewayError::Internal(error.to_string()))?;
+    if !is_there {
+        return UsageAnswer::empty(request, now);
+    }
+    UsageBook::new(Ledger::new(open_store(home).await?)).answer(request, now).await
+}

@@ -1,0 +1,195 @@
+//! The records of usage in the store.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use myclaw_agent::llm::AssistantMessage;
+use myclaw_store::{Commit, Place, Write};
+use serde::{Deserialize, Serialize};
+use tokio::sync::Notify;
+
+use super::{Bucket, Caller, OTHER, Used};
+use crate::GatewayError;
+use crate::ledger::{Ledger, now_ms, write_of};
+
+/// Pause between two writes. After a crash, what was used in this time is missing.
+const PAUSE: Duration = Duration::from_secs(1);
+/// Most attempts to add to a record that somebody else changes.
+const MOST_ATTEMPTS: usize = 5;
+
+/// One hour or day, in the store.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct Page {
+    pub(super) rows: Vec<Row>,
+}
+
+/// What one caller has used in it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Row {
+    #[serde(flatten)]
+    pub(super) caller: Caller,
+    #[serde(flatten)]
+    pub(super) used: Used,
+}
+
+/// What is not in the store yet, by the hour's beginning and the caller.
+type Pending = BTreeMap<(u64, Caller), Used>;
+
+/// Counts calls, and keeps the counts.
+pub(crate) struct UsageBook {
+    ledger: Ledger,
+    pending: Mutex<Pending>,
+    wake: Notify,
+}
+
+impl Page {
+    /// Adds to the row of a caller. Beyond `most` rows sessions are counted together, and beyond one more for each of
+    /// those, everything is.
+    fn add(&mut self, caller: &Caller, used: &Used, most: usize) {
+        if let Some(row) = self.rows.iter_mut().find(|row| row.caller == *caller) {
+            row.used.add(used);
+            return;
+        }
+        if self.rows.len() < most {
+            self.rows.push(Row { caller: caller.clone(), used: *used });
+            return;
+        }
+        let other = || OTHER.to_owned();
+        if caller.session != OTHER {
+            let together = Caller { session: other(), ..caller.clone() };
+            return self.add(&together, used, most + most / 4);
+        }
+        let rest = Caller { model: other(), agent: other(), channel: other(), session: other() };
+        self.add(&rest, used, usize::MAX);
+    }
+}
+
+impl UsageBook {
+    pub(crate) fn new(ledger: Ledger) -> Self {
+        Self { ledger, pending: Mutex::default(), wake: Notify::new() }
+    }
+
+    /// Counts a call.
+    pub(crate) fn note(
+        &self,
+        message: &AssistantMessage,
+        agent: &str,
+        channel: String,
+        session: &str,
+    ) {
+        let model = format!("{}/{}", message.provider, message.model);
+        let [agent, session] = [agent, session].map(str::to_owned);
+        let caller = Caller { model, agent, channel, session };
+        let mut used = Used::default();
+        used.add_call(&message.usage);
+        self.count(now_ms(), caller, &used);
+        self.wake.notify_one();
+    }
+
+    /// Counts what a caller has used. If too many callers wait for the store, their sessions are counted together.
+    pub(super) fn count(&self, now: u64, caller: Caller, used: &Used) {
+        let hour = Bucket::Hour.start_of(now);
+        let mut pending = self.pending();
+        let is_full = pending.len() >= Bucket::Day.most_rows();
+        let mut key = (hour, caller);
+        if is_full && !pending.contains_key(&key) {
+            key.1.session = OTHER.to_owned();
+        }
+        pending.entry(key).or_default().add(used);
+    }
+
+    /// Stores what is counted, as long as the process runs.
+    pub(crate) async fn record(&self) {
+        let mut swept = None;
+        loop {
+            let day = Bucket::Day.start_of(now_ms());
+            if swept != Some(day) {
+                match self.sweep(now_ms()).await {
+                    Ok(()) => swept = Some(day),
+                    Err(error) => tracing::warn!(%error, "old usage is not removed"),
+                }
+            }
+            self.wake.notified().await;
+            if let Err(error) = self.flush().await {
+                tracing::warn!(%error, "usage is not stored; trying again");
+                self.wake.notify_one();
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// Stores what is counted.
+    ///
+    /// # Errors
+    /// The store failed. Nothing is lost: it is counted again.
+    pub(crate) async fn flush(&self) -> Result<(), GatewayError> {
+        loop {
+            let next = {
+                let pending = self.pending();
+                pending.keys().next().map(|(hour, _)| *hour)
+            };
+            let Some(hour) = next else { return Ok(()) };
+            let taken: Pending =
+                self.pending().extract_if(.., |(of_hour, _), _| *of_hour == hour).collect();
+            if let Err(error) = self.store(hour, &taken).await {
+                for ((_, caller), used) in taken {
+                    self.count(hour, caller, &used);
+                }
+                return Err(error);
+            }
+        }
+    }
+
+    /// Adds to the records of an hour and of its day, in one transaction.
+    async fn store(&self, hour: u64, taken: &Pending) -> Result<(), GatewayError> {
+        for _ in 0..MOST_ATTEMPTS {
+            let mut writes = Vec::with_capacity(2);
+            for bucket in [Bucket::Hour, Bucket::Day] {
+                writes.push(self.with(bucket, bucket.start_of(hour), taken).await?);
+            }
+            if let Commit::Done(_) = self.ledger.commit(writes.into()).await? {
+                return Ok(());
+            }
+        }
+        Err(GatewayError::Internal("the records of usage change too often".to_owned()))
+    }
+
+    async fn with(
+        &self,
+        bucket: Bucket,
+        start: u64,
+        taken: &Pending,
+    ) -> Result<Write, GatewayError> {
+        let key = start.to_string();
+        let stored = self.ledger.record::<Page>(bucket.kind(), &key).await?;
+        let (version, mut page) = match stored {
+            Some((version, page)) => (Some(version), page),
+            None => (None, Page::default()),
+        };
+        for ((_, caller), used) in taken {
+            page.add(caller, used, bucket.most_rows());
+        }
+        write_of(bucket.kind(), &key, &page, version, Some(Place::new(bucket.kind(), start)))
+    }
+
+    /// One hour or day.
+    pub(super) async fn page(&self, bucket: Bucket, start: u64) -> Result<Page, GatewayError> {
+        let stored = self.ledger.record::<Page>(bucket.kind(), &start.to_string()).await?;
+        Ok(stored.map(|(_, page)| page).unwrap_or_default())
+    }
+
+    /// Removes what is too old.
+    async fn sweep(&self, now: u64) -> Result<(), GatewayError> {
+        for bucket in [Bucket::Hour, Bucket::Day] {
+            let until = now.saturating_sub(bucket.kept_ms());
+            self.ledger.sweep_queue(bucket.kind(), until).await?;
+        }
+        Ok(())
+    }
+
+    fn pending(&self) -> MutexGuard<'_, Pending> {
+        // The map is whole after every statement, so a panic elsewhere does not spoil it.
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

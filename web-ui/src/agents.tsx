@@ -1,0 +1,165 @@
+// The agents of the config, and the skills that each has.
+
+import { useState } from "preact/hooks";
+import { Mark, Page, type PageProps, State, useLoad } from "./common";
+import { fromNow, visible } from "./text";
+
+interface Agent {
+  id: string;
+  name: string | null;
+  isDefault: boolean;
+  model: string | null;
+  fallbacks: string[];
+  workspace: string;
+  profile: string | null;
+  tools: string[] | null;
+  sandbox: string;
+  heartbeatSeconds: number | null;
+  mainSession: string;
+  sessions: number;
+  lastUsedAt: number | null;
+}
+
+const SANDBOXED: Record<string, string> = { off: "no session", "non-main": "all but the main session", all: "all sessions" };
+
+export function AgentsPage({ phase, onOpenSession }: PageProps) {
+  const loaded = useLoad<{ agents: Agent[] }>("/api/agents", phase);
+  return (
+    <Page name="Agents">
+      <State loaded={loaded} />
+      <div class="cards">
+        {loaded.data?.agents.map((agent) => (
+          <article key={agent.id} class="card" aria-label={agent.id}>
+            <header>
+              <h2>{visible(agent.name ?? agent.id)}</h2>
+              {agent.isDefault && <Mark kind="good">default</Mark>}
+            </header>
+            <dl class="pairs">
+              <div>
+                <dt>Id</dt>
+                <dd>
+                  <code>{agent.id}</code>
+                </dd>
+              </div>
+              <div>
+                <dt>Model</dt>
+                <dd>{visible([agent.model ?? "the first that can be used", ...agent.fallbacks].join(", then "))}</dd>
+              </div>
+              <div>
+                <dt>Workspace</dt>
+                <dd>
+                  <code>{visible(agent.workspace)}</code>
+                </dd>
+              </div>
+              <div>
+                <dt>Tools</dt>
+                <dd>
+                  profile {agent.profile ?? "full"}
+                  {agent.tools && (
+                    <details>
+                      <summary>{agent.tools.length} in the main session</summary>
+                      {agent.tools.join(", ")}
+                    </details>
+                  )}
+                </dd>
+              </div>
+              <div>
+                <dt>Sandbox</dt>
+                <dd>{SANDBOXED[agent.sandbox] ?? agent.sandbox}</dd>
+              </div>
+              <div>
+                <dt>Heartbeat</dt>
+                <dd>{agent.heartbeatSeconds ? `every ${Math.round(agent.heartbeatSeconds / 60)} minutes` : "none"}</dd>
+              </div>
+              <div>
+                <dt>Sessions</dt>
+                <dd>
+                  {agent.sessions}
+                  {agent.lastUsedAt ? `, last used ${fromNow(agent.lastUsedAt)}` : ""}
+                </dd>
+              </div>
+            </dl>
+            <div class="buttons">
+              <button type="button" class="act" onClick={() => onOpenSession(agent.mainSession)}>
+                Open the main session
+              </button>
+            </div>
+          </article>
+        ))}
+      </div>
+    </Page>
+  );
+}
+
+interface Skill {
+  name: string;
+  description: string;
+  path: string;
+  origin: "owner" | "workspace";
+  enabled: boolean;
+  usable: boolean;
+  obstacles: string[];
+}
+
+export function SkillsPage({ phase }: PageProps) {
+  const [agent, setAgent] = useState("");
+  const agents = useLoad<{ agents: Agent[] }>("/api/agents", phase).data?.agents ?? [];
+  const loaded = useLoad<{ agent: string; skills: Skill[]; problems: { path: string; message: string }[] }>(
+    `/api/skills${agent ? `?agent=${encodeURIComponent(agent)}` : ""}`,
+    phase,
+  );
+  const { skills = [], problems = [] } = loaded.data ?? {};
+  return (
+    <Page name="Skills">
+      {agents.length > 1 && (
+        <label class="field">
+          Agent
+          <select value={agent || loaded.data?.agent} onChange={(event) => setAgent(event.currentTarget.value)}>
+            {agents.map((one) => (
+              <option key={one.id} value={one.id}>
+                {one.name ?? one.id}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
+      <State loaded={loaded} isEmpty={skills.length + problems.length === 0}>
+        <h2>No skills yet</h2>
+        <p class="muted">
+          A skill is a directory with a <code>SKILL.md</code>; <code>myclaw skills --help</code> says where they are looked for.
+        </p>
+      </State>
+      <div class="cards">
+        {skills.map((skill) => (
+          <article key={skill.path} class="card" aria-label={skill.name}>
+            <header>
+              <h2>{visible(skill.name)}</h2>
+              {skill.usable ? <Mark kind="good">ready</Mark> : <Mark kind={skill.enabled ? "ask" : "plain"}>{skill.enabled ? "cannot be used" : "disabled"}</Mark>}
+            </header>
+            <p>{visible(skill.description)}</p>
+            {skill.obstacles.length > 0 && (
+              <ul class="obstacles">
+                {skill.obstacles.map((one) => (
+                  <li key={one}>{visible(one)}</li>
+                ))}
+              </ul>
+            )}
+            <p class="muted small">
+              {skill.origin === "owner" ? "yours" : "of the workspace"} · <code>{visible(skill.path)}</code>
+            </p>
+          </article>
+        ))}
+      </div>
+      {problems.length > 0 && <h2>Cannot be read</h2>}
+      <ul class="lines">
+        {problems.map((problem) => (
+          <li key={problem.path}>
+            <span class="grow">
+              <code>{visible(problem.path)}</code>: {visible(problem.message)}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </Page>
+  );
+}

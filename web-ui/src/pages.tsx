@@ -1,0 +1,58 @@
+// The pages, and the frame's links to them.
+
+import type { ComponentType } from "preact";
+import { AgentsPage, SkillsPage } from "./agents";
+import { ChannelsPage } from "./channels";
+import type { PageProps } from "./common";
+import { Icon } from "./icons";
+import { LogsPage } from "./logs";
+import { SchedulesPage } from "./schedules";
+import { UsagePage } from "./usage";
+
+interface PageOf {
+  name: string;
+  icon: string;
+  page?: ComponentType<PageProps>;
+}
+
+/** By the word in the address. The chat and the gateway's state are made by the frame. */
+export const PAGES: Record<string, PageOf> = {
+  s: { name: "Chat", icon: "chat" },
+  usage: { name: "Usage", icon: "usage", page: UsagePage },
+  schedules: { name: "Schedules", icon: "clock", page: SchedulesPage },
+  channels: { name: "Channels", icon: "channels", page: ChannelsPage },
+  agents: { name: "Agents", icon: "agents", page: AgentsPage },
+  skills: { name: "Skills", icon: "skills", page: SkillsPage },
+  logs: { name: "Logs", icon: "logs", page: LogsPage },
+  status: { name: "Gateway", icon: "gauge" },
+};
+
+/** What the address names: a page of this program, never another server. */
+export interface Place {
+  page: string;
+  session: string;
+}
+
+export function place(): Place {
+  const [, page = "s", name] = location.hash.match(/^#\/([a-z]+)(?:\/([^/?]+))?$/) ?? [];
+  let session = "main";
+  try {
+    if (page === "s" && name) session = decodeURIComponent(name);
+  } catch {
+    // Not an address of this page: the main session.
+  }
+  return { page: Object.hasOwn(PAGES, page) ? page : "s", session };
+}
+
+export function Rail({ current, session }: { current: string; session: string }) {
+  return (
+    <nav class="rail" aria-label="Pages">
+      {Object.entries(PAGES).map(([word, { name, icon }]) => (
+        <a key={word} href={word === "s" ? `#/s/${encodeURIComponent(session)}` : `#/${word}`} aria-current={word === current ? "page" : undefined}>
+          <Icon name={icon} />
+          <span>{name}</span>
+        </a>
+      ))}
+    </nav>
+  );
+}
