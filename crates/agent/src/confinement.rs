@@ -172,7 +172,8 @@ impl SessionConfig {
     }
 
     /// Where the tools of the session run. The executor of an earlier run is used again while its rules are the same.
-    /// They depend on the session's config, which does not change, and on the directories of skills that exist.
+    /// They depend on the session's config, with which [`SessionConfig::with_config`] replaces the executor, and on the
+    /// directories of skills that exist.
     fn placed(&self) -> Result<Placed, AgentError> {
         let workspace = self.working_directory();
         if !workspace.is_dir() {

@@ -87,7 +87,7 @@ pub mod config {
     pub use myclaw_config::{
         AgentId, Binding, ChatId, ChatRules, Config, ConfigError, DEFAULT_ACCOUNT, DmPolicy,
         DmScope, Environment, ExposeSecret, GroupConfig, GroupPolicy, Heartbeat, KEYRING_SERVICE,
-        KeySource, LogLevel, MatrixConfig, Mistake, ModelDefinition, OtherChats, Paths, QueueMode,
+        KeySource, Loaded, LogLevel, MatrixConfig, Mistake, ModelDefinition, Paths, QueueMode,
         RenderStyle, ResolvedAgent, SecretString, SessionScope, SessionToolsConfig, SocketConfig,
         StarterModel, Subagents, TelegramBot, TelegramConfig, UncertainDelivery, WebhookConfig,
         holds_literal_secret, json_schema, load_config, load_or_default, starter_config,

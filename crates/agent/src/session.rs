@@ -5,6 +5,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use myclaw_config::Config;
 use myclaw_engine::{
     CompactionReport, EventCallback, ModelSwitch, PendingMessage, QuietMessages, RunParams,
     RunResult, SessionInbox, SystemClock, WhenIdle,
@@ -17,7 +18,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::driver::Driver;
 use crate::selection::Selection;
-use crate::{AgentError, FailureClass, RunAdditions, SessionConfig, SessionOptions, UndoMode};
+use crate::{
+    AgentError, FailureClass, Home, RunAdditions, SessionConfig, SessionOptions, UndoMode,
+};
 
 mod event;
 mod send;
@@ -28,16 +31,17 @@ pub use send::Handover;
 /// An open session.
 pub struct Session {
     driver: Arc<Driver>,
-    config: SessionConfig,
-    /// The model that was asked for when the session was opened.
-    first_model: Option<String>,
+    key: SessionKey,
     inbox: SessionInbox,
     quiet: QuietMessages,
     state: Mutex<State>,
 }
 
-#[derive(Default)]
 struct State {
+    /// What the next run uses.
+    config: Arc<SessionConfig>,
+    /// The model that was asked for, if it is not that of the config.
+    model: Option<String>,
     /// The active model and its fallbacks; selected on first use.
     selection: Option<Arc<Selection>>,
     /// The requested thinking level, if there is one.
@@ -55,6 +59,17 @@ struct Running {
 }
 
 impl State {
+    fn new(config: SessionConfig, model: Option<String>) -> Self {
+        Self {
+            config: Arc::new(config),
+            model,
+            selection: None,
+            thinking: None,
+            running: None,
+            is_due: false,
+        }
+    }
+
     /// The requested thinking level, or the nearest one that the model offers.
     fn thinking_of(&self, selection: &Selection) -> Option<ThinkingLevel> {
         self.thinking.map(|level| selection.model().thinking_level(level))
@@ -89,58 +104,63 @@ impl Session {
     /// Opens the session that `config` names. Its model and thinking level are at first those of `options`. Nothing is
     /// read before it is needed.
     pub fn open(driver: Arc<Driver>, config: SessionConfig, options: &SessionOptions) -> Arc<Self> {
-        let state = State { thinking: options.thinking, ..State::default() };
-        Self::with_state(driver, config, options.model.clone(), state)
+        let mut state = State::new(config, options.model.clone());
+        state.thinking = options.thinking;
+        Self::with_state(driver, state)
     }
 
     /// Opens another session of the agent, which begins with the model and the thinking level of this one.
     pub fn open_beside(&self, key: SessionKey) -> Arc<Self> {
         let state = {
-            let state = self.lock();
-            State {
-                selection: state.selection.clone(),
-                thinking: state.thinking,
-                ..State::default()
-            }
+            let before = self.lock();
+            let mut state = State::new(before.config.for_session(key), before.model.clone());
+            (state.selection, state.thinking) = (before.selection.clone(), before.thinking);
+            state
         };
-        let config = self.config.for_session(key);
-        Self::with_state(Arc::clone(&self.driver), config, self.first_model.clone(), state)
+        Self::with_state(Arc::clone(&self.driver), state)
     }
 
-    fn with_state(
-        driver: Arc<Driver>,
-        config: SessionConfig,
-        first_model: Option<String>,
-        state: State,
-    ) -> Arc<Self> {
+    fn with_state(driver: Arc<Driver>, state: State) -> Arc<Self> {
+        let config = Arc::clone(&state.config);
         let key = config.session_key.clone();
         let store = Arc::new(config.home.session_store());
         let inbox = SessionInbox::new(store, key.clone(), Arc::new(SystemClock));
-        let listener = Arc::clone(&driver);
+        let (listener, of_events) = (Arc::clone(&driver), key.clone());
         let inbox = inbox.with_events(Arc::new(move |event| {
-            (listener.on_event())(&key, SessionEvent::Run(&event));
+            (listener.on_event())(&of_events, SessionEvent::Run(&event));
         }));
         let session = Arc::new(Self {
             driver,
-            config,
-            first_model,
+            key,
             inbox,
             quiet: QuietMessages::default(),
             state: Mutex::new(state),
         });
-        session.config.background.opened(&session);
-        session.driver.has_jobs(&session.config.background);
+        config.background.opened(&session);
+        session.driver.has_jobs(&config.background);
         session
     }
 
     /// The key of the session.
     pub fn key(&self) -> &SessionKey {
-        &self.config.session_key
+        &self.key
     }
 
-    /// The config of the session.
-    pub fn config(&self) -> &SessionConfig {
-        &self.config
+    /// The config of the session, which the next run uses.
+    pub fn config(&self) -> Arc<SessionConfig> {
+        Arc::clone(&self.lock().config)
+    }
+
+    /// Replaces the environment and the config file from the next run on; work in progress keeps those it began with.
+    /// A model that was chosen for the session stays chosen.
+    ///
+    /// # Errors
+    /// The new config has no such agent. The session keeps the one before.
+    pub fn use_config(&self, home: Home, config: Arc<Config>) -> Result<(), AgentError> {
+        let mut state = self.lock();
+        state.config = Arc::new(state.config.with_config(home, config)?);
+        state.selection = None;
+        Ok(())
     }
 
     /// The messages that are no activity of the session, which its next runs will take.
@@ -177,7 +197,8 @@ impl Session {
         if let Some(selection) = &self.lock().selection {
             return Ok(Arc::clone(selection));
         }
-        self.select_model(self.first_model.as_deref()).await
+        let model = self.lock().model.clone();
+        self.select_model(model.as_deref()).await
     }
 
     /// Changes the active model from the next call on; `None` selects the model of the config.
@@ -185,11 +206,19 @@ impl Session {
     /// # Errors
     /// The model cannot be used. The previous one stays active.
     pub async fn select_model(&self, name: Option<&str>) -> Result<Arc<Selection>, AgentError> {
-        let selection = Arc::new(self.config.select_model(name).await?);
-        let mut state = self.lock();
-        state.selection = Some(Arc::clone(&selection));
-        state.switch();
-        Ok(selection)
+        loop {
+            let config = self.config();
+            let selection = Arc::new(config.select_model(name).await?);
+            let mut state = self.lock();
+            if !Arc::ptr_eq(&config, &state.config) {
+                // The config was replaced meanwhile.
+                continue;
+            }
+            state.model = name.map(str::to_owned);
+            state.selection = Some(Arc::clone(&selection));
+            state.switch();
+            return Ok(selection);
+        }
     }
 
     /// Changes the thinking level from the next call on.
@@ -206,7 +235,7 @@ impl Session {
 
     /// The requested thinking level and the one in use, which differ if the model does not offer the former.
     pub fn thinking(&self, selection: &Selection) -> (ThinkingLevel, ThinkingLevel) {
-        let requested = self.config.requested_thinking(self.lock().thinking);
+        let requested = self.config().requested_thinking(self.lock().thinking);
         (requested, selection.model().thinking_level(requested))
     }
 
@@ -220,12 +249,12 @@ impl Session {
         message: Option<String>,
         foreground: Foreground,
     ) -> Result<RunResult, AgentError> {
-        let selection = self.selection().await?;
+        let (config, selection) = self.prepared().await?;
         let running = self.begin_with(Work::Turn, foreground.cancel).ok_or_else(|| self.busy())?;
         let _place = Place(self);
-        let mut params = self.params(&selection, running, foreground.on_event).await?;
+        let mut params = self.params((&config, &selection), running, foreground.on_event).await?;
         if message.is_some() {
-            self.config.background.attended(self.key()).await;
+            self.config().background.attended(self.key()).await;
         }
         params.user_message.extend(message.map(ContentBlock::text));
         self.driver.run(params, &selection).await
@@ -240,11 +269,11 @@ impl Session {
         focus: Option<&str>,
         foreground: Foreground,
     ) -> Result<CompactionReport, AgentError> {
-        let selection = self.selection().await?;
+        let (config, selection) = self.prepared().await?;
         let running =
             self.begin_with(Work::Compaction, foreground.cancel).ok_or_else(|| self.busy())?;
         let _place = Place(self);
-        let params = self.params(&selection, running, foreground.on_event).await?;
+        let params = self.params((&config, &selection), running, foreground.on_event).await?;
         self.driver.compact(params, &selection, focus).await
     }
 
@@ -261,7 +290,7 @@ impl Session {
         if self.work().is_some() {
             return Err(self.busy());
         }
-        let config = self.config.clone();
+        let config = self.config();
         let undoing = tokio::task::spawn_blocking(move || config.undo(direction, which, mode));
         undoing.await.map_err(|error| {
             AgentError::new(FailureClass::Internal, format!("internal error: {error}"))
@@ -396,8 +425,8 @@ impl Session {
     }
 
     async fn run_turn(self: &Arc<Self>, running: Running) -> Result<RunResult, AgentError> {
-        let selection = self.selection().await?;
-        let params = self.params(&selection, running, self.listener()).await?;
+        let (config, selection) = self.prepared().await?;
+        let params = self.params((&config, &selection), running, self.listener()).await?;
         self.driver.run(params, &selection).await
     }
 
@@ -406,8 +435,8 @@ impl Session {
         focus: Option<&str>,
         running: Running,
     ) -> Result<CompactionReport, AgentError> {
-        let selection = self.selection().await?;
-        let params = self.params(&selection, running, self.listener()).await?;
+        let (config, selection) = self.prepared().await?;
+        let params = self.params((&config, &selection), running, self.listener()).await?;
         self.driver.compact(params, &selection, focus).await
     }
 
@@ -417,22 +446,33 @@ impl Session {
         Arc::new(move |event| this.emit(SessionEvent::Run(&event)))
     }
 
+    /// The config and the models of the next run, which belong together.
+    async fn prepared(&self) -> Result<(Arc<SessionConfig>, Arc<Selection>), AgentError> {
+        loop {
+            let config = self.config();
+            let selection = self.selection().await?;
+            if Arc::ptr_eq(&config, &self.config()) {
+                return Ok((config, selection));
+            }
+        }
+    }
+
     async fn params(
         &self,
-        selection: &Selection,
+        (config, selection): (&SessionConfig, &Selection),
         running: Running,
         on_event: EventCallback,
     ) -> Result<RunParams, AgentError> {
         let added = RunAdditions {
-            tools: self.driver.tools_for(&self.config),
+            tools: self.driver.tools_for(config),
             approver: self.driver.approver().cloned(),
             ..RunAdditions::default()
         };
-        let mut params = self.config.run_params(selection, added).await?;
+        let mut params = config.run_params(selection, added).await?;
         params.thinking = self.lock().thinking_of(selection);
         params.switch = running.switch;
         params.quiet = self.quiet.clone();
-        params.note = self.driver.note_for(&self.config);
+        params.note = self.driver.note_for(config);
         params.cancel = running.cancel;
         params.on_event = Some(on_event);
         Ok(params)

@@ -153,6 +153,45 @@ impl SessionConfig {
         Self { session_key, executor, browser, senders, ..self.clone() }
     }
 
+    /// The same session with another environment and config file. What is open stays open: its jobs, its browser, and
+    /// its sandbox unless other rules apply to that.
+    ///
+    /// # Errors
+    /// The new config has no such agent, and no session of it is kept; or a session on whose behalf this one works is
+    /// confined in another way by it.
+    pub fn with_config(&self, home: Home, config: Arc<Config>) -> Result<Self, AgentError> {
+        let options = SessionOptions {
+            session: Some(self.session_key.as_str().to_owned()),
+            directory: self.directory.clone(),
+            auth_profile: self.auth_profile.clone(),
+            sender: self.sender.clone(),
+            ..SessionOptions::default()
+        };
+        let new = Self::new(home, config, &options)?.on_behalf_of(self.principals.clone())?;
+        let executor = match self.has_same_place(&new) {
+            true => Arc::clone(&self.executor),
+            false => Arc::clone(&new.executor),
+        };
+        Ok(Self {
+            executor,
+            senders: self.senders.clone(),
+            browser: self.browser.clone(),
+            background: Arc::clone(&self.background),
+            ..new
+        })
+    }
+
+    /// Whether tools of a sandboxed session run in the same place under the same rules.
+    fn has_same_place(&self, other: &Self) -> bool {
+        let rules = |of: &Self| permissions::sandbox_rules(&of.config, &of.agent);
+        rules(self) == rules(other)
+            && self.config.tools.web.fetch == other.config.tools.web.fetch
+            && self.agent.workspace == other.agent.workspace
+            && self.agent.agent_dir == other.agent.agent_dir
+            && self.home.paths == other.home.paths
+            && self.config.tools.bash.timeout_seconds == other.config.tools.bash.timeout_seconds
+    }
+
     /// Whether it is the owner's main session with the agent.
     pub fn is_main(&self) -> bool {
         permissions::is_main(self)

@@ -33,6 +33,9 @@ pub trait Channel: Send + Sync + 'static {
         Box::pin(async {})
     }
 
+    /// Closes connections that are open beside [`Channel::run`]: the config does not have this channel any more.
+    fn retire(&self) {}
+
     /// Answers an HTTP request of its vendor, which nothing has checked yet.
     fn receive<'a>(
         &'a self,
@@ -224,7 +227,7 @@ pub enum State {
     Working,
     /// It cannot reach its vendor, and tries again.
     Waiting(String),
-    /// It has given up, until the gateway starts again.
+    /// It has given up, until the config changes or the gateway starts again.
     Stopped(String),
 }
 

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     AfterInterruption, Arrival, Capabilities, Channel, Chat, ChatKind, Intake, Part, Refusal,
@@ -52,6 +53,8 @@ pub struct SocketChannel {
     chats: Mutex<HashMap<String, Listener>>,
     /// Wakes parts that wait for a script.
     news: Notify,
+    /// Fires when the connections are to be closed.
+    retired: CancellationToken,
 }
 
 /// The script that listens to a chat: the newest one that named it.
@@ -82,7 +85,8 @@ impl SocketChannel {
     /// Sets the channel up. Nothing is opened yet.
     pub fn new(options: SocketOptions) -> Self {
         let state = StateCell::default();
-        Self { options, state, chats: Mutex::default(), news: Notify::new() }
+        let retired = CancellationToken::new();
+        Self { options, state, chats: Mutex::default(), news: Notify::new(), retired }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Listener>> {
@@ -118,7 +122,10 @@ impl SocketChannel {
             connection += 1;
             let (this, intake) = (Arc::clone(&self), Arc::clone(&intake));
             tokio::spawn(async move {
-                this.converse(stream, connection, &*intake).await;
+                tokio::select! {
+                    () = this.converse(stream, connection, &*intake) => {}
+                    () = this.retired.cancelled() => {}
+                }
                 this.lock().retain(|_, listener| listener.connection != connection);
                 drop(place);
             });
@@ -295,9 +302,17 @@ impl Channel for SocketChannel {
         Box::pin(self.serve(intake))
     }
 
+    fn retire(&self) {
+        self.retired.cancel();
+    }
+
     fn send<'a>(&'a self, part: &'a Part) -> BoxFuture<'a, Result<String, SendFailure>> {
         Box::pin(async move {
-            tokio::time::timeout(SEND_TIME, self.deliver(part)).await.map_err(|_| {
+            let sent = tokio::select! {
+                sent = tokio::time::timeout(SEND_TIME, self.deliver(part)) => sent.ok(),
+                () = self.retired.cancelled() => None,
+            };
+            sent.ok_or_else(|| {
                 let reason = "no script listens to the chat, or it does not confirm".to_owned();
                 SendFailure::Later { after: Some(Duration::ZERO), reason }
             })

@@ -131,7 +131,7 @@ fn is_wrong_token(error: &ApiError) -> bool {
 }
 
 const WRONG_TOKEN: &str = "Telegram does not know the bot token; copy it again from @BotFather into botToken of the \
-                           config, and restart the gateway";
+                           config";
 
 impl Channel for Telegram {
     fn name(&self) -> &str {

@@ -29,7 +29,9 @@ pub(crate) use channels::{
 };
 pub(crate) use cron::{CronArgs, CronCommand, JobArgs};
 pub(crate) use duration::Age;
-pub(crate) use gateway::{GatewayArgs, GatewayCommand};
+pub(crate) use gateway::{
+    GatewayArgs, GatewayCommand, InstallArgs, LogsArgs, ServiceManager, UninstallArgs,
+};
 pub(crate) use policy::{ApprovalsArgs, ApprovalsCommand, ExplainArgs, PolicyArgs, PolicyCommand};
 pub(crate) use sandbox::{SandboxArgs, SandboxCommand};
 pub(crate) use sessions::{

@@ -135,7 +135,7 @@ impl Chat {
             View::Terminal => {
                 self.greet().await?;
                 let breaks = Arc::clone(&self.bell.breaks_editor);
-                Source::Editor(Box::new(Editor::new(self.session.config(), breaks)))
+                Source::Editor(Box::new(Editor::new(&self.session.config(), breaks)))
             }
             View::Plain(_) => Source::Lines(Lines::new()),
         };
@@ -212,7 +212,7 @@ impl Chat {
             Parsed::Message(message) => self.turns(Some(message)).await,
             Parsed::Command(Command::Compact(focus)) => self.compact(focus).await,
             Parsed::Command(Command::Skill(Some(argument))) => {
-                match skill::request(self.session.config(), &argument) {
+                match skill::request(&self.session.config(), &argument) {
                     Ok(message) => self.turns(Some(message)).await,
                     Err(message) => self.say(&message),
                 }
@@ -301,7 +301,7 @@ impl Chat {
                 self.continue_session(&name)?;
                 self.tell_what_waits().await
             }
-            Command::Skill(None) => self.say(&skill::list(self.session.config())),
+            Command::Skill(None) => self.say(&skill::list(&self.session.config())),
             Command::Queue(None) => {
                 let pending = self.session.pending().await?;
                 self.say(&talk::list(&pending))

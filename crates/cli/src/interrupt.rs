@@ -5,7 +5,7 @@
 //! A thread of its own waits for them, because they must work even if the main thread is blocked in a write to a reader
 //! that no longer reads. It sleeps in a read; its stack is small.
 
-use std::io;
+use std::io::{self, IsTerminal as _};
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -57,6 +57,25 @@ pub(crate) struct Interrupts {
     /// Whether a signal asked the whole program to end.
     is_ending: Arc<AtomicBool>,
     before_leaving: Arc<OnceLock<Farewell>>,
+    on_hangup: Arc<OnceLock<Hangup>>,
+}
+
+/// What SIGHUP does where it does not end the program.
+struct Hangup {
+    /// Whether standard input or standard error was a terminal at first.
+    had_terminal: bool,
+    work: Farewell,
+}
+
+impl Hangup {
+    /// Whether SIGHUP came because the terminal was closed.
+    fn has_lost_terminal(&self) -> bool {
+        self.had_terminal && !has_terminal()
+    }
+}
+
+fn has_terminal() -> bool {
+    io::stdin().is_terminal() || io::stderr().is_terminal()
 }
 
 /// Work before the process exits for a signal.
@@ -72,6 +91,7 @@ impl Interrupts {
             target: Arc::default(),
             is_ending: Arc::default(),
             before_leaving: Arc::default(),
+            on_hangup: Arc::default(),
         };
         interrupts
             .spawn()
@@ -89,7 +109,13 @@ impl Interrupts {
         let _ = self.before_leaving.set(Box::new(work));
     }
 
+    /// Calls `work` for SIGHUP, from another thread, unless the terminal was closed. The first call counts.
+    pub(crate) fn on_hangup(&self, work: impl Fn() + Send + Sync + 'static) {
+        let _ = self.on_hangup.set(Hangup { had_terminal: has_terminal(), work: Box::new(work) });
+    }
+
     fn spawn(&self) -> io::Result<()> {
+        let on_hangup = Arc::clone(&self.on_hangup);
         let before_leaving = Arc::clone(&self.before_leaving);
         let (target, is_ending) = (Arc::clone(&self.target), Arc::clone(&self.is_ending));
         let ignored = ignored_signals();
@@ -98,6 +124,12 @@ impl Interrupts {
         let mut signals = Signals::new(wanted)?;
         let wait = move || {
             while let Some(signal) = signals.wait().next() {
+                if signal == SIGHUP
+                    && let Some(hangup) = on_hangup.get().filter(|it| !it.has_lost_terminal())
+                {
+                    (hangup.work)();
+                    continue;
+                }
                 let was_ending = is_ending.fetch_or(signal != SIGINT, Ordering::SeqCst);
                 if !(was_ending && signal == SIGHUP) {
                     handle(&target, &mut signals, &before_leaving);

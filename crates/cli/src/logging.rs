@@ -6,8 +6,8 @@
 mod file;
 
 use std::io;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{OnceLock, PoisonError, RwLock};
 
 use myclaw_agent::auth::AuthFile;
 use myclaw_agent::config::{Config, Environment, ExposeSecret as _, LogLevel, ResolvedAgent};
@@ -49,7 +49,13 @@ pub(crate) fn start_with_config(config: &Config, agent: &ResolvedAgent, home: &H
     let Some(sinks) = SINKS.get() else { return };
     sinks.redacts.store(logging.redact_sensitive, Ordering::Relaxed);
     // A second config is that of the same user: the secrets of the first one stay secret.
-    let _ = sinks.secrets.set(known_secrets(config, &stored_keys(agent), &home.environment));
+    let secrets = known_secrets(config, &stored_keys(agent), &home.environment);
+    let mut known = sinks.secrets.write().unwrap_or_else(PoisonError::into_inner);
+    known.extend(secrets);
+    // A gateway reads many configs.
+    known.sort_unstable();
+    known.dedup();
+    drop(known);
     if logging.file {
         let _ = sinks.file.set(RotatingFile::in_directory(home.paths.logs_dir()));
     }
@@ -105,7 +111,7 @@ fn install(filter: Targets, stderr: Stderr) {
         Sinks {
             stderr,
             redacts: AtomicBool::new(true),
-            secrets: OnceLock::new(),
+            secrets: RwLock::default(),
             file: OnceLock::new(),
         }
     });
@@ -144,7 +150,7 @@ fn known_secrets(config: &Config, stored: &AuthFile, environment: &Environment) 
 struct Sinks {
     stderr: Stderr,
     redacts: AtomicBool,
-    secrets: OnceLock<Vec<String>>,
+    secrets: RwLock<Vec<String>>,
     file: OnceLock<RotatingFile>,
 }
 
@@ -154,7 +160,10 @@ impl io::Write for &Sinks {
         let text = String::from_utf8_lossy(bytes);
         let text = text.trim_end();
         let mut line = match self.redacts.load(Ordering::Relaxed) {
-            true => redact(text, self.secrets.get().into_iter().flatten().map(String::as_str)),
+            true => {
+                let secrets = self.secrets.read().unwrap_or_else(PoisonError::into_inner);
+                redact(text, secrets.iter().map(String::as_str))
+            }
             false => text.to_owned(),
         };
         line.truncate(line.floor_char_boundary(MAX_LINE));

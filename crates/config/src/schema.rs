@@ -57,9 +57,7 @@ pub use sandbox::{
 };
 use secrecy::SecretString;
 pub use skills::{SkillDirectory, SkillEntry, SkillPlaces, SkillsConfig};
-pub use subagents::{
-    MessageToolConfig, OtherChats, SessionScope, SessionToolsConfig, Subagents, SubagentsConfig,
-};
+pub use subagents::{SessionScope, SessionToolsConfig, Subagents, SubagentsConfig};
 pub use values::{ChatId, IterationCap, ModelChoice, ModelName, PrimaryModel};
 pub(crate) use values::{FORMATS, Format};
 pub use web::{HostEntry, SearchProvider, WebFetchConfig, WebSearchConfig, WebToolsConfig};
@@ -242,8 +240,6 @@ pub struct ToolsConfig {
     pub browser: BrowserToolConfig,
     /// The tools that read sessions and write to them.
     pub sessions: SessionToolsConfig,
-    /// The tool that sends messages to chats.
-    pub message: MessageToolConfig,
 }
 
 impl ToolsConfig {

@@ -27,6 +27,6 @@ pub async fn ask(
     path: &str,
     body: Option<Value>,
 ) -> Result<AskedGateway, GatewayError> {
-    let answer = client::ask(home, config, method, path, body.as_ref()).await?;
+    let answer = client::ask(home, Some(config), method, path, body.as_ref()).await?;
     Ok(answer.map_or(AskedGateway::NotRunning, |reply| AskedGateway::Answer(reply.value)))
 }

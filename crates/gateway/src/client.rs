@@ -15,6 +15,7 @@ use tokio::net::TcpStream;
 
 use crate::GatewayError;
 use crate::gateway::{STORE_FILE, address, directory, store_path};
+use crate::running::RunningFile;
 use crate::token::Token;
 
 /// Longest wait for the answer of a running gateway.
@@ -32,23 +33,26 @@ pub(crate) struct Reply {
 /// Something else answers at the address, the token is missing or wrong, or the gateway refuses the request.
 pub(crate) async fn ask(
     home: &Home,
-    config: &Config,
+    config: Option<&Config>,
     method: &str,
     path: &str,
     body: Option<&Value>,
 ) -> Result<Option<Reply>, GatewayError> {
-    let (address, directory) = (address(home, config), directory(home));
+    let directory = directory(home);
     // Without the gateway, whoever listens at its address would be given its token.
     if !SqliteStore::is_open(&directory.join(STORE_FILE))? {
         return Ok(None);
     }
-    let Ok(stream) = TcpStream::connect(address).await else { return Ok(None) };
-    let Some(token) = Token::find(config, &directory)? else {
-        let what = format!(
-            "something listens on {address}, but this state directory has no gateway token"
-        );
-        return Err(GatewayError::Token(format!("{what}; set gateway.port to another port")));
+    let (address, token) = match (RunningFile::read(&directory)?, config) {
+        (Some(running), _) => (running.address, running.token),
+        // A gateway of an earlier version writes no such file.
+        (None, Some(config)) => match Token::find(config, &directory)? {
+            Some(token) => (address(home, config), token),
+            None => return Ok(None),
+        },
+        (None, None) => return Ok(None),
     };
+    let Ok(stream) = TcpStream::connect(address).await else { return Ok(None) };
     let other = |reason: &str| {
         GatewayError::Token(format!(
             "what listens on {address} is not the gateway of this state directory ({reason}); stop it, or set \

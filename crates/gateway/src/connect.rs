@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use myclaw_agent::Home;
 use myclaw_agent::config::{
-    Config, DEFAULT_ACCOUNT, DmPolicy, GroupPolicy, MatrixConfig, TelegramBot, TelegramConfig,
-    UncertainDelivery,
+    Config, DEFAULT_ACCOUNT, DmPolicy, ExposeSecret as _, GroupPolicy, MatrixConfig, TelegramBot,
+    TelegramConfig, UncertainDelivery,
 };
 use myclaw_channels::{
     AcceptsInvite, AfterInterruption, Channel, MATRIX, Matrix, MatrixOptions, SOCKET,
     SocketChannel, SocketOptions, TELEGRAM, TELEGRAM_BASE_URL, Telegram, TelegramOptions, WEBHOOK,
     Webhook, WebhookOptions,
 };
+use ring::digest::{Context, SHA256};
 
 use crate::GatewayError;
 use crate::gateway::directory;
@@ -29,6 +30,8 @@ pub struct ChannelSetup {
     pub account: String,
     /// The channel, or why it cannot be used.
     pub made: Result<Arc<dyn Channel>, String>,
+    /// The same for the same options, and says nothing about the secrets among them.
+    pub(crate) fingerprint: String,
 }
 
 /// The channels of a config. Nothing is sent yet.
@@ -39,20 +42,23 @@ pub fn channels_of(home: &Home, config: &Config) -> Vec<ChannelSetup> {
     }
     setups.extend(config.channels.matrix.as_ref().map(matrix_of));
     for (name, webhook) in &config.channels.webhook {
+        let fingerprint = fingerprint(&[webhook.secret.expose_secret(), &webhook.url]);
         let options = WebhookOptions {
             account: name.clone(),
             secret: webhook.secret.clone(),
             url: webhook.url.clone(),
         };
         let made = Webhook::new(options).map(|channel| Arc::new(channel) as Arc<dyn Channel>);
-        setups.push(ChannelSetup { channel: WEBHOOK, account: name.clone(), made });
+        setups.push(ChannelSetup { channel: WEBHOOK, account: name.clone(), made, fingerprint });
     }
     if let Some(socket) = &config.channels.socket {
-        let made = socket_path(home, socket.path.as_deref())
+        let path = socket_path(home, socket.path.as_deref());
+        let fingerprint = fingerprint(&[&format!("{path:?}")]);
+        let made = path
             .map(|path| Arc::new(SocketChannel::new(SocketOptions { path })) as Arc<dyn Channel>);
         let account = DEFAULT_ACCOUNT.to_owned();
         let made = made.map_err(|error| error.to_string());
-        setups.push(ChannelSetup { channel: SOCKET, account, made });
+        setups.push(ChannelSetup { channel: SOCKET, account, made, fingerprint });
     }
     setups
 }
@@ -67,8 +73,24 @@ fn telegram_of(config: &TelegramConfig, bot: TelegramBot<'_>) -> ChannelSetup {
         UncertainDelivery::Report => AfterInterruption::Report,
         UncertainDelivery::Again => AfterInterruption::SendMarked,
     };
+    let fingerprint = fingerprint(&[
+        bot.token.expose_secret(),
+        &options.base_url,
+        &format!("{:?} {:?}", bot.webhook_url, options.after_interruption),
+        &format!("{} {}", options.preview, options.most_file_bytes),
+    ]);
     let made = Telegram::new(options).map(|channel| Arc::new(channel) as Arc<dyn Channel>);
-    ChannelSetup { channel: TELEGRAM, account: bot.account.to_owned(), made }
+    ChannelSetup { channel: TELEGRAM, account: bot.account.to_owned(), made, fingerprint }
+}
+
+/// A digest of the options of a channel, so that a reload recognises one that did not change.
+fn fingerprint(options: &[&str]) -> String {
+    let mut digest = Context::new(&SHA256);
+    for option in options {
+        digest.update(&option.len().to_le_bytes());
+        digest.update(option.as_bytes());
+    }
+    digest.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn matrix_of(config: &MatrixConfig) -> ChannelSetup {
@@ -80,8 +102,15 @@ fn matrix_of(config: &MatrixConfig) -> ChannelSetup {
         most_file_bytes: config.media_max_mb * MEGABYTE,
         preview: config.preview,
     };
+    let fingerprint = fingerprint(&[
+        config.access_token.expose_secret(),
+        &config.homeserver_url,
+        &format!("{} {}", config.media_max_mb, config.preview),
+        &format!("{} {:?} {:?}", config.auto_join, config.group_policy, config.groups),
+        &format!("{:?} {:?}", config.dm_policy, config.allow_from),
+    ]);
     let made = Matrix::new(options).map(|channel| Arc::new(channel) as Arc<dyn Channel>);
-    ChannelSetup { channel: MATRIX, account: DEFAULT_ACCOUNT.to_owned(), made }
+    ChannelSetup { channel: MATRIX, account: DEFAULT_ACCOUNT.to_owned(), made, fingerprint }
 }
 
 /// A room is joined if something in it can be answered. Whether a room is for two people only shows later, so an invitation

@@ -13,6 +13,7 @@ mod children;
 mod closing;
 mod desk;
 mod events;
+mod in_force;
 pub(crate) mod media;
 mod occasion;
 
@@ -21,12 +22,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use myclaw_agent::config::Config;
 use myclaw_agent::llm::ImageContent;
 use myclaw_agent::sessions::SessionKey;
-use myclaw_agent::{
-    Approver, Driver, Home, JobWake, Session, SessionConfig, SessionOptions, engine,
-};
+use myclaw_agent::{Approver, Driver, JobWake, Session, engine};
 use myclaw_store::Store;
 use serde_json::json;
 use tokio::sync::Notify;
@@ -34,6 +32,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::GatewayError;
+use crate::current::{Current, InForce};
 use crate::hub::{Hub, WaitingMessage};
 use crate::ledger::{KEPT, Ledger, OpenMessage};
 use crate::live::Live;
@@ -88,8 +87,7 @@ pub(crate) struct Accepted {
 
 /// Everything between the channels and the sessions.
 pub(crate) struct Delivery {
-    home: Home,
-    config: Arc<Config>,
+    current: Arc<Current>,
     driver: Arc<Driver>,
     pub(crate) ledger: Ledger,
     outbox: Arc<Outbox>,
@@ -127,13 +125,13 @@ struct Report {
 
 impl Delivery {
     pub(crate) fn new(
-        home: Home,
-        config: Arc<Config>,
+        current: Arc<Current>,
         store: &Arc<dyn Store>,
         outbox: Arc<Outbox>,
         hub: Arc<Hub>,
         tasks: TaskTracker,
     ) -> Arc<Self> {
+        let InForce { home, config, .. } = &*current.get();
         let limit = Duration::from_secs(config.tools.approvals.timeout_seconds);
         let questions = Arc::new(Questions::new(Arc::clone(&hub), limit));
         Arc::new_cyclic(|this: &Weak<Self>| {
@@ -153,8 +151,7 @@ impl Delivery {
                 Some(Arc::new(tools)),
             );
             Self {
-                home,
-                config,
+                current,
                 driver,
                 live: Live::new(Ledger::new(Arc::clone(store)), Arc::clone(&outbox)),
                 ledger: Ledger::new(Arc::clone(store)),
@@ -283,22 +280,6 @@ impl Delivery {
     /// How many messages have no answer.
     pub(crate) fn open_count(&self) -> usize {
         self.open.load(Ordering::SeqCst)
-    }
-
-    /// The config.
-    pub(crate) fn config(&self) -> &Arc<Config> {
-        &self.config
-    }
-
-    /// The environment and the directories.
-    pub(crate) fn home(&self) -> &Home {
-        &self.home
-    }
-
-    fn session_config(&self, name: &str) -> Result<SessionConfig, GatewayError> {
-        let options =
-            SessionOptions { session: Some(name.to_owned()), ..SessionOptions::default() };
-        Ok(SessionConfig::new(self.home.clone(), Arc::clone(&self.config), &options)?)
     }
 
     /// Puts a message onto the desk of its session, which is set up with the first message.

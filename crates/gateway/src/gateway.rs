@@ -5,24 +5,29 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use myclaw_agent::config::Config;
-use myclaw_agent::{Home, SystemClock};
-use myclaw_channels::{Channel, Intake};
+use myclaw_agent::config::{Config, Loaded};
+use myclaw_agent::{AgentError, Home, SystemClock, load_checked};
 use myclaw_store::{SqliteStore, Store, StoreError};
 use serde_json::Value;
 use tokio::net::TcpListener;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use crate::GatewayError;
+use crate::channels::Channels;
 use crate::client::ask;
 use crate::connect::channels_of;
+use crate::current::{Current, InForce};
 use crate::delivery::Delivery;
 use crate::hub::Hub;
 use crate::ledger::Ledger;
 use crate::outbox::Outbox;
+use crate::reload::{Reloader, Reloads, Stamp};
 use crate::routing::{Pairings, Router};
+use crate::running::RunningFile;
 use crate::schedule::Runner;
+use crate::server::guard::Tokens;
 use crate::server::{Server, WebChannel};
 use crate::token::Token;
 
@@ -40,9 +45,9 @@ pub struct Gateway;
 /// A gateway that has opened everything and listens.
 pub struct Running {
     listener: TcpListener,
-    server: Arc<Server>,
+    reloader: Reloader,
     routing: Arc<Router>,
-    runner: Arc<Runner>,
+    directory: PathBuf,
     /// Where it listens.
     pub address: SocketAddr,
     /// Where the token is, unless the config has it.
@@ -52,77 +57,113 @@ pub struct Running {
 }
 
 impl Gateway {
-    /// Opens the store, listens on the loopback address, and goes on with what an earlier process left.
+    /// Reads the config, opens the store, listens on the loopback address, and goes on with what an earlier process left.
     ///
     /// # Errors
-    /// Another gateway runs, the port is in use, or a file cannot be used.
-    pub async fn start(home: Home, config: Arc<Config>) -> Result<Running, GatewayError> {
+    /// Another gateway runs, the config or another file cannot be used, or the port is in use.
+    pub async fn start(home: Home) -> Result<Running, GatewayError> {
+        let Opened { store, stamp, loaded, token } = open(&home).await?;
+        let (config, found) = (loaded.config, loaded.found);
         let directory = directory(&home);
-        let (opened, of_config) = (directory.clone(), Arc::clone(&config));
-        let opening = tokio::task::spawn_blocking(move || {
-            let store = SqliteStore::open(&opened.join(STORE_FILE))?;
-            Ok::<_, GatewayError>((store, Token::find_or_create(&of_config, &opened)?))
-        });
-        let opened = opening.await.map_err(|error| GatewayError::Internal(error.to_string()))?;
-        let (store, token) = opened.map_err(|error| match error {
-            GatewayError::Store(StoreError::InUse { process_id, .. }) => {
-                let directory = home.paths.state_dir().to_owned();
-                GatewayError::AlreadyRuns { directory, process_id }
-            }
-            error => error,
-        })?;
         let token_file = config.gateway.token.is_none().then(|| Token::path(&directory));
         let address = address(&home, &config);
         let listener = TcpListener::bind(address)
             .await
             .map_err(|error| GatewayError::Listen { address, reason: error.to_string() })?;
+        let of_file = directory.clone();
+        let writing = tokio::task::spawn_blocking(move || RunningFile::write(&of_file, address));
+        let own = writing.await.map_err(|error| GatewayError::Internal(error.to_string()))??;
         let (store, hub): (Arc<dyn Store>, _) = (Arc::new(store), Arc::new(Hub::new()));
         let ledger = Ledger::new(Arc::clone(&store));
-        let mut channels: Vec<Arc<dyn Channel>> = Vec::new();
-        for setup in channels_of(&home, &config) {
-            match setup.made {
-                Ok(channel) => channels.push(channel),
-                Err(reason) => {
-                    let (channel, account) = (setup.channel, setup.account);
-                    tracing::error!(channel, account, %reason, "the channel cannot be used");
-                }
-            }
-        }
+        let of_server = Arc::new(WebChannel::new(Arc::clone(&hub)));
+        let channels = Channels::new(of_server, channels_of(&home, &config));
         let tasks = TaskTracker::new();
-        let mut of_outbox = channels.clone();
-        of_outbox.push(Arc::new(WebChannel::new(Arc::clone(&hub))));
-        let outbox = Outbox::new(ledger.clone(), of_outbox, tasks.clone());
+        let outbox = Outbox::new(ledger.clone(), Arc::clone(&channels), tasks.clone());
         let pairings = Pairings::load(ledger).await?;
-        let delivery = Delivery::new(home, Arc::clone(&config), &store, outbox, hub, tasks);
+        let reloads = Reloads::new(&home);
+        let current = Current::new(InForce { home, config, found });
+        let delivery = Delivery::new(Arc::clone(&current), &store, outbox, hub, tasks);
         let recovered = delivery.recover().await?;
         let runner = Runner::new(Arc::clone(&delivery), Arc::new(SystemClock));
         runner.recover().await?;
-        let routing = Arc::new(Router::new(Arc::clone(&delivery), config, channels, pairings));
+        let (of_routing, of_channels) = (Arc::clone(&current), Arc::clone(&channels));
+        let routing =
+            Arc::new(Router::new(Arc::clone(&delivery), of_routing, of_channels, pairings));
         let server = Arc::new(Server::new(
-            delivery,
+            Arc::clone(&delivery),
             Arc::clone(&routing),
-            token,
-            token_file.clone(),
+            Tokens::new(token, own.token),
+            Arc::clone(&reloads),
             address,
         ));
-        Ok(Running { listener, server, routing, runner, address, token_file, recovered })
+        let first = current.get();
+        let reloader =
+            Reloader { current, channels, delivery, runner, server, reloads, first, stamp };
+        Ok(Running { listener, reloader, routing, directory, address, token_file, recovered })
     }
 }
 
-impl Running {
-    /// Serves until `stop` fires. Then takes no more messages, and gives running turns some time to finish; the next
-    /// start continues the others.
-    ///
-    /// # Errors
-    /// The server cannot go on.
-    pub async fn serve(self, stop: CancellationToken) -> Result<(), GatewayError> {
-        for channel in self.routing.channels() {
-            let intake: Arc<dyn Intake> = Arc::clone(&self.routing) as Arc<dyn Intake>;
-            let running = Arc::clone(channel).run(intake);
-            tokio::spawn(stop.clone().run_until_cancelled_owned(running));
+/// What is open before anything else.
+struct Opened {
+    store: SqliteStore,
+    stamp: Stamp,
+    loaded: Loaded,
+    token: Token,
+}
+
+async fn open(home: &Home) -> Result<Opened, GatewayError> {
+    let (directory, of_config) = (directory(home), home.clone());
+    let opening = tokio::task::spawn_blocking(move || {
+        let store = SqliteStore::open(&directory.join(STORE_FILE))?;
+        // Before the file is read: what changes later is noticed.
+        let stamp = Stamp::of(&of_config);
+        let loaded = load_checked(&of_config.environment).map_err(AgentError::from)?;
+        let token = Token::find_or_create(&loaded.config, &directory)?;
+        Ok::<_, GatewayError>(Opened { store, stamp, loaded, token })
+    });
+    let opened = opening.await.map_err(|error| GatewayError::Internal(error.to_string()))?;
+    opened.map_err(|error| match error {
+        GatewayError::Store(StoreError::InUse { process_id, .. }) => {
+            let directory = home.paths.state_dir().to_owned();
+            GatewayError::AlreadyRuns { directory, process_id }
         }
-        let scheduling = AbortOnDropHandle::new(tokio::spawn(Arc::clone(&self.runner).run()));
-        let serving = Arc::clone(&self.server).serve(self.listener, stop.clone());
+        error => error,
+    })
+}
+
+/// Tells the owner something, in one line.
+pub type Say = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// Heeds a config that will be in force.
+pub type OnConfig = Arc<dyn Fn(&Home, &Config) + Send + Sync>;
+
+/// How a gateway that serves is told what to do, and tells what it does.
+pub struct Control {
+    /// Fires when it is to stop.
+    pub stop: CancellationToken,
+    /// Makes it read the config again.
+    pub reload: Arc<Notify>,
+    /// Receives what the owner should know.
+    pub say: Say,
+    /// Receives each further config before anything uses it.
+    pub on_config: OnConfig,
+}
+
+impl Running {
+    /// Serves until it is stopped. Then takes no more messages, and gives running turns some time to finish; the next
+    /// start continues the others.
+    pub async fn serve(self, control: Control) {
+        let Control { stop, reload, say, on_config } = control;
+        let (server, runner) =
+            (Arc::clone(&self.reloader.server), Arc::clone(&self.reloader.runner));
+        self.reloader.channels.receive(self.routing, stop.clone());
+        let scheduling = AbortOnDropHandle::new(tokio::spawn(runner.run()));
+        let _watching = AbortOnDropHandle::new(tokio::spawn(self.reloader.watch(
+            reload,
+            (say, on_config),
+            stop.clone(),
+        )));
+        let serving = Arc::clone(&server).serve(self.listener, stop.clone());
         tokio::pin!(serving);
         // The server itself never ends before it is told to.
         tokio::select! {
@@ -130,19 +171,21 @@ impl Running {
             () = async {
                 stop.cancelled().await;
                 scheduling.abort();
-                self.server.close(PATIENCE).await;
+                server.close(PATIENCE).await;
             } => {}
         }
-        Ok(())
+        let directory = self.directory;
+        // Whether it is removed matters to nobody: the store says whether a gateway runs.
+        let _ = tokio::task::spawn_blocking(move || RunningFile::remove(&directory)).await;
     }
 }
 
 /// What a running gateway says about itself; `None` if there is none.
 ///
 /// # Errors
-/// Something else answers at the address, or the token is missing or wrong.
-pub async fn state_of(home: &Home, config: &Config) -> Result<Option<Value>, GatewayError> {
-    ask(home, config, "GET", "/api/status", None).await.map(|reply| reply.map(|reply| reply.value))
+/// Something else answers at the address.
+pub async fn state_of(home: &Home) -> Result<Option<Value>, GatewayError> {
+    ask(home, None, "GET", "/api/status", None).await.map(|reply| reply.map(|reply| reply.value))
 }
 
 /// Where the gateway of a state directory listens.

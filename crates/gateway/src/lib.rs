@@ -7,8 +7,10 @@
 #![forbid(unsafe_code)]
 
 mod ask;
+mod channels;
 mod client;
 mod connect;
+mod current;
 mod delivery;
 mod error;
 mod gateway;
@@ -18,8 +20,10 @@ mod live;
 mod metrics;
 mod outbox;
 mod questions;
+mod reload;
 mod routing;
 mod rows;
+mod running;
 pub mod schedule;
 mod server;
 mod subagents;
@@ -30,7 +34,7 @@ pub mod usage;
 pub use ask::{AskedGateway, ask};
 pub use connect::{ChannelSetup, channels_of};
 pub use error::GatewayError;
-pub use gateway::{Gateway, Running, state_of};
+pub use gateway::{Control, Gateway, OnConfig, Running, Say, state_of};
 pub use myclaw_channels::Channel;
 pub use routing::{PairingChange, change_pairing, list_pairings};
 pub use rows::{Incoming, MessageId, MessageState, Occasion, Outgoing, PartId, PartState, Route};

@@ -80,7 +80,7 @@ impl Live {
             }
             let task = Task {
                 ledger: self.ledger.clone(),
-                channel: Arc::clone(channel),
+                channel: Arc::clone(&channel),
                 target: Target::from_text(&route.chat),
                 key: key(session, route),
                 reply_to: reply_to.clone(),

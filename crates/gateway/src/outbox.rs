@@ -13,6 +13,7 @@ use myclaw_channels::{
 use tokio_util::task::TaskTracker;
 
 use crate::GatewayError;
+use crate::channels::Channels;
 use crate::ledger::{Ledger, UnsentPart};
 use crate::rows::{MessageId, PartKind, PartState, Route};
 
@@ -28,17 +29,13 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60 * 60);
 /// The parts that are to be sent.
 pub(crate) struct Outbox {
     ledger: Ledger,
-    channels: Vec<Arc<dyn Channel>>,
+    channels: Arc<Channels>,
     routes: Mutex<HashMap<Route, VecDeque<UnsentPart>>>,
     tasks: TaskTracker,
 }
 
 impl Outbox {
-    pub(crate) fn new(
-        ledger: Ledger,
-        channels: Vec<Arc<dyn Channel>>,
-        tasks: TaskTracker,
-    ) -> Arc<Self> {
+    pub(crate) fn new(ledger: Ledger, channels: Arc<Channels>, tasks: TaskTracker) -> Arc<Self> {
         Arc::new(Self { ledger, channels, routes: Mutex::default(), tasks })
     }
 
@@ -67,16 +64,13 @@ impl Outbox {
     }
 
     /// The channel of a route.
-    pub(crate) fn channel(&self, route: &Route) -> Option<&Arc<dyn Channel>> {
-        let is_it = |channel: &&Arc<dyn Channel>| {
-            channel.name() == route.channel && channel.account() == route.account
-        };
-        self.channels.iter().find(is_it)
+    pub(crate) fn channel(&self, route: &Route) -> Option<Arc<dyn Channel>> {
+        self.channels.of(route)
     }
 
     /// Whether a channel can send files: that of this name, or any.
     pub(crate) fn sends_files(&self, name: Option<&str>) -> bool {
-        self.channels.iter().any(|channel| {
+        self.channels.any(|channel| {
             name.is_none_or(|name| channel.name() == name)
                 && channel.capabilities().most_file_bytes.is_some()
         })
@@ -103,10 +97,8 @@ impl Outbox {
 
     /// Sends a part, until it is sent or cannot be.
     async fn deliver(&self, mut part: UnsentPart) -> Result<(), GatewayError> {
-        let Some(channel) = self.channel(&part.row.route).cloned() else {
-            let Route { channel, account, .. } = &part.row.route;
-            let reason = format!("the config has no account {account} of the channel {channel}");
-            return self.end(part, PartState::Failed { reason }).await;
+        let Some(mut channel) = self.channel(&part.row.route) else {
+            return self.end_without_channel(part).await;
         };
         let mut attempt = 0;
         let mut is_repeat = false;
@@ -165,9 +157,21 @@ impl Outbox {
                 return self.end(part, PartState::Failed { reason }).await;
             }
             tracing::info!(channel = channel.name(), attempt, %reason, "a reply was not sent");
-            tokio::time::sleep(wait.min(LONGEST_PAUSE)).await;
+            let route = part.row.route.clone();
+            self.channels.pause(&route, &channel, wait.min(LONGEST_PAUSE)).await;
             pause = pause.saturating_mul(2).min(LONGEST_OWN_PAUSE);
+            match self.channel(&route) {
+                Some(now) if Arc::ptr_eq(&now, &channel) => {}
+                Some(now) => (channel, pause) = (now, FIRST_PAUSE),
+                None => return self.end_without_channel(part).await,
+            }
         }
+    }
+
+    async fn end_without_channel(&self, part: UnsentPart) -> Result<(), GatewayError> {
+        let Route { channel, account, .. } = &part.row.route;
+        let reason = format!("the config has no account {account} of the channel {channel}");
+        self.end(part, PartState::Failed { reason }).await
     }
 
     /// Records that an attempt delivered nothing, so that a kill during the pause leaves no doubt.

@@ -4,6 +4,7 @@
 //! that call, and an answer that was meant for another one finds no question.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -79,7 +80,8 @@ struct Open {
 /// The questions that wait for an answer.
 pub(crate) struct Questions {
     hub: Arc<Hub>,
-    limit: Duration,
+    /// How long the agent waits for an answer, in milliseconds.
+    limit: AtomicU64,
     open: Mutex<BTreeMap<String, Open>>,
     /// By the session of a sub-agent: those above it.
     above: Mutex<HashMap<String, Vec<String>>>,
@@ -106,7 +108,20 @@ impl Drop for Waiting<'_> {
 impl Questions {
     /// `limit` is how long the agent waits for an answer.
     pub(crate) fn new(hub: Arc<Hub>, limit: Duration) -> Self {
-        Self { hub, limit, open: Mutex::default(), above: Mutex::default() }
+        let questions = Self {
+            hub,
+            limit: AtomicU64::default(),
+            open: Mutex::default(),
+            above: Mutex::default(),
+        };
+        questions.set_limit(limit);
+        questions
+    }
+
+    /// Changes how long the agent waits for answers to questions from here on.
+    pub(crate) fn set_limit(&self, limit: Duration) {
+        let limit = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
+        self.limit.store(limit, Ordering::SeqCst);
     }
 
     /// From now on, questions of `session` are also questions of the sessions `above` it.
@@ -143,7 +158,7 @@ impl Questions {
     fn question(&self, request: &ApprovalRequest) -> Question {
         let call = &request.call;
         let asked_at = now_ms();
-        let limit = u64::try_from(self.limit.as_millis()).unwrap_or(u64::MAX);
+        let limit = self.limit.load(Ordering::SeqCst);
         let mut question = Question {
             id: String::new(),
             session: request.session.to_string(),

@@ -19,6 +19,8 @@ use myclaw_store::BoxFuture;
 use serde_json::{Value, json};
 
 use crate::GatewayError;
+use crate::channels::Channels;
+use crate::current::Current;
 use crate::delivery::{Delivery, MessageFile, NewMessage};
 use crate::ledger::now_ms;
 use crate::rows::{MessageId, MessageState, Origin, Route};
@@ -36,8 +38,8 @@ const MOST_DROPPED_CHARS: usize = 1_000;
 /// Everything between the channels and delivery.
 pub(crate) struct Router {
     delivery: Arc<Delivery>,
-    config: Arc<Config>,
-    channels: Vec<Arc<dyn Channel>>,
+    current: Arc<Current>,
+    channels: Arc<Channels>,
     pairings: Pairings,
     /// The newest dropped messages, for the owner.
     dropped: Mutex<VecDeque<Value>>,
@@ -46,21 +48,16 @@ pub(crate) struct Router {
 impl Router {
     pub(crate) fn new(
         delivery: Arc<Delivery>,
-        config: Arc<Config>,
-        channels: Vec<Arc<dyn Channel>>,
+        current: Arc<Current>,
+        channels: Arc<Channels>,
         pairings: Pairings,
     ) -> Self {
-        Self { delivery, config, channels, pairings, dropped: Mutex::default() }
-    }
-
-    /// The channels, without that of the server itself.
-    pub(crate) fn channels(&self) -> &[Arc<dyn Channel>] {
-        &self.channels
+        Self { delivery, current, channels, pairings, dropped: Mutex::default() }
     }
 
     /// An account of a channel.
-    pub(crate) fn channel(&self, name: &str, account: &str) -> Option<&Arc<dyn Channel>> {
-        self.channels.iter().find(|channel| channel.name() == name && channel.account() == account)
+    pub(crate) fn channel(&self, name: &str, account: &str) -> Option<Arc<dyn Channel>> {
+        self.channels.find(name, account)
     }
 
     pub(crate) fn pairings(&self) -> &Pairings {
@@ -69,19 +66,7 @@ impl Router {
 
     /// The channels with their states, the messages that they could not deliver, and the newest dropped ones.
     pub(crate) async fn describe(&self) -> Result<Value, GatewayError> {
-        let channels: Vec<Value> = self
-            .channels
-            .iter()
-            .map(|channel| {
-                let state = channel.state();
-                json!({
-                    "channel": channel.name(),
-                    "account": channel.account(),
-                    "state": state.as_str(),
-                    "reason": state.reason(),
-                })
-            })
-            .collect();
+        let channels = self.channels.describe();
         let trouble = self.delivery.ledger.trouble().await?;
         let trouble: Vec<Value> = trouble
             .iter()
@@ -118,7 +103,7 @@ impl Router {
         if let Some(known) = self.delivery.ledger.message(&id).await? {
             return Ok(receipt(&id, &known.state));
         }
-        match access::decide(&self.config, &arrival, &self.pairings) {
+        match access::decide(&self.current.config(), &arrival, &self.pairings) {
             Access::Granted => {}
             Access::Refused(reason) => return self.drop(&arrival, route, reason, None).await,
             Access::Unpaired => {
@@ -224,9 +209,10 @@ impl Router {
 
     /// The session that a message belongs to.
     fn session_of(&self, arrival: &Arrival) -> SessionKey {
-        let agent = self.agent_of(arrival);
+        let config = self.current.config();
+        let agent = agent_of(&config, arrival);
         let is_direct = arrival.chat.kind == ChatKind::Direct;
-        let scope = if is_direct { self.config.channels.dm_scope } else { DmScope::PerAccountPeer };
+        let scope = if is_direct { config.channels.dm_scope } else { DmScope::PerAccountPeer };
         if scope == DmScope::Main {
             return SessionKey::for_cli(agent.as_str(), myclaw_agent::MAIN_SESSION);
         }
@@ -242,21 +228,18 @@ impl Router {
             peer_id: arrival.chat.target().to_text(),
         })
     }
+}
 
-    /// The agent that answers a message: that of the most specific binding, else the default one.
-    fn agent_of(&self, arrival: &Arrival) -> AgentId {
-        let mut best: Option<(u8, &Binding)> = None;
-        for binding in &self.config.bindings {
-            let Some(weight) = weight(binding, arrival) else { continue };
-            if best.is_none_or(|(other, _)| weight > other) {
-                best = Some((weight, binding));
-            }
+/// The agent that answers a message: that of the most specific binding, else the default one.
+fn agent_of(config: &Config, arrival: &Arrival) -> AgentId {
+    let mut best: Option<(u8, &Binding)> = None;
+    for binding in &config.bindings {
+        let Some(weight) = weight(binding, arrival) else { continue };
+        if best.is_none_or(|(other, _)| weight > other) {
+            best = Some((weight, binding));
         }
-        best.map_or_else(
-            || self.config.default_agent_id(),
-            |(_, binding)| AgentId::new(&binding.agent_id),
-        )
     }
+    best.map_or_else(|| config.default_agent_id(), |(_, binding)| AgentId::new(&binding.agent_id))
 }
 
 /// A message of which a later version came.

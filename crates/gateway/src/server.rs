@@ -7,7 +7,7 @@ mod accept;
 mod agents;
 mod answer;
 mod channels;
-mod guard;
+pub(crate) mod guard;
 mod logs;
 mod openai;
 mod page;
@@ -16,7 +16,6 @@ mod sessions;
 mod socket;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -30,6 +29,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::delivery::Delivery;
 use crate::hub::Hub;
+use crate::reload::Reloads;
 use crate::routing::Router as Routing;
 use crate::rows::Route;
 use crate::token::Token;
@@ -47,10 +47,10 @@ pub(crate) struct Server {
     delivery: Arc<Delivery>,
     /// Between the other channels and the sessions.
     routing: Arc<Routing>,
-    token: Token,
+    tokens: guard::Tokens,
+    /// How the newest reload of the config ended.
+    reloads: Arc<Reloads>,
     address: SocketAddr,
-    /// Where the token is, unless the config has it.
-    token_file: Option<PathBuf>,
     failures: guard::Failures,
     sockets: Arc<Semaphore>,
     begun: Instant,
@@ -62,21 +62,26 @@ impl Server {
     pub(crate) fn new(
         delivery: Arc<Delivery>,
         routing: Arc<Routing>,
-        token: Token,
-        token_file: Option<PathBuf>,
+        tokens: guard::Tokens,
+        reloads: Arc<Reloads>,
         address: SocketAddr,
     ) -> Self {
         Self {
             delivery,
             routing,
-            token,
+            tokens,
+            reloads,
             address,
-            token_file,
             failures: guard::Failures::default(),
             sockets: Arc::new(Semaphore::new(MOST_SOCKETS)),
             begun: Instant::now(),
             stop: CancellationToken::new(),
         }
+    }
+
+    /// Replaces the token of clients. Those that are connected with another one have to log in again.
+    pub(crate) fn use_token(&self, token: Token) {
+        self.tokens.replace(token);
     }
 
     /// Answers requests, for ever.

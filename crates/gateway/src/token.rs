@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use myclaw_agent::config::{Config, ExposeSecret as _};
 use myclaw_agent::files::{create_private_directory, private_options};
+use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 
 use crate::GatewayError;
@@ -18,7 +19,7 @@ const MIN_BYTES: usize = 16;
 const MAX_BYTES: u64 = 4_096;
 
 /// The token. It is never printed.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Token(String);
 
 impl Token {
@@ -64,9 +65,7 @@ impl Token {
     fn create(directory: &Path) -> Result<Self, GatewayError> {
         let path = Self::path(directory);
         create_private_directory(directory).map_err(|error| failed("create", directory, &error))?;
-        // 244 random bits.
-        let [first, second] = [(); 2].map(|()| uuid::Uuid::new_v4().simple());
-        let token = format!("{first}{second}");
+        let Self(token) = Self::random();
         let created = private_options().write(true).create_new(true).open(&path);
         created
             .and_then(|mut file| {
@@ -75,6 +74,12 @@ impl Token {
             })
             .map_err(|error| failed("create", &path, &error))?;
         Ok(Self(token))
+    }
+
+    /// A new token, of 244 random bits.
+    pub(crate) fn random() -> Self {
+        let [first, second] = [(); 2].map(|()| uuid::Uuid::new_v4().simple());
+        Self(format!("{first}{second}"))
     }
 
     /// Whether `presented` is the token. Takes the same time wherever the two differ.
@@ -87,6 +92,14 @@ impl Token {
         format!("Bearer {}", self.0)
     }
 }
+
+impl PartialEq for Token {
+    fn eq(&self, other: &Self) -> bool {
+        self.is(&other.0)
+    }
+}
+
+impl Eq for Token {}
 
 impl fmt::Debug for Token {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -254,6 +254,8 @@ fn what_works_on_behalf_of_others_has_their_rules_too() {
     };
     assert_eq!(offered(&alone), ["exec", "web_fetch", "read", "ls"]);
     assert_eq!(offered(&child), ["ls"]);
+    let reloaded = child.with_config(child.home.clone(), Arc::clone(&child.config)).unwrap();
+    assert_eq!(offered(&reloaded), ["ls"]);
     // A sub-agent of it has these rules as well.
     assert_eq!(child.principals().len(), 2);
 }

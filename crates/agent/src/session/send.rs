@@ -53,8 +53,9 @@ impl Session {
         mode: Option<QueueMode>,
     ) -> Result<(Accepted, Vec<EntryId>), AgentError> {
         self.selection().await?;
-        self.config.background.attended(self.key()).await;
-        let configured = &self.config.config.messages.queue;
+        let config = self.config();
+        config.background.attended(self.key()).await;
+        let configured = &config.config.messages.queue;
         let running_before = self.lock().running.clone();
         let work_before = running_before.as_ref().map(|running| running.work);
         // Work that is being aborted reads no more messages: this one comes next, as if it had interrupted the work.
@@ -110,7 +111,7 @@ impl Session {
         &self,
         ids: Vec<EntryId>,
     ) -> Result<HashMap<EntryId, Handover>, AgentError> {
-        let store = self.config.home.session_store();
+        let store = self.config().home.session_store();
         let key = self.key().clone();
         let looked = tokio::task::spawn_blocking(move || {
             let inbox = store.inbox(&key);

@@ -1,6 +1,6 @@
 //! The command line of `myclaw gateway`.
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 use super::help;
 
@@ -22,4 +22,76 @@ pub(crate) enum GatewayCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Make the gateway a service that starts with your session
+    #[command(long_about = help::GATEWAY_INSTALL, after_long_help = help::GATEWAY_INSTALL_EXAMPLES)]
+    Install(InstallArgs),
+    /// Stop the service, and remove its file
+    #[command(after_long_help = help::GATEWAY_UNINSTALL_EXAMPLES)]
+    Uninstall(UninstallArgs),
+    /// Show the newest lines of the log, or of the service's journal
+    #[command(after_long_help = help::GATEWAY_LOGS_EXAMPLES)]
+    Logs(LogsArgs),
+}
+
+/// Arguments of `gateway install`.
+#[derive(Debug, Args)]
+pub(crate) struct InstallArgs {
+    /// Print the file that would be written, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Replace a file that differs
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Which program runs services; by default that of this system
+    #[arg(long, value_enum)]
+    pub(crate) manager: Option<ServiceManager>,
+}
+
+/// Arguments of `gateway uninstall`.
+#[derive(Debug, Args)]
+pub(crate) struct UninstallArgs {
+    /// Print what would be done, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Remove the file also if another program wrote it
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Which program runs services; by default that of this system
+    #[arg(long, value_enum)]
+    pub(crate) manager: Option<ServiceManager>,
+}
+
+/// Arguments of `gateway logs`.
+#[derive(Debug, Args)]
+pub(crate) struct LogsArgs {
+    /// How many lines are shown
+    #[arg(long, short = 'n', default_value_t = 100)]
+    pub(crate) lines: usize,
+    /// Go on with what is added, until Ctrl-C
+    #[arg(long, short)]
+    pub(crate) follow: bool,
+}
+
+/// A program that runs services of a user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ServiceManager {
+    /// A unit of systemd
+    Systemd,
+    /// An agent of launchd
+    Launchd,
+}
+
+impl ServiceManager {
+    /// That of this system.
+    pub(crate) fn of_system() -> Self {
+        if cfg!(target_os = "macos") { Self::Launchd } else { Self::Systemd }
+    }
+
+    /// For people and programs.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Systemd => "systemd",
+            Self::Launchd => "launchd",
+        }
+    }
 }

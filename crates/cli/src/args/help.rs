@@ -2,10 +2,12 @@
 
 mod channels;
 mod examples;
+mod gateway;
 mod usage;
 
 pub(super) use channels::*;
 pub(super) use examples::*;
+pub(super) use gateway::*;
 pub(super) use usage::*;
 
 pub(super) const ABOUT: &str = "\
@@ -268,29 +270,6 @@ Examples:
 Exit codes:
   0    every attempt was stopped, except for the known gaps of the level (docs/sandbox.md)
   1    an attempt got out or could not be made, or the level is not available";
-
-pub(super) const GATEWAY: &str = "\
-Run the process that is always on. It listens on this machine only, on the port gateway.port of the config file \
-(18789), and answers programs and web chats that present its token. The first start creates the token, in the file \
-gateway/token of the state directory.
-
-Every message is on disk before it is acknowledged, and is answered or reported exactly once, even if the process is \
-killed: the next start goes on with what was begun. The first SIGINT or SIGTERM takes no more messages and waits up to \
-ten seconds for running turns; the second ends the process at once. docs/gateway.md describes the protocol.";
-
-pub(super) const GATEWAY_EXAMPLES: &str = "\
-Examples:
-  myclaw gateway                               until Ctrl-C
-  myclaw gateway status
-  curl -H \"Authorization: Bearer $(cat ~/.myclaw/gateway/token)\" \\
-    -d '{\"text\": \"hello\", \"id\": \"a-uuid\"}' -H 'Content-Type: application/json' \\
-    http://127.0.0.1:18789/api/messages
-
-Exit codes:
-  0    it was stopped
-  1    another gateway runs, the port is in use, or a file cannot be used
-  3    the config file has to be changed
-  130  it was stopped twice, and ended at once";
 
 pub(super) const CRON: &str = "\
 Plan what the agent does by itself. A job is due once (--at), at an interval (--every) or at the local times of a cron \

@@ -85,7 +85,7 @@ fn add(channel: ChannelKind) -> Result<(), CliError> {
         file.display()
     ))?;
     printer.line(
-        "Check it with `myclaw config check` and `myclaw channels probe`, and restart the gateway.",
+        "Check it with `myclaw config check` and `myclaw channels probe`. A gateway that runs takes it over.",
     )?;
     printer.finish()
 }
@@ -104,7 +104,7 @@ fn remove(channel: &str, account: &str) -> Result<(), CliError> {
     let mut printer = Printer::stdout();
     let file = home.paths.config_file();
     printer.line(format_args!(
-        "Remove the key {key} from {}, which is not changed, and restart the gateway.",
+        "Remove the key {key} from {}, which is not changed. A gateway that runs takes it over.",
         file.display()
     ))?;
     printer.finish()

@@ -23,6 +23,7 @@ use crate::runtime;
 use crate::terminal::{Paint, Size, Style};
 
 mod agents;
+mod channels;
 mod keys;
 mod sources;
 
@@ -124,6 +125,7 @@ fn examine(home: &Home) -> Result<Vec<Check>, CliError> {
         }
         if is_config_usable {
             others.extend(check_sandbox(&config, home).await);
+            others.extend(channels::check(&config, home).await);
         }
         (others, check_local_servers(home).await)
     })?;

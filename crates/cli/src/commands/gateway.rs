@@ -1,14 +1,22 @@
 //! `myclaw gateway`: the process that is always on.
 
+mod logs;
+mod service;
+
+use std::sync::Arc;
+
 use myclaw_agent::SessionOptions;
-use myclaw_gateway::{Gateway, GatewayError, state_of};
-use serde_json::json;
+use myclaw_gateway::{Control, Gateway, GatewayError, OnConfig, Say, state_of};
+use serde_json::{Value, json};
+use service::Service;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::{GatewayArgs, GatewayCommand};
 use crate::exit::CliError;
 use crate::home::{find_home, load_session};
 use crate::interrupt::Interrupts;
+use crate::logging;
 use crate::print::{Printer, note};
 use crate::runtime;
 
@@ -17,18 +25,26 @@ pub(crate) fn run(args: &GatewayArgs) -> Result<(), CliError> {
     match &args.command {
         None => serve(),
         Some(GatewayCommand::Status { json }) => status(*json),
+        Some(GatewayCommand::Install(args)) => service::install(args),
+        Some(GatewayCommand::Uninstall(args)) => service::uninstall(args),
+        Some(GatewayCommand::Logs(args)) => logs::logs(args),
     }
 }
 
 /// Serves until a signal. The second one ends it at once; the next start goes on where it was.
 fn serve() -> Result<(), CliError> {
-    let session = load_session(find_home()?, &SessionOptions::default())?;
+    // The gateway reads the config itself; this reports its mistakes, and starts the log.
+    let home = load_session(find_home()?, &SessionOptions::default())?.home;
     let interrupts = Interrupts::install()?;
     runtime::raise_file_limit();
     let stop = CancellationToken::new();
     let armed = interrupts.arm(stop.clone());
+    let reload = Arc::new(Notify::new());
+    let asked = Arc::clone(&reload);
+    interrupts.on_hangup(move || asked.notify_one());
+    let say: Say = Arc::new(|line| note(format_args!("myclaw: {line}")));
     let serving = async {
-        let running = Gateway::start(session.home, session.config).await.map_err(failure)?;
+        let running = Gateway::start(home).await.map_err(failure)?;
         note(format_args!("myclaw: listening on http://{}", running.address));
         if let Some(path) = &running.token_file {
             note(format_args!("myclaw: the token of clients is in {}", path.display()));
@@ -37,7 +53,13 @@ fn serve() -> Result<(), CliError> {
             let count = running.recovered;
             note(format_args!("myclaw: going on with {count} messages without an answer"));
         }
-        running.serve(stop.clone()).await.map_err(failure)?;
+        let on_config: OnConfig = Arc::new(|home, config| {
+            // Its secrets stay out of the log.
+            if let Ok(agent) = config.resolve_agent(None) {
+                logging::start_with_config(config, &agent, home);
+            }
+        });
+        running.serve(Control { stop, reload, say, on_config }).await;
         note(format_args!("myclaw: the gateway has stopped"));
         Ok(())
     };
@@ -45,12 +67,16 @@ fn serve() -> Result<(), CliError> {
 }
 
 fn status(as_json: bool) -> Result<(), CliError> {
-    let session = load_session(find_home()?, &SessionOptions::default())?;
-    let state = runtime::block_on(state_of(&session.home, &session.config))?.map_err(failure)?;
+    // Also with a config file that cannot be used: the gateway goes on with the one before.
+    let home = find_home()?;
+    let state = runtime::block_on(state_of(&home))?.map_err(failure)?;
+    let service = Service::of(&home, None)?.state();
     let mut printer = Printer::stdout();
     let Some(state) = state else {
         if as_json {
-            printer.json(&json!({"running": false}))?;
+            printer.json(&json!({"running": false, "service": service}))?;
+        } else {
+            printer.safe_lines([service_line(&service)])?;
         }
         printer.finish()?;
         let message = "no gateway runs; start one with `myclaw gateway`";
@@ -59,6 +85,7 @@ fn status(as_json: bool) -> Result<(), CliError> {
     if as_json {
         let mut state = state;
         state["running"] = json!(true);
+        state["service"] = service;
         printer.json(&state)?;
     } else {
         let text = |name: &str| state[name].as_str().unwrap_or("?").to_owned();
@@ -75,8 +102,34 @@ fn status(as_json: bool) -> Result<(), CliError> {
             format!("waiting     {} messages without an answer", number("openMessages")),
             format!("connected   {} WebSockets", number("sockets")),
         ])?;
+        printer.safe_lines(config_lines(&state["config"]))?;
+        printer.safe_lines([service_line(&service)])?;
     }
     printer.finish()
+}
+
+fn service_line(service: &Value) -> String {
+    let manager = service["manager"].as_str().unwrap_or("?");
+    match (service["file"].as_str(), service["state"].as_str()) {
+        (None, _) => format!("service     not installed ({manager})"),
+        (Some(file), None) => format!("service     installed ({manager}): {file}"),
+        (Some(file), Some(state)) => format!("service     installed ({manager}, {state}): {file}"),
+    }
+}
+
+/// What `gateway status` says about the config file.
+fn config_lines(config: &Value) -> Vec<String> {
+    let file = config["file"].as_str().unwrap_or("?");
+    let mut lines = vec![format!("config      {file}")];
+    if let Some(problem) = config["problem"].as_str() {
+        lines.push(format!("NOT IN USE  the gateway goes on with the config before: {problem}"));
+    }
+    let keys: Vec<&str> =
+        config["needsRestart"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    if !keys.is_empty() {
+        lines.push(format!("restart     needed for the new {}", keys.join(", ")));
+    }
+    lines
 }
 
 pub(crate) fn failure(error: GatewayError) -> CliError {

@@ -1,4 +1,5 @@
-//! The gateway is killed at random moments while messages come from Telegram, a webhook and a socket at once.
+//! The gateway is killed at random moments while messages come from Telegram, a webhook and a socket at once, and while
+//! it reads a changed config.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Write};
@@ -10,7 +11,7 @@ use std::thread;
 
 use myclaw_testkit::{Random, number_from};
 
-use super::programs::{Receiver, post, socket_path, with_programs};
+use super::programs::{Receiver, post, socket_path, with_programs, with_programs_and};
 use super::*;
 
 /// Kills in a quick run.
@@ -119,6 +120,14 @@ impl Load {
     }
 }
 
+/// Makes the gateway read a config with which the bot is connected again.
+fn reconfigure((bench, receiver, gateway): (&Bench, &Receiver, &Gateway), number: u64) {
+    with_programs_and(bench, receiver, |config| {
+        config["channels"]["telegram"]["mediaMaxMb"] = json!(1 + number % 20);
+    });
+    gateway.child.signal(Signal::HangUp);
+}
+
 #[test]
 fn messages_in_are_answers_out_whatever_is_killed() {
     let kills = number_from("MYCLAW_GATEWAY_KILLS").unwrap_or(DEFAULT_KILLS);
@@ -137,6 +146,10 @@ fn messages_in_are_answers_out_whatever_is_killed() {
         scope.spawn(|| load.script(&path));
         for kill in 0..kills {
             thread::sleep(Duration::from_micros(random.below(LONGEST_LIFE.as_micros() as u64)));
+            if kill % 2 == 0 {
+                reconfigure((&bench, &receiver, &gateway), kill);
+                thread::sleep(Duration::from_micros(random.below(300_000)));
+            }
             gateway.kill();
             gateway = bench.start();
             eprint!("\rseed {seed}, kill {}", kill + 1);

@@ -18,6 +18,7 @@ mod client;
 mod fixture;
 mod matrix;
 mod programs;
+mod reload;
 mod telegram;
 mod third_party;
 

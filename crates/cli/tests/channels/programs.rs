@@ -119,12 +119,21 @@ pub(super) fn post(client: &Client, body: &Value) -> std::io::Result<(u16, Value
 }
 
 pub(super) fn with_programs(bench: &Bench, receiver: &Receiver) {
+    with_programs_and(bench, receiver, |_| {});
+}
+
+pub(super) fn with_programs_and(
+    bench: &Bench,
+    receiver: &Receiver,
+    change: impl FnOnce(&mut Value),
+) {
     bench.configure(|config| {
         config["messages"] = json!({"queue": {"cap": 1_000}});
         config["channels"]["webhook"] = json!({"mine": {"secret": SECRET, "url": receiver.url}});
         config["channels"]["socket"] = json!({});
         config["channels"]["telegram"]["preview"] = json!(false);
         config["channels"]["telegram"]["dmPolicy"] = json!("open");
+        change(config);
     });
 }
 

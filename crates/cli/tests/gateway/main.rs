@@ -29,6 +29,8 @@ mod guard;
 mod openai;
 mod pages;
 mod processes;
+mod reload;
+mod service;
 mod session_tools;
 mod sessions;
 mod socket;

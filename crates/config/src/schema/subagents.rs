@@ -165,25 +165,3 @@ pub enum SessionScope {
     /// All sessions of all agents.
     All,
 }
-
-/// The tool that sends messages.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct MessageToolConfig {
-    /// Which sessions may send to chats other than their own. Only chats from which somebody has written can be reached.
-    pub other_chats: OtherChats,
-}
-
-/// Which sessions may send to chats other than their own.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[schemars(inline)]
-pub enum OtherChats {
-    /// None.
-    None,
-    /// The owner's main session.
-    #[default]
-    Main,
-    /// Every session.
-    All,
-}

@@ -88,7 +88,6 @@ fn tool_section() -> Value {
         "byProvider": { "mine": tools() }, "bySender": { "mine": tools() }, "byChannel": { "mine": tools() }, "approvals": { "timeoutSeconds": 1 },
         "fs": { "workspaceOnly": true }, "bash": { "timeoutSeconds": 86_400, "yieldMs": 600_000 },
         "sessions": {"main": "all", "others": "self", "maxHops": 3},
-        "message": {"otherChats": "none"},
         "browser": {
             "enabled": true, "program": "/b", "executablePath": "/c", "timeoutSeconds": 1, "idleMinutes": 1,
         },

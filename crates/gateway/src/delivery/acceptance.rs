@@ -27,8 +27,20 @@ impl Delivery {
         self.accept_from(new, Origin::default(), Vec::new()).await
     }
 
-    /// [`Delivery::accept`] for a message whose sender is known, with its files.
+    /// [`Delivery::accept`] for a message whose sender is known, with its files. A source that goes away, as one whose
+    /// channel is closed, does not stop half-way: a message that is stored is also handed in.
     pub(crate) async fn accept_from(
+        self: &Arc<Self>,
+        new: NewMessage,
+        origin: Origin,
+        files: Vec<MessageFile>,
+    ) -> Result<Accepted, GatewayError> {
+        let this = Arc::clone(self);
+        let accepting = self.tasks.spawn(async move { this.accept_now(new, origin, files).await });
+        accepting.await.map_err(|error| GatewayError::Internal(error.to_string()))?
+    }
+
+    async fn accept_now(
         self: &Arc<Self>,
         new: NewMessage,
         mut origin: Origin,

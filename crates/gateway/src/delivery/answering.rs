@@ -122,6 +122,18 @@ impl Delivery {
     /// stored with it.
     pub(crate) async fn settle_at_once(
         self: &Arc<Self>,
+        row: Incoming,
+        say: Option<String>,
+        dropped: Option<String>,
+    ) -> Result<Incoming, GatewayError> {
+        let this = Arc::clone(self);
+        // As for a message that is accepted: a source that goes away does not stop half-way.
+        let settling = self.tasks.spawn(async move { this.settle_now(row, say, dropped).await });
+        settling.await.map_err(|error| GatewayError::Internal(error.to_string()))?
+    }
+
+    async fn settle_now(
+        &self,
         mut row: Incoming,
         say: Option<String>,
         dropped: Option<String>,

@@ -30,7 +30,8 @@ impl Delivery {
         if caller.session_key == *other {
             return Ok(true);
         }
-        let rules = &self.config.tools.sessions;
+        let config = self.config();
+        let rules = &config.tools.sessions;
         let scope = if caller.is_main() { rules.main } else { rules.others };
         if scope == SessionScope::All
             || (scope == SessionScope::Agent
@@ -61,7 +62,7 @@ impl Delivery {
         }
         let desk = self.desks().get(from).cloned();
         let hops = desk.map_or(0, |desk| desk.hops()) + 1;
-        let most = self.config.tools.sessions.max_hops;
+        let most = self.config().tools.sessions.max_hops;
         if hops > most {
             return unusable(format!(
                 "{most} messages between sessions have led to this one already, which is the limit \

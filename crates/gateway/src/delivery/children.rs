@@ -60,7 +60,7 @@ impl Delivery {
         order: ChildOrder,
     ) -> Result<Value, GatewayError> {
         let key = parent.session_key.as_str();
-        let rules = self.config.subagents(&parent.agent.id);
+        let rules = self.config().subagents(&parent.agent.id);
         let depth = self.depth(key).await? + 1;
         if depth > rules.max_depth {
             return Err(unusable(format!(
@@ -130,7 +130,7 @@ impl Delivery {
     ) -> Result<Child, GatewayError> {
         let own = &parent.agent.id;
         let agent = order.agent.as_deref().map_or_else(|| own.clone(), AgentId::new);
-        if !rules.allows_agent(own, &agent) || !self.config.agent_ids().contains(&agent) {
+        if !rules.allows_agent(own, &agent) || !self.config().agent_ids().contains(&agent) {
             return Err(unusable(format!(
                 "the agent {own} may not start the agent {agent}; the tool `agents_list` says which it may \
                  (subagents.allowAgents)"

@@ -19,7 +19,8 @@ impl Delivery {
             if let SessionEvent::Run(event) = event
                 && let AgentRunEvent::LlmEnd { message } = &event.kind
             {
-                let agent = desk.session.config().agent.id.as_str();
+                let config = desk.session.config();
+                let agent = config.agent.id.as_str();
                 self.usage.note(message, agent, desk.running_channel(), key.as_str());
             }
             let begins = matches!(

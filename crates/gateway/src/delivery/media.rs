@@ -126,7 +126,7 @@ impl Delivery {
     }
 
     fn outgoing(&self) -> PathBuf {
-        directory(&self.home).join(DIRECTORY)
+        directory(&self.home()).join(DIRECTORY)
     }
 
     /// Removes copies of a process that was killed before it stored their parts.

@@ -55,7 +55,7 @@ impl Delivery {
         let service = Service {
             book: &self.book,
             routes: &self.routes,
-            config: self.config(),
+            config: &self.config(),
             asker,
             now: now_ms(),
         };

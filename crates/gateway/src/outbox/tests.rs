@@ -95,7 +95,8 @@ fn send(channel: &Arc<Scripted>, parts: Vec<(PartId, Outgoing)>) -> Vec<PartStat
             (parts.iter().map(|(id, _)| id.clone()).collect(), TaskTracker::new());
         let stored =
             ledger.settle(&[], &|_| MessageState::Open, parts, Vec::new()).await.expect("stored").0;
-        let outbox = Outbox::new(ledger.clone(), vec![channel.clone()], tasks.clone());
+        let outbox =
+            Outbox::new(ledger.clone(), Channels::new(channel.clone(), Vec::new()), tasks.clone());
         outbox.push(stored);
         tasks.close();
         tasks.wait().await;
@@ -257,8 +258,9 @@ fn a_pause_is_as_long_as_the_channel_asks_and_leaves_no_doubt() {
         let parts = vec![part("a", "one", PartState::Queued)];
         let id = parts[0].0.clone();
         let stored =
-            ledger.settle(&[], &|_| MessageState::Open, parts, Vec::new()).await.expect("stored");
-        Outbox::new(ledger.clone(), vec![channel.clone()], TaskTracker::new()).push(stored);
+            ledger.settle(&[], &|_| MessageState::Open, parts, Vec::new()).await.expect("stored").0;
+        let channels = Channels::new(channel.clone(), Vec::new());
+        Outbox::new(ledger.clone(), channels, TaskTracker::new()).push(stored);
         let state = async || ledger.part(&id).await.expect("read").expect("a part").state;
         let attempted = async {
             let is_waiting = || channel.steps.lock().is_ok_and(|steps| steps.is_empty());

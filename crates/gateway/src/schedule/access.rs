@@ -26,7 +26,7 @@ pub async fn cron(
 ) -> Result<(Value, bool), GatewayError> {
     let body = serde_json::to_value(&request)
         .map_err(|error| GatewayError::Internal(error.to_string()))?;
-    match ask(home, config, "POST", "/api/cron", Some(&body)).await? {
+    match ask(home, Some(config), "POST", "/api/cron", Some(&body)).await? {
         Some(Reply { value, .. }) => Ok((value, true)),
         None => from_store(home, config, request).await.map(|value| (value, false)),
     }

@@ -76,6 +76,13 @@ impl Runner {
         self.correct_plans().await
     }
 
+    /// Brings heartbeats up to date with a new config, and looks again at what is due.
+    pub(crate) async fn rearrange(&self) -> Result<(), GatewayError> {
+        let arranged = self.arrange_heartbeats().await;
+        self.book.changed.notify_one();
+        arranged
+    }
+
     /// Runs what is due, for ever.
     pub(crate) async fn run(self: Arc<Self>) {
         let mut before = self.clock.now_ms();

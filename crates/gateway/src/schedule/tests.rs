@@ -17,6 +17,8 @@ use super::book::{Book, Claimed};
 use super::job::{Job, Missed, Occurrence, Outcome, Work};
 use super::request::JobFields;
 use super::runner::{Runner, Verdict, verdict};
+use crate::channels::Channels;
+use crate::current::{Current, InForce};
 use crate::delivery::Delivery;
 use crate::hub::Hub;
 use crate::ledger::Ledger;
@@ -160,8 +162,18 @@ async fn open(
     let hub = Arc::new(Hub::new());
     let channel: Arc<dyn Channel> = Arc::new(WebChannel::new(Arc::clone(&hub)));
     let tasks = TaskTracker::new();
-    let outbox = Outbox::new(Ledger::new(Arc::clone(&store)), vec![channel], tasks.clone());
-    let delivery = Delivery::new(home, config, &store, outbox, hub, tasks);
+    let outbox = Outbox::new(
+        Ledger::new(Arc::clone(&store)),
+        Channels::new(channel, Vec::new()),
+        tasks.clone(),
+    );
+    let delivery = Delivery::new(
+        Current::new(InForce { home, config, found: true }),
+        &store,
+        outbox,
+        hub,
+        tasks,
+    );
     delivery.recover().await.expect("recovered");
     let runner = Runner::new(Arc::clone(&delivery), clock);
     runner.recover().await.expect("recovered");

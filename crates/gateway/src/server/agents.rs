@@ -54,7 +54,7 @@ async fn agents(State(server): State<Arc<Server>>) -> Result<Json<Value>, Gatewa
     ids.sort();
     let described = ids.iter().map(|id| {
         let sessions = sessions.get(id.as_str()).copied().unwrap_or_default();
-        describe(&server, config, id, sessions)
+        describe(&server, &config, id, sessions)
     });
     let agents: Vec<Value> = described.collect::<Result<_, _>>()?;
     Ok(Json(json!({"agents": agents})))
@@ -98,7 +98,7 @@ async fn skills(
     State(server): State<Arc<Server>>,
     Query(whose): Query<WhoseSkills>,
 ) -> Result<Json<Value>, GatewayError> {
-    let session = main_session(&server, server.delivery.config(), whose.agent.as_deref())?;
+    let session = main_session(&server, &server.delivery.config(), whose.agent.as_deref())?;
     let found = session.read_skills().await?;
     let skill = |found: &FoundSkill| {
         let origin = match found.skill.origin {
@@ -129,6 +129,6 @@ fn main_session(
     agent: Option<&str>,
 ) -> Result<SessionConfig, GatewayError> {
     let options = SessionOptions { agent: agent.map(str::to_owned), ..SessionOptions::default() };
-    let home = server.delivery.home().clone();
+    let home = server.delivery.home();
     Ok(SessionConfig::new(home, Arc::clone(config), &options)?)
 }

@@ -1,7 +1,7 @@
 //! Who may ask: checked before anything else of a request is read.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::body::{Body, HttpBody as _, to_bytes};
@@ -11,8 +11,11 @@ use axum::http::{HeaderMap, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
 
+use tokio_util::sync::CancellationToken;
+
 use super::answer::error;
 use super::{MAX_BODY, Server, page};
+use crate::token::Token;
 
 /// Longest time for a request. A client that waits for an answer asks again.
 const MOST_TIME: Duration = Duration::from_secs(15 * 60);
@@ -50,6 +53,49 @@ impl Failures {
     }
 }
 
+/// The tokens that are accepted.
+pub(crate) struct Tokens {
+    clients: Mutex<ClientToken>,
+    /// That of programs of this user, which find it in the gateway's directory. It holds as long as the process runs.
+    own: Token,
+}
+
+struct ClientToken {
+    token: Token,
+    /// Fires when the token is replaced.
+    replaced: CancellationToken,
+}
+
+impl Tokens {
+    pub(crate) fn new(clients: Token, own: Token) -> Self {
+        let replaced = CancellationToken::new();
+        Self { clients: Mutex::new(ClientToken { token: clients, replaced }), own }
+    }
+
+    pub(super) fn accept(&self, presented: &str) -> bool {
+        let is_clients = self.lock().token.is(presented);
+        // Both are compared, so that the time says nothing.
+        self.own.is(presented) | is_clients
+    }
+
+    /// Fires when clients have to log in again.
+    pub(super) fn replaced(&self) -> CancellationToken {
+        self.lock().replaced.clone()
+    }
+
+    pub(super) fn replace(&self, token: Token) {
+        let mut clients = self.lock();
+        if clients.token != token {
+            clients.token = token;
+            std::mem::take(&mut clients.replaced).cancel();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ClientToken> {
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// Whether the headers of a request hold the token.
 pub(super) enum Presented {
     Right,
@@ -66,7 +112,7 @@ impl Server {
             scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
         });
         match token {
-            Some(token) if self.token.is(token) => Presented::Right,
+            Some(token) if self.tokens.accept(token) => Presented::Right,
             _ => Presented::Wrong,
         }
     }

@@ -98,8 +98,9 @@ pub(super) struct HistoryRange {
     pub(super) before: Option<String>,
 }
 
-pub(super) async fn health() -> Json<Value> {
-    Json(json!({"status": "ok"}))
+pub(super) async fn health(State(server): State<Arc<Server>>) -> Json<Value> {
+    let config = if server.reloads.state().is_current() { "current" } else { "invalid" };
+    Json(json!({"status": "ok", "config": config}))
 }
 
 pub(super) async fn ready(State(server): State<Arc<Server>>) -> Response {
@@ -117,6 +118,7 @@ pub(super) async fn metrics(State(server): State<Arc<Server>>) -> Response {
     let gauge = |name, help, value: usize| Gauge { name, help, value: value as u64 };
     let seconds = usize::try_from(server.begun.elapsed().as_secs()).unwrap_or(usize::MAX);
     let sockets = super::MOST_SOCKETS - server.sockets.available_permits();
+    let is_current = usize::from(server.reloads.state().is_current());
     let delivery = &server.delivery;
     let gauges = [
         gauge("myclaw_uptime_seconds", "Seconds since the start.", seconds),
@@ -124,6 +126,7 @@ pub(super) async fn metrics(State(server): State<Arc<Server>>) -> Response {
         gauge("myclaw_sessions_working", "Sessions that work.", delivery.working().len()),
         gauge("myclaw_approvals_open", "Open questions.", delivery.questions.list(None).len()),
         gauge("myclaw_websockets", "Open WebSockets.", sockets),
+        gauge("myclaw_config_current", "1 if the config file is in force.", is_current),
     ];
     let text = delivery.metrics.text(&gauges);
     ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
@@ -274,7 +277,8 @@ impl Server {
             "seconds": self.begun.elapsed().as_secs(),
             "openMessages": self.delivery.open_count(),
             "sockets": super::MOST_SOCKETS - self.sockets.available_permits(),
-            "tokenFile": self.token_file,
+            "tokenFile": self.delivery.token_file(),
+            "config": self.reloads.state(),
             "usage": self.delivery.metrics.usage(),
             "stateDirectory": self.delivery.home().paths.state_dir(),
         })

@@ -148,7 +148,7 @@ impl Client {
         let wake = Arc::clone(&self.wake);
         let mut last_heard = Instant::now();
         let mut ping = tokio::time::interval(PING);
-        let stop = self.server.stop.clone();
+        let (stop, replaced) = (self.server.stop.clone(), self.server.tokens.replaced());
         loop {
             let goes_on = tokio::select! {
                 frame = self.socket.recv() => {
@@ -173,6 +173,9 @@ impl Client {
                     last_heard.elapsed() < SILENCE && self.send(Message::Ping(Vec::new().into())).await
                 }
                 () = stop.cancelled() => self.close(close_code::AWAY, "the gateway stops").await,
+                () = replaced.cancelled() => {
+                    self.close(close_code::POLICY, "the token was replaced; log in again").await
+                }
             };
             if !goes_on {
                 return;
@@ -191,7 +194,7 @@ impl Client {
             _ => None,
         };
         match frame {
-            Some(Frame::Auth { token, protocol }) if self.server.token.is(&token) => {
+            Some(Frame::Auth { token, protocol }) if self.server.tokens.accept(&token) => {
                 if protocol.is_none_or(|protocol| protocol == PROTOCOL) {
                     return true;
                 }

@@ -25,7 +25,7 @@ pub async fn usage(
             path.push_str(&format!("&{name}={time}"));
         }
     }
-    if let Some(Reply { value, .. }) = ask(home, config, "GET", &path, None).await? {
+    if let Some(Reply { value, .. }) = ask(home, Some(config), "GET", &path, None).await? {
         return serde_json::from_value(value).map_err(|_| {
             let why = "the gateway that runs has another version; stop it and start it again";
             GatewayError::Unusable(why.to_owned())

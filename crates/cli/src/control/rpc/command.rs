@@ -109,7 +109,7 @@ impl Controller {
     async fn answer(&mut self, session: Arc<Session>, command: Command) -> Result<Value, CliError> {
         match command {
             Command::Prompt(Prompt { message, mode }) => {
-                let content = content(message, session.config()).await?;
+                let content = content(message, &session.config()).await?;
                 Ok(accepted(&session.send(content, mode).await?))
             }
             Command::Steer(message) => meanwhile(&session, QueuedKind::Steer, message).await,
@@ -139,7 +139,7 @@ impl Controller {
                 let killed = session.kill_job(&id).await.map_err(CliError::usage)?;
                 Ok(json!({"job": job(&killed)}))
             }
-            Command::ListSkills => list_skills(session.config()).await,
+            Command::ListSkills => list_skills(&session.config()).await,
             // The caller replies later, because this takes long.
             Command::Compact(_) => Ok(Value::Null),
         }
@@ -329,7 +329,7 @@ async fn meanwhile(
     kind: QueuedKind,
     message: Message,
 ) -> Result<Value, CliError> {
-    let content = content(message, session.config()).await?;
+    let content = content(message, &session.config()).await?;
     let id = session.send_to_turn(kind, content).await?;
     Ok(json!({"messageId": id}))
 }

@@ -1,0 +1,213 @@
+//! The channels that are connected, which a reload of the config adds, replaces and removes.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use myclaw_channels::{Channel, Intake};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::connect::ChannelSetup;
+use crate::rows::Route;
+
+/// How long a channel may take to end. Its task is dropped then, which closes its connections.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// All channels.
+pub(crate) struct Channels {
+    /// That of the server itself.
+    own: Arc<dyn Channel>,
+    state: Mutex<State>,
+    /// Counts the changes.
+    changed: watch::Sender<u64>,
+}
+
+#[derive(Default)]
+struct State {
+    connections: Vec<Connection>,
+    /// Who takes messages, and what ends the channels, once they receive.
+    receiver: Option<(Arc<dyn Intake>, CancellationToken)>,
+}
+
+struct Connection {
+    setup: ChannelSetup,
+    receiving: Option<Receiving>,
+}
+
+struct Receiving {
+    stop: CancellationToken,
+    task: JoinHandle<Option<()>>,
+}
+
+/// What a reload did, as names of channels and accounts.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct ChannelChanges {
+    pub(crate) connected: Vec<String>,
+    pub(crate) closed: Vec<String>,
+}
+
+impl Channels {
+    /// `own` is the channel of the server itself. The others do not receive yet.
+    pub(crate) fn new(own: Arc<dyn Channel>, setups: Vec<ChannelSetup>) -> Arc<Self> {
+        let connections = setups.into_iter().map(Connection::new).collect();
+        let state = Mutex::new(State { connections, receiver: None });
+        Arc::new(Self { own, state, changed: watch::Sender::new(0) })
+    }
+
+    /// Makes all channels receive, until `stop` fires.
+    pub(crate) fn receive(&self, intake: Arc<dyn Intake>, stop: CancellationToken) {
+        let mut state = self.lock();
+        state.receiver = Some((intake, stop));
+        state.receive();
+    }
+
+    /// Changes the channels to those of a new config. Channels that did not change go on without a break. To be called by
+    /// one task at a time.
+    pub(crate) async fn replace(&self, setups: Vec<ChannelSetup>) -> ChannelChanges {
+        let mut changes = ChannelChanges::default();
+        let over = {
+            let mut state = self.lock();
+            let mut before = std::mem::take(&mut state.connections);
+            for setup in setups {
+                match before.iter().position(|connection| connection.is_for(&setup)) {
+                    Some(same) => state.connections.push(before.swap_remove(same)),
+                    None => {
+                        changes.connected.push(setup.name());
+                        state.connections.push(Connection::new(setup));
+                    }
+                }
+            }
+            before
+        };
+        changes.closed.extend(over.iter().map(|connection| connection.setup.name()));
+        if changes == ChannelChanges::default() {
+            return changes;
+        }
+        // What is sent from here on goes through the new ones.
+        self.changed.send_modify(|count| *count += 1);
+        for connection in over {
+            connection.end().await;
+        }
+        // Only now: two receivers of one bot take each other's messages, and one path has one socket.
+        self.lock().receive();
+        changes
+    }
+
+    /// An account of a channel, without that of the server.
+    pub(crate) fn find(&self, name: &str, account: &str) -> Option<Arc<dyn Channel>> {
+        let state = self.lock();
+        let mut made = state.connections.iter().filter_map(|connection| connection.channel());
+        made.find(|channel| channel.name() == name && channel.account() == account).cloned()
+    }
+
+    /// Whether one of them is such a channel.
+    pub(crate) fn any(&self, is_such: impl Fn(&Arc<dyn Channel>) -> bool) -> bool {
+        let state = self.lock();
+        state.connections.iter().filter_map(Connection::channel).any(is_such)
+    }
+
+    /// The channel of a route.
+    pub(crate) fn of(&self, route: &Route) -> Option<Arc<dyn Channel>> {
+        if self.own.name() == route.channel && self.own.account() == route.account {
+            return Some(Arc::clone(&self.own));
+        }
+        self.find(&route.channel, &route.account)
+    }
+
+    /// Waits for `time`, or until another channel, or none, serves the route of `channel`.
+    pub(crate) async fn pause(&self, route: &Route, channel: &Arc<dyn Channel>, time: Duration) {
+        let mut changes = self.changed.subscribe();
+        let over = tokio::time::sleep(time);
+        tokio::pin!(over);
+        while self.of(route).is_some_and(|now| Arc::ptr_eq(&now, channel)) {
+            tokio::select! {
+                () = &mut over => return,
+                changed = changes.changed() => {
+                    if changed.is_err() {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The channels with their states, for clients.
+    pub(crate) fn describe(&self) -> Vec<Value> {
+        let state = self.lock();
+        let describe = |Connection { setup, .. }: &Connection| {
+            let (state, reason) = match &setup.made {
+                Ok(channel) => {
+                    let state = channel.state();
+                    (state.as_str(), state.reason().map(str::to_owned))
+                }
+                Err(reason) => ("stopped", Some(reason.clone())),
+            };
+            json!({
+                "channel": setup.channel, "account": setup.account, "state": state, "reason": reason,
+            })
+        };
+        state.connections.iter().map(describe).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // The state is whole after every statement, so a panic elsewhere does not spoil it.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Makes the channels receive that do not yet.
+    fn receive(&mut self) {
+        let Some((intake, stop)) = &self.receiver else { return };
+        for connection in &mut self.connections {
+            let Ok(channel) = &connection.setup.made else { continue };
+            connection.receiving.get_or_insert_with(|| {
+                let stop = stop.child_token();
+                let running = Arc::clone(channel).run(Arc::clone(intake));
+                let running = stop.clone().run_until_cancelled_owned(running);
+                Receiving { task: tokio::spawn(running), stop }
+            });
+        }
+    }
+}
+
+impl Connection {
+    fn new(setup: ChannelSetup) -> Self {
+        if let Err(reason) = &setup.made {
+            let (channel, account) = (setup.channel, &setup.account);
+            tracing::error!(channel, account, %reason, "the channel cannot be used");
+        }
+        Self { setup, receiving: None }
+    }
+
+    fn channel(&self) -> Option<&Arc<dyn Channel>> {
+        self.setup.made.as_ref().ok()
+    }
+
+    fn is_for(&self, other: &ChannelSetup) -> bool {
+        let ChannelSetup { channel, account, fingerprint, .. } = &self.setup;
+        (*channel, account, fingerprint) == (other.channel, &other.account, &other.fingerprint)
+    }
+
+    /// Stops receiving. A message that is being taken is still stored, because that is a task of its own; its source
+    /// sends it again, and it is recognised.
+    async fn end(self) {
+        if let Some(channel) = self.channel() {
+            channel.retire();
+        }
+        let Some(Receiving { stop, mut task }) = self.receiving else { return };
+        stop.cancel();
+        if tokio::time::timeout(PATIENCE, &mut task).await.is_err() {
+            task.abort();
+        }
+    }
+}
+
+impl ChannelSetup {
+    /// For people.
+    fn name(&self) -> String {
+        format!("{} {}", self.channel, self.account)
+    }
+}

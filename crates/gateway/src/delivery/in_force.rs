@@ -1,0 +1,54 @@
+//! What delivery takes from the config in force, and what it does when that is replaced.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use myclaw_agent::config::Config;
+use myclaw_agent::{Home, SessionConfig, SessionOptions};
+
+use super::Delivery;
+use super::desk::Desk;
+use crate::GatewayError;
+use crate::current::InForce;
+use crate::gateway::directory;
+use crate::token::Token;
+
+impl Delivery {
+    /// The config in force.
+    pub(crate) fn config(&self) -> Arc<Config> {
+        self.current.config()
+    }
+
+    /// The environment and the directories.
+    pub(crate) fn home(&self) -> Home {
+        self.current.get().home.clone()
+    }
+
+    /// Where the token of clients is, unless the config has it.
+    pub(crate) fn token_file(&self) -> Option<PathBuf> {
+        let InForce { home, config, .. } = &*self.current.get();
+        config.gateway.token.is_none().then(|| Token::path(&directory(home)))
+    }
+
+    /// Makes the next run of each session use another config, which is in force already. Blocks.
+    pub(crate) fn use_config(&self, new: &InForce) {
+        let limit = Duration::from_secs(new.config.tools.approvals.timeout_seconds);
+        self.questions.set_limit(limit);
+        // A desk that is set up meanwhile has the new config.
+        let desks: Vec<Arc<Desk>> = self.desks().values().cloned().collect();
+        for desk in desks {
+            if let Err(error) = desk.session.use_config(new.home.clone(), Arc::clone(&new.config)) {
+                let session = desk.session.key().as_str();
+                tracing::warn!(session, %error, "the session keeps the config before, and takes no new messages");
+            }
+        }
+    }
+
+    pub(super) fn session_config(&self, name: &str) -> Result<SessionConfig, GatewayError> {
+        let options =
+            SessionOptions { session: Some(name.to_owned()), ..SessionOptions::default() };
+        let InForce { home, config, .. } = &*self.current.get();
+        Ok(SessionConfig::new(home.clone(), Arc::clone(config), &options)?)
+    }
+}
