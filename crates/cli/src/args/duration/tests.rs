@@ -34,5 +34,5 @@ fn refuses_what_is_no_age() {
 #[test]
 fn refuses_no_time_at_all() {
     let error = "0d".parse::<Age>().expect_err("zero");
-    assert!(error.contains("every session"), "{error}");
+    assert!(error.contains("no time at all"), "{error}");
 }
