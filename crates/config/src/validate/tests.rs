@@ -143,6 +143,12 @@ fn channels() -> Value {
             "uncertain": "again", "preview": false, "mediaMaxMb": 20,
             "accounts": { "mine": { "botToken": "u", "webhookUrl": "https://h/y" } },
         },
+        "matrix": {
+            "historyLimit": 1, "dmHistoryLimit": 1, "homeserverUrl": "https://h", "accessToken": "t", "tools": tools(),
+            "dmPolicy": "open", "allowFrom": ["@me:h"], "groupPolicy": "disabled",
+            "groups": { "mine": { "requireMention": false, "allowFrom": [] } },
+            "autoJoin": false, "preview": false, "mediaMaxMb": 20,
+        },
         "webhook": { "mine": { "secret": "0123456789abcdef", "url": "https://h" } },
         "socket": { "path": "/s" },
     })

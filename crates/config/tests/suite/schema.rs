@@ -46,6 +46,7 @@ fn secrets_are_plain_strings_marked_as_such() {
     assert_eq!(
         secrets,
         [
+            "accessToken",
             "additionalProperties",
             "apiKey",
             "apiKey",
