@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::request::CronRequest;
 use super::service::Asker;
 use crate::delivery::Delivery;
+use crate::tools::{output, running};
 
 const DESCRIPTION: &str = include_str!("tool/description.md");
 
@@ -40,16 +41,13 @@ impl Tool for CronTool {
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let stopping =
-                || ToolError::Failed("the gateway is about to stop; try again later".to_owned());
-            let delivery = self.delivery.upgrade().ok_or_else(stopping)?;
+            let delivery = running(&self.delivery)?;
             let answer = async {
                 let request = CronRequest::of_arguments(invocation.arguments)?;
                 delivery.cron(request, Asker::Agent(self.agent.clone())).await
             };
             let value = answer.await.map_err(|error| ToolError::Failed(error.to_string()))?;
-            let text = serde_json::to_string_pretty(&value).unwrap_or_default();
-            Ok(ToolOutput::text(text))
+            Ok(output(&value))
         })
     }
 }

@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
+use super::{output, running};
 use crate::GatewayError;
 use crate::delivery::Delivery;
 
@@ -75,9 +76,7 @@ impl Tool for SessionTool {
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let stopping =
-                || ToolError::Failed("the gateway is about to stop; try again later".to_owned());
-            let delivery = self.delivery.upgrade().ok_or_else(stopping)?;
+            let delivery = running(&self.delivery)?;
             let call = Call {
                 delivery: &delivery,
                 caller: &self.caller,
@@ -98,7 +97,7 @@ impl Tool for SessionTool {
             if invocation.cancel.is_cancelled() {
                 return Err(ToolError::Aborted("aborted while it waited".to_owned()));
             }
-            Ok(ToolOutput::text(serde_json::to_string_pretty(&value).unwrap_or_default()))
+            Ok(output(&value))
         })
     }
 }
