@@ -57,14 +57,9 @@ impl Delivery {
                 (PartKind::Reply, Some(text)) => self.saying(route, session, said, text).await,
                 (PartKind::Report, Some(text)) => Saying::of(text),
             };
-            if preview.is_some() && saying.text.is_empty() {
+            if preview.is_some() {
                 // Something has to take its place.
-                saying.text = saying
-                    .files
-                    .iter()
-                    .map(|file| file.name.as_str())
-                    .collect::<Vec<_>>()
-                    .join("\n");
+                saying.name_files_without_text();
             }
             let mut of_text = self.parts_of(route, session, said, kind, saying);
             for (_, part) in &mut of_text {

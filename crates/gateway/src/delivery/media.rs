@@ -23,7 +23,7 @@ const DIRECTORY: &str = "outgoing";
 const MOST_FILES: usize = 10;
 /// Longest name of a file that is kept, in characters.
 const MOST_NAME_CHARS: usize = 100;
-/// What the model is told.
+/// Tells the model how to send a file.
 pub(crate) const NOTE: &str = "To send a file of the working directory to the person, name it in your answer, on a line \
                                of its own: MEDIA: path/of/the/file";
 
@@ -40,6 +40,14 @@ impl Saying {
     /// Text alone.
     pub(crate) fn of(text: &str) -> Self {
         Self { text: text.to_owned(), files: Vec::new() }
+    }
+
+    /// Without a text, the names of the files become the text.
+    pub(super) fn name_files_without_text(&mut self) {
+        if self.text.is_empty() {
+            let names: Vec<&str> = self.files.iter().map(|file| file.name.as_str()).collect();
+            self.text = names.join("\n");
+        }
     }
 }
 
