@@ -32,7 +32,7 @@ pub trait FrontEndTools: Send + Sync {
     /// The tools for a session.
     fn tools(&self, session: &SessionConfig) -> Vec<Arc<dyn Tool>>;
 
-    /// What the model is told about where its replies go, the same in all runs of a session.
+    /// A note for the model about where its replies go. It is the same in all runs of a session.
     fn note(&self, session: &SessionConfig) -> Option<String> {
         let _ = session;
         None

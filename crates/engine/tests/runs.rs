@@ -427,7 +427,7 @@ async fn a_new_session_is_in_the_index_before_its_first_answer() {
     let answered = Reply::anthropic().text("Said.");
     let stalls = Step::from(Reply::anthropic().text("Never said.")).stall_after(0);
     let bench = Bench::new(FORMAT, Script::new().then(answered).then(stalls)).await;
-    // Without an index there is none to be missing from: it is made from the logs.
+    // A first session makes the index. A missing index would be made from the logs, with the new session in it.
     let mut earlier = bench.params("hi");
     earlier.session_key = group();
     run_agent(earlier).await.unwrap();

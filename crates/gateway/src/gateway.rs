@@ -137,7 +137,7 @@ pub type Say = Arc<dyn Fn(&str) + Send + Sync>;
 /// Heeds a config that will be in force.
 pub type OnConfig = Arc<dyn Fn(&Home, &Config) + Send + Sync>;
 
-/// How a gateway that serves is told what to do, and tells what it does.
+/// The signals that a serving gateway obeys, and the callbacks that it calls.
 pub struct Control {
     /// Fires when it is to stop.
     pub stop: CancellationToken,

@@ -30,7 +30,7 @@ const MOST_PAGES: usize = 100;
 const MOST_ROOMS: usize = 1_000;
 /// Attempts to download a file, or to join a room, before this is given up.
 const ATTEMPTS: u32 = 3;
-/// What is said once in an encrypted room.
+/// The notice that an encrypted room gets once.
 const ENCRYPTED: &str =
     "This room is encrypted, and I cannot read it. Invite me to a room without encryption.";
 
@@ -363,7 +363,7 @@ impl Matrix {
         );
         let notice = json!({"msgtype": "m.notice", "body": ENCRYPTED});
         if let Err(error) = self.api.put::<Value>(&path, &notice).await {
-            tracing::debug!(%error, "nobody was told that the room is encrypted");
+            tracing::debug!(%error, "the notice about encryption was not sent");
         }
     }
 

@@ -206,7 +206,7 @@ fn object(value: Value) -> Map<String, Value> {
     }
 }
 
-/// The media type by the name. A client that is told a wrong one shows a file instead of a picture.
+/// The media type by the name. With a wrong one, clients show a file instead of a picture.
 fn media_type(file: &PartFile) -> &'static str {
     let end = file.name.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
     match end.as_str() {

@@ -68,7 +68,7 @@ fn a_question_is_answered_over_http_and_only_its_own_call_runs() {
     let outcome = client.outcome(id.as_str().unwrap()).unwrap();
     assert_eq!(outcome["reply"], "written", "{outcome}");
     assert_eq!(notes(&bench).as_deref(), Some("hello\n"));
-    // An answer counts once, and is none to the next question.
+    // An answer counts once, and does not answer the next question.
     assert_eq!(client.post(&path, &json!({"answer": "once"})).unwrap().0, 404);
     let next = client.send("main", "two", "write again").unwrap();
     let other = question(client);

@@ -5,7 +5,7 @@ use myclaw_testkit::{RecordedRequest, Reply};
 use super::subagents::{news, offered, settle};
 use super::*;
 
-/// A model that calls the tool that it is told to: `call NAME {...}`, and then says what came of it.
+/// A model that calls the tool that the message names, as `call NAME {...}`, and then repeats the result.
 fn obedient() -> Script {
     shared(|request, number| {
         let text = news(request);

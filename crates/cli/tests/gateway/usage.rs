@@ -56,7 +56,7 @@ fn each_call_is_counted_by_model_agent_channel_and_session() {
         let (status, answer) = gateway.client.get(path).unwrap();
         assert_eq!((status, &answer["error"]["class"]), (400, &json!("usage")), "{path}");
     }
-    // The command asks the gateway, and the store when there is none.
+    // The command asks the gateway that runs, or else reads the store.
     assert_eq!(only_row(&bench.usage(&[])).1, 2);
     gateway.stop();
     assert_eq!(only_row(&bench.usage(&["--by", "channel"])), ("web", 2, 2_000, 100));

@@ -47,7 +47,7 @@ pub struct SubagentsConfig {
     /// How much the model of a sub-agent thinks before it answers. Default: as the agent that is started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking: Option<ThinkingDefault>,
-    /// How deep sub-agents may be nested, from 0 to 5; with 1 they have none of their own, with 0 there are none.
+    /// How deep sub-agents may be nested, from 0 to 5; with 1 a sub-agent cannot start another one, with 0 no session can.
     /// Default: 1.
     #[serde(
         deserialize_with = "values::optional_within::<_, _, 0, MOST_DEPTH>",

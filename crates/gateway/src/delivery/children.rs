@@ -316,7 +316,7 @@ impl ChildOrder {
     }
 }
 
-/// What a caller is told about a sub-agent.
+/// A sub-agent, as tools show it.
 pub(crate) fn described(child: &Child) -> Value {
     let status = match child.state {
         ChildState::Running => json!("running"),
