@@ -85,13 +85,13 @@ pub mod auth {
 /// The config file, its place and its mistakes.
 pub mod config {
     pub use myclaw_config::{
-        AgentId, Binding, ChatId, ChatRules, Config, ConfigError, DEFAULT_ACCOUNT, DmPolicy,
-        DmScope, Environment, ExposeSecret, GroupConfig, GroupPolicy, Heartbeat, KEYRING_SERVICE,
-        KeySource, Loaded, LogLevel, MatrixConfig, Mistake, ModelDefinition, Paths, QueueMode,
-        RenderStyle, ResolvedAgent, SecretString, SessionScope, SessionToolsConfig, SocketConfig,
-        StarterModel, Subagents, TelegramBot, TelegramConfig, UncertainDelivery, WebhookConfig,
-        holds_literal_secret, json_schema, load_config, load_or_default, starter_config,
-        write_config_if_missing,
+        AckReactionScope, AgentId, Binding, ChatId, ChatRules, Config, ConfigError,
+        DEFAULT_ACCOUNT, DmPolicy, DmScope, Environment, ExposeSecret, GroupConfig, GroupPolicy,
+        Heartbeat, KEYRING_SERVICE, KeySource, Loaded, LogLevel, MatrixConfig, Mistake,
+        ModelDefinition, OtherChats, Paths, Persona, QueueMode, RenderStyle, ResolvedAgent,
+        SecretString, SessionScope, SessionToolsConfig, SocketConfig, StarterModel, Subagents,
+        TelegramBot, TelegramConfig, UncertainDelivery, WebhookConfig, holds_literal_secret,
+        json_schema, load_config, load_or_default, starter_config, write_config_if_missing,
     };
 }
 
@@ -133,9 +133,9 @@ pub mod sandbox {
 /// Sessions on disk: keys, transcripts, the index.
 pub mod sessions {
     pub use myclaw_session::{
-        About, AboutEntry, Case, CompactionEntry, Entry, EntryId, IndexedSession, JsonSessions,
-        LockWait, MetaPatch, NewSession, PeerKind, PruneScope, QueuedKind, Role, SearchHit,
-        SearchQuery, SearchScope, SessionEntry, SessionError, SessionIndex, SessionKey,
+        About, AboutEntry, CLI_CHANNEL, Case, CompactionEntry, Entry, EntryId, IndexedSession,
+        JsonSessions, LockWait, MetaPatch, NewSession, PeerKind, PruneScope, QueuedKind, Role,
+        SearchHit, SearchQuery, SearchScope, SessionEntry, SessionError, SessionIndex, SessionKey,
         SessionKeyParts, SessionReader, SessionStore, Sessions, TailLimit, TranscriptMessage,
         UpdatedAt,
     };

@@ -295,7 +295,11 @@ impl Channel for SocketChannel {
 
     fn capabilities(&self) -> Capabilities {
         // The script sees the id of the part.
-        Capabilities { after_interruption: AfterInterruption::SendAgain, most_file_bytes: None }
+        Capabilities {
+            after_interruption: AfterInterruption::SendAgain,
+            most_file_bytes: None,
+            actions: &[],
+        }
     }
 
     fn run(self: Arc<Self>, intake: Arc<dyn Intake>) -> BoxFuture<'static, ()> {

@@ -174,7 +174,11 @@ impl Channel for Webhook {
 
     fn capabilities(&self) -> Capabilities {
         // The header says which parts are the same.
-        Capabilities { after_interruption: AfterInterruption::SendAgain, most_file_bytes: None }
+        Capabilities {
+            after_interruption: AfterInterruption::SendAgain,
+            most_file_bytes: None,
+            actions: &[],
+        }
     }
 
     fn receive<'a>(

@@ -105,9 +105,8 @@ impl Ledger {
         writes.extend(more);
         match self.store.commit(writes.into()).await? {
             Commit::Done(version) => Ok(Some(Acceptance::New(Stored { id, version, row }))),
-            Commit::Refused(
-                Refusal::Exists(record) | Refusal::Changed { now: Some(record), .. },
-            ) if conditions.contains(&record.id) => Ok(None),
+            Commit::Refused(Refusal::Exists(record)) if conditions.contains(&record.id) => Ok(None),
+            Commit::Refused(Refusal::Changed { id, .. }) if conditions.contains(&id) => Ok(None),
             // The message comes first among the conditions.
             Commit::Refused(Refusal::Exists(record)) => {
                 Ok(Some(Acceptance::Known(decode(&record)?)))
@@ -125,6 +124,19 @@ impl Ledger {
             Commit::Done(version) => Ok(stored(parts, version)),
             Commit::Refused(Refusal::Exists(_)) => Ok(Vec::new()),
             Commit::Refused(other) => Err(unexpected(&other)),
+        }
+    }
+
+    /// [`Ledger::say`] together with `more`. `None`, and nothing is stored, if a condition of `more` does not hold.
+    pub(crate) async fn say_with(
+        &self,
+        parts: Vec<(PartId, Outgoing)>,
+        more: Vec<Write>,
+    ) -> Result<Option<Vec<UnsentPart>>, GatewayError> {
+        let writes: Vec<Write> = more.into_iter().chain(inserts(&parts)?).collect();
+        match self.store.commit(writes.into()).await? {
+            Commit::Done(version) => Ok(Some(stored(parts, version))),
+            Commit::Refused(_) => Ok(None),
         }
     }
 

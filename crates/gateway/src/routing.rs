@@ -60,6 +60,15 @@ impl Router {
         self.channels.find(name, account)
     }
 
+    /// Whether the agent may write to a chat from which somebody has written before: the rules for who may write hold in
+    /// both directions.
+    ///
+    /// # Errors
+    /// It may not; the text says why.
+    pub(crate) fn check_may_write(&self, route: &Route, kind: PeerKind) -> Result<(), String> {
+        access::check_may_write(&self.current.config(), route, kind, &self.pairings)
+    }
+
     pub(crate) fn pairings(&self) -> &Pairings {
         &self.pairings
     }

@@ -155,7 +155,11 @@ impl Channel for WebChannel {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { after_interruption: AfterInterruption::SendAgain, most_file_bytes: None }
+        Capabilities {
+            after_interruption: AfterInterruption::SendAgain,
+            most_file_bytes: None,
+            actions: &[],
+        }
     }
 
     fn send<'a>(&'a self, part: &'a Part) -> BoxFuture<'a, Result<String, SendFailure>> {

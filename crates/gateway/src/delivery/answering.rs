@@ -171,7 +171,7 @@ impl Delivery {
     }
 
     /// What is said as parts for a route: the text, then the files.
-    fn parts_of(
+    pub(super) fn parts_of(
         &self,
         route: &Route,
         session: &str,
@@ -185,23 +185,36 @@ impl Delivery {
         let files = files.into_iter().map(|file| (String::new(), Some(file)));
         let contents: Vec<(String, Option<SentFile>)> = texts.chain(files).collect();
         let count = contents.len();
-        let part = |(number, (text, file))| {
-            let row = Outgoing {
-                route: route.clone(),
-                session: session.to_owned(),
-                answers: Vec::new(),
-                kind,
-                part: number,
-                parts: count,
-                text,
-                refers: Refers { file, ..Refers::default() },
-                created_at: now_ms(),
-                state: PartState::Queued,
-            };
-            (PartId::of(session, said, route, number), row)
-        };
+        let part =
+            |(number, content)| part_of(route, session, said, kind, (number, count), content);
         contents.into_iter().enumerate().map(part).collect()
     }
+}
+
+/// A part that waits: the number of it and of all, and its text or file.
+pub(super) fn part_of(
+    route: &Route,
+    session: &str,
+    said: &str,
+    kind: PartKind,
+    (number, count): (usize, usize),
+    (text, file): (String, Option<SentFile>),
+) -> (PartId, Outgoing) {
+    let row = Outgoing {
+        route: route.clone(),
+        session: session.to_owned(),
+        answers: Vec::new(),
+        kind,
+        part: number,
+        parts: count,
+        text,
+        act: None,
+        refers: Refers { file, ..Refers::default() },
+        pause_ms: None,
+        created_at: now_ms(),
+        state: PartState::Queued,
+    };
+    (PartId::of(session, said, route, number), row)
 }
 
 /// Bytes of a message's pictures.
