@@ -13,7 +13,9 @@ mod children;
 mod closing;
 mod desk;
 mod events;
+mod groups;
 mod in_force;
+mod manner;
 pub(crate) mod media;
 mod occasion;
 mod restart;
@@ -52,6 +54,7 @@ use answering::picture_bytes;
 pub(crate) use between::SessionMessage;
 pub(crate) use children::{ChildOrder, described};
 use desk::{Desk, Source};
+pub(crate) use groups::GroupMessage;
 pub(crate) use speaking::{ChatPlace, SpeakCall, Speech};
 
 /// Sessions that stay open without work. Opening one takes less than a millisecond.

@@ -57,6 +57,16 @@ pub(crate) enum Acceptance {
     Known(Incoming),
 }
 
+impl Acceptance {
+    /// The message as it is in the store.
+    pub(crate) fn into_row(self) -> Incoming {
+        match self {
+            Self::New(message) => message.row,
+            Self::Known(row) => row,
+        }
+    }
+}
+
 impl Ledger {
     pub(crate) fn new(store: Arc<dyn Store>) -> Self {
         Self { store }

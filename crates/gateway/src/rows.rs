@@ -44,6 +44,9 @@ pub struct Incoming {
     pub session: String,
     /// What it says.
     pub text: String,
+    /// What the model is shown before it: messages of a group that were not addressed to the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<String>,
     /// Where it comes from, if the channel knows.
     #[serde(flatten)]
     pub origin: Origin,
@@ -321,6 +324,7 @@ impl Incoming {
             source_id,
             session,
             text,
+            context: None,
             origin: Origin::default(),
             images: Vec::new(),
             accepted_at,

@@ -76,6 +76,11 @@ impl FrontEndTools for GatewayTools {
 
     fn note(&self, session: &SessionConfig) -> Option<String> {
         let delivery = self.delivery.upgrade()?;
-        delivery.sends_files(session).then(|| NOTE.to_owned())
+        let identity = delivery.persona_of(session.session_key.as_str()).identity;
+        let name = identity.name.map(|name| format!("Your name is {name}."));
+        let theme = identity.theme.map(|theme| format!("This is how you are: {theme}."));
+        let files = delivery.sends_files(session).then(|| NOTE.to_owned());
+        let notes: Vec<String> = [name, theme, files].into_iter().flatten().collect();
+        Some(notes.join("\n")).filter(|note| !note.is_empty())
     }
 }

@@ -16,7 +16,9 @@ mod chaos;
 mod client;
 #[path = "../gateway/fixture.rs"]
 mod fixture;
+mod groups;
 mod matrix;
+mod message;
 mod programs;
 mod reload;
 mod telegram;

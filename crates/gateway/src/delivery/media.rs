@@ -10,6 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use myclaw_agent::SessionConfig;
 use myclaw_agent::files::{Durability, NewFile, create_private_directory, remove_if_there};
+use myclaw_agent::sessions::CLI_CHANNEL;
 
 use super::Delivery;
 use crate::GatewayError;
@@ -144,11 +145,11 @@ impl Delivery {
         Ok(files)
     }
 
-    /// Whether replies of a session may go where files can be sent. Those of a main session go wherever somebody writes
-    /// to it.
+    /// Whether replies of a session may go where files can be sent. Those of the terminal's sessions go
+    /// wherever somebody writes to them.
     pub(crate) fn sends_files(&self, session: &SessionConfig) -> bool {
-        let channel = session.session_key.parts().channel;
-        self.outbox.sends_files(Some(channel).filter(|_| !session.is_main()).as_deref())
+        let channel = Some(session.session_key.parts().channel);
+        self.outbox.sends_files(channel.filter(|channel| channel != CLI_CHANNEL).as_deref())
     }
 
     async fn copy(

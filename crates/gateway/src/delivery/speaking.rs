@@ -262,7 +262,13 @@ fn outcome(ids: &[PartId], parts: &[Outgoing]) -> Value {
     } else {
         ("sent", "")
     };
-    let mut value = json!({"status": status, "messageIds": ids});
+    let is_message = |part: &Outgoing| part.act.as_ref().is_none_or(|act| act.on().is_none());
+    let messages = ids.iter().zip(parts).filter(|(_, part)| is_message(part));
+    let messages: Vec<&PartId> = messages.map(|(id, _)| id).collect();
+    let mut value = json!({"status": status});
+    if !messages.is_empty() {
+        value["messageIds"] = json!(messages);
+    }
     if let Some(reason) = reason {
         value["reason"] = json!(reason);
     }

@@ -13,6 +13,8 @@ pub(super) enum Access {
     Granted,
     /// It is dropped, for this reason.
     Refused(String),
+    /// It is dropped, for this reason, because it is not meant for the agent. The sender may write.
+    Unaddressed(&'static str),
     /// The sender has to ask the owner first.
     Unpaired,
 }
@@ -78,7 +80,7 @@ fn group(
         return Err("the sender is not in allowFrom of the group");
     }
     if of_group.require_mention && !arrival.mentions_me {
-        return Err("the message does not mention the bot (requireMention)");
+        return Ok(Access::Unaddressed("the message does not mention the bot (requireMention)"));
     }
     Ok(Access::Granted)
 }
