@@ -174,7 +174,7 @@ pub struct Outgoing {
     /// Milliseconds to wait before it is sent, as a person who types would.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause_ms: Option<u64>,
-    /// Milliseconds since the Unix epoch.
+    /// Milliseconds since the Unix epoch; a later part has a later time. The parts of a route are sent in this order.
     pub created_at: u64,
     /// How far it is.
     pub state: PartState,

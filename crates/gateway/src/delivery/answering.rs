@@ -89,7 +89,7 @@ impl Delivery {
         let messages = &occasion::with_result(messages, kind, text);
         let results = self.results(messages, text, &of_message).await?;
         for result in &results {
-            more.extend(result.writes()?);
+            more.extend(result.writes(&self.ledger)?);
         }
         let (stored, version) =
             self.ledger.settle(messages, &of_message, parts.clone(), more).await?;
@@ -206,35 +206,36 @@ impl Delivery {
         let contents: Vec<(String, Option<SentFile>)> = texts.chain(files).collect();
         let count = contents.len();
         let part =
-            |(number, content)| part_of(route, session, said, kind, (number, count), content);
+            |(number, content)| self.part_of(route, session, said, kind, (number, count), content);
         contents.into_iter().enumerate().map(part).collect()
     }
-}
 
-/// A part that waits: the number of it and of all, and its text or file.
-pub(super) fn part_of(
-    route: &Route,
-    session: &str,
-    said: &str,
-    kind: PartKind,
-    (number, count): (usize, usize),
-    (text, file): (String, Option<SentFile>),
-) -> (PartId, Outgoing) {
-    let row = Outgoing {
-        route: route.clone(),
-        session: session.to_owned(),
-        answers: Vec::new(),
-        kind,
-        part: number,
-        parts: count,
-        text,
-        act: None,
-        refers: Refers { file, ..Refers::default() },
-        pause_ms: None,
-        created_at: now_ms(),
-        state: PartState::Queued,
-    };
-    (PartId::of(session, said, route, number), row)
+    /// A part that waits: the number of it and of all, and its text or file.
+    pub(super) fn part_of(
+        &self,
+        route: &Route,
+        session: &str,
+        said: &str,
+        kind: PartKind,
+        (number, count): (usize, usize),
+        (text, file): (String, Option<SentFile>),
+    ) -> (PartId, Outgoing) {
+        let row = Outgoing {
+            route: route.clone(),
+            session: session.to_owned(),
+            answers: Vec::new(),
+            kind,
+            part: number,
+            parts: count,
+            text,
+            act: None,
+            refers: Refers { file, ..Refers::default() },
+            pause_ms: None,
+            created_at: self.ledger.next_ms(),
+            state: PartState::Queued,
+        };
+        (PartId::of(session, said, route, number), row)
+    }
 }
 
 /// Bytes of a message's pictures.

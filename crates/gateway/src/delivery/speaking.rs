@@ -13,7 +13,6 @@ use myclaw_store::Place;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::answering::part_of;
 use super::media::Saying;
 use super::{Delivery, MAX_TEXT_BYTES};
 use crate::GatewayError;
@@ -231,7 +230,7 @@ impl Delivery {
         let Speech { text, files, act, reply_to } = speech;
         if let Some(act) = act {
             let (id, mut part) =
-                part_of(route, session, said, PartKind::Reply, (0, 1), (text, None));
+                self.part_of(route, session, said, PartKind::Reply, (0, 1), (text, None));
             part.act = Some(act);
             part.refers.reply_to = reply_to;
             return Ok(vec![(id, part)]);
