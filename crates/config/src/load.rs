@@ -6,6 +6,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 
 use crate::diagnose;
@@ -34,6 +35,8 @@ pub struct Loaded {
     pub found: bool,
     /// The keys in the file that this version accepts but does not read.
     pub unread_keys: Vec<ConfigPath>,
+    /// The text it was read from, to show mistakes in it.
+    text: Arc<SecretString>,
 }
 
 /// A mistake that only the program can detect, such as the name of an unknown provider.
@@ -50,14 +53,14 @@ pub struct Mistake {
 impl Loaded {
     /// The error that shows `mistakes` with their positions in the file.
     pub fn refuse(&self, mistakes: Vec<Mistake>) -> ConfigError {
-        let text = read(&self.path).unwrap_or_default();
+        let text = self.text.expose_secret();
         let findings = mistakes.into_iter().map(|Mistake { path, message, help }| Finding {
             path,
             target: Target::Value,
             message,
             help,
         });
-        diagnose::findings(&self.path, without_mark(&text), findings.collect())
+        diagnose::findings(&self.path, without_mark(text), findings.collect())
     }
 }
 
@@ -79,7 +82,8 @@ pub fn load_or_default(environment: &Environment) -> Result<Loaded, ConfigError>
     match load(environment, paths.clone()) {
         Err(ConfigError::NotFound { path }) => {
             let config = Config { paths: Some(paths), ..Config::default() };
-            Ok(Loaded { config: Arc::new(config), path, found: false, unread_keys: Vec::new() })
+            let (config, text) = (Arc::new(config), Arc::default());
+            Ok(Loaded { config, path, found: false, unread_keys: Vec::new(), text })
         }
         loaded => loaded,
     }
@@ -94,13 +98,24 @@ pub(crate) fn load(environment: &Environment, paths: Paths) -> Result<Loaded, Co
         }
         error => error,
     })?;
+    load_text(text, environment, paths)
+}
+
+/// Loads text as if the config file had it.
+pub(crate) fn load_text(
+    text: String,
+    environment: &Environment,
+    paths: Paths,
+) -> Result<Loaded, ConfigError> {
+    let path = paths.config_file().to_path_buf();
     let (mut config, unread_keys) = parse(without_mark(&text), environment, &paths)?;
     config.paths = Some(paths);
-    Ok(Loaded { config: Arc::new(config), path, found: true, unread_keys })
+    let text = Arc::new(SecretString::from(text));
+    Ok(Loaded { config: Arc::new(config), path, found: true, unread_keys, text })
 }
 
 /// Removes a byte order mark, which some editors write at the beginning of a file.
-fn without_mark(text: &str) -> &str {
+pub(crate) fn without_mark(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
@@ -147,7 +162,7 @@ fn workspaces(tree: &Value, environment: &Environment, paths: &Paths) -> Workspa
     directories.map_or(Workspaces::Unknown, Workspaces::Known)
 }
 
-fn read(path: &Path) -> Result<String, ConfigError> {
+pub(crate) fn read(path: &Path) -> Result<String, ConfigError> {
     // The file type is checked first, since opening a named pipe would wait for its other end.
     let metadata = std::fs::metadata(path).map_err(|error| explain_missing(path, error))?;
     if !metadata.is_file() {
