@@ -64,8 +64,7 @@ pub(crate) fn refuse_mistakes(loaded: &Loaded) -> Result<(), ConfigError> {
 
 /// Looks for everything else that would make a run fail.
 pub(crate) fn examine(loaded: &Loaded, home: &Home) -> Examination {
-    let mut examination =
-        Examination { mistakes: Vec::new(), warnings: unread_keys(loaded).collect() };
+    let mut examination = Examination { mistakes: Vec::new(), warnings: Vec::new() };
     let config = &loaded.config;
     for (name, own) in &config.models.providers {
         if own.base_url.is_none()
@@ -101,11 +100,6 @@ fn examine_web(config: &Config, examination: &mut Examination) {
         let path = web.key("fetch").key("allowHosts");
         examination.mistakes.push(mistake(path, problem));
     }
-}
-
-/// A line for each key of the file that has no effect yet.
-pub fn unread_keys(loaded: &Loaded) -> impl Iterator<Item = String> {
-    loaded.unread_keys.iter().map(|key| format!("{key}: this version does not read this key"))
 }
 
 /// The config's name of the provider that is also known as `name`.

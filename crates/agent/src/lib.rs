@@ -33,7 +33,7 @@ mod undo;
 mod web_tools;
 
 pub use browser_tool::browser_obstacle;
-pub use config_check::{Examination, load_checked, unread_keys};
+pub use config_check::{Examination, load_checked};
 pub use config_write::{ConfigWriteError, WrittenConfig, change_config, check_config};
 #[cfg(target_os = "linux")]
 pub use confinement::try_escapes;

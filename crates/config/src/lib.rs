@@ -31,7 +31,6 @@ mod substitute;
 mod suggest;
 mod syntax;
 mod tree;
-mod unread;
 mod validate;
 
 pub use agent::{AgentId, ResolvedAgent};

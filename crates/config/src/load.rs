@@ -15,7 +15,6 @@ use crate::lookup::{SubstitutionLookup, Workspaces};
 use crate::paths::CONFIG_PATH_VARIABLE;
 use crate::strict::StrictTree;
 use crate::substitute::{substitute, substitute_tree};
-use crate::unread::unread_keys;
 use crate::validate::Finding;
 use crate::{Config, ConfigError, ConfigPath, Environment, Paths, semantics, tree};
 
@@ -33,8 +32,6 @@ pub struct Loaded {
     pub path: PathBuf,
     /// Whether the file exists; if not, the config is the built-in defaults.
     pub found: bool,
-    /// The keys in the file that this version accepts but does not read.
-    pub unread_keys: Vec<ConfigPath>,
     /// The text it was read from, to show mistakes in it.
     text: Arc<SecretString>,
 }
@@ -83,7 +80,7 @@ pub fn load_or_default(environment: &Environment) -> Result<Loaded, ConfigError>
         Err(ConfigError::NotFound { path }) => {
             let config = Config { paths: Some(paths), ..Config::default() };
             let (config, text) = (Arc::new(config), Arc::default());
-            Ok(Loaded { config, path, found: false, unread_keys: Vec::new(), text })
+            Ok(Loaded { config, path, found: false, text })
         }
         loaded => loaded,
     }
@@ -108,10 +105,10 @@ pub(crate) fn load_text(
     paths: Paths,
 ) -> Result<Loaded, ConfigError> {
     let path = paths.config_file().to_path_buf();
-    let (mut config, unread_keys) = parse(without_mark(&text), environment, &paths)?;
+    let mut config = parse(without_mark(&text), environment, &paths)?;
     config.paths = Some(paths);
     let text = Arc::new(SecretString::from(text));
-    Ok(Loaded { config: Arc::new(config), path, found: true, unread_keys, text })
+    Ok(Loaded { config: Arc::new(config), path, found: true, text })
 }
 
 /// Removes a byte order mark, which some editors write at the beginning of a file.
@@ -119,11 +116,7 @@ pub(crate) fn without_mark(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
-fn parse(
-    text: &str,
-    environment: &Environment,
-    paths: &Paths,
-) -> Result<(Config, Vec<ConfigPath>), ConfigError> {
+fn parse(text: &str, environment: &Environment, paths: &Paths) -> Result<Config, ConfigError> {
     let file = paths.config_file();
     let mut tree = tree::parse(text).map_err(|failure| diagnose::syntax(file, text, failure))?;
     // A reference may also be spelled with escapes. Text without `${` and without escapes has no reference.
@@ -139,7 +132,7 @@ fn parse(
         Ok(config) => {
             let findings = semantics::check(&config);
             if findings.is_empty() {
-                Ok((config, unread_keys(&tree)))
+                Ok(config)
             } else {
                 Err(diagnose::findings(file, text, findings))
             }
