@@ -1,7 +1,7 @@
 //! Finds mistakes in the config file that depend on providers, key files, hooks and workspaces.
 //!
 //! [`load_checked`] refuses a config that would send messages to an address that is not configured; every command that
-//! talks to a model loads the config with it. [`examine`] finds everything else that would make a run fail, for
+//! talks to a model loads the config with it. [`crate::check_config`] finds everything else that would make a run fail, for
 //! `myclaw config check`.
 
 use std::path::Path;
@@ -51,15 +51,20 @@ pub struct Examination {
 /// rule names a tool or program that does not exist.
 pub fn load_checked(environment: &Environment) -> Result<Loaded, ConfigError> {
     let loaded = load_or_default(environment)?;
+    refuse_mistakes(&loaded)?;
+    Ok(loaded)
+}
+
+/// Refuses a config that would send messages to an address that is not configured, or whose rules name nothing.
+pub(crate) fn refuse_mistakes(loaded: &Loaded) -> Result<(), ConfigError> {
     let mut mistakes = address_mistakes(&loaded.config);
     mistakes.extend(permissions::mistakes(&loaded.config));
-    if mistakes.is_empty() { Ok(loaded) } else { Err(loaded.refuse(mistakes)) }
+    if mistakes.is_empty() { Ok(()) } else { Err(loaded.refuse(mistakes)) }
 }
 
 /// Looks for everything else that would make a run fail.
-pub fn examine(loaded: &Loaded, home: &Home) -> Examination {
-    let mut examination =
-        Examination { mistakes: Vec::new(), warnings: unread_keys(loaded).collect() };
+pub(crate) fn examine(loaded: &Loaded, home: &Home) -> Examination {
+    let mut examination = Examination { mistakes: Vec::new(), warnings: Vec::new() };
     let config = &loaded.config;
     for (name, own) in &config.models.providers {
         if own.base_url.is_none()
@@ -95,11 +100,6 @@ fn examine_web(config: &Config, examination: &mut Examination) {
         let path = web.key("fetch").key("allowHosts");
         examination.mistakes.push(mistake(path, problem));
     }
-}
-
-/// A line for each key of the file that has no effect yet.
-pub fn unread_keys(loaded: &Loaded) -> impl Iterator<Item = String> {
-    loaded.unread_keys.iter().map(|key| format!("{key}: this version does not read this key"))
 }
 
 /// The config's name of the provider that is also known as `name`.

@@ -9,6 +9,7 @@
 pub mod approvals;
 mod browser_tool;
 mod config_check;
+mod config_write;
 mod confinement;
 mod driver;
 mod error;
@@ -32,7 +33,8 @@ mod undo;
 mod web_tools;
 
 pub use browser_tool::browser_obstacle;
-pub use config_check::{Examination, examine, load_checked, unread_keys};
+pub use config_check::{Examination, load_checked};
+pub use config_write::{ConfigWriteError, WrittenConfig, change_config, check_config};
 #[cfg(target_os = "linux")]
 pub use confinement::try_escapes;
 pub use confinement::{SandboxProblem, SandboxReport, StoppedRuns, sandbox_problems};
@@ -85,13 +87,14 @@ pub mod auth {
 /// The config file, its place and its mistakes.
 pub mod config {
     pub use myclaw_config::{
-        AgentId, Binding, ChatId, ChatRules, Config, ConfigError, DEFAULT_ACCOUNT, DmPolicy,
-        DmScope, Environment, ExposeSecret, GroupConfig, GroupPolicy, Heartbeat, KEYRING_SERVICE,
-        KeySource, Loaded, LogLevel, MatrixConfig, Mistake, ModelDefinition, Paths, QueueMode,
-        RenderStyle, ResolvedAgent, SecretString, SessionScope, SessionToolsConfig, SocketConfig,
-        StarterModel, Subagents, TelegramBot, TelegramConfig, UncertainDelivery, WebhookConfig,
-        holds_literal_secret, json_schema, load_config, load_or_default, starter_config,
-        write_config_if_missing,
+        AckReactionScope, AgentId, Binding, ChatId, ChatRules, Config, ConfigChange, ConfigError,
+        ConfigFile, ConfigPath, DEFAULT_ACCOUNT, DmPolicy, DmScope, EditError, EditProblem,
+        Environment, ExposeSecret, GroupConfig, GroupPolicy, Heartbeat, KEYRING_SERVICE, KeySource,
+        Loaded, LogLevel, MASKED, MaskedValues, MatrixConfig, Mistake, ModelDefinition, OtherChats,
+        Paths, Persona, QueueMode, RenderStyle, Report, ResolvedAgent, SecretString, SessionScope,
+        SessionToolsConfig, SocketConfig, StarterModel, Subagents, TelegramBot, TelegramConfig,
+        UncertainDelivery, WebhookConfig, WriteError, holds_literal_secret, json_schema,
+        load_config, load_or_default, starter_config, write_config_if_missing,
     };
 }
 
@@ -133,9 +136,9 @@ pub mod sandbox {
 /// Sessions on disk: keys, transcripts, the index.
 pub mod sessions {
     pub use myclaw_session::{
-        About, AboutEntry, Case, CompactionEntry, Entry, EntryId, IndexedSession, JsonSessions,
-        LockWait, MetaPatch, NewSession, PeerKind, PruneScope, QueuedKind, Role, SearchHit,
-        SearchQuery, SearchScope, SessionEntry, SessionError, SessionIndex, SessionKey,
+        About, AboutEntry, CLI_CHANNEL, Case, CompactionEntry, Entry, EntryId, IndexedSession,
+        JsonSessions, LockWait, MetaPatch, NewSession, PeerKind, PruneScope, QueuedKind, Role,
+        SearchHit, SearchQuery, SearchScope, SessionEntry, SessionError, SessionIndex, SessionKey,
         SessionKeyParts, SessionReader, SessionStore, Sessions, TailLimit, TranscriptMessage,
         UpdatedAt,
     };

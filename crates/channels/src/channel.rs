@@ -62,6 +62,59 @@ pub trait Channel: Send + Sync + 'static {
         Box::pin(async { Ok(None) })
     }
 
+    /// Puts the reaction `part.text`, one emoji, under the message `message`, in place of an earlier one.
+    ///
+    /// # Errors
+    /// As for [`Channel::send`]. A repetition does no harm.
+    fn react<'a>(
+        &'a self,
+        part: &'a Part,
+        message: &'a str,
+    ) -> BoxFuture<'a, Result<(), SendFailure>> {
+        let _ = (part, message);
+        Box::pin(std::future::ready(Err(SendFailure::unsupported())))
+    }
+
+    /// Replaces the text of `message`, which this account has sent, by `part.text`.
+    ///
+    /// # Errors
+    /// As for [`Channel::send`]. A repetition does no harm.
+    fn edit<'a>(
+        &'a self,
+        part: &'a Part,
+        message: &'a str,
+    ) -> BoxFuture<'a, Result<(), SendFailure>> {
+        let _ = (part, message);
+        Box::pin(std::future::ready(Err(SendFailure::unsupported())))
+    }
+
+    /// Removes `message`, which this account has sent.
+    ///
+    /// # Errors
+    /// As for [`Channel::send`]. A repetition does no harm.
+    fn unsend<'a>(
+        &'a self,
+        part: &'a Part,
+        message: &'a str,
+    ) -> BoxFuture<'a, Result<(), SendFailure>> {
+        let _ = (part, message);
+        Box::pin(std::future::ready(Err(SendFailure::unsupported())))
+    }
+
+    /// Asks the people of a chat to choose; returns the channel's own id of the message. An interrupted call is treated
+    /// as one of [`Channel::send`].
+    ///
+    /// # Errors
+    /// As for [`Channel::send`].
+    fn poll<'a>(
+        &'a self,
+        part: &'a Part,
+        poll: &'a Poll,
+    ) -> BoxFuture<'a, Result<String, SendFailure>> {
+        let _ = (part, poll);
+        Box::pin(std::future::ready(Err(SendFailure::unsupported())))
+    }
+
     /// How it shows work in progress, if it can.
     fn live(&self) -> Option<&dyn Live> {
         None
@@ -114,6 +167,53 @@ pub struct Capabilities {
     pub after_interruption: AfterInterruption,
     /// Largest file that it can send, in bytes; `None` if it cannot send files.
     pub most_file_bytes: Option<u64>,
+    /// What it can do beside sending.
+    pub actions: &'static [Action],
+}
+
+/// What a channel may be able to do beside sending text and files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// [`Channel::react`].
+    React,
+    /// [`Channel::edit`].
+    Edit,
+    /// [`Channel::unsend`].
+    Unsend,
+    /// [`Channel::poll`].
+    Poll,
+}
+
+impl Action {
+    /// The name for programs and models.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::React => "react",
+            Self::Edit => "edit",
+            Self::Unsend => "unsend",
+            Self::Poll => "poll",
+        }
+    }
+}
+
+/// A question with answers to choose from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Poll {
+    /// The question, in plain text.
+    pub question: String,
+    /// The answers, at least two, in plain text.
+    pub options: Vec<String>,
+    /// How many answers a person may choose.
+    pub choices: Choices,
+}
+
+/// How many answers of a [`Poll`] a person may choose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choices {
+    /// One.
+    One,
+    /// Any number.
+    Several,
 }
 
 /// What happens to a part that may have been delivered: the process was killed while it was sent, or no answer came.
@@ -210,6 +310,13 @@ pub enum SendFailure {
         /// For people.
         reason: String,
     },
+}
+
+impl SendFailure {
+    /// The channel cannot do this.
+    pub fn unsupported() -> Self {
+        Self::Never { reason: "the channel cannot do this".to_owned() }
+    }
 }
 
 /// Why a probe failed. The text says what to do.

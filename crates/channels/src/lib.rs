@@ -22,8 +22,8 @@ pub use arrival::{
     Sender, Target,
 };
 pub use channel::{
-    AfterInterruption, Capabilities, Channel, HookAnswer, HookRequest, Live, Part, PartFile,
-    PartKind, ProbeFailure, SendFailure, State, StateCell,
+    Action, AfterInterruption, Capabilities, Channel, Choices, HookAnswer, HookRequest, Live, Part,
+    PartFile, PartKind, Poll, ProbeFailure, SendFailure, State, StateCell,
 };
 pub use futures_util::future::BoxFuture;
 pub use matrix::{AcceptsInvite, MATRIX, Matrix, MatrixOptions};

@@ -1,5 +1,6 @@
 //! Matrix, through the client-server API: one account. Encrypted rooms cannot be read.
 
+mod act;
 mod api;
 mod event;
 mod format;
@@ -16,8 +17,8 @@ use serde::Deserialize;
 use tokio::time::Instant;
 
 use crate::{
-    AfterInterruption, Capabilities, Channel, Intake, Live, Part, ProbeFailure, SendFailure, State,
-    StateCell, split,
+    Action, AfterInterruption, Capabilities, Channel, Intake, Live, Part, ProbeFailure,
+    SendFailure, State, StateCell, split,
 };
 use api::{Api, ApiError, CALL_TIME};
 use receive::Room;
@@ -154,6 +155,7 @@ impl Channel for Matrix {
             // The part's id is the transaction id, under which the server takes an event once.
             after_interruption: AfterInterruption::SendAgain,
             most_file_bytes: Some(self.options.most_file_bytes),
+            actions: &[Action::React, Action::Edit, Action::Unsend],
         }
     }
 
@@ -167,6 +169,30 @@ impl Channel for Matrix {
 
     fn send<'a>(&'a self, part: &'a Part) -> BoxFuture<'a, Result<String, SendFailure>> {
         Box::pin(self.send_part(part))
+    }
+
+    fn react<'a>(
+        &'a self,
+        part: &'a Part,
+        message: &'a str,
+    ) -> BoxFuture<'a, Result<(), SendFailure>> {
+        Box::pin(self.set_reaction(part, message))
+    }
+
+    fn edit<'a>(
+        &'a self,
+        part: &'a Part,
+        message: &'a str,
+    ) -> BoxFuture<'a, Result<(), SendFailure>> {
+        Box::pin(self.edit_text(part, message))
+    }
+
+    fn unsend<'a>(
+        &'a self,
+        part: &'a Part,
+        message: &'a str,
+    ) -> BoxFuture<'a, Result<(), SendFailure>> {
+        Box::pin(self.remove(part, message))
     }
 
     fn live(&self) -> Option<&dyn Live> {

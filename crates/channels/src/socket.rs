@@ -32,6 +32,8 @@ const MOST_LINE: u64 = 1024 * 1024;
 const MOST_LINES: usize = 64;
 /// How long a part waits in memory for its script before it is tried again later.
 const SEND_TIME: Duration = Duration::from_secs(60);
+/// Largest file whose path a script is given, in bytes.
+const MOST_FILE_BYTES: u64 = 100 * 1024 * 1024;
 /// The chat of a script that names none.
 const DEFAULT_CHAT: &str = "default";
 /// Longest name of a chat, in bytes.
@@ -295,7 +297,11 @@ impl Channel for SocketChannel {
 
     fn capabilities(&self) -> Capabilities {
         // The script sees the id of the part.
-        Capabilities { after_interruption: AfterInterruption::SendAgain, most_file_bytes: None }
+        Capabilities {
+            after_interruption: AfterInterruption::SendAgain,
+            most_file_bytes: Some(MOST_FILE_BYTES),
+            actions: &[],
+        }
     }
 
     fn run(self: Arc<Self>, intake: Arc<dyn Intake>) -> BoxFuture<'static, ()> {
@@ -358,6 +364,8 @@ async fn bind(path: &Path) -> Result<UnixListener, String> {
 }
 
 fn line_of(part: &Part) -> String {
+    // The script runs as the same user, so it can read the file where it is, until it confirms the part.
+    let file = part.file.as_ref().map(|file| json!({"name": file.name, "path": file.path}));
     text(&json!({
         "type": part.kind.as_str(),
         "partId": part.id,
@@ -367,6 +375,7 @@ fn line_of(part: &Part) -> String {
         "part": part.number,
         "parts": part.count,
         "text": part.text,
+        "file": file,
     }))
 }
 

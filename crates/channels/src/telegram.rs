@@ -1,5 +1,6 @@
 //! Telegram, through the Bot API: one bot.
 
+mod act;
 mod api;
 mod format;
 mod limits;
@@ -16,8 +17,8 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 
 use crate::{
-    AfterInterruption, Capabilities, Channel, HookAnswer, HookRequest, Intake, Live, Part,
-    ProbeFailure, SendFailure, State, StateCell, split, utf16_units,
+    Action, AfterInterruption, Capabilities, Channel, HookAnswer, HookRequest, Intake, Live, Part,
+    Poll, ProbeFailure, SendFailure, State, StateCell, split, utf16_units,
 };
 use api::{Api, ApiError};
 use limits::Limits;
@@ -146,6 +147,7 @@ impl Channel for Telegram {
         Capabilities {
             after_interruption: self.options.after_interruption,
             most_file_bytes: Some(MOST_SENT_BYTES),
+            actions: &[Action::React, Action::Edit, Action::Unsend, Action::Poll],
         }
     }
 
@@ -167,6 +169,38 @@ impl Channel for Telegram {
 
     fn send<'a>(&'a self, part: &'a Part) -> BoxFuture<'a, Result<String, SendFailure>> {
         Box::pin(self.send_part(part))
+    }
+
+    fn react<'a>(
+        &'a self,
+        part: &'a Part,
+        message: &'a str,
+    ) -> BoxFuture<'a, Result<(), SendFailure>> {
+        Box::pin(self.set_reaction(part, message))
+    }
+
+    fn edit<'a>(
+        &'a self,
+        part: &'a Part,
+        message: &'a str,
+    ) -> BoxFuture<'a, Result<(), SendFailure>> {
+        Box::pin(self.edit_text(part, message))
+    }
+
+    fn unsend<'a>(
+        &'a self,
+        part: &'a Part,
+        message: &'a str,
+    ) -> BoxFuture<'a, Result<(), SendFailure>> {
+        Box::pin(self.remove(part, message))
+    }
+
+    fn poll<'a>(
+        &'a self,
+        part: &'a Part,
+        poll: &'a Poll,
+    ) -> BoxFuture<'a, Result<String, SendFailure>> {
+        Box::pin(self.ask(part, poll))
     }
 
     fn live(&self) -> Option<&dyn Live> {

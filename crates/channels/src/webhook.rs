@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use futures_util::future::BoxFuture;
 use reqwest::Client;
 use secrecy::SecretString;
@@ -21,6 +23,8 @@ pub const WEBHOOK: &str = "webhook";
 const SEND_TIME: Duration = Duration::from_secs(30);
 /// Most bytes of its answer that are read.
 const MOST_ANSWER: usize = 64 * 1024;
+/// Largest file, in bytes. It travels in the body, in base64.
+const MOST_FILE_BYTES: u64 = 8 * 1024 * 1024;
 /// The chat of a message that names none.
 const DEFAULT_CHAT: &str = "default";
 /// Longest name of a chat or a person, in bytes.
@@ -125,7 +129,7 @@ impl Webhook {
     }
 
     async fn post(&self, part: &Part) -> Result<String, SendFailure> {
-        let body = json!({
+        let mut body = json!({
             "id": part.id,
             "chat": part.target.to_text(),
             "replyTo": part.reply_to,
@@ -134,8 +138,14 @@ impl Webhook {
             "part": part.number,
             "parts": part.count,
             "text": part.text,
-        })
-        .to_string();
+        });
+        if let Some(file) = &part.file {
+            let bytes = tokio::fs::read(&file.path).await.map_err(|error| SendFailure::Never {
+                reason: format!("the file cannot be read: {error}"),
+            })?;
+            body["file"] = json!({"name": file.name, "data": STANDARD.encode(bytes)});
+        }
+        let body = body.to_string();
         let time = signature::now();
         let sent = self
             .client
@@ -174,7 +184,11 @@ impl Channel for Webhook {
 
     fn capabilities(&self) -> Capabilities {
         // The header says which parts are the same.
-        Capabilities { after_interruption: AfterInterruption::SendAgain, most_file_bytes: None }
+        Capabilities {
+            after_interruption: AfterInterruption::SendAgain,
+            most_file_bytes: Some(MOST_FILE_BYTES),
+            actions: &[],
+        }
     }
 
     fn receive<'a>(

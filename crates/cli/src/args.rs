@@ -25,7 +25,7 @@ mod usage;
 
 pub(crate) use acp::AcpArgs;
 pub(crate) use channels::{
-    ChannelKind, ChannelsArgs, ChannelsCommand, PairingArgs, PairingCommand,
+    AddChannelArgs, ChannelKind, ChannelsArgs, ChannelsCommand, PairingArgs, PairingCommand,
 };
 pub(crate) use cron::{CronArgs, CronCommand, JobArgs};
 pub(crate) use duration::Age;

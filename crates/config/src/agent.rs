@@ -9,7 +9,7 @@ use myclaw_schedule::zone_named;
 use crate::schema::AgentEntry;
 use crate::{
     CompactionConfig, Config, ConfigError, ConfigPath, ContextPruning, DeliveryMode, Heartbeat,
-    IterationCap, ModelChoice, RunLimits, Subagents, ThinkingDefault,
+    IterationCap, ModelChoice, Persona, RunLimits, Subagents, ThinkingDefault,
 };
 
 /// Longest agent id, in characters.
@@ -173,6 +173,26 @@ impl Config {
         let config = own.map_or_else(|| defaults.clone(), |own| defaults.with(own));
         // A config that was loaded has no mistake in it.
         config.resolve(&self.time_zone()).unwrap_or_default()
+    }
+
+    /// How an agent appears in chats.
+    pub fn persona(&self, agent: &AgentId) -> Persona {
+        let entry = self.agents.list.iter().find(|entry| AgentId::new(&entry.id) == *agent);
+        let defaults = &self.agents.defaults;
+        let Some(entry) = entry else {
+            return Persona {
+                identity: defaults.identity.clone(),
+                group_chat: defaults.group_chat.clone(),
+                human_delay: defaults.human_delay.clone(),
+            };
+        };
+        let mut identity = defaults.identity.with(&entry.identity);
+        identity.name = identity.name.or_else(|| entry.name.clone());
+        Persona {
+            identity,
+            group_chat: defaults.group_chat.with(&entry.group_chat),
+            human_delay: defaults.human_delay.with(&entry.human_delay),
+        }
     }
 
     /// The rules for the sub-agents of an agent.

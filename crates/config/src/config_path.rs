@@ -1,12 +1,16 @@
 //! A path to a value of the config, written as `provider.authProfiles[0].apiKey`.
 
 use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
 
 /// Longest key that a message quotes, in characters.
 const MAX_SHOWN_KEY: usize = 64;
 
 /// One step down into the config.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
 pub(crate) enum Step {
     /// Into an object.
     Key(String),
@@ -14,8 +18,9 @@ pub(crate) enum Step {
     Index(usize),
 }
 
-/// A path to a value of the config; the empty path is the whole file.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// A path to a value of the config; the empty path is the whole file. Programs see it as a list of keys and indexes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct ConfigPath(Vec<Step>);
 
 impl ConfigPath {
@@ -73,6 +78,45 @@ impl fmt::Display for ConfigPath {
             }
         }
         Ok(())
+    }
+}
+
+/// Why text is not the path of a value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "this is not a path of the config: write it as `agents.list[0].model`, and odd keys as `models.providers[\"my.host\"]`"
+)]
+pub struct NotAPath;
+
+/// Reads the form that [`fmt::Display`] writes.
+impl FromStr for ConfigPath {
+    type Err = NotAPath;
+
+    fn from_str(text: &str) -> Result<Self, NotAPath> {
+        let mut path = Self::default();
+        let mut rest = text;
+        while !rest.is_empty() {
+            if let Some(inside) = rest.strip_prefix('[') {
+                // The quoted form is that of JSON; the number, or the string, ends where its parser says.
+                let mut values = serde_json::Deserializer::from_str(inside).into_iter::<Step>();
+                let Some(Ok(step)) = values.next() else { return Err(NotAPath) };
+                rest = inside[values.byte_offset()..].strip_prefix(']').ok_or(NotAPath)?;
+                path.0.push(step);
+                continue;
+            }
+            let name = match rest.strip_prefix('.') {
+                Some(name) if !path.is_root() => name,
+                None if path.is_root() => rest,
+                _ => return Err(NotAPath),
+            };
+            let end = name.find(['.', '[']).unwrap_or(name.len());
+            if end == 0 {
+                return Err(NotAPath);
+            }
+            path.push_key(&name[..end]);
+            rest = &name[end..];
+        }
+        Ok(path)
     }
 }
 

@@ -10,14 +10,17 @@ mod cache;
 mod config_path;
 mod diagnose;
 mod dotenv;
+mod edit;
 mod environment;
 mod error;
+mod file;
 mod json_schema;
 mod key_source;
 mod load;
 mod locate;
 mod lookup;
 mod mask;
+mod masked;
 mod paths;
 mod report;
 mod scaffold;
@@ -28,19 +31,21 @@ mod substitute;
 mod suggest;
 mod syntax;
 mod tree;
-mod unread;
 mod validate;
 
 pub use agent::{AgentId, ResolvedAgent};
 pub use cache::ConfigCache;
-pub use config_path::ConfigPath;
+pub use config_path::{ConfigPath, NotAPath};
+pub use edit::{ConfigChange, EditError, EditProblem, edit_config};
 pub use environment::Environment;
 pub use error::ConfigError;
+pub use file::{ConfigFile, WriteError};
 pub use json_schema::json_schema;
 pub use key_source::{KEYRING_SERVICE, KeySource};
 pub use load::{Loaded, Mistake, load_config, load_or_default};
 pub use lookup::{SubstitutionLookup, Workspaces};
 pub use mask::holds_literal_secret;
+pub use masked::{MASKED, MaskedValues};
 pub use paths::{CONFIG_PATH_VARIABLE, HOME_VARIABLE, Paths, STATE_DIR_VARIABLE};
 pub use report::{Issue, Location, RenderStyle, Report};
 pub use scaffold::{
@@ -48,23 +53,25 @@ pub use scaffold::{
     write_config_if_missing,
 };
 pub use schema::{
-    ActiveHoursConfig, AgentConfig, AgentDefaults, AgentEntry, AgentLimits, AgentSandboxRules,
-    AgentToolRules, AgentsConfig, AnyHookCommand, ApprovalConfig, AuthConfig, AuthProfile,
-    BashToolConfig, Binding, BindingMatch, BrowserToolConfig, ChannelsConfig, ChatId, ChatRules,
-    CommandLine, CommandRule, CompactionConfig, Config, ConfinementConfig, ConfinementLevel,
-    ConfinementLimits, ContextPruning, CooldownConfig, CronConfig, DEFAULT_ACCOUNT, DeliveryMode,
-    DmPolicy, DmScope, DropPolicy, ExecAsk, ExecRules, ExecSecurity, FsToolConfig,
-    GATEWAY_PORT_VARIABLE, GatewayConfig, GroupConfig, GroupPolicy, Heartbeat, HeartbeatConfig,
-    HookCommand, HookEvent, HooksConfig, HostEntry, IterationCap, LaneWidths, LogLevel,
-    LoggingConfig, MatrixConfig, MessagesConfig, ModelApi, ModelChoice, ModelCompat,
-    ModelDefinition, ModelInput, ModelName, ModelPrice, ModelTimeouts, ModelsConfig,
-    OutputLimitName, PrimaryModel, ProgramRule, ProviderConfig, ProviderModels, QueueConfig,
-    QueueMode, ReasoningReplayRule, RunLimits, SandboxMode, SandboxNetwork, SandboxRules,
-    SearchProvider, SessionScope, SessionToolsConfig, SkillDirectory, SkillEntry, SkillPlaces,
-    SkillsConfig, SocketConfig, StreamUsageRule, Subagents, SubagentsConfig, SystemRoleName,
-    TelegramAccount, TelegramBot, TelegramConfig, ThinkingDefault, ThinkingFormName, ThinkingWords,
-    ToolHookCommand, ToolProfile, ToolRules, ToolsConfig, UncertainDelivery, WebFetchConfig,
-    WebSearchConfig, WebToolsConfig, WebhookConfig, WorkspaceAccessName,
+    AckReactionScope, ActiveHoursConfig, AgentConfig, AgentDefaults, AgentEntry, AgentLimits,
+    AgentSandboxRules, AgentToolRules, AgentsConfig, AnyHookCommand, ApprovalConfig, AuthConfig,
+    AuthProfile, BashToolConfig, Binding, BindingMatch, BrowserToolConfig, ChannelsConfig, ChatId,
+    ChatRules, CommandLine, CommandRule, CompactionConfig, Config, ConfinementConfig,
+    ConfinementLevel, ConfinementLimits, ContextPruning, CooldownConfig, CronConfig,
+    DEFAULT_ACCOUNT, DeliveryMode, DmPolicy, DmScope, DropPolicy, ExecAsk, ExecRules, ExecSecurity,
+    FsToolConfig, GATEWAY_PORT_VARIABLE, GatewayConfig, GroupChatConfig, GroupConfig, GroupPolicy,
+    Heartbeat, HeartbeatConfig, HookCommand, HookEvent, HooksConfig, HostEntry, HumanDelayConfig,
+    HumanDelayMode, IdentityConfig, IterationCap, LaneWidths, LogLevel, LoggingConfig,
+    MatrixConfig, MessageToolConfig, MessagesConfig, ModelApi, ModelChoice, ModelCompat,
+    ModelDefinition, ModelInput, ModelName, ModelPrice, ModelTimeouts, ModelsConfig, OtherChats,
+    OutputLimitName, Persona, PrimaryModel, ProgramRule, ProviderConfig, ProviderModels,
+    QueueConfig, QueueMode, ReasoningReplayRule, RunLimits, SandboxMode, SandboxNetwork,
+    SandboxRules, SearchProvider, SessionScope, SessionToolsConfig, SkillDirectory, SkillEntry,
+    SkillPlaces, SkillsConfig, SocketConfig, StreamUsageRule, Subagents, SubagentsConfig,
+    SystemRoleName, TelegramAccount, TelegramBot, TelegramConfig, ThinkingDefault,
+    ThinkingFormName, ThinkingWords, ToolHookCommand, ToolProfile, ToolRules, ToolsConfig,
+    UncertainDelivery, WebFetchConfig, WebSearchConfig, WebToolsConfig, WebhookConfig,
+    WorkspaceAccessName,
 };
 pub use secrecy::{ExposeSecret, SecretString};
 pub use substitute::has_env_reference;

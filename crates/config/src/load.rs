@@ -6,6 +6,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 
 use crate::diagnose;
@@ -14,7 +15,6 @@ use crate::lookup::{SubstitutionLookup, Workspaces};
 use crate::paths::CONFIG_PATH_VARIABLE;
 use crate::strict::StrictTree;
 use crate::substitute::{substitute, substitute_tree};
-use crate::unread::unread_keys;
 use crate::validate::Finding;
 use crate::{Config, ConfigError, ConfigPath, Environment, Paths, semantics, tree};
 
@@ -32,8 +32,8 @@ pub struct Loaded {
     pub path: PathBuf,
     /// Whether the file exists; if not, the config is the built-in defaults.
     pub found: bool,
-    /// The keys in the file that this version accepts but does not read.
-    pub unread_keys: Vec<ConfigPath>,
+    /// The text it was read from, to show mistakes in it.
+    text: Arc<SecretString>,
 }
 
 /// A mistake that only the program can detect, such as the name of an unknown provider.
@@ -50,14 +50,14 @@ pub struct Mistake {
 impl Loaded {
     /// The error that shows `mistakes` with their positions in the file.
     pub fn refuse(&self, mistakes: Vec<Mistake>) -> ConfigError {
-        let text = read(&self.path).unwrap_or_default();
+        let text = self.text.expose_secret();
         let findings = mistakes.into_iter().map(|Mistake { path, message, help }| Finding {
             path,
             target: Target::Value,
             message,
             help,
         });
-        diagnose::findings(&self.path, without_mark(&text), findings.collect())
+        diagnose::findings(&self.path, without_mark(text), findings.collect())
     }
 }
 
@@ -79,7 +79,8 @@ pub fn load_or_default(environment: &Environment) -> Result<Loaded, ConfigError>
     match load(environment, paths.clone()) {
         Err(ConfigError::NotFound { path }) => {
             let config = Config { paths: Some(paths), ..Config::default() };
-            Ok(Loaded { config: Arc::new(config), path, found: false, unread_keys: Vec::new() })
+            let (config, text) = (Arc::new(config), Arc::default());
+            Ok(Loaded { config, path, found: false, text })
         }
         loaded => loaded,
     }
@@ -94,21 +95,28 @@ pub(crate) fn load(environment: &Environment, paths: Paths) -> Result<Loaded, Co
         }
         error => error,
     })?;
-    let (mut config, unread_keys) = parse(without_mark(&text), environment, &paths)?;
+    load_text(text, environment, paths)
+}
+
+/// Loads text as if the config file had it.
+pub(crate) fn load_text(
+    text: String,
+    environment: &Environment,
+    paths: Paths,
+) -> Result<Loaded, ConfigError> {
+    let path = paths.config_file().to_path_buf();
+    let mut config = parse(without_mark(&text), environment, &paths)?;
     config.paths = Some(paths);
-    Ok(Loaded { config: Arc::new(config), path, found: true, unread_keys })
+    let text = Arc::new(SecretString::from(text));
+    Ok(Loaded { config: Arc::new(config), path, found: true, text })
 }
 
 /// Removes a byte order mark, which some editors write at the beginning of a file.
-fn without_mark(text: &str) -> &str {
+pub(crate) fn without_mark(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
-fn parse(
-    text: &str,
-    environment: &Environment,
-    paths: &Paths,
-) -> Result<(Config, Vec<ConfigPath>), ConfigError> {
+fn parse(text: &str, environment: &Environment, paths: &Paths) -> Result<Config, ConfigError> {
     let file = paths.config_file();
     let mut tree = tree::parse(text).map_err(|failure| diagnose::syntax(file, text, failure))?;
     // A reference may also be spelled with escapes. Text without `${` and without escapes has no reference.
@@ -124,7 +132,7 @@ fn parse(
         Ok(config) => {
             let findings = semantics::check(&config);
             if findings.is_empty() {
-                Ok((config, unread_keys(&tree)))
+                Ok(config)
             } else {
                 Err(diagnose::findings(file, text, findings))
             }
@@ -147,7 +155,7 @@ fn workspaces(tree: &Value, environment: &Environment, paths: &Paths) -> Workspa
     directories.map_or(Workspaces::Unknown, Workspaces::Known)
 }
 
-fn read(path: &Path) -> Result<String, ConfigError> {
+pub(crate) fn read(path: &Path) -> Result<String, ConfigError> {
     // The file type is checked first, since opening a named pipe would wait for its other end.
     let metadata = std::fs::metadata(path).map_err(|error| explain_missing(path, error))?;
     if !metadata.is_file() {

@@ -152,7 +152,7 @@ fn plain(word: &str) -> String {
     word.chars().filter(|c| !matches!(c, '_' | '-')).flat_map(char::to_lowercase).collect()
 }
 
-fn is_secret_key(word: &str) -> bool {
+pub(crate) fn is_secret_key(word: &str) -> bool {
     let plain = plain(word);
     // "maxTokens" means a different kind of token.
     let named =

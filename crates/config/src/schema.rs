@@ -20,6 +20,7 @@ mod hooks;
 mod limits;
 mod messages;
 mod models;
+mod persona;
 mod policy;
 mod sandbox;
 mod skills;
@@ -42,11 +43,18 @@ pub use hooks::{
     AnyHookCommand, CommandLine, HookCommand, HookEvent, HooksConfig, ToolHookCommand,
 };
 pub use limits::{AgentLimits, LaneWidths, RunLimits};
-pub use messages::{DeliveryMode, DropPolicy, MessagesConfig, QueueConfig, QueueMode};
+pub use messages::{
+    AckReactionScope, DeliveryMode, DropPolicy, MessagesConfig, QueueConfig, QueueMode,
+};
 pub use models::{
     AuthProfile, ModelApi, ModelCompat, ModelDefinition, ModelInput, ModelPrice, ModelTimeouts,
     ModelsConfig, OutputLimitName, ProviderConfig, ProviderModels, ReasoningReplayRule,
     StreamUsageRule, SystemRoleName, ThinkingDefault, ThinkingFormName, ThinkingWords,
+};
+pub(crate) use persona::pattern as mention_pattern;
+pub use persona::{
+    GroupChatConfig, HumanDelayConfig, HumanDelayMode, IdentityConfig, MessageToolConfig,
+    OtherChats, Persona,
 };
 pub use policy::{
     AgentSandboxRules, AgentToolRules, ApprovalConfig, CommandRule, ExecAsk, ExecRules,
@@ -240,6 +248,8 @@ pub struct ToolsConfig {
     pub browser: BrowserToolConfig,
     /// The tools that read sessions and write to them.
     pub sessions: SessionToolsConfig,
+    /// The tool that says something in chats.
+    pub message: MessageToolConfig,
 }
 
 impl ToolsConfig {

@@ -1,6 +1,7 @@
 //! Mistakes that involve more than one value of the config.
 
 mod channels;
+mod persona;
 mod subagents;
 
 use std::collections::HashMap;
@@ -24,6 +25,7 @@ pub(crate) fn check(config: &Config) -> Vec<Finding> {
     channels::check(config, &mut findings);
     check_heartbeats(config, &mut findings);
     subagents::check(config, &mut findings);
+    persona::check(config, &mut findings);
     findings
 }
 

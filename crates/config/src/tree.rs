@@ -48,9 +48,13 @@ pub(crate) fn parse(text: &str) -> Result<Value, ParseFailure> {
 pub(crate) fn parse_positions(
     text: &str,
 ) -> Result<Option<ast::Value<'_>>, jsonc_parser::errors::ParseError> {
+    parse_to_ast(text, &CollectOptions::default(), &options()).map(|result| result.value)
+}
+
+/// What is accepted beside JSON.
+pub(crate) fn options() -> ParseOptions {
     // Without this option `{a: 1 b: 2}` would be accepted.
-    let options = ParseOptions { allow_missing_commas: false, ..ParseOptions::default() };
-    parse_to_ast(text, &CollectOptions::default(), &options).map(|result| result.value)
+    ParseOptions { allow_missing_commas: false, ..ParseOptions::default() }
 }
 
 /// Converts the parser's values into JSON values; `depth` is the number of enclosing objects and lists.

@@ -73,6 +73,8 @@ pub(crate) struct PendingCalls {
     pub(crate) message_was_cut: bool,
     /// The model that made the calls, as `provider/model`.
     pub(crate) model: String,
+    /// When it made them, in milliseconds since the Unix epoch.
+    pub(crate) asked_at: u64,
     /// Whether an earlier run ended while it waited for the approval of one of them.
     pub(crate) are_asked_again: bool,
 }
@@ -253,6 +255,7 @@ impl OpenLog {
             calls,
             message_was_cut: !stop_reason.runs_tool_calls(),
             model: format!("{}/{}", assistant.provider, assistant.model),
+            asked_at: assistant.timestamp,
             are_asked_again: false,
         })
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use myclaw_llm::{ContentBlock, ToolSchema};
+use myclaw_llm::{ContentBlock, ToolCall, ToolSchema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
@@ -36,6 +36,18 @@ pub trait Tool: Send + Sync {
         &'a self,
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
+
+    /// The result of a call that an earlier process began and did not write into the log, if the tool has kept it. The
+    /// model made the call at `asked_at`, in milliseconds since the Unix epoch; what is older belongs to another call
+    /// with the same id. Without a result the model is told that the call was interrupted.
+    fn recall<'a>(
+        &'a self,
+        call: &'a ToolCall,
+        asked_at: u64,
+    ) -> BoxFuture<'a, Option<ToolOutput>> {
+        let _ = (call, asked_at);
+        Box::pin(std::future::ready(None))
+    }
 }
 
 /// A tool that is not offered.

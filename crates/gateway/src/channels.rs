@@ -104,13 +104,24 @@ impl Channels {
 
     /// Whether one of them is such a channel.
     pub(crate) fn any(&self, is_such: impl Fn(&Arc<dyn Channel>) -> bool) -> bool {
+        self.all().iter().any(is_such)
+    }
+
+    /// All of them, that of the server first.
+    pub(crate) fn all(&self) -> Vec<Arc<dyn Channel>> {
         let state = self.lock();
-        state.connections.iter().filter_map(Connection::channel).any(is_such)
+        let connected = state.connections.iter().filter_map(Connection::channel);
+        std::iter::once(&self.own).chain(connected).cloned().collect()
+    }
+
+    /// Whether a route is that of the server itself.
+    pub(crate) fn is_own(&self, route: &Route) -> bool {
+        self.own.name() == route.channel && self.own.account() == route.account
     }
 
     /// The channel of a route.
     pub(crate) fn of(&self, route: &Route) -> Option<Arc<dyn Channel>> {
-        if self.own.name() == route.channel && self.own.account() == route.account {
+        if self.is_own(route) {
             return Some(Arc::clone(&self.own));
         }
         self.find(&route.channel, &route.account)

@@ -13,13 +13,17 @@ mod children;
 mod closing;
 mod desk;
 mod events;
+mod groups;
 mod in_force;
+mod manner;
 pub(crate) mod media;
 mod occasion;
+mod restart;
+mod speaking;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use myclaw_agent::llm::ImageContent;
@@ -39,8 +43,10 @@ use crate::live::Live;
 use crate::metrics::Metrics;
 use crate::outbox::Outbox;
 use crate::questions::Questions;
+use crate::routing::Router;
 use crate::rows::{Incoming, MessageId, MessageState, Outgoing, PartId, Route};
 use crate::schedule::{Book, Routes};
+use crate::server::Server;
 use crate::subagents::{Child, Children};
 use crate::tools::GatewayTools;
 use crate::usage::UsageBook;
@@ -48,6 +54,8 @@ use answering::picture_bytes;
 pub(crate) use between::SessionMessage;
 pub(crate) use children::{ChildOrder, described};
 use desk::{Desk, Source};
+pub(crate) use groups::GroupMessage;
+pub(crate) use speaking::{ChatPlace, SpeakCall, Speech};
 
 /// Sessions that stay open without work. Opening one takes less than a millisecond.
 const MOST_IDLE_DESKS: usize = 256;
@@ -113,8 +121,20 @@ pub(crate) struct Delivery {
     /// Fires when no more messages are taken.
     closing: CancellationToken,
     tasks: TaskTracker,
+    /// The server and the routing, once there are any.
+    links: OnceLock<Links>,
+    /// The session that asked for a restart. Its turn goes on in the next process.
+    restarting: Mutex<Option<String>>,
+    /// Fires when the process is to begin anew.
+    pub(crate) restart: CancellationToken,
     /// Itself, for what goes on in tasks.
     this: Weak<Self>,
+}
+
+/// What delivery asks others, which were made after it.
+pub(crate) struct Links {
+    pub(crate) server: Weak<Server>,
+    pub(crate) routing: Weak<Router>,
 }
 
 /// What becomes of messages that get no answer.
@@ -169,9 +189,18 @@ impl Delivery {
                 children: Children::new(Ledger::new(Arc::clone(store))),
                 closing: CancellationToken::new(),
                 tasks,
+                links: OnceLock::new(),
+                restarting: Mutex::default(),
+                restart: CancellationToken::new(),
                 this: own,
             }
         })
+    }
+
+    /// Introduces the server and the routing.
+    pub(crate) fn link(&self, links: Links) {
+        // The first ones stay; there are no others.
+        let _ = self.links.set(links);
     }
 
     /// Goes on with everything that an earlier process left. Returns how many messages have no answer.

@@ -19,7 +19,7 @@ use crate::channels::Channels;
 use crate::client::ask;
 use crate::connect::channels_of;
 use crate::current::{Current, InForce};
-use crate::delivery::Delivery;
+use crate::delivery::{Delivery, Links};
 use crate::hub::Hub;
 use crate::ledger::Ledger;
 use crate::outbox::Outbox;
@@ -96,6 +96,7 @@ impl Gateway {
             Arc::clone(&reloads),
             address,
         ));
+        delivery.link(Links { server: Arc::downgrade(&server), routing: Arc::downgrade(&routing) });
         let first = current.get();
         let reloader =
             Reloader { current, channels, delivery, runner, server, reloads, first, stamp };
@@ -137,6 +138,15 @@ pub type Say = Arc<dyn Fn(&str) + Send + Sync>;
 /// Heeds a config that will be in force.
 pub type OnConfig = Arc<dyn Fn(&Home, &Config) + Send + Sync>;
 
+/// How serving ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// It was stopped.
+    Stopped,
+    /// The owner's agent asked for a restart: the caller runs the program again.
+    Restart,
+}
+
 /// The signals that a serving gateway obeys, and the callbacks that it calls.
 pub struct Control {
     /// Fires when it is to stop.
@@ -152,8 +162,11 @@ pub struct Control {
 impl Running {
     /// Serves until it is stopped. Then takes no more messages, and gives running turns some time to finish; the next
     /// start continues the others.
-    pub async fn serve(self, control: Control) {
+    pub async fn serve(self, control: Control) -> Ended {
         let Control { stop, reload, say, on_config } = control;
+        let restart = self.reloader.delivery.restart.clone();
+        // What a stop ends, a restart ends too.
+        let (asked, stop) = (stop.clone(), stop.child_token());
         let (server, runner) =
             (Arc::clone(&self.reloader.server), Arc::clone(&self.reloader.runner));
         self.reloader.channels.receive(self.routing, stop.clone());
@@ -169,7 +182,10 @@ impl Running {
         tokio::select! {
             () = &mut serving => {}
             () = async {
-                stop.cancelled().await;
+                tokio::select! {
+                    () = stop.cancelled() => {}
+                    () = restart.cancelled() => stop.cancel(),
+                }
                 scheduling.abort();
                 server.close(PATIENCE).await;
             } => {}
@@ -177,6 +193,11 @@ impl Running {
         let directory = self.directory;
         // Whether it is removed matters to nobody: the store says whether a gateway runs.
         let _ = tokio::task::spawn_blocking(move || RunningFile::remove(&directory)).await;
+        // Whoever asks for an end wants no new beginning.
+        match restart.is_cancelled() && !asked.is_cancelled() {
+            true => Ended::Restart,
+            false => Ended::Stopped,
+        }
     }
 }
 

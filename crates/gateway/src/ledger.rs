@@ -60,6 +60,16 @@ pub(crate) enum Acceptance {
     Known(Incoming),
 }
 
+impl Acceptance {
+    /// The message as it is in the store.
+    pub(crate) fn into_row(self) -> Incoming {
+        match self {
+            Self::New(message) => message.row,
+            Self::Known(row) => row,
+        }
+    }
+}
+
 impl Ledger {
     pub(crate) fn new(store: Arc<dyn Store>) -> Self {
         Self { store, last_ms: Arc::default() }
@@ -119,9 +129,8 @@ impl Ledger {
         writes.extend(more);
         match self.store.commit(writes.into()).await? {
             Commit::Done(version) => Ok(Some(Acceptance::New(Stored { id, version, row }))),
-            Commit::Refused(
-                Refusal::Exists(record) | Refusal::Changed { now: Some(record), .. },
-            ) if conditions.contains(&record.id) => Ok(None),
+            Commit::Refused(Refusal::Exists(record)) if conditions.contains(&record.id) => Ok(None),
+            Commit::Refused(Refusal::Changed { id, .. }) if conditions.contains(&id) => Ok(None),
             // The message comes first among the conditions.
             Commit::Refused(Refusal::Exists(record)) => {
                 Ok(Some(Acceptance::Known(decode(&record)?)))
@@ -139,6 +148,19 @@ impl Ledger {
             Commit::Done(version) => Ok(stored(parts, version)),
             Commit::Refused(Refusal::Exists(_)) => Ok(Vec::new()),
             Commit::Refused(other) => Err(unexpected(&other)),
+        }
+    }
+
+    /// [`Ledger::say`] together with `more`. `None`, and nothing is stored, if a condition of `more` does not hold.
+    pub(crate) async fn say_with(
+        &self,
+        parts: Vec<(PartId, Outgoing)>,
+        more: Vec<Write>,
+    ) -> Result<Option<Vec<UnsentPart>>, GatewayError> {
+        let writes: Vec<Write> = more.into_iter().chain(inserts(&parts)?).collect();
+        match self.store.commit(writes.into()).await? {
+            Commit::Done(version) => Ok(Some(stored(parts, version))),
+            Commit::Refused(_) => Ok(None),
         }
     }
 

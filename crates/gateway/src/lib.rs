@@ -34,7 +34,7 @@ pub mod usage;
 pub use ask::{AskedGateway, ask};
 pub use connect::{ChannelSetup, channels_of};
 pub use error::GatewayError;
-pub use gateway::{Control, Gateway, OnConfig, Running, Say, state_of};
+pub use gateway::{Control, Ended, Gateway, OnConfig, Running, Say, state_of};
 pub use myclaw_channels::Channel;
 pub use routing::{PairingChange, change_pairing, list_pairings};
 pub use rows::{Incoming, MessageId, MessageState, Occasion, Outgoing, PartId, PartState, Route};

@@ -8,14 +8,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use myclaw_channels::{
-    AfterInterruption, Channel, Part, PartFile, PartKind as Author, SendFailure, Target,
+    AfterInterruption, Channel, Choices, Part, PartFile, PartKind as Author, Poll, SendFailure,
+    Target,
 };
+use tokio::sync::Notify;
 use tokio_util::task::TaskTracker;
 
 use crate::GatewayError;
 use crate::channels::Channels;
 use crate::ledger::{Ledger, UnsentPart};
-use crate::rows::{MessageId, PartKind, PartState, Route};
+use crate::rows::{Act, ActOn, MessageId, Outgoing, PartId, PartKind, PartState, Route};
 
 /// Most attempts to send a part. With the pauses between them they take about a day.
 const MOST_ATTEMPTS: u32 = 300;
@@ -31,12 +33,15 @@ pub(crate) struct Outbox {
     ledger: Ledger,
     channels: Arc<Channels>,
     routes: Mutex<HashMap<Route, VecDeque<UnsentPart>>>,
+    /// Fires when a part is sent, or cannot be.
+    ended: Notify,
     tasks: TaskTracker,
 }
 
 impl Outbox {
     pub(crate) fn new(ledger: Ledger, channels: Arc<Channels>, tasks: TaskTracker) -> Arc<Self> {
-        Arc::new(Self { ledger, channels, routes: Mutex::default(), tasks })
+        let (routes, ended) = (Mutex::default(), Notify::new());
+        Arc::new(Self { ledger, channels, routes, ended, tasks })
     }
 
     /// Sends parts, after those of their routes that wait already.
@@ -68,12 +73,46 @@ impl Outbox {
         self.channels.of(route)
     }
 
+    /// All channels.
+    pub(crate) fn channels(&self) -> Vec<Arc<dyn Channel>> {
+        self.channels.all()
+    }
+
     /// Whether a channel can send files: that of this name, or any.
     pub(crate) fn sends_files(&self, name: Option<&str>) -> bool {
         self.channels.any(|channel| {
             name.is_none_or(|name| channel.name() == name)
                 && channel.capabilities().most_file_bytes.is_some()
         })
+    }
+
+    /// The parts of these ids, once all of them are sent or cannot be; as they are when `until` is ready before that.
+    pub(crate) async fn settled(
+        &self,
+        ids: &[PartId],
+        until: impl Future<Output = ()>,
+    ) -> Result<Vec<Outgoing>, GatewayError> {
+        tokio::pin!(until);
+        loop {
+            let ended = self.ended.notified();
+            tokio::pin!(ended);
+            // From here on, no end is missed.
+            ended.as_mut().enable();
+            let mut parts = Vec::with_capacity(ids.len());
+            for id in ids {
+                parts.extend(self.ledger.part(id).await?);
+            }
+            let is_open = |part: &Outgoing| {
+                matches!(part.state, PartState::Queued | PartState::Sending { .. })
+            };
+            if !parts.iter().any(is_open) {
+                return Ok(parts);
+            }
+            tokio::select! {
+                () = ended => {}
+                () = &mut until => return Ok(parts),
+            }
+        }
     }
 
     async fn serve(&self, route: &Route) {
@@ -115,6 +154,9 @@ impl Outbox {
                 AfterInterruption::SendAgain => {}
             }
         }
+        if let (Some(pause), PartState::Queued) = (part.row.pause_ms, &part.row.state) {
+            tokio::time::sleep(Duration::from_millis(pause)).await;
+        }
         let mut pause = FIRST_PAUSE;
         loop {
             attempt += 1;
@@ -124,7 +166,7 @@ impl Outbox {
                 part.row.state = PartState::Sending { attempt };
                 part.version = self.ledger.mark(&part).await?;
             }
-            let (wait, reason) = match channel.send(&to_send(&part, is_repeat)).await {
+            let (wait, reason) = match self.attempt(&channel, &part, is_repeat).await {
                 Ok(id) => return self.end(part, PartState::Sent { id }).await,
                 Err(SendFailure::Never { reason }) => {
                     return self.end(part, PartState::Failed { reason }).await;
@@ -165,6 +207,44 @@ impl Outbox {
                 Some(now) => (channel, pause) = (now, FIRST_PAUSE),
                 None => return self.end_without_channel(part).await,
             }
+        }
+    }
+
+    /// Sends a part, or does what it is there for. Gives the channel's id of the message.
+    async fn attempt(
+        &self,
+        channel: &Arc<dyn Channel>,
+        part: &UnsentPart,
+        is_repeat: bool,
+    ) -> Result<String, SendFailure> {
+        let sending = to_send(part, is_repeat);
+        let Some(act) = &part.row.act else { return channel.send(&sending).await };
+        if let Act::Poll { options, several } = act {
+            let choices = if *several { Choices::Several } else { Choices::One };
+            let (question, options) = (part.row.text.clone(), options.clone());
+            return channel.poll(&sending, &Poll { question, options, choices }).await;
+        }
+        let message = self.message_of(act).await?;
+        match act {
+            Act::React { .. } => channel.react(&sending, &message).await?,
+            Act::Edit { .. } => channel.edit(&sending, &message).await?,
+            Act::Unsend { .. } => channel.unsend(&sending, &message).await?,
+            Act::Poll { .. } => {}
+        }
+        Ok(message)
+    }
+
+    /// The channel's id of the message that a part changes. What is sent before it on the same route is over.
+    async fn message_of(&self, act: &Act) -> Result<String, SendFailure> {
+        let never = |reason: &str| SendFailure::Never { reason: reason.to_owned() };
+        match act.on() {
+            Some(ActOn::Received(id)) => Ok(id.clone()),
+            Some(ActOn::Sent(part)) => match self.ledger.part(part).await {
+                Ok(Some(Outgoing { state: PartState::Sent { id }, .. })) => Ok(id),
+                Ok(_) => Err(never("the message was not sent")),
+                Err(error) => Err(SendFailure::Later { after: None, reason: error.to_string() }),
+            },
+            None => Err(never("it names no message")),
         }
     }
 
@@ -213,7 +293,10 @@ impl Outbox {
         }
         part.row.state = state;
         self.ledger.mark(&part).await?;
+        self.ended.notify_waiters();
+        // Clients of the server fetch files later.
         if let Some(file) = &part.row.refers.file
+            && !self.channels.is_own(&part.row.route)
             && let Err(error) = tokio::fs::remove_file(&file.path).await
         {
             tracing::debug!(part = part.id.as_str(), %error, "the copy of a file is not removed");
@@ -227,11 +310,13 @@ impl Outbox {
     }
 }
 
-/// What happens to an interrupted sending of a part. A preview can be replaced twice.
+/// What happens to an interrupted sending of a part. A change of a message can be made
+/// twice.
 fn after_interruption(channel: &Arc<dyn Channel>, part: &UnsentPart) -> AfterInterruption {
-    match part.row.refers.replaces {
-        Some(_) => AfterInterruption::SendAgain,
-        None => channel.capabilities().after_interruption,
+    let changes_message = part.row.act.as_ref().is_some_and(|act| act.on().is_some());
+    match changes_message || part.row.refers.replaces.is_some() {
+        true => AfterInterruption::SendAgain,
+        false => channel.capabilities().after_interruption,
     }
 }
 

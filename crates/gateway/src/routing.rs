@@ -12,16 +12,18 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use myclaw_agent::FailureClass;
-use myclaw_agent::config::{AgentId, Binding, ChatId, Config, DmScope};
+use myclaw_agent::config::{AckReactionScope, AgentId, Binding, ChatId, Config, DmScope, Persona};
 use myclaw_agent::sessions::{PeerKind, SessionKey, SessionKeyParts};
-use myclaw_channels::{Arrival, Channel, ChatKind, Intake, Receipt, Refusal};
+use myclaw_channels::{
+    Action, Arrival, Channel, ChatKind, Intake, Part, PartKind, Receipt, Refusal,
+};
 use myclaw_store::BoxFuture;
 use serde_json::{Value, json};
 
 use crate::GatewayError;
 use crate::channels::Channels;
 use crate::current::Current;
-use crate::delivery::{Delivery, MessageFile, NewMessage};
+use crate::delivery::{Delivery, GroupMessage, MessageFile, NewMessage};
 use crate::ledger::now_ms;
 use crate::rows::{MessageId, MessageState, Origin, Route};
 use access::Access;
@@ -60,6 +62,15 @@ impl Router {
         self.channels.find(name, account)
     }
 
+    /// Whether the agent may write to a chat from which somebody has written before: the rules for who may write hold in
+    /// both directions.
+    ///
+    /// # Errors
+    /// It may not; the text says why.
+    pub(crate) fn check_may_write(&self, route: &Route, kind: PeerKind) -> Result<(), String> {
+        access::check_may_write(&self.current.config(), route, kind, &self.pairings)
+    }
+
     pub(crate) fn pairings(&self) -> &Pairings {
         &self.pairings
     }
@@ -93,7 +104,7 @@ impl Router {
         self.delivery.say(&pairing.route, &said, "You are paired now. Write your message.").await
     }
 
-    async fn route(&self, arrival: Arrival) -> Result<Receipt, GatewayError> {
+    async fn route(&self, mut arrival: Arrival) -> Result<Receipt, GatewayError> {
         let route = Route {
             channel: arrival.channel.clone(),
             account: arrival.account.clone(),
@@ -103,8 +114,15 @@ impl Router {
         if let Some(known) = self.delivery.ledger.message(&id).await? {
             return Ok(receipt(&id, &known.state));
         }
-        match access::decide(&self.current.config(), &arrival, &self.pairings) {
+        let config = self.current.config();
+        let persona = config.persona(&agent_of(&config, &arrival));
+        let is_group = arrival.chat.kind == ChatKind::Group;
+        arrival.mentions_me |= is_group && persona.is_called_in(&arrival.text);
+        match access::decide(&config, &arrival, &self.pairings) {
             Access::Granted => {}
+            Access::Unaddressed(reason) => {
+                return self.overhear(&arrival, route, reason, persona.group_history()).await;
+            }
             Access::Refused(reason) => return self.drop(&arrival, route, reason, None).await,
             Access::Unpaired => {
                 let (reason, say) = self.pairings.ask(&arrival, &route).await?;
@@ -130,7 +148,10 @@ impl Router {
             match self.original(&route, original, &text).await? {
                 Original::Answered => text = wording::edited(&text),
                 // It was not meant for the agent, and is now.
-                Original::Dropped => {}
+                Original::Dropped => {
+                    let original = MessageId::of(&route, original);
+                    self.delivery.forget_kept(&route, &original).await?;
+                }
                 Original::Useless(reason) => return self.drop(&arrival, route, reason, None).await,
             }
         }
@@ -143,7 +164,10 @@ impl Router {
             route: route.clone(),
         };
         match self.delivery.accept_from(new, origin, files).await {
-            Ok(accepted) => Ok(receipt(&accepted.id, &accepted.row.state)),
+            Ok(accepted) => {
+                self.acknowledge(&config, &arrival, &route, &persona);
+                Ok(receipt(&accepted.id, &accepted.row.state))
+            }
             Err(error) if is_final(&error) => {
                 let said = error.to_string();
                 self.drop(&arrival, route, said.clone(), Some(said)).await
@@ -169,6 +193,69 @@ impl Router {
         })
     }
 
+    /// Shows the person by a reaction that their message has arrived. If that fails, the answer says so too.
+    fn acknowledge(&self, config: &Config, arrival: &Arrival, route: &Route, persona: &Persona) {
+        let is_group = arrival.chat.kind == ChatKind::Group;
+        let is_wanted = match config.messages.ack_reaction_scope {
+            AckReactionScope::Group => is_group,
+            AckReactionScope::Direct => !is_group,
+            AckReactionScope::All => true,
+            AckReactionScope::Off => false,
+        };
+        let emoji = config.messages.ack_reaction.as_ref().or(persona.identity.emoji.as_ref());
+        let channel = self.channels.of(route);
+        let (Some(emoji), Some(message), Some(channel)) = (emoji, &arrival.reply_id, channel)
+        else {
+            return;
+        };
+        if !is_wanted || !channel.capabilities().actions.contains(&Action::React) {
+            return;
+        }
+        let part = Part {
+            id: format!("a{}", uuid::Uuid::new_v4().simple()),
+            target: arrival.chat.target(),
+            session: String::new(),
+            answers: Vec::new(),
+            kind: PartKind::Report,
+            number: 0,
+            count: 1,
+            text: emoji.trim().to_owned(),
+            file: None,
+            reply_to: None,
+            replaces: None,
+            is_repeat: false,
+        };
+        let message = message.clone();
+        tokio::spawn(async move {
+            if let Err(failure) = channel.react(&part, &message).await {
+                tracing::warn!(channel = channel.name(), ?failure, "a message is not acknowledged");
+            }
+        });
+    }
+
+    /// Stores a message of a group that is not addressed to the agent, which is shown the newest `most` of them later.
+    async fn overhear(
+        &self,
+        arrival: &Arrival,
+        route: Route,
+        reason: &str,
+        most: usize,
+    ) -> Result<Receipt, GatewayError> {
+        if most == 0 {
+            return self.drop(arrival, route, reason.to_owned(), None).await;
+        }
+        self.note_dropped(arrival, reason);
+        let new = GroupMessage {
+            text: wording::overheard(arrival, MOST_DROPPED_CHARS),
+            replaces: arrival.edits.as_ref().map(|original| MessageId::of(&route, original)),
+            most,
+        };
+        let row = self.dropped_row(arrival, route);
+        let id = MessageId::of(&row.route, &row.source_id);
+        let row = self.delivery.keep_at_once(row, reason.to_owned(), new).await?;
+        Ok(receipt(&id, &row.state))
+    }
+
     /// Stores a message that gets no answer, and what its sender is told.
     async fn drop(
         &self,
@@ -177,6 +264,22 @@ impl Router {
         reason: String,
         say: Option<String>,
     ) -> Result<Receipt, GatewayError> {
+        self.note_dropped(arrival, &reason);
+        let row = self.dropped_row(arrival, route);
+        let id = MessageId::of(&row.route, &row.source_id);
+        let row = self.delivery.settle_at_once(row, say, Some(reason)).await?;
+        Ok(receipt(&id, &row.state))
+    }
+
+    fn dropped_row(&self, arrival: &Arrival, route: Route) -> crate::rows::Incoming {
+        let session = self.session_of(arrival);
+        let text = arrival.text.chars().take(MOST_DROPPED_CHARS).collect();
+        let origin = Origin { reply_id: arrival.reply_id.clone(), ..Origin::default() };
+        incoming(arrival, route, &session, origin, text)
+    }
+
+    /// Shows the owner that a message was dropped.
+    fn note_dropped(&self, arrival: &Arrival, reason: &str) {
         tracing::info!(
             channel = arrival.channel, account = arrival.account, chat = arrival.chat.id,
             sender = arrival.sender.id, %reason, "a message was dropped"
@@ -191,20 +294,11 @@ impl Router {
             "name": arrival.sender.name,
             "reason": reason,
         });
-        {
-            let mut dropped = self.dropped.lock().unwrap_or_else(PoisonError::into_inner);
-            if dropped.len() >= MOST_SHOWN {
-                dropped.pop_front();
-            }
-            dropped.push_back(shown);
+        let mut dropped = self.dropped.lock().unwrap_or_else(PoisonError::into_inner);
+        if dropped.len() >= MOST_SHOWN {
+            dropped.pop_front();
         }
-        let session = self.session_of(arrival);
-        let text = arrival.text.chars().take(MOST_DROPPED_CHARS).collect();
-        let origin = Origin { reply_id: arrival.reply_id.clone(), ..Origin::default() };
-        let row = incoming(arrival, route, &session, origin, text);
-        let id = MessageId::of(&row.route, &row.source_id);
-        let row = self.delivery.settle_at_once(row, say, Some(reason)).await?;
-        Ok(receipt(&id, &row.state))
+        dropped.push_back(shown);
     }
 
     /// The session that a message belongs to.
@@ -339,7 +433,7 @@ impl Intake for Router {
     }
 }
 
-pub(crate) use wording::content;
+pub(crate) use wording::{content, quote};
 
 /// An error of the store, for a channel.
 fn later(error: &GatewayError) -> Refusal {

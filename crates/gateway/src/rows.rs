@@ -44,6 +44,9 @@ pub struct Incoming {
     pub session: String,
     /// What it says.
     pub text: String,
+    /// What the model is shown before it: messages of a group that were not addressed to the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<String>,
     /// Where it comes from, if the channel knows.
     #[serde(flatten)]
     pub origin: Origin,
@@ -162,13 +165,67 @@ pub struct Outgoing {
     pub parts: usize,
     /// What it says.
     pub text: String,
+    /// What is done instead of sending the text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub act: Option<Act>,
     /// The channel's ids of other messages.
     #[serde(flatten)]
     pub refers: Refers,
+    /// Milliseconds to wait before it is sent, as a person who types would.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pause_ms: Option<u64>,
     /// Milliseconds since the Unix epoch; a later part has a later time. The parts of a route are sent in this order.
     pub created_at: u64,
     /// How far it is.
     pub state: PartState,
+}
+
+/// What a part does to a message that is there, or a poll.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "action", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Act {
+    /// Its text, one emoji, is put under the message.
+    React {
+        /// The message.
+        on: ActOn,
+    },
+    /// Its text replaces that of the message.
+    Edit {
+        /// The message.
+        on: ActOn,
+    },
+    /// The message is removed.
+    Unsend {
+        /// The message.
+        on: ActOn,
+    },
+    /// Its text is a question.
+    Poll {
+        /// The answers to choose from.
+        options: Vec<String>,
+        /// Whether a person may choose several.
+        several: bool,
+    },
+}
+
+/// A message of a chat.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ActOn {
+    /// One that somebody wrote, by the channel's id.
+    Received(String),
+    /// One that the gateway sends before, by its part.
+    Sent(PartId),
+}
+
+impl Act {
+    /// The message that it changes.
+    pub(crate) fn on(&self) -> Option<&ActOn> {
+        match self {
+            Self::React { on } | Self::Edit { on } | Self::Unsend { on } => Some(on),
+            Self::Poll { .. } => None,
+        }
+    }
 }
 
 /// The channel's ids of messages that a part has to do with.
@@ -267,6 +324,7 @@ impl Incoming {
             source_id,
             session,
             text,
+            context: None,
             origin: Origin::default(),
             images: Vec::new(),
             accepted_at,

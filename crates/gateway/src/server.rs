@@ -7,6 +7,7 @@ mod accept;
 mod agents;
 mod answer;
 mod channels;
+mod files;
 pub(crate) mod guard;
 mod logs;
 mod openai;
@@ -38,6 +39,8 @@ use crate::token::Token;
 const CHANNEL: &str = "web";
 /// Largest body of a request, and largest frame of a WebSocket, in bytes: room for a message with pictures.
 const MAX_BODY: usize = 6 * 1024 * 1024;
+/// Largest file that clients can download, in bytes.
+const MOST_FILE_BYTES: u64 = 100 * 1024 * 1024;
 /// Most WebSockets: one for each of the thousand turns that can go on at the same time, and as many that only watch. An
 /// idle one takes about 20 kB.
 const MOST_SOCKETS: usize = 2_048;
@@ -100,6 +103,7 @@ impl Server {
             .route("/api/status", get(rest::status))
             .route("/api/messages", post(rest::send))
             .route("/api/messages/{id}", get(rest::message))
+            .route("/api/files/{part}", get(files::download))
             .route("/api/sessions/{session}/history", get(rest::history))
             .route("/api/sessions/{session}/abort", post(rest::abort))
             .route("/api/sessions", get(rest::sessions))
@@ -155,7 +159,11 @@ impl Channel for WebChannel {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { after_interruption: AfterInterruption::SendAgain, most_file_bytes: None }
+        Capabilities {
+            after_interruption: AfterInterruption::SendAgain,
+            most_file_bytes: Some(MOST_FILE_BYTES),
+            actions: &[],
+        }
     }
 
     fn send<'a>(&'a self, part: &'a Part) -> BoxFuture<'a, Result<String, SendFailure>> {
@@ -165,6 +173,7 @@ impl Channel for WebChannel {
             "kind": part.kind.as_str(),
             "messageIds": part.answers,
             "text": part.text,
+            "file": part.file.as_ref().map(|file| files::link(&part.id, &file.name)),
         });
         self.hub.publish(&part.session, &event);
         Box::pin(async move { Ok(part.id.clone()) })

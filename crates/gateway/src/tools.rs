@@ -1,10 +1,13 @@
 //! The tools that sessions of the gateway have beside those of the config.
 
+mod message;
+mod process;
 mod session;
 mod sessions;
 
 use std::sync::{Arc, Weak};
 
+use myclaw_agent::sessions::CLI_CHANNEL;
 use myclaw_agent::{FrontEndTools, SessionConfig, Tool, ToolError, ToolOutput};
 use serde_json::Value;
 
@@ -40,8 +43,9 @@ impl GatewayTools {
 
 impl FrontEndTools for GatewayTools {
     /// What the policy says about them comes after this. The tools for the process and its schedule are the owner's: only
-    /// the main session of an agent has them. A session with somebody else, or one that the clock began, could otherwise
-    /// plan work without end.
+    /// the main session of an agent has the schedule, and only sessions of the terminal and the web chat have the process.
+    /// A session with somebody else, or one that the clock began, could otherwise plan work without end. A sub-agent
+    /// talks with its parent, and with nobody else.
     fn tools(&self, session: &SessionConfig) -> Vec<Arc<dyn Tool>> {
         let key = session.session_key.as_str();
         let child = self.delivery.upgrade().and_then(|delivery| delivery.children.get(key));
@@ -50,6 +54,12 @@ impl FrontEndTools for GatewayTools {
         let mut kinds = vec![Kind::List, Kind::History, Kind::Send];
         if depth < rules.max_depth {
             kinds.extend([Kind::Spawn, Kind::Subagents, Kind::Agents]);
+        }
+        if child.is_none() {
+            kinds.push(Kind::Message);
+        }
+        if session.session_key.parts().channel == CLI_CHANNEL {
+            kinds.push(Kind::Gateway);
         }
         let caller = Arc::new(session.clone());
         let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
@@ -66,6 +76,11 @@ impl FrontEndTools for GatewayTools {
 
     fn note(&self, session: &SessionConfig) -> Option<String> {
         let delivery = self.delivery.upgrade()?;
-        delivery.sends_files(session).then(|| NOTE.to_owned())
+        let identity = delivery.persona_of(session.session_key.as_str()).identity;
+        let name = identity.name.map(|name| format!("Your name is {name}."));
+        let theme = identity.theme.map(|theme| format!("This is how you are: {theme}."));
+        let files = delivery.sends_files(session).then(|| NOTE.to_owned());
+        let notes: Vec<String> = [name, theme, files].into_iter().flatten().collect();
+        Some(notes.join("\n")).filter(|note| !note.is_empty())
     }
 }

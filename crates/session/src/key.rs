@@ -21,7 +21,7 @@ const DEFAULT_AGENT: &str = "main";
 /// The account of a key without one.
 const DEFAULT_ACCOUNT: &str = "default";
 /// The channel of a terminal.
-const CLI_CHANNEL: &str = "cli";
+pub const CLI_CHANNEL: &str = "cli";
 /// Replaces a channel or a peer that has no usable characters.
 const UNKNOWN: &str = "unknown";
 /// Separates a peer from the thread within it.

@@ -45,7 +45,7 @@ pub use index::{
     UpdatedAt,
 };
 pub use json::JsonSessions;
-pub use key::{PeerKind, PositionalKey, SessionKey, SessionKeyError, SessionKeyParts};
+pub use key::{CLI_CHANNEL, PeerKind, PositionalKey, SessionKey, SessionKeyError, SessionKeyParts};
 pub use log::SessionLog;
 pub use meta::Meta;
 pub use myclaw_files::LockWait;

@@ -22,6 +22,8 @@ pub enum TelegramFault {
     TooMany(u64),
     /// Carries it out and breaks the connection before it answers.
     Silence,
+    /// Carries it out and does not answer for a minute.
+    Hang,
     /// Answers this status and description.
     Refuse(u16, &'static str),
 }
@@ -252,6 +254,13 @@ impl TelegramServer {
                 self.shared.changed.notify_all();
                 return None;
             }
+            Some(TelegramFault::Hang) => {
+                let _ = state.carry_out(&method, &params);
+                drop(state);
+                self.shared.changed.notify_all();
+                thread::sleep(PATIENCE);
+                return None;
+            }
             None => {}
         }
         if method == "getUpdates" {
@@ -313,6 +322,28 @@ impl State {
                 Ok(self.store(params.clone()))
             }
             "sendPhoto" | "sendDocument" => Ok(self.store(params.clone())),
+            "sendPoll" => {
+                let options = params["options"].as_array().ok_or("options are missing")?;
+                let are_texts = options.iter().all(|option| option["text"].is_string());
+                if !(2..=10).contains(&options.len()) || !are_texts {
+                    return Err("poll must have 2 to 10 options".to_owned());
+                }
+                params["question"].as_str().ok_or("question is missing")?;
+                Ok(self.store(params.clone()))
+            }
+            "setMessageReaction" => {
+                params["message_id"].as_i64().ok_or("message_id is missing")?;
+                let emoji = params["reaction"][0]["emoji"].as_str().unwrap_or_default();
+                let known = ["\u{1f44d}", "\u{1f440}", "\u{2764}"];
+                let is_known = params["reaction"][0]["type"] == "emoji" && known.contains(&emoji);
+                is_known.then(|| json!(true)).ok_or_else(|| "REACTION_INVALID".to_owned())
+            }
+            "deleteMessage" => {
+                let id = params["message_id"].as_i64().ok_or("message_id is missing")?;
+                let at = self.sent.iter().position(|message| message.id == id);
+                self.sent.remove(at.ok_or("message to delete not found")?);
+                Ok(json!(true))
+            }
             "editMessageText" => {
                 check_text(params)?;
                 let id = params["message_id"].as_i64().ok_or("message_id is missing")?;

@@ -25,7 +25,7 @@ const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
 const OWNER_PAUSE: Duration = Duration::from_secs(60);
 
 #[derive(Deserialize)]
-struct Sent {
+pub(super) struct Sent {
     event_id: String,
 }
 
@@ -45,14 +45,25 @@ impl Matrix {
         self.put(&part.target.chat, &part.id, content).await
     }
 
-    async fn put(
+    pub(super) async fn put(
         &self,
         room: &str,
         id: &str,
         content: Map<String, Value>,
     ) -> Result<String, SendFailure> {
+        self.put_event(room, "m.room.message", id, content).await
+    }
+
+    /// Sends an event of a type under the transaction id `id`.
+    pub(super) async fn put_event(
+        &self,
+        room: &str,
+        kind: &str,
+        id: &str,
+        content: Map<String, Value>,
+    ) -> Result<String, SendFailure> {
         let (room, id) = (encode(room), encode(id));
-        let path = format!("/_matrix/client/v3/rooms/{room}/send/m.room.message/{id}");
+        let path = format!("/_matrix/client/v3/rooms/{room}/send/{kind}/{id}");
         let sent = self.api.put::<Sent>(&path, &Value::Object(content)).await;
         sent.map(|sent| sent.event_id).map_err(|error| self.failure(error))
     }
@@ -85,7 +96,7 @@ impl Matrix {
     }
 
     /// The failure of a call, in the words of channels. The server takes a transaction id once, so nothing is uncertain.
-    fn failure(&self, error: ApiError) -> SendFailure {
+    pub(super) fn failure(&self, error: ApiError) -> SendFailure {
         let reason = error.to_string();
         let ApiError::Refused(refused) = error else {
             return SendFailure::Later { after: None, reason };
@@ -162,7 +173,7 @@ fn preview_of(text: &str) -> Map<String, Value> {
     text_content(&format!("{}{GOES_ON}", first.unwrap_or_default()), PartKind::Reply)
 }
 
-fn text_content(text: &str, kind: PartKind) -> Map<String, Value> {
+pub(super) fn text_content(text: &str, kind: PartKind) -> Map<String, Value> {
     // Programs do not answer notices, so two of them cannot talk for ever about a failure.
     let kind = match kind {
         PartKind::Reply => "m.text",
@@ -178,7 +189,7 @@ fn text_content(text: &str, kind: PartKind) -> Map<String, Value> {
 }
 
 /// What puts `content` in the place of the message `id`. Clients that know no edits show the text with a star.
-fn edit_of(id: &str, content: &Map<String, Value>) -> Map<String, Value> {
+pub(super) fn edit_of(id: &str, content: &Map<String, Value>) -> Map<String, Value> {
     let body = content.get("body").and_then(Value::as_str).unwrap_or_default();
     object(json!({
         "msgtype": content.get("msgtype"), "body": format!("* {body}"), "m.mentions": {},

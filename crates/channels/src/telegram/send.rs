@@ -149,7 +149,7 @@ impl Telegram {
     }
 
     /// What a failed call means for the part.
-    fn failure(&self, chat: &str, error: ApiError, is_edit: bool) -> SendFailure {
+    pub(super) fn failure(&self, chat: &str, error: ApiError, is_edit: bool) -> SendFailure {
         let refused = match error {
             ApiError::NotSent(reason) => return SendFailure::Later { after: None, reason },
             ApiError::Unknown(reason) => return SendFailure::Unknown { reason },
@@ -244,7 +244,7 @@ fn preview_of(text: &str) -> Option<(String, String)> {
     Some((format!("{}{GOES_ON}", rendered.html), format!("{first}{GOES_ON}")))
 }
 
-fn text_params(chat: &str, html: Option<&str>, plain: &str) -> Map<String, Value> {
+pub(super) fn text_params(chat: &str, html: Option<&str>, plain: &str) -> Map<String, Value> {
     let mut params = Map::new();
     params.insert("chat_id".to_owned(), chat_id(chat));
     params.insert("text".to_owned(), json!(html.unwrap_or(plain)));
@@ -255,7 +255,7 @@ fn text_params(chat: &str, html: Option<&str>, plain: &str) -> Map<String, Value
     params
 }
 
-fn add_place(params: &mut Map<String, Value>, target: &Target, reply_to: Option<&str>) {
+pub(super) fn add_place(params: &mut Map<String, Value>, target: &Target, reply_to: Option<&str>) {
     if let Some(thread) = target.thread.as_ref().and_then(|id| id.parse::<i64>().ok()) {
         params.insert("message_thread_id".to_owned(), json!(thread));
     }
@@ -266,6 +266,6 @@ fn add_place(params: &mut Map<String, Value>, target: &Target, reply_to: Option<
 }
 
 /// Ids are numbers; `@name` names a public group.
-fn chat_id(chat: &str) -> Value {
+pub(super) fn chat_id(chat: &str) -> Value {
     chat.parse::<i64>().map_or_else(|_| json!(chat), |id| json!(id))
 }

@@ -22,12 +22,9 @@ pub(crate) enum ChannelsCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Print what to add to the config file for a channel; the file itself is not changed
+    /// Add a channel to the config file; its comments stay
     #[command(after_long_help = help::CHANNELS_ADD_EXAMPLES)]
-    Add {
-        /// The channel
-        channel: ChannelKind,
-    },
+    Add(AddChannelArgs),
     /// Show how the channels of the running gateway are, what they could not deliver, and what was dropped
     #[command(after_long_help = help::CHANNELS_STATUS_EXAMPLES)]
     Status {
@@ -41,7 +38,7 @@ pub(crate) enum ChannelsCommand {
         /// Only this channel
         channel: Option<String>,
     },
-    /// Print what to remove from the config file; the file itself is not changed
+    /// Remove a channel from the config file; its comments stay
     #[command(after_long_help = help::CHANNELS_REMOVE_EXAMPLES)]
     Remove {
         /// The channel, as `channels list` prints it
@@ -49,7 +46,32 @@ pub(crate) enum ChannelsCommand {
         /// Its account
         #[arg(default_value = "default")]
         account: String,
+        /// Print what would be removed, and change nothing
+        #[arg(long)]
+        dry_run: bool,
     },
+}
+
+/// Arguments of `channels add`.
+#[derive(Debug, Args)]
+pub(crate) struct AddChannelArgs {
+    /// The channel
+    pub(crate) channel: ChannelKind,
+    /// Name of the account: a further bot on Telegram, or the webhook's name
+    #[arg(long)]
+    pub(crate) account: Option<String>,
+    /// Address of the homeserver (Matrix), or to which answers are posted (webhook)
+    #[arg(long)]
+    pub(crate) url: Option<String>,
+    /// A person who may write directly, by id; may be repeated
+    #[arg(long, value_name = "ID")]
+    pub(crate) allow_from: Vec<String>,
+    /// Variable that holds the token or the secret
+    #[arg(long, value_name = "NAME")]
+    pub(crate) variable: Option<String>,
+    /// Print what would be added, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 /// A kind of channel.

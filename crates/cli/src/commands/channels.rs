@@ -1,24 +1,29 @@
 //! `myclaw channels`.
 
+mod setup;
+
 use myclaw_agent::SessionOptions;
 use myclaw_gateway::{AskedGateway, ChannelSetup, ask, channels_of};
 use serde_json::{Value, json};
 
 use super::gateway::failure;
-use crate::args::{ChannelKind, ChannelsArgs, ChannelsCommand};
+use crate::args::{ChannelsArgs, ChannelsCommand};
 use crate::exit::CliError;
 use crate::home::{find_home, load_session};
 use crate::print::{Printer, columns};
 use crate::runtime;
+use setup::Mode;
 
 /// Runs one of the commands.
 pub(crate) fn run(args: &ChannelsArgs) -> Result<(), CliError> {
     match &args.command {
         ChannelsCommand::List { json } => list(*json),
-        ChannelsCommand::Add { channel } => add(*channel),
+        ChannelsCommand::Add(args) => setup::add(args),
         ChannelsCommand::Status { json } => status(*json),
         ChannelsCommand::Probe { channel } => probe(channel.as_deref()),
-        ChannelsCommand::Remove { channel, account } => remove(channel, account),
+        ChannelsCommand::Remove { channel, account, dry_run } => {
+            setup::remove(channel, account, if *dry_run { Mode::Show } else { Mode::Change })
+        }
     }
 }
 
@@ -40,9 +45,7 @@ fn list(as_json: bool) -> Result<(), CliError> {
         return printer.finish();
     }
     if setups.is_empty() {
-        printer.line(
-            "no channels; `myclaw channels add telegram` says what to add to the config file",
-        )?;
+        printer.line("no channels; `myclaw channels add telegram` adds one")?;
     }
     let row = |setup: &ChannelSetup| {
         let problem = setup.made.as_ref().err().cloned().unwrap_or_default();
@@ -50,63 +53,6 @@ fn list(as_json: bool) -> Result<(), CliError> {
     };
     let rows: Vec<Vec<String>> = setups.iter().map(row).collect();
     printer.safe_lines(columns(&rows))?;
-    printer.finish()
-}
-
-fn add(channel: ChannelKind) -> Result<(), CliError> {
-    let home = find_home()?;
-    let (what, text) = match channel {
-        ChannelKind::Telegram => (
-            "Talk with @BotFather on Telegram to make a bot, and put its token into the variable TELEGRAM_BOT_TOKEN \
-             (the file .env beside the config will do).",
-            "channels: {\n  telegram: {\n    botToken: \"${TELEGRAM_BOT_TOKEN}\",\n  },\n},",
-        ),
-        ChannelKind::Matrix => (
-            "Make an account for the agent, log in with it once (docs/matrix.md has the command), and put the access \
-             token into the variable MATRIX_ACCESS_TOKEN.",
-            "channels: {\n  matrix: {\n    homeserverUrl: \"https://matrix.example.org\",\n    accessToken: \
-             \"${MATRIX_ACCESS_TOKEN}\",\n    allowFrom: [\"@you:example.org\"],\n  },\n},",
-        ),
-        ChannelKind::Webhook => (
-            "Put a random secret into the variable WEBHOOK_SECRET, such as the output of `openssl rand -hex 32`.",
-            "channels: {\n  webhook: {\n    mine: {\n      secret: \"${WEBHOOK_SECRET}\",\n      url: \
-             \"http://127.0.0.1:8080/answers\",\n    },\n  },\n},",
-        ),
-        ChannelKind::Socket => (
-            "The socket is gateway/socket in the state directory.",
-            "channels: {\n  socket: {},\n},",
-        ),
-    };
-    let mut printer = Printer::stdout();
-    let file = home.paths.config_file();
-    printer.line(what)?;
-    printer.line(format_args!(
-        "Then add this to {}, which is not changed:\n\n{text}\n",
-        file.display()
-    ))?;
-    printer.line(
-        "Check it with `myclaw config check` and `myclaw channels probe`. A gateway that runs takes it over.",
-    )?;
-    printer.finish()
-}
-
-fn remove(channel: &str, account: &str) -> Result<(), CliError> {
-    let home = find_home()?;
-    let setups = configured()?;
-    if !setups.iter().any(|setup| setup.channel == channel && setup.account == account) {
-        return Err(unknown(&setups, channel));
-    }
-    let key = match (channel, account) {
-        ("webhook", name) => format!("channels.webhook.{name}"),
-        (_, "default") => format!("channels.{channel}"),
-        (_, name) => format!("channels.{channel}.accounts.{name}"),
-    };
-    let mut printer = Printer::stdout();
-    let file = home.paths.config_file();
-    printer.line(format_args!(
-        "Remove the key {key} from {}, which is not changed. A gateway that runs takes it over.",
-        file.display()
-    ))?;
     printer.finish()
 }
 

@@ -1,7 +1,7 @@
 //! `myclaw config`.
 
-use myclaw_agent::config::{Mistake, json_schema, load_config};
-use myclaw_agent::{Examination, StoppedRuns, examine, load_checked, sandbox_problems};
+use myclaw_agent::config::{json_schema, load_config};
+use myclaw_agent::{Examination, check_config, load_checked};
 
 use crate::args::{ConfigArgs, ConfigCommand};
 use crate::exit::CliError;
@@ -22,18 +22,7 @@ fn check() -> Result<(), CliError> {
     let home = find_home()?;
     let loaded = load_config(&home.environment)?;
     load_checked(&home.environment)?;
-    let Examination { mut mistakes, mut warnings } = examine(&loaded, &home);
-    for problem in runtime::block_on(sandbox_problems(&loaded.config, &home))? {
-        match problem.stops {
-            StoppedRuns::All | StoppedRuns::ByMistake => {
-                mistakes.push(Mistake { path: problem.place, message: problem.message, help: None })
-            }
-            StoppedRuns::Sandboxed => warnings.push(format!(
-                "{}: sessions other than the main one cannot run: {}",
-                problem.place, problem.message
-            )),
-        }
-    }
+    let Examination { mistakes, warnings } = runtime::block_on(check_config(&loaded, &home))?;
     for warning in warnings {
         note(format_args!("myclaw: warning: {warning}"));
     }

@@ -11,7 +11,7 @@ use myclaw_agent::llm::{LocalCandidate, LocalFinding, survey_local};
 use myclaw_agent::{
     FailureClass, Home, LOCAL_SERVERS_VARIABLE, SandboxProblem, Selection, SelectionSource,
     StoppedRuns, Wanted, browser_obstacle, exhausted_today, find_program, load_checked,
-    local_probe, sandbox_problems, select, stored_keys, unread_keys,
+    local_probe, sandbox_problems, select, stored_keys,
 };
 use serde::Serialize;
 
@@ -234,10 +234,7 @@ fn check_config(home: &Home) -> (Vec<Check>, Arc<Config>) {
         true => path.to_string(),
         false => format!("none at {path}; built-in defaults hold"),
     };
-    let unread = unread_keys(&loaded)
-        .map(|line| Check::warn(NAME, line, "leave it for a later version, or take it out"));
-    let checks = std::iter::once(Check::ok(NAME, message)).chain(unread).collect();
-    (checks, loaded.config)
+    (vec![Check::ok(NAME, message)], loaded.config)
 }
 
 /// The first mistake in one line, and what to do about it.

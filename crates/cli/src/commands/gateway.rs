@@ -3,10 +3,13 @@
 mod logs;
 mod service;
 
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::process::Command;
 use std::sync::Arc;
 
 use myclaw_agent::SessionOptions;
-use myclaw_gateway::{Control, Gateway, GatewayError, OnConfig, Say, state_of};
+use myclaw_gateway::{Control, Ended, Gateway, GatewayError, OnConfig, Say, state_of};
 use serde_json::{Value, json};
 use service::Service;
 use tokio::sync::Notify;
@@ -33,6 +36,8 @@ pub(crate) fn run(args: &GatewayArgs) -> Result<(), CliError> {
 
 /// Serves until a signal. The second one ends it at once; the next start goes on where it was.
 fn serve() -> Result<(), CliError> {
+    // Before an update puts another file into its place.
+    let program = std::env::current_exe();
     // The gateway reads the config itself; this reports its mistakes, and starts the log.
     let home = load_session(find_home()?, &SessionOptions::default())?.home;
     let interrupts = Interrupts::install()?;
@@ -59,11 +64,28 @@ fn serve() -> Result<(), CliError> {
                 logging::start_with_config(config, &agent, home);
             }
         });
-        running.serve(Control { stop, reload, say, on_config }).await;
-        note(format_args!("myclaw: the gateway has stopped"));
-        Ok(())
+        Ok(running.serve(Control { stop, reload, say, on_config }).await)
     };
-    runtime::block_on_threads(armed.unless_quit(serving))?
+    match runtime::block_on_threads(armed.unless_quit(serving))?? {
+        Ended::Stopped => {
+            note(format_args!("myclaw: the gateway has stopped"));
+            Ok(())
+        }
+        Ended::Restart => Err(begin_anew(program)),
+    }
+}
+
+/// Replaces this process by a new one of the program. It has the same number and the same terminal, so neither a shell nor
+/// a service manager notices. Returns only if that fails.
+fn begin_anew(program: std::io::Result<PathBuf>) -> CliError {
+    note(format_args!("myclaw: the gateway restarts"));
+    let error = match program {
+        Ok(program) => Command::new(program).args(std::env::args_os().skip(1)).exec(),
+        Err(error) => error,
+    };
+    CliError::failure(format!(
+        "the gateway has stopped and cannot start again: {error}; start it with `myclaw gateway`"
+    ))
 }
 
 fn status(as_json: bool) -> Result<(), CliError> {

@@ -18,7 +18,9 @@ mod client;
 mod clock;
 #[path = "../gateway/fixture.rs"]
 mod fixture;
+mod groups;
 mod matrix;
+mod message;
 mod programs;
 mod reload;
 mod telegram;

@@ -218,3 +218,60 @@ fn a_script_that_was_away_gets_its_answer() {
     assert_eq!(got[1]["type"], "error", "a confirmed answer came again");
     gateway.stop();
 }
+
+#[test]
+fn files_of_an_answer_reach_programs_and_the_web() {
+    let bench = Bench::new(answering("Here it is.\nMEDIA: report.txt"));
+    bench.home.write_in_workspace("report.txt", "all is well");
+    let receiver = Receiver::start();
+    with_programs(&bench, &receiver);
+    let gateway = bench.start();
+    // A webhook gets the bytes, a script the path, and the web a link.
+    assert_eq!(post(&gateway.client, &json!({"id": "one", "text": "x"})).unwrap().0, 202);
+    assert_eq!(receiver.wait_for("Here it is.").1["text"], "Here it is.");
+    let end = Instant::now() + PATIENCE;
+    let file = loop {
+        let got = receiver.got().into_iter().find(|(_, body)| body["file"].is_object());
+        if let Some((_, body)) = got {
+            break body["file"].clone();
+        }
+        assert!(Instant::now() < end, "no file");
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    assert_eq!(file, json!({"name": "report.txt", "data": "YWxsIGlzIHdlbGw="}));
+
+    let mut script = UnixStream::connect(socket_path(&bench)).unwrap();
+    script.set_read_timeout(Some(PATIENCE)).unwrap();
+    script.write_all(b"{\"type\":\"message\",\"id\":\"a\",\"text\":\"x\"}\n").unwrap();
+    let mut reader = BufReader::new(script.try_clone().unwrap());
+    let mut next = || -> Value {
+        let mut line = String::new();
+        reader.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap()
+    };
+    assert_eq!(next()["type"], "accepted");
+    let text = next();
+    script
+        .write_all(format!("{}\n", json!({"type": "ack", "part": text["partId"]})).as_bytes())
+        .unwrap();
+    let file = next()["file"].clone();
+    assert_eq!(file["name"], "report.txt");
+    assert_eq!(std::fs::read_to_string(file["path"].as_str().unwrap()).unwrap(), "all is well");
+
+    let id = gateway.client.send("main", "one", "x").unwrap();
+    let answer = gateway.client.outcome(&id).unwrap();
+    assert_eq!(
+        (&answer["reply"], &answer["files"][0]["name"]),
+        (&json!("Here it is."), &json!("report.txt"))
+    );
+    let url = answer["files"][0]["url"].as_str().unwrap().to_owned();
+    gateway.kill();
+    let gateway = bench.start();
+    let head = gateway.client.head("GET", &url);
+    let (status, body) = gateway.client.raw(&format!("{head}\r\n")).unwrap();
+    assert_eq!((status, body.as_str()), (200, "all is well"));
+    let stranger = head.replace(&gateway.client.token, "x");
+    assert_eq!(gateway.client.raw(&format!("{stranger}\r\n")).unwrap().0, 401);
+    assert_eq!(gateway.client.get("/api/files/o0").unwrap().0, 404);
+    gateway.stop();
+}

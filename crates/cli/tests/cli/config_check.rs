@@ -128,24 +128,6 @@ fn an_address_that_no_request_can_go_to_is_a_mistake() {
 }
 
 #[test]
-fn keys_that_nothing_reads_yet_are_warned_of() {
-    let home = TempHome::new();
-    home.write_config_text(
-        "{ gateway: { port: 1 }, channels: { telegram: { botToken: 't', historyLimit: 5 } }, \
-         agents: { list: [{ id: 'a', name: 'A' }] } }",
-    );
-    let output = run(&home, &["config", "check"]);
-    output.assert_code(0);
-    let stderr = output.stderr();
-    let warning = "agents.list[0].name: this version does not read this key";
-    assert!(stderr.contains(&format!("warning: {warning}")), "{stderr}");
-    assert!(!stderr.contains("telegram") && !stderr.contains("gateway"), "{stderr}");
-    let output = RunningChild::run(&mut myclaw(&home, &["doctor"]));
-    output.assert_code(0);
-    assert!(output.stdout().contains(warning), "{}", output.stdout());
-}
-
-#[test]
 fn what_keeps_sandboxed_sessions_from_running_is_found() {
     let with_sandbox = |sandbox: serde_json::Value| {
         let home = TempHome::new();

@@ -16,6 +16,7 @@ mod auth_login;
 mod auth_renewal;
 mod browser;
 mod budget;
+mod channels;
 mod chat_lines;
 mod chat_talk;
 mod chat_terminal;

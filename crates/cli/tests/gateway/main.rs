@@ -30,6 +30,7 @@ mod openai;
 mod pages;
 mod processes;
 mod reload;
+mod restart;
 mod service;
 mod session_tools;
 mod sessions;

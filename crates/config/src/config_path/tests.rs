@@ -16,3 +16,14 @@ fn quotes_keys_that_are_no_names() {
     assert_eq!(path("\u{1b}[31m"), "models[\"\\u{1b}[31m\"]");
     assert_eq!(path(&"x".repeat(100)), format!("models[\"{}\"…]", "x".repeat(64)));
 }
+
+#[test]
+fn what_is_written_can_be_read() {
+    let odd = ConfigPath::default().key("models").key("my.host").index(12).key("a-b").key("\"]");
+    for path in [ConfigPath::default(), odd, ConfigPath::default().index(0).key("$schema")] {
+        assert_eq!(path.to_string().parse(), Ok(path));
+    }
+    for text in [".a", "a.", "a..b", "a[", "a[x]", "a[-1]", "a[0", "a[0]b", "a[\"b\"", "a[1.5]"] {
+        assert_eq!(text.parse::<ConfigPath>(), Err(NotAPath), "{text}");
+    }
+}

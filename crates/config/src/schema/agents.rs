@@ -7,6 +7,7 @@ use super::ThinkingDefault;
 use super::heartbeat::HeartbeatConfig;
 use super::limits::{AgentLimits, LaneWidths, RunLimits};
 use super::messages::DeliveryMode;
+use super::persona::{GroupChatConfig, HumanDelayConfig, IdentityConfig};
 use super::policy::{AgentSandboxRules, AgentToolRules, SandboxRules};
 use super::subagents::SubagentsConfig;
 use super::values::{self, IterationCap, ModelChoice, NonBlankText};
@@ -115,6 +116,12 @@ pub struct AgentDefaults {
     pub heartbeat: HeartbeatConfig,
     /// The sub-agents that agents may start.
     pub subagents: SubagentsConfig,
+    /// Who agents are for the people who write to them.
+    pub identity: IdentityConfig,
+    /// Which messages of a group agents answer, and what they are shown of the others.
+    pub group_chat: GroupChatConfig,
+    /// Pauses between the messages of one reply, as a person who types would make them.
+    pub human_delay: HumanDelayConfig,
     /// Which tools and commands agents may use, beside `tools`.
     pub tools: AgentToolRules,
     /// Which sessions are sandboxed, and what may run in them.
@@ -225,6 +232,15 @@ pub struct AgentEntry {
     /// Where its sub-agents differ from `agents.defaults.subagents`.
     #[serde(default)]
     pub subagents: SubagentsConfig,
+    /// Who it is for the people who write to it.
+    #[serde(default)]
+    pub identity: IdentityConfig,
+    /// Which messages of a group it answers, and what it is shown of the others.
+    #[serde(default)]
+    pub group_chat: GroupChatConfig,
+    /// Pauses between the messages of one reply, as a person who types would make them.
+    #[serde(default)]
+    pub human_delay: HumanDelayConfig,
     /// Which tools and commands it may use. These rules can only take away.
     #[serde(default)]
     pub tools: AgentToolRules,

@@ -1,9 +1,9 @@
-//! What happens to messages that arrive while the agent is busy.
+//! How messages are received and answered.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::values;
+use super::values::{self, NonBlankText};
 
 /// Quiet time before collected messages are answered: longer than most people pause between two messages.
 const DEFAULT_DEBOUNCE_MS: u64 = 1_000;
@@ -20,6 +20,39 @@ const MAX_CAP: u64 = 1_000;
 pub struct MessagesConfig {
     /// Messages that arrive while the agent is busy with the same session.
     pub queue: QueueConfig,
+    /// What stands before each reply in a chat; `"auto"` for the name of the agent's `identity` in brackets.
+    #[serde(
+        deserialize_with = "values::optional_non_blank",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "Option<NonBlankText>")]
+    pub response_prefix: Option<String>,
+    /// The emoji with which a message in a chat is acknowledged, where the channel has reactions. Default: that of the
+    /// agent's `identity`; without either there is no reaction.
+    #[serde(
+        deserialize_with = "values::optional_non_blank",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "Option<NonBlankText>")]
+    pub ack_reaction: Option<String>,
+    /// Which messages are acknowledged.
+    pub ack_reaction_scope: AckReactionScope,
+}
+
+/// Which messages are acknowledged by a reaction.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub enum AckReactionScope {
+    /// Messages of groups that the agent answers.
+    #[default]
+    Group,
+    /// Direct messages.
+    Direct,
+    /// Both.
+    All,
+    /// None.
+    Off,
 }
 
 /// Messages that arrive while the agent is busy with the same session.

@@ -25,7 +25,8 @@ fn full() -> Value {
             { "agentId": "main", "match": { "channel": "telegram", "account": "other", "peer": 1 } },
             { "agentId": "main", "match": { "channel": "webhook", "group": "x" } },
         ],
-        "messages": { "queue": { "mode": "steer-backlog", "debounceMs": 0, "cap": 1, "drop": "new" } },
+        "messages": { "queue": { "mode": "steer-backlog", "debounceMs": 0, "cap": 1, "drop": "new" },
+            "responsePrefix": "auto", "ackReaction": "x", "ackReactionScope": "all" },
         "gateway": { "port": 1, "token": "t" },
         "cron": { "enabled": false, "maxJobs": 10_000 },
         "logging": { "file": true, "level": "warn", "redactSensitive": false },
@@ -52,6 +53,7 @@ fn agents() -> Value {
             "steeringMode": "one-at-a-time", "followUpMode": "all",
             "lanes": { "main": 1, "cron": 2, "subagent": 3, "nested": 1000 },
             "heartbeat": heartbeat(), "subagents": subagents(),
+            "identity": identity(), "groupChat": group_chat(), "humanDelay": human_delay(),
             "tools": agent_tools(),
             "sandbox": { "mode": "all", "allowlist": [], "denylist": ["read"], "exec": exec(), "confinement": confinement() },
         },
@@ -61,6 +63,7 @@ fn agents() -> Value {
             "limits": {
                 "runSeconds": 1, "runTokens": 0, "runCost": 0, "dayTokens": 1, "dayCost": 1.5, "repeatedCalls": 0,
             },
+            "identity": identity(), "groupChat": group_chat(), "humanDelay": human_delay(),
             "heartbeat": heartbeat(), "subagents": subagents(), "steeringMode": "all", "followUpMode": "one-at-a-time", "tools": agent_tools(),
             "sandbox": { "mode": "off", "allowlist": [], "denylist": [], "confinement": confinement() },
         }],
@@ -73,6 +76,18 @@ fn subagents() -> Value {
         "allowAgents": ["*"], "model": "a/b", "models": ["a/*"], "thinking": "low", "maxSpawnDepth": 2,
         "maxChildrenPerAgent": 3, "runTimeoutSeconds": 60,
     })
+}
+
+fn identity() -> Value {
+    json!({ "name": "Claw", "theme": "calm", "emoji": "x" })
+}
+
+fn group_chat() -> Value {
+    json!({ "mentionPatterns": ["@?claw"], "historyLimit": 200 })
+}
+
+fn human_delay() -> Value {
+    json!({ "mode": "custom", "minMs": 0, "maxMs": 60_000 })
 }
 
 fn heartbeat() -> Value {
@@ -88,6 +103,7 @@ fn tool_section() -> Value {
         "byProvider": { "mine": tools() }, "bySender": { "mine": tools() }, "byChannel": { "mine": tools() }, "approvals": { "timeoutSeconds": 1 },
         "fs": { "workspaceOnly": true }, "bash": { "timeoutSeconds": 86_400, "yieldMs": 600_000 },
         "sessions": {"main": "all", "others": "self", "maxHops": 3},
+        "message": {"otherChats": "main"},
         "browser": {
             "enabled": true, "program": "/b", "executablePath": "/c", "timeoutSeconds": 1, "idleMinutes": 1,
         },

@@ -27,7 +27,7 @@ fn one_mistake_is_one_line_with_place_path_and_help() {
         ),
         (
             "{ tools: { shell: {} } }",
-            "1:12: tools.shell: unknown key; known here: `profile`, `allow`, `deny`, `ask`, `exec`, `byProvider`, `byChannel`, `bySender`, `approvals`, `fs`, `bash`, `web`, `browser`, `sessions`",
+            "1:12: tools.shell: unknown key; known here: `profile`, `allow`, `deny`, `ask`, `exec`, `byProvider`, `byChannel`, `bySender`, `approvals`, `fs`, `bash`, `web`, `browser`, `sessions`, `message`",
         ),
         (
             "{ agent: { maxRetries: -1 } }",

@@ -9,3 +9,4 @@ mod loading;
 mod scaffold;
 mod schema;
 mod support;
+mod writing;

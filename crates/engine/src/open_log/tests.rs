@@ -72,6 +72,7 @@ fn the_end_of_the_log_decides_the_next_step_also_after_reopening() {
             calls: ids.iter().map(|id| call(id)).collect(),
             message_was_cut,
             model: "builtin/demo".to_owned(),
+            asked_at: 5,
             are_asked_again: false,
         })
     };

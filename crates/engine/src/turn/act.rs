@@ -80,6 +80,14 @@ impl Act {
         false
     }
 
+    /// The result of a call of an earlier run, if its tool has kept it.
+    pub(super) async fn recall(&self, call: &ToolCall, asked_at: u64) -> Option<ToolOutput> {
+        let tool = find(&self.toolbox.tools, &call.name)?;
+        let mut output = tool.recall(call, asked_at).await?;
+        result_text::limit(&mut output.content, self.toolbox.context.max_result_chars);
+        Some(output)
+    }
+
     /// Withdraws the question about a call whose result does not depend on the answer any more.
     pub(super) async fn forget(&self, run: &RunContext, call: &ToolCall) {
         self.toolbox.gate.forget(run, call).await;

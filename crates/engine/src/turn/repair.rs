@@ -1,14 +1,17 @@
 //! Step `repair`: completes what an interrupted run left open.
 //!
 //! A process that dies while tools run leaves calls without results. They get their results here, in the log, before
-//! anything else is appended. Any other disorder in an old log is corrected by `PairedMessages`, and only in what is
+//! anything else is appended: the one that the tool has kept, else a text that says so. Any other disorder in an old log is corrected by `PairedMessages`, and only in what is
 //! sent.
 //!
 //! A call that only waited for an approval had not begun. It stays open, and the next run asks for its approval again.
 
+use myclaw_llm::INTERRUPTED_RESULT;
+
+use super::act::append_result;
 use super::{Act, Shared};
-use crate::RunError;
 use crate::open_log::{NextStep, PendingCalls};
+use crate::{RunError, ToolOutput};
 
 /// Closes the calls that an interrupted run left open. Returns the calls to ask about again, if the run waited for an
 /// approval.
@@ -20,7 +23,7 @@ pub(super) async fn close_interrupted_calls(
     if act.were_asked(&shared.run, &pending).await {
         return Ok(Some(PendingCalls { are_asked_again: true, ..pending }));
     }
-    close(shared)?;
+    close(shared, act, &pending).await?;
     Ok(None)
 }
 
@@ -30,10 +33,14 @@ pub(super) async fn close_all_calls(shared: &mut Shared, act: &Act) -> Result<()
     for call in &pending.calls {
         act.forget(&shared.run, call).await;
     }
-    close(shared)
+    close(shared, act, &pending).await
 }
 
-fn close(shared: &mut Shared) -> Result<(), RunError> {
-    let Shared { run, log, .. } = shared;
-    Ok(log.close_interrupted_calls(|| run.clock.now_ms())?)
+async fn close(shared: &mut Shared, act: &Act, pending: &PendingCalls) -> Result<(), RunError> {
+    for call in &pending.calls {
+        let known = act.recall(call, pending.asked_at).await;
+        let output = known.unwrap_or_else(|| ToolOutput::error(INTERRUPTED_RESULT));
+        append_result(shared, call, output)?;
+    }
+    Ok(())
 }

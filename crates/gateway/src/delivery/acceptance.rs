@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use myclaw_agent::sessions::{PeerKind, SessionKey};
+
 use super::answering::picture_bytes;
 use super::desk::Source;
 use super::{Accepted, Delivery, MAX_SOURCE_ID_BYTES, MAX_TEXT_BYTES, MessageFile, NewMessage};
@@ -83,28 +85,36 @@ impl Delivery {
         }
     }
 
-    /// Stores a message, and where it came from, in one transaction.
+    /// Stores a message, where it came from, and what was said in its group before, in one transaction.
     async fn store_with_route(
         &self,
         id: &MessageId,
         row: Incoming,
         files: Vec<(String, Vec<u8>)>,
     ) -> Result<Acceptance, GatewayError> {
+        let key = SessionKey::parse_for_agent("main", &row.session);
+        let is_group = key.is_ok_and(|key| key.parts().peer_kind == PeerKind::Group);
         for _ in 0..MOST_ROUTE_RACES {
-            let notes = self.routes.notes(&row.session, &row.route).await?;
-            if notes.is_empty() {
+            let mut row = row.clone();
+            let mut more = self.routes.notes(&row.session, &row.route).await?;
+            if is_group && let Some((context, forget)) = self.take_kept(&row.route).await? {
+                row.context = Some(context);
+                more.push(forget);
+            }
+            if more.is_empty() {
                 break;
             }
-            let stored = self.ledger.store_with(id.clone(), row.clone(), files.clone(), &[], notes);
+            let stored = self.ledger.store_with(id.clone(), row, files.clone(), &[], more);
             if let Some(accepted) = stored.await? {
                 if let Acceptance::New(message) = &accepted {
                     self.routes.noted(&message.row.session, &message.row.route);
                 }
                 return Ok(accepted);
             }
-            // Another message has just noted a route of the same session. Either may count as the last.
+            // Another message has just noted a route of the same session, or was said in the same group. Either may count
+            // as the last.
         }
-        // The message matters; from where it came last is a convenience.
+        // The message matters; from where it came last is a convenience, and the next message has the context.
         self.ledger.store_message(id.clone(), row, files, &[]).await
     }
 

@@ -200,7 +200,11 @@ impl Delivery {
         desk: &Desk,
         message: &OpenMessage,
     ) -> Result<Vec<ContentBlock>, GatewayError> {
-        let Incoming { text, images, .. } = &message.row;
+        let Incoming { text, context, images, .. } = &message.row;
+        let text = &match context {
+            Some(context) => format!("{context}\n{text}"),
+            None => text.clone(),
+        };
         if message.row.origin.files.is_empty() {
             let said = Some(text).filter(|text| !text.trim().is_empty());
             let said = said.map(|text| ContentBlock::text(text.clone()));

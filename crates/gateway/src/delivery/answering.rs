@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use serde_json::json;
 
 use super::media::Saying;
-use super::{Delivery, Report, occasion};
+use super::{Delivery, GroupMessage, Report, occasion};
 use crate::GatewayError;
 use crate::hub;
 use crate::ledger::{Acceptance, OpenMessage, Stored, now_ms};
@@ -57,11 +57,17 @@ impl Delivery {
                 (PartKind::Reply, Some(text)) => self.saying(route, session, said, text).await,
                 (PartKind::Report, Some(text)) => Saying::of(text),
             };
+            if kind == PartKind::Reply {
+                self.put_prefix(route, session, &mut saying);
+            }
             if preview.is_some() {
                 // Something has to take its place.
                 saying.name_files_without_text();
             }
             let mut of_text = self.parts_of(route, session, said, kind, saying);
+            if kind == PartKind::Reply {
+                self.put_pauses(route, session, &mut of_text);
+            }
             for (_, part) in &mut of_text {
                 part.answers = of_route().map(|message| message.id.clone()).collect();
             }
@@ -157,6 +163,20 @@ impl Delivery {
         }
     }
 
+    /// Stores a message of a group that is not addressed to the agent, and keeps it for the next one that is.
+    pub(crate) async fn keep_at_once(
+        self: &Arc<Self>,
+        mut row: Incoming,
+        reason: String,
+        new: GroupMessage,
+    ) -> Result<Incoming, GatewayError> {
+        let this = Arc::clone(self);
+        row.state = MessageState::Dropped { reason, parts: Vec::new() };
+        let id = MessageId::of(&row.route, &row.source_id);
+        let keeping = self.tasks.spawn(async move { this.keep(&id, &row, &new).await });
+        keeping.await.map_err(|error| GatewayError::Internal(error.to_string()))?
+    }
+
     /// Sends a text that answers no message. `said` is its idempotency key.
     pub(crate) async fn say(
         self: &Arc<Self>,
@@ -171,7 +191,7 @@ impl Delivery {
     }
 
     /// What is said as parts for a route: the text, then the files.
-    fn parts_of(
+    pub(super) fn parts_of(
         &self,
         route: &Route,
         session: &str,
@@ -185,22 +205,36 @@ impl Delivery {
         let files = files.into_iter().map(|file| (String::new(), Some(file)));
         let contents: Vec<(String, Option<SentFile>)> = texts.chain(files).collect();
         let count = contents.len();
-        let part = |(number, (text, file))| {
-            let row = Outgoing {
-                route: route.clone(),
-                session: session.to_owned(),
-                answers: Vec::new(),
-                kind,
-                part: number,
-                parts: count,
-                text,
-                refers: Refers { file, ..Refers::default() },
-                created_at: self.ledger.next_ms(),
-                state: PartState::Queued,
-            };
-            (PartId::of(session, said, route, number), row)
-        };
+        let part =
+            |(number, content)| self.part_of(route, session, said, kind, (number, count), content);
         contents.into_iter().enumerate().map(part).collect()
+    }
+
+    /// A part that waits: the number of it and of all, and its text or file.
+    pub(super) fn part_of(
+        &self,
+        route: &Route,
+        session: &str,
+        said: &str,
+        kind: PartKind,
+        (number, count): (usize, usize),
+        (text, file): (String, Option<SentFile>),
+    ) -> (PartId, Outgoing) {
+        let row = Outgoing {
+            route: route.clone(),
+            session: session.to_owned(),
+            answers: Vec::new(),
+            kind,
+            part: number,
+            parts: count,
+            text,
+            act: None,
+            refers: Refers { file, ..Refers::default() },
+            pause_ms: None,
+            created_at: self.ledger.next_ms(),
+            state: PartState::Queued,
+        };
+        (PartId::of(session, said, route, number), row)
     }
 }
 

@@ -14,6 +14,7 @@ use super::desk::Source;
 use super::{Delivery, MAX_TEXT_BYTES};
 use crate::GatewayError;
 use crate::ledger::{Ledger, OpenMessage, now_ms};
+use crate::routing::quote;
 use crate::rows::{Incoming, MessageId, MessageState, Occasion, Route, hash};
 use crate::subagents::{Child, ChildEnd, ChildState, Ending, is_of_child};
 
@@ -354,13 +355,15 @@ fn task_text(child: &Child, task: &str) -> String {
 fn result_text(child: &Child, how: Ending, at: u64, said: &str) -> String {
     let seconds = at.saturating_sub(child.started_at) / 1_000;
     let (what, lead) = match how {
-        Ending::Completed => ("has completed its task", "Its answer:"),
-        Ending::Failed => ("has failed", "The failure:"),
-        Ending::Stopped => ("was stopped", "The report:"),
-        Ending::TimedOut => ("was stopped, because its time was over", "The report:"),
+        Ending::Completed => ("has completed its task", "Its answer, quoted:"),
+        Ending::Failed => ("has failed", "The failure, quoted:"),
+        Ending::Stopped => ("was stopped", "The report, quoted:"),
+        Ending::TimedOut => ("was stopped, because its time was over", "The report, quoted:"),
     };
-    let mut text: String = said.chars().take(MOST_RESULT_CHARS).collect();
-    if text.len() < said.len() {
+    let shown: String = said.chars().take(MOST_RESULT_CHARS).collect();
+    // So that none of its lines can pose as one of this program.
+    let mut text = quote(&shown, "> ");
+    if shown.len() < said.len() {
         text.push_str("\n[cut here; `sessions_history` of its session has the rest]");
     }
     format!(

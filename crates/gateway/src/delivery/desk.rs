@@ -32,6 +32,8 @@ struct State {
     arrived: Vec<OpenMessage>,
     /// Where the answers to the open messages go, and what they refer to.
     routes: HashMap<EntryId, (Route, Option<String>)>,
+    /// The open messages in the order in which they arrived.
+    order: Vec<EntryId>,
     /// How many messages between sessions have led to each open message.
     hops: HashMap<EntryId, u32>,
     /// The names under which what the open messages use is counted.
@@ -72,6 +74,7 @@ impl Desk {
         state.hops.insert(message.id.entry(), message.row.hops());
         let route = (message.row.route.clone(), message.row.origin.reply_id.clone());
         state.routes.insert(message.id.entry(), route);
+        state.order.push(message.id.entry());
         let channel = match message.row.occasion {
             Some(Occasion::Heartbeat) => "heartbeat",
             Some(Occasion::Job) => "schedule",
@@ -127,6 +130,7 @@ impl Desk {
             state.running.remove(&id);
             state.fresh.remove(&id);
             state.routes.remove(&id);
+            state.order.retain(|other| *other != id);
             state.hops.remove(&id);
             state.channels.remove(&id);
             for sender in message.row.senders() {
@@ -136,11 +140,12 @@ impl Desk {
         }
     }
 
-    /// Where the answer of the current run goes, each route once, with the message that it refers to.
+    /// Where the answer of the current run goes, each route once, with the newest message that it refers to.
     pub(super) fn running_routes(&self) -> Vec<(Route, Option<String>)> {
         let state = self.lock();
         let mut routes: Vec<(Route, Option<String>)> = Vec::new();
-        for found in state.running.iter().filter_map(|id| state.routes.get(id)) {
+        let running = state.order.iter().rev().filter(|id| state.running.contains(*id));
+        for found in running.filter_map(|id| state.routes.get(id)) {
             if !routes.iter().any(|(route, _)| *route == found.0) {
                 routes.push(found.clone());
             }
@@ -152,6 +157,18 @@ impl Desk {
     pub(super) fn hops(&self) -> u32 {
         let state = self.lock();
         state.running.iter().filter_map(|id| state.hops.get(id)).copied().max().unwrap_or(0)
+    }
+
+    /// The names under which the messages of the current run are counted.
+    pub(super) fn running_channels(&self) -> Vec<String> {
+        let state = self.lock();
+        let channels = state.channels.iter().filter(|(id, _)| state.running.contains(*id));
+        channels.map(|(_, channel)| channel.clone()).collect()
+    }
+
+    /// How many messages have no answer.
+    pub(super) fn open_count(&self) -> usize {
+        self.lock().order.len()
     }
 
     /// The name under which what the current run uses is counted: that of the first message that it answers.

@@ -10,8 +10,10 @@ use std::time::{Duration, SystemTime};
 
 use myclaw_agent::SessionConfig;
 use myclaw_agent::files::{Durability, NewFile, create_private_directory, remove_if_there};
+use myclaw_agent::sessions::CLI_CHANNEL;
 
 use super::Delivery;
+use crate::GatewayError;
 use crate::gateway::directory;
 use crate::rows::{PartId, Route, SentFile};
 
@@ -112,11 +114,42 @@ impl Delivery {
         Saying { text: left, files }
     }
 
-    /// Whether replies of a session may go where files can be sent. Those of a main session go wherever somebody writes
-    /// to it.
+    /// Copies of files that a session sends.
+    ///
+    /// # Errors
+    /// One of them cannot be sent; the text says which, and why.
+    pub(super) async fn copies(
+        &self,
+        route: &Route,
+        session: &str,
+        said: &str,
+        paths: Vec<String>,
+    ) -> Result<Vec<SentFile>, GatewayError> {
+        let most =
+            self.outbox.channel(route).and_then(|channel| channel.capabilities().most_file_bytes);
+        let channel = &route.channel;
+        let mut files = Vec::with_capacity(paths.len());
+        for (number, path) in paths.into_iter().enumerate() {
+            let Some(most) = most.filter(|_| number < MOST_FILES) else {
+                return Err(GatewayError::Unusable(match most {
+                    Some(_) => format!("a message has at most {MOST_FILES} files"),
+                    None => format!("the channel {channel} takes no files; send text"),
+                }));
+            };
+            let id = PartId::of(session, said, route, number);
+            let copied = self.copy(session, path.clone(), id, most).await;
+            files.push(copied.map_err(|reason| {
+                GatewayError::Unusable(format!("the file {path} was not sent: {reason}"))
+            })?);
+        }
+        Ok(files)
+    }
+
+    /// Whether replies of a session may go where files can be sent. Those of the terminal's sessions go
+    /// wherever somebody writes to them.
     pub(crate) fn sends_files(&self, session: &SessionConfig) -> bool {
-        let channel = session.session_key.parts().channel;
-        self.outbox.sends_files(Some(channel).filter(|_| !session.is_main()).as_deref())
+        let channel = Some(session.session_key.parts().channel);
+        self.outbox.sends_files(channel.filter(|channel| channel != CLI_CHANNEL).as_deref())
     }
 
     async fn copy(

@@ -36,7 +36,11 @@ impl Channel for Scripted {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { after_interruption: self.after_interruption, most_file_bytes: None }
+        Capabilities {
+            after_interruption: self.after_interruption,
+            most_file_bytes: None,
+            actions: &[],
+        }
     }
 
     fn send<'a>(&'a self, part: &'a Part) -> BoxFuture<'a, Result<String, SendFailure>> {
@@ -76,7 +80,9 @@ fn part(chat: &str, text: &str, state: PartState) -> (PartId, Outgoing) {
         part: 0,
         parts: 1,
         text: text.to_owned(),
+        act: None,
         refers: Refers::default(),
+        pause_ms: None,
         created_at: 1,
         state,
     };

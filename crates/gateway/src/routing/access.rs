@@ -1,9 +1,11 @@
 //! Who may write, and which messages of a group are meant for the agent.
 
 use myclaw_agent::config::{ChatId, ChatRules, Config, DmPolicy, GroupConfig, GroupPolicy};
-use myclaw_channels::{Arrival, ChatKind};
+use myclaw_agent::sessions::PeerKind;
+use myclaw_channels::{Arrival, ChatKind, Target};
 
 use super::Pairings;
+use crate::rows::Route;
 
 /// Whether a message is answered.
 #[derive(Debug, PartialEq, Eq)]
@@ -11,6 +13,8 @@ pub(super) enum Access {
     Granted,
     /// It is dropped, for this reason.
     Refused(String),
+    /// It is dropped, for this reason, because it is not meant for the agent. The sender may write.
+    Unaddressed(&'static str),
     /// The sender has to ask the owner first.
     Unpaired,
 }
@@ -76,9 +80,53 @@ fn group(
         return Err("the sender is not in allowFrom of the group");
     }
     if of_group.require_mention && !arrival.mentions_me {
-        return Err("the message does not mention the bot (requireMention)");
+        return Ok(Access::Unaddressed("the message does not mention the bot (requireMention)"));
     }
     Ok(Access::Granted)
+}
+
+/// Whether the agent may write to a chat by itself. Who writes there counts as far as the chat names them.
+pub(super) fn check_may_write(
+    config: &Config,
+    route: &Route,
+    kind: PeerKind,
+    pairings: &Pairings,
+) -> Result<(), String> {
+    let of_channel = config.channels.chat_rules().find(|(name, _)| *name == route.channel);
+    let Some((channel, rules)) = of_channel else { return Ok(()) };
+    let chat = Target::from_text(&route.chat).chat;
+    let is_in = |list: &[ChatId]| list.iter().any(|id| id.is(&chat, None));
+    let listed = rules.allowed_chat_ids.map(is_in);
+    let is_group = kind != PeerKind::Direct;
+    let is_known_group = || {
+        listed == Some(true)
+            || [chat.as_str(), EVERY_GROUP].iter().any(|id| rules.groups.contains_key(*id))
+    };
+    let refused = if listed == Some(false) {
+        Some("the chat is not in {}.allowedChatIds")
+    } else if is_group {
+        match rules.group_policy {
+            GroupPolicy::Disabled => Some("groups are switched off ({}.groupPolicy)"),
+            GroupPolicy::Allowlist if !is_known_group() => Some("the group is not in {}.groups"),
+            GroupPolicy::Allowlist | GroupPolicy::Open => None,
+        }
+    } else {
+        // On Telegram a direct chat has the number of the person; elsewhere the pairing says whose chat it is.
+        let paired = pairings.of_route(route);
+        let is_known = listed == Some(true) || is_in(rules.allow_from) || paired == Some(true);
+        let is_named = channel == "telegram" || paired == Some(false);
+        match rules.dm_policy {
+            DmPolicy::Disabled => Some("direct messages are switched off ({}.dmPolicy)"),
+            DmPolicy::Allowlist | DmPolicy::Pairing if is_named && !is_known => {
+                Some("the person may not write any more ({}.dmPolicy)")
+            }
+            _ => None,
+        }
+    };
+    match refused {
+        Some(reason) => Err(reason.replace("{}", &format!("channels.{channel}"))),
+        None => Ok(()),
+    }
 }
 
 static DEFAULT_RULES: GroupConfig = GroupConfig { require_mention: true, allow_from: None };

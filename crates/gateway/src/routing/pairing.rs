@@ -201,6 +201,14 @@ impl Pairings {
         Ok(pairing)
     }
 
+    /// Whether the person who asked from a chat may write; `None` if nobody asked there.
+    pub(crate) fn of_route(&self, route: &Route) -> Option<bool> {
+        let known = self.lock();
+        let mut of_route = known.values().filter(|(_, pairing)| pairing.route == *route).peekable();
+        of_route.peek()?;
+        Some(of_route.any(|(_, pairing)| pairing.is_approved()))
+    }
+
     /// All pairings, the oldest first.
     pub(crate) fn list(&self) -> Value {
         let now = now_ms();

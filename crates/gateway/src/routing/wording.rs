@@ -61,12 +61,25 @@ pub(super) fn text(arrival: &Arrival) -> String {
     lines.join("\n")
 }
 
+/// The text of a message of a group that is not addressed to the agent. Its files are not kept.
+pub(super) fn overheard(arrival: &Arrival, most: usize) -> String {
+    let mut arrival = arrival.clone();
+    arrival.text = arrival.text.chars().take(most).collect();
+    for attachment in &mut arrival.attachments {
+        attachment.content =
+            AttachmentContent::Missing("files of such messages are not kept".to_owned());
+    }
+    let shown = text(&arrival);
+    if arrival.edits.is_some() { format!("[A later version of a message]\n{shown}") } else { shown }
+}
+
 /// The text of a later version of a message.
 pub(super) fn edited(text: &str) -> String {
     format!("[The person edited an earlier message. It says now:]\n{text}")
 }
 
-fn quote(text: &str, mark: &str) -> String {
+/// A text with `mark` before each of its lines.
+pub(crate) fn quote(text: &str, mark: &str) -> String {
     // Every character that starts a new line somewhere counts.
     let is_break =
         |c: char| matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}');

@@ -64,6 +64,10 @@ pub(super) async fn message(
             let reply: String = texts.iter().map(|part| part.text.as_str()).collect();
             answer["state"] = json!("answered");
             answer["reply"] = json!(reply);
+            let files = super::files::links(parts, &texts);
+            if !files.is_empty() {
+                answer["files"] = json!(files);
+            }
         }
         MessageState::Reported { class, message, .. } => {
             answer["state"] = json!("reported");

@@ -269,7 +269,7 @@ pub(super) async fn pictures(
 
 impl Server {
     /// What the gateway says about itself.
-    pub(super) fn state(&self) -> Value {
+    pub(crate) fn state(&self) -> Value {
         json!({
             "version": env!("CARGO_PKG_VERSION"),
             "processId": std::process::id(),

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
-use myclaw_agent::llm::ToolSchema;
+use myclaw_agent::llm::{ToolCall, ToolSchema};
 use myclaw_agent::{BoxFuture, SessionConfig, Tool, ToolError, ToolInvocation, ToolOutput};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -21,6 +21,8 @@ pub(super) enum Kind {
     List,
     History,
     Send,
+    Message,
+    Gateway,
 }
 
 /// One of the tools, for one session.
@@ -53,11 +55,15 @@ impl Call<'_> {
 impl SessionTool {
     pub(super) fn new(kind: Kind, delivery: Weak<Delivery>, caller: Arc<SessionConfig>) -> Self {
         let (name, description) = kind.text();
-        let schema = ToolSchema {
-            name: name.to_owned(),
-            description: description.trim().to_owned(),
-            parameters: kind.parameters(),
-        };
+        let mut description = description.trim().to_owned();
+        if kind == Kind::Message
+            && let Some(delivery) = delivery.upgrade()
+        {
+            description.push_str("\nWhat the channels can do: ");
+            description.push_str(&delivery.abilities(&caller));
+        }
+        let schema =
+            ToolSchema { name: name.to_owned(), description, parameters: kind.parameters() };
         Self { kind, schema, delivery, caller }
     }
 }
@@ -92,12 +98,32 @@ impl Tool for SessionTool {
                 Kind::List => call.list().await,
                 Kind::History => call.history().await,
                 Kind::Send => call.send().await,
+                Kind::Message => call.message().await,
+                Kind::Gateway => call.gateway().await,
             };
             let value = answer.map_err(|error| ToolError::Failed(error.to_string()))?;
             if invocation.cancel.is_cancelled() {
                 return Err(ToolError::Aborted("aborted while it waited".to_owned()));
             }
             Ok(output(&value))
+        })
+    }
+
+    fn recall<'a>(
+        &'a self,
+        call: &'a ToolCall,
+        asked_at: u64,
+    ) -> BoxFuture<'a, Option<ToolOutput>> {
+        Box::pin(async move {
+            let delivery = self.delivery.upgrade()?;
+            let session = self.caller.session_key.as_str();
+            let known = match self.kind {
+                Kind::Message => delivery.spoken(session, &call.id, asked_at).await,
+                Kind::Gateway => delivery.restarted(session, &call.id, asked_at).await,
+                _ => Ok(None),
+            };
+            // Without it the model learns that the call was interrupted.
+            known.ok().flatten().map(|value| output(&value))
         })
     }
 }
@@ -111,6 +137,8 @@ impl Kind {
             Self::List => ("sessions_list", include_str!("session/list.md")),
             Self::History => ("sessions_history", include_str!("session/history.md")),
             Self::Send => ("sessions_send", include_str!("session/send.md")),
+            Self::Message => ("message", include_str!("session/message.md")),
+            Self::Gateway => ("gateway", include_str!("session/gateway.md")),
         }
     }
 
@@ -165,6 +193,11 @@ impl Kind {
                     }
                 }),
                 vec!["session", "message"],
+            ),
+            Self::Message => (super::message::parameters(&session), vec!["action"]),
+            Self::Gateway => (
+                json!({"action": {"type": "string", "enum": ["status", "restart"]}}),
+                vec!["action"],
             ),
         };
         json!({

@@ -225,7 +225,7 @@ impl Call<'_> {
     }
 
     /// The session with this key or name, if the caller may read it and write to it.
-    async fn reachable(&self, name: &str) -> Result<SessionKey, GatewayError> {
+    pub(super) async fn reachable(&self, name: &str) -> Result<SessionKey, GatewayError> {
         let agent: &AgentId = &self.caller.agent.id;
         let key = SessionKey::parse_for_agent(agent.as_str(), name)
             .map_err(|error| unusable(error.to_string()))?;

@@ -17,8 +17,10 @@ Examples:
 
 pub(in crate::args) const CHANNELS_ADD_EXAMPLES: &str = "\
 Examples:
-  myclaw channels add telegram
-  myclaw channels add matrix";
+  myclaw channels add telegram --allow-from 42
+  myclaw channels add matrix --url https://matrix.example.org --allow-from @you:example.org
+  myclaw channels add webhook --account mine --url http://127.0.0.1:8080/answers
+  myclaw channels add socket --dry-run";
 
 pub(in crate::args) const CHANNELS_STATUS_EXAMPLES: &str = "\
 Examples:
@@ -33,7 +35,7 @@ Examples:
 pub(in crate::args) const CHANNELS_REMOVE_EXAMPLES: &str = "\
 Examples:
   myclaw channels remove telegram
-  myclaw channels remove webhook mine";
+  myclaw channels remove webhook mine --dry-run";
 
 pub(in crate::args) const PAIRING: &str = "\
 Decide who may write to the agent. Somebody who writes to it for the first time gets a code, which works once and for an \

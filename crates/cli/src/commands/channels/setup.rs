@@ -1,0 +1,174 @@
+//! `myclaw channels add` and `remove`: change the config file, and keep what its owner has written there.
+
+use myclaw_agent::config::{ConfigChange, ConfigFile, ConfigPath, DEFAULT_ACCOUNT};
+use myclaw_agent::{AgentError, Home, change_config};
+use serde_json::{Value, json};
+
+use super::{configured, unknown};
+use crate::args::{AddChannelArgs, ChannelKind};
+use crate::exit::CliError;
+use crate::home::find_home;
+use crate::print::Printer;
+use crate::runtime;
+
+/// Whether the file is changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// It is.
+    Change,
+    /// What would be changed is printed.
+    Show,
+}
+
+/// What is added to the file.
+struct Addition {
+    path: ConfigPath,
+    value: Value,
+    /// The variable with the secret, and where the owner gets it.
+    secret: Option<(String, &'static str)>,
+}
+
+pub(super) fn add(args: &AddChannelArgs) -> Result<(), CliError> {
+    let home = find_home()?;
+    let file = read(&home)?;
+    let Addition { path, value, secret } = addition(args)?;
+    if file.has(&path).map_err(AgentError::from)? {
+        return Err(CliError::usage(format!(
+            "{} has {path} already; remove it first with `myclaw channels remove`, or name another --account",
+            file.path().display()
+        )));
+    }
+    let mut printer = Printer::stdout();
+    let is_set =
+        |name: &str| home.environment.get(name).is_some_and(|text| !text.trim().is_empty());
+    let missing = secret.filter(|(name, _)| !is_set(name));
+    if args.dry_run {
+        if let Some((name, whence)) = &missing {
+            printer.line(format_args!("{whence} Put it into the variable {name}."))?;
+        }
+        let shown = serde_json::to_string_pretty(&value).unwrap_or_default();
+        printer.line(format_args!(
+            "This would be added to {} as {path}:\n\n{shown}",
+            file.path().display()
+        ))?;
+        return printer.finish();
+    }
+    if let Some((name, whence)) = missing {
+        return Err(CliError::usage(format!(
+            "the variable {name} is not set. {whence} Put it into {}, or into the environment, and run this again",
+            home.paths.state_dir().join(".env").display()
+        )));
+    }
+    change(&home, &file, ConfigChange::Set { path: path.clone(), value })?;
+    printer.line(format_args!("added {path} to {}", file.path().display()))?;
+    printer.line("Check it with `myclaw channels probe`. A gateway that runs takes it over.")?;
+    printer.finish()
+}
+
+pub(super) fn remove(channel: &str, account: &str, mode: Mode) -> Result<(), CliError> {
+    let home = find_home()?;
+    let setups = configured()?;
+    if !setups.iter().any(|setup| setup.channel == channel && setup.account == account) {
+        return Err(unknown(&setups, channel));
+    }
+    let path = place(channel, account);
+    let further = place(channel, "x");
+    let others = setups.iter().filter(|setup| setup.channel == channel).count() > 1;
+    if others && account == DEFAULT_ACCOUNT && further != path && channel == "telegram" {
+        return Err(CliError::usage(format!(
+            "{path} holds further accounts, which would be removed too; remove those first"
+        )));
+    }
+    let file = read(&home)?;
+    let mut printer = Printer::stdout();
+    let shown = file.path().display();
+    if mode == Mode::Show {
+        printer.line(format_args!("{path} would be removed from {shown}"))?;
+        return printer.finish();
+    }
+    change(&home, &file, ConfigChange::Unset { path: path.clone() })?;
+    printer
+        .line(format_args!("removed {path} from {shown}. A gateway that runs takes it over."))?;
+    printer.finish()
+}
+
+/// Where an account of a channel is in the config.
+fn place(channel: &str, account: &str) -> ConfigPath {
+    let path = ConfigPath::default().key("channels").key(channel);
+    match (channel, account) {
+        ("webhook", name) => path.key(name),
+        (_, DEFAULT_ACCOUNT) => path,
+        (_, name) => path.key("accounts").key(name),
+    }
+}
+
+fn addition(args: &AddChannelArgs) -> Result<Addition, CliError> {
+    let account = args.account.as_deref().map(str::trim).filter(|name| !name.is_empty());
+    let has_account = matches!(args.channel, ChannelKind::Telegram | ChannelKind::Webhook);
+    if account.is_some() && !has_account {
+        return Err(CliError::usage("this channel has one account; leave --account out"));
+    }
+    let variable = |usual: &str| {
+        let usual = match account.filter(|name| *name != DEFAULT_ACCOUNT) {
+            Some(name) => format!("{usual}_{}", variable_part(name)),
+            None => usual.to_owned(),
+        };
+        args.variable.clone().unwrap_or(usual)
+    };
+    let url = |what: &str| {
+        let missing = || CliError::usage(format!("--url is missing: {what}"));
+        args.url.clone().ok_or_else(missing)
+    };
+    let people = || args.allow_from.iter().map(|id| json!(id)).collect::<Vec<_>>();
+    let (channel, mut value, secret) = match args.channel {
+        ChannelKind::Telegram => {
+            let name = variable("TELEGRAM_BOT_TOKEN");
+            let whence = "Talk with @BotFather on Telegram to make a bot; it gives you a token.";
+            ("telegram", json!({"botToken": reference(&name)}), Some((name, whence)))
+        }
+        ChannelKind::Matrix => {
+            let name = variable("MATRIX_ACCESS_TOKEN");
+            let whence = "Make an account for the agent, and log in with it once; docs/matrix.md has the command.";
+            let url = url("the address of the homeserver, such as https://matrix.example.org")?;
+            let value = json!({"homeserverUrl": url, "accessToken": reference(&name)});
+            ("matrix", value, Some((name, whence)))
+        }
+        ChannelKind::Webhook => {
+            let name = variable("WEBHOOK_SECRET");
+            let whence = "It is a random secret, such as the output of `openssl rand -hex 32`.";
+            let url = url("where answers are posted, such as http://127.0.0.1:8080/answers")?;
+            ("webhook", json!({"secret": reference(&name), "url": url}), Some((name, whence)))
+        }
+        ChannelKind::Socket => ("socket", json!({}), None),
+    };
+    let account = account.unwrap_or(DEFAULT_ACCOUNT);
+    let has_people = matches!(channel, "telegram" | "matrix") && account == DEFAULT_ACCOUNT;
+    if !args.allow_from.is_empty() {
+        if !has_people {
+            return Err(CliError::usage("--allow-from has no meaning for this channel or account"));
+        }
+        value["allowFrom"] = json!(people());
+    }
+    Ok(Addition { path: place(channel, account), value, secret })
+}
+
+fn reference(variable: &str) -> String {
+    format!("${{{variable}}}")
+}
+
+/// The name of an account as a part of a variable.
+fn variable_part(name: &str) -> String {
+    let part = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
+    name.chars().map(part).collect()
+}
+
+fn read(home: &Home) -> Result<ConfigFile, CliError> {
+    Ok(ConfigFile::read(&home.paths).map_err(AgentError::from)?)
+}
+
+fn change(home: &Home, file: &ConfigFile, change: ConfigChange) -> Result<(), CliError> {
+    let changing = change_config(home, file, std::slice::from_ref(&change));
+    runtime::block_on(changing)?
+        .map(|_| ())
+        .map_err(|error| CliError::failure_of_class("config", error.to_string()))
+}

@@ -1,0 +1,70 @@
+//! `myclaw channels add` and `remove`: they change the config file, and nothing else in it.
+
+use myclaw_testkit::{ChildOutput, RunningChild, TempHome};
+
+use crate::{myclaw, run};
+
+const CONFIG: &str = "{
+  // The port is free here.
+  gateway: { port: 18790, },
+  /* who answers */
+  agents: { list: [{ id: 'main' }] },
+}
+";
+
+fn config(home: &TempHome) -> String {
+    std::fs::read_to_string(home.config_path()).unwrap()
+}
+
+fn with_token(home: &TempHome, arguments: &[&str]) -> ChildOutput {
+    RunningChild::run(myclaw(home, arguments).env("TELEGRAM_BOT_TOKEN", "1:x"))
+}
+
+#[test]
+fn a_channel_is_added_and_removed_and_comments_stay() {
+    let home = TempHome::new();
+    home.write_config_text(CONFIG);
+    let add = ["channels", "add", "telegram", "--allow-from", "42"];
+    // Without the variable, every other command would fail afterwards.
+    let refused = run(&home, &add);
+    refused.assert_code(2);
+    assert!(refused.stderr().contains("TELEGRAM_BOT_TOKEN is not set"), "{}", refused.stderr());
+    let shown = run(&home, &[&add[..], &["--dry-run"]].concat());
+    shown.assert_code(0);
+    assert!(shown.stdout().contains("channels.telegram") && shown.stdout().contains("@BotFather"));
+    assert_eq!(config(&home), CONFIG);
+    with_token(&home, &add).assert_code(0);
+    let text = config(&home);
+    for kept in ["// The port is free here.", "gateway: { port: 18790, },", "/* who answers */"] {
+        assert!(text.contains(kept), "{text}");
+    }
+    assert!(text.contains("${TELEGRAM_BOT_TOKEN}") && !text.contains("1:x"), "{text}");
+    let listed = with_token(&home, &["channels", "list"]);
+    assert_eq!(listed.stdout().trim(), "telegram  default");
+    with_token(&home, &add).assert_code(2);
+    let shown = with_token(&home, &["channels", "remove", "telegram", "--dry-run"]);
+    assert!(shown.stdout().contains("channels.telegram would be removed"), "{}", shown.stdout());
+    assert_eq!(config(&home), text);
+    with_token(&home, &["channels", "remove", "telegram"]).assert_code(0);
+    let text = config(&home);
+    assert!(!text.contains("telegram") && text.contains("// The port is free here."), "{text}");
+    with_token(&home, &["channels", "remove", "telegram"]).assert_code(2);
+}
+
+#[test]
+fn what_cannot_be_added_is_said() {
+    let home = TempHome::new();
+    home.write_config_text(CONFIG);
+    for (arguments, words) in [
+        (&["webhook"][..], "--url is missing"),
+        (&["matrix"], "--url is missing"),
+        (&["socket", "--account", "x"], "leave --account out"),
+        (&["socket", "--allow-from", "1"], "--allow-from has no meaning"),
+    ] {
+        let output = run(&home, &[&["channels", "add"], arguments].concat());
+        output.assert_code(2);
+        assert!(output.stderr().contains(words), "{}", output.stderr());
+    }
+    run(&home, &["channels", "add", "socket"]).assert_code(0);
+    assert!(config(&home).contains("socket: {}"), "{}", config(&home));
+}

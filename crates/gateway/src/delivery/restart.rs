@@ -1,0 +1,121 @@
+//! The tool `gateway`: what the process says about itself, and its restart.
+//!
+//! A restart ends this process as a signal does, and the program begins anew in its place. The call that asked for it
+//! waits meanwhile; what is kept of it tells the turn, which goes on in the next process, that the restart has happened.
+
+use std::sync::{LazyLock, PoisonError};
+use std::time::Duration;
+
+use myclaw_agent::SessionConfig;
+use myclaw_store::Place;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::Delivery;
+use crate::GatewayError;
+use crate::ledger::{OVER, now_ms};
+use crate::rows::hash;
+
+/// Kind of the records of restarts.
+const KIND: &str = "restart";
+/// Key of the record of the newest one.
+const NEWEST: &str = "newest";
+/// Shortest time between two restarts, so that a model that repeats itself does not keep the gateway from working.
+const SHORTEST_PAUSE: Duration = Duration::from_secs(60);
+/// The channel whose messages come from the owner.
+const OWNERS_CHANNEL: &str = "web";
+
+/// Distinguishes this process from those before and after it, which can have the same number.
+static PROCESS: LazyLock<String> = LazyLock::new(|| uuid::Uuid::new_v4().to_string());
+
+/// A restart that somebody asked for.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Restart {
+    /// The process that ended.
+    process: String,
+    /// Milliseconds since the Unix epoch.
+    at: u64,
+}
+
+impl Delivery {
+    /// Whether a session works for the owner alone at this moment.
+    ///
+    /// # Errors
+    /// It does not; the text says why.
+    pub(crate) fn check_owner(&self, session: &str) -> Result<(), GatewayError> {
+        let desk = self.desks().get(session).cloned();
+        let channels = desk.map(|desk| desk.running_channels()).unwrap_or_default();
+        match !channels.is_empty() && channels.iter().all(|channel| channel == OWNERS_CHANNEL) {
+            true => Ok(()),
+            false => Err(GatewayError::Unusable(
+                "only the owner may use this, in the web chat or the terminal; other channels, jobs and sessions may not"
+                    .to_owned(),
+            )),
+        }
+    }
+
+    /// What `myclaw gateway status` shows.
+    pub(crate) fn state(&self) -> Result<Value, GatewayError> {
+        let server = self.links.get().and_then(|links| links.server.upgrade());
+        server.map(|server| server.state()).ok_or(GatewayError::Stopping)
+    }
+
+    /// Makes the process begin anew. The caller waits until it ends.
+    pub(crate) async fn begin_restart(
+        &self,
+        caller: &SessionConfig,
+        call: &str,
+    ) -> Result<(), GatewayError> {
+        let session = caller.session_key.as_str();
+        let now = now_ms();
+        let newest = self.ledger.record::<Restart>(KIND, NEWEST).await?;
+        if let Some((_, newest)) = &newest {
+            let seconds = now.saturating_sub(newest.at) / 1_000;
+            if seconds < SHORTEST_PAUSE.as_secs() {
+                return Err(GatewayError::Unusable(format!(
+                    "the gateway was restarted {seconds} s ago; restart it again only if the owner asks for it, after a \
+                     minute"
+                )));
+            }
+        }
+        let key = hash("c", &[session, call]);
+        let known = self.ledger.record::<Restart>(KIND, &key).await?;
+        let restart = Restart { process: PROCESS.clone(), at: now };
+        let version = known.map(|(version, _)| version);
+        self.ledger.put(KIND, &key, &restart, version, Some(Place::new(OVER, now))).await?;
+        let version = newest.map(|(version, _)| version);
+        self.ledger.put(KIND, NEWEST, &restart, version, None).await?;
+        *self.restarting.lock().unwrap_or_else(PoisonError::into_inner) = Some(session.to_owned());
+        tracing::warn!(session, "the gateway restarts, because a session asked for it");
+        self.restart.cancel();
+        Ok(())
+    }
+
+    /// What a call that asked for a restart finds afterwards; `None` if it did not restart anything since `since`.
+    pub(crate) async fn restarted(
+        &self,
+        session: &str,
+        call: &str,
+        since: u64,
+    ) -> Result<Option<Value>, GatewayError> {
+        let key = hash("c", &[session, call]);
+        let record = self.ledger.record::<Restart>(KIND, &key).await?;
+        let is_it = |restart: &Restart| restart.at >= since && restart.process != *PROCESS;
+        Ok(record.filter(|(_, restart)| is_it(restart)).map(|_| {
+            json!({
+                "status": "restarted",
+                "processId": std::process::id(),
+                "version": env!("CARGO_PKG_VERSION"),
+                "note": "the restart that you asked for has happened; go on with what is left to do",
+            })
+        }))
+    }
+
+    /// How many messages wait for a process after this one.
+    pub(super) fn parked_count(&self) -> usize {
+        let session = self.restarting.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let desk = session.and_then(|session| self.desks().get(&session).cloned());
+        desk.map_or(0, |desk| desk.open_count())
+    }
+}
