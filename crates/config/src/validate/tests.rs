@@ -26,7 +26,11 @@ fn full() -> Value {
             { "agentId": "main", "match": { "channel": "webhook", "group": "x" } },
         ],
         "messages": { "queue": { "mode": "steer-backlog", "debounceMs": 0, "cap": 1, "drop": "new" } },
-        "gateway": { "port": 1, "token": "t" },
+        "gateway": {
+            "port": 1, "token": "t", "bind": "lan", "tls": { "cert": "~/c.pem", "key": "k.pem" }, "protectedLink": true,
+            "trustedProxies": ["127.0.0.1", "10.0.0.0/8"], "allowedHosts": ["claw.example.org"],
+            "allowedOrigins": ["https://home.example.org"],
+        },
         "cron": { "enabled": false, "maxJobs": 10_000 },
         "logging": { "file": true, "level": "warn", "redactSensitive": false },
         "tools": tool_section(),
