@@ -86,12 +86,12 @@ pub mod auth {
 pub mod config {
     pub use myclaw_config::{
         AgentId, Binding, ChatId, ChatRules, Config, ConfigError, DEFAULT_ACCOUNT, DmPolicy,
-        DmScope, Environment, ExposeSecret, GroupConfig, GroupPolicy, Heartbeat, KEYRING_SERVICE,
-        KeySource, Loaded, LogLevel, MatrixConfig, Mistake, ModelDefinition, Paths, QueueMode,
-        RenderStyle, ResolvedAgent, SecretString, SessionScope, SessionToolsConfig, SocketConfig,
-        StarterModel, Subagents, TelegramBot, TelegramConfig, UncertainDelivery, WebhookConfig,
-        holds_literal_secret, json_schema, load_config, load_or_default, starter_config,
-        write_config_if_missing,
+        DmScope, Environment, ExposeSecret, GroupConfig, GroupPolicy, Heartbeat, HostName,
+        KEYRING_SERVICE, KeySource, Loaded, LogLevel, MatrixConfig, Mistake, ModelDefinition,
+        Network, PageOrigin, Paths, QueueMode, RenderStyle, ResolvedAgent, SecretString,
+        SessionScope, SessionToolsConfig, SocketConfig, StarterModel, Subagents, TelegramBot,
+        TelegramConfig, TlsConfig, UncertainDelivery, WebhookConfig, holds_literal_secret,
+        json_schema, load_config, load_or_default, starter_config, write_config_if_missing,
     };
 }
 

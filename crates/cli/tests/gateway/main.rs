@@ -35,6 +35,7 @@ mod session_tools;
 mod sessions;
 mod socket;
 mod subagents;
+mod tls;
 mod usage;
 mod web_ui;
 
