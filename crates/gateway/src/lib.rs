@@ -10,6 +10,7 @@ mod ask;
 mod channels;
 mod client;
 mod connect;
+mod connection;
 mod current;
 mod delivery;
 mod error;
@@ -34,6 +35,7 @@ pub mod usage;
 
 pub use ask::{AskedGateway, ask};
 pub use connect::{ChannelSetup, channels_of};
+pub use connection::{ConnectError, GatewayAddress, GatewaySocket, PlainLink, request_id};
 pub use error::GatewayError;
 pub use gateway::{Control, Gateway, OnConfig, Running, Say, state_of};
 pub use myclaw_channels::Channel;

@@ -9,13 +9,15 @@ use myclaw_agent::Home;
 use myclaw_agent::config::{Config, TlsConfig};
 use myclaw_agent::files::read_regular;
 use ring::digest::{SHA256, digest};
+use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::{Error as PemError, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{
-    ClientConfig, DigitallySignedStruct, Error, InconsistentKeys, ServerConfig, SignatureScheme,
+    ClientConfig, DigitallySignedStruct, Error, InconsistentKeys, RootCertStore, ServerConfig,
+    SignatureScheme,
 };
 
 use crate::GatewayError;
@@ -191,19 +193,45 @@ fn fingerprint(certificate: &CertificateDer<'_>) -> String {
 /// How a program of this user connects: with exactly the certificates that the running gateway has told it about,
 /// whoever signed them and whatever names they have.
 pub(crate) fn pinned(fingerprints: Vec<String>) -> Result<Arc<ClientConfig>, GatewayError> {
+    client(Pins { fingerprints, others: None, provider: provider() })
+}
+
+/// How a program elsewhere connects: with the certificates in a PEM file, and those that they sign; without a file, with
+/// those that the system trusts. Blocks.
+pub(crate) fn trusting(ca: Option<&Path>) -> Result<Arc<ClientConfig>, GatewayError> {
     let provider = provider();
-    let pins = Arc::new(Pins { fingerprints, provider: Arc::clone(&provider) });
-    let versions = ClientConfig::builder_with_provider(provider)
+    let Some(ca) = ca else {
+        let system =
+            rustls_platform_verifier::Verifier::new(Arc::clone(&provider)).map_err(|error| {
+                refused(format!("the system's certificates cannot be read: {error}"))
+            })?;
+        let others = Some(Arc::new(system) as Arc<dyn ServerCertVerifier>);
+        return client(Pins { fingerprints: Vec::new(), others, provider });
+    };
+    let chain = chain_in("--ca", ca)?;
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(chain.iter().cloned());
+    let signed = WebPkiServerVerifier::builder_with_provider(roots.into(), Arc::clone(&provider));
+    let signed =
+        signed.build().map_err(|error| refused(format!("--ca: {}: {error}", ca.display())))?;
+    let fingerprints = chain.iter().map(|certificate| fingerprint(certificate)).collect();
+    client(Pins { fingerprints, others: Some(signed), provider })
+}
+
+fn client(pins: Pins) -> Result<Arc<ClientConfig>, GatewayError> {
+    let versions = ClientConfig::builder_with_provider(Arc::clone(&pins.provider))
         .with_safe_default_protocol_versions()
         .map_err(|error| GatewayError::Internal(error.to_string()))?;
-    let client = versions.dangerous().with_custom_certificate_verifier(pins);
+    let client = versions.dangerous().with_custom_certificate_verifier(Arc::new(pins));
     Ok(Arc::new(client.with_no_client_auth()))
 }
 
-/// Accepts certificates by their hash.
+/// Accepts certificates by their hash. One that its owner named is right whatever it says about itself.
 #[derive(Debug)]
 struct Pins {
     fingerprints: Vec<String>,
+    /// Who decides about all others.
+    others: Option<Arc<dyn ServerCertVerifier>>,
     provider: Arc<CryptoProvider>,
 }
 
@@ -211,14 +239,17 @@ impl ServerCertVerifier for Pins {
     fn verify_server_cert(
         &self,
         certificate: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
+        intermediates: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        match self.fingerprints.contains(&fingerprint(certificate)) {
-            true => Ok(ServerCertVerified::assertion()),
-            false => Err(Error::General("it is another certificate".to_owned())),
+        if self.fingerprints.contains(&fingerprint(certificate)) {
+            return Ok(ServerCertVerified::assertion());
+        }
+        match &self.others {
+            Some(others) => others.verify_server_cert(certificate, intermediates, name, ocsp, now),
+            None => Err(Error::General("it is another certificate".to_owned())),
         }
     }
 

@@ -18,6 +18,7 @@ use myclaw_testkit::{
 use serde_json::{Value, json};
 
 mod approvals;
+mod attach;
 mod chaos;
 mod client;
 mod cron;

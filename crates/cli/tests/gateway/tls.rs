@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use super::*;
 
 /// The programs that these tests need.
-fn are_installed() -> bool {
+pub(super) fn are_installed() -> bool {
     let is_there = |program: &str| Command::new(program).arg("version").output().is_ok();
     let are_there = is_there("openssl") && is_there("curl");
     if !are_there {
@@ -25,12 +25,12 @@ fn openssl(arguments: &[&str]) {
 }
 
 impl Bench {
-    fn file(&self, name: &str) -> PathBuf {
+    pub(super) fn file(&self, name: &str) -> PathBuf {
         self.home.path().join(name)
     }
 
     /// Makes a certificate `NAME.pem` and its key `NAME.key`.
-    fn make_certificate(&self, name: &str) {
+    pub(super) fn make_certificate(&self, name: &str) {
         let file = |kind: &str| self.file(&format!("{name}.{kind}")).display().to_string();
         let names = "subjectAltName=DNS:localhost,DNS:claw.example.org,IP:127.0.0.1";
         openssl(&[
@@ -54,7 +54,7 @@ impl Bench {
         ]);
     }
 
-    fn configure_tls(&self, cert: &str, key: &str) {
+    pub(super) fn configure_tls(&self, cert: &str, key: &str) {
         let (cert, key) = (self.file(cert), self.file(key));
         self.configure(|config| {
             config["gateway"]["tls"] = json!({"cert": cert, "key": key});
@@ -62,7 +62,7 @@ impl Bench {
         });
     }
 
-    fn start_tls(&self) -> Gateway {
+    pub(super) fn start_tls(&self) -> Gateway {
         let child = self.command();
         child.wait_for_stderr(&format!("listening on https://127.0.0.1:{}", self.port));
         let token = std::fs::read_to_string(self.token_path()).unwrap().trim().to_owned();
