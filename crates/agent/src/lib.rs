@@ -89,12 +89,13 @@ pub mod config {
     pub use myclaw_config::{
         AckReactionScope, AgentId, Binding, ChatId, ChatRules, Config, ConfigChange, ConfigError,
         ConfigFile, ConfigPath, DEFAULT_ACCOUNT, DmPolicy, DmScope, EditError, EditProblem,
-        Environment, ExposeSecret, GroupConfig, GroupPolicy, Heartbeat, KEYRING_SERVICE, KeySource,
-        Loaded, LogLevel, MASKED, MaskedValues, MatrixConfig, Mistake, ModelDefinition, OtherChats,
-        Paths, Persona, QueueMode, RenderStyle, Report, ResolvedAgent, SecretString, SessionScope,
-        SessionToolsConfig, SocketConfig, StarterModel, Subagents, TelegramBot, TelegramConfig,
-        UncertainDelivery, WebhookConfig, WriteError, holds_literal_secret, json_schema,
-        load_config, load_or_default, starter_config, write_config_if_missing,
+        Environment, ExposeSecret, GroupConfig, GroupPolicy, Heartbeat, HostName, KEYRING_SERVICE,
+        KeySource, Loaded, LogLevel, MASKED, MaskedValues, MatrixConfig, Mistake, ModelDefinition,
+        Network, OtherChats, PageOrigin, Paths, Persona, QueueMode, RenderStyle, Report,
+        ResolvedAgent, SecretString, SessionScope, SessionToolsConfig, SocketConfig, StarterModel,
+        Subagents, TelegramBot, TelegramConfig, TlsConfig, UncertainDelivery, WebhookConfig,
+        WriteError, holds_literal_secret, json_schema, load_config, load_or_default,
+        starter_config, write_config_if_missing,
     };
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use myclaw_agent::approvals::escape;
 use myclaw_agent::{Approval, ApprovalRequest, Approver, BoxFuture};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::terminal::{Keyboard, Output, Paint, Style, forget_typed};
@@ -106,26 +106,49 @@ impl Approver for TerminalApprover {
     }
 }
 
+/// A question about a call of a tool.
+pub(crate) struct Question<'a> {
+    pub(crate) tool: &'a str,
+    pub(crate) arguments: &'a Map<String, Value>,
+    pub(crate) reason: &'a str,
+    /// What the answer "always" covers.
+    pub(crate) always: &'a str,
+    pub(crate) diff: Option<&'a str>,
+}
+
 /// The lines of a question, the last of which asks. Characters that hide or move text are written out.
 pub(crate) fn question(request: &ApprovalRequest) -> Vec<(Style, String)> {
-    let call = &request.call;
-    let about = match (call.arguments.get("command"), call.arguments.get("path")) {
-        (Some(Value::String(command)), _) => command.clone(),
-        (None, Some(Value::String(path))) => path.clone(),
-        _ => Value::Object(call.arguments.clone()).to_string(),
+    let question = Question {
+        tool: &request.call.tool_name,
+        arguments: &request.call.arguments,
+        reason: &request.reason,
+        always: &request.always,
+        diff: request.diff.as_deref(),
     };
-    let mut lines =
-        vec![(Style::Bold, shown(&format!("{} wants to run: {about}", call.tool_name)))];
-    lines.extend(request.reason.lines().map(|line| (Style::Dim, shown(line))));
-    let diff: Vec<&str> = request.diff.as_deref().unwrap_or_default().lines().collect();
-    lines.extend(diff.iter().take(MAX_DIFF_LINES).map(|line| (diff_style(line), shown_code(line))));
-    if diff.len() > MAX_DIFF_LINES {
-        let more = diff.len() - MAX_DIFF_LINES;
-        lines.push((Style::Warning, format!("… and {more} more lines that are not shown")));
+    question.lines()
+}
+
+impl Question<'_> {
+    /// Its lines, the last of which asks.
+    pub(crate) fn lines(&self) -> Vec<(Style, String)> {
+        let about = match (self.arguments.get("command"), self.arguments.get("path")) {
+            (Some(Value::String(command)), _) => command.clone(),
+            (None, Some(Value::String(path))) => path.clone(),
+            _ => Value::Object(self.arguments.clone()).to_string(),
+        };
+        let mut lines = vec![(Style::Bold, shown(&format!("{} wants to run: {about}", self.tool)))];
+        lines.extend(self.reason.lines().map(|line| (Style::Dim, shown(line))));
+        let diff: Vec<&str> = self.diff.unwrap_or_default().lines().collect();
+        let first = diff.iter().take(MAX_DIFF_LINES);
+        lines.extend(first.map(|line| (diff_style(line), shown_code(line))));
+        if diff.len() > MAX_DIFF_LINES {
+            let more = diff.len() - MAX_DIFF_LINES;
+            lines.push((Style::Warning, format!("… and {more} more lines that are not shown")));
+        }
+        let always = shown(self.always);
+        lines.push((Style::Warning, format!("(o)nce, (a)lways for {always}, or (n)o?")));
+        lines
     }
-    let always = shown(&request.always);
-    lines.push((Style::Warning, format!("(o)nce, (a)lways for {always}, or (n)o?")));
-    lines
 }
 
 /// The answer that a key or a line gives, if it is one.

@@ -11,6 +11,7 @@ use myclaw_agent::SessionOptions;
 use myclaw_agent::llm::ThinkingLevel;
 
 mod acp;
+mod attach;
 pub(crate) mod auth;
 mod channels;
 mod cron;
@@ -24,6 +25,7 @@ mod skills;
 mod usage;
 
 pub(crate) use acp::AcpArgs;
+pub(crate) use attach::AttachArgs;
 pub(crate) use channels::{
     AddChannelArgs, ChannelKind, ChannelsArgs, ChannelsCommand, PairingArgs, PairingCommand,
 };
@@ -94,6 +96,9 @@ pub(crate) enum Command {
     /// Talk with the agent in the terminal (the default)
     #[command(long_about = help::CHAT, after_long_help = help::CHAT_EXAMPLES)]
     Chat(ChatArgs),
+    /// Talk with the agent of a gateway, on this machine or elsewhere
+    #[command(long_about = help::ATTACH, after_long_help = help::ATTACH_EXAMPLES)]
+    Attach(AttachArgs),
     /// Serve a program that embeds MyClaw: JSON lines in, replies and events out
     #[command(long_about = help::RPC, after_long_help = help::RPC_EXAMPLES)]
     Rpc(RpcArgs),

@@ -37,6 +37,7 @@ use jobs::JobBell;
 use lines::Lines;
 use talk::{Leftover, Talker};
 
+pub(crate) mod attach;
 mod command;
 mod compaction;
 mod completion;
@@ -45,6 +46,7 @@ mod editor;
 mod input;
 mod jobs;
 mod lines;
+mod shown;
 mod skill;
 mod talk;
 mod typed;
@@ -135,7 +137,7 @@ impl Chat {
             View::Terminal => {
                 self.greet().await?;
                 let breaks = Arc::clone(&self.bell.breaks_editor);
-                Source::Editor(Box::new(Editor::new(&self.session.config(), breaks)))
+                Source::Editor(Box::new(Editor::of_chat(&self.session.config(), breaks)))
             }
             View::Plain(_) => Source::Lines(Lines::new()),
         };

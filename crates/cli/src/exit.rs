@@ -62,6 +62,11 @@ impl CliError {
         Self { exit: Exit::Usage, class: "usage", message: message.into() }
     }
 
+    /// The config file, or what it names, has to be changed first.
+    pub(crate) fn config(message: impl Into<String>) -> Self {
+        Self { exit: Exit::Config, class: "config", message: message.into() }
+    }
+
     /// An error of the command line's parser, whose text begins with `error: `.
     pub(crate) fn command_line(error: &clap::Error) -> Self {
         let text = error.render().to_string();

@@ -66,6 +66,7 @@ fn run(cli: Cli) -> Result<(), CliError> {
     match cli.command {
         None => chat::run(&cli.chat),
         Some(Command::Chat(args)) => chat::run(&args),
+        Some(Command::Attach(args)) => chat::attach::run(&args),
         Some(Command::Run(args)) => commands::run::run(&args),
         Some(Command::Rpc(args)) => control::run_rpc(&args.session),
         Some(Command::Acp(args)) => control::run_acp(args),

@@ -15,6 +15,7 @@ mod agents;
 mod auth;
 mod browser;
 mod channels;
+mod gateway;
 mod heartbeat;
 mod hooks;
 mod limits;
@@ -38,6 +39,7 @@ pub use channels::{
     GroupConfig, GroupPolicy, MatrixConfig, SocketConfig, TelegramAccount, TelegramBot,
     TelegramConfig, UncertainDelivery, WebhookConfig,
 };
+pub use gateway::{Bind, GatewayConfig, HostName, Network, PageOrigin, TlsConfig};
 pub use heartbeat::{ActiveHoursConfig, CronConfig, Heartbeat, HeartbeatConfig};
 pub use hooks::{
     AnyHookCommand, CommandLine, HookCommand, HookEvent, HooksConfig, ToolHookCommand,
@@ -63,7 +65,6 @@ pub use policy::{
 pub use sandbox::{
     ConfinementConfig, ConfinementLevel, ConfinementLimits, SandboxNetwork, WorkspaceAccessName,
 };
-use secrecy::SecretString;
 pub use skills::{SkillDirectory, SkillEntry, SkillPlaces, SkillsConfig};
 pub use subagents::{SessionScope, SessionToolsConfig, Subagents, SubagentsConfig};
 pub use values::{ChatId, IterationCap, ModelChoice, ModelName, PrimaryModel};
@@ -72,8 +73,6 @@ pub use web::{HostEntry, SearchProvider, WebFetchConfig, WebSearchConfig, WebToo
 
 /// Overrides `gateway.port`.
 pub const GATEWAY_PORT_VARIABLE: &str = "MYCLAW_GATEWAY_PORT";
-/// Port on which the gateway listens by default.
-const DEFAULT_GATEWAY_PORT: u16 = 18_789;
 /// Seconds that a shell command may run: long enough for a build, short enough that a hung command is noticed.
 const DEFAULT_BASH_TIMEOUT_SECONDS: u64 = 600;
 /// As in OpenClaw.
@@ -128,26 +127,6 @@ pub struct Config {
     #[serde(skip)]
     #[schemars(skip)]
     pub paths: Option<Paths>,
-}
-
-/// The long-lived process that serves the web chat and the channels.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct GatewayConfig {
-    /// TCP port, 1 to 65535. The variable `MYCLAW_GATEWAY_PORT` overrides it.
-    #[serde(deserialize_with = "values::within::<_, _, 1, 65_535>")]
-    #[schemars(range(min = 1, max = 65_535))]
-    pub port: u16,
-    /// The token that a client must present. Preferably a reference such as `"${MYCLAW_GATEWAY_TOKEN}"`.
-    #[serde(with = "values::optional_secret", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<values::SecretText>")]
-    pub token: Option<SecretString>,
-}
-
-impl Default for GatewayConfig {
-    fn default() -> Self {
-        Self { port: DEFAULT_GATEWAY_PORT, token: None }
-    }
 }
 
 impl Config {

@@ -1,6 +1,7 @@
 //! Mistakes that involve more than one value of the config.
 
 mod channels;
+mod gateway;
 mod persona;
 mod subagents;
 
@@ -23,6 +24,7 @@ pub(crate) fn check(config: &Config) -> Vec<Finding> {
     check_models(config, &mut findings);
     check_hooks(config, &mut findings);
     channels::check(config, &mut findings);
+    gateway::check(config, &mut findings);
     check_heartbeats(config, &mut findings);
     subagents::check(config, &mut findings);
     persona::check(config, &mut findings);

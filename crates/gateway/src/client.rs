@@ -11,11 +11,14 @@ use myclaw_agent::Home;
 use myclaw_agent::config::Config;
 use myclaw_store::{SqliteStore, Store, StoreError};
 use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
 
 use crate::GatewayError;
 use crate::gateway::{STORE_FILE, address, directory, store_path};
 use crate::running::RunningFile;
+use crate::tls;
 use crate::token::Token;
 
 /// Longest wait for the answer of a running gateway.
@@ -43,15 +46,16 @@ pub(crate) async fn ask(
     if !SqliteStore::is_open(&directory.join(STORE_FILE))? {
         return Ok(None);
     }
-    let (address, token) = match (RunningFile::read(&directory)?, config) {
-        (Some(running), _) => (running.address, running.token),
+    let running = match (RunningFile::read(&directory)?, config) {
+        (Some(running), _) => running,
         // A gateway of an earlier version writes no such file.
         (None, Some(config)) => match Token::find(config, &directory)? {
-            Some(token) => (address(home, config), token),
+            Some(token) => RunningFile { token, ..RunningFile::new(address(home, config), None) },
             None => return Ok(None),
         },
         (None, None) => return Ok(None),
     };
+    let RunningFile { address, token, .. } = &running;
     let Ok(stream) = TcpStream::connect(address).await else { return Ok(None) };
     let other = |reason: &str| {
         GatewayError::Token(format!(
@@ -61,6 +65,7 @@ pub(crate) async fn ask(
     };
     let body = body.map(ToString::to_string).unwrap_or_default();
     let asking = async {
+        let stream = encrypted(stream, &running).await?;
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.ok()?;
         tokio::spawn(connection);
         let request = hyper::Request::builder()
@@ -89,6 +94,21 @@ pub(crate) async fn ask(
         }
         _ => Err(other(&format!("it answered {status}"))),
     }
+}
+
+/// A connection to the gateway, encrypted or not.
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
+
+/// Makes a connection what the running gateway expects; `None` if it is another one.
+async fn encrypted(stream: TcpStream, running: &RunningFile) -> Option<Box<dyn Stream>> {
+    if running.certificates.is_empty() {
+        return Some(Box::new(stream));
+    }
+    let connector = TlsConnector::from(tls::pinned(running.certificates.clone()).ok()?);
+    let stream = connector.connect(running.address.ip().into(), stream).await.ok()?;
+    Some(Box::new(stream))
 }
 
 /// Opens the store while no gateway runs.

@@ -25,7 +25,7 @@ pub enum GatewayError {
     /// The address is in use by another program, or not allowed.
     #[error(
         "cannot listen on {address}: {reason}; set gateway.port in the config file, or MYCLAW_GATEWAY_PORT, to a free \
-         port"
+         port, and gateway.bind to an address of this machine"
     )]
     Listen {
         /// The address.
@@ -46,6 +46,9 @@ pub enum GatewayError {
     /// The token cannot be used.
     #[error("{0}")]
     Token(String),
+    /// The certificate of the config cannot be used.
+    #[error("{0}")]
+    Certificate(String),
     /// The message, or what it names, cannot be used.
     #[error("{0}")]
     Unusable(String),

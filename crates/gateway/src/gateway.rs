@@ -1,6 +1,6 @@
 //! The process: opens everything, serves until it is stopped, and closes everything.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,6 +27,7 @@ use crate::reload::{Reloader, Reloads, Stamp};
 use crate::routing::{Pairings, Router};
 use crate::running::RunningFile;
 use crate::schedule::Runner;
+use crate::server::front::Front;
 use crate::server::guard::Tokens;
 use crate::server::{Server, WebChannel};
 use crate::token::Token;
@@ -48,8 +49,10 @@ pub struct Running {
     reloader: Reloader,
     routing: Arc<Router>,
     directory: PathBuf,
-    /// Where it listens.
-    pub address: SocketAddr,
+    /// Where programs of this machine reach it.
+    pub url: String,
+    /// Whether it listens on every address of this machine.
+    pub is_everywhere: bool,
     /// Where the token is, unless the config has it.
     pub token_file: Option<PathBuf>,
     /// Messages of an earlier process that are still to be answered.
@@ -62,17 +65,16 @@ impl Gateway {
     /// # Errors
     /// Another gateway runs, the config or another file cannot be used, or the port is in use.
     pub async fn start(home: Home) -> Result<Running, GatewayError> {
-        let Opened { store, stamp, loaded, token } = open(&home).await?;
+        let Opened { store, stamp, loaded, token, front } = open(&home).await?;
         let (config, found) = (loaded.config, loaded.found);
         let directory = directory(&home);
         let token_file = config.gateway.token.is_none().then(|| Token::path(&directory));
-        let address = address(&home, &config);
-        let listener = TcpListener::bind(address)
-            .await
-            .map_err(|error| GatewayError::Listen { address, reason: error.to_string() })?;
-        let of_file = directory.clone();
-        let writing = tokio::task::spawn_blocking(move || RunningFile::write(&of_file, address));
-        let own = writing.await.map_err(|error| GatewayError::Internal(error.to_string()))??;
+        let (listener, address) = listen(address(&home, &config)).await?;
+        let running = RunningFile::new(address, front.fingerprint());
+        let (of_file, written) = (directory.clone(), running.clone());
+        let writing = tokio::task::spawn_blocking(move || written.write(&of_file));
+        writing.await.map_err(|error| GatewayError::Internal(error.to_string()))??;
+        let url = running.url();
         let (store, hub): (Arc<dyn Store>, _) = (Arc::new(store), Arc::new(Hub::new()));
         let ledger = Ledger::new(Arc::clone(&store));
         let of_server = Arc::new(WebChannel::new(Arc::clone(&hub)));
@@ -92,15 +94,34 @@ impl Gateway {
         let server = Arc::new(Server::new(
             Arc::clone(&delivery),
             Arc::clone(&routing),
-            Tokens::new(token, own.token),
+            (Tokens::new(token, running.token.clone()), front),
             Arc::clone(&reloads),
             address,
         ));
         delivery.link(Links { server: Arc::downgrade(&server), routing: Arc::downgrade(&routing) });
         let first = current.get();
-        let reloader =
-            Reloader { current, channels, delivery, runner, server, reloads, first, stamp };
-        Ok(Running { listener, reloader, routing, directory, address, token_file, recovered })
+        let reloader = Reloader {
+            current,
+            channels,
+            delivery,
+            runner,
+            server,
+            reloads,
+            first,
+            stamp,
+            running,
+        };
+        let is_everywhere = address.ip().is_unspecified();
+        Ok(Running {
+            listener,
+            reloader,
+            routing,
+            directory,
+            url,
+            is_everywhere,
+            token_file,
+            recovered,
+        })
     }
 }
 
@@ -110,6 +131,21 @@ struct Opened {
     stamp: Stamp,
     loaded: Loaded,
     token: Token,
+    front: Front,
+}
+
+/// Listens, and says where.
+async fn listen(wanted: SocketAddr) -> Result<(TcpListener, SocketAddr), GatewayError> {
+    let mut bound = TcpListener::bind(wanted).await;
+    if bound.is_err() && wanted.ip() == Ipv6Addr::UNSPECIFIED {
+        // A system without IPv6.
+        bound = TcpListener::bind((Ipv4Addr::UNSPECIFIED, wanted.port())).await;
+    }
+    let listening = bound.and_then(|listener| {
+        let address = listener.local_addr()?;
+        Ok((listener, address))
+    });
+    listening.map_err(|error| GatewayError::Listen { address: wanted, reason: error.to_string() })
 }
 
 async fn open(home: &Home) -> Result<Opened, GatewayError> {
@@ -120,7 +156,8 @@ async fn open(home: &Home) -> Result<Opened, GatewayError> {
         let stamp = Stamp::of(&of_config);
         let loaded = load_checked(&of_config.environment).map_err(AgentError::from)?;
         let token = Token::find_or_create(&loaded.config, &directory)?;
-        Ok::<_, GatewayError>(Opened { store, stamp, loaded, token })
+        let front = Front::read(&of_config, &loaded.config)?;
+        Ok::<_, GatewayError>(Opened { store, stamp, loaded, token, front })
     });
     let opened = opening.await.map_err(|error| GatewayError::Internal(error.to_string()))?;
     opened.map_err(|error| match error {
@@ -209,9 +246,10 @@ pub async fn state_of(home: &Home) -> Result<Option<Value>, GatewayError> {
     ask(home, None, "GET", "/api/status", None).await.map(|reply| reply.map(|reply| reply.value))
 }
 
-/// Where the gateway of a state directory listens.
+/// Where the gateway of a state directory is to listen. An address of IPv6 that stands for all includes those of IPv4.
 pub(crate) fn address(home: &Home, config: &Config) -> SocketAddr {
-    (Ipv4Addr::LOCALHOST, config.gateway_port(&home.environment)).into()
+    let address = config.gateway.bind().address().unwrap_or(Ipv6Addr::UNSPECIFIED.into());
+    SocketAddr::new(address, config.gateway_port(&home.environment))
 }
 
 /// The directory of the gateway.

@@ -20,8 +20,10 @@ use crate::current::{Current, InForce};
 use crate::delivery::Delivery;
 use crate::gateway::{address, directory};
 use crate::ledger::now_ms;
+use crate::running::RunningFile;
 use crate::schedule::Runner;
 use crate::server::Server;
+use crate::server::front::Front;
 use crate::token::Token;
 use crate::{GatewayError, OnConfig, Say};
 
@@ -107,12 +109,14 @@ pub(crate) struct Reloader {
     pub(crate) first: Arc<InForce>,
     /// The files that the config in force was read from.
     pub(crate) stamp: Stamp,
+    /// How programs of this user find this process.
+    pub(crate) running: RunningFile,
 }
 
 impl Reloader {
     /// Puts changed files into force until `stop` fires. `asked` makes it read them in any case.
     pub(crate) async fn watch(
-        self,
+        mut self,
         asked: Arc<Notify>,
         (say, on_config): (Say, OnConfig),
         stop: CancellationToken,
@@ -125,13 +129,13 @@ impl Reloader {
                 () = asked.notified() => true,
                 () = stop.cancelled() => return,
             };
-            let Some(mut now) = self.look().await else { continue };
-            if now == seen && !is_asked && !is_unfinished {
+            let Some((mut now, has_new_certificate)) = self.look().await else { continue };
+            if now == seen && !is_asked && !is_unfinished && !has_new_certificate {
                 continue;
             }
             for _ in 0..MOST_WAITS {
                 tokio::time::sleep(AT_REST).await;
-                let Some(again) = self.look().await else { break };
+                let Some((again, _)) = self.look().await else { break };
                 if std::mem::replace(&mut now, again) == now {
                     break;
                 }
@@ -142,13 +146,15 @@ impl Reloader {
         }
     }
 
-    async fn look(&self) -> Option<Stamp> {
-        let in_force = self.current.get();
-        tokio::task::spawn_blocking(move || Stamp::of(&in_force.home)).await.ok()
+    /// The files of the config, and whether those of the certificate have changed.
+    async fn look(&self) -> Option<(Stamp, bool)> {
+        let (in_force, front) = (self.current.get(), self.server.front());
+        let looking = move || (Stamp::of(&in_force.home), front.has_changed());
+        tokio::task::spawn_blocking(looking).await.ok()
     }
 
     /// Reads the files, and puts them into force if they are valid. False if something has to be tried again.
-    async fn reload(&self, say: &Say, on_config: &OnConfig) -> bool {
+    async fn reload(&mut self, say: &Say, on_config: &OnConfig) -> bool {
         let before = self.current.get();
         let reading = tokio::task::spawn_blocking(move || read(&before));
         let read = match reading.await {
@@ -156,9 +162,11 @@ impl Reloader {
             Err(error) => Err(error.to_string()),
         };
         match read {
-            Ok((new, token)) => {
+            Ok((new, token, front)) => {
                 on_config(&new.home, &new.config);
-                self.put_into_force(Arc::new(new), token, say).await
+                self.server.use_token(token);
+                self.use_front(front, &directory(&new.home), say).await;
+                self.put_into_force(Arc::new(new), say).await
             }
             Err(problem) => {
                 let state = self.reloads.state();
@@ -174,8 +182,28 @@ impl Reloader {
         }
     }
 
-    async fn put_into_force(&self, new: Arc<InForce>, token: Token, say: &Say) -> bool {
-        self.server.use_token(token);
+    /// Shows new connections another certificate. Programs of this user learn of it before they may get it.
+    async fn use_front(&mut self, front: Front, directory: &Path, say: &Say) {
+        let fingerprint = front.fingerprint();
+        if fingerprint != self.server.front().fingerprint() {
+            self.running = self.running.clone().with_certificate(fingerprint);
+            let (running, directory) = (self.running.clone(), directory.to_owned());
+            let writing = tokio::task::spawn_blocking(move || running.write(&directory));
+            if let Ok(Err(error)) = writing.await {
+                tracing::error!(%error, "programs of this user will not know the new certificate");
+            }
+            say(&match &front.certificate {
+                Some(new) => format!(
+                    "new connections get the certificate that is valid until {}",
+                    new.validity.until
+                ),
+                None => "new connections are plain HTTP".to_owned(),
+            });
+        }
+        self.server.use_front(front);
+    }
+
+    async fn put_into_force(&self, new: Arc<InForce>, say: &Say) -> bool {
         self.current.replace(Arc::clone(&new));
         // The sessions look for the agents, which may read the list of sessions.
         let (delivery, of_sessions) = (Arc::clone(&self.delivery), Arc::clone(&new));
@@ -223,7 +251,7 @@ fn report(
 }
 
 /// Reads the config that the files hold now. Blocks.
-fn read(before: &InForce) -> Result<(InForce, Token), GatewayError> {
+fn read(before: &InForce) -> Result<(InForce, Token, Front), GatewayError> {
     let home = Home::find()?;
     let loaded = load_checked(&home.environment).map_err(AgentError::from)?;
     if !loaded.found && before.found {
@@ -233,14 +261,19 @@ fn read(before: &InForce) -> Result<(InForce, Token), GatewayError> {
         )));
     }
     let token = Token::find_or_create(&loaded.config, &directory(&home))?;
-    Ok((InForce { home, config: loaded.config, found: loaded.found }, token))
+    let front = Front::read(&home, &loaded.config)?;
+    Ok((InForce { home, config: loaded.config, found: loaded.found }, token, front))
 }
 
 /// The keys whose values have changed since the start, and which only a restart changes.
 fn needs_restart(first: &InForce, now: &InForce) -> Vec<&'static str> {
     let mut keys = Vec::new();
-    if address(&first.home, &first.config) != address(&now.home, &now.config) {
+    let (before, after) = (address(&first.home, &first.config), address(&now.home, &now.config));
+    if before.port() != after.port() {
         keys.push("gateway.port");
+    }
+    if before.ip() != after.ip() {
+        keys.push("gateway.bind");
     }
     if first.config.logging != now.config.logging {
         keys.push("logging");

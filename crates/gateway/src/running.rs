@@ -1,7 +1,7 @@
 //! How programs of this user find the gateway that runs, whatever the config file says meanwhile.
 
 use std::io::{self, Write as _};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use myclaw_agent::files::{Durability, NewFile, read_regular, remove_if_there};
@@ -16,28 +16,56 @@ const FILE: &str = "running.json";
 const MAX_BYTES: u64 = 64 * 1024;
 
 /// Where a gateway listens, and a token that holds as long as it runs. Only its user can read the file.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RunningFile {
     pub(crate) process_id: u32,
     pub(crate) address: SocketAddr,
     pub(crate) token: Token,
+    /// The hashes of the certificates that it may show, the newest first; none without TLS.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) certificates: Vec<String>,
 }
 
+/// Most certificates that are remembered: the newest, and the one before it that some connections still get.
+const MOST_CERTIFICATES: usize = 2;
+
 impl RunningFile {
-    /// Writes the file, with a token of its own. Blocks.
-    pub(crate) fn write(directory: &Path, address: SocketAddr) -> Result<Self, GatewayError> {
-        let running = Self { process_id: std::process::id(), address, token: Token::random() };
+    /// That of this process, with a token of its own. Programs of this machine connect to `address`.
+    pub(crate) fn new(address: SocketAddr, certificate: Option<String>) -> Self {
+        let address = near(address);
+        let certificates = certificate.into_iter().collect();
+        Self { process_id: std::process::id(), address, token: Token::random(), certificates }
+    }
+
+    /// The same with a certificate that is about to be shown.
+    pub(crate) fn with_certificate(mut self, certificate: Option<String>) -> Self {
+        match certificate {
+            Some(new) => {
+                self.certificates.retain(|old| *old != new);
+                self.certificates.insert(0, new);
+                self.certificates.truncate(MOST_CERTIFICATES);
+            }
+            None => self.certificates.clear(),
+        }
+        self
+    }
+
+    /// Where it listens, as programs of this machine write it.
+    pub(crate) fn url(&self) -> String {
+        let scheme = if self.certificates.is_empty() { "http" } else { "https" };
+        format!("{scheme}://{}", self.address)
+    }
+
+    /// Writes the file. Blocks.
+    pub(crate) fn write(&self, directory: &Path) -> Result<(), GatewayError> {
         let path = directory.join(FILE);
-        let written = serde_json::to_vec(&running).map_err(io::Error::from).and_then(|text| {
+        let written = serde_json::to_vec(self).map_err(io::Error::from).and_then(|text| {
             let file = NewFile::in_directory(directory, FILE)?;
             file.as_file().write_all(&text)?;
             file.put_at(&path, Durability::Unsynced)
         });
-        match written {
-            Ok(_) => Ok(running),
-            Err(error) => Err(failed("write", path, &error)),
-        }
+        written.map(drop).map_err(|error| failed("write", path, &error))
     }
 
     /// The file of the gateway that runs, if it has one. The store says whether one runs. Blocks.
@@ -55,6 +83,13 @@ impl RunningFile {
         // What is left is of no use: its token holds for no other process.
         let _ = remove_if_there(&directory.join(FILE));
     }
+}
+
+/// Where programs of this machine reach what listens on `address`.
+pub(crate) fn near(address: SocketAddr) -> SocketAddr {
+    let ip = address.ip();
+    let ip = if ip.is_unspecified() { Ipv4Addr::LOCALHOST.into() } else { ip };
+    SocketAddr::new(ip, address.port())
 }
 
 fn failed(action: &'static str, path: PathBuf, error: &io::Error) -> GatewayError {

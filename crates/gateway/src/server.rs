@@ -1,13 +1,14 @@
 //! The channel `web`: HTTP and WebSocket for programs and web chats.
 //!
-//! It listens on the loopback address. Before anything else of a request is read, [`guard`] checks its host, its origin
-//! and its token.
+//! Before anything else of a request is read, [`guard`] checks its host, its origin and its token; [`front`] knows which
+//! are the gateway's own.
 
 mod accept;
 mod agents;
 mod answer;
 mod channels;
 mod files;
+pub(crate) mod front;
 pub(crate) mod guard;
 mod logs;
 mod openai;
@@ -17,7 +18,7 @@ mod sessions;
 mod socket;
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -28,6 +29,7 @@ use serde_json::json;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
+use self::front::{CurrentFront, Front};
 use crate::delivery::Delivery;
 use crate::hub::Hub;
 use crate::reload::Reloads;
@@ -51,6 +53,7 @@ pub(crate) struct Server {
     /// Between the other channels and the sessions.
     routing: Arc<Routing>,
     tokens: guard::Tokens,
+    front: CurrentFront,
     /// How the newest reload of the config ended.
     reloads: Arc<Reloads>,
     address: SocketAddr,
@@ -65,7 +68,7 @@ impl Server {
     pub(crate) fn new(
         delivery: Arc<Delivery>,
         routing: Arc<Routing>,
-        tokens: guard::Tokens,
+        (tokens, front): (guard::Tokens, Front),
         reloads: Arc<Reloads>,
         address: SocketAddr,
     ) -> Self {
@@ -73,6 +76,7 @@ impl Server {
             delivery,
             routing,
             tokens,
+            front: CurrentFront::new(Arc::new(front)),
             reloads,
             address,
             failures: guard::Failures::default(),
@@ -85,6 +89,16 @@ impl Server {
     /// Replaces the token of clients. Those that are connected with another one have to log in again.
     pub(crate) fn use_token(&self, token: Token) {
         self.tokens.replace(token);
+    }
+
+    /// How clients reach the gateway at this moment.
+    pub(crate) fn front(&self) -> Arc<Front> {
+        Arc::clone(&self.front.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Replaces it for connections and requests that begin from now on.
+    pub(crate) fn use_front(&self, front: Front) {
+        *self.front.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(front);
     }
 
     /// Answers requests, for ever.
@@ -125,7 +139,7 @@ impl Server {
             .fallback(rest::not_found)
             .layer(middleware::from_fn_with_state(Arc::clone(&self), guard::guard))
             .with_state(Arc::clone(&self));
-        accept::accept(listener, router, stop).await;
+        accept::accept(self, listener, router, stop).await;
     }
 
     /// Takes no more messages, and waits for running turns.

@@ -1,10 +1,12 @@
 //! The long help texts: prose with examples, kept apart from the grammar.
 
+mod attach;
 mod channels;
 mod examples;
 mod gateway;
 mod usage;
 
+pub(super) use attach::*;
 pub(super) use channels::*;
 pub(super) use examples::*;
 pub(super) use gateway::*;

@@ -9,14 +9,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use myclaw_agent::llm::StreamEvent;
-use myclaw_agent::{AgentRunEvent, EventCallback};
+use myclaw_agent::EventCallback;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use unicode_width::UnicodeWidthChar;
 
+use super::shown::Shown;
 use crate::coming_call::ComingCall;
-use crate::report::{failure_line, narrate, summarise_arguments};
+use crate::report::{failure_line, summarise_arguments};
 use crate::terminal::{
     LiveLine, MarkdownStream, Paint, Size, Style, escaped, format_elapsed, truncated,
 };
@@ -123,6 +123,12 @@ impl Display {
         })
     }
 
+    /// Shows a change.
+    pub(super) fn show(&self, shown: Shown) {
+        self.shared.lock().take(shown);
+        self.shared.changed.notify_one();
+    }
+
     /// Shows the current activity in the live line.
     pub(super) fn wait_for(&self, what: &str) {
         self.shared.lock().wait_for(what);
@@ -214,28 +220,26 @@ impl Shared {
 }
 
 impl Scene {
-    fn take(&mut self, event: AgentRunEvent) {
-        match event {
-            AgentRunEvent::LlmStream { event } => self.take_stream(&event),
-            AgentRunEvent::LlmStart { provider, model, .. } => {
-                self.wait_for(&format!("{provider}/{model}"))
-            }
-            AgentRunEvent::LlmEnd { .. } => self.end_text(),
-            AgentRunEvent::ToolStart { tool_name, tool_call_id, arguments } => {
+    fn take(&mut self, event: impl Into<Shown>) {
+        match event.into() {
+            Shown::Nothing => {}
+            Shown::Wait(what) => self.wait_for(&what),
+            Shown::Text(text) => self.push_text(&text),
+            Shown::TextEnd => self.end_text(),
+            Shown::CallBegin { block, tool } => {
                 self.end_text();
-                self.calls.push(RunningCall {
-                    id: tool_call_id,
-                    tool: tool_name,
-                    about: summarise_arguments(&arguments),
-                    since: Instant::now(),
-                });
+                self.wait_for(&format!("preparing {tool}"));
+                self.coming = ComingCall::new(block, &tool);
+            }
+            Shown::CallDelta { block, delta } => self.preview_call(block, &delta),
+            Shown::ToolStart { tool, id, arguments } => {
+                self.end_text();
+                let (about, since) = (summarise_arguments(&arguments), Instant::now());
+                self.calls.push(RunningCall { id, tool, about, since });
                 self.show_calls();
             }
-            AgentRunEvent::ToolExecutionUpdate { .. } => {}
-            AgentRunEvent::ToolEnd {
-                tool_name, tool_call_id, duration_ms, is_error, text, ..
-            } => {
-                let about = match self.calls.iter().position(|call| call.id == tool_call_id) {
+            Shown::ToolEnd { tool, id, took, is_error, text } => {
+                let about = match self.calls.iter().position(|call| call.id == id) {
                     Some(at) => self.calls.remove(at).about,
                     None => String::new(),
                 };
@@ -243,37 +247,17 @@ impl Scene {
                     if is_error { format!(": {}", failure_line(&text)) } else { String::new() };
                 let (mark, style) =
                     if is_error { ('✗', Style::Bad) } else { ('✓', Style::Dim) };
-                let time = format_elapsed(Duration::from_millis(duration_ms));
-                let call = format!("{tool_name} {about}");
+                let (time, call) = (format_elapsed(took), format!("{tool} {about}"));
                 self.put_line(style, &format!("{mark} {}  {time}{outcome}", call.trim_end()));
                 self.show_calls();
             }
-            AgentRunEvent::Done { result } => {
-                if self.above != Above::Text && !result.reply.is_empty() {
-                    self.push_text(&result.reply);
+            Shown::Answer(reply) => {
+                if self.above != Above::Text && !reply.is_empty() {
+                    self.push_text(&reply);
                 }
                 self.end_text();
             }
-            event => {
-                if let Some((style, line)) = narrate(&event, Duration::ZERO) {
-                    self.put_line(style, &line);
-                }
-            }
-        }
-    }
-
-    fn take_stream(&mut self, event: &StreamEvent) {
-        match event {
-            StreamEvent::TextDelta { delta, .. } => self.push_text(delta),
-            StreamEvent::TextStart { .. } | StreamEvent::TextEnd { .. } => self.end_text(),
-            StreamEvent::ThinkingStart { .. } => self.wait_for("thinking"),
-            StreamEvent::ToolCallStart { index, name, .. } => {
-                self.end_text();
-                self.wait_for(&format!("preparing {name}"));
-                self.coming = ComingCall::new(*index, name);
-            }
-            StreamEvent::ToolCallDelta { index, delta } => self.preview_call(*index, delta),
-            _ => {}
+            Shown::Line(style, line) => self.put_line(style, &line),
         }
     }
 

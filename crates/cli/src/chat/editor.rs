@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use myclaw_agent::SessionConfig;
+use myclaw_agent::config::Paths;
 use myclaw_agent::files::{create_private_directory, private_options};
 use reedline::{
     ColumnarMenu, EditCommand, Emacs, FileBackedHistory, Highlighter, KeyCode, KeyModifiers,
@@ -42,14 +43,20 @@ pub(super) struct Editor {
 }
 
 impl Editor {
-    /// A line editor with the history of earlier chats, or without a history if the file cannot be read or written.
-    /// `breaks` makes it break off.
-    pub(super) fn new(session_config: &SessionConfig, breaks: Arc<AtomicBool>) -> Self {
+    /// The line editor of a chat, which completes its commands.
+    pub(super) fn of_chat(session_config: &SessionConfig, breaks: Arc<AtomicBool>) -> Self {
         let completer = ChatCompleter {
             sessions: Sessions::of_agent(session_config),
             own_models: own_models(session_config),
             config: session_config.clone(),
         };
+        let editor = Self::new(&session_config.home.paths, breaks);
+        Self { reedline: editor.reedline.with_completer(Box::new(completer)), ..editor }
+    }
+
+    /// A line editor with the history of earlier chats, or without a history if the file cannot be read or written.
+    /// `breaks` makes it break off.
+    pub(super) fn new(paths: &Paths, breaks: Arc<AtomicBool>) -> Self {
         let menu = ColumnarMenu::default().with_name(MENU).with_marker("");
         let mut keybindings = default_emacs_keybindings();
         keybindings.add_binding(
@@ -62,7 +69,6 @@ impl Editor {
         );
         keybindings.add_binding(KeyModifiers::CONTROL, KeyCode::Char('c'), on_ctrl_c());
         let reedline = Reedline::create()
-            .with_completer(Box::new(completer))
             .with_menu(ReedlineMenu::EngineCompleter(Box::new(menu)))
             .with_quick_completions(true)
             .with_partial_completions(true)
@@ -73,7 +79,7 @@ impl Editor {
             .use_bracketed_paste(true)
             .with_break_signal(breaks)
             .with_poll_interval(BREAK_INTERVAL);
-        let history = open_history(&session_config.home.paths.state_dir().join(HISTORY_FILE));
+        let history = open_history(&paths.state_dir().join(HISTORY_FILE));
         let reedline = match history {
             Ok(history) => reedline.with_history(Box::new(history)),
             Err(message) => {

@@ -24,6 +24,7 @@ use crate::terminal::{Paint, Size, Style};
 
 mod agents;
 mod channels;
+mod gateway;
 mod keys;
 mod sources;
 
@@ -126,6 +127,7 @@ fn examine(home: &Home) -> Result<Vec<Check>, CliError> {
         if is_config_usable {
             others.extend(check_sandbox(&config, home).await);
             others.extend(channels::check(&config, home).await);
+            others.extend(gateway::check(&config, home));
         }
         (others, check_local_servers(home).await)
     })?;

@@ -50,7 +50,10 @@ fn serve() -> Result<(), CliError> {
     let say: Say = Arc::new(|line| note(format_args!("myclaw: {line}")));
     let serving = async {
         let running = Gateway::start(home).await.map_err(failure)?;
-        note(format_args!("myclaw: listening on http://{}", running.address));
+        note(format_args!("myclaw: listening on {}", running.url));
+        if running.is_everywhere {
+            note(format_args!("myclaw: other machines reach it at every address of this one"));
+        }
         if let Some(path) = &running.token_file {
             note(format_args!("myclaw: the token of clients is in {}", path.display()));
         }
@@ -114,7 +117,7 @@ fn status(as_json: bool) -> Result<(), CliError> {
         let number = |name: &str| state[name].as_u64().unwrap_or(0);
         printer.safe_lines([
             format!("running     process {}, version {}", number("processId"), text("version")),
-            format!("address     http://{}", text("address")),
+            format!("address     {}", state["url"].as_str().unwrap_or(&text("address"))),
             format!("state       {}", text("stateDirectory")),
             format!(
                 "token       {}",
@@ -124,6 +127,9 @@ fn status(as_json: bool) -> Result<(), CliError> {
             format!("waiting     {} messages without an answer", number("openMessages")),
             format!("connected   {} WebSockets", number("sockets")),
         ])?;
+        if let Some(until) = state["certificateUntil"].as_str() {
+            printer.safe_lines([format!("certificate valid until {until}")])?;
+        }
         printer.safe_lines(config_lines(&state["config"]))?;
         printer.safe_lines([service_line(&service)])?;
     }
@@ -157,6 +163,7 @@ fn config_lines(config: &Value) -> Vec<String> {
 pub(crate) fn failure(error: GatewayError) -> CliError {
     match error {
         GatewayError::Agent(error) => error.into(),
+        GatewayError::Certificate(message) => CliError::config(message),
         GatewayError::AlreadyRuns { .. } | GatewayError::Listen { .. } => {
             CliError::failure_of_class("gateway", error.to_string())
         }

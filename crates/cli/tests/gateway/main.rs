@@ -18,6 +18,7 @@ use myclaw_testkit::{
 use serde_json::{Value, json};
 
 mod approvals;
+mod attach;
 mod chaos;
 mod client;
 mod cron;
@@ -36,6 +37,7 @@ mod session_tools;
 mod sessions;
 mod socket;
 mod subagents;
+mod tls;
 mod usage;
 mod web_ui;
 

@@ -27,7 +27,11 @@ fn full() -> Value {
         ],
         "messages": { "queue": { "mode": "steer-backlog", "debounceMs": 0, "cap": 1, "drop": "new" },
             "responsePrefix": "auto", "ackReaction": "x", "ackReactionScope": "all" },
-        "gateway": { "port": 1, "token": "t" },
+        "gateway": {
+            "port": 1, "token": "t", "bind": "lan", "tls": { "cert": "~/c.pem", "key": "k.pem" }, "protectedLink": true,
+            "trustedProxies": ["127.0.0.1", "10.0.0.0/8"], "allowedHosts": ["claw.example.org"],
+            "allowedOrigins": ["https://home.example.org"],
+        },
         "cron": { "enabled": false, "maxJobs": 10_000 },
         "logging": { "file": true, "level": "warn", "redactSensitive": false },
         "tools": tool_section(),

@@ -1,19 +1,21 @@
 //! Who may ask: checked before anything else of a request is read.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::body::{Body, HttpBody as _, to_bytes};
-use axum::extract::{Request, State};
-use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
-use axum::http::{HeaderMap, Method, StatusCode};
+use axum::extract::{Extension, Request, State};
+use axum::http::header::{AUTHORIZATION, ORIGIN, STRICT_TRANSPORT_SECURITY};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
 
 use tokio_util::sync::CancellationToken;
 
 use super::answer::error;
+use super::front::{Caller, Link, household};
 use super::{MAX_BODY, Server, page};
 use crate::token::Token;
 
@@ -21,11 +23,15 @@ use crate::token::Token;
 const MOST_TIME: Duration = Duration::from_secs(15 * 60);
 /// Longest time for the body of a request.
 const BODY_TIME: Duration = Duration::from_secs(30);
-/// Failed logins in [`WINDOW`] after which further wrong tokens are answered without being looked at. The right token is
-/// always accepted: all clients come from this machine, so one of them could otherwise lock the owner out.
+/// Failed logins of one client in [`WINDOW`] after which it has to wait. On this machine the right token is always
+/// accepted: one of its programs could otherwise lock the owner out.
 const MOST_FAILURES: usize = 20;
 /// How long a failed login counts.
 const WINDOW: Duration = Duration::from_secs(60);
+/// Most clients whose failed logins are counted. The one whose last was longest ago is forgotten first.
+const MOST_CLIENTS: usize = 10_000;
+/// What browsers are told about a name that is the gateway's own: a year of HTTPS only.
+const STRICT_TRANSPORT: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
 /// Paths that anybody on this machine may ask for, like the files of the page. They say nothing.
 const OPEN_PATHS: [&str; 2] = ["/health", "/ready"];
@@ -35,14 +41,20 @@ pub(super) const HOOKS_PATH: &str = "/hooks/";
 /// A WebSocket may present its token in the first frame, for browsers cannot set headers there.
 const SOCKET_PATH: &str = "/ws";
 
-/// The moments of failed logins.
+/// The moments of failed logins, by client.
 #[derive(Default)]
-pub(super) struct Failures(Mutex<VecDeque<Instant>>);
+pub(super) struct Failures(Mutex<HashMap<IpAddr, VecDeque<Instant>>>);
 
 impl Failures {
     /// Notes a failed login. True if there were too many.
-    pub(super) fn note(&self) -> bool {
-        let mut moments = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn note(&self, client: IpAddr) -> bool {
+        let client = household(client);
+        let mut clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if clients.len() >= MOST_CLIENTS && !clients.contains_key(&client) {
+            let oldest = clients.iter().min_by_key(|(_, moments)| moments.back().copied());
+            oldest.map(|(client, _)| *client).and_then(|client| clients.remove(&client));
+        }
+        let moments = clients.entry(client).or_default();
         let now = Instant::now();
         moments.retain(|moment| now.duration_since(*moment) < WINDOW);
         if moments.len() >= MOST_FAILURES {
@@ -50,6 +62,15 @@ impl Failures {
         }
         moments.push_back(now);
         false
+    }
+
+    /// Whether a client of another machine has to wait before its token is looked at.
+    fn has_too_many(&self, client: IpAddr) -> bool {
+        let clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let moments = clients.get(&household(client)).filter(|_| !client.is_loopback());
+        moments.is_some_and(|moments| {
+            moments.iter().filter(|moment| moment.elapsed() < WINDOW).count() >= MOST_FAILURES
+        })
     }
 }
 
@@ -117,17 +138,10 @@ impl Server {
         }
     }
 
-    /// The names under which this server can be asked: a page that makes its own name point here has another one.
-    fn is_own_host(&self, host: &str) -> bool {
-        let port = self.address.port();
-        ["127.0.0.1", "localhost", "[::1]"].iter().any(|name| host == format!("{name}:{port}"))
-    }
-
     /// The answer to a wrong or missing token.
-    pub(super) fn refuse(&self) -> Response {
-        if self.failures.note() {
-            let message = "too many failed logins; wait a minute, and check the token";
-            return error(StatusCode::TOO_MANY_REQUESTS, "rate_limit", message);
+    fn refuse(&self, client: IpAddr) -> Response {
+        if self.failures.note(client) {
+            return too_many();
         }
         let message = "the token is missing or wrong; send the header `Authorization: Bearer TOKEN`; \
                        `myclaw gateway status` says where the token is";
@@ -138,29 +152,39 @@ impl Server {
 /// Lets a request through, or answers it.
 pub(super) async fn guard(
     State(server): State<Arc<Server>>,
-    request: Request,
+    Extension(link): Extension<Link>,
+    mut request: Request,
     next: Next,
 ) -> Response {
     if request.uri().path().starts_with(HOOKS_PATH) {
         return pass_on(request, next).await;
     }
-    let mut response = checked(&server, request, next).await;
+    let caller = server.front().caller(&link, request.headers());
+    request.extensions_mut().insert(caller.clone());
+    let mut response = checked(&server, (&link, &caller), request, next).await;
     page::protect(response.headers_mut());
+    if caller.owns_name() && response.status() != StatusCode::MISDIRECTED_REQUEST {
+        response.headers_mut().insert(STRICT_TRANSPORT_SECURITY, STRICT_TRANSPORT);
+    }
     response
 }
 
-async fn checked(server: &Server, request: Request, next: Next) -> Response {
+async fn checked(
+    server: &Server,
+    (link, caller): (&Link, &Caller),
+    request: Request,
+    next: Next,
+) -> Response {
+    let front = server.front();
     let headers = request.headers();
-    let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
-    if !text(HOST).is_some_and(|host| server.is_own_host(host)) {
-        let message =
-            "the host of the request is not this gateway; use http://127.0.0.1 with its port";
+    if !caller.host.as_deref().is_some_and(|host| front.is_own_host(host, link, caller.scheme())) {
+        let message = "the host of the request is not this gateway; use its address with its port, or name the host in \
+                       gateway.allowedHosts";
         return error(StatusCode::MISDIRECTED_REQUEST, "host", message);
     }
-    let is_own_origin =
-        |origin: &str| origin.strip_prefix("http://").is_some_and(|host| server.is_own_host(host));
-    if text(ORIGIN).is_some_and(|origin| !is_own_origin(origin)) {
-        let message = "pages of other origins may not use this gateway";
+    let origin = headers.get(ORIGIN).map(|value| value.to_str().unwrap_or_default());
+    if origin.is_some_and(|origin| !front.is_own_origin(origin, link, caller)) {
+        let message = "pages of other origins may not use this gateway; gateway.allowedOrigins names exceptions";
         return error(StatusCode::FORBIDDEN, "origin", message);
     }
     let query = request.uri().query().unwrap_or_default();
@@ -172,13 +196,21 @@ async fn checked(server: &Server, request: Request, next: Next) -> Response {
     let path = request.uri().path();
     let is_page = page::is_file(path) && matches!(*request.method(), Method::GET | Method::HEAD);
     if !is_page && !OPEN_PATHS.contains(&path) {
+        if server.failures.has_too_many(caller.address) {
+            return too_many();
+        }
         match server.presented(headers) {
             Presented::Right => {}
             Presented::Nothing if path == SOCKET_PATH => {}
-            Presented::Nothing | Presented::Wrong => return server.refuse(),
+            Presented::Nothing | Presented::Wrong => return server.refuse(caller.address),
         }
     }
     pass_on(request, next).await
+}
+
+fn too_many() -> Response {
+    let message = "too many failed logins; wait a minute, and check the token";
+    error(StatusCode::TOO_MANY_REQUESTS, "rate_limit", message)
 }
 
 /// Reads a request that was let in, and has it answered.

@@ -23,6 +23,7 @@ use crate::delivery::NewMessage;
 use crate::metrics::Gauge;
 use crate::questions::Answer;
 use crate::rows::{Incoming, MessageId, MessageState};
+use crate::running::near;
 
 /// The header with which programs name a message, so that a repetition is not a second message.
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
@@ -268,12 +269,20 @@ pub(super) async fn pictures(
 }
 
 impl Server {
+    /// Where programs of this machine reach it.
+    fn url(&self) -> String {
+        let scheme = if self.front().certificate.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}", near(self.address))
+    }
+
     /// What the gateway says about itself.
     pub(crate) fn state(&self) -> Value {
         json!({
             "version": env!("CARGO_PKG_VERSION"),
             "processId": std::process::id(),
             "address": self.address.to_string(),
+            "url": self.url(),
+            "certificateUntil": self.front().certificate.as_ref().map(|own| own.validity.until.to_string()),
             "seconds": self.begun.elapsed().as_secs(),
             "openMessages": self.delivery.open_count(),
             "sockets": super::MOST_SOCKETS - self.sockets.available_permits(),

@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 use std::error::Error as _;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum::extract::State;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
+use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use futures_util::SinkExt as _;
@@ -15,6 +16,7 @@ use serde_json::{Value, json};
 use tokio::sync::{Notify, watch};
 
 use super::answer::{class_of, error, message as message_object};
+use super::front::Caller;
 use super::guard::Presented;
 use super::rest::{Attachment, DEFAULT_SESSION, HistoryRange, pictures};
 use super::sessions::ListRange;
@@ -80,6 +82,7 @@ struct Params {
 
 pub(super) async fn upgrade(
     State(server): State<Arc<Server>>,
+    Extension(caller): Extension<Caller>,
     headers: HeaderMap,
     upgrade: WebSocketUpgrade,
 ) -> Response {
@@ -90,7 +93,13 @@ pub(super) async fn upgrade(
     let is_known = matches!(server.presented(&headers), Presented::Right);
     let upgrade = upgrade.max_message_size(MAX_BODY).max_frame_size(MAX_BODY);
     upgrade.read_buffer_size(READ_BYTES).on_upgrade(async move |socket| {
-        let client = Client { server, socket, watched: HashMap::new(), wake: Arc::default() };
+        let client = Client {
+            server,
+            address: caller.address,
+            socket,
+            watched: HashMap::new(),
+            wake: Arc::default(),
+        };
         client.serve(is_known).await;
         drop(place);
     })
@@ -99,6 +108,8 @@ pub(super) async fn upgrade(
 /// A connected client.
 struct Client {
     server: Arc<Server>,
+    /// Whose failed logins are counted together.
+    address: IpAddr,
     socket: WebSocket,
     /// By session.
     watched: HashMap<String, Watched>,
@@ -202,7 +213,7 @@ impl Client {
                 self.close(close_code::PROTOCOL, why).await
             }
             Some(Frame::Auth { .. }) => {
-                self.server.failures.note();
+                self.server.failures.note(self.address);
                 self.close(close_code::POLICY, "the token is wrong").await
             }
             _ => {

@@ -1,0 +1,283 @@
+//! `myclaw attach`: the chat on a session of a gateway, on this machine or elsewhere.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use myclaw_agent::config::SecretString;
+use myclaw_gateway::{ConnectError, GatewayAddress, GatewayError, PlainLink};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::display::Display;
+use super::editor::Editor;
+use super::input::{Input, Source, next_input};
+use super::typed::TypedLine;
+use super::{is_interactive, put_line};
+use crate::args::AttachArgs;
+use crate::exit::CliError;
+use crate::home::find_home;
+use crate::interrupt::Interrupts;
+use crate::runtime;
+use crate::terminal::{Keyboard, Paint, Style, escaped};
+use command::Command;
+use link::{Link, News};
+use view::View;
+
+mod command;
+mod link;
+mod view;
+
+/// The variable with the token of a gateway elsewhere.
+const TOKEN_VARIABLE: &str = "MYCLAW_GATEWAY_TOKEN";
+/// Largest file with a token, in bytes.
+const MAX_TOKEN_BYTES: u64 = 4_096;
+/// Most news that wait while the user types.
+const MOST_STASHED: usize = 256;
+/// Session that is watched if none is named.
+const DEFAULT_SESSION: &str = "main";
+
+/// Attaches until the user leaves.
+pub(crate) fn run(args: &AttachArgs) -> Result<(), CliError> {
+    if !is_interactive() {
+        return Err(CliError::usage(
+            "attach needs a terminal; scripts send messages to the gateway over HTTP (docs/gateway.md)",
+        ));
+    }
+    let home = find_home()?;
+    let paths = home.paths.clone();
+    let address = match &args.url {
+        None => GatewayAddress::own(&home),
+        Some(url) => {
+            let of_variable = home.environment.get(TOKEN_VARIABLE).map(str::to_owned);
+            let token = token(args, of_variable)?;
+            let link = if args.protected_link { PlainLink::Protected } else { PlainLink::Refused };
+            GatewayAddress::remote(url, token, args.ca.as_deref(), link).map_err(unusable)?
+        }
+    };
+    let interrupts = Interrupts::install()?;
+    let session = args.session.clone().unwrap_or_else(|| DEFAULT_SESSION.to_owned());
+    runtime::block_on(async {
+        let label = address.label();
+        let socket = address.connect().await.map_err(|error| match error {
+            ConnectError::Unreachable(message) => {
+                CliError::failure_of_class("not_running", message)
+            }
+            ConnectError::Refused(message) => CliError::failure_of_class("gateway", message),
+        })?;
+        let breaks = Arc::new(AtomicBool::new(false));
+        let mut attached = Attached {
+            editor: None,
+            breaks: Arc::clone(&breaks),
+            link: Link::begin(address, socket, session.clone()),
+            view: View::default(),
+            stash: VecDeque::new(),
+            interrupts,
+            closed: CancellationToken::new(),
+            unsent: String::new(),
+            wants_to_leave: false,
+        };
+        attached.editor = Some(Source::Editor(Box::new(Editor::new(&paths, breaks))));
+        let head = Paint::for_stream(&io::stdout())
+            .paint(Style::Heading, concat!("myclaw ", env!("CARGO_PKG_VERSION")));
+        let (label, session) = (escaped(&label), escaped(&session));
+        put_line(&format!("{head}  {label}, session `{session}`, /help for help"))?;
+        attached.converse().await
+    })?
+}
+
+fn token(args: &AttachArgs, of_variable: Option<String>) -> Result<SecretString, CliError> {
+    let token = match (&args.token_file, of_variable) {
+        (Some(path), _) => {
+            let read =
+                myclaw_agent::files::read_regular(path, MAX_TOKEN_BYTES).map_err(|error| {
+                    CliError::usage(format!("{} cannot be read: {error}", path.display()))
+                })?;
+            String::from_utf8_lossy(&read).trim().to_owned()
+        }
+        (None, Some(token)) => token.trim().to_owned(),
+        (None, None) => String::new(),
+    };
+    if token.is_empty() {
+        return Err(CliError::usage(format!(
+            "a gateway elsewhere wants its token: --token-file FILE, or the variable {TOKEN_VARIABLE}; `myclaw gateway \
+             status` on its machine says where the token is"
+        )));
+    }
+    Ok(SecretString::from(token))
+}
+
+fn unusable(error: GatewayError) -> CliError {
+    CliError::usage(error.to_string())
+}
+
+struct Attached {
+    /// The source of lines, while it is not read.
+    editor: Option<Source>,
+    /// Breaks the line editor off.
+    breaks: Arc<AtomicBool>,
+    link: Link,
+    view: View,
+    /// News that came while the user typed.
+    stash: VecDeque<News>,
+    interrupts: Interrupts,
+    /// Fires when the terminal is gone.
+    closed: CancellationToken,
+    /// Text that was typed and not sent.
+    unsent: String,
+    wants_to_leave: bool,
+}
+
+impl Attached {
+    async fn converse(&mut self) -> Result<(), CliError> {
+        // The state of the session comes first.
+        self.look().await?;
+        while !self.wants_to_leave && !self.interrupts.is_ending() {
+            match self.input().await? {
+                Input::Leave => break,
+                // Something happens in the session. The prompt stays on the screen.
+                Input::JobEnded => put_line("")?,
+                Input::Text(text) => self.act(&text).await?,
+            }
+            self.look().await?;
+        }
+        match self.view.unsent() {
+            0 => Ok(()),
+            count => Err(CliError::failure_of_class(
+                "unsent",
+                format!(
+                    "{count} messages were not taken by the gateway; send them again when it runs"
+                ),
+            )),
+        }
+    }
+
+    /// Waits for the user, or for something to show.
+    async fn input(&mut self) -> Result<Input, CliError> {
+        let Some(source) = self.editor.take() else {
+            return Err(CliError::failure("the line editor is gone"));
+        };
+        let reading = next_input(source, std::mem::take(&mut self.unsent));
+        tokio::pin!(reading);
+        let mut is_breaking = false;
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut reading => {
+                    let (input, source) = done?;
+                    self.editor = Some(source);
+                    return Ok(input);
+                }
+                Some(news) = self.link.news.recv(), if !is_breaking => {
+                    is_breaking = self.view.is_worth_a_look(&news) || self.stash.len() >= MOST_STASHED;
+                    self.stash.push_back(news);
+                    self.breaks.store(is_breaking, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+
+    /// Shows what happens until the session rests.
+    async fn look(&mut self) -> Result<(), CliError> {
+        if self.stash.is_empty() && self.view.rests() {
+            return Ok(());
+        }
+        let display = Display::new(self.closed.clone());
+        let cancel = self.closed.child_token();
+        let armed = self.interrupts.arm(cancel.clone());
+        let mut keyboard = Keyboard::listen().ok();
+        let mut line = TypedLine::default();
+        let work = async {
+            let mut is_aborting = false;
+            while let Some(news) = self.stash.pop_front() {
+                self.view.heed(news, &self.link, &display)?;
+            }
+            while !self.view.rests() && !self.wants_to_leave {
+                tokio::select! {
+                    biased;
+                    news = self.link.news.recv() => match news {
+                        Some(news) => self.view.heed(news, &self.link, &display)?,
+                        None => return Err(CliError::failure("the connection to the gateway has ended")),
+                    },
+                    keys = read(&mut keyboard) => {
+                        let Ok(keys) = keys else {
+                            // The terminal is gone.
+                            self.wants_to_leave = true;
+                            break;
+                        };
+                        // Escape alone; longer sequences are other keys.
+                        if keys == b"\x1b" {
+                            self.view.abort(&self.link, &display);
+                            continue;
+                        }
+                        let sent = line.press(&keys);
+                        display.show_typed(line.text());
+                        for sent in sent {
+                            self.wants_to_leave |=
+                                self.view.talk(&sent.text, &self.link, &display) == Talk::Leave;
+                        }
+                    }
+                    () = cancel.cancelled(), if !is_aborting => {
+                        is_aborting = true;
+                        if self.closed.is_cancelled() || !self.view.abort(&self.link, &display) {
+                            break;
+                        }
+                    }
+                }
+            }
+            Ok(())
+        };
+        let outcome = armed.unless_quit(display.drawing(work)).await;
+        self.unsent = line.take();
+        drop(keyboard);
+        display.finish();
+        outcome
+    }
+
+    /// Obeys a line that was typed at the prompt.
+    async fn act(&mut self, text: &str) -> Result<(), CliError> {
+        match command::parse(text) {
+            Command::Say(text) => {
+                self.view.say(&text, &self.link);
+                if !self.view.is_connected() {
+                    put_line("it is sent when the gateway is back")?;
+                }
+            }
+            Command::Leave => self.wants_to_leave = true,
+            Command::Help => put_line(command::HELP)?,
+            Command::Queue => put_line(&escaped(&self.view.queue()))?,
+            Command::Sessions => {
+                self.view.await_sessions(self.link.ask("sessions", json!({"limit": 20})))
+            }
+            Command::Session(name) => {
+                self.view.change_session();
+                self.link.watch(&name).await;
+                put_line(&format!("session `{}`", escaped(&name)))?;
+            }
+            Command::Stop => put_line("nothing runs")?,
+            Command::Unknown(message) => put_line(&escaped(&message))?,
+        }
+        Ok(())
+    }
+}
+
+/// What a line that was typed during a turn means for the front-end.
+#[derive(Debug, PartialEq, Eq)]
+enum Talk {
+    Stay,
+    Leave,
+}
+
+/// Waits for keys; for ever without a keyboard.
+async fn read(keyboard: &mut Option<Keyboard>) -> io::Result<Vec<u8>> {
+    match keyboard {
+        Some(keyboard) => keyboard.read().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// The text of a field, empty if there is none.
+fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+    value[name].as_str().unwrap_or_default()
+}

@@ -1,0 +1,61 @@
+//! Parses a line: a message, or a command to the front-end.
+
+use myclaw_agent::did_you_mean;
+
+/// The commands, for suggestions.
+const NAMES: [&str; 7] = ["/help", "/new", "/sessions", "/queue", "/later", "/stop", "/quit"];
+
+/// The text of `/help`.
+pub(super) const HELP: &str = "\
+/help             this help
+/new NAME         begin a session
+/sessions [NAME]  list the sessions, or continue one
+/queue            list the messages that wait
+/stop             stop what the session does (also: Esc, Ctrl-C)
+/quit             leave (also: exit, quit, Ctrl-D); the session goes on without you
+
+Enter sends; Alt-Enter, or a backslash at the end of a line, begins a new line.
+While the agent works, Enter sends a message; the gateway's `messages.queue.mode` decides when the agent reads it.
+Without a connection messages wait here, and each is sent once when the gateway is back.
+To send a message that begins with a slash, put a space before the slash.";
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Command {
+    Say(String),
+    Help,
+    Queue,
+    Sessions,
+    /// Continues or begins one.
+    Session(String),
+    Stop,
+    Leave,
+    /// With the message about it.
+    Unknown(String),
+}
+
+/// Reads a line that is not blank.
+pub(super) fn parse(line: &str) -> Command {
+    let trimmed = line.trim();
+    if matches!(trimmed, "exit" | "quit") {
+        return Command::Leave;
+    }
+    if !line.starts_with('/') {
+        return Command::Say(line.to_owned());
+    }
+    let (name, argument) = trimmed.split_once(char::is_whitespace).unwrap_or((trimmed, ""));
+    match (name, argument.trim()) {
+        ("/help" | "/?", _) => Command::Help,
+        ("/later", text) if !text.is_empty() => Command::Say(text.to_owned()),
+        ("/queue", "") => Command::Queue,
+        ("/sessions", "") => Command::Sessions,
+        ("/sessions" | "/new", name) if !name.is_empty() => Command::Session(name.to_owned()),
+        ("/new", _) => Command::Unknown("/new needs a name: /new NAME".to_owned()),
+        ("/stop", _) => Command::Stop,
+        ("/quit" | "/exit", _) => Command::Leave,
+        _ => Command::Unknown(format!(
+            "there is no command `{name}` here{} /help lists the commands; others work in `myclaw chat` on the gateway's \
+             machine",
+            did_you_mean(name, NAMES)
+        )),
+    }
+}

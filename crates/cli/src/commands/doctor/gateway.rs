@@ -1,0 +1,37 @@
+//! The checks of `myclaw doctor` for the gateway: whether clients will accept its certificate.
+
+use myclaw_agent::Home;
+use myclaw_agent::config::Config;
+use myclaw_gateway::{CertificateReport, examine_certificate};
+
+use super::Check;
+
+const NAME: &str = "gateway";
+/// Days before the end of a certificate from which on its owner is reminded. Those of Let's Encrypt are renewed 30 days
+/// before, so something is wrong by then.
+const SOON_DAYS: i64 = 14;
+
+/// The checks of the certificate, if the config has one. Runs do not need it, so a problem is only a warning.
+pub(super) fn check(config: &Config, home: &Home) -> Vec<Check> {
+    let CertificateReport { until, days_left, open_key } = match examine_certificate(home, config) {
+        Ok(Some(report)) => report,
+        Ok(None) => return Vec::new(),
+        Err(error) => {
+            let next = "correct it; until then the gateway does not start";
+            return vec![Check::warn(NAME, error.to_string(), next)];
+        }
+    };
+    let found = format!("the certificate is valid until {until}");
+    let mut checks = vec![match days_left > SOON_DAYS {
+        true => Check::ok(NAME, found),
+        false => {
+            Check::warn(NAME, found, "renew it; the gateway takes over the new file by itself")
+        }
+    }];
+    if let Some(key) = open_key {
+        let key = key.display();
+        let found = format!("other users of this machine can read the private key {key}");
+        checks.push(Check::warn(NAME, found, format!("chmod 600 {key}")));
+    }
+    checks
+}

@@ -1,0 +1,238 @@
+//! `myclaw attach` in a terminal of its own.
+
+use std::path::Path;
+
+use myclaw_testkit::Terminal;
+
+use super::*;
+
+impl Bench {
+    fn attach(&self, arguments: &[&str]) -> Terminal {
+        let mut command = self.home.command(env!("CARGO_BIN_EXE_myclaw"));
+        let mut terminal = Terminal::spawn(command.arg("attach").args(arguments));
+        terminal.expect("You: ");
+        terminal
+    }
+
+    /// Attaches in vain; gives the code and what was said.
+    fn attach_in_vain(&self, arguments: &[&str]) -> (i32, String) {
+        let mut command = self.home.command(env!("CARGO_BIN_EXE_myclaw"));
+        let mut terminal = Terminal::spawn(command.arg("attach").args(arguments));
+        let code = terminal.wait().code().unwrap();
+        (code, terminal.text())
+    }
+}
+
+fn leave(mut terminal: Terminal) {
+    terminal.send_line("/quit");
+    assert!(terminal.wait().success(), "{}", terminal.text());
+}
+
+#[test]
+fn a_session_is_shown_as_in_the_chat_whoever_talks() {
+    let bench = Bench::new(shared(|request, _| {
+        let messages = json!(request.messages()).to_string();
+        let last = json!(request.messages().last()).to_string();
+        if last.contains("hello") && !messages.contains("tool_result") {
+            let call = json!({"command": "echo x"});
+            return Reply::anthropic()
+                .text("I will **look**.")
+                .tool_call("c1", "bash", call)
+                .step();
+        }
+        let text = if last.contains("tool_result") {
+            "# Done\n\n- one\n".to_owned()
+        } else {
+            format!("re: {}", marks(request).join(" "))
+        };
+        Reply::anthropic().text(text).step()
+    }));
+    let gateway = bench.start();
+    let message = gateway.client.send("main", "first", "<m1>").unwrap();
+    gateway.client.outcome(&message).unwrap();
+    let mut terminal =
+        Terminal::spawn(bench.home.command(env!("CARGO_BIN_EXE_myclaw")).arg("attach"));
+    terminal.expect("the gateway of this machine, session `main`");
+    // What was said before.
+    terminal.expect("> <m1>");
+    terminal.expect("re: <m1>");
+    terminal.expect("You: ");
+    terminal.send_line("hello");
+    terminal.expect("I will look.");
+    terminal.expect("✓ bash echo x");
+    terminal.expect("# Done");
+    terminal.expect("• one");
+    terminal.expect("You: ");
+    // Another client of the same session.
+    gateway.client.send("main", "other", "<m2> from elsewhere").unwrap();
+    terminal.expect("> <m2> from elsewhere");
+    terminal.expect("re: <m2>");
+    terminal.expect("You: ");
+    terminal.send_line("/sessions");
+    terminal.expect("* main");
+    terminal.expect("You: ");
+    terminal.send_line("/new second");
+    terminal.expect("session `second`");
+    terminal.expect("You: ");
+    terminal.send_line("<m3>");
+    terminal.expect("re: <m3>");
+    terminal.expect("You: ");
+    assert_eq!(bench.said("second"), ["<m3>", "re: <m3>"]);
+    leave(terminal);
+    gateway.stop();
+}
+
+#[test]
+fn questions_are_answered_and_turns_stopped() {
+    let bench = Bench::new(shared(|request, number| {
+        let last = json!(request.messages().last()).to_string();
+        if last.contains("tool_result") {
+            return Reply::anthropic().text("written").step();
+        }
+        let name = format!("call_{number}");
+        if last.contains("sleep") {
+            return Reply::anthropic()
+                .tool_call(name, "bash", json!({"command": "sleep 600"}))
+                .step();
+        }
+        let arguments = json!({"path": "notes.md", "content": "hello\n"});
+        Reply::anthropic().tool_call(name, "write", arguments).step()
+    }));
+    bench.configure(|config| config["tools"] = json!({"ask": ["write"]}));
+    let gateway = bench.start();
+    let mut terminal = bench.attach(&[]);
+    terminal.send_line("write");
+    terminal.expect("write wants to run: notes.md");
+    terminal.expect("+hello");
+    terminal.expect("(o)nce, (a)lways");
+    terminal.send_line("o");
+    terminal.expect("approved: once");
+    terminal.expect("written");
+    terminal.expect("You: ");
+    assert_eq!(
+        std::fs::read_to_string(bench.home.workspace().join("notes.md")).unwrap(),
+        "hello\n"
+    );
+    for (session, stop) in [("one", "\x03"), ("two", "\x1b")] {
+        terminal.send_line(&format!("/new {session}"));
+        terminal.expect("You: ");
+        terminal.send_line("sleep");
+        terminal.expect("bash sleep 600  0.");
+        terminal.send(stop);
+        terminal.expect("stopping");
+        terminal.expect("aborted");
+        terminal.expect("You: ");
+    }
+    leave(terminal);
+    gateway.stop();
+}
+
+#[test]
+fn a_restart_of_the_gateway_loses_nothing_and_doubles_nothing() {
+    let bench = Bench::new(shared(|request, _| {
+        let slow = marks(request).join("").contains("<m1>");
+        let step = Reply::anthropic().text(format!("re: {}", marks(request).join(" "))).step();
+        if slow { step.delay(Duration::from_millis(700)) } else { step }
+    }));
+    let gateway = bench.start();
+    let mut terminal = bench.attach(&[]);
+    terminal.send_line("<m1>");
+    bench.model.wait_for_requests_blocking(1);
+    gateway.kill();
+    terminal.expect("the connection to the gateway is lost; trying again");
+    terminal.expect("You: ");
+    terminal.send_line("<m2>");
+    terminal.expect("it is sent when the gateway is back");
+    terminal.expect("You: ");
+    terminal.send_line("/queue");
+    terminal.expect("not sent yet  <m2>");
+    terminal.expect("You: ");
+    let gateway = bench.start();
+    terminal.expect("the gateway is back");
+    terminal.expect("re: <m1>");
+    terminal.expect("<m2>");
+    terminal.expect("You: ");
+    terminal.send_line("<m3>");
+    terminal.expect("re: <m3>");
+    terminal.expect("You: ");
+    let said = bench.said("main");
+    for mark in ["<m1>", "<m2>", "<m3>"] {
+        let asked = said.iter().filter(|text| text.contains(mark) && !text.starts_with("re: "));
+        assert_eq!(asked.count(), 1, "{mark}: {said:?}");
+        assert!(
+            said.iter().any(|text| text.starts_with("re: ") && text.contains(mark)),
+            "{said:?}"
+        );
+    }
+    leave(terminal);
+    gateway.stop();
+}
+
+#[test]
+fn what_cannot_be_attached_to_is_named() {
+    let bench = Bench::new(answering("never"));
+    let file = |name: &str, text: &str| bench.home.write(name, text).display().to_string();
+    let wrong = file("wrong", "a-token-that-nobody-has\n");
+    let plain = format!("ws://127.0.0.1:{}", bench.port);
+    let (code, said) = bench.attach_in_vain(&[]);
+    assert_eq!(
+        (code, said.contains("no gateway runs; start one with `myclaw gateway`")),
+        (1, true),
+        "{said}"
+    );
+    let (code, said) = bench.attach_in_vain(&["--url", &plain, "--token-file", &wrong]);
+    assert_eq!((code, said.contains("cannot be reached")), (1, true), "{said}");
+    for (arguments, words) in [
+        (&["--url", "ws://claw.example.org", "--token-file", &wrong][..], "would show the token"),
+        (&["--url", "wss://h/?token=x", "--token-file", &wrong], "does not belong into an address"),
+        (&["--url", "wss://x:y@h", "--token-file", &wrong], "does not belong into an address"),
+        (&["--url", "claw", "--token-file", &wrong], "is such as wss://"),
+        (&["--url", &plain], "--token-file FILE, or the variable MYCLAW_GATEWAY_TOKEN"),
+        (&["--url", &plain, "--token-file", "/nowhere"], "/nowhere cannot be read"),
+        (&["--token-file", &wrong], "--url"),
+    ] {
+        let (code, said) = bench.attach_in_vain(arguments);
+        assert_eq!((code, said.contains(words)), (2, true), "{arguments:?}: {said}");
+    }
+    let mut command = bench.home.command(env!("CARGO_BIN_EXE_myclaw"));
+    let piped = RunningChild::run(command.arg("attach"));
+    piped.assert_code(2);
+    assert!(piped.stderr().contains("attach needs a terminal"), "{}", piped.stderr());
+    let gateway = bench.start();
+    let (code, said) = bench.attach_in_vain(&["--url", &plain, "--token-file", &wrong]);
+    assert_eq!((code, said.contains("does not accept the token")), (1, true), "{said}");
+    assert!(!said.contains("a-token-that-nobody-has"), "{said}");
+    gateway.stop();
+}
+
+#[test]
+fn a_gateway_elsewhere_is_recognised_by_its_certificate() {
+    if !super::tls::are_installed() {
+        return;
+    }
+    let bench = Bench::new(echoing());
+    bench.make_certificate("own");
+    bench.make_certificate("other");
+    bench.configure_tls("own.pem", "own.key");
+    let gateway = bench.start_tls();
+    let (token, url) = (bench.token_path(), format!("wss://localhost:{}", bench.port));
+    let path = |path: &Path| path.display().to_string();
+    let (token, own, other) =
+        (path(&token), path(&bench.file("own.pem")), path(&bench.file("other.pem")));
+    let mut terminal = bench.attach(&["--url", &url, "--token-file", &token, "--ca", &own]);
+    terminal.send_line("<m1>");
+    terminal.expect("re: <m1>");
+    terminal.expect("You: ");
+    leave(terminal);
+    // The one of this machine needs nothing.
+    leave(bench.attach(&[]));
+    for arguments in [&["--ca", &other][..], &[]] {
+        let all = [&["--url", &url, "--token-file", &token][..], arguments].concat();
+        let (code, said) = bench.attach_in_vain(&all);
+        assert_eq!((code, said.contains("there is no encrypted connection")), (1, true), "{said}");
+    }
+    let plain = format!("ws://localhost:{}", bench.port);
+    let (code, said) = bench.attach_in_vain(&["--url", &plain, "--token-file", &token]);
+    assert_eq!((code, said.contains("this gateway speaks HTTPS only")), (1, true), "{said}");
+    gateway.stop();
+}

@@ -1,0 +1,39 @@
+//! Mistakes in where the gateway listens, and whom it trusts.
+
+use std::str::FromStr;
+
+use super::{Finding, finding, root};
+use crate::config_path::ConfigPath;
+use crate::schema::{Bind, Config, HostEntry, HostName, Network, PageOrigin};
+
+pub(super) fn check(config: &Config, findings: &mut Vec<Finding>) {
+    let gateway = &config.gateway;
+    let path = root().key("gateway");
+    if let Err(expected) = gateway.bind.trim().parse::<Bind>() {
+        let help = "other values have no meaning here; the port is gateway.port";
+        findings.push(finding(path.clone().key("bind"), expected, help));
+    }
+    if !gateway.bind().is_loopback() && gateway.tls.is_none() && !gateway.protected_link {
+        findings.push(finding(
+            path.clone().key("bind"),
+            "the gateway would speak plain HTTP beyond this machine, so anybody in between could read the token",
+            "set gateway.tls, leave gateway.bind out, or, if a VPN or a proxy encrypts the whole way, set \
+             gateway.protectedLink to true",
+        ));
+    }
+    check_list::<Network>(&gateway.trusted_proxies, &path.clone().key("trustedProxies"), findings);
+    check_list::<HostName>(&gateway.allowed_hosts, &path.clone().key("allowedHosts"), findings);
+    check_list::<PageOrigin>(&gateway.allowed_origins, &path.key("allowedOrigins"), findings);
+}
+
+fn check_list<T: FromStr<Err = &'static str>>(
+    entries: &[HostEntry],
+    path: &ConfigPath,
+    findings: &mut Vec<Finding>,
+) {
+    for (index, HostEntry(text)) in entries.iter().enumerate() {
+        if let Err(expected) = text.trim().parse::<T>() {
+            findings.push(finding(path.clone().index(index), expected, "correct it, or remove it"));
+        }
+    }
+}
