@@ -7,12 +7,14 @@ mod accept;
 mod agents;
 mod answer;
 mod channels;
+mod config;
 pub(crate) mod guard;
 mod logs;
 mod openai;
 mod page;
 mod rest;
 mod sessions;
+mod setup;
 mod socket;
 
 use std::net::SocketAddr;
@@ -113,6 +115,8 @@ impl Server {
             .route("/v1/chat/completions", post(openai::chat_completions))
             .merge(channels::routes())
             .merge(agents::routes())
+            .merge(config::routes())
+            .merge(setup::routes())
             .merge(logs::routes())
             .merge(crate::schedule::routes(Arc::clone(&self.delivery)))
             .merge(crate::usage::routes(Arc::clone(&self.delivery)))

@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 mod approvals;
 mod chaos;
 mod client;
+mod config;
 mod cron;
 mod delivery;
 #[cfg(target_os = "linux")]
