@@ -22,17 +22,12 @@ impl Client {
     }
 }
 
-fn set(version: &Value, path: &[Value], value: &Value) -> Value {
+fn set(version: &Value, path: &Value, value: &Value) -> Value {
     json!({"version": version, "changes": [{"op": "set", "path": path, "value": value}]})
 }
 
 fn file(bench: &Bench) -> std::path::PathBuf {
     bench.home.state_directory().join("myclaw.json")
-}
-
-fn path(steps: Value) -> Vec<Value> {
-    let Value::Array(steps) = steps else { panic!("{steps}") };
-    steps
 }
 
 /// A config with comments and secrets.
@@ -57,19 +52,19 @@ fn changes_keep_comments_and_are_in_force_at_once() {
     assert_eq!(read["secrets"], json!([["provider", "authProfiles", 0, "apiKey"]]));
     assert_eq!(read["schema"]["title"], "MyClaw config");
     assert!(!read.to_string().contains(SECRET));
-    let body = set(&read["version"], &path(json!(["agents", "list"])), &json!([{"id": "second"}]));
+    let body = set(&read["version"], &json!(["agents", "list"]), &json!([{"id": "second"}]));
     let (status, answer) = gateway.client.patch("", &body);
     assert_eq!((status, &answer["inForce"]), (200, &json!(true)), "{answer}");
     assert!(!answer.to_string().contains(SECRET));
     let (_, agents) = gateway.client.get("/api/agents").unwrap();
     assert!(agents.to_string().contains("second"), "{agents}");
     // A key that counts after a restart is named.
-    let body = set(&answer["version"], &path(json!(["logging", "level"])), &json!("debug"));
+    let body = set(&answer["version"], &json!(["logging", "level"]), &json!("debug"));
     let (status, answer) = gateway.client.patch("", &body);
     assert_eq!((status, &answer["state"]["needsRestart"]), (200, &json!(["logging"])), "{answer}");
     // The placeholder of a secret is the secret.
     let entry = json!({"id": "renamed", "apiKey": read["masked"]});
-    let body = set(&answer["version"], &path(json!(["provider", "authProfiles", 0])), &entry);
+    let body = set(&answer["version"], &json!(["provider", "authProfiles", 0]), &entry);
     assert_eq!(gateway.client.patch("", &body).0, 200);
     let now = std::fs::read_to_string(file(&bench)).unwrap();
     for kept in ["// Mine.", "// the usual one", SECRET, "renamed", "second"] {
@@ -97,23 +92,17 @@ fn a_change_that_is_wrong_or_late_changes_nothing() {
         assert!(!answer.1.to_string().contains(SECRET), "{}", answer.1);
         answer.1["error"].clone()
     };
-    let error =
-        refused(&set(&version, &path(json!(["gateway", "port"])), &json!("many")), 400, "config");
+    let error = refused(&set(&version, &json!(["gateway", "port"]), &json!("many")), 400, "config");
     assert_eq!(error["issues"][0]["path"], json!(["gateway", "port"]), "{error}");
     // What only `config check` finds: a model whose provider has no key.
     let at = json!(["agents", "defaults", "model"]);
-    let error = refused(&set(&version, &path(at.clone()), &json!("openai/gpt-5.1")), 400, "config");
+    let error = refused(&set(&version, &at, &json!("openai/gpt-5.1")), 400, "config");
     assert_eq!(error["issues"][0]["path"], at, "{error}");
-    let error = refused(&set(&version, &path(json!(["nope"])), &json!(1)), 400, "config");
+    let error = refused(&set(&version, &json!(["nope"]), &json!(1)), 400, "config");
     assert_eq!(error["issues"][0]["path"], json!(["nope"]), "{error}");
-    let error =
-        refused(&set(&version, &path(json!(["gateway", "port", "x"])), &json!(1)), 400, "config");
+    let error = refused(&set(&version, &json!(["gateway", "port", "x"]), &json!(1)), 400, "config");
     assert_eq!(error["issues"][0]["path"], json!(["gateway", "port", "x"]), "{error}");
-    refused(
-        &set(&json!("0"), &path(json!(["logging", "level"])), &json!("debug")),
-        409,
-        "conflict",
-    );
+    refused(&set(&json!("0"), &json!(["logging", "level"]), &json!("debug")), 409, "conflict");
     refused(&json!({"version": version, "changes": []}), 400, "usage");
     refused(&json!({"version": version, "changes": [{"op": "boom", "path": []}]}), 400, "usage");
     assert_eq!(std::fs::read_to_string(file(&bench)).unwrap(), text);
@@ -126,7 +115,7 @@ fn the_config_is_the_owners_alone() {
     let text = commented(&bench);
     let gateway = bench.start();
     let version = gateway.client.config()["version"].clone();
-    let body = set(&version, &path(json!(["logging", "level"])), &json!("debug"));
+    let body = set(&version, &json!(["logging", "level"]), &json!("debug"));
     let stranger = Client { port: bench.port, token: "wrong".to_owned() };
     assert_eq!(stranger.patch("", &body).0, 401);
     assert_eq!(stranger.get("/api/config").unwrap().0, 401);
