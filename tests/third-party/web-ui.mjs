@@ -325,6 +325,69 @@ const scenarios = {
     await messages(page).getByText("hello tomatoes").waitFor();
   },
 
+  async config() {
+    const page = await open();
+    const body = (answer) => answer.json();
+    let hostile = false;
+    await page.route("**/api/config", async (route) => {
+      const answer = await route.fetch();
+      if (!hostile || route.request().method() !== "GET") return route.fulfill({ response: answer });
+      const json = await body(answer);
+      json.schema.properties.logging.description = "<img src=x onerror='window.hacked=1'> and <b>bold</b>";
+      await route.fulfill({ response: answer, json });
+    });
+    await signIn(page, TOKEN, "/#/config");
+    const sections = page.getByRole("navigation", { name: "Sections" });
+    await sections.getByRole("button", { name: "provider" }).click();
+    // A secret is never in the page; a reference is.
+    assert(!(await page.content()).includes("sk-ant-in-the-file"));
+    await check(page, "config");
+    await sections.getByRole("button", { name: "logging" }).click();
+    await page.getByLabel("level", { exact: true }).selectOption("debug");
+    await sections.getByRole("button", { name: "agents" }).click();
+    await page.getByText("list", { exact: true }).first().waitFor();
+    await page.getByRole("button", { name: "Add to list" }).click();
+    await page.getByRole("group", { name: "list" }).getByLabel("id", { exact: true }).fill("gardener");
+    // A mistake is shown at its field, and nothing is written.
+    await sections.getByRole("button", { name: "gateway" }).click();
+    await page.getByLabel("port", { exact: true }).fill("99999");
+    await page.getByText("At least 1 and at most 65,535.").waitFor();
+    await page.getByRole("button", { name: "Review and save" }).click();
+    const dialog = page.getByRole("dialog", { name: "Save these changes?" });
+    await dialog.getByText("gateway.port: 99999").waitFor();
+    await shot(page, "config-review");
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await page.getByText("Nothing was saved: a value has a mistake.").waitFor();
+    await page.getByRole("alert").filter({ hasText: "65535" }).waitFor();
+    await check(page, "config-mistake");
+    await page.getByRole("button", { name: "Unset port" }).click();
+    await page.getByLabel("port", { exact: true }).fill(new URL(GATEWAY).port);
+    await page.getByRole("button", { name: "Review and save" }).click();
+    await dialog.getByText('logging.level: "debug"').waitFor();
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await page.getByText("Saved, and in force. Restart the gateway to use the new logging.").waitFor();
+    // Found by a word of its description, and edited in place.
+    await page.getByLabel("Search settings").fill("maxRetries");
+    await page.getByLabel("agent.maxRetries").fill("7");
+    // Something else writes the file: nothing is lost, and nothing overwritten.
+    console.log("write the file");
+    await eventually("the file is written", async () => (await (await fetch(`${GATEWAY}/api/config`, { headers: { Authorization: `Bearer ${TOKEN}` } })).json()).values.agent?.maxIterations === 9);
+    await page.getByRole("button", { name: "Review and save" }).click();
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("button", { name: "Read it again" }).click();
+    await page.getByText("your changes are kept").waitFor();
+    await page.getByRole("button", { name: "Review and save" }).click();
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await page.getByText("Saved, and in force.").waitFor();
+    // What the schema says is text.
+    hostile = true;
+    await page.reload();
+    await sections.getByRole("button", { name: "logging" }).click();
+    await page.getByText("<img src=x onerror='window.hacked=1'> and <b>bold</b>").waitFor();
+    assert.equal(await page.evaluate(() => window.hacked), undefined);
+    await page.close();
+  },
+
   async frame() {
     const page = await open();
     await signIn(page);

@@ -4,6 +4,7 @@ import type { ComponentType } from "preact";
 import { AgentsPage, SkillsPage } from "./agents";
 import { ChannelsPage } from "./channels";
 import type { PageProps } from "./common";
+import { ConfigPage } from "./config";
 import { Icon } from "./icons";
 import { LogsPage } from "./logs";
 import { SchedulesPage } from "./schedules";
@@ -23,6 +24,7 @@ export const PAGES: Record<string, PageOf> = {
   channels: { name: "Channels", icon: "channels", page: ChannelsPage },
   agents: { name: "Agents", icon: "agents", page: AgentsPage },
   skills: { name: "Skills", icon: "skills", page: SkillsPage },
+  config: { name: "Config", icon: "config", page: ConfigPage },
   logs: { name: "Logs", icon: "logs", page: LogsPage },
   status: { name: "Gateway", icon: "gauge" },
 };

@@ -26,6 +26,7 @@ mod run;
 mod selection;
 mod session;
 mod session_config;
+mod setup;
 mod similar;
 mod skills;
 mod trial;
@@ -59,6 +60,7 @@ pub use session_config::{
     CRON_CHANNEL, MAIN_SESSION, RunAdditions, SUBAGENT_CHANNEL, SessionConfig, SessionOptions,
     call_limits, check_agent, exhausted_today, stored_keys,
 };
+pub use setup::{ModelSetUp, NewModel, SetupError, set_up_model, try_key, usable_model};
 pub use similar::did_you_mean;
 pub use skills::{FoundSkill, FoundSkills};
 pub use trial::{Question, Trial, TrialAnswer, TrialFailure};
@@ -118,9 +120,10 @@ pub mod llm {
         AssistantMessage, BUILTIN_PROVIDER, CallFailure, CallLimits, Catalog, ContentBlock, Cost,
         EventSink, HttpOptions, HttpProvider, ImageContent, InputKind, KeyNeed, LocalCandidate,
         LocalFacts, LocalFinding, Message, Model, ModelError, ModelRef, ModelRequest,
-        PairedMessages, Price, Provider, StopReason, StreamEvent, TextContent, ThinkingContent,
-        ThinkingLevel, ToolCall, ToolResultMessage, ToolSchema, Usage, UserMessage, joined_text,
-        parse_model_ref, partial_arguments, provider_info, redact, survey_local,
+        PairedMessages, Price, Provider, ProviderInfo, StopReason, StreamEvent, TextContent,
+        ThinkingContent, ThinkingLevel, ToolCall, ToolResultMessage, ToolSchema, Usage,
+        UserMessage, joined_text, parse_model_ref, partial_arguments, provider_info, redact,
+        survey_local,
     };
     /// The login of GitHub Copilot.
     pub use myclaw_llm_cloud::copilot;

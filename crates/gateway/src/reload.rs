@@ -6,12 +6,12 @@
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_agent::{AgentError, Home, load_checked};
 use serde::Serialize;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::channels::{ChannelChanges, Channels};
@@ -33,6 +33,8 @@ const POLL: Duration = Duration::from_secs(1);
 const AT_REST: Duration = Duration::from_millis(100);
 /// Most waits for that. A file that changes all the time is read in between.
 const MOST_WAITS: u32 = 20;
+/// Longest wait for a file that this process has just written to be in force or refused. Channels may connect anew.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What tells two versions of a file apart: its number on the disk, its size, and its times in nanoseconds.
 type FileStamp = Option<(u64, u64, i128, i128)>;
@@ -57,7 +59,11 @@ impl Stamp {
 }
 
 /// How the newest reload ended, for clients.
-pub(crate) struct Reloads(Mutex<ReloadState>);
+pub(crate) struct Reloads {
+    state: watch::Sender<ReloadState>,
+    /// Makes the files be looked at without waiting.
+    asked: Notify,
+}
 
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -69,6 +75,9 @@ pub(crate) struct ReloadState {
     problem: Option<String>,
     /// Keys whose new values count after a restart.
     needs_restart: Vec<&'static str>,
+    /// The versions of the files that were read.
+    #[serde(skip)]
+    stamp: Option<Stamp>,
 }
 
 impl Reloads {
@@ -78,16 +87,28 @@ impl Reloads {
             loaded_at: now_ms(),
             problem: None,
             needs_restart: Vec::new(),
+            stamp: None,
         };
-        Arc::new(Self(Mutex::new(state)))
+        Arc::new(Self { state: watch::Sender::new(state), asked: Notify::new() })
     }
 
     pub(crate) fn state(&self) -> ReloadState {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.state.borrow().clone()
     }
 
     fn set(&self, state: ReloadState) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = state;
+        self.state.send_replace(state);
+    }
+
+    /// Has the files read as they are now, and waits for the outcome. `None` if there is none in time, because they
+    /// changed again or the gateway stops.
+    pub(crate) async fn now(&self, home: &Home) -> Option<ReloadState> {
+        let home = home.clone();
+        let stamp = tokio::task::spawn_blocking(move || Stamp::of(&home)).await.ok()?;
+        let mut states = self.state.subscribe();
+        self.asked.notify_one();
+        let of_these = states.wait_for(|state| state.stamp.as_ref() == Some(&stamp));
+        tokio::time::timeout(PATIENCE, of_these).await.ok()?.ok().map(|state| state.clone())
     }
 }
 
@@ -127,6 +148,7 @@ impl Reloader {
             let is_asked = tokio::select! {
                 () = tokio::time::sleep(POLL) => false,
                 () = asked.notified() => true,
+                () = self.reloads.asked.notified() => true,
                 () = stop.cancelled() => return,
             };
             let Some((mut now, has_new_certificate)) = self.look().await else { continue };
@@ -143,6 +165,8 @@ impl Reloader {
             // What changes from here on is another version.
             seen = now;
             is_unfinished = !self.reload(&say, &on_config).await;
+            let state = self.reloads.state();
+            self.reloads.set(ReloadState { stamp: Some(seen.clone()), ..state });
         }
     }
 
@@ -223,6 +247,7 @@ impl Reloader {
             loaded_at: now_ms(),
             problem: problem.clone(),
             needs_restart: needs_restart.clone(),
+            stamp: None,
         };
         self.reloads.set(state);
         report(&channels, &needs_restart, &before, say);

@@ -7,6 +7,7 @@ mod accept;
 mod agents;
 mod answer;
 mod channels;
+mod config;
 mod files;
 pub(crate) mod front;
 pub(crate) mod guard;
@@ -15,6 +16,7 @@ mod openai;
 mod page;
 mod rest;
 mod sessions;
+mod setup;
 mod socket;
 
 use std::net::SocketAddr;
@@ -131,6 +133,8 @@ impl Server {
             .route("/v1/chat/completions", post(openai::chat_completions))
             .merge(channels::routes())
             .merge(agents::routes())
+            .merge(config::routes())
+            .merge(setup::routes())
             .merge(logs::routes())
             .merge(crate::schedule::routes(Arc::clone(&self.delivery)))
             .merge(crate::usage::routes(Arc::clone(&self.delivery)))

@@ -21,6 +21,7 @@ mod approvals;
 mod attach;
 mod chaos;
 mod client;
+mod config;
 mod cron;
 mod delivery;
 #[cfg(target_os = "linux")]

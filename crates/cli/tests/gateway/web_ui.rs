@@ -271,3 +271,38 @@ fn answers_and_links_make_the_page_run_and_load_nothing() {
     gateway.stop();
     page.assert_nothing_left();
 }
+
+#[test]
+fn the_page_changes_the_config_and_keeps_its_comments() {
+    let page = Page::new();
+    let file = page.bench.home.state_directory().join("myclaw.json");
+    let url = page.bench.model.url();
+    let text = format!(
+        "{{\n  // Mine.\n  provider: {{ name: \"anthropic\", model: \"claude-sonnet-4-6\", baseUrl: \"{url}\",\n    \
+         authProfiles: [{{ id: \"one\", apiKey: \"sk-ant-in-the-file-0123456789\" }}] }},\n  gateway: {{ port: {} }}, // here\n}}\n",
+        page.bench.port
+    );
+    std::fs::write(&file, text).unwrap();
+    let gateway = page.bench.start();
+    let Some(script) = page.begin_script("config", &gateway) else { return };
+    script.wait_for_stdout("write the file");
+    let now = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, now.replacen('{', "{\n  agent: { maxIterations: 9 }, // theirs", 1))
+        .unwrap();
+    let output = script.wait(SCRIPT_TIME);
+    println!("{}", output.stdout());
+    output.assert_code(0);
+    let now = std::fs::read_to_string(&file).unwrap();
+    for kept in [
+        "// Mine.",
+        "// here",
+        "// theirs",
+        "sk-ant-in-the-file",
+        "gardener",
+        "maxRetries: 7",
+        "\"debug\"",
+    ] {
+        assert!(now.contains(kept), "{kept} in {now}");
+    }
+    gateway.stop();
+}

@@ -1,24 +1,14 @@
 //! `myclaw auth test`: one tiny call with each key.
 
-use std::time::Duration;
-
-use myclaw_agent::llm::{CallLimits, Model, ModelRef, parse_model_ref, provider_info};
-use myclaw_agent::{Question, Trial, TrialFailure, call_limits, configured_model};
+use myclaw_agent::llm::{Model, ModelRef, parse_model_ref, provider_info};
+use myclaw_agent::{TrialFailure, configured_model, try_key};
 use serde::Serialize;
-use tokio_util::sync::CancellationToken;
 
 use super::{Found, Keys};
 use crate::exit::CliError;
 use crate::print::{Printer, columns, note};
 use crate::runtime;
 use crate::time::now_ms;
-
-/// The message. Any answer is a success.
-const QUESTION: &str = "Answer with the word ok.";
-/// Longest answer in tokens; the least that every provider takes.
-const MAX_OUTPUT: u64 = 16;
-/// Time limit per key: far longer than so short an answer needs.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The keys to try, and the model to try them with.
 pub(super) struct Wanted<'a> {
@@ -49,7 +39,7 @@ pub(super) fn run(keys: &Keys, wanted: &Wanted<'_>, json: bool) -> Result<(), Cl
         return Ok(());
     }
     let outcomes = runtime::block_on(async {
-        let trial = KeyTrial { keys, trial: Trial::new(keys.home.http_options()) };
+        let trial = KeyTrial { keys };
         let mut outcomes = Vec::with_capacity(meant.len());
         for found in &meant {
             outcomes.push(trial.attempt(found, wanted.model).await);
@@ -110,7 +100,6 @@ fn print(outcomes: &[KeyOutcome], json: bool) -> Result<(), CliError> {
 /// The shared parts of the calls.
 struct KeyTrial<'a> {
     keys: &'a Keys,
-    trial: Trial,
 }
 
 impl KeyTrial<'_> {
@@ -131,21 +120,12 @@ impl KeyTrial<'_> {
             return outcome;
         };
         outcome.model = Some(model.id.clone());
-        let limits = call_limits(&self.keys.config);
-        let limits = CallLimits {
-            first_event: limits.first_event.min(PATIENCE),
-            between_events: limits.between_events.min(PATIENCE),
-            ..limits
-        };
-        let question =
-            Question { text: QUESTION, picture: None, tools: &[], max_output: MAX_OUTPUT };
-        let cancel = CancellationToken::new();
-        let answer = self.trial.call(&model, Some(&found.profile), question, limits, &cancel).await;
+        let Keys { home, config, .. } = self.keys;
+        let answer = try_key(home, config, &model, Some(&found.profile)).await;
         let (class, message) = match answer {
-            Ok(answer) => {
+            Ok(took) => {
                 outcome.ok = true;
-                outcome.message =
-                    format!("{} answered in {} ms", model.id, answer.total.as_millis());
+                outcome.message = format!("{} answered in {} ms", model.id, took.as_millis());
                 self.remember_success(found, &model);
                 return outcome;
             }
