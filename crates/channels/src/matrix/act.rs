@@ -32,7 +32,7 @@ impl Matrix {
     }
 
     pub(super) async fn remove(&self, part: &Part, message: &str) -> Result<(), SendFailure> {
-        let [room, message, id] = [&part.target.chat, message, &part.id].map(|text| encode(text));
+        let [room, message, id] = [&part.target.chat, message, &part.id].map(encode);
         let path = format!("/_matrix/client/v3/rooms/{room}/redact/{message}/{id}");
         let sent = self.api.put::<Sent>(&path, &Value::Object(Map::new())).await;
         sent.map(|_| ()).map_err(|error| self.failure(error))

@@ -141,15 +141,18 @@ impl Person {
 
     /// The messages of others in a room, the oldest first.
     fn heard(&self, room: &str) -> Vec<Value> {
+        let mut events = self.events(room);
+        events.retain(|event| {
+            event["type"] == "m.room.message" && event["sender"] != self.id.as_str()
+        });
+        events
+    }
+
+    /// Everything in a room, the oldest first.
+    fn events(&self, room: &str) -> Vec<Value> {
         let path = format!("/rooms/{}/messages?dir=b&limit=1000", encode(room));
         let page = self.call("GET", &path, &json!({}));
-        let is_other = |event: &&Value| {
-            event["type"] == "m.room.message" && event["sender"] != self.id.as_str()
-        };
-        let mut all: Vec<Value> =
-            page["chunk"].as_array().unwrap().iter().filter(is_other).cloned().collect();
-        all.reverse();
-        all
+        page["chunk"].as_array().unwrap().iter().rev().cloned().collect()
     }
 
     fn wait_for(&self, room: &str, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
@@ -233,6 +236,44 @@ fn a_direct_chat_is_joined_answered_and_formatted() {
     assert_eq!(told["content"]["msgtype"], "m.notice");
     gateway.stop();
     assert_eq!((bench.model.requests().len(), ann.heard(&old).len()), (1, 0));
+}
+
+#[test]
+fn a_session_reacts_edits_and_removes() {
+    let Some(synapse) = Synapse::start() else { return };
+    let (bench, claw, ann) = set_up(
+        &synapse,
+        super::message::calling(&[
+            r#"{"action": "react", "emoji": "👍"}"#,
+            r#"{"action": "send", "text": "first words"}"#,
+            r#"{"action": "edit", "messageId": "{first}", "text": "better words"}"#,
+            r#"{"action": "send", "text": "a slip"}"#,
+            r#"{"action": "unsend", "messageId": "{last}"}"#,
+            r#"{"action": "poll", "question": "Where?", "options": ["here", "there"]}"#,
+        ]),
+    );
+    let gateway = bench.start();
+    works(&gateway);
+    let room = ann.room(&[&claw], "chat");
+    let asked = ann.write(&room, "hello");
+    ann.wait_for_text(&room, "done");
+    let results = bench.results();
+    assert!(results[..5].iter().all(|result| result["status"] == "sent"), "{results:#?}");
+    let refused = results[5].to_string();
+    assert!(refused.contains("cannot poll; it can react, edit, unsend"), "{refused}");
+    let events = ann.events(&room);
+    let related = |kind: &str| {
+        let is_it = |event: &&Value| event["content"]["m.relates_to"]["rel_type"] == kind;
+        events.iter().find(is_it).cloned().unwrap()
+    };
+    let reaction = related("m.annotation")["content"]["m.relates_to"].clone();
+    assert_eq!((&reaction["event_id"], &reaction["key"]), (&json!(asked), &json!("👍")));
+    let edit = related("m.replace")["content"]["m.new_content"].clone();
+    assert_eq!(edit["body"], "better words");
+    let bodies: Vec<&str> =
+        events.iter().filter_map(|event| event["content"]["body"].as_str()).collect();
+    assert!(bodies.contains(&"first words") && !bodies.contains(&"a slip"), "{bodies:?}");
+    gateway.stop();
 }
 
 #[test]

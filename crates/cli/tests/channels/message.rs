@@ -27,6 +27,7 @@ pub(super) fn calling(calls: &'static [&'static str]) -> Script {
             })
             .collect();
         let call = call.replace("{first}", ids.first().unwrap_or(&"none"));
+        let call = call.replace("{last}", ids.last().unwrap_or(&"none"));
         let arguments: Value = serde_json::from_str(&call).unwrap();
         Reply::anthropic().tool_call(format!("call_{made}"), "message", arguments).step()
     })

@@ -84,7 +84,7 @@ impl Delivery {
                 return Ok(accepted.into_row());
             }
         }
-        Err(GatewayError::Full(MOST_RACES))
+        Err(busy())
     }
 
     /// What the model is shown with the next message of a group, and the write that forgets it.
@@ -120,7 +120,7 @@ impl Delivery {
                 return Ok(());
             }
         }
-        Err(GatewayError::Full(MOST_RACES))
+        Err(busy())
     }
 
     async fn kept(&self, route: &Route) -> Result<(Option<Version>, Kept), GatewayError> {
@@ -136,4 +136,8 @@ fn replace(route: &Route, version: Option<Version>, kept: &Kept) -> Result<Write
 
 fn key(route: &Route) -> String {
     hash("g", &[&route.channel, &route.account, &route.chat])
+}
+
+fn busy() -> GatewayError {
+    GatewayError::Internal("too many messages of one group at the same moment".to_owned())
 }
