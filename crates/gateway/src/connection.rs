@@ -149,7 +149,7 @@ impl GatewayAddress {
                 let running = find(home).await?;
                 let tls = match running.certificates.is_empty() {
                     true => None,
-                    false => Some(tls::pinned(running.certificates.clone()).map_err(lasting)?),
+                    false => Some(tls::pinned(running.certificates.clone())?),
                 };
                 let url = running.url().replacen("http", "ws", 1) + "/ws";
                 let url = Url::parse(&url).map_err(|error| {
@@ -189,14 +189,16 @@ async fn find(home: &Home) -> Result<RunningFile, ConnectError> {
     });
     let found: Result<_, GatewayError> =
         finding.await.unwrap_or_else(|error| Err(GatewayError::Internal(error.to_string())));
-    found.map_err(lasting)?.ok_or_else(|| {
+    found?.ok_or_else(|| {
         let message = "no gateway runs; start one with `myclaw gateway`, or name one with --url";
         ConnectError::Unreachable(message.to_owned())
     })
 }
 
-fn lasting(error: GatewayError) -> ConnectError {
-    ConnectError::Refused(error.to_string())
+impl From<GatewayError> for ConnectError {
+    fn from(error: GatewayError) -> Self {
+        Self::Refused(error.to_string())
+    }
 }
 
 async fn connect_to(

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use myclaw_agent::config::SecretString;
-use myclaw_gateway::{ConnectError, GatewayAddress, GatewayError, PlainLink};
+use myclaw_gateway::{ConnectError, GatewayAddress, PlainLink};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -53,7 +53,8 @@ pub(crate) fn run(args: &AttachArgs) -> Result<(), CliError> {
             let of_variable = home.environment.get(TOKEN_VARIABLE).map(str::to_owned);
             let token = token(args, of_variable)?;
             let link = if args.protected_link { PlainLink::Protected } else { PlainLink::Refused };
-            GatewayAddress::remote(url, token, args.ca.as_deref(), link).map_err(unusable)?
+            GatewayAddress::remote(url, token, args.ca.as_deref(), link)
+                .map_err(|error| CliError::usage(error.to_string()))?
         }
     };
     let interrupts = Interrupts::install()?;
@@ -106,10 +107,6 @@ fn token(args: &AttachArgs, of_variable: Option<String>) -> Result<SecretString,
         )));
     }
     Ok(SecretString::from(token))
-}
-
-fn unusable(error: GatewayError) -> CliError {
-    CliError::usage(error.to_string())
 }
 
 struct Attached {

@@ -62,22 +62,6 @@ fn one_mistake_is_one_line_with_place_path_and_help() {
             "1:20: gateway.port: expected an integer from 1 to 65535, found 70000",
         ),
         (
-            "{ gateway: { bind: 'tailnet' } }",
-            "1:20: gateway.bind: expected `loopback`, `lan`, `all` or an address of this machine such as 192.168.1.5; other \
-             values have no meaning here; the port is gateway.port",
-        ),
-        (
-            "{ gateway: { bind: 'lan' } }",
-            "1:20: gateway.bind: the gateway would speak plain HTTP beyond this machine, so anybody in between could read \
-             the token; set gateway.tls, leave gateway.bind out, or, if a VPN or a proxy encrypts the whole way, set \
-             gateway.protectedLink to true",
-        ),
-        (
-            "{ gateway: { trustedProxies: ['127.0.0.1', 'proxy'] } }",
-            "1:44: gateway.trustedProxies[1]: expected an address such as 127.0.0.1, or a network such as 10.0.0.0/8; \
-             correct it, or remove it",
-        ),
-        (
             "{ gateway: { port: 0 } }",
             "1:20: gateway.port: expected an integer from 1 to 65535, found 0",
         ),
@@ -102,6 +86,30 @@ fn one_mistake_is_one_line_with_place_path_and_help() {
             "{ models: { providers: { a: { baseUrl: 'http://h', api: 'openai' } } } }",
             "1:57: models.providers.a.api: expected \"anthropic-messages\", \"openai-completions\", \
              \"openai-responses\", \"google-generative-ai\" or \"bedrock-converse\", found another string",
+        ),
+    ] {
+        assert_eq!(message(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn the_gateway_is_not_exposed_by_mistake() {
+    for (text, expected) in [
+        (
+            "{ gateway: { bind: 'tailnet' } }",
+            "1:20: gateway.bind: expected `loopback`, `lan`, `all` or an address of this machine such as 192.168.1.5; other \
+             values have no meaning here; the port is gateway.port",
+        ),
+        (
+            "{ gateway: { bind: 'lan' } }",
+            "1:20: gateway.bind: the gateway would speak plain HTTP beyond this machine, so anybody in between could read \
+             the token; set gateway.tls, leave gateway.bind out, or, if a VPN or a proxy encrypts the whole way, set \
+             gateway.protectedLink to true",
+        ),
+        (
+            "{ gateway: { trustedProxies: ['127.0.0.1', 'proxy'] } }",
+            "1:44: gateway.trustedProxies[1]: expected an address such as 127.0.0.1, or a network such as 10.0.0.0/8; \
+             correct it, or remove it",
         ),
     ] {
         assert_eq!(message(text), expected, "{text}");

@@ -177,7 +177,7 @@ impl OtherEnd {
         match order {
             Order::Send { id, text } => {
                 let params = json!({"session": self.session, "text": text});
-                let frame = request(&id, "send", params);
+                let frame = request(&id, "send", &params);
                 if self.kept.len() >= MOST_KEPT {
                     let answer =
                         Err(format!("{MOST_KEPT} messages wait already; send it again later"));
@@ -192,9 +192,9 @@ impl OtherEnd {
                 self.kept.retain(|(kept, _)| *kept != id);
                 Vec::new()
             }
-            Order::Ask { id, method, params } => vec![request(&id, method, params)],
+            Order::Ask { id, method, params } => vec![request(&id, method, &params)],
             Order::Watch(session) => {
-                let before = request(UNWATCH, "unwatch", json!({"session": self.session}));
+                let before = request(UNWATCH, "unwatch", &json!({"session": self.session}));
                 (self.session, self.sequence, self.key) = (session, None, Value::Null);
                 vec![before, self.watch()]
             }
@@ -207,7 +207,7 @@ impl OtherEnd {
             params["stream"] = stream.clone();
             params["after"] = json!(sequence);
         }
-        request(WATCH, "watch", params)
+        request(WATCH, "watch", &params)
     }
 
     /// Passes frames on until the connection is lost; says why. `None` if the front-end has ended.
@@ -239,7 +239,7 @@ impl OtherEnd {
     async fn read(&mut self, mut frame: Value) -> Option<Value> {
         let history = || {
             let params = json!({"session": self.session, "limit": HISTORY_ROWS});
-            Some(request(HISTORY, "history", params))
+            Some(request(HISTORY, "history", &params))
         };
         let kind = frame["type"].as_str().unwrap_or_default().to_owned();
         match (kind.as_str(), frame["id"].as_str().unwrap_or_default()) {
@@ -285,6 +285,6 @@ impl OtherEnd {
     }
 }
 
-fn request(id: &str, method: &str, params: Value) -> Value {
+fn request(id: &str, method: &str, params: &Value) -> Value {
     json!({"type": "request", "id": id, "method": method, "params": params})
 }
