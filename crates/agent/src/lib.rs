@@ -60,7 +60,9 @@ pub use session_config::{
     CRON_CHANNEL, MAIN_SESSION, RunAdditions, SUBAGENT_CHANNEL, SessionConfig, SessionOptions,
     call_limits, check_agent, exhausted_today, stored_keys,
 };
-pub use setup::{ModelSetUp, NewModel, SetupError, set_up_model, try_key, usable_model};
+pub use setup::{
+    ModelSetUp, NewModel, SetupError, default_agent_key, set_up_model, try_key, usable_model,
+};
 pub use similar::did_you_mean;
 pub use skills::{FoundSkill, FoundSkills};
 pub use trial::{Question, Trial, TrialAnswer, TrialFailure};

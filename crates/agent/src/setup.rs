@@ -6,7 +6,9 @@ use std::time::Duration;
 use myclaw_auth::{
     AuthFile, AuthProfile, AuthStore, AuthStoreError, CredentialType, StoredProfile,
 };
-use myclaw_config::{Config, ConfigChange, ConfigFile, ConfigPath, KeySource, load_or_default};
+use myclaw_config::{
+    Config, ConfigChange, ConfigError, ConfigFile, ConfigPath, KeySource, load_or_default,
+};
 use myclaw_engine::{ActiveModel, Clock as _, SystemClock};
 use myclaw_llm::{CallLimits, Model, ModelRef, parse_model_ref, provider_info};
 use serde_json::Value;
@@ -243,19 +245,31 @@ fn changes(
         let provider = root().key("models").key("providers").key(&reference.provider);
         changes.push(set(provider.key("baseUrl"), base_url));
     }
-    // The default agent's own model counts, if it names one.
-    let default = config.default_agent_id();
-    let is_default = |id: &str| id.trim().eq_ignore_ascii_case(default.as_str());
-    let own = config.agents.list.iter().position(|entry| is_default(&entry.id));
-    let own = own.map(|index| root().key("agents").key("list").index(index).key("model"));
-    let mut at = root().key("agents").key("defaults").key("model");
-    if let Some(own) = own
-        && file.has(&own).map_err(invalid)?
-    {
-        at = own;
-    }
+    let at = default_agent_key(file, config, "model").map_err(invalid)?;
     let primary = at.clone().key("primary");
     let at = if file.has(&primary).map_err(invalid)? { primary } else { at };
     changes.push(set(at, &reference.to_string()));
     Ok(changes)
+}
+
+/// Where the config says something about the default agent: in its own entry if that has the key, else in the defaults of
+/// all agents.
+///
+/// # Errors
+/// The file is not JSON5.
+pub fn default_agent_key(
+    file: &ConfigFile,
+    config: &Config,
+    key: &str,
+) -> Result<ConfigPath, ConfigError> {
+    let default = config.default_agent_id();
+    let is_default = |id: &str| id.trim().eq_ignore_ascii_case(default.as_str());
+    let agents = ConfigPath::default().key("agents");
+    if let Some(index) = config.agents.list.iter().position(|entry| is_default(&entry.id)) {
+        let own = agents.clone().key("list").index(index).key(key);
+        if file.has(&own)? {
+            return Ok(own);
+        }
+    }
+    Ok(agents.key("defaults").key(key))
 }

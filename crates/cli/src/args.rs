@@ -18,6 +18,7 @@ mod cron;
 mod duration;
 mod gateway;
 mod help;
+mod onboard;
 mod policy;
 mod sandbox;
 mod sessions;
@@ -34,6 +35,7 @@ pub(crate) use duration::Age;
 pub(crate) use gateway::{
     GatewayArgs, GatewayCommand, InstallArgs, LogsArgs, ServiceManager, UninstallArgs,
 };
+pub(crate) use onboard::OnboardArgs;
 pub(crate) use policy::{ApprovalsArgs, ApprovalsCommand, ExplainArgs, PolicyArgs, PolicyCommand};
 pub(crate) use sandbox::{SandboxArgs, SandboxCommand};
 pub(crate) use sessions::{
@@ -120,6 +122,9 @@ pub(crate) enum Command {
     /// Show what models have used in sessions of the gateway: calls, tokens and cost
     #[command(long_about = help::USAGE, after_long_help = help::USAGE_EXAMPLES)]
     Usage(UsageArgs),
+    /// Set up a model with its key, the workspace, a channel and the service, step by step; each is tried first
+    #[command(long_about = help::ONBOARD, after_long_help = help::ONBOARD_EXAMPLES)]
+    Onboard(OnboardArgs),
     /// Write a starter config and the workspace
     #[command(long_about = help::INIT, after_long_help = help::INIT_EXAMPLES)]
     Init,

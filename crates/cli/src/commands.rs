@@ -10,6 +10,7 @@ pub(crate) mod doctor;
 pub(crate) mod gateway;
 pub(crate) mod init;
 pub(crate) mod models;
+pub(crate) mod onboard;
 pub(crate) mod pairing;
 pub(crate) mod policy;
 pub(crate) mod run;

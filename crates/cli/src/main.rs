@@ -75,6 +75,7 @@ fn run(cli: Cli) -> Result<(), CliError> {
         Some(Command::Channels(args)) => commands::channels::run(&args),
         Some(Command::Pairing(args)) => commands::pairing::run(&args),
         Some(Command::Usage(args)) => commands::usage::run(&args),
+        Some(Command::Onboard(args)) => commands::onboard::run(&args),
         Some(Command::Init) => commands::init::run(),
         Some(Command::Config(args)) => commands::config::run(&args),
         Some(Command::Sessions(args)) => commands::sessions::run(args, find_home()?),

@@ -108,6 +108,18 @@ Examples:
 In Zed's settings.json:
   \"agent_servers\": {\"MyClaw\": {\"type\": \"custom\", \"command\": \"myclaw\", \"args\": [\"acp\"]}}";
 
+pub(super) const ONBOARD: &str = "\
+Set up MyClaw: a model with its key, the workspace, one channel, and the service. Each step asks, tries the answer, and \
+then writes it; a step that fails has changed nothing. Each answer is also an option. Run it again at any time: what works \
+stays as it is.";
+
+pub(super) const ONBOARD_EXAMPLES: &str = "\
+Examples:
+  myclaw onboard
+  myclaw onboard --yes --provider anthropic --key-stdin < key.txt
+  myclaw onboard --yes --provider openai --model gpt-5.1 --key-env OPENAI_API_KEY --workspace ~/agent
+  myclaw onboard --yes --channel telegram --channel-token-env TELEGRAM_BOT_TOKEN --install-service";
+
 pub(super) const INIT: &str = "\
 Write a starter config, with every key explained in comments, and the workspace in which the tools work. What \
 exists already is never overwritten.";

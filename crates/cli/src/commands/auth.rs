@@ -25,6 +25,9 @@ mod login;
 mod prompt;
 mod trial;
 
+pub(super) use add::{checked_key, read_key};
+pub(super) use prompt::read_unseen;
+
 /// Runs one of the commands.
 pub(crate) fn run(args: &AuthArgs) -> Result<(), CliError> {
     let agent = args.agent.as_deref();

@@ -15,7 +15,7 @@ use service::Service;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::args::{GatewayArgs, GatewayCommand};
+use crate::args::{GatewayArgs, GatewayCommand, InstallArgs};
 use crate::exit::CliError;
 use crate::home::{find_home, load_session};
 use crate::interrupt::Interrupts;
@@ -32,6 +32,11 @@ pub(crate) fn run(args: &GatewayArgs) -> Result<(), CliError> {
         Some(GatewayCommand::Uninstall(args)) => service::uninstall(args),
         Some(GatewayCommand::Logs(args)) => logs::logs(args),
     }
+}
+
+/// Makes the gateway a service of this system.
+pub(super) fn install_service() -> Result<(), CliError> {
+    service::install(&InstallArgs { dry_run: false, force: false, manager: None })
 }
 
 /// Serves until a signal. The second one ends it at once; the next start goes on where it was.

@@ -16,6 +16,7 @@ fn every_help_has_examples_and_the_root_names_the_exit_codes() {
         "agent",
         "chat",
         "init",
+        "onboard",
         "config",
         "sessions",
         "models",

@@ -30,6 +30,7 @@ mod interrupt;
 mod jobs;
 mod logs;
 mod models;
+mod onboard;
 mod policy;
 mod rpc;
 mod run;

@@ -183,7 +183,7 @@ fn existing_file(path: &Path) -> Result<std::path::PathBuf, CliError> {
 }
 
 /// Reads the key from standard input: typed without echo, or piped.
-fn read_key(provider: &str) -> Result<String, CliError> {
+pub(in crate::commands) fn read_key(provider: &str) -> Result<String, CliError> {
     if io::stdin().is_terminal() {
         return prompt::read_unseen(&format!("key for {provider} (not shown): "));
     }
@@ -195,7 +195,7 @@ fn read_key(provider: &str) -> Result<String, CliError> {
 }
 
 /// The first line that is not blank.
-fn checked_key(text: &str) -> Result<SecretString, CliError> {
+pub(in crate::commands) fn checked_key(text: &str) -> Result<SecretString, CliError> {
     let key = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     if key.is_empty() {
         return Err(CliError::usage(

@@ -25,7 +25,7 @@ impl Drop for RawMode {
 ///
 /// # Errors
 /// The user pressed Ctrl-C, or the terminal cannot be read.
-pub(super) fn read_unseen(question: &str) -> Result<String, CliError> {
+pub(in crate::commands) fn read_unseen(question: &str) -> Result<String, CliError> {
     let unreadable = |error: io::Error| {
         CliError::failure(format!(
             "cannot read from the terminal: {error}; pipe the key in instead"
