@@ -108,9 +108,14 @@ impl Channels {
         state.connections.iter().filter_map(Connection::channel).any(is_such)
     }
 
+    /// Whether the server itself serves a route. Its clients find a part in the store.
+    pub(crate) fn is_own(&self, route: &Route) -> bool {
+        self.own.name() == route.channel && self.own.account() == route.account
+    }
+
     /// The channel of a route.
     pub(crate) fn of(&self, route: &Route) -> Option<Arc<dyn Channel>> {
-        if self.own.name() == route.channel && self.own.account() == route.account {
+        if self.is_own(route) {
             return Some(Arc::clone(&self.own));
         }
         self.find(&route.channel, &route.account)

@@ -15,7 +15,7 @@ use tokio_util::task::TaskTracker;
 use crate::GatewayError;
 use crate::channels::Channels;
 use crate::ledger::{Ledger, UnsentPart};
-use crate::rows::{MessageId, PartKind, PartState, Route};
+use crate::rows::{MessageId, PartId, PartKind, PartState, Route};
 
 /// Most attempts to send a part. With the pauses between them they take about a day.
 const MOST_ATTEMPTS: u32 = 300;
@@ -63,6 +63,14 @@ impl Outbox {
         }
     }
 
+    /// The state of a new part. For the clients of the server it is delivered once it is stored.
+    pub(crate) fn first_state(&self, route: &Route, id: &PartId) -> PartState {
+        match self.channels.is_own(route) {
+            true => PartState::Sent { id: id.as_str().to_owned() },
+            false => PartState::Queued,
+        }
+    }
+
     /// The channel of a route.
     pub(crate) fn channel(&self, route: &Route) -> Option<Arc<dyn Channel>> {
         self.channels.of(route)
@@ -100,6 +108,11 @@ impl Outbox {
         let Some(mut channel) = self.channel(&part.row.route) else {
             return self.end_without_channel(part).await;
         };
+        if let PartState::Sent { .. } = part.row.state {
+            // Nothing is left to record. Whoever is not connected finds the part in the store.
+            drop(channel.send(&to_send(&part, false)).await);
+            return Ok(());
+        }
         let mut attempt = 0;
         let mut is_repeat = false;
         if let PartState::Sending { attempt: before } = part.row.state {

@@ -12,8 +12,7 @@ use crate::GatewayError;
 use crate::hub;
 use crate::ledger::{Acceptance, OpenMessage, Stored, now_ms};
 use crate::rows::{
-    Incoming, MessageId, MessageState, Outgoing, PartId, PartKind, PartState, Refers, Route,
-    SentFile,
+    Incoming, MessageId, MessageState, Outgoing, PartId, PartKind, Refers, Route, SentFile,
 };
 
 impl Delivery {
@@ -186,6 +185,7 @@ impl Delivery {
         let contents: Vec<(String, Option<SentFile>)> = texts.chain(files).collect();
         let count = contents.len();
         let part = |(number, (text, file))| {
+            let id = PartId::of(session, said, route, number);
             let row = Outgoing {
                 route: route.clone(),
                 session: session.to_owned(),
@@ -196,9 +196,9 @@ impl Delivery {
                 text,
                 refers: Refers { file, ..Refers::default() },
                 created_at: now_ms(),
-                state: PartState::Queued,
+                state: self.outbox.first_state(route, &id),
             };
-            (PartId::of(session, said, route, number), row)
+            (id, row)
         };
         contents.into_iter().enumerate().map(part).collect()
     }
