@@ -11,7 +11,7 @@ use std::time::Duration;
 use myclaw_config::{
     ConfinementConfig, ConfinementLevel, SandboxMode, SandboxNetwork, WorkspaceAccessName,
 };
-use myclaw_engine::Tool;
+use myclaw_engine::{SkillSummary, Tool};
 use myclaw_exec::{EnvironmentPolicy, Runner};
 use myclaw_executor::{CallHandler, Executor, ExecutorError, Launch, with_handler};
 use myclaw_files::create_private_directory;
@@ -119,18 +119,25 @@ impl SessionConfig {
         })
     }
 
-    /// Where the built-in tools of the session run.
+    /// Where the built-in tools of the session run, and the skills for the prompt of a run.
     ///
     /// # Errors
-    /// The sandbox that the config demands is not available here.
-    pub(crate) async fn tool_place(&self) -> Result<ToolPlace, AgentError> {
-        if permissions::scope(self) == SandboxScope::Unsandboxed {
-            return Ok(ToolPlace(None));
-        }
+    /// The sandbox that the config demands is not available here, or a directory of the config cannot be used.
+    pub(crate) async fn place_and_skills(
+        &self,
+    ) -> Result<(ToolPlace, Vec<SkillSummary>), AgentError> {
         let this = self.clone();
-        let placed = tokio::task::spawn_blocking(move || this.placed())
+        let looking = tokio::task::spawn_blocking(move || {
+            let placed = match permissions::scope(&this) {
+                SandboxScope::Unsandboxed => None,
+                SandboxScope::Sandboxed => Some(this.placed()?),
+            };
+            Ok::<_, AgentError>((placed, this.find_skills()?.summaries()))
+        });
+        let (placed, skills) = looking
             .await
             .map_err(|error| AgentError::new(FailureClass::Internal, error.to_string()))??;
+        let Some(placed) = placed else { return Ok((ToolPlace(None), skills)) };
         let executor = &placed.executor;
         let Launch { sandbox, confinement, .. } = executor.launch();
         if confinement.level != Level::Landlock || placed.proxy.is_some() {
@@ -141,7 +148,7 @@ impl SessionConfig {
                 );
             }
         }
-        Ok(ToolPlace(Some(placed)))
+        Ok((ToolPlace(Some(placed)), skills))
     }
 
     /// Does `work` with the files that the session's tools may touch. In a sandboxed session the tools write the record

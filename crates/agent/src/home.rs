@@ -7,6 +7,9 @@ use myclaw_session::{SessionKey, SessionStore};
 use crate::AgentError;
 use crate::session_config::check_agent;
 
+/// Operators of servers expect the name of the program here.
+pub(crate) const USER_AGENT: &str = concat!("myclaw/", env!("CARGO_PKG_VERSION"));
+
 /// The environment and the directories. Commands that must work with a broken config file need nothing else.
 #[derive(Debug, Clone)]
 pub struct Home {
@@ -30,8 +33,7 @@ impl Home {
     /// How requests are made. Proxies, keys and credentials are looked for in the environment.
     pub fn http_options(&self) -> HttpOptions {
         HttpOptions {
-            // Operators of servers expect the name of the program here.
-            user_agent: concat!("myclaw/", env!("CARGO_PKG_VERSION")).to_owned(),
+            user_agent: USER_AGENT.to_owned(),
             variables: self.environment.variables().collect(),
             ..HttpOptions::default()
         }

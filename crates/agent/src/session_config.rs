@@ -243,12 +243,12 @@ impl SessionConfig {
         let permissions = Arc::new(Permissions::of_run(self, &added, &params)?);
         // Without the tool `process` nobody could look after a job.
         let jobs = if permissions.offers("process") { Some(self.jobs().await) } else { None };
-        let place = self.tool_place().await?;
+        let (place, skills) = self.place_and_skills().await?;
         let options = ToolOptions { command_timeout, jobs, commands: place.commands() };
         params.tools = place.tools(builtin_tools(options));
         params.tools.extend(web_tools(self, &params.models, &params.tools)?);
         params.tools.extend(browser_tool(self)?);
-        params.skills = self.skill_summaries().await?;
+        params.skills = skills;
         params.hooks = command_hooks(&self.config, run)?;
         permissions::apply(self, permissions, added, &mut params);
         params.working_directory.clone_from(&self.directory);

@@ -67,7 +67,7 @@ impl FoundSkills {
     }
 
     /// The skills in the form in which the prompt lists them.
-    fn summaries(&self) -> Vec<SkillSummary> {
+    pub(crate) fn summaries(&self) -> Vec<SkillSummary> {
         let summary = |skill: &Skill| SkillSummary {
             name: skill.name.clone(),
             description: skill.description.clone(),
@@ -103,11 +103,6 @@ impl SessionConfig {
         let config = self.clone();
         let found = tokio::task::spawn_blocking(move || config.find_skills()).await;
         found.map_err(|error| AgentError::new(FailureClass::Internal, error.to_string()))?
-    }
-
-    /// The skills for the prompt of a run.
-    pub(crate) async fn skill_summaries(&self) -> Result<Vec<SkillSummary>, AgentError> {
-        Ok(self.read_skills().await?.summaries())
     }
 
     /// Where skills may be. If two have the same name, the one in the earlier place is used.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use myclaw_config::{Config, SearchProvider};
 use myclaw_engine::{ActiveModel, Clock as _, SystemClock, Tool, micro_dollars, utc_day};
-use myclaw_llm::{ImageContent, InputKind, Model, Usage};
+use myclaw_llm::{HttpOptions, ImageContent, InputKind, Model, Usage};
 use myclaw_session::Spent;
 use myclaw_web::{
     AddressGuard, AddressRules, AllowedHost, DownloadOptions, Downloader, FetchLimits, ImageTool,
@@ -15,6 +15,7 @@ use myclaw_web::{
 };
 use tokio_util::sync::CancellationToken;
 
+use crate::home::USER_AGENT;
 use crate::models::profiles_in_order;
 use crate::session_config::spending;
 use crate::trial::{Question, Trial, TrialFailure};
@@ -36,9 +37,8 @@ pub(crate) fn web_tools(
     let config = &session.config;
     let fetch = &config.tools.web.fetch;
     let time = Duration::from_secs(fetch.timeout_seconds);
-    let http = session.home.http_options();
-    let options =
-        DownloadOptions { user_agent: http.user_agent, extra_ca_files: http.extra_ca_files };
+    let extra_ca_files = HttpOptions::default().extra_ca_files;
+    let options = DownloadOptions { user_agent: USER_AGENT.to_owned(), extra_ca_files };
     let mistake = |key: &str, problem: String| {
         AgentError::config(format!(
             "tools.web.{key}: {problem}; `myclaw config check` shows the place"

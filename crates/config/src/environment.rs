@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::dotenv;
 use crate::paths::{self, Paths};
@@ -20,8 +21,9 @@ pub(crate) const DOTENV_FILE: &str = ".env";
 /// [`Environment::get`] does not include it.
 #[derive(Clone, Default)]
 pub struct Environment {
-    process: BTreeMap<String, OsString>,
-    state_file: BTreeMap<String, String>,
+    /// Shared, like the next: each session has a copy of the environment.
+    process: Arc<BTreeMap<String, OsString>>,
+    state_file: Arc<BTreeMap<String, String>>,
     os_home: Option<PathBuf>,
     current_dir: Option<PathBuf>,
     warnings: Vec<String>,
@@ -51,10 +53,11 @@ impl Environment {
         let process =
             variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
         let os_home = os_home.filter(|home| !home.as_os_str().is_empty());
-        let mut environment = Self { process, os_home, current_dir, ..Self::default() };
+        let mut environment =
+            Self { process: Arc::new(process), os_home, current_dir, ..Self::default() };
         if let Ok(state_dir) = paths::state_dir(&environment) {
             let file = dotenv::read(&state_dir.join(DOTENV_FILE));
-            environment.state_file = file.variables;
+            environment.state_file = Arc::new(file.variables);
             environment.warnings = file.warnings;
         }
         environment

@@ -23,6 +23,11 @@ pub trait Hook: Send + Sync {
     /// Name shown when the hook fails or blocks.
     fn name(&self) -> &str;
 
+    /// Whether [`Hook::before_agent_start`] does anything. The waiting messages are read for it.
+    fn heeds_start(&self) -> bool {
+        true
+    }
+
     /// Called before the user message is stored. May change the message and the system prompt.
     ///
     /// # Errors

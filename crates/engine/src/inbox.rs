@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use myclaw_llm::{ContentBlock, Message, UserMessage};
 use myclaw_session::{
-    EntryId, QueuedKind, QueuedMessage, SessionError, SessionKey, Sessions, TranscriptMessage,
+    EntryId, Keeper, QueuedKind, QueuedMessage, SessionError, SessionKey, Sessions,
+    TranscriptMessage,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -128,25 +129,6 @@ impl SessionInbox {
         Ok(id)
     }
 
-    /// Puts a message with a given id into the inbox, whether or not anything runs. A second call with the id of a
-    /// message that still waits changes nothing.
-    ///
-    /// # Errors
-    /// The message does not wait.
-    pub async fn put(
-        &self,
-        id: EntryId,
-        kind: QueuedKind,
-        content: &[ContentBlock],
-    ) -> Result<(), InboxError> {
-        let message = QueuedMessage { id, ..self.message(kind, content)? };
-        let inbox = self.store.inbox(&self.key);
-        if blocking(move || Ok(inbox.push_once(&message)?)).await? {
-            self.events.emit(AgentRunEvent::Queued { id, kind });
-        }
-        Ok(())
-    }
-
     fn push(&self, message: &QueuedMessage, when_idle: WhenIdle) -> Result<(), InboxError> {
         let inbox = self.store.inbox(&self.key);
         match when_idle {
@@ -210,13 +192,13 @@ impl SessionInbox {
             timestamp: self.clock.now_ms(),
         };
         let TranscriptMessage { id, content, ts, meta, .. } = message_to_row(&Message::User(user));
-        Ok(QueuedMessage { id, kind, content, ts, meta })
+        Ok(QueuedMessage { id, kind, content, ts, meta, keeper: Keeper::Inbox })
     }
 }
 
 impl From<QueuedMessage> for PendingMessage {
     fn from(message: QueuedMessage) -> Self {
-        let QueuedMessage { id, kind, content, ts, meta } = message;
+        let QueuedMessage { id, kind, content, ts, meta, .. } = message;
         Self { id, kind, content: row_to_blocks(content, meta.as_ref()), ts }
     }
 }

@@ -5,10 +5,10 @@
 
 use myclaw_config::{DropPolicy, QueueConfig, QueueMode};
 use myclaw_llm::{ContentBlock, joined_text};
-use myclaw_session::{EntryId, OpenInbox, QueuedKind, QueuedMessage};
+use myclaw_session::{EntryId, Keeper, OpenInbox, QueuedKind, QueuedMessage};
 
 use crate::inbox::{InboxError, SessionInbox, blocking};
-use crate::{AgentRunEvent, Notice, PendingMessage};
+use crate::{AgentRunEvent, Notice, PendingMessage, WhenIdle};
 
 /// Characters that are kept of a dropped message: enough for the model to ask for it again.
 const KEPT_CHARS: usize = 160;
@@ -50,21 +50,32 @@ impl SessionInbox {
         content: &[ContentBlock],
         queue: &QueueConfig,
     ) -> Result<Arrival, InboxError> {
-        self.arrive_as(EntryId::generate(), content, queue).await
+        let named = (EntryId::generate(), Keeper::Inbox);
+        self.arrives(named, content, queue, WhenIdle::Refuse).await
     }
 
-    /// Like [`SessionInbox::arrive`], with the id that the message has elsewhere. A message with this id that waits
-    /// already is not added again.
+    /// Like [`SessionInbox::arrive`], with the id that the message has elsewhere, and who keeps it. A message for which a
+    /// run has to be started waits too, for that run. A message with this id that waits already is not added again.
     ///
     /// # Errors
     /// The message does not wait.
     pub async fn arrive_as(
         &self,
-        id: EntryId,
+        named: (EntryId, Keeper),
         content: &[ContentBlock],
         queue: &QueueConfig,
     ) -> Result<Arrival, InboxError> {
-        let message = QueuedMessage { id, ..self.message(QueuedKind::Steer, content)? };
+        self.arrives(named, content, queue, WhenIdle::Keep).await
+    }
+
+    async fn arrives(
+        &self,
+        (id, keeper): (EntryId, Keeper),
+        content: &[ContentBlock],
+        queue: &QueueConfig,
+        when_idle: WhenIdle,
+    ) -> Result<Arrival, InboxError> {
+        let message = QueuedMessage { id, keeper, ..self.message(QueuedKind::Steer, content)? };
         let (first, others) = (kinds(queue.mode)[0], &kinds(queue.mode)[1..]);
         let mut messages = vec![QueuedMessage { kind: first, ..message.clone() }];
         messages.extend(others.iter().map(|kind| QueuedMessage {
@@ -73,7 +84,17 @@ impl SessionInbox {
             ..message.clone()
         }));
         let (this, rules) = (self.clone(), queue.clone());
-        let arrival = blocking(move || this.enqueue(messages, &rules)).await?;
+        let (arrival, is_kept) = blocking(move || {
+            let arrival = this.enqueue(messages, &rules)?;
+            let is_kept = arrival == Arrival::Idle
+                && when_idle == WhenIdle::Keep
+                && this.store.inbox(&this.key).push_once(&message)?;
+            Ok((arrival, is_kept))
+        })
+        .await?;
+        if is_kept {
+            self.events.emit(AgentRunEvent::Queued { id, kind: QueuedKind::Steer });
+        }
         self.report(&arrival, queue);
         Ok(arrival)
     }
@@ -198,6 +219,7 @@ fn remains(dropped: &QueuedMessage) -> QueuedMessage {
         content: first_words(&dropped.content),
         ts: dropped.ts,
         meta: None,
+        keeper: Keeper::Inbox,
     }
 }
 

@@ -12,8 +12,8 @@ use futures_util::future::BoxFuture;
 use myclaw_config::ContextPruning;
 use myclaw_engine::{Clock, RunParams};
 use myclaw_session::{
-    Entry, EntryId, Inbox, LockWait, QueuedKind, QueuedMessage, Role, SessionKey, SessionStore,
-    TranscriptMessage,
+    Entry, EntryId, Inbox, Keeper, LockWait, QueuedKind, QueuedMessage, Role, SessionKey,
+    SessionStore, TranscriptMessage,
 };
 use myclaw_testkit::{Reply, Script, Step, WireFormat};
 use serde_json::{Value, json};
@@ -35,6 +35,7 @@ impl Clock for InterruptingClock {
                 content: "and now this".to_owned(),
                 ts: 1,
                 meta: None,
+                keeper: Keeper::Inbox,
             };
             self.inbox.push(&message).unwrap();
         }

@@ -119,6 +119,11 @@ impl Channels {
         self.own.name() == route.channel && self.own.account() == route.account
     }
 
+    /// Whether the server itself serves a route. Its clients find a part in the store.
+    pub(crate) fn is_own(&self, route: &Route) -> bool {
+        self.own.name() == route.channel && self.own.account() == route.account
+    }
+
     /// The channel of a route.
     pub(crate) fn of(&self, route: &Route) -> Option<Arc<dyn Channel>> {
         if self.is_own(route) {

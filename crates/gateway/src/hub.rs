@@ -7,12 +7,15 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use myclaw_agent::RunEvent;
+use myclaw_agent::llm::StreamEvent;
+use myclaw_agent::{AgentRunEvent, RunEvent};
 use serde::Serialize;
 use tokio::sync::{Notify, watch};
 
+mod joined;
 mod live;
 
+pub(crate) use joined::joined;
 pub(crate) use live::{Live, Report, WaitingMessage};
 
 /// Most events that are kept of a session: several seconds of a fast model.
@@ -37,7 +40,7 @@ struct Sequences {
 }
 
 struct Sequence {
-    kept: VecDeque<Arc<str>>,
+    kept: VecDeque<Event>,
     bytes: usize,
     /// Number of the newest event. The first is 1.
     newest: u64,
@@ -48,6 +51,22 @@ struct Sequence {
     news: watch::Sender<u64>,
     /// Watchers of several sessions, which wait for all of them at once.
     wakes: Vec<Weak<Notify>>,
+}
+
+/// A kept event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Event {
+    /// A JSON object.
+    pub(crate) text: Arc<str>,
+    kind: EventKind,
+}
+
+/// Whether an event can be joined with others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum EventKind {
+    /// What a model adds to a text.
+    Delta,
+    Other,
 }
 
 /// A session at one moment, and a way to learn of what comes after.
@@ -64,7 +83,7 @@ pub(crate) struct Watching {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Since {
     /// These, with the number of the first.
-    Events(u64, Vec<Arc<str>>),
+    Events(u64, Vec<Event>),
     /// The events after this number are still kept; older ones are gone.
     Gap(u64),
 }
@@ -87,7 +106,13 @@ impl Hub {
 
     /// Adds an event of a run.
     pub(crate) fn publish_run(&self, session: &str, event: &RunEvent) {
-        self.publish_with(session, event, |live| live.heed(&event.kind));
+        let kind = match &event.kind {
+            AgentRunEvent::LlmStream {
+                event: StreamEvent::TextDelta { .. } | StreamEvent::ThinkingDelta { .. },
+            } => EventKind::Delta,
+            _ => EventKind::Other,
+        };
+        self.add(session, event, kind, |live| live.heed(&event.kind));
     }
 
     /// Adds an event that changes the state that new watchers get first.
@@ -97,16 +122,26 @@ impl Hub {
         event: &impl Serialize,
         change: impl FnOnce(&mut Live),
     ) {
+        self.add(session, event, EventKind::Other, change);
+    }
+
+    fn add(
+        &self,
+        session: &str,
+        event: &impl Serialize,
+        kind: EventKind,
+        change: impl FnOnce(&mut Live),
+    ) {
         let Ok(text) = serde_json::to_string(event) else { return };
         let mut sequences = self.lock();
         let sequence = sequences.of(session);
         change(&mut sequence.live);
         sequence.newest += 1;
         sequence.bytes += text.len();
-        sequence.kept.push_back(text.into());
+        sequence.kept.push_back(Event { text: text.into(), kind });
         while sequence.kept.len() > MOST_EVENTS || sequence.bytes > MOST_BYTES {
             let Some(oldest) = sequence.kept.pop_front() else { break };
-            sequence.bytes -= oldest.len();
+            sequence.bytes -= oldest.text.len();
         }
         let newest = sequence.newest;
         sequence.news.send_replace(newest);

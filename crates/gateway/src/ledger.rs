@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::GatewayError;
-use crate::rows::{Incoming, MessageId, MessageState, Outgoing, PartId};
+use crate::rows::{Incoming, MessageId, MessageState, Outgoing, PartId, PartState};
 
 /// Kind of the records of messages that came in.
 const INCOMING: &str = "incoming";
@@ -287,19 +287,11 @@ impl Ledger {
 
     /// Records how far a part is. Returns its next version.
     pub(crate) async fn mark(&self, part: &UnsentPart) -> Result<Version, GatewayError> {
-        use crate::rows::PartState;
-        let place = match part.row.state {
-            PartState::Queued | PartState::Sending { .. } => {
-                Place::new(UNSENT, part.row.created_at)
-            }
-            PartState::Sent { .. } => Place::new(OVER, now_ms()),
-            PartState::Failed { .. } | PartState::Uncertain => Place::new(TROUBLE, now_ms()),
-        };
         let write = Write::Replace {
             id: RecordId::new(OUTGOING, part.id.as_str()),
             expected: part.version,
             value: encode(&part.row)?,
-            place: Some(place),
+            place: Some(place_of(&part.row)),
         };
         match self.store.commit(Batch::of(write)).await? {
             Commit::Done(version) => Ok(version),
@@ -400,10 +392,19 @@ fn inserts(parts: &[(PartId, Outgoing)]) -> Result<Vec<Write>, GatewayError> {
         Ok(Write::Insert {
             id: RecordId::new(OUTGOING, id.as_str()),
             value: encode(part)?,
-            place: Some(Place::new(UNSENT, part.created_at)),
+            place: Some(place_of(part)),
         })
     };
     parts.iter().map(write).collect()
+}
+
+/// The queue of a part.
+fn place_of(part: &Outgoing) -> Place {
+    match part.state {
+        PartState::Queued | PartState::Sending { .. } => Place::new(UNSENT, part.created_at),
+        PartState::Sent { .. } => Place::new(OVER, now_ms()),
+        PartState::Failed { .. } | PartState::Uncertain => Place::new(TROUBLE, now_ms()),
+    }
 }
 
 fn stored(parts: Vec<(PartId, Outgoing)>, version: Version) -> Vec<UnsentPart> {

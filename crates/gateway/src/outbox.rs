@@ -68,6 +68,14 @@ impl Outbox {
         }
     }
 
+    /// The state of a new part. For the clients of the server it is delivered once it is stored.
+    pub(crate) fn first_state(&self, route: &Route, id: &PartId) -> PartState {
+        match self.channels.is_own(route) {
+            true => PartState::Sent { id: id.as_str().to_owned() },
+            false => PartState::Queued,
+        }
+    }
+
     /// The channel of a route.
     pub(crate) fn channel(&self, route: &Route) -> Option<Arc<dyn Channel>> {
         self.channels.of(route)
@@ -139,6 +147,11 @@ impl Outbox {
         let Some(mut channel) = self.channel(&part.row.route) else {
             return self.end_without_channel(part).await;
         };
+        if let PartState::Sent { .. } = part.row.state {
+            // Nothing is left to record. Whoever is not connected finds the part in the store.
+            drop(channel.send(&to_send(&part, false)).await);
+            return Ok(());
+        }
         let mut attempt = 0;
         let mut is_repeat = false;
         if let PartState::Sending { attempt: before } = part.row.state {

@@ -17,7 +17,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_files::{
-    LockKind, LockWait, create_private_directory, lock, parent_of, private_options, sync_directory,
+    Durability, LockKind, LockWait, create_private_directory, lock, parent_of, private_options,
+    sync_directory,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -49,6 +50,18 @@ pub enum QueuedKind {
     Overflow,
 }
 
+/// Who keeps a message until it is answered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Keeper {
+    /// The inbox and the log: the message is durable there.
+    #[default]
+    Inbox,
+    /// Its sender too, on disk. It sends the message again when neither the inbox nor the log has it, so a crash of the
+    /// machine may take it from both.
+    Sender,
+}
+
 /// A message that waits.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename = "queued", rename_all = "camelCase")]
@@ -64,6 +77,9 @@ pub struct QueuedMessage {
     /// Content that is not text, as in a row of the log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
+    /// Who keeps it.
+    #[serde(default, skip_serializing_if = "Keeper::is_inbox")]
+    pub keeper: Keeper,
 }
 
 /// Marks messages as no longer waiting.
@@ -85,6 +101,8 @@ struct InboxLine<'a> {
     #[serde(borrow)]
     meta: Option<&'a RawValue>,
     #[serde(default)]
+    keeper: Keeper,
+    #[serde(default)]
     ids: Vec<EntryId>,
 }
 
@@ -105,8 +123,9 @@ impl Inbox {
         &self.path
     }
 
-    /// Adds a message. When this returns, the message survives a crash of the machine. It costs one append and one
-    /// `fsync`, and one more `fsync` for the name of the file if the message is the session's first.
+    /// Adds a message. When this returns, the message survives a crash of the machine, unless its sender keeps it too.
+    /// It costs one append and one `fsync`, and one more `fsync` for the name of the file if the message is the session's
+    /// first.
     ///
     /// # Errors
     /// The message is not in the inbox then. [`SessionError::InboxFull`] if too many messages wait already.
@@ -205,7 +224,8 @@ impl Inbox {
 
     fn lock(&self, file: File, kind: LockKind) -> Result<OpenInbox, SessionError> {
         lock(&file, kind, LONGEST_WAIT).context("lock", &self.path)?;
-        Ok(OpenInbox { path: self.path.clone(), file })
+        let news = News { path: self.path.clone(), are_there: false };
+        Ok(OpenInbox { path: self.path.clone(), file, news })
     }
 }
 
@@ -215,6 +235,23 @@ pub struct OpenInbox {
     path: PathBuf,
     /// Locked while it is open.
     file: File,
+    /// Declared after the file: those who are notified find it unlocked.
+    news: News,
+}
+
+/// Notifies the watchers of an inbox when it is dropped, if there are new messages.
+#[derive(Debug)]
+struct News {
+    path: PathBuf,
+    are_there: bool,
+}
+
+impl Drop for News {
+    fn drop(&mut self) {
+        if self.are_there {
+            watch::notify(&self.path);
+        }
+    }
 }
 
 impl OpenInbox {
@@ -239,8 +276,8 @@ impl OpenInbox {
         Ok(pending)
     }
 
-    /// Adds `messages` and settles those of `settled`, in one write; durable when it returns. The file is emptied if
-    /// nothing waits any more.
+    /// Adds `messages` and settles those of `settled`, in one write. It is durable when it returns, unless all it does is
+    /// to add messages that their senders keep too. The file is emptied if nothing waits any more.
     ///
     /// # Errors
     /// Nothing has changed then. [`SessionError::InboxFull`] if too many messages wait already.
@@ -249,11 +286,42 @@ impl OpenInbox {
         messages: &[QueuedMessage],
         settled: &[EntryId],
     ) -> Result<(), SessionError> {
+        let are_kept = messages.iter().all(|message| message.keeper == Keeper::Sender);
+        let durability = match settled.is_empty() && are_kept {
+            true => Durability::Unsynced,
+            false => Durability::Synced,
+        };
+        self.write(messages, settled, durability)
+    }
+
+    /// Settles messages that the log names, which is durable unless `pending` shows that their senders keep all of them:
+    /// a message that a crash of the machine brings back is found in the log.
+    ///
+    /// # Errors
+    /// As for [`OpenInbox::change`].
+    pub fn settle_taken(
+        &mut self,
+        pending: &[QueuedMessage],
+        taken: &[EntryId],
+    ) -> Result<(), SessionError> {
+        self.write(&[], taken, durability_of(pending, taken))
+    }
+
+    fn write(
+        &mut self,
+        messages: &[QueuedMessage],
+        settled: &[EntryId],
+        durability: Durability,
+    ) -> Result<(), SessionError> {
+        let sync = |file: &File| match durability {
+            Durability::Synced => file.sync_data(),
+            Durability::Unsynced => Ok(()),
+        };
         if messages.is_empty() && self.would_be_empty(settled)? {
             return self
                 .file
                 .set_len(0)
-                .and_then(|()| self.file.sync_data())
+                .and_then(|()| sync(&self.file))
                 .context("empty the inbox", &self.path);
         }
         let length = self.length()?;
@@ -271,15 +339,13 @@ impl OpenInbox {
         if !messages.is_empty() && length + lines.len() as u64 > MAX_BYTES {
             return Err(SessionError::InboxFull { path: self.path.clone(), limit: MAX_BYTES });
         }
-        let written = (&self.file).write_all(&lines).and_then(|()| self.file.sync_data());
+        let written = (&self.file).write_all(&lines).and_then(|()| sync(&self.file));
         written.map_err(|source| {
             // The sender gets an error for this message, so it must not be answered later.
             let _ = self.file.set_len(length);
             SessionError::from_io("write to the inbox", &self.path, source)
         })?;
-        if !messages.is_empty() {
-            watch::notify(&self.path);
-        }
+        self.news.are_there |= !messages.is_empty();
         Ok(())
     }
 
@@ -313,6 +379,21 @@ impl OpenInbox {
     }
 }
 
+/// What a run has to sync before and when it settles `taken`: nothing if their senders keep all of them.
+pub fn durability_of(pending: &[QueuedMessage], taken: &[EntryId]) -> Durability {
+    let mut settled = pending.iter().filter(|message| taken.contains(&message.id));
+    match settled.all(|message| message.keeper == Keeper::Sender) {
+        true => Durability::Unsynced,
+        false => Durability::Synced,
+    }
+}
+
+impl Keeper {
+    fn is_inbox(&self) -> bool {
+        *self == Self::Inbox
+    }
+}
+
 impl InboxLine<'_> {
     fn into_message(self) -> Option<QueuedMessage> {
         Some(QueuedMessage {
@@ -321,6 +402,7 @@ impl InboxLine<'_> {
             content: self.content?,
             ts: self.ts.unwrap_or(0),
             meta: self.meta.and_then(Meta::from_raw),
+            keeper: self.keeper,
         })
     }
 }

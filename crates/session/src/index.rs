@@ -263,10 +263,13 @@ impl SessionIndex {
         let length = journal.length()?;
         drop(journal);
         let snapshot = Stamp::of(&self.path()).map_or(0, Stamp::length);
-        if snapshot <= ALWAYS_FOLDED_BYTES {
+        if snapshot == 0 {
             return self.change(|_| ());
         }
-        if length > SMALL_JOURNAL_BYTES.max(snapshot / FOLDED_PART) {
+        // Whoever is in the way appends too, and folds afterwards.
+        if snapshot <= ALWAYS_FOLDED_BYTES
+            || length > SMALL_JOURNAL_BYTES.max(snapshot / FOLDED_PART)
+        {
             self.fold();
         }
         Ok(())

@@ -39,7 +39,7 @@ pub use entry::{
 pub use error::SessionError;
 pub use fork::{Fork, ForkOrigin};
 pub use id::EntryId;
-pub use inbox::{Inbox, InboxWatch, OpenInbox, QueuedKind, QueuedMessage};
+pub use inbox::{Inbox, InboxWatch, Keeper, OpenInbox, QueuedKind, QueuedMessage, durability_of};
 pub use index::{
     IndexRepair, IndexedSession, MetaPatch, PruneReport, PruneScope, SessionEntry, SessionIndex,
     UpdatedAt,

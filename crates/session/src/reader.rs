@@ -5,6 +5,8 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use myclaw_files::{parent_of, sync_directory};
+
 use crate::about::read_about;
 use crate::backward::BLOCK;
 use crate::error::{IoContext, SessionError};
@@ -68,6 +70,16 @@ impl SessionReader {
     /// The path of the log.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Waits until what it can read is on disk, with the file's name.
+    ///
+    /// # Errors
+    /// The system could not guarantee it.
+    pub fn sync(&self) -> Result<(), SessionError> {
+        self.file.sync_data().context("write to disk", &self.path)?;
+        let directory = parent_of(&self.path);
+        sync_directory(&directory).context("write to disk the directory", &directory)
     }
 
     /// The header; `None` if the first line is not a header.

@@ -63,6 +63,10 @@ impl Hook for PolicyHook {
         POLICY
     }
 
+    fn heeds_start(&self) -> bool {
+        false
+    }
+
     fn tool_call<'a>(
         &'a self,
         call: &'a mut PendingToolCall,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use myclaw_config::{QueueConfig, QueueMode};
 use myclaw_engine::{AnswerSearch, Arrival, TakenState};
 use myclaw_llm::ContentBlock;
-use myclaw_session::{EntryId, QueuedKind};
+use myclaw_session::{EntryId, Keeper};
 
 use super::{Accepted, Session, Work};
 use crate::{AgentError, FailureClass};
@@ -36,12 +36,14 @@ impl Session {
         content: Vec<ContentBlock>,
         mode: Option<QueueMode>,
     ) -> Result<Accepted, AgentError> {
-        self.send_as(EntryId::generate(), content, mode).await.map(|(accepted, _)| accepted)
+        let message = (EntryId::generate(), Keeper::Inbox);
+        self.send_with(message, content, mode).await.map(|(accepted, _)| accepted)
     }
 
-    /// Like [`Session::send`], with an id that the caller has given the message. A message that still waits is not sent
-    /// again, so a caller that does not know whether its call succeeded repeats it; whether the message was taken from
-    /// the inbox is known to [`Session::whereabouts`]. Also returns the messages that were dropped for this one, because
+    /// Like [`Session::send`], with an id that the caller has given the message, and which the caller keeps on disk until
+    /// the message is answered: a crash of the machine may take it from the session, not one of the program. A message
+    /// that still waits is not sent again, so a caller that does not know whether its call succeeded repeats it; where the
+    /// message is, is known to [`Session::whereabouts`]. Also returns the messages that were dropped for this one, because
     /// too many waited.
     ///
     /// # Errors
@@ -49,6 +51,15 @@ impl Session {
     pub async fn send_as(
         self: &Arc<Self>,
         id: EntryId,
+        content: Vec<ContentBlock>,
+        mode: Option<QueueMode>,
+    ) -> Result<(Accepted, Vec<EntryId>), AgentError> {
+        self.send_with((id, Keeper::Sender), content, mode).await
+    }
+
+    async fn send_with(
+        self: &Arc<Self>,
+        (id, keeper): (EntryId, Keeper),
         content: Vec<ContentBlock>,
         mode: Option<QueueMode>,
     ) -> Result<(Accepted, Vec<EntryId>), AgentError> {
@@ -63,9 +74,8 @@ impl Session {
             self.lock().running.as_ref().is_some_and(|running| running.cancel.is_cancelled());
         let mode = if is_aborting { QueueMode::Interrupt } else { mode.unwrap_or(configured.mode) };
         let queue = QueueConfig { mode, ..configured.clone() };
-        match self.inbox.arrive_as(id, &content, &queue).await? {
+        match self.inbox.arrive_as((id, keeper), &content, &queue).await? {
             Arrival::Idle => {
-                self.inbox.put(id, QueuedKind::Steer, &content).await?;
                 self.go_on();
                 Ok((Accepted::Started(id), Vec::new()))
             }
@@ -112,7 +122,7 @@ impl Session {
         ids: Vec<EntryId>,
     ) -> Result<HashMap<EntryId, Handover>, AgentError> {
         let store = self.config().home.session_store();
-        let key = self.key().clone();
+        let (key, works) = (self.key().clone(), self.work().is_some());
         let looked = tokio::task::spawn_blocking(move || {
             let inbox = store.inbox(&key);
             // A run takes a message by writing a row and then emptying the inbox, both under this lock. So the two are
@@ -137,6 +147,14 @@ impl Session {
                 }
             }
             let mut found = search.into_found();
+            // An answer that leaves the session while the run goes on must not be lost behind it.
+            let is_answered = |state: &TakenState| matches!(state, TakenState::Answered { .. });
+            if works
+                && let Some(reader) = &reader
+                && found.values().any(is_answered)
+            {
+                reader.sync()?;
+            }
             let states = ids.into_iter().map(|id| {
                 let state = match found.remove(&id) {
                     Some(state) => Handover::Taken(state),

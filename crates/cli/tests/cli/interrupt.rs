@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use myclaw_session::{EntryId, QueuedKind, QueuedMessage, SessionKey, SessionStore};
+use myclaw_session::{EntryId, Keeper, QueuedKind, QueuedMessage, SessionKey, SessionStore};
 use myclaw_testkit::{
     ModelServer, Reply, RunningChild, Script, Signal, Step, TempHome, WireFormat, validate_pairing,
     wait_until_gone,
@@ -67,6 +67,7 @@ fn a_message_from_another_process_stops_the_turn_and_is_answered_by_the_next() {
         content: "stop that".to_owned(),
         ts: 1,
         meta: None,
+        keeper: Keeper::Inbox,
     };
     SessionStore::new(home.sessions_directory()).inbox(&key).push(&message).expect("room");
     let output = child.wait(PATIENCE);

@@ -219,6 +219,50 @@ fn a_client_that_reads_nothing_delays_nobody() {
     gateway.stop();
 }
 
+#[test]
+fn a_client_that_comes_back_gets_the_deltas_of_a_text_as_one_event() {
+    let words: Vec<String> = (0..200).map(|number| format!("word{number} \"é\" ")).collect();
+    let answer = words.concat();
+    let said = answer.clone();
+    let bench = Bench::new(shared(move |_, _| Reply::anthropic().text(said.clone()).step()));
+    let gateway = bench.start();
+    block_on(async {
+        let mut socket = Socket::open(&gateway.client).await;
+        let watched = socket.ask("w", "watch", json!({"session": "main"})).await;
+        let (stream, begin) =
+            (watched["result"]["stream"].clone(), watched["result"]["sequence"].as_u64().unwrap());
+        socket.ask("1", "send", json!({"session": "main", "text": "go"})).await;
+        let mut all = Vec::new();
+        loop {
+            let frame = socket.until(|frame| frame["type"] == "event").await;
+            let is_last = frame["event"]["type"] == "message";
+            all.push(frame);
+            if is_last {
+                break;
+            }
+        }
+        let mut again = Socket::open(&gateway.client).await;
+        let from = json!({"session": "main", "after": begin, "stream": stream});
+        again.ask("w", "watch", from).await;
+        let (mut text, mut deltas, mut before) = (String::new(), 0, begin);
+        let newest = all.last().unwrap()["sequence"].as_u64().unwrap();
+        while before < newest {
+            let frame = again.until(|frame| frame["type"] == "event").await;
+            let number = frame["sequence"].as_u64().unwrap();
+            assert!(number > before, "{frame}");
+            before = number;
+            if let Some(delta) = frame["event"]["event"]["delta"].as_str() {
+                text.push_str(delta);
+                deltas += 1;
+            }
+        }
+        assert_eq!((text, deltas), (answer, 1));
+        let of_first = all.iter().filter(|frame| frame["event"]["event"]["delta"].is_string());
+        assert!(of_first.count() > 1, "the client that kept pace got the deltas one by one");
+    });
+    gateway.stop();
+}
+
 /// Frames as they are on the wire, for the published schema.
 #[test]
 fn real_frames_are_what_the_published_schema_describes() {

@@ -10,7 +10,7 @@
 
 use std::time::{Duration, Instant};
 
-use myclaw_session::{EntryId, Inbox, QueuedKind, QueuedMessage, SessionKey, SessionStore};
+use myclaw_session::{EntryId, Inbox, Keeper, QueuedKind, QueuedMessage, SessionKey, SessionStore};
 use myclaw_testkit::{Random, RunningChild, TempHome, number_from};
 use serde_json::{Value, json};
 
@@ -66,6 +66,7 @@ impl Speaker {
             content: format!("said {}.", self.acknowledged.len()),
             ts: 1,
             meta: None,
+            keeper: Keeper::Inbox,
         };
         self.inbox.push(&message).unwrap();
         self.acknowledged.push(message.id);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use myclaw_auth::AuthFile;
 use myclaw_config::ContextPruning;
 use myclaw_session::{
-    EntryId, Inbox, LockWait, OpenSession, QueuedKind, QueuedMessage, SessionError, Sessions,
+    EntryId, Inbox, LockWait, QueuedKind, QueuedMessage, SessionError, SessionKey, Sessions,
     SwitchedOff,
 };
 
@@ -15,7 +15,7 @@ use super::SILENT_WAIT;
 use crate::failover::Roster;
 use crate::open_log::{OpenLog, Opening};
 use crate::skills::skills_left_out;
-use crate::turn::{input_budget, interrupts};
+use crate::turn::{Watch, input_budget, interrupts};
 use crate::workspace::{BootstrapFile, prepare_workspace};
 use crate::{Notice, RunError, RunParams, SessionInbox, WhenIdle};
 
@@ -33,103 +33,132 @@ pub(super) struct Opened {
     pub(super) opening: Opening,
     /// Messages that interrupted an earlier run. This run answers them.
     pub(super) interrupts: Vec<EntryId>,
+    /// Began before the inbox was read.
+    pub(super) watch: Watch,
     /// Notices from opening.
     pub(super) notices: Vec<Notice>,
 }
 
-/// Prepares the workspace and opens the session, off the async thread.
+/// Prepares the workspace and opens the session, off the async thread. Usually that is one piece of work: each costs the
+/// change to another thread and back.
 pub(super) async fn open(params: &RunParams, roster: &Roster) -> Result<Opened, RunError> {
-    let store = &params.stores.sessions;
-    let workspace = params.workspace.clone();
-    let working_directory = params.working_directory.clone();
-    let bootstrap = blocking(move || {
-        check_directory(working_directory)?;
-        prepare_workspace(&workspace)
+    let inbox = params.stores.sessions.inbox(&params.session_key);
+    let watch = Watch::begin(&inbox);
+    let loader = Loader {
+        store: Arc::clone(&params.stores.sessions),
+        key: params.session_key.clone(),
+        inbox,
+        roster: roster.clone(),
+        budget: input_budget(&roster.first().model, &params.rules.compaction),
+        switched_off: SwitchedOff {
+            history_limit: params.rules.history_limit.is_none(),
+            pruning: params.rules.context_pruning == ContextPruning::Off,
+        },
+    };
+    let (workspace, directory) = (params.workspace.clone(), params.working_directory.clone());
+    let first = loader.clone();
+    let (bootstrap, tried) = blocking(move || {
+        check_directory(directory)?;
+        Ok((prepare_workspace(&workspace)?, first.load()?))
     })
     .await?;
-    let log = open_log(params, store).await?;
-    let inbox = store.inbox(&params.session_key);
-    let roster = roster.clone();
-    let budget = input_budget(&roster.first().model, &params.rules.compaction);
-    let switched_off = SwitchedOff {
-        history_limit: params.rules.history_limit.is_none(),
-        pruning: params.rules.context_pruning == ContextPruning::Off,
+    let loaded = match tried {
+        Ok(loaded) => loaded,
+        Err(held) => wait_and_load(params, loader, held).await?,
     };
-    // A run without its own message answers the waiting ones.
-    let is_for_others = params.user_message.is_empty();
     let mut notices = bootstrap.notices;
     notices.extend(skills_left_out(&params.skills));
-    blocking(move || {
-        let (log, opening, waiting) = load(log, &inbox, budget, switched_off)?;
-        let interrupts = interrupts(&waiting).map(|message| message.id).collect();
-        let (auth_file, notice) = roster.read_store();
-        notices.extend(notice);
-        if !is_for_others && !waiting.is_empty() {
-            notices.push(Notice::MessagesWaiting { count: waiting.len() });
-        }
-        Ok(Opened {
-            identity: bootstrap.identity,
-            bootstrap_files: bootstrap.files,
-            auth_file,
-            log,
-            opening,
-            interrupts,
-            notices,
-        })
+    notices.extend(loaded.notice);
+    // A run without its own message answers the waiting ones.
+    if !params.user_message.is_empty() && !loaded.waiting.is_empty() {
+        notices.push(Notice::MessagesWaiting { count: loaded.waiting.len() });
+    }
+    Ok(Opened {
+        identity: bootstrap.identity,
+        bootstrap_files: bootstrap.files,
+        auth_file: loaded.auth_file,
+        log: loaded.log,
+        opening: loaded.opening,
+        interrupts: interrupts(&loaded.waiting).map(|message| message.id).collect(),
+        watch,
+        notices,
     })
-    .await
 }
 
-/// Loads the end of the log, removes from the inbox what the log has already taken, and returns what waits there.
-fn load(
-    log: Box<dyn OpenSession>,
-    inbox: &Inbox,
+/// Opens and loads a session.
+#[derive(Clone)]
+struct Loader {
+    store: Arc<dyn Sessions>,
+    key: SessionKey,
+    inbox: Inbox,
+    roster: Roster,
     budget: u64,
     switched_off: SwitchedOff,
-) -> Result<(OpenLog, Opening, Vec<QueuedMessage>), RunError> {
-    // Held while the log is read: a dropped run may still be removing the messages it took.
-    let mut held = if inbox.may_hold_messages() { inbox.open()? } else { None };
-    let (log, opening) = OpenLog::load(log, budget, switched_off)?;
-    let mut waiting = Vec::new();
-    if let Some(held) = &mut held {
-        waiting = held.pending()?;
-        let is_taken = |message: &mut QueuedMessage| opening.taken.contains(&message.id);
-        let taken: Vec<EntryId> =
-            waiting.extract_if(.., is_taken).map(|message| message.id).collect();
-        if !taken.is_empty() {
-            held.change(&[], &taken)?;
-        }
-    }
-    Ok((log, opening, waiting))
 }
 
-/// Opens the session's log, and waits while another process has it open.
-async fn open_log(
+/// A loaded session, and the keys.
+struct Loaded {
+    log: OpenLog,
+    opening: Opening,
+    /// What waits in the inbox, without what the log has already taken.
+    waiting: Vec<QueuedMessage>,
+    auth_file: AuthFile,
+    notice: Option<Notice>,
+}
+
+impl Loader {
+    /// Loads the end of the log, and removes from the inbox what the log has already taken. The inner error says who has
+    /// the session open.
+    fn load(&self) -> Result<Result<Loaded, SessionError>, RunError> {
+        let session = match self.store.open(&self.key, LockWait::Fail) {
+            Ok(session) => session,
+            Err(held @ SessionError::Locked { .. }) => return Ok(Err(held)),
+            Err(error) => return Err(error.into()),
+        };
+        // Held while the log is read: a dropped run may still be removing the messages it took.
+        let mut held = if self.inbox.may_hold_messages() { self.inbox.open()? } else { None };
+        let (log, opening) = OpenLog::load(session, self.budget, self.switched_off)?;
+        let mut waiting = Vec::new();
+        if let Some(held) = &mut held {
+            waiting = held.pending()?;
+            let is_taken = |message: &mut QueuedMessage| opening.taken.contains(&message.id);
+            let taken: Vec<EntryId> =
+                waiting.extract_if(.., is_taken).map(|message| message.id).collect();
+            if !taken.is_empty() {
+                held.change(&[], &taken)?;
+            }
+        }
+        let (auth_file, notice) = self.roster.read_store();
+        Ok(Ok(Loaded { log, opening, waiting, auth_file, notice }))
+    }
+}
+
+/// Loads the session as soon as the other process that has it open, or the other run, is done.
+async fn wait_and_load(
     params: &RunParams,
-    store: &Arc<dyn Sessions>,
-) -> Result<Box<dyn OpenSession>, RunError> {
+    loader: Loader,
+    mut held: SessionError,
+) -> Result<Loaded, RunError> {
     let began = Instant::now();
     let mut has_notified = false;
     loop {
-        let (at, key) = (Arc::clone(store), params.session_key.clone());
-        let opened = blocking(move || Ok(at.open(&key, LockWait::Fail))).await?;
         let waited = began.elapsed();
-        let (path, process_id) = match opened {
-            Ok(log) => return Ok(log),
-            Err(SessionError::Locked { path, process_id, .. }) if waited < params.session_wait => {
-                (path, process_id)
-            }
-            Err(error @ SessionError::Locked { .. }) => {
-                return Err(leave_message(params, error).await);
-            }
-            Err(error) => return Err(error.into()),
-        };
+        let SessionError::Locked { path, process_id, .. } = &held else { return Err(held.into()) };
+        if waited >= params.session_wait {
+            return Err(leave_message(params, held).await);
+        }
         if waited >= SILENT_WAIT && !std::mem::replace(&mut has_notified, true) {
-            params.events().notice(Notice::WaitingForSession { process_id, path });
+            let notice = Notice::WaitingForSession { process_id: *process_id, path: path.clone() };
+            params.events().notice(notice);
         }
         tokio::select! {
             () = tokio::time::sleep(LOCK_PAUSE) => {}
             () = params.cancel.cancelled() => return Err(RunError::Aborted),
+        }
+        let next = loader.clone();
+        match blocking(move || next.load()).await? {
+            Ok(loaded) => return Ok(loaded),
+            Err(still) => held = still,
         }
     }
 }

@@ -116,7 +116,8 @@ impl Bounds {
         });
     }
 
-    /// Adds the usage since the last call to the day's totals, and reads what other runs have added. A failure to store
+    /// Adds the usage since the last call to the day's totals, and reads what other runs have added if
+    /// a limit of the day needs it. A failure to store
     /// the totals is reported once and does not fail the run.
     pub(super) async fn record_usage(&mut self, shared: &Shared) -> Result<(), RunError> {
         let (usage, recorded) = (shared.tally.usage, self.recorded);
@@ -124,6 +125,10 @@ impl Bounds {
             tokens: usage.total_tokens - recorded.total_tokens,
             micro_dollars: micro_dollars(usage.cost.total - recorded.cost.total),
         };
+        let has_day_limit = self.limits.day_tokens > 0 || self.limits.day_cost > 0.0;
+        if used == Spent::default() && !has_day_limit {
+            return Ok(());
+        }
         let spending = self.spending.clone();
         let day = utc_day(shared.now_ms());
         let blocking = tokio::task::spawn_blocking(move || {

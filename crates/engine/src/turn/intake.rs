@@ -2,16 +2,18 @@
 //!
 //! Waiting messages are taken in this order, so that a crash at any point neither loses nor repeats one: the inbox is
 //! locked; the rows, which name the messages' ids, are appended to the log in one write; the log is made durable; the
-//! messages are removed from the inbox. Opening a session after a crash finds the ids in its last rows.
+//! messages are removed from the inbox. Opening a session after a crash finds the ids in its last rows. For messages that
+//! their senders keep until they are answered, nothing has to be durable before the end of the turn.
 
 use std::fmt::Write;
 use std::time::Duration;
 
 use myclaw_config::DeliveryMode;
+use myclaw_files::Durability;
 use myclaw_llm::{ContentBlock, UserMessage, joined_text};
 use myclaw_session::{
     EntryId, Inbox, MetaPatch, OpenInbox, QueuedKind, QueuedMessage, SessionError,
-    TranscriptMessage,
+    TranscriptMessage, durability_of,
 };
 
 use super::{Interrupts, Shared};
@@ -108,7 +110,7 @@ impl Intake {
     /// Lets the hooks change the system prompt and the user message; returns the message.
     async fn ask_hooks(&mut self, shared: &mut Shared) -> Result<Vec<ContentBlock>, RunError> {
         let user_message = std::mem::take(&mut self.user_message);
-        if shared.run.hooks.is_empty() {
+        if !shared.run.hooks.iter().any(|hook| hook.heeds_start()) {
             return Ok(user_message);
         }
         let system_prompt = std::mem::take(&mut shared.prompt.system_prompt);
@@ -166,12 +168,18 @@ impl Intake {
             .collect();
         shared.is_active |= !shared.run.quiet.hold_all(&ids);
         shared.log.append_user_rows(rows)?;
-        let sync = shared.log.sync_handle();
-        blocking(move || {
-            sync.sync()?;
-            inbox.change(&[], &ids)
-        })
-        .await?;
+        match durability_of(&pending, &ids) {
+            // Nothing waits for the disk.
+            Durability::Unsynced => inbox.settle_taken(&pending, &ids)?,
+            Durability::Synced => {
+                let sync = shared.log.sync_handle();
+                blocking(move || {
+                    sync.sync()?;
+                    inbox.settle_taken(&pending, &ids)
+                })
+                .await?;
+            }
+        }
         self.has_taken = true;
         for message in taken {
             let text = joined_text(&message.content, "\n");

@@ -8,7 +8,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use myclaw_session::{EntryId, Inbox, QueuedKind, QueuedMessage};
+use myclaw_session::{EntryId, Inbox, InboxWatch, QueuedKind, QueuedMessage};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -27,18 +27,36 @@ pub(crate) fn interrupts(pending: &[QueuedMessage]) -> impl Iterator<Item = &Que
 /// The messages that stop this run.
 pub(crate) struct Interrupts {
     inbox: Inbox,
+    watch: Arc<Watch>,
     /// Messages that waited when the run began. They do not stop it, because it answers them.
     known: Vec<EntryId>,
 }
 
+/// Notes that messages may have been added to an inbox.
+pub(crate) struct Watch {
+    changed: Arc<Notify>,
+    inbox: InboxWatch,
+}
+
+impl Watch {
+    /// Begins to watch. What is in the inbox already is to be read afterwards: then no message is missed.
+    pub(crate) fn begin(inbox: &Inbox) -> Self {
+        let changed = Arc::new(Notify::new());
+        let notify = Arc::clone(&changed);
+        Self { changed, inbox: inbox.watch(move || notify.notify_one()) }
+    }
+}
+
 impl Interrupts {
-    pub(crate) fn new(inbox: Inbox, known: Vec<EntryId>) -> Self {
-        Self { inbox, known }
+    /// `watch` began before the inbox was read, in which `known` were found.
+    pub(crate) fn new(inbox: Inbox, watch: Watch, known: Vec<EntryId>) -> Self {
+        Self { inbox, watch: Arc::new(watch), known }
     }
 
     /// Watches for interrupts while it is polled, and aborts the run at the first one.
     pub(super) fn watch(&self, cancel: &Cancellation) -> impl Future<Output = Infallible> + use<> {
-        look(self.inbox.clone(), self.known.clone(), cancel.abort_token().clone())
+        let (inbox, watch) = (self.inbox.clone(), Arc::clone(&self.watch));
+        look(inbox, watch, self.known.clone(), cancel.abort_token().clone())
     }
 
     /// Stops the run if one of these messages interrupts it.
@@ -65,21 +83,22 @@ pub(super) fn report(shared: &Shared) {
     }
 }
 
-async fn look(inbox: Inbox, known: Vec<EntryId>, abort: CancellationToken) -> Infallible {
-    let changed = Arc::new(Notify::new());
-    let notify = Arc::clone(&changed);
-    let watch = inbox.watch(move || notify.notify_one());
-    // A message may have arrived after the session was opened and before the watch began.
-    if inbox.may_hold_messages() {
-        changed.notify_one();
-    }
+async fn look(
+    inbox: Inbox,
+    watch: Arc<Watch>,
+    known: Vec<EntryId>,
+    abort: CancellationToken,
+) -> Infallible {
     let mut is_short = true;
     loop {
         tokio::select! {
-            () = changed.notified() => {}
+            () = watch.changed.notified() => {}
             () = tokio::time::sleep(NOTICES_OTHERS_AFTER), if is_short => {
-                watch.notice_other_processes();
+                watch.inbox.notice_other_processes();
                 is_short = false;
+                if !inbox.may_hold_messages() {
+                    continue;
+                }
             }
         }
         let reading = inbox.clone();

@@ -12,8 +12,7 @@ use crate::GatewayError;
 use crate::hub;
 use crate::ledger::{Acceptance, OpenMessage, Stored, now_ms};
 use crate::rows::{
-    Incoming, MessageId, MessageState, Outgoing, PartId, PartKind, PartState, Refers, Route,
-    SentFile,
+    Incoming, MessageId, MessageState, Outgoing, PartId, PartKind, Refers, Route, SentFile,
 };
 
 impl Delivery {
@@ -220,6 +219,7 @@ impl Delivery {
         (number, count): (usize, usize),
         (text, file): (String, Option<SentFile>),
     ) -> (PartId, Outgoing) {
+        let id = PartId::of(session, said, route, number);
         let row = Outgoing {
             route: route.clone(),
             session: session.to_owned(),
@@ -232,9 +232,9 @@ impl Delivery {
             refers: Refers { file, ..Refers::default() },
             pause_ms: None,
             created_at: self.ledger.next_ms(),
-            state: PartState::Queued,
+            state: self.outbox.first_state(route, &id),
         };
-        (PartId::of(session, said, route, number), row)
+        (id, row)
     }
 }
 

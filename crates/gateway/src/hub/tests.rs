@@ -4,7 +4,7 @@ use super::*;
 
 fn texts(since: Since) -> (u64, Vec<String>) {
     let Since::Events(first, events) = since else { unreachable!("a gap: {since:?}") };
-    (first, events.iter().map(|event| event.to_string()).collect())
+    (first, events.iter().map(|event| event.text.to_string()).collect())
 }
 
 #[test]

@@ -23,7 +23,7 @@ use super::sessions::ListRange;
 use super::{MAX_BODY, Server, route};
 use crate::GatewayError;
 use crate::delivery::NewMessage;
-use crate::hub::{Hub, Since, Watching};
+use crate::hub::{Hub, Since, Watching, joined};
 use crate::questions::Answer;
 
 /// Version of the protocol. A client of another one is refused.
@@ -34,6 +34,8 @@ const LOGIN_TIME: Duration = Duration::from_secs(5);
 const LOGIN_BYTES: usize = 8 * 1024;
 /// Time for a frame to leave. A client that reads nothing for so long is closed; it goes on from its last number.
 const SEND_TIME: Duration = Duration::from_secs(30);
+/// A client that needs longer to take what is new is behind: a person sees some thirty pictures a second.
+const FRAME_TIME: Duration = Duration::from_millis(30);
 /// Pause between two pings.
 const PING: Duration = Duration::from_secs(30);
 /// Time without any frame, also a pong, after which a client counts as gone.
@@ -99,6 +101,7 @@ pub(super) async fn upgrade(
             socket,
             watched: HashMap::new(),
             wake: Arc::default(),
+            pace: Pace::Keeps,
         };
         client.serve(is_known).await;
         drop(place);
@@ -115,6 +118,15 @@ struct Client {
     watched: HashMap<String, Watched>,
     /// Notified of each event of a watched session.
     wake: Arc<Notify>,
+    pace: Pace,
+}
+
+/// Whether a client takes events as fast as they come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pace {
+    Keeps,
+    /// The deltas that come meanwhile are joined.
+    IsBehind,
 }
 
 /// A session that a client watches.
@@ -126,12 +138,18 @@ struct Watched {
 
 impl Watched {
     /// The frames that the client lacks.
-    fn frames(&mut self, session: &str, hub: &Hub) -> Vec<String> {
+    fn frames(&mut self, session: &str, hub: &Hub, pace: Pace) -> Vec<String> {
         match hub.since(session, self.sent) {
             Since::Events(first, events) => {
                 self.sent = first + events.len() as u64 - 1;
-                let numbered = (first..).zip(events);
-                numbered.map(|(number, event)| event_frame(session, number, &event)).collect()
+                let frame = |(number, event): (u64, Arc<str>)| event_frame(session, number, &event);
+                match pace {
+                    Pace::Keeps => (first..)
+                        .zip(events.into_iter().map(|event| event.text))
+                        .map(frame)
+                        .collect(),
+                    Pace::IsBehind => joined(first, events).into_iter().map(frame).collect(),
+                }
             }
             Since::Gap(now) => {
                 self.sent = now;
@@ -254,20 +272,24 @@ impl Client {
     /// takes nothing wait in the hub. False if the client is gone.
     async fn send_events(&mut self) -> bool {
         let hub = &self.server.delivery.hub;
+        let begun = Instant::now();
         for (session, watched) in &mut self.watched {
             if !watched.news.has_changed().unwrap_or(true) {
                 continue;
             }
             // Marked before the events are read, so that none is missed.
             watched.news.borrow_and_update();
-            for frame in watched.frames(session, hub) {
+            for frame in watched.frames(session, hub, self.pace) {
                 let fed = self.socket.feed(Message::text(frame));
                 if !matches!(tokio::time::timeout(SEND_TIME, fed).await, Ok(Ok(()))) {
                     return false;
                 }
             }
         }
-        matches!(tokio::time::timeout(SEND_TIME, self.socket.flush()).await, Ok(Ok(())))
+        let is_sent =
+            matches!(tokio::time::timeout(SEND_TIME, self.socket.flush()).await, Ok(Ok(())));
+        self.pace = if begun.elapsed() > FRAME_TIME { Pace::IsBehind } else { Pace::Keeps };
+        is_sent
     }
 
     async fn answer(&mut self, text: &str) -> bool {
@@ -360,6 +382,10 @@ impl Client {
         let Watching { newest, live, mut news } = hub.watch_with(key.as_str(), &self.wake);
         let is_same_stream = params.stream.as_deref().is_none_or(|stream| stream == hub.stream());
         let after = params.after.filter(|_| is_same_stream);
+        if after.is_some() {
+            // Whoever comes back has something to catch up with.
+            self.pace = Pace::IsBehind;
+        }
         // Also what was there before counts as new, for a client that comes back.
         news.mark_changed();
         self.wake.notify_one();

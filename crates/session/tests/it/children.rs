@@ -7,7 +7,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use myclaw_session::{
-    Entry, EntryId, LockWait, MetaPatch, QueuedKind, QueuedMessage, SessionKey, SessionStore,
+    Entry, EntryId, Keeper, LockWait, MetaPatch, QueuedKind, QueuedMessage, SessionKey,
+    SessionStore,
 };
 
 use crate::{limit_in_bytes, user, work};
@@ -253,6 +254,7 @@ fn fill_inbox(directory: &Path) {
         content: text.to_owned(),
         ts: 1,
         meta: None,
+        keeper: Keeper::Inbox,
     };
     let mut acknowledged = Vec::new();
     let error = loop {
@@ -296,6 +298,7 @@ fn acknowledge(directory: &Path) {
             content: "Not that one.".to_owned(),
             ts: 1,
             meta: None,
+            keeper: Keeper::Inbox,
         };
         let earlier: Vec<QueuedMessage> = (0..waiting).map(|_| message()).collect();
         inbox.open_or_create().unwrap().change(&earlier, &[]).unwrap();

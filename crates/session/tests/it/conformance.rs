@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use myclaw_session::{
-    Entry, EntryId, JsonSessions, LockWait, Meta, MetaPatch, OpenSession, QueuedKind,
+    Entry, EntryId, JsonSessions, Keeper, LockWait, Meta, MetaPatch, OpenSession, QueuedKind,
     QueuedMessage, Reduction, ReductionEntry, Role, SessionError, SessionKey, SessionStore,
     Sessions, TailLimit, TranscriptMessage,
 };
@@ -258,6 +258,7 @@ fn messages_wait_in_the_inbox() {
             content: "wait".to_owned(),
             ts: 1,
             meta: None,
+            keeper: Keeper::Inbox,
         };
         subject.restarted().inbox(&work()).push(&waiting).unwrap();
         let inbox = subject.store.inbox(&work());

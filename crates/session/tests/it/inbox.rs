@@ -3,7 +3,8 @@
 use std::fs;
 
 use myclaw_session::{
-    DaySpending, EntryId, Inbox, QueuedKind, QueuedMessage, SessionError, SessionStore, Spent,
+    DaySpending, EntryId, Inbox, Keeper, QueuedKind, QueuedMessage, SessionError, SessionStore,
+    Spent,
 };
 use proptest::prelude::*;
 
@@ -11,7 +12,14 @@ use crate::children::Child;
 use crate::{Home, work};
 
 fn message(kind: QueuedKind, content: &str) -> QueuedMessage {
-    QueuedMessage { id: EntryId::generate(), kind, content: content.to_owned(), ts: 7, meta: None }
+    QueuedMessage {
+        id: EntryId::generate(),
+        kind,
+        content: content.to_owned(),
+        ts: 7,
+        meta: None,
+        keeper: Keeper::Inbox,
+    }
 }
 
 fn lines(inbox: &Inbox) -> usize {

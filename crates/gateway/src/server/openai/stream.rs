@@ -146,7 +146,7 @@ pub(in crate::server) fn pieces(
             match server.delivery.hub.since(key.as_str(), sent) {
                 Since::Events(first, events) => {
                     sent = first.saturating_sub(1) + events.len() as u64;
-                    for text in events.iter().filter_map(|event| collector.heed(event)) {
+                    for text in events.iter().filter_map(|event| collector.heed(&event.text)) {
                         if sender.send(Piece::Text(text)).await.is_err() {
                             return;
                         }
