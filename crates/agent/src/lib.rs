@@ -10,6 +10,7 @@ pub mod approvals;
 mod browser_tool;
 mod config_check;
 mod confinement;
+mod direct_call;
 mod driver;
 mod error;
 pub mod export;
@@ -36,6 +37,7 @@ pub use config_check::{Examination, examine, load_checked, unread_keys};
 #[cfg(target_os = "linux")]
 pub use confinement::try_escapes;
 pub use confinement::{SandboxProblem, SandboxReport, StoppedRuns, sandbox_problems};
+pub use direct_call::DirectTools;
 pub use driver::{Driver, FrontEndTools};
 pub use error::{AgentError, FailureClass};
 pub use helper::helper_main;
@@ -85,13 +87,13 @@ pub mod auth {
 /// The config file, its place and its mistakes.
 pub mod config {
     pub use myclaw_config::{
-        AgentId, Binding, ChatId, ChatRules, Config, ConfigError, DEFAULT_ACCOUNT, DmPolicy,
-        DmScope, Environment, ExposeSecret, GroupConfig, GroupPolicy, Heartbeat, KEYRING_SERVICE,
-        KeySource, Loaded, LogLevel, MatrixConfig, Mistake, ModelDefinition, Paths, QueueMode,
-        RenderStyle, ResolvedAgent, SecretString, SessionScope, SessionToolsConfig, SocketConfig,
-        StarterModel, Subagents, TelegramBot, TelegramConfig, UncertainDelivery, WebhookConfig,
-        holds_literal_secret, json_schema, load_config, load_or_default, starter_config,
-        write_config_if_missing,
+        AgentId, Binding, ChatId, ChatRules, CommandLine, Config, ConfigError, DEFAULT_ACCOUNT,
+        DmPolicy, DmScope, Environment, ExposeSecret, GroupConfig, GroupPolicy, Heartbeat,
+        KEYRING_SERVICE, KeySource, Loaded, LogLevel, MatrixConfig, Mistake, ModelDefinition,
+        NodeConfig, Paths, QueueMode, RenderStyle, ResolvedAgent, SecretString, SessionScope,
+        SessionToolsConfig, SocketConfig, StarterModel, Subagents, TelegramBot, TelegramConfig,
+        UncertainDelivery, WebhookConfig, holds_literal_secret, json_schema, load_config,
+        load_or_default, starter_config, write_config_if_missing,
     };
 }
 
@@ -105,7 +107,7 @@ pub mod files {
 
 /// The commands of the config that are run as hooks.
 pub mod hooks {
-    pub use myclaw_hooks::{UnusableCommand, unusable_commands};
+    pub use myclaw_hooks::{UnusableCommand, run_command, unusable_commands};
 }
 
 /// Models, messages and the parts of a model's answer.

@@ -57,14 +57,15 @@ pub use schema::{
     GATEWAY_PORT_VARIABLE, GatewayConfig, GroupConfig, GroupPolicy, Heartbeat, HeartbeatConfig,
     HookCommand, HookEvent, HooksConfig, HostEntry, IterationCap, LaneWidths, LogLevel,
     LoggingConfig, MatrixConfig, MessagesConfig, ModelApi, ModelChoice, ModelCompat,
-    ModelDefinition, ModelInput, ModelName, ModelPrice, ModelTimeouts, ModelsConfig,
-    OutputLimitName, PrimaryModel, ProgramRule, ProviderConfig, ProviderModels, QueueConfig,
-    QueueMode, ReasoningReplayRule, RunLimits, SandboxMode, SandboxNetwork, SandboxRules,
-    SearchProvider, SessionScope, SessionToolsConfig, SkillDirectory, SkillEntry, SkillPlaces,
-    SkillsConfig, SocketConfig, StreamUsageRule, Subagents, SubagentsConfig, SystemRoleName,
-    TelegramAccount, TelegramBot, TelegramConfig, ThinkingDefault, ThinkingFormName, ThinkingWords,
-    ToolHookCommand, ToolProfile, ToolRules, ToolsConfig, UncertainDelivery, WebFetchConfig,
-    WebSearchConfig, WebToolsConfig, WebhookConfig, WorkspaceAccessName,
+    ModelDefinition, ModelInput, ModelName, ModelPrice, ModelTimeouts, ModelsConfig, NodeCommands,
+    NodeConfig, OutputLimitName, PrimaryModel, ProgramRule, ProviderConfig, ProviderModels,
+    QueueConfig, QueueMode, ReasoningReplayRule, RunLimits, SandboxMode, SandboxNetwork,
+    SandboxRules, SearchProvider, SessionScope, SessionToolsConfig, SkillDirectory, SkillEntry,
+    SkillPlaces, SkillsConfig, SocketConfig, StreamUsageRule, Subagents, SubagentsConfig,
+    SystemRoleName, TelegramAccount, TelegramBot, TelegramConfig, ThinkingDefault,
+    ThinkingFormName, ThinkingWords, ToolHookCommand, ToolProfile, ToolRules, ToolsConfig,
+    UncertainDelivery, WebFetchConfig, WebSearchConfig, WebToolsConfig, WebhookConfig,
+    WorkspaceAccessName,
 };
 pub use secrecy::{ExposeSecret, SecretString};
 pub use substitute::has_env_reference;

@@ -20,6 +20,7 @@ mod hooks;
 mod limits;
 mod messages;
 mod models;
+mod node;
 mod policy;
 mod sandbox;
 mod skills;
@@ -48,6 +49,7 @@ pub use models::{
     ModelsConfig, OutputLimitName, ProviderConfig, ProviderModels, ReasoningReplayRule,
     StreamUsageRule, SystemRoleName, ThinkingDefault, ThinkingFormName, ThinkingWords,
 };
+pub use node::{NodeCommands, NodeConfig};
 pub use policy::{
     AgentSandboxRules, AgentToolRules, ApprovalConfig, CommandRule, ExecAsk, ExecRules,
     ExecSecurity, ProgramRule, SandboxMode, SandboxRules, ToolProfile, ToolRules,
@@ -101,6 +103,8 @@ pub struct Config {
     pub messages: MessagesConfig,
     /// The long-lived process that serves the web chat and the channels.
     pub gateway: GatewayConfig,
+    /// What this machine offers to a gateway elsewhere.
+    pub node: NodeConfig,
     /// Jobs that the gateway runs by the clock.
     pub cron: CronConfig,
     /// What is logged.

@@ -7,11 +7,14 @@ mod accept;
 mod agents;
 mod answer;
 mod channels;
+mod devices;
 pub(crate) mod guard;
 mod logs;
+mod node;
 mod openai;
 mod page;
 mod rest;
+mod scope;
 mod sessions;
 mod socket;
 
@@ -28,6 +31,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::delivery::Delivery;
+use crate::devices::Answered;
 use crate::hub::Hub;
 use crate::reload::Reloads;
 use crate::routing::Router as Routing;
@@ -48,6 +52,7 @@ pub(crate) struct Server {
     /// Between the other channels and the sessions.
     routing: Arc<Routing>,
     tokens: guard::Tokens,
+    answered: Answered,
     /// How the newest reload of the config ended.
     reloads: Arc<Reloads>,
     address: SocketAddr,
@@ -67,6 +72,7 @@ impl Server {
         address: SocketAddr,
     ) -> Self {
         Self {
+            answered: Answered::new(delivery.ledger.clone()),
             delivery,
             routing,
             tokens,
@@ -113,6 +119,8 @@ impl Server {
             .route("/v1/chat/completions", post(openai::chat_completions))
             .merge(channels::routes())
             .merge(agents::routes())
+            .merge(devices::routes())
+            .merge(node::routes())
             .merge(logs::routes())
             .merge(crate::schedule::routes(Arc::clone(&self.delivery)))
             .merge(crate::usage::routes(Arc::clone(&self.delivery)))

@@ -1,13 +1,17 @@
 //! The long help texts: prose with examples, kept apart from the grammar.
 
 mod channels;
+mod devices;
 mod examples;
 mod gateway;
+mod nodes;
 mod usage;
 
 pub(super) use channels::*;
+pub(super) use devices::*;
 pub(super) use examples::*;
 pub(super) use gateway::*;
+pub(super) use nodes::*;
 pub(super) use usage::*;
 
 pub(super) const ABOUT: &str = "\

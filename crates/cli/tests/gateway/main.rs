@@ -22,10 +22,12 @@ mod chaos;
 mod client;
 mod cron;
 mod delivery;
+mod devices;
 #[cfg(target_os = "linux")]
 mod disk;
 mod fixture;
 mod guard;
+mod nodes;
 mod openai;
 mod pages;
 mod processes;

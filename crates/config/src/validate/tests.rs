@@ -27,6 +27,7 @@ fn full() -> Value {
         ],
         "messages": { "queue": { "mode": "steer-backlog", "debounceMs": 0, "cap": 1, "drop": "new" } },
         "gateway": { "port": 1, "token": "t" },
+        "node": { "commands": node_commands(), "location": "home" },
         "cron": { "enabled": false, "maxJobs": 10_000 },
         "logging": { "file": true, "level": "warn", "redactSensitive": false },
         "tools": tool_section(),
@@ -100,6 +101,13 @@ fn tool_section() -> Value {
                 "provider": "brave", "apiKey": "k", "baseUrl": "https://h", "maxResults": 20, "timeoutSeconds": 1,
             },
         },
+    })
+}
+
+fn node_commands() -> Value {
+    json!({
+        "notify": "cat", "cameraSnap": ["cat"], "cameraList": "cat", "cameraClip": "cat", "screenRecord": "cat",
+        "screenshot": "cat",
     })
 }
 
