@@ -124,7 +124,10 @@ fn no_and_no_answer_both_mean_no() {
     let gateway = bench.start();
     let id = gateway.client.send("main", "one", "write").unwrap();
     assert_eq!(gateway.client.outcome(&id).unwrap()["reply"], "refused");
-    assert_eq!(gateway.client.get("/api/approvals").unwrap().1, json!({"approvals": []}));
+    assert_eq!(
+        gateway.client.get("/api/approvals").unwrap().1,
+        json!({"approvals": [], "answered": []})
+    );
     gateway.stop();
     bench.configure(|config| config["tools"] = json!({"ask": ["write"]}));
     let gateway = bench.start();

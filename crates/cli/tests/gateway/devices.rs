@@ -159,7 +159,7 @@ fn a_revoked_device_loses_its_sockets_and_a_rotated_token_its_hold() {
     });
     // An owner's device that revokes itself is gone for good.
     let (second, id) = device(&bench, owner, "owner");
-    second.post("/api/devices/revoke", &json!({"name": id})).unwrap();
+    assert_eq!(second.post("/api/devices/revoke", &json!({"name": id})).unwrap().0, 200);
     gateway.kill();
     let gateway = bench.start();
     for gone in [&phone, &second] {

@@ -15,6 +15,8 @@ use crate::devices::{DeviceChange, Login, Scope};
 
 /// The one path here that needs no token: the device has none yet.
 pub(super) const PAIR_PATH: &str = "/api/devices/pair";
+/// A change of a device.
+pub(super) const CHANGE_PATH: &str = "/api/devices/{change}";
 
 /// The paths of this module.
 pub(super) fn routes() -> Router<Arc<Server>> {
@@ -23,7 +25,7 @@ pub(super) fn routes() -> Router<Arc<Server>> {
         .route("/api/devices", get(devices))
         .route("/api/devices/code", post(code))
         .route(PAIR_PATH, post(pair))
-        .route("/api/devices/{change}", post(change))
+        .route(CHANGE_PATH, post(change))
 }
 
 /// What the login may do.
@@ -78,7 +80,7 @@ async fn change(
         return Err(GatewayError::NotFound(why.to_owned()));
     };
     let Named { name } = read(body)?;
-    // A task of its own: a device that revokes itself loses this request, and the change goes on.
+    // A task of its own: a client that goes away does not leave the change half-way.
     let changing =
         tokio::spawn(async move { server.delivery.nodes.devices.change(change, &name).await });
     let changed = changing.await.map_err(|error| GatewayError::Internal(error.to_string()))?;

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use futures_util::StreamExt as _;
 
 use super::answer::error;
-use super::devices::PAIR_PATH;
+use super::devices::{CHANGE_PATH, PAIR_PATH};
 use super::{MAX_BODY, Server, page, scope};
 use crate::devices::{Known, Login, Scope};
 use crate::token::Token;
@@ -214,6 +214,11 @@ async fn let_in(login: Login, mut request: Request, next: Next) -> Response {
     let path = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
     if let Err(refusal) = scope::check(login.scope, request.method(), path) {
         return *refusal;
+    }
+    // A device that revokes itself reads whether that is stored.
+    if path == Some(CHANGE_PATH) {
+        request.extensions_mut().insert(login);
+        return pass_on(request, next).await;
     }
     let gone = login.gone.clone();
     request.extensions_mut().insert(login);
