@@ -9,7 +9,7 @@ use std::path::Path;
 
 use divan::{Bencher, black_box};
 use myclaw_session::{
-    CompactionEntry, DaySpending, Entry, EntryId, LockWait, QueuedKind, QueuedMessage, Role,
+    CompactionEntry, DaySpending, Entry, EntryId, Keeper, LockWait, QueuedKind, QueuedMessage, Role,
     SessionKey, SessionLog, SessionStore, Spent, TailLimit, TranscriptMessage,
 };
 use tempfile::TempDir;
@@ -88,6 +88,7 @@ fn steering() -> QueuedMessage {
         content: "Not that one.".to_owned(),
         ts: 0,
         meta: None,
+        keeper: Keeper::Inbox,
     }
 }
 

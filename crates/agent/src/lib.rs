@@ -11,6 +11,7 @@ mod browser_tool;
 mod config_check;
 mod config_write;
 mod confinement;
+mod direct_call;
 mod driver;
 mod error;
 pub mod export;
@@ -39,6 +40,7 @@ pub use config_write::{ConfigWriteError, WrittenConfig, change_config, check_con
 #[cfg(target_os = "linux")]
 pub use confinement::try_escapes;
 pub use confinement::{SandboxProblem, SandboxReport, StoppedRuns, sandbox_problems};
+pub use direct_call::DirectTools;
 pub use driver::{Driver, FrontEndTools};
 pub use error::{AgentError, FailureClass};
 pub use helper::helper_main;
@@ -91,15 +93,15 @@ pub mod auth {
 /// The config file, its place and its mistakes.
 pub mod config {
     pub use myclaw_config::{
-        AckReactionScope, AgentId, Binding, ChatId, ChatRules, Config, ConfigChange, ConfigError,
-        ConfigFile, ConfigPath, DEFAULT_ACCOUNT, DmPolicy, DmScope, EditError, EditProblem,
-        Environment, ExposeSecret, GroupConfig, GroupPolicy, Heartbeat, HostName, KEYRING_SERVICE,
-        KeySource, Loaded, LogLevel, MASKED, MaskedValues, MatrixConfig, Mistake, ModelDefinition,
-        Network, OtherChats, PageOrigin, Paths, Persona, QueueMode, RenderStyle, Report,
-        ResolvedAgent, SecretString, SessionScope, SessionToolsConfig, SocketConfig, StarterModel,
-        Subagents, TelegramBot, TelegramConfig, TlsConfig, UncertainDelivery, WebhookConfig,
-        WriteError, holds_literal_secret, json_schema, load_config, load_or_default,
-        starter_config, write_config_if_missing,
+        AckReactionScope, AgentId, Binding, ChatId, ChatRules, CommandLine, Config, ConfigChange,
+        ConfigError, ConfigFile, ConfigPath, DEFAULT_ACCOUNT, DmPolicy, DmScope, EditError,
+        EditProblem, Environment, ExposeSecret, GroupConfig, GroupPolicy, Heartbeat, HostName,
+        KEYRING_SERVICE, KeySource, Loaded, LogLevel, MASKED, MaskedValues, MatrixConfig, Mistake,
+        ModelDefinition, Network, NodeConfig, OtherChats, PageOrigin, Paths, Persona, QueueMode,
+        RenderStyle, Report, ResolvedAgent, SecretString, SessionScope, SessionToolsConfig,
+        SocketConfig, StarterModel, Subagents, TelegramBot, TelegramConfig, TlsConfig,
+        UncertainDelivery, WebhookConfig, WriteError, holds_literal_secret, json_schema,
+        load_config, load_or_default, starter_config, write_config_if_missing,
     };
 }
 
@@ -113,7 +115,7 @@ pub mod files {
 
 /// The commands of the config that are run as hooks.
 pub mod hooks {
-    pub use myclaw_hooks::{UnusableCommand, unusable_commands};
+    pub use myclaw_hooks::{UnusableCommand, run_command, unusable_commands};
 }
 
 /// Models, messages and the parts of a model's answer.

@@ -5,6 +5,7 @@
 
 mod hook;
 mod levels;
+mod nodes;
 mod principal;
 mod programs;
 mod senders;
@@ -28,6 +29,7 @@ pub use myclaw_policy::{alias_names, canonical_tool_name, known_tools};
 use crate::{AgentError, RunAdditions, SessionConfig};
 pub(crate) use hook::apply;
 use levels::{Situation, exec_levels, tool_levels};
+use nodes::NODES_TOOL;
 pub use principal::Principal;
 pub use senders::Senders;
 
@@ -228,6 +230,9 @@ impl Permissions {
         }
         let name = canonical_tool_name(tool);
         let asked = tools.asks(tool).map(|rule| rule.to_string());
+        if name == NODES_TOOL {
+            return self.nodes_verdict(exec, arguments, asked);
+        }
         let command = arguments.get("command").and_then(Value::as_str);
         if let Some(command) = command.filter(|_| COMMAND_TOOLS.contains(&name.as_str())) {
             return self.command_verdict(exec, command, arguments, asked);
@@ -318,7 +323,8 @@ impl Permissions {
 
     /// Whether no rule can refuse a command or ask about it, so that no program has to be found.
     fn is_open_for(&self, call: &PendingToolCall) -> bool {
-        self.exec.is_open()
+        call.tool_name != NODES_TOOL
+            && self.exec.is_open()
             && !self.rules.can_change()
             && self.tools.decide(&call.tool_name).allowed
             && self.tools.asks(&call.tool_name).is_none()

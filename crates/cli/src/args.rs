@@ -15,9 +15,11 @@ mod attach;
 pub(crate) mod auth;
 mod channels;
 mod cron;
+mod devices;
 mod duration;
 mod gateway;
 mod help;
+mod nodes;
 mod onboard;
 mod policy;
 mod sandbox;
@@ -31,10 +33,12 @@ pub(crate) use channels::{
     AddChannelArgs, ChannelKind, ChannelsArgs, ChannelsCommand, PairingArgs, PairingCommand,
 };
 pub(crate) use cron::{CronArgs, CronCommand, JobArgs};
+pub(crate) use devices::{DeviceScope, DevicesArgs, DevicesCommand};
 pub(crate) use duration::Age;
 pub(crate) use gateway::{
     GatewayArgs, GatewayCommand, InstallArgs, LogsArgs, ServiceManager, UninstallArgs,
 };
+pub(crate) use nodes::{NodeArgs, NodesArgs, NodesCommand};
 pub(crate) use onboard::OnboardArgs;
 pub(crate) use policy::{ApprovalsArgs, ApprovalsCommand, ExplainArgs, PolicyArgs, PolicyCommand};
 pub(crate) use sandbox::{SandboxArgs, SandboxCommand};
@@ -116,6 +120,15 @@ pub(crate) enum Command {
     /// Decide who may write to the agent
     #[command(long_about = help::PAIRING, after_long_help = help::PAIRING_EXAMPLES)]
     Pairing(PairingArgs),
+    /// Decide which other browsers, scripts and machines may use the gateway
+    #[command(long_about = help::DEVICES, after_long_help = help::DEVICES_EXAMPLES)]
+    Devices(DevicesArgs),
+    /// Connect this machine to a gateway elsewhere, which may then use it
+    #[command(long_about = help::NODE, after_long_help = help::NODE_EXAMPLES)]
+    Node(NodeArgs),
+    /// Look after the other machines that the agent may use
+    #[command(long_about = help::NODES, after_long_help = help::NODES_EXAMPLES)]
+    Nodes(NodesArgs),
     /// Plan what the agent does by itself: once, at an interval, or at times of day
     #[command(long_about = help::CRON, after_long_help = help::CRON_EXAMPLES)]
     Cron(CronArgs),

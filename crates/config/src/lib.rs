@@ -64,14 +64,14 @@ pub use schema::{
     HumanDelayConfig, HumanDelayMode, IdentityConfig, IterationCap, LaneWidths, LogLevel,
     LoggingConfig, MatrixConfig, MessageToolConfig, MessagesConfig, ModelApi, ModelChoice,
     ModelCompat, ModelDefinition, ModelInput, ModelName, ModelPrice, ModelTimeouts, ModelsConfig,
-    Network, OtherChats, OutputLimitName, PageOrigin, Persona, PrimaryModel, ProgramRule,
-    ProviderConfig, ProviderModels, QueueConfig, QueueMode, ReasoningReplayRule, RunLimits,
-    SandboxMode, SandboxNetwork, SandboxRules, SearchProvider, SessionScope, SessionToolsConfig,
-    SkillDirectory, SkillEntry, SkillPlaces, SkillsConfig, SocketConfig, StreamUsageRule,
-    Subagents, SubagentsConfig, SystemRoleName, TelegramAccount, TelegramBot, TelegramConfig,
-    ThinkingDefault, ThinkingFormName, ThinkingWords, TlsConfig, ToolHookCommand, ToolProfile,
-    ToolRules, ToolsConfig, UncertainDelivery, WebFetchConfig, WebSearchConfig, WebToolsConfig,
-    WebhookConfig, WorkspaceAccessName,
+    Network, NodeCommands, NodeConfig, OtherChats, OutputLimitName, PageOrigin, Persona,
+    PrimaryModel, ProgramRule, ProviderConfig, ProviderModels, QueueConfig, QueueMode,
+    ReasoningReplayRule, RunLimits, SandboxMode, SandboxNetwork, SandboxRules, SearchProvider,
+    SessionScope, SessionToolsConfig, SkillDirectory, SkillEntry, SkillPlaces, SkillsConfig,
+    SocketConfig, StreamUsageRule, Subagents, SubagentsConfig, SystemRoleName, TelegramAccount,
+    TelegramBot, TelegramConfig, ThinkingDefault, ThinkingFormName, ThinkingWords, TlsConfig,
+    ToolHookCommand, ToolProfile, ToolRules, ToolsConfig, UncertainDelivery, WebFetchConfig,
+    WebSearchConfig, WebToolsConfig, WebhookConfig, WorkspaceAccessName,
 };
 pub use secrecy::{ExposeSecret, SecretString};
 pub use substitute::has_env_reference;

@@ -21,6 +21,7 @@ mod hooks;
 mod limits;
 mod messages;
 mod models;
+mod node;
 mod persona;
 mod policy;
 mod sandbox;
@@ -53,6 +54,7 @@ pub use models::{
     ModelsConfig, OutputLimitName, ProviderConfig, ProviderModels, ReasoningReplayRule,
     StreamUsageRule, SystemRoleName, ThinkingDefault, ThinkingFormName, ThinkingWords,
 };
+pub use node::{NodeCommands, NodeConfig};
 pub(crate) use persona::pattern as mention_pattern;
 pub use persona::{
     GroupChatConfig, HumanDelayConfig, HumanDelayMode, IdentityConfig, MessageToolConfig,
@@ -108,6 +110,8 @@ pub struct Config {
     pub messages: MessagesConfig,
     /// The long-lived process that serves the web chat and the channels.
     pub gateway: GatewayConfig,
+    /// What this machine offers to a gateway elsewhere.
+    pub node: NodeConfig,
     /// Jobs that the gateway runs by the clock.
     pub cron: CronConfig,
     /// What is logged.

@@ -114,11 +114,6 @@ impl Channels {
         std::iter::once(&self.own).chain(connected).cloned().collect()
     }
 
-    /// Whether a route is that of the server itself.
-    pub(crate) fn is_own(&self, route: &Route) -> bool {
-        self.own.name() == route.channel && self.own.account() == route.account
-    }
-
     /// Whether the server itself serves a route. Its clients find a part in the store.
     pub(crate) fn is_own(&self, route: &Route) -> bool {
         self.own.name() == route.channel && self.own.account() == route.account

@@ -41,6 +41,7 @@ use crate::hub::{Hub, WaitingMessage};
 use crate::ledger::{KEPT, Ledger, OpenMessage};
 use crate::live::Live;
 use crate::metrics::Metrics;
+use crate::nodes::Nodes;
 use crate::outbox::Outbox;
 use crate::questions::Questions;
 use crate::routing::Router;
@@ -116,6 +117,8 @@ pub(crate) struct Delivery {
     pictures: AtomicUsize,
     /// Who waits for the end of a message.
     waiting: Mutex<HashMap<MessageId, Arc<Notify>>>,
+    /// Other machines, and the devices among which they are.
+    pub(crate) nodes: Arc<Nodes>,
     /// The sub-agents.
     pub(crate) children: Children,
     /// Fires when no more messages are taken.
@@ -150,6 +153,7 @@ impl Delivery {
         outbox: Arc<Outbox>,
         hub: Arc<Hub>,
         tasks: TaskTracker,
+        nodes: Arc<Nodes>,
     ) -> Arc<Self> {
         let InForce { home, config, .. } = &*current.get();
         let limit = Duration::from_secs(config.tools.approvals.timeout_seconds);
@@ -186,6 +190,7 @@ impl Delivery {
                 open: AtomicUsize::new(0),
                 pictures: AtomicUsize::new(0),
                 waiting: Mutex::default(),
+                nodes,
                 children: Children::new(Ledger::new(Arc::clone(store))),
                 closing: CancellationToken::new(),
                 tasks,

@@ -55,6 +55,12 @@ pub enum GatewayError {
     /// What the request names does not exist.
     #[error("{0}")]
     NotFound(String),
+    /// The caller may not do that.
+    #[error("{0}")]
+    Forbidden(String),
+    /// It was asked too often.
+    #[error("{0}")]
+    TooOften(String),
     /// The session works, or is used by another process.
     #[error("{0}")]
     InUse(String),

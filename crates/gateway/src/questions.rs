@@ -67,6 +67,11 @@ impl Question {
         self.sessions().any(|key| key == session)
     }
 
+    /// Its id, session and tool.
+    pub(crate) fn names(&self) -> (String, String, String) {
+        (self.id.clone(), self.session.clone(), self.tool_name.clone())
+    }
+
     fn sessions(&self) -> impl Iterator<Item = &str> {
         self.on_behalf_of.iter().map(String::as_str).chain([self.session.as_str()])
     }
@@ -74,7 +79,8 @@ impl Question {
 
 struct Open {
     question: Question,
-    answered: oneshot::Sender<Answer>,
+    /// With the answer goes who gave it.
+    answered: oneshot::Sender<(Answer, String)>,
 }
 
 /// The questions that wait for an answer.
@@ -92,13 +98,15 @@ struct Waiting<'a> {
     questions: &'a Questions,
     id: String,
     sessions: Vec<String>,
-    answer: Option<Answer>,
+    answer: Option<(Answer, String)>,
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         self.questions.lock().remove(&self.id);
-        let event = json!({"type": "approval_closed", "id": self.id, "answer": self.answer});
+        let (answer, by) = self.answer.take().unzip();
+        let event =
+            json!({"type": "approval_closed", "id": self.id, "answer": answer, "answeredBy": by});
         for session in &self.sessions {
             self.questions.hub.publish(session, &event);
         }
@@ -149,10 +157,10 @@ impl Questions {
         wanted
     }
 
-    /// Answers a question. False if there is none with this id.
-    pub(crate) fn answer(&self, id: &str, answer: Answer) -> bool {
-        let open = self.lock().remove(id);
-        open.is_some_and(|open| open.answered.send(answer).is_ok())
+    /// Answers a question, which it gives back; `None` if there is none with this id. `by` says who answers.
+    pub(crate) fn answer(&self, id: &str, answer: Answer, by: String) -> Option<Question> {
+        let Open { question, answered } = self.lock().remove(id)?;
+        answered.send((answer, by)).is_ok().then_some(question)
     }
 
     fn question(&self, request: &ApprovalRequest) -> Question {
@@ -211,7 +219,7 @@ impl Approver for Questions {
                 self.hub.publish(session, &event);
             }
             waiting.answer = answer.await.ok();
-            match waiting.answer {
+            match waiting.answer.as_ref().map(|(answer, _)| answer) {
                 Some(Answer::Once) => Approval::Once,
                 Some(Answer::Always) => Approval::Always,
                 Some(Answer::No) => denied(REFUSED),

@@ -8,13 +8,16 @@ mod agents;
 mod answer;
 mod channels;
 mod config;
+mod devices;
 mod files;
 pub(crate) mod front;
 pub(crate) mod guard;
 mod logs;
+mod node;
 mod openai;
 mod page;
 mod rest;
+mod scope;
 mod sessions;
 mod setup;
 mod socket;
@@ -33,6 +36,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::front::{CurrentFront, Front};
 use crate::delivery::Delivery;
+use crate::devices::Answered;
 use crate::hub::Hub;
 use crate::reload::Reloads;
 use crate::routing::Router as Routing;
@@ -56,6 +60,7 @@ pub(crate) struct Server {
     routing: Arc<Routing>,
     tokens: guard::Tokens,
     front: CurrentFront,
+    answered: Answered,
     /// How the newest reload of the config ended.
     reloads: Arc<Reloads>,
     address: SocketAddr,
@@ -75,6 +80,7 @@ impl Server {
         address: SocketAddr,
     ) -> Self {
         Self {
+            answered: Answered::new(delivery.ledger.clone()),
             delivery,
             routing,
             tokens,
@@ -135,6 +141,8 @@ impl Server {
             .merge(agents::routes())
             .merge(config::routes())
             .merge(setup::routes())
+            .merge(devices::routes())
+            .merge(node::routes())
             .merge(logs::routes())
             .merge(crate::schedule::routes(Arc::clone(&self.delivery)))
             .merge(crate::usage::routes(Arc::clone(&self.delivery)))

@@ -87,6 +87,11 @@ impl Token {
         self.0.as_bytes().ct_eq(presented.as_bytes()).into()
     }
 
+    /// What the store keeps of it.
+    pub(crate) fn hash(&self) -> String {
+        crate::devices::hash(&self.0)
+    }
+
     /// The value of the header `Authorization`.
     pub(crate) fn header(&self) -> String {
         format!("Bearer {}", self.0)

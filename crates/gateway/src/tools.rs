@@ -1,6 +1,7 @@
 //! The tools that sessions of the gateway have beside those of the config.
 
 mod message;
+mod nodes;
 mod process;
 mod session;
 mod sessions;
@@ -14,6 +15,7 @@ use serde_json::Value;
 use crate::delivery::Delivery;
 use crate::delivery::media::NOTE;
 use crate::schedule::CronTool;
+use nodes::NodesTool;
 use session::{Kind, SessionTool};
 
 /// The gateway behind a tool.
@@ -66,6 +68,7 @@ impl FrontEndTools for GatewayTools {
         if session.is_main() {
             let agent = session.agent.id.to_string();
             tools.push(Arc::new(CronTool::new(self.delivery.clone(), agent)));
+            tools.push(Arc::new(NodesTool::new(self.delivery.clone(), session)));
         }
         for kind in kinds {
             let (delivery, caller) = (self.delivery.clone(), Arc::clone(&caller));

@@ -15,14 +15,15 @@ mod answer;
 mod command;
 mod hook;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use myclaw_config::{Config, ConfigError, ConfigPath, Paths};
-use myclaw_engine::Hook;
+use myclaw_config::{CommandLine, Config, ConfigError, ConfigPath, Paths};
+use myclaw_engine::{Hook, HookError};
 use myclaw_exec::ExecError;
+use serde_json::Value;
 
-use crate::command::Command;
+use crate::command::{Command, Printed};
 use crate::hook::CommandHook;
 
 /// The facts about a run that a command is given.
@@ -54,6 +55,23 @@ pub fn command_hooks(config: &Config, run: RunInfo) -> Result<Vec<Arc<dyn Hook>>
         Ok(Arc::new(CommandHook::new(event, command, tools, Arc::clone(&run))) as Arc<dyn Hook>)
     };
     commands.map(hook).collect()
+}
+
+/// Runs a command of the config with `input` on its standard input, in `directory`, and gives what it printed. It is ended
+/// with everything it started when the future is dropped.
+///
+/// # Errors
+/// It cannot be started, fails, prints more than 1 MiB beyond its input, or takes longer than `timeout_seconds`.
+pub async fn run_command(
+    line: &CommandLine,
+    timeout_seconds: u64,
+    paths: &Paths,
+    directory: &Path,
+    input: &Value,
+) -> Result<String, HookError> {
+    let command =
+        Command::new(line, timeout_seconds, paths).map_err(|error| HookError(error.to_string()))?;
+    command.run(directory, input, Printed::Answer).await
 }
 
 /// A command that could not be started.

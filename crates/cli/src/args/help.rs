@@ -2,14 +2,18 @@
 
 mod attach;
 mod channels;
+mod devices;
 mod examples;
 mod gateway;
+mod nodes;
 mod usage;
 
 pub(super) use attach::*;
 pub(super) use channels::*;
+pub(super) use devices::*;
 pub(super) use examples::*;
 pub(super) use gateway::*;
+pub(super) use nodes::*;
 pub(super) use usage::*;
 
 pub(super) const ABOUT: &str = "\

@@ -68,6 +68,12 @@ fn a_question_is_answered_over_http_and_only_its_own_call_runs() {
     let outcome = client.outcome(id.as_str().unwrap()).unwrap();
     assert_eq!(outcome["reply"], "written", "{outcome}");
     assert_eq!(notes(&bench).as_deref(), Some("hello\n"));
+    // Who answered is kept.
+    let answered = client.get("/api/approvals").unwrap().1["answered"][0].clone();
+    assert_eq!(
+        [&answered["id"], &answered["answeredBy"], &answered["answer"]],
+        [&asked["id"], &json!("owner"), &json!("once")]
+    );
     // An answer counts once, and does not answer the next question.
     assert_eq!(client.post(&path, &json!({"answer": "once"})).unwrap().0, 404);
     let next = client.send("main", "two", "write again").unwrap();
@@ -118,7 +124,10 @@ fn no_and_no_answer_both_mean_no() {
     let gateway = bench.start();
     let id = gateway.client.send("main", "one", "write").unwrap();
     assert_eq!(gateway.client.outcome(&id).unwrap()["reply"], "refused");
-    assert_eq!(gateway.client.get("/api/approvals").unwrap().1, json!({"approvals": []}));
+    assert_eq!(
+        gateway.client.get("/api/approvals").unwrap().1,
+        json!({"approvals": [], "answered": []})
+    );
     gateway.stop();
     bench.configure(|config| config["tools"] = json!({"ask": ["write"]}));
     let gateway = bench.start();

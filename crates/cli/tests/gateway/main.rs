@@ -24,10 +24,12 @@ mod client;
 mod config;
 mod cron;
 mod delivery;
+mod devices;
 #[cfg(target_os = "linux")]
 mod disk;
 mod fixture;
 mod guard;
+mod nodes;
 mod openai;
 mod pages;
 mod processes;

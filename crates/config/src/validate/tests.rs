@@ -32,6 +32,7 @@ fn full() -> Value {
             "trustedProxies": ["127.0.0.1", "10.0.0.0/8"], "allowedHosts": ["claw.example.org"],
             "allowedOrigins": ["https://home.example.org"],
         },
+        "node": { "commands": node_commands(), "location": "home" },
         "cron": { "enabled": false, "maxJobs": 10_000 },
         "logging": { "file": true, "level": "warn", "redactSensitive": false },
         "tools": tool_section(),
@@ -120,6 +121,13 @@ fn tool_section() -> Value {
                 "provider": "brave", "apiKey": "k", "baseUrl": "https://h", "maxResults": 20, "timeoutSeconds": 1,
             },
         },
+    })
+}
+
+fn node_commands() -> Value {
+    json!({
+        "notify": "cat", "cameraSnap": ["cat"], "cameraList": "cat", "cameraClip": "cat", "screenRecord": "cat",
+        "screenshot": "cat",
     })
 }
 

@@ -8,12 +8,12 @@ use myclaw_agent::Home;
 use myclaw_agent::config::Config;
 use myclaw_channels::Arrival;
 use myclaw_store::{Place, SqliteStore, Version};
-use ring::rand::{SecureRandom as _, SystemRandom};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::GatewayError;
 use crate::ask::{AskedGateway, ask};
+use crate::codes::{code, is_code};
 use crate::gateway::store_path;
 use crate::ledger::{Ledger, now_ms};
 use crate::rows::Route;
@@ -26,10 +26,6 @@ const CODE_TIME: Duration = Duration::from_secs(60 * 60);
 const DENIED_TIME: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// Most codes of an account that wait. Strangers cost no more than this.
 const MOST_PENDING: usize = 20;
-/// Characters of a code: 40 random bits, which nobody guesses in an hour through one owner who types.
-const CODE_CHARS: usize = 8;
-/// Without characters that look alike.
-const ALPHABET: &[u8; 32] = b"ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
 
 /// A person who asked to write.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -176,7 +172,7 @@ impl Pairings {
         let (now, name) = (now_ms(), name.trim());
         self.remove_old(now).await?;
         let is_it = |pairing: &Pairing| match (pairing.state, change) {
-            (Stage::Pending, _) => pairing.code.eq_ignore_ascii_case(name),
+            (Stage::Pending, _) => is_code(&pairing.code, name).into(),
             (Stage::Approved, PairingChange::Deny) => pairing.sender_key() == name,
             _ => false,
         };
@@ -248,14 +244,6 @@ impl Pairings {
         // The map is whole after every statement, so a panic elsewhere does not spoil it.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn code() -> Result<String, GatewayError> {
-    let mut bytes = [0; CODE_CHARS];
-    SystemRandom::new()
-        .fill(&mut bytes)
-        .map_err(|_| GatewayError::Internal("the system gives no random numbers".to_owned()))?;
-    Ok(bytes.iter().map(|byte| char::from(ALPHABET[usize::from(*byte) % ALPHABET.len()])).collect())
 }
 
 /// All pairings: from the running gateway, else from its store.

@@ -20,8 +20,10 @@ use super::runner::{Runner, Verdict, verdict};
 use crate::channels::Channels;
 use crate::current::{Current, InForce};
 use crate::delivery::Delivery;
+use crate::devices::Devices;
 use crate::hub::Hub;
 use crate::ledger::Ledger;
+use crate::nodes::Nodes;
 use crate::outbox::Outbox;
 use crate::server::WebChannel;
 use myclaw_channels::Channel;
@@ -167,12 +169,14 @@ async fn open(
         Channels::new(channel, Vec::new()),
         tasks.clone(),
     );
+    let devices = Devices::load(Ledger::new(Arc::clone(&store))).await.expect("devices");
     let delivery = Delivery::new(
         Current::new(InForce { home, config, found: true }),
         &store,
         outbox,
         hub,
         tasks,
+        Nodes::new(Arc::new(devices)),
     );
     delivery.recover().await.expect("recovered");
     let runner = Runner::new(Arc::clone(&delivery), clock);

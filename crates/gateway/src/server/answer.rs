@@ -26,6 +26,8 @@ pub(super) fn class_of(error: &GatewayError) -> (StatusCode, &'static str) {
     match error {
         GatewayError::Unusable(_) | GatewayError::Schedule(_) => (StatusCode::BAD_REQUEST, "usage"),
         GatewayError::NotFound(_) => (StatusCode::NOT_FOUND, "not_found"),
+        GatewayError::Forbidden(_) => (StatusCode::FORBIDDEN, "scope"),
+        GatewayError::TooOften(_) => (StatusCode::TOO_MANY_REQUESTS, "rate_limit"),
         GatewayError::InUse(_) => (StatusCode::CONFLICT, "in_use"),
         GatewayError::OtherMessage => (StatusCode::CONFLICT, "conflict"),
         GatewayError::Full(_) => (StatusCode::TOO_MANY_REQUESTS, "queue_full"),

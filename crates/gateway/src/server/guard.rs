@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::body::{Body, HttpBody as _, to_bytes};
-use axum::extract::{Extension, Request, State};
+use axum::extract::{Extension, MatchedPath, Request, State};
 use axum::http::header::{AUTHORIZATION, ORIGIN, STRICT_TRANSPORT_SECURITY};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
@@ -14,9 +14,13 @@ use axum::response::Response;
 
 use tokio_util::sync::CancellationToken;
 
+use futures_util::StreamExt as _;
+
 use super::answer::error;
+use super::devices::{CHANGE_PATH, PAIR_PATH};
 use super::front::{Caller, Link, household};
-use super::{MAX_BODY, Server, page};
+use super::{MAX_BODY, Server, page, scope};
+use crate::devices::{Known, Login, Scope};
 use crate::token::Token;
 
 /// Longest time for a request. A client that waits for an answer asks again.
@@ -33,8 +37,9 @@ const MOST_CLIENTS: usize = 10_000;
 /// What browsers are told about a name that is the gateway's own: a year of HTTPS only.
 const STRICT_TRANSPORT: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
-/// Paths that anybody on this machine may ask for, like the files of the page. They say nothing.
-const OPEN_PATHS: [&str; 2] = ["/health", "/ready"];
+/// Paths that anybody who reaches the port may ask for, like the files of the page. They say nothing, and pairing takes a
+/// code.
+const OPEN_PATHS: [&str; 3] = ["/health", "/ready", PAIR_PATH];
 /// Below it are the requests of vendors, who know neither the token nor this machine's name for itself. Each channel
 /// checks them in its own way.
 pub(super) const HOOKS_PATH: &str = "/hooks/";
@@ -93,14 +98,14 @@ impl Tokens {
         Self { clients: Mutex::new(ClientToken { token: clients, replaced }), own }
     }
 
-    pub(super) fn accept(&self, presented: &str) -> bool {
+    fn accept(&self, presented: &str) -> bool {
         let is_clients = self.lock().token.is(presented);
         // Both are compared, so that the time says nothing.
         self.own.is(presented) | is_clients
     }
 
     /// Fires when clients have to log in again.
-    pub(super) fn replaced(&self) -> CancellationToken {
+    fn replaced(&self) -> CancellationToken {
         self.lock().replaced.clone()
     }
 
@@ -119,7 +124,9 @@ impl Tokens {
 
 /// Whether the headers of a request hold the token.
 pub(super) enum Presented {
-    Right,
+    Right(Login),
+    /// That of a device which the owner has not approved yet.
+    Pending,
     Wrong,
     Nothing,
 }
@@ -132,9 +139,26 @@ impl Server {
             let (scheme, token) = value.split_once(' ')?;
             scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
         });
-        match token {
-            Some(token) if self.tokens.accept(token) => Presented::Right,
-            _ => Presented::Wrong,
+        token.map_or(Presented::Wrong, |token| self.who(token))
+    }
+
+    /// Who has this token.
+    pub(super) fn who(&self, token: &str) -> Presented {
+        if self.tokens.accept(token) {
+            let gone = self.tokens.replaced();
+            return Presented::Right(Login { scope: Scope::Owner, device: None, gone });
+        }
+        let devices = &self.delivery.nodes.devices;
+        match devices.who(token) {
+            Known::Device(login) => {
+                if let Some((id, _)) = login.device.clone() {
+                    let devices = Arc::clone(devices);
+                    tokio::spawn(async move { devices.see(&id).await });
+                }
+                Presented::Right(login)
+            }
+            Known::Pending => Presented::Pending,
+            Known::Nobody => Presented::Wrong,
         }
     }
 
@@ -195,17 +219,49 @@ async fn checked(
     }
     let path = request.uri().path();
     let is_page = page::is_file(path) && matches!(*request.method(), Method::GET | Method::HEAD);
-    if !is_page && !OPEN_PATHS.contains(&path) {
-        if server.failures.has_too_many(caller.address) {
-            return too_many();
-        }
-        match server.presented(headers) {
-            Presented::Right => {}
-            Presented::Nothing if path == SOCKET_PATH => {}
-            Presented::Nothing | Presented::Wrong => return server.refuse(caller.address),
-        }
+    if is_page || OPEN_PATHS.contains(&path) {
+        return pass_on(request, next).await;
     }
-    pass_on(request, next).await
+    if server.failures.has_too_many(caller.address) {
+        return too_many();
+    }
+    match server.presented(headers) {
+        Presented::Right(login) => let_in(login, request, next).await,
+        Presented::Nothing if path == SOCKET_PATH => pass_on(request, next).await,
+        Presented::Pending => {
+            let message = "the device waits for an approval; the owner approves it with `myclaw devices approve`";
+            error(StatusCode::FORBIDDEN, "pending", message)
+        }
+        Presented::Nothing | Presented::Wrong => server.refuse(caller.address),
+    }
+}
+
+/// Answers the request of a known login, as long as its token holds.
+async fn let_in(login: Login, mut request: Request, next: Next) -> Response {
+    let path = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+    if let Err(refusal) = scope::check(login.scope, request.method(), path) {
+        return *refusal;
+    }
+    // A device that revokes itself reads whether that is stored.
+    if path == Some(CHANGE_PATH) {
+        request.extensions_mut().insert(login);
+        return pass_on(request, next).await;
+    }
+    let gone = login.gone.clone();
+    request.extensions_mut().insert(login);
+    let response = tokio::select! {
+        biased;
+        response = pass_on(request, next) => response,
+        () = gone.cancelled() => {
+            let message = "the token was replaced or revoked; log in again";
+            return error(StatusCode::UNAUTHORIZED, "unauthorized", message);
+        }
+    };
+    if response.body().size_hint().exact().is_some() {
+        return response;
+    }
+    response
+        .map(|body| Body::from_stream(body.into_data_stream().take_until(gone.cancelled_owned())))
 }
 
 fn too_many() -> Response {

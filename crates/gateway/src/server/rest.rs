@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Json;
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{Path, Query, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use myclaw_agent::llm::ImageContent;
 use myclaw_agent::sessions::{EntryId, TranscriptMessage};
 use myclaw_agent::tools::picture_from_base64;
@@ -20,6 +20,7 @@ use super::sessions::ListRange;
 use super::{Server, route};
 use crate::GatewayError;
 use crate::delivery::NewMessage;
+use crate::devices::Login;
 use crate::metrics::Gauge;
 use crate::questions::Answer;
 use crate::rows::{Incoming, MessageId, MessageState};
@@ -227,15 +228,16 @@ pub(super) async fn approvals(
     State(server): State<Arc<Server>>,
     Query(range): Query<ApprovalRange>,
 ) -> Result<Json<Value>, GatewayError> {
-    server.approvals(range.session.as_deref()).map(Json)
+    server.approvals(range.session.as_deref()).await.map(Json)
 }
 
 pub(super) async fn approve(
     State(server): State<Arc<Server>>,
+    Extension(login): Extension<Login>,
     Path(id): Path<String>,
     body: Result<Json<ApproveBody>, JsonRejection>,
 ) -> Result<Json<Value>, GatewayError> {
-    server.approve(&id, read(body)?.answer).map(Json)
+    server.approve(&id, read(body)?.answer, &login).await.map(Json)
 }
 
 fn read<T>(body: Result<Json<T>, JsonRejection>) -> Result<T, GatewayError> {
@@ -294,18 +296,25 @@ impl Server {
     }
 
     /// The questions that wait for an answer.
-    pub(super) fn approvals(&self, session: Option<&str>) -> Result<Value, GatewayError> {
+    pub(super) async fn approvals(&self, session: Option<&str>) -> Result<Value, GatewayError> {
         let key = session.map(|name| self.delivery.session(name)).transpose()?;
         let key = key.as_ref().map(|(key, _)| key.as_str());
-        Ok(json!({"approvals": self.delivery.questions.list(key)}))
+        let open = self.delivery.questions.list(key);
+        Ok(json!({"approvals": open, "answered": self.answered.list().await?}))
     }
 
     /// Answers a question.
-    pub(super) fn approve(&self, id: &str, answer: Answer) -> Result<Value, GatewayError> {
-        if !self.delivery.questions.answer(id, answer) {
+    pub(super) async fn approve(
+        &self,
+        id: &str,
+        answer: Answer,
+        login: &Login,
+    ) -> Result<Value, GatewayError> {
+        let Some(question) = self.delivery.questions.answer(id, answer, login.label()) else {
             let why = "no question with this id waits: it was answered, its time is over, or the run has ended";
             return Err(GatewayError::NotFound(why.to_owned()));
-        }
+        };
+        self.answered.note(&question, answer, login).await?;
         Ok(json!({"id": id, "answer": answer}))
     }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
 use axum::extract::{Extension, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::Response;
 use futures_util::SinkExt as _;
 use serde::Deserialize;
@@ -20,12 +20,15 @@ use super::front::Caller;
 use super::guard::Presented;
 use super::rest::{Attachment, DEFAULT_SESSION, HistoryRange, pictures};
 use super::sessions::ListRange;
-use super::{MAX_BODY, Server, route};
+use super::{MAX_BODY, Server, route, scope};
 use crate::GatewayError;
 use crate::delivery::NewMessage;
+use crate::devices::Login;
 use crate::hub::{Hub, Since, Watching, joined};
 use crate::questions::Answer;
 
+/// Where it is asked for.
+const PATH: &str = "/ws";
 /// Version of the protocol. A client of another one is refused.
 const PROTOCOL: u64 = 1;
 /// Time for the first frame, which holds the token.
@@ -44,9 +47,6 @@ const SILENCE: Duration = Duration::from_secs(90);
 const MOST_WATCHED: usize = 64;
 /// Bytes of a client's frames that are read at once. Each client has a buffer of this size; the library's own is 128 KiB.
 const READ_BYTES: usize = 4 * 1024;
-
-/// The methods of requests.
-const METHODS: &str = "send, abort, history, watch, unwatch, sessions, fork, title, delete, approvals, approve, status";
 
 /// A frame of a client.
 #[derive(Deserialize)]
@@ -92,18 +92,22 @@ pub(super) async fn upgrade(
         let message = "too many WebSockets are open; close one";
         return error(StatusCode::SERVICE_UNAVAILABLE, "too_many", message);
     };
-    let is_known = matches!(server.presented(&headers), Presented::Right);
+    let login = match server.presented(&headers) {
+        Presented::Right(login) => Some(login),
+        _ => None,
+    };
     let upgrade = upgrade.max_message_size(MAX_BODY).max_frame_size(MAX_BODY);
     upgrade.read_buffer_size(READ_BYTES).on_upgrade(async move |socket| {
         let client = Client {
             server,
             address: caller.address,
             socket,
+            login,
             watched: HashMap::new(),
             wake: Arc::default(),
             pace: Pace::Keeps,
         };
-        client.serve(is_known).await;
+        client.serve().await;
         drop(place);
     })
 }
@@ -114,6 +118,8 @@ struct Client {
     /// Whose failed logins are counted together.
     address: IpAddr,
     socket: WebSocket,
+    /// Who it is, once it has logged in.
+    login: Option<Login>,
     /// By session.
     watched: HashMap<String, Watched>,
     /// Notified of each event of a watched session.
@@ -161,15 +167,17 @@ impl Watched {
 }
 
 impl Client {
-    async fn serve(mut self, is_known: bool) {
-        if !is_known && !self.log_in().await {
-            return;
+    async fn serve(mut self) {
+        if self.login.is_none() {
+            self.login = self.log_in().await;
         }
+        let Some(login) = self.login.clone() else { return };
         let hello = json!({
             "type": "hello",
             "protocol": PROTOCOL,
             "version": env!("CARGO_PKG_VERSION"),
             "stream": self.server.delivery.hub.stream(),
+            "scope": login.scope,
         });
         if !self.send(Message::text(hello.to_string())).await {
             return;
@@ -177,7 +185,7 @@ impl Client {
         let wake = Arc::clone(&self.wake);
         let mut last_heard = Instant::now();
         let mut ping = tokio::time::interval(PING);
-        let (stop, replaced) = (self.server.stop.clone(), self.server.tokens.replaced());
+        let (stop, gone) = (self.server.stop.clone(), login.gone);
         loop {
             let goes_on = tokio::select! {
                 frame = self.socket.recv() => {
@@ -202,8 +210,9 @@ impl Client {
                     last_heard.elapsed() < SILENCE && self.send(Message::Ping(Vec::new().into())).await
                 }
                 () = stop.cancelled() => self.close(close_code::AWAY, "the gateway stops").await,
-                () = replaced.cancelled() => {
-                    self.close(close_code::POLICY, "the token was replaced; log in again").await
+                () = gone.cancelled() => {
+                    let why = "the token was replaced or revoked; log in again";
+                    self.close(close_code::POLICY, why).await
                 }
             };
             if !goes_on {
@@ -212,33 +221,44 @@ impl Client {
         }
     }
 
-    /// Reads the first frame. False if the client is not let in.
-    async fn log_in(&mut self) -> bool {
+    /// Reads the first frame. `None` if the client is not let in.
+    async fn log_in(&mut self) -> Option<Login> {
         let first = tokio::time::timeout(LOGIN_TIME, self.socket.recv()).await;
         let frame = match &first {
             Ok(Some(Ok(Message::Text(text)))) if text.len() <= LOGIN_BYTES => {
                 serde_json::from_str::<Frame>(text).ok()
             }
-            Ok(Some(Err(error))) => return self.fail(error).await,
+            Ok(Some(Err(error))) => {
+                self.fail(error).await;
+                return None;
+            }
             _ => None,
         };
-        match frame {
-            Some(Frame::Auth { token, protocol }) if self.server.tokens.accept(&token) => {
-                if protocol.is_none_or(|protocol| protocol == PROTOCOL) {
-                    return true;
+        let Some(Frame::Auth { token, protocol }) = frame else {
+            let why = "the first frame must be {\"type\":\"auth\",\"token\":…}";
+            self.close(close_code::POLICY, why).await;
+            return None;
+        };
+        let why = match self.server.who(&token) {
+            Presented::Right(login) if protocol.is_none_or(|protocol| protocol == PROTOCOL) => {
+                match scope::check(login.scope, &Method::GET, Some(PATH)) {
+                    Ok(()) => return Some(login),
+                    Err(_) => "the scope of this device does not allow that",
                 }
+            }
+            Presented::Right(_) => {
                 let why = "this gateway speaks protocol 1; update the older of the two";
-                self.close(close_code::PROTOCOL, why).await
+                self.close(close_code::PROTOCOL, why).await;
+                return None;
             }
-            Some(Frame::Auth { .. }) => {
+            Presented::Pending => "the device waits for the owner's approval",
+            Presented::Wrong | Presented::Nothing => {
                 self.server.failures.note(self.address);
-                self.close(close_code::POLICY, "the token is wrong").await
+                "the token is wrong"
             }
-            _ => {
-                let why = "the first frame must be {\"type\":\"auth\",\"token\":…}";
-                self.close(close_code::POLICY, why).await
-            }
-        }
+        };
+        self.close(close_code::POLICY, why).await;
+        None
     }
 
     /// Ends a connection that cannot be read, with the code for the reason if the client may still read it; always false.
@@ -322,6 +342,8 @@ impl Client {
         method: &str,
         params: Value,
     ) -> Result<Value, GatewayError> {
+        let Some(login) = self.login.clone() else { return Err(GatewayError::Stopping) };
+        scope::check_method(login.scope, method)?;
         let params = if params.is_null() { json!({}) } else { params };
         let params: Params = serde_json::from_value(params)
             .map_err(|error| GatewayError::Unusable(format!("{method}: {error}")))?;
@@ -359,15 +381,14 @@ impl Client {
             }
             "title" => server.title(&chosen()?, params.title).await,
             "delete" => server.delete(&chosen()?).await,
-            "approvals" => server.approvals(named.as_deref()),
+            "approvals" => server.approvals(named.as_deref()).await,
             "approve" => {
                 let id = params.id.ok_or_else(|| missing(method, "id"))?;
-                server.approve(&id, params.answer.ok_or_else(|| missing(method, "answer"))?)
+                let answer = params.answer.ok_or_else(|| missing(method, "answer"))?;
+                server.approve(&id, answer, &login).await
             }
             "status" => Ok(server.state()),
-            other => Err(GatewayError::Unusable(format!(
-                "there is no method `{other}`; there are {METHODS}"
-            ))),
+            other => Err(GatewayError::Internal(format!("nothing answers the method {other}"))),
         }
     }
 

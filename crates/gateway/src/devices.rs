@@ -1,0 +1,370 @@
+//! Devices: other browsers, scripts, phones and nodes, each with a token and a scope of its own.
+//!
+//! The owner makes a code, which says what the new device may do. The device presents the code and gets a token, which
+//! lets it in when the owner has approved it. What the device says about its scope is never read.
+
+mod access;
+mod answered;
+mod codes;
+mod scope;
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use myclaw_store::{Place, Version};
+use ring::digest::{SHA256, digest};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use subtle::ConstantTimeEq as _;
+use tokio_util::sync::CancellationToken;
+
+pub use access::{DeviceChange, change_device, list_devices, new_device_code};
+pub(crate) use answered::Answered;
+pub(crate) use scope::Needs;
+pub use scope::Scope;
+
+use self::codes::Codes;
+use crate::GatewayError;
+use crate::ledger::{Ledger, now_ms};
+use crate::token::Token;
+
+/// Kind and queue of the records.
+const KIND: &str = "device";
+/// Most devices. Their number is that of the owner's machines and scripts.
+const MOST_DEVICES: usize = 200;
+/// Most devices that wait for an approval.
+const MOST_PENDING: usize = 20;
+/// How long a device waits for an approval.
+const PENDING_TIME: Duration = Duration::from_secs(24 * 60 * 60);
+/// The time at which a device was seen is stored this often, in milliseconds.
+const SEEN_MS: u64 = 60_000;
+/// Longest name, in characters.
+const MAX_NAME: usize = 64;
+
+/// A device, as the store keeps it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Device {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) scope: Scope,
+    state: Stage,
+    /// SHA-256 of the token, in hexadecimal digits. The token itself is kept by the device alone.
+    token_hash: String,
+    /// Times are in milliseconds since the Unix epoch.
+    created_at: u64,
+    approved_at: Option<u64>,
+    last_seen_at: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Stage {
+    Pending,
+    Approved,
+    /// Cut off, and about to leave the store.
+    Revoked,
+}
+
+impl Device {
+    /// How people see it.
+    pub(crate) fn label(&self) -> String {
+        format!("{} ({})", self.name, self.id)
+    }
+
+    pub(crate) fn is_pending(&self) -> bool {
+        self.state == Stage::Pending
+    }
+
+    fn is_old(&self, now: u64) -> bool {
+        let time = u64::try_from(PENDING_TIME.as_millis()).unwrap_or(u64::MAX);
+        self.is_pending() && now >= self.created_at.saturating_add(time)
+    }
+
+    pub(crate) fn shown(&self) -> Value {
+        json!({
+            "id": self.id,
+            "name": self.name,
+            "scope": self.scope,
+            "state": self.state,
+            "createdAt": self.created_at,
+            "approvedAt": self.approved_at,
+            "lastSeenAt": self.last_seen_at,
+        })
+    }
+}
+
+/// Who makes a request.
+#[derive(Debug, Clone)]
+pub(crate) struct Login {
+    pub(crate) scope: Scope,
+    /// Id and label of the device; `None` for the gateway's own tokens.
+    pub(crate) device: Option<(String, String)>,
+    /// Fires when the token no longer holds.
+    pub(crate) gone: CancellationToken,
+}
+
+impl Login {
+    /// How it is named in records.
+    pub(crate) fn label(&self) -> String {
+        self.device.as_ref().map_or_else(|| "owner".to_owned(), |(_, label)| label.clone())
+    }
+}
+
+/// What a token of a device says.
+#[derive(Debug)]
+pub(crate) enum Known {
+    Device(Login),
+    /// The device waits for an approval.
+    Pending,
+    Nobody,
+}
+
+struct Entry {
+    version: Version,
+    device: Device,
+    /// Fires when the token no longer holds.
+    gone: CancellationToken,
+}
+
+/// All devices. The store has one owner, so what is in memory is what is in it.
+pub(crate) struct Devices {
+    ledger: Ledger,
+    known: Mutex<HashMap<String, Entry>>,
+    codes: Codes,
+    /// Held while a change is stored.
+    changing: tokio::sync::Mutex<()>,
+}
+
+impl Devices {
+    pub(crate) async fn load(ledger: Ledger) -> Result<Self, GatewayError> {
+        let rows = ledger.queue::<Device>(KIND).await?;
+        let known = rows.into_iter().map(|stored| {
+            let gone = CancellationToken::new();
+            (stored.id, Entry { version: stored.version, device: stored.row, gone })
+        });
+        let known = Mutex::new(known.collect());
+        Ok(Self { ledger, known, codes: Codes::default(), changing: tokio::sync::Mutex::default() })
+    }
+
+    /// Makes a code for one new device with this scope.
+    pub(crate) fn new_code(&self, scope: Scope) -> Result<Value, GatewayError> {
+        let (code, expires_at) = self.codes.make(scope)?;
+        Ok(json!({"code": code, "scope": scope, "expiresAt": expires_at}))
+    }
+
+    /// Takes a new device in, which then waits for an approval. The token leaves here only. A code works once, also if the
+    /// device cannot be stored.
+    pub(crate) async fn pair(&self, code: &str, name: &str) -> Result<Value, GatewayError> {
+        let scope = self.codes.take(code)?;
+        let _changing = self.changing.lock().await;
+        let now = now_ms();
+        self.remove_old(now).await?;
+        let name: String =
+            name.trim().chars().filter(|char| !char.is_control()).take(MAX_NAME).collect();
+        {
+            let known = self.lock();
+            let pending = known.values().filter(|entry| entry.device.is_pending()).count();
+            if known.len() >= MOST_DEVICES || pending >= MOST_PENDING {
+                return Err(GatewayError::Unusable(format!(
+                    "there are {} devices, {pending} of them wait for an approval; remove some with `myclaw devices \
+                     deny` or `myclaw devices revoke`",
+                    known.len()
+                )));
+            }
+        }
+        let token = Token::random();
+        let device = Device {
+            id: crate::codes::code()?.to_ascii_lowercase(),
+            name: if name.is_empty() { "device".to_owned() } else { name },
+            scope,
+            state: Stage::Pending,
+            token_hash: token.hash(),
+            created_at: now,
+            approved_at: None,
+            last_seen_at: None,
+        };
+        let version = self.store(&device, None).await?;
+        let mut shown = device.shown();
+        shown["token"] = json!(token);
+        let entry = Entry { version, device, gone: CancellationToken::new() };
+        self.lock().insert(entry.device.id.clone(), entry);
+        Ok(shown)
+    }
+
+    /// Who presents this token.
+    pub(crate) fn who(&self, token: &str) -> Known {
+        let hash = hash(token);
+        let known = self.lock();
+        let is_it =
+            |entry: &&Entry| bool::from(entry.device.token_hash.as_bytes().ct_eq(hash.as_bytes()));
+        match known.values().find(is_it) {
+            Some(Entry { device, gone, .. }) if device.state == Stage::Approved => {
+                let (scope, gone) = (device.scope, gone.clone());
+                Known::Device(Login {
+                    scope,
+                    device: Some((device.id.clone(), device.label())),
+                    gone,
+                })
+            }
+            Some(entry) if entry.device.is_pending() => Known::Pending,
+            _ => Known::Nobody,
+        }
+    }
+
+    /// Notes that a device was there.
+    pub(crate) async fn see(&self, id: &str) {
+        let now = now_ms();
+        let is_news = |entry: &Entry| {
+            entry.device.last_seen_at.is_none_or(|last| last.saturating_add(SEEN_MS) <= now)
+        };
+        if !self.lock().get(id).is_some_and(is_news) {
+            return;
+        }
+        let _changing = self.changing.lock().await;
+        let found = self.lock().get(id).filter(|entry| is_news(entry)).map(Entry::record);
+        let Some((version, mut device)) = found else { return };
+        device.last_seen_at = Some(now);
+        // Without it, the device is shown as seen earlier.
+        if let Ok(version) = self.store(&device, Some(version)).await {
+            self.update(device, version);
+        }
+    }
+
+    /// Changes the device with this id or name. Gives it as it is now; with its new token if it was changed.
+    pub(crate) async fn change(
+        &self,
+        change: DeviceChange,
+        name: &str,
+    ) -> Result<(Device, Value), GatewayError> {
+        let _changing = self.changing.lock().await;
+        let now = now_ms();
+        self.remove_old(now).await?;
+        let (version, mut device) = self.named(name)?;
+        let is_pending = device.is_pending();
+        match change {
+            DeviceChange::Approve if !is_pending => Err(unfit(&device, "is approved already")),
+            DeviceChange::Deny if !is_pending => Err(unfit(
+                &device,
+                "is approved; take its access away with `myclaw devices revoke`",
+            )),
+            DeviceChange::Rotate if is_pending => {
+                Err(unfit(&device, "waits for an approval; approve it first"))
+            }
+            DeviceChange::Approve => {
+                (device.state, device.approved_at) = (Stage::Approved, Some(now));
+                let version = self.store(&device, Some(version)).await?;
+                self.update(device.clone(), version);
+                Ok((device.clone(), device.shown()))
+            }
+            DeviceChange::Rotate => {
+                let token = Token::random();
+                device.token_hash = token.hash();
+                let version = self.store(&device, Some(version)).await?;
+                self.update(device.clone(), version);
+                self.cut(&device.id);
+                let mut shown = device.shown();
+                shown["token"] = json!(token);
+                Ok((device, shown))
+            }
+            DeviceChange::Deny | DeviceChange::Revoke => {
+                // Cut off first: a full disk must not keep it connected.
+                device.state = Stage::Revoked;
+                self.update(device.clone(), version);
+                self.cut(&device.id);
+                self.ledger.remove(KIND, &device.id, version).await?;
+                self.lock().remove(&device.id);
+                Ok((device.clone(), device.shown()))
+            }
+        }
+    }
+
+    /// All devices, the oldest first.
+    pub(crate) fn list(&self) -> Vec<Device> {
+        let now = now_ms();
+        let mut devices: Vec<Device> =
+            self.lock().values().map(|entry| entry.device.clone()).collect();
+        devices.retain(|device| !device.is_old(now));
+        devices.sort_by_key(|device| device.created_at);
+        devices
+    }
+
+    /// The list for clients.
+    pub(crate) fn listed(&self) -> Value {
+        json!({"devices": self.list().iter().map(Device::shown).collect::<Vec<_>>()})
+    }
+
+    fn named(&self, name: &str) -> Result<(Version, Device), GatewayError> {
+        let (known, name) = (self.lock(), name.trim());
+        if let Some(entry) = known.get(&name.to_ascii_lowercase()) {
+            return Ok(entry.record());
+        }
+        let mut found = known.values().filter(|entry| entry.device.name == name);
+        match (found.next(), found.next()) {
+            (Some(entry), None) => Ok(entry.record()),
+            (Some(_), Some(_)) => Err(GatewayError::Unusable(format!(
+                "several devices are called `{name}`; give the id that `myclaw devices list` shows"
+            ))),
+            (None, _) => Err(GatewayError::NotFound(format!(
+                "there is no device `{name}`; `myclaw devices list` shows all"
+            ))),
+        }
+    }
+
+    /// Ends the connections of a device.
+    fn cut(&self, id: &str) {
+        if let Some(entry) = self.lock().get_mut(id) {
+            std::mem::take(&mut entry.gone).cancel();
+        }
+    }
+
+    fn update(&self, device: Device, version: Version) {
+        if let Some(entry) = self.lock().get_mut(&device.id) {
+            (entry.version, entry.device) = (version, device);
+        }
+    }
+
+    async fn store(
+        &self,
+        device: &Device,
+        known: Option<Version>,
+    ) -> Result<Version, GatewayError> {
+        let place = Some(Place::new(KIND, device.created_at));
+        self.ledger.put(KIND, &device.id, device, known, place).await
+    }
+
+    async fn remove_old(&self, now: u64) -> Result<(), GatewayError> {
+        let old: Vec<(Version, Device)> = self
+            .lock()
+            .values()
+            .filter(|entry| entry.device.is_old(now))
+            .map(Entry::record)
+            .collect();
+        for (version, device) in old {
+            self.ledger.remove(KIND, &device.id, version).await?;
+            self.lock().remove(&device.id);
+        }
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Entry>> {
+        // The map is whole after every statement, so a panic elsewhere does not spoil it.
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Entry {
+    fn record(&self) -> (Version, Device) {
+        (self.version, self.device.clone())
+    }
+}
+
+/// What the store keeps of a token. Tokens are random, so nothing needs to make the digest slow.
+pub(crate) fn hash(token: &str) -> String {
+    digest(&SHA256, token.as_bytes()).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn unfit(device: &Device, why: &str) -> GatewayError {
+    GatewayError::Unusable(format!("the device {} {why}", device.label()))
+}

@@ -1,0 +1,294 @@
+//! This machine as a node of a gateway elsewhere: it connects, and runs what the gateway asks for under its own rules.
+
+mod link;
+mod state;
+mod work;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::{SinkExt as _, StreamExt as _};
+use myclaw_agent::SessionConfig;
+use serde_json::json;
+use tokio::task::JoinSet;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+use self::link::{Link, Socket, Trouble};
+use self::state::Paired;
+use self::work::Work;
+use crate::GatewayError;
+use crate::gateway::Say;
+use crate::nodes::{Answer, Call, FromNode, Hello, MOST_CALLS, PROTOCOL, REPLACED, ToNode};
+
+/// First and longest pause before the next attempt to connect.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// Pause between two looks whether the owner has approved this node.
+const APPROVAL_PAUSE: Duration = Duration::from_secs(2);
+/// A connection that lasted this long makes the next pause the first one again.
+const STABLE: Duration = Duration::from_secs(60);
+/// Time for a frame to leave, and time without any frame after which the gateway counts as gone: it sends a ping every
+/// 15 seconds.
+const FRAME_TIME: Duration = Duration::from_secs(30);
+const SILENCE: Duration = Duration::from_secs(45);
+/// Time for calls to end with everything they started when the connection has ended.
+const END_TIME: Duration = Duration::from_secs(10);
+
+/// How a node begins.
+#[derive(Debug, Clone, Default)]
+pub struct NodeOptions {
+    /// Address of the gateway, to pair with.
+    pub url: Option<String>,
+    /// A code to pair with. Without one, the node was paired before.
+    pub code: Option<String>,
+    /// How the node is called. Default: the name of the machine.
+    pub name: Option<String>,
+}
+
+/// Serves a gateway until `stop` fires. `session` has the rules for what runs here. A lost connection is made again.
+///
+/// # Errors
+/// The node is not paired, the gateway no longer knows it, or its config cannot be used.
+pub async fn serve_node(
+    session: SessionConfig,
+    options: NodeOptions,
+    say: Say,
+    stop: CancellationToken,
+) -> Result<(), GatewayError> {
+    let state = session.home.paths.state_dir().to_owned();
+    let paired = match &options.code {
+        Some(code) => pair(&state, code, &options, &say).await?,
+        None => {
+            if options.url.is_some() || options.name.is_some() {
+                let why = "--url and --name are for pairing; add --pair CODE, or leave them out";
+                return Err(GatewayError::Unusable(why.to_owned()));
+            }
+            Paired::read(&state).await?
+        }
+    };
+    let work = Arc::new(Work::new(&session).await?);
+    say(&format!("this node offers {}", work.capabilities().join(", ")));
+    let mut node = Node { link: Link::new(&paired.url)?, paired, work, say, told: None };
+    tokio::select! {
+        () = stop.cancelled() => {}
+        ended = node.serve(&stop) => ended?,
+    }
+    // Calls that still run are dropped, which ends what they started.
+    session.close_jobs(&|_| {}).await;
+    Ok(())
+}
+
+/// Pairs with a gateway, and keeps the token.
+async fn pair(
+    state: &std::path::Path,
+    code: &str,
+    options: &NodeOptions,
+    say: &Say,
+) -> Result<Paired, GatewayError> {
+    let Some(url) = options.url.clone() else {
+        let why = "--pair needs the address of the gateway: --url ws://127.0.0.1:18789";
+        return Err(GatewayError::Unusable(why.to_owned()));
+    };
+    let link = Link::new(&url)?;
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let name = options.name.clone().unwrap_or(host);
+    let answer = link.pair(&json!({"code": code, "name": name})).await?;
+    let text = |key: &str| answer[key].as_str().unwrap_or_default().to_owned();
+    if answer["scope"] != "node" {
+        return Err(GatewayError::Unusable(format!(
+            "the code was made for a device with the scope `{}`; deny that device, and make a code with `myclaw devices \
+             code --scope node`",
+            text("scope")
+        )));
+    }
+    let paired = Paired { url, id: text("id"), name: text("name"), token: text("token").into() };
+    paired.write(state).await?;
+    say(&format!(
+        "paired as {} ({}); the owner lets it in with `myclaw nodes approve {}` on the gateway's machine",
+        paired.name, paired.id, paired.id
+    ));
+    Ok(paired)
+}
+
+/// How a connection ended.
+enum Ended {
+    /// It may be made again.
+    Lost(String),
+    /// Another process has the connection of this node.
+    Replaced,
+}
+
+struct Node {
+    link: Link,
+    paired: Paired,
+    work: Arc<Work>,
+    say: Say,
+    /// What was said last, so that it is said once.
+    told: Option<String>,
+}
+
+impl Node {
+    async fn serve(&mut self, stop: &CancellationToken) -> Result<(), GatewayError> {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let begun = Instant::now();
+            let wait = match self.link.connect(&self.paired.token).await {
+                Ok(socket) => match self.attend(socket, stop).await {
+                    Ended::Replaced => {
+                        let why = "another process connected as this node; stop one of the two";
+                        return Err(GatewayError::Unusable(why.to_owned()));
+                    }
+                    Ended::Lost(why) => {
+                        self.tell(format!("the connection ended ({why}); connecting again"));
+                        if begun.elapsed() >= STABLE {
+                            pause = FIRST_PAUSE;
+                        }
+                        pause
+                    }
+                },
+                Err(Trouble::Pending) => {
+                    self.tell(format!("waits for the owner's approval of {}", self.paired.id));
+                    APPROVAL_PAUSE
+                }
+                Err(Trouble::Unknown) => {
+                    return Err(GatewayError::Unusable(
+                        "the gateway does not accept this node: it was denied or revoked, or its token was replaced; \
+                         pair it again with --url and --pair"
+                            .to_owned(),
+                    ));
+                }
+                Err(Trouble::Later(why)) => {
+                    self.tell(format!("no connection: {why}; trying again"));
+                    pause
+                }
+            };
+            tokio::time::sleep(wait).await;
+            pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// Serves one connection. When it ends, so does everything that it asked for.
+    async fn attend(&mut self, mut socket: Socket, stop: &CancellationToken) -> Ended {
+        let hello = Hello {
+            protocol: PROTOCOL,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            platform: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
+            capabilities: self.work.capabilities(),
+        };
+        let mut calls = Calls::default();
+        if !send(&mut socket, &FromNode::Hello(hello)).await {
+            return Ended::Lost("it takes nothing".to_owned());
+        }
+        let ended = loop {
+            let goes_on = tokio::select! {
+                frame = tokio::time::timeout(SILENCE, socket.next()) => match frame {
+                    Err(_) => Err("the gateway is silent".to_owned()),
+                    Ok(None) => Err("the gateway is gone".to_owned()),
+                    Ok(Some(Err(error))) => Err(error.to_string()),
+                    Ok(Some(Ok(Message::Close(Some(frame))))) if u16::from(frame.code) == REPLACED => {
+                        break Ended::Replaced;
+                    }
+                    Ok(Some(Ok(Message::Close(frame)))) => {
+                        Err(frame.map_or_else(String::new, |frame| frame.reason.to_string()))
+                    }
+                    Ok(Some(Ok(Message::Text(text)))) => self.take(&text, &mut calls, &mut socket).await,
+                    Ok(Some(Ok(_))) => Ok(()),
+                },
+                Some(ended) = calls.tasks.join_next() => match ended {
+                    Ok((id, answer)) => calls.finish(id, answer, &mut socket).await,
+                    Err(error) => Err(error.to_string()),
+                },
+                () = stop.cancelled() => Err("this node stops".to_owned()),
+            };
+            if let Err(why) = goes_on {
+                break Ended::Lost(why);
+            }
+        };
+        calls.end().await;
+        ended
+    }
+
+    async fn take(
+        &mut self,
+        text: &str,
+        calls: &mut Calls,
+        socket: &mut Socket,
+    ) -> Result<(), String> {
+        match serde_json::from_str(text) {
+            Ok(ToNode::Welcome { version, .. }) => {
+                self.tell(format!("connected to the gateway (version {version})"));
+                Ok(())
+            }
+            Ok(ToNode::Cancel { id }) => {
+                if let Some(cancel) = calls.running.get(&id) {
+                    cancel.cancel();
+                }
+                Ok(())
+            }
+            Ok(ToNode::Call(call)) if calls.running.len() >= MOST_CALLS => {
+                let why = Err(format!("{MOST_CALLS} calls run already"));
+                calls.finish(call.id, why, socket).await
+            }
+            Ok(ToNode::Call(call)) => {
+                calls.begin(call, &self.work);
+                Ok(())
+            }
+            Err(error) => Err(format!("the gateway speaks another language: {error}")),
+        }
+    }
+
+    fn tell(&mut self, what: String) {
+        if self.told.as_ref() != Some(&what) {
+            (self.say)(&what);
+            self.told = Some(what);
+        }
+    }
+}
+
+/// The calls of one connection.
+#[derive(Default)]
+struct Calls {
+    running: HashMap<u64, CancellationToken>,
+    tasks: JoinSet<(u64, Answer)>,
+}
+
+impl Calls {
+    fn begin(&mut self, call: Call, work: &Arc<Work>) {
+        let (id, work, cancel) = (call.id, Arc::clone(work), CancellationToken::new());
+        self.running.insert(id, cancel.clone());
+        self.tasks.spawn(async move {
+            // A task of its own: a call that fails inside must not leave the other side without an answer.
+            let doing = async move { work.run(&call.capability, call.arguments, cancel).await };
+            let done = AbortOnDropHandle::new(tokio::spawn(doing)).await;
+            (id, done.unwrap_or_else(|_| Err("the call failed inside".to_owned())))
+        });
+    }
+
+    async fn finish(&mut self, id: u64, answer: Answer, socket: &mut Socket) -> Result<(), String> {
+        self.running.remove(&id);
+        let (content, error) = match answer {
+            Ok(content) => (content, None),
+            Err(error) => (Vec::new(), Some(error)),
+        };
+        match send(socket, &FromNode::Result { id, content, error }).await {
+            true => Ok(()),
+            false => Err("it takes nothing".to_owned()),
+        }
+    }
+
+    /// Ends all calls with everything they started.
+    async fn end(mut self) {
+        self.running.values().for_each(CancellationToken::cancel);
+        let all = async { while self.tasks.join_next().await.is_some() {} };
+        // What is left then is dropped, which kills it.
+        let _ = tokio::time::timeout(END_TIME, all).await;
+    }
+}
+
+async fn send(socket: &mut Socket, frame: &FromNode) -> bool {
+    let Ok(text) = serde_json::to_string(frame) else { return false };
+    matches!(tokio::time::timeout(FRAME_TIME, socket.send(Message::text(text))).await, Ok(Ok(())))
+}

@@ -1,0 +1,142 @@
+//! The way to the gateway.
+
+use std::time::Duration;
+
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::Bytes;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use myclaw_agent::config::{ExposeSecret as _, SecretString};
+use serde_json::Value;
+use tokio::net::TcpStream;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
+use tokio_tungstenite::tungstenite::http::HeaderValue;
+use tokio_tungstenite::tungstenite::http::header::AUTHORIZATION;
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio_tungstenite::tungstenite::{Error, http::Uri};
+use tokio_tungstenite::{WebSocketStream, client_async_with_config};
+
+use crate::GatewayError;
+use crate::nodes::MAX_FRAME;
+
+/// Longest time to connect, or for an answer.
+const CONNECT_TIME: Duration = Duration::from_secs(15);
+/// Largest answer to a request to pair, in bytes.
+const MAX_ANSWER: usize = 64 * 1024;
+
+/// A connected WebSocket.
+pub(super) type Socket = WebSocketStream<TcpStream>;
+
+/// The address of a gateway.
+pub(super) struct Link {
+    /// Host and port.
+    authority: String,
+}
+
+/// Why there is no connection.
+pub(super) enum Trouble {
+    /// The owner has not approved the node yet.
+    Pending,
+    /// The gateway does not accept the token.
+    Unknown,
+    /// It may work later.
+    Later(String),
+}
+
+impl Link {
+    pub(super) fn new(url: &str) -> Result<Self, GatewayError> {
+        let uri: Option<Uri> = url.parse().ok();
+        let is_plain = |uri: &Uri| matches!(uri.scheme_str(), Some("ws" | "http"));
+        let is_near = |uri: &Uri| matches!(uri.host(), Some("127.0.0.1" | "localhost" | "[::1]"));
+        match uri {
+            Some(uri) if is_plain(&uri) && is_near(&uri) && uri.port().is_some() => Ok(Self {
+                authority: uri.authority().map_or_else(String::new, ToString::to_string),
+            }),
+            _ => Err(GatewayError::Unusable(format!(
+                "{url} is not the address of a gateway on this machine, such as ws://127.0.0.1:18789; reach one elsewhere \
+                 through an SSH tunnel"
+            ))),
+        }
+    }
+
+    async fn stream(&self) -> Result<TcpStream, String> {
+        let stream = TcpStream::connect(&self.authority)
+            .await
+            .map_err(|error| format!("{} cannot be reached: {error}", self.authority))?;
+        // Small frames leave at once.
+        let _ = stream.set_nodelay(true);
+        Ok(stream)
+    }
+
+    /// Asks to be paired.
+    pub(super) async fn pair(&self, body: &Value) -> Result<Value, GatewayError> {
+        let asking = async {
+            let stream = self.stream().await?;
+            let text = |error: hyper::Error| error.to_string();
+            let (mut sender, connection) =
+                http1::handshake(TokioIo::new(stream)).await.map_err(text)?;
+            tokio::spawn(connection);
+            let request = hyper::Request::builder()
+                .method("POST")
+                .uri("/api/devices/pair")
+                .header("Host", &self.authority)
+                .header("Content-Type", "application/json")
+                .body(Full::new(Bytes::from(body.to_string())))
+                .map_err(|error| error.to_string())?;
+            let response = sender.send_request(request).await.map_err(text)?;
+            let status = response.status();
+            let bytes = Limited::new(response.into_body(), MAX_ANSWER)
+                .collect()
+                .await
+                .map_err(|error| error.to_string())?
+                .to_bytes();
+            let value: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+            if status.is_success() {
+                return Ok(value);
+            }
+            let said = value["error"]["message"].as_str().unwrap_or("it is no gateway");
+            Err(said.to_owned())
+        };
+        let answer = tokio::time::timeout(CONNECT_TIME, asking).await;
+        let answer = answer.unwrap_or_else(|_| Err("it gave no answer".to_owned()));
+        answer.map_err(|why| GatewayError::Unusable(format!("not paired: {why}")))
+    }
+
+    /// Connects as the node with this token.
+    pub(super) async fn connect(&self, token: &SecretString) -> Result<Socket, Trouble> {
+        match tokio::time::timeout(CONNECT_TIME, self.connect_at_leisure(token)).await {
+            Ok(connected) => connected,
+            Err(_) => Err(Trouble::Later(format!("{} gives no answer", self.authority))),
+        }
+    }
+
+    async fn connect_at_leisure(&self, token: &SecretString) -> Result<Socket, Trouble> {
+        let later = |error: Error| Trouble::Later(error.to_string());
+        let mut request =
+            format!("ws://{}/node", self.authority).into_client_request().map_err(later)?;
+        let bearer = format!("Bearer {}", token.expose_secret());
+        let mut bearer = HeaderValue::from_str(&bearer).map_err(|_| Trouble::Unknown)?;
+        bearer.set_sensitive(true);
+        request.headers_mut().insert(AUTHORIZATION, bearer);
+        let stream = self.stream().await.map_err(Trouble::Later)?;
+        let limits = WebSocketConfig::default()
+            .max_message_size(Some(MAX_FRAME))
+            .max_frame_size(Some(MAX_FRAME));
+        match client_async_with_config(request, stream, Some(limits)).await {
+            Ok((socket, _)) => Ok(socket),
+            Err(Error::Http(response)) => Err(refusal(&response)),
+            Err(error) => Err(later(error)),
+        }
+    }
+}
+
+/// What an answer other than a WebSocket means.
+fn refusal(response: &hyper::Response<Option<Vec<u8>>>) -> Trouble {
+    let body = response.body().as_deref().unwrap_or_default();
+    let body: Value = serde_json::from_slice(body).unwrap_or_default();
+    match (response.status().as_u16(), body["error"]["class"].as_str()) {
+        (403, Some("pending")) => Trouble::Pending,
+        (401 | 403, Some(_)) => Trouble::Unknown,
+        (status, _) => Trouble::Later(format!("the gateway answered {status}")),
+    }
+}

@@ -1,0 +1,204 @@
+//! Nodes: other machines that are connected and run what the gateway asks for, under their own rules.
+
+mod message;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+pub(crate) use message::{
+    Answer, Call, Content, FromNode, Hello, MAX_FILE_BYTES, MAX_FRAME, PROTOCOL, ToNode, bounded,
+};
+
+use crate::GatewayError;
+use crate::devices::{Device, Devices, Scope};
+use crate::ledger::now_ms;
+
+/// Most calls of one node at the same time.
+pub(crate) const MOST_CALLS: usize = 16;
+/// The code with which a connection ends when another one of the same node takes its place.
+pub(crate) const REPLACED: u16 = 4_001;
+/// Longest time for a call: that of the longest command, and some more for the way.
+const MOST_TIME: Duration = Duration::from_secs(31 * 60);
+
+/// A request for the connection of a node.
+pub(crate) enum Order {
+    Call { call: Call, answer: oneshot::Sender<Answer> },
+    Cancel(u64),
+}
+
+/// A connected node.
+pub(crate) struct Online {
+    pub(crate) hello: Hello,
+    /// Milliseconds since the Unix epoch.
+    since: u64,
+    /// Not more than two per call, and calls are counted.
+    orders: mpsc::UnboundedSender<Order>,
+    calls: AtomicUsize,
+    next: AtomicU64,
+    /// Fires when another connection takes its place.
+    replaced: CancellationToken,
+}
+
+/// All nodes.
+pub(crate) struct Nodes {
+    pub(crate) devices: Arc<Devices>,
+    online: Mutex<HashMap<String, Arc<Online>>>,
+}
+
+/// Ends a call on the node however its wait ends.
+struct Waiting<'a> {
+    online: &'a Online,
+    number: u64,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.online.calls.fetch_sub(1, Ordering::SeqCst);
+        // A node that has answered does nothing about it.
+        let _ = self.online.orders.send(Order::Cancel(self.number));
+    }
+}
+
+/// A connection in the list of nodes.
+pub(crate) struct Place {
+    nodes: Arc<Nodes>,
+    id: String,
+    online: Arc<Online>,
+}
+
+impl Place {
+    /// Fires when another connection of the same node takes its place.
+    pub(crate) fn replaced(&self) -> CancellationToken {
+        self.online.replaced.clone()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut online = self.nodes.lock();
+        if online.get(&self.id).is_some_and(|now| Arc::ptr_eq(now, &self.online)) {
+            online.remove(&self.id);
+        }
+    }
+}
+
+impl Nodes {
+    pub(crate) fn new(devices: Arc<Devices>) -> Arc<Self> {
+        Arc::new(Self { devices, online: Mutex::default() })
+    }
+
+    /// Takes a connection into the list. One of the same node that is there already ends.
+    pub(crate) fn join(
+        self: &Arc<Self>,
+        id: &str,
+        hello: Hello,
+    ) -> (Place, mpsc::UnboundedReceiver<Order>) {
+        let (orders, taken) = mpsc::unbounded_channel();
+        let online = Arc::new(Online {
+            hello,
+            since: now_ms(),
+            orders,
+            calls: AtomicUsize::new(0),
+            next: AtomicU64::new(1),
+            replaced: CancellationToken::new(),
+        });
+        if let Some(earlier) = self.lock().insert(id.to_owned(), Arc::clone(&online)) {
+            earlier.replaced.cancel();
+        }
+        (Place { nodes: Arc::clone(self), id: id.to_owned(), online }, taken)
+    }
+
+    /// Has a node do something. The call ends there too when this future is dropped.
+    ///
+    /// # Errors
+    /// There is no such node, it is not connected or disconnects, it cannot do that, or it answers with a failure.
+    pub(crate) async fn call(
+        &self,
+        name: &str,
+        capability: &str,
+        arguments: Map<String, Value>,
+    ) -> Result<Vec<Content>, GatewayError> {
+        let node = self.named(name)?;
+        let online = self.lock().get(&node.id).cloned();
+        let label = node.label();
+        let unusable = |why: String| GatewayError::Unusable(format!("the node {label} {why}"));
+        let Some(online) = online else {
+            return Err(unusable("is not connected; start `myclaw node` on it".to_owned()));
+        };
+        if !online.hello.capabilities.iter().any(|known| known == capability) {
+            let offered = online.hello.capabilities.join(", ");
+            return Err(unusable(format!("does not offer `{capability}`; it offers {offered}")));
+        }
+        if online.calls.fetch_add(1, Ordering::SeqCst) >= MOST_CALLS {
+            online.calls.fetch_sub(1, Ordering::SeqCst);
+            return Err(unusable(format!("runs {MOST_CALLS} calls already; wait for one of them")));
+        }
+        let number = online.next.fetch_add(1, Ordering::SeqCst);
+        let _waiting = Waiting { online: &online, number };
+        let (answer, answered) = oneshot::channel();
+        let call = Call { id: number, capability: capability.to_owned(), arguments };
+        let gone = || {
+            unusable(
+                "disconnected before it answered; what the call did until then is not known"
+                    .to_owned(),
+            )
+        };
+        online.orders.send(Order::Call { call, answer }).map_err(|_| gone())?;
+        let answer = tokio::time::timeout(MOST_TIME, answered)
+            .await
+            .map_err(|_| unusable("gave no answer in time; the call was cancelled".to_owned()))?
+            .map_err(|_| gone())?;
+        answer.map_err(|why| unusable(format!("refused or failed: {why}")))
+    }
+
+    /// The paired node with this id or name.
+    pub(crate) fn named(&self, name: &str) -> Result<Device, GatewayError> {
+        let mut found: Vec<Device> =
+            self.paired().into_iter().filter(|node| node.id == name || node.name == name).collect();
+        match (found.pop(), found.is_empty()) {
+            (Some(node), true) => Ok(node),
+            (Some(_), false) => Err(GatewayError::Unusable(format!(
+                "several nodes are called `{name}`; give the id that `myclaw nodes list` shows"
+            ))),
+            (None, _) => Err(GatewayError::NotFound(format!(
+                "there is no node `{name}`; `myclaw nodes list` shows all"
+            ))),
+        }
+    }
+
+    /// The nodes, and whether they are connected.
+    pub(crate) fn listed(&self) -> Value {
+        json!({"nodes": self.paired().iter().map(|node| self.described(node)).collect::<Vec<_>>()})
+    }
+
+    /// A node with everything that is known about it.
+    pub(crate) fn described(&self, node: &Device) -> Value {
+        let mut shown = node.shown();
+        let online = self.lock().get(&node.id).cloned();
+        shown["connected"] = json!(online.is_some());
+        if let Some(online) = online {
+            shown["connectedSince"] = json!(online.since);
+            shown["platform"] = json!(online.hello.platform);
+            shown["version"] = json!(online.hello.version);
+            shown["capabilities"] = json!(online.hello.capabilities);
+        }
+        shown
+    }
+
+    fn paired(&self) -> Vec<Device> {
+        let mut devices = self.devices.list();
+        devices.retain(|device| device.scope == Scope::Node);
+        devices
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Online>>> {
+        // The map is whole after every statement, so a panic elsewhere does not spoil it.
+        self.online.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,128 @@
+//! The messages between the gateway and a node, and their limits. Each frame is one JSON text.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// Version of the protocol.
+pub(crate) const PROTOCOL: u64 = 1;
+/// Largest file of an answer, in bytes. In base 64 it fits into a frame with room for text.
+pub(crate) const MAX_FILE_BYTES: usize = 4 * 1024 * 1024;
+/// Largest frame, in bytes.
+pub(crate) const MAX_FRAME: usize = 6 * 1024 * 1024;
+/// Most parts of an answer.
+const MAX_PARTS: usize = 16;
+/// Most bytes of the texts of an answer; more than that is cut.
+const MAX_TEXT_BYTES: usize = 256 * 1024;
+/// Most capabilities of a node, and the longest name of one.
+const MAX_CAPABILITIES: usize = 64;
+const MAX_WORD: usize = 64;
+
+/// What the gateway sends.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase")]
+pub(crate) enum ToNode {
+    /// The node is let in.
+    Welcome { protocol: u64, version: String },
+    /// Do something.
+    Call(Call),
+    /// End a call with everything it started. Nothing happens if it has ended.
+    Cancel { id: u64 },
+}
+
+/// One call. Its number is not used twice in a connection.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Call {
+    pub(crate) id: u64,
+    pub(crate) capability: String,
+    #[serde(default)]
+    pub(crate) arguments: Map<String, Value>,
+}
+
+/// What a node sends.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase")]
+pub(crate) enum FromNode {
+    /// Comes first.
+    Hello(Hello),
+    /// The end of a call.
+    Result {
+        id: u64,
+        #[serde(default)]
+        content: Vec<Content>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+    },
+}
+
+/// What a node says about itself. It decides nothing: who the node is, its token says.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Hello {
+    pub(crate) protocol: u64,
+    pub(crate) version: String,
+    pub(crate) platform: String,
+    pub(crate) capabilities: Vec<String>,
+}
+
+/// A part of an answer.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub(crate) enum Content {
+    Text {
+        text: String,
+    },
+    /// A picture, or another file, in standard base 64.
+    Picture {
+        data: String,
+    },
+    File {
+        data: String,
+    },
+}
+
+/// The end of a call: what it gave, or why it failed.
+pub(crate) type Answer = Result<Vec<Content>, String>;
+
+impl Hello {
+    /// The same within the limits.
+    pub(crate) fn bounded(mut self) -> Self {
+        self.capabilities.truncate(MAX_CAPABILITIES);
+        let words = [&mut self.version, &mut self.platform].into_iter();
+        for word in words.chain(&mut self.capabilities) {
+            *word = word.chars().filter(|char| !char.is_control()).take(MAX_WORD).collect();
+        }
+        self
+    }
+}
+
+/// The answer of a node within the limits. It is external data: whatever is too large is cut or left out.
+pub(crate) fn bounded(content: Vec<Content>, error: Option<String>) -> Answer {
+    if let Some(error) = error {
+        return Err(cut(error, &mut { MAX_TEXT_BYTES }));
+    }
+    if content.len() > MAX_PARTS {
+        return Err(format!("its answer has more than {MAX_PARTS} parts"));
+    }
+    let mut room = MAX_TEXT_BYTES;
+    let mut parts = Vec::new();
+    for part in content {
+        match part {
+            Content::Text { text } => parts.push(Content::Text { text: cut(text, &mut room) }),
+            Content::Picture { data } | Content::File { data }
+                if data.len() > MAX_FILE_BYTES.div_ceil(3) * 4 =>
+            {
+                return Err(format!("its answer has a file of more than {MAX_FILE_BYTES} bytes"));
+            }
+            other => parts.push(other),
+        }
+    }
+    Ok(parts)
+}
+
+fn cut(mut text: String, room: &mut usize) -> String {
+    if text.len() > *room {
+        text.truncate(text.floor_char_boundary(*room));
+        text.push_str("\n[the rest was cut: the answer is too long]");
+    }
+    *room = room.saturating_sub(text.len());
+    text
+}
