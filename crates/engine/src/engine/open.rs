@@ -16,7 +16,7 @@ use crate::failover::Roster;
 use crate::open_log::{OpenLog, Opening};
 use crate::skills::skills_left_out;
 use crate::turn::{input_budget, interrupts};
-use crate::workspace::{BootstrapFile, prepare_workspace};
+use crate::workspace::{Bootstrap, BootstrapFile, prepare_workspace};
 use crate::{Notice, RunError, RunParams, SessionInbox, WhenIdle};
 
 /// Pause between two checks of a lock that another process holds: too short to be noticed, and long enough to cost next
@@ -42,9 +42,10 @@ pub(super) async fn open(params: &RunParams, roster: &Roster) -> Result<Opened, 
     let store = &params.stores.sessions;
     let workspace = params.workspace.clone();
     let working_directory = params.working_directory.clone();
+    let has_own_prompt = params.system_prompt.is_some();
     let bootstrap = blocking(move || {
         check_directory(working_directory)?;
-        prepare_workspace(&workspace)
+        if has_own_prompt { Ok(Bootstrap::default()) } else { prepare_workspace(&workspace) }
     })
     .await?;
     let log = open_log(params, store).await?;
