@@ -29,10 +29,15 @@ impl Home {
 
     /// How requests are made. Proxies, keys and credentials are looked for in the environment.
     pub fn http_options(&self) -> HttpOptions {
+        Self::http_options_of(&self.environment)
+    }
+
+    /// The same for a program that has an environment and no directories.
+    pub fn http_options_of(environment: &Environment) -> HttpOptions {
         HttpOptions {
             // Operators of servers expect the name of the program here.
             user_agent: concat!("myclaw/", env!("CARGO_PKG_VERSION")).to_owned(),
-            variables: self.environment.variables().collect(),
+            variables: environment.variables().collect(),
             ..HttpOptions::default()
         }
     }

@@ -13,6 +13,7 @@ pub(crate) mod models;
 pub(crate) mod pairing;
 pub(crate) mod policy;
 pub(crate) mod run;
+pub(crate) mod runner;
 pub(crate) mod sandbox;
 pub(crate) mod sessions;
 pub(crate) mod skills;

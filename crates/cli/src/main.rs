@@ -73,6 +73,7 @@ fn run(cli: Cli) -> Result<(), CliError> {
         Some(Command::Gateway(args)) => commands::gateway::run(&args),
         Some(Command::Channels(args)) => commands::channels::run(&args),
         Some(Command::Pairing(args)) => commands::pairing::run(&args),
+        Some(Command::Runner(args)) => commands::runner::run(args),
         Some(Command::Usage(args)) => commands::usage::run(&args),
         Some(Command::Init) => commands::init::run(),
         Some(Command::Config(args)) => commands::config::run(&args),

@@ -3,11 +3,13 @@
 mod channels;
 mod examples;
 mod gateway;
+mod runner;
 mod usage;
 
 pub(super) use channels::*;
 pub(super) use examples::*;
 pub(super) use gateway::*;
+pub(super) use runner::*;
 pub(super) use usage::*;
 
 pub(super) const ABOUT: &str = "\
