@@ -21,6 +21,7 @@ fn every_help_has_examples_and_the_root_names_the_exit_codes() {
         "models",
         "skills",
         "auth",
+        "runner",
         "doctor",
         "completions",
     ] {

@@ -3,6 +3,7 @@
 use std::io::ErrorKind;
 use std::sync::Arc;
 
+use jiff::civil::DateTime;
 use myclaw_engine::{Tool, ToolAliases, ToolError, ToolOutput};
 use myclaw_tools::parse_arguments;
 use serde::Deserialize;
@@ -57,8 +58,10 @@ impl When {
         let fits = match self {
             Self::Cron => (5..=6).contains(&value.split_whitespace().count()),
             Self::Interval => value.parse::<u64>().is_ok_and(|ms| ms > 0),
+            // A zone or an offset would be read and ignored.
             Self::Once => {
-                value.parse::<jiff::civil::DateTime>().is_ok() && !value.ends_with(['Z', 'z'])
+                let time = value.split_once('T').map_or("", |(_, time)| time);
+                !time.contains(['Z', 'z', '+', '-', '[']) && value.parse::<DateTime>().is_ok()
             }
         };
         let form = match self {
