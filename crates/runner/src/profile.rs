@@ -46,7 +46,15 @@ pub(crate) fn rules(max_turns: NonZeroU32) -> RunRules {
         refusals: RefusalRule::KeepNewest(KEPT_MESSAGES),
         context_pruning: ContextPruning::Off,
         history_limit: None,
-        limits: RunLimits { run_seconds: 0, ..RunLimits::default() },
+        // The host counts time and cost.
+        limits: RunLimits {
+            run_seconds: 0,
+            run_tokens: 0,
+            run_cost: 0.0,
+            day_tokens: 0,
+            day_cost: 0.0,
+            ..RunLimits::default()
+        },
         steering: DeliveryMode::All,
         follow_ups: DeliveryMode::All,
         quiet: Duration::ZERO,

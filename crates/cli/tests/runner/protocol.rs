@@ -192,7 +192,7 @@ fn a_job_that_cannot_be_used_gets_one_clear_block() {
         ),
         (
             format!("{{\"secrets\": {{\"A\": \"{SECRET}\" x}}}}"),
-            "the job is not valid JSON (line 1, column 66); write one JSON object",
+            "the job is not valid JSON (line 1, column 63); write one JSON object",
         ),
         (
             "[1]".to_owned(),

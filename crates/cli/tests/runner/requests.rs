@@ -121,7 +121,7 @@ fn a_long_turn_keeps_its_message_after_a_refusal_and_a_second_refusal_ends_it() 
 
 #[test]
 fn the_number_of_calls_is_limited_and_the_last_one_asks_for_a_summary() {
-    let answer = |request: &myclaw_testkit::RecordedRequest| {
+    let answer = |request: &myclaw_testkit::RecordedRequest, _: usize| {
         let number = request.messages().len();
         match request.json()["tool_choice"] == "none" {
             true => Reply::openai().text("So far."),

@@ -171,15 +171,27 @@ fn messages_and_tasks_are_whole_files_for_the_host() {
 }
 
 #[test]
-fn a_page_is_fetched_as_markdown_and_private_addresses_are_refused() {
-    let url = "http://127.0.0.1:9/";
-    let refused = Bench::call("WebFetch", json!({"url": url}), |_| {}, &[]);
+fn private_addresses_are_refused_unless_they_are_allowed() {
+    let bench = Bench::new(
+        Script::answer_with(|request, number| {
+            let page = format!("http://{}/page", request.header("host").unwrap());
+            match number {
+                0 => Reply::openai().tool_call("1", "WebFetch", json!({"url": page})).step(),
+                _ => Reply::openai().text("Done.").step(),
+            }
+        })
+        .document("/page", json!({"weather": "sunny"})),
+    );
+    let address = bench.server.address().to_string();
+    bench.run(bench.job("Go", json!({})), &["--allow-host", &address]).assert_code(0);
+    assert!(bench.result(1).contains("sunny"), "{}", bench.result(1));
+    let call = |tool: &str, arguments: Value| Bench::call(tool, arguments, |_| {}, &[]);
+    let refused = call("WebFetch", json!({"url": "http://127.0.0.1/"}));
     assert!(
-        refused.contains("--allow-host")
-            || refused.contains("private")
-            || refused.contains("loopback"),
+        refused.contains("127.0.0.1") && refused.contains("an address of this machine"),
         "{refused}"
     );
-    let missing = Bench::call("agent-browser", json!({"action": "snapshot"}), |_| {}, &[]);
+    let missing = call("agent-browser", json!({"action": "snapshot"}));
     assert!(missing.contains("open"), "{missing}");
+    bench.run("", &["--allow-host", "not a host"]).assert_code(2);
 }

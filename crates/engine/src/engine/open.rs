@@ -17,7 +17,7 @@ use crate::open_log::{OpenLog, Opening};
 use crate::skills::skills_left_out;
 use crate::turn::{input_budget, interrupts};
 use crate::workspace::{Bootstrap, BootstrapFile, prepare_workspace};
-use crate::{Notice, RunError, RunParams, SessionInbox, WhenIdle};
+use crate::{Notice, RefusalRule, RunError, RunParams, SessionInbox, WhenIdle};
 
 /// Pause between two checks of a lock that another process holds: too short to be noticed, and long enough to cost next
 /// to nothing.
@@ -53,7 +53,9 @@ pub(super) async fn open(params: &RunParams, roster: &Roster) -> Result<Opened, 
     let roster = roster.clone();
     let budget = input_budget(&roster.first().model, &params.rules.compaction);
     let switched_off = SwitchedOff {
-        history_limit: params.rules.history_limit.is_none(),
+        // What is left out after a refusal looks like what a limit leaves out.
+        history_limit: params.rules.history_limit.is_none()
+            && params.rules.refusals == RefusalRule::Ladder,
         pruning: params.rules.context_pruning == ContextPruning::Off,
     };
     // A run without its own message answers the waiting ones.

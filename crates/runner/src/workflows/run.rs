@@ -13,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::Workflow;
 
-/// Most bytes of output that are kept, from its end.
-const MAX_OUTPUT: usize = 1024 * 1024;
+/// Most bytes of output that are kept, from its end: 1 MiB with the notes about it.
+const MAX_OUTPUT: usize = 1024 * 1024 - 1024;
 /// Most arguments, and bytes of their values: far below what the system passes on.
 const MAX_ARGUMENTS: usize = 64;
 const MAX_ARGUMENT_BYTES: usize = 64 * 1024;
