@@ -9,8 +9,8 @@ use std::path::Path;
 
 use divan::{Bencher, black_box};
 use myclaw_session::{
-    CompactionEntry, DaySpending, Entry, EntryId, Keeper, LockWait, QueuedKind, QueuedMessage, Role,
-    SessionKey, SessionLog, SessionStore, Spent, TailLimit, TranscriptMessage,
+    CompactionEntry, DaySpending, Entry, EntryId, Keeper, LockWait, QueuedKind, QueuedMessage,
+    Role, SessionKey, SessionLog, SessionStore, Spent, TailLimit, TranscriptMessage,
 };
 use tempfile::TempDir;
 

@@ -32,9 +32,14 @@ impl Home {
 
     /// How requests are made. Proxies, keys and credentials are looked for in the environment.
     pub fn http_options(&self) -> HttpOptions {
+        Self::http_options_of(&self.environment)
+    }
+
+    /// The same for a program that has an environment and no directories.
+    pub fn http_options_of(environment: &Environment) -> HttpOptions {
         HttpOptions {
             user_agent: USER_AGENT.to_owned(),
-            variables: self.environment.variables().collect(),
+            variables: environment.variables().collect(),
             ..HttpOptions::default()
         }
     }

@@ -8,8 +8,8 @@ use myclaw_auth::{AuthFile, AuthStore, CooldownRules};
 use myclaw_browser::BrowserSlot;
 use myclaw_config::{AgentId, Config, ConfigError, ResolvedAgent, ThinkingDefault};
 use myclaw_engine::{
-    ActiveModel, Approver, Bound, Clock as _, ConfigKeys, Hook, Lane, RunEvent, RunParams,
-    RunRules, RunStores, SystemClock, Tool, exhausted_budget, utc_day,
+    ActiveModel, Approver, Bound, Clock as _, ConfigKeys, Hook, Lane, RefusalRule, RunEvent,
+    RunParams, RunRules, RunStores, SystemClock, Tool, exhausted_budget, utc_day,
 };
 use myclaw_hooks::{RunInfo, command_hooks};
 use myclaw_llm::{CallLimits, Model, ThinkingLevel};
@@ -303,6 +303,7 @@ impl SessionConfig {
             max_tool_result_chars: agent.max_tool_result_chars,
             workspace_only: config.tools.fs.workspace_only,
             compaction: agent.compaction.clone(),
+            refusals: RefusalRule::default(),
             context_pruning: agent.context_pruning,
             history_limit: config
                 .history_limit(&parts.channel, parts.peer_kind == PeerKind::Direct),

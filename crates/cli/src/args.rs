@@ -22,6 +22,7 @@ mod help;
 mod nodes;
 mod onboard;
 mod policy;
+mod runner;
 mod sandbox;
 mod sessions;
 mod skills;
@@ -41,6 +42,7 @@ pub(crate) use gateway::{
 pub(crate) use nodes::{NodeArgs, NodesArgs, NodesCommand};
 pub(crate) use onboard::OnboardArgs;
 pub(crate) use policy::{ApprovalsArgs, ApprovalsCommand, ExplainArgs, PolicyArgs, PolicyCommand};
+pub(crate) use runner::RunnerArgs;
 pub(crate) use sandbox::{SandboxArgs, SandboxCommand};
 pub(crate) use sessions::{
     CompactArgs, ExportFormat, ImportFormat, SessionsArgs, SessionsCommand, UndoArgs, WhichSessions,
@@ -132,6 +134,9 @@ pub(crate) enum Command {
     /// Plan what the agent does by itself: once, at an interval, or at times of day
     #[command(long_about = help::CRON, after_long_help = help::CRON_EXAMPLES)]
     Cron(CronArgs),
+    /// Do one job of a host in a container: JSON in, answers between markers out
+    #[command(long_about = help::RUNNER, after_long_help = help::RUNNER_EXAMPLES)]
+    Runner(RunnerArgs),
     /// Show what models have used in sessions of the gateway: calls, tokens and cost
     #[command(long_about = help::USAGE, after_long_help = help::USAGE_EXAMPLES)]
     Usage(UsageArgs),

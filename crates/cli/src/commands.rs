@@ -16,6 +16,7 @@ pub(crate) mod onboard;
 pub(crate) mod pairing;
 pub(crate) mod policy;
 pub(crate) mod run;
+pub(crate) mod runner;
 pub(crate) mod sandbox;
 pub(crate) mod sessions;
 pub(crate) mod skills;

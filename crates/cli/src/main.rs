@@ -77,6 +77,7 @@ fn run(cli: Cli) -> Result<(), CliError> {
         Some(Command::Devices(args)) => commands::devices::run(&args),
         Some(Command::Node(args)) => commands::nodes::serve(&args),
         Some(Command::Nodes(args)) => commands::nodes::run(&args),
+        Some(Command::Runner(args)) => commands::runner::run(args),
         Some(Command::Usage(args)) => commands::usage::run(&args),
         Some(Command::Onboard(args)) => commands::onboard::run(&args),
         Some(Command::Init) => commands::init::run(),

@@ -211,6 +211,7 @@ impl Engine {
             tool_use: ToolUse::Auto,
             max_retries: rules.max_retries,
             limits: rules.call,
+            refusals: rules.refusals,
         };
         let ledger = roster.ledger(rules.cooldowns);
         let inbox = sessions.inbox(key);
@@ -237,6 +238,7 @@ impl Engine {
             },
             fit: Fit::new(
                 rules.compaction,
+                rules.refusals,
                 rules.context_pruning,
                 rules.history_limit,
                 opened.opening,
@@ -263,16 +265,19 @@ impl Engine {
 fn first_prompt(params: &RunParams, opened: &Opened, model: &ActiveModel) -> Prompt {
     let tool_schemas: Vec<ToolSchema> =
         params.tools.iter().map(|tool| tool.schema().clone()).collect();
-    let system_prompt = build_system_prompt(&PromptParts {
-        identity: opened.identity.as_ref(),
-        bootstrap: &opened.bootstrap_files,
-        tools: &tool_schemas,
-        skills: listed_skills(&params.skills),
-        working_directory: working_directory(params),
-        model: &model.reference(),
-        time_zone: time_zone(params.rules.time_zone.as_deref()).as_deref(),
-        note: params.note.as_deref(),
-    });
+    let built = || {
+        build_system_prompt(&PromptParts {
+            identity: opened.identity.as_ref(),
+            bootstrap: &opened.bootstrap_files,
+            tools: &tool_schemas,
+            skills: listed_skills(&params.skills),
+            working_directory: working_directory(params),
+            model: &model.reference(),
+            time_zone: time_zone(params.rules.time_zone.as_deref()).as_deref(),
+            note: params.note.as_deref(),
+        })
+    };
+    let system_prompt = params.system_prompt.clone().unwrap_or_else(built);
     let files = opened.identity.iter().chain(&opened.bootstrap_files);
     Prompt::new(system_prompt, tool_schemas, files)
 }

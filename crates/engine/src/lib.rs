@@ -62,7 +62,7 @@ pub use providers::Providers;
 pub use queue::Arrival;
 pub use quiet::QuietMessages;
 pub use remark::tell_model;
-pub use rules::RunRules;
+pub use rules::{RefusalRule, RunRules};
 pub use run::{RunParams, RunResult, RunStores};
 pub use skills::SkillSummary;
 pub use switch::ModelSwitch;

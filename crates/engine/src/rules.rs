@@ -1,12 +1,13 @@
 //! The rules of a run, as values: limits, waits, thinking, and how messages are taken in.
 
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use myclaw_auth::CooldownRules;
 use myclaw_config::{
     CompactionConfig, ContextPruning, DeliveryMode, IterationCap, LaneWidths, RunLimits,
 };
-use myclaw_llm::{CallLimits, ThinkingLevel};
+use myclaw_llm::{CallLimits, ErrorClass, ModelError, ThinkingLevel};
 
 use crate::ConfigKeys;
 
@@ -25,6 +26,8 @@ pub struct RunRules {
     pub workspace_only: bool,
     /// When and how older messages are summarised.
     pub compaction: CompactionConfig,
+    /// What happens after a provider refused a request.
+    pub refusals: RefusalRule,
     /// Whether old tool results are sent shorter.
     pub context_pruning: ContextPruning,
     /// Most messages of the session that are sent; `None` means all.
@@ -47,4 +50,23 @@ pub struct RunRules {
     pub config_keys: ConfigKeys,
     /// How long a key is in cooldown after failures that are remembered beyond the run.
     pub cooldowns: CooldownRules,
+}
+
+/// What happens after a provider refused a request.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum RefusalRule {
+    /// A request that is too long is made smaller, in the steps of the overflow ladder. Any other refusal ends the run.
+    #[default]
+    Ladder,
+    /// For models of unknown size and hosts that name no reason: after status 400 the session keeps only its newest
+    /// messages, this many, and the request is made once more. There are no summaries.
+    KeepNewest(NonZeroUsize),
+}
+
+impl RefusalRule {
+    /// Whether a request that was refused with `error` may be answered if it is shorter.
+    pub(crate) fn makes_shorter(self, error: &ModelError) -> bool {
+        let is_overflow = error.class == ErrorClass::ContextOverflow;
+        is_overflow || (matches!(self, Self::KeepNewest(_)) && error.status == Some(400))
+    }
 }

@@ -72,6 +72,9 @@ pub struct RunParams {
     pub clock: Arc<dyn Clock>,
     /// The messages that are no activity of the session.
     pub quiet: QuietMessages,
+    /// The whole system prompt. `None` means the one that is built from the bootstrap files of the workspace; with a
+    /// prompt of the caller's own the workspace is neither read nor made.
+    pub system_prompt: Option<String>,
     /// What the prompt says about where replies go: one line, the same in all runs of a session.
     pub note: Option<String>,
 }
@@ -160,6 +163,7 @@ impl RunParams {
             session_wait: DEFAULT_SESSION_WAIT,
             clock: Arc::new(SystemClock),
             quiet: QuietMessages::default(),
+            system_prompt: None,
             note: None,
         }
     }

@@ -38,7 +38,18 @@ const INDEX_WAIT: LockWait = LockWait::Until(Duration::from_secs(10));
 #[derive(Debug, Clone)]
 pub struct JsonSessions {
     directory: PathBuf,
+    saving: Saving,
     by_key: Arc<Mutex<HashMap<SessionKey, Arc<Session>>>>,
+}
+
+/// When the file of an open session is replaced.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Saving {
+    /// When a run makes it durable.
+    #[default]
+    OnSync,
+    /// After every append too, so that a killed process loses nothing.
+    OnAppend,
 }
 
 /// One session, open or not.
@@ -47,6 +58,7 @@ struct Session {
     key: SessionKey,
     id: String,
     directory: PathBuf,
+    saving: Saving,
     /// The content while the session is open here.
     document: Mutex<Option<Document>>,
     /// Held while the file is replaced, so that older content never replaces newer content.
@@ -64,7 +76,14 @@ struct OpenJson {
 impl JsonSessions {
     /// The sessions in `directory`, which need not exist yet.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
-        Self { directory: directory.into(), by_key: Arc::default() }
+        Self { directory: directory.into(), saving: Saving::OnSync, by_key: Arc::default() }
+    }
+
+    /// Replaces the file after every append too, so that a process that is killed loses nothing. Each append then costs
+    /// a write of the whole session; a power cut still loses what was appended since the last sync.
+    #[must_use]
+    pub fn saved_at_each_append(self) -> Self {
+        Self { saving: Saving::OnAppend, ..self }
     }
 
     /// Makes `key` refer to the session `id`. If there is no session with that id, or its file cannot be read, `key`
@@ -74,26 +93,27 @@ impl JsonSessions {
         let is_uuid = uuid::Uuid::parse_str(id)
             .is_ok_and(|uuid| uuid.hyphenated().to_string().eq_ignore_ascii_case(id));
         let known = is_uuid
-            .then(|| Session::new(&self.directory, key, id.to_owned()))
+            .then(|| Session::new(self, key, id.to_owned()))
             .filter(|session| matches!(Document::load(&session.path()), Ok(Some(_))));
-        let session = known.unwrap_or_else(|| Session::new(&self.directory, key, new_session_id()));
+        let session = known.unwrap_or_else(|| Session::new(self, key, new_session_id()));
         let id = session.id.clone();
         locked(&self.by_key).insert(key.clone(), Arc::new(session));
         id
     }
 
     fn session(&self, key: &SessionKey) -> Arc<Session> {
-        let make = || Arc::new(Session::new(&self.directory, key, new_session_id()));
+        let make = || Arc::new(Session::new(self, key, new_session_id()));
         Arc::clone(locked(&self.by_key).entry(key.clone()).or_insert_with(make))
     }
 }
 
 impl Session {
-    fn new(directory: &Path, key: &SessionKey, id: String) -> Self {
+    fn new(sessions: &JsonSessions, key: &SessionKey, id: String) -> Self {
         Self {
             key: key.clone(),
             id,
-            directory: directory.to_path_buf(),
+            directory: sessions.directory.clone(),
+            saving: sessions.saving,
             document: Mutex::default(),
             replacing: Mutex::default(),
         }
@@ -126,7 +146,7 @@ impl Session {
     }
 
     /// Replaces the file, unless nothing has changed since it was written.
-    fn save(&self) -> Result<(), SessionError> {
+    fn save(&self, durability: Durability) -> Result<(), SessionError> {
         let _replacing = locked(&self.replacing);
         let path = self.path();
         let Some(text) = self.with_document(|document| document.take_text(&self.id)).flatten()
@@ -135,18 +155,24 @@ impl Session {
         };
         let replaced = text
             .map_err(|source| SessionError::Encode { path: path.clone(), source })
-            .and_then(|text| self.replace(&path, &text));
-        if replaced.is_err() {
+            .and_then(|text| self.replace(&path, &text, durability));
+        // A file that the system writes later is written again by the next sync.
+        if replaced.is_err() || durability == Durability::Unsynced {
             self.with_document(|document| document.is_changed = true);
         }
         replaced
     }
 
-    fn replace(&self, path: &Path, text: &[u8]) -> Result<(), SessionError> {
+    fn replace(
+        &self,
+        path: &Path,
+        text: &[u8],
+        durability: Durability,
+    ) -> Result<(), SessionError> {
         let mut file = NewFile::named(&self.beside(UNFINISHED_EXTENSION))
             .context("create the session file", path)?;
         file.write_all(text).context("write the session file", path)?;
-        file.put_at(path, Durability::Synced).context("write the session file", path)?;
+        file.put_at(path, durability).context("write the session file", path)?;
         Ok(())
     }
 
@@ -154,7 +180,7 @@ impl Session {
         let is_open = locked(&self.document).is_some();
         let _held = (!is_open).then(|| Arc::clone(&self).open(INDEX_WAIT)).transpose()?;
         self.with_document(|document| document.record(&self.key, &self.id, patch));
-        self.save()
+        self.save(Durability::Synced)
     }
 }
 
@@ -210,7 +236,10 @@ impl Sessions for JsonSessions {
 impl OpenSession for OpenJson {
     fn append(&mut self, entries: &[Entry]) -> Result<(), SessionError> {
         self.session.with_document(|document| document.append(entries));
-        Ok(())
+        match self.session.saving {
+            Saving::OnSync => Ok(()),
+            Saving::OnAppend => self.session.save(Durability::Unsynced),
+        }
     }
 
     fn tail(&mut self, limit: TailLimit) -> Result<Tail, SessionError> {
@@ -219,14 +248,14 @@ impl OpenSession for OpenJson {
 
     fn sync_handle(&self) -> SyncHandle {
         let session = Arc::clone(&self.session);
-        SyncHandle::new(move || session.save())
+        SyncHandle::new(move || session.save(Durability::Synced))
     }
 }
 
 impl Drop for OpenJson {
     fn drop(&mut self) {
         // A failure cannot be reported from here. Everything that a run promised was made durable before.
-        let _ = self.session.save();
+        let _ = self.session.save(Durability::Synced);
         *locked(&self.session.document) = None;
     }
 }

@@ -17,6 +17,7 @@ use myclaw_exec::{
 use myclaw_llm::{ContentBlock, ToolSchema};
 use serde_json::{Map, Value, json};
 
+pub use self::arguments::why_refused as why_variable_is_refused;
 use self::arguments::{Arguments, MAX_JOB_TIME, MAX_TIMEOUT, job_properties};
 use self::attend::{Outcome, Plan, attachment, attend};
 use crate::aliases;

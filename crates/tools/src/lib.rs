@@ -29,7 +29,7 @@ use std::time::Duration;
 use myclaw_engine::Tool;
 
 pub use apply_patch::ApplyPatchTool;
-pub use bash::{BashTool, CommandPlace};
+pub use bash::{BashTool, CommandPlace, why_variable_is_refused};
 pub use changes::{
     ChangedTurn, Direction, FileOutcome, Undo, UndoError, Undone, UndoneFile, WhichTurn,
     changed_turns,

@@ -6,6 +6,7 @@ mod devices;
 mod examples;
 mod gateway;
 mod nodes;
+mod runner;
 mod usage;
 
 pub(super) use attach::*;
@@ -14,6 +15,7 @@ pub(super) use devices::*;
 pub(super) use examples::*;
 pub(super) use gateway::*;
 pub(super) use nodes::*;
+pub(super) use runner::*;
 pub(super) use usage::*;
 
 pub(super) const ABOUT: &str = "\

@@ -22,6 +22,7 @@ fn every_help_has_examples_and_the_root_names_the_exit_codes() {
         "models",
         "skills",
         "auth",
+        "runner",
         "doctor",
         "completions",
     ] {

@@ -16,8 +16,8 @@ use crate::failover::Roster;
 use crate::open_log::{OpenLog, Opening};
 use crate::skills::skills_left_out;
 use crate::turn::{Watch, input_budget, interrupts};
-use crate::workspace::{BootstrapFile, prepare_workspace};
-use crate::{Notice, RunError, RunParams, SessionInbox, WhenIdle};
+use crate::workspace::{Bootstrap, BootstrapFile, prepare_workspace};
+use crate::{Notice, RefusalRule, RunError, RunParams, SessionInbox, WhenIdle};
 
 /// Pause between two checks of a lock that another process holds: too short to be noticed, and long enough to cost next
 /// to nothing.
@@ -51,15 +51,20 @@ pub(super) async fn open(params: &RunParams, roster: &Roster) -> Result<Opened, 
         roster: roster.clone(),
         budget: input_budget(&roster.first().model, &params.rules.compaction),
         switched_off: SwitchedOff {
-            history_limit: params.rules.history_limit.is_none(),
+            // What is left out after a refusal looks like what a limit leaves out.
+            history_limit: params.rules.history_limit.is_none()
+                && params.rules.refusals == RefusalRule::Ladder,
             pruning: params.rules.context_pruning == ContextPruning::Off,
         },
     };
     let (workspace, directory) = (params.workspace.clone(), params.working_directory.clone());
+    let has_own_prompt = params.system_prompt.is_some();
     let first = loader.clone();
     let (bootstrap, tried) = blocking(move || {
         check_directory(directory)?;
-        Ok((prepare_workspace(&workspace)?, first.load()?))
+        let bootstrap =
+            if has_own_prompt { Bootstrap::default() } else { prepare_workspace(&workspace)? };
+        Ok((bootstrap, first.load()?))
     })
     .await?;
     let loaded = match tried {

@@ -25,7 +25,7 @@ use super::fit::{SummaryRequest, Writers};
 use crate::failover::{
     Candidate, Candidates, Ledger, Pick, ProfileRotation, Use, concerns_every_model, failure_reason,
 };
-use crate::{ActiveModel, AgentRunEvent, Engine, Notice, RunError};
+use crate::{ActiveModel, AgentRunEvent, Engine, Notice, RefusalRule, RunError};
 
 /// The step and its state: the models to ask, their keys, and the failures so far.
 pub(crate) struct Caller<'a> {
@@ -52,6 +52,8 @@ pub(crate) struct CallRules {
     pub(crate) max_retries: u32,
     /// Time limits of one call.
     pub(crate) limits: CallLimits,
+    /// Which refused requests may be answered if they are shorter.
+    pub(crate) refusals: RefusalRule,
 }
 
 /// The outcome of asking for the next message.
@@ -273,7 +275,7 @@ impl<'a> Caller<'a> {
             self.candidates.give_up_on(self.model, &error);
             return Err(NoMessage::Stop(self.candidates.exhausted(error)));
         }
-        if error.class == ErrorClass::ContextOverflow {
+        if self.rules.refusals.makes_shorter(&error) {
             return Err(NoMessage::Overflow(error));
         }
         patience.failures.push((self.rotation.profile(profile).id.clone(), error.message.clone()));

@@ -122,7 +122,8 @@ impl Arguments {
     }
 }
 
-fn why_refused(name: &str) -> Option<&'static str> {
+/// Why a call must not set the variable `name`; `None` if it may.
+pub fn why_refused(name: &str) -> Option<&'static str> {
     let is_name = name.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric())
         && name.bytes().next().is_some_and(|first| !first.is_ascii_digit());
     if !is_name {

@@ -10,6 +10,7 @@
 
 mod compact;
 mod history;
+mod newest;
 mod prune;
 mod reduce;
 mod summary;
@@ -21,7 +22,7 @@ use myclaw_session::{EntryId, MovedAside, Reduction, ReductionEntry};
 use super::Shared;
 use crate::estimate::{message_tokens, request_tokens};
 use crate::open_log::Opening;
-use crate::{ActiveModel, Notice, RunError};
+use crate::{ActiveModel, Notice, RefusalRule, RunError};
 
 pub use compact::{CompactionOutcome, CompactionReport};
 use reduce::LongTexts;
@@ -31,6 +32,7 @@ pub(super) use summary::{SummaryRequest, Writers};
 pub(crate) struct Fit {
     /// When and how older messages are summarised.
     compaction: CompactionConfig,
+    refusals: RefusalRule,
     /// Whether old tool results are sent shorter.
     pruning: ContextPruning,
     /// Most messages of a chat that are sent.
@@ -45,6 +47,7 @@ pub(crate) struct Fit {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Recovery {
     compacted_ahead: bool,
+    kept_newest: bool,
     next: Rung,
 }
 
@@ -99,12 +102,14 @@ pub(crate) fn input_budget(model: &Model, config: &CompactionConfig) -> u64 {
 impl Fit {
     pub(crate) fn new(
         compaction: CompactionConfig,
+        refusals: RefusalRule,
         pruning: ContextPruning,
         history_limit: Option<usize>,
         opening: Opening,
     ) -> Self {
         Self {
             compaction,
+            refusals,
             pruning,
             history_limit,
             opening,
@@ -163,13 +168,16 @@ impl Fit {
     /// Applies the next rung that makes the request smaller, after the active model refused it.
     ///
     /// # Errors
-    /// [`RunError::ContextOverflow`] when no rung is left.
+    /// [`RunError::ContextOverflow`] when no rung is left; without a ladder, the refusal itself.
     pub(super) async fn recover(
         &mut self,
         shared: &mut Shared,
         writers: &mut dyn Writers,
         error: &ModelError,
     ) -> Result<(), RunError> {
+        if let RefusalRule::KeepNewest(count) = self.refusals {
+            return self.keep_newest(shared, count.get(), error);
+        }
         let model = writers.active().reference();
         let tokens = text_size(shared);
         let now_ms = shared.now_ms();

@@ -1,0 +1,46 @@
+//! The command line of `myclaw runner`.
+
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::Age;
+
+/// Arguments of `runner`.
+#[derive(Debug, Args)]
+pub(crate) struct RunnerArgs {
+    /// Directory with `group`, `global` and `ipc`
+    #[arg(long, value_name = "DIR", default_value = "/workspace")]
+    pub(crate) workspace: PathBuf,
+    /// Home directory of commands; sessions are in its `.stingyclaw/sessions`
+    #[arg(long, value_name = "DIR", default_value = "/home/node")]
+    pub(crate) home: PathBuf,
+    /// After the answer wait for further messages in `ipc/input`, until `_close` or the idle limit
+    #[arg(long)]
+    pub(crate) stay: bool,
+    /// With --stay: how long to wait for a message
+    #[arg(long, value_name = "TIME", default_value = "30m")]
+    pub(crate) idle_limit: Age,
+    /// Most model calls for one message; the last one is asked for a summary
+    #[arg(long, value_name = "N", default_value = "60")]
+    pub(crate) max_turns: NonZeroU32,
+    /// How long the tool ask_boss waits for a reply
+    #[arg(long, value_name = "TIME", default_value = "30m")]
+    pub(crate) ask_limit: Age,
+    /// Time limit of a command of the tool Bash
+    #[arg(long, value_name = "TIME", default_value = "60s")]
+    pub(crate) command_limit: Age,
+    /// Time limit of a workflow
+    #[arg(long, value_name = "TIME", default_value = "120s")]
+    pub(crate) workflow_limit: Age,
+    /// Host on a private network that the web tools may connect to, such as wiki.local:8080; can be repeated
+    #[arg(long = "allow-host", value_name = "HOST")]
+    pub(crate) allow_hosts: Vec<String>,
+    /// Line before each block of the output
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, requires = "end_marker")]
+    pub(crate) start_marker: Option<String>,
+    /// Line after each block of the output
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, requires = "start_marker")]
+    pub(crate) end_marker: Option<String>,
+}

@@ -1,0 +1,67 @@
+//! `myclaw runner`: one job from standard input.
+
+use std::sync::Arc;
+
+use myclaw_agent::Home;
+use myclaw_agent::config::Environment;
+use myclaw_runner::{Job, Markers, RunnerError, Stay, serve};
+use tokio_util::sync::CancellationToken;
+
+use crate::args::RunnerArgs;
+use crate::exit::{CliError, Exit};
+use crate::interrupt::Interrupts;
+use crate::logging;
+use crate::print::note;
+use crate::runtime;
+
+/// Runs the command. What the host must know is on standard output, the log is on standard error.
+pub(crate) fn run(args: RunnerArgs) -> Result<(), CliError> {
+    let environment = Environment::from_process();
+    logging::start_on_stderr(&environment);
+    let interrupts = Interrupts::install()?;
+    let cancel = CancellationToken::new();
+    let job = job(args, &environment, cancel.clone())?;
+    let armed = interrupts.arm(cancel);
+    let serving = async {
+        let served = serve(job, std::io::stdin(), Box::new(std::io::stdout())).await;
+        served.map_err(|error| match error {
+            RunnerError::Reported(_) => CliError::failure(error.to_string()),
+            RunnerError::HostGone => {
+                CliError { exit: Exit::OutputClosed, ..CliError::failure(error.to_string()) }
+            }
+        })
+    };
+    runtime::block_on(armed.unless_quit(serving))?
+}
+
+fn job(
+    args: RunnerArgs,
+    environment: &Environment,
+    cancel: CancellationToken,
+) -> Result<Job, CliError> {
+    let markers = match (args.start_marker, args.end_marker) {
+        (Some(start), Some(end)) => {
+            Markers::new(start, end).map_err(|error| CliError::usage(error.to_string()))?
+        }
+        _ => Markers::default(),
+    };
+    let hosts = args.allow_hosts.iter().map(|host| host.parse());
+    let allowed_hosts =
+        hosts.collect::<Result<_, _>>().map_err(|error: myclaw_runner::InvalidHost| {
+            CliError::usage(format!("--allow-host: {error}"))
+        })?;
+    Ok(Job {
+        workspace: args.workspace,
+        home: args.home,
+        stay: if args.stay { Stay::UntilIdle(args.idle_limit.0) } else { Stay::No },
+        max_turns: args.max_turns,
+        command_limit: args.command_limit.0,
+        workflow_limit: args.workflow_limit.0,
+        ask_limit: args.ask_limit.0,
+        allowed_hosts,
+        markers,
+        http: Home::http_options_of(environment),
+        say: Arc::new(|line| note(format_args!("myclaw: {line}"))),
+        cancel,
+    })
+}

@@ -1,0 +1,301 @@
+//! The queries of a job, from the first to the last.
+
+use std::io::{Read, Write};
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use myclaw_agent::{HttpProviders, key_resolver};
+use myclaw_engine::{
+    ActiveModel, AgentRunEvent, Engine, EventCallback, RunError, RunEvent, RunParams, RunStores,
+};
+use myclaw_llm::{ContentBlock, HttpOptions, redact};
+use myclaw_session::{DaySpending, JsonSessions, SessionKey, Sessions};
+use myclaw_web::AllowedHost;
+use tokio_util::sync::CancellationToken;
+
+use crate::Markers;
+use crate::backend::backend;
+use crate::ipc::Ipc;
+use crate::output::{Output, watch_standard_output};
+use crate::payload::Payload;
+use crate::profile::{BeforeCall, RunnerProvider, rules};
+use crate::prompt::system_prompt;
+use crate::tools::{Toolbox, tools};
+
+/// Precedes the prompt of a job that the schedule sends.
+const SCHEDULED: &str = include_str!("../prompts/scheduled.md");
+/// How often the files of the host are looked for while the job waits: too short to be noticed, and next to no work.
+pub(crate) const POLL: Duration = Duration::from_millis(50);
+
+/// How to do a job.
+pub struct Job {
+    /// The directory with `group`, `global` and `ipc`.
+    pub workspace: PathBuf,
+    /// The home directory of commands; the sessions are below it.
+    pub home: PathBuf,
+    /// What happens after the first answer.
+    pub stay: Stay,
+    /// Most model calls for one message. The last one is asked for a summary, without tools.
+    pub max_turns: NonZeroU32,
+    /// Time limit of a command of Bash.
+    pub command_limit: Duration,
+    /// Time limit of a workflow.
+    pub workflow_limit: Duration,
+    /// Longest wait for the user's reply to a question.
+    pub ask_limit: Duration,
+    /// Hosts on private networks that the web tools may connect to.
+    pub allowed_hosts: Vec<AllowedHost>,
+    /// The lines around each block of the output.
+    pub markers: Markers,
+    /// How requests to the model are made.
+    pub http: HttpOptions,
+    /// Receives one line for each thing that whoever reads the log should know.
+    pub say: Arc<dyn Fn(&str) + Send + Sync>,
+    /// Ends the job, with the session saved.
+    pub cancel: CancellationToken,
+}
+
+/// What happens after the first answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stay {
+    /// The job is done.
+    No,
+    /// Further messages of the host are answered, until none comes for this long.
+    UntilIdle(Duration),
+}
+
+/// A job that failed.
+#[derive(Debug, thiserror::Error)]
+pub enum RunnerError {
+    /// The host knows: the last block has the reason.
+    #[error("{0}")]
+    Reported(String),
+    /// Nobody reads the output any more. The session is saved.
+    #[error("the host has closed the output; the session is saved")]
+    HostGone,
+}
+
+/// Reads a job from `input`, does it, and writes the blocks to `output`, which is standard output.
+///
+/// # Errors
+/// See [`RunnerError`]. The session holds everything up to the failure.
+pub async fn serve(
+    job: Job,
+    input: impl Read,
+    output: Box<dyn Write + Send>,
+) -> Result<(), RunnerError> {
+    let output = Arc::new(Output::new(job.markers.clone(), output));
+    watch_standard_output(output.gone().clone());
+    let outcome = match Payload::read(input) {
+        Ok(payload) => Running::new(&job, payload, &output).run().await,
+        Err(problem) => Err(Stop::Failed(problem)),
+    };
+    match outcome {
+        _ if output.gone().is_cancelled() => Err(RunnerError::HostGone),
+        Ok(()) | Err(Stop::Closed) => Ok(()),
+        Err(Stop::Failed(problem)) => {
+            output.failure(&problem);
+            Err(RunnerError::Reported(problem))
+        }
+    }
+}
+
+/// Why there are no further queries.
+enum Stop {
+    /// The host wants the job to end.
+    Closed,
+    /// The text is for the host.
+    Failed(String),
+}
+
+/// A job that is being done.
+struct Running<'a> {
+    job: &'a Job,
+    payload: Payload,
+    output: &'a Arc<Output>,
+    ipc: Arc<Ipc>,
+    engine: Engine,
+    model: ActiveModel,
+    key: SessionKey,
+    sessions: JsonSessions,
+    session_id: Arc<str>,
+}
+
+impl<'a> Running<'a> {
+    fn new(job: &'a Job, payload: Payload, output: &'a Arc<Output>) -> Self {
+        let ipc = Arc::new(Ipc::new(job.workspace.join("ipc"), &payload));
+        let provider = RunnerProvider(HttpProviders::new(job.http.clone()));
+        let key = SessionKey::for_cli("main", "runner");
+        let sessions = JsonSessions::new(job.home.join(".stingyclaw/sessions"));
+        let sessions = sessions.saved_at_each_append();
+        let session_id = sessions.resume(&key, payload.session_id.as_deref().unwrap_or_default());
+        Self {
+            engine: Engine::new(provider, key_resolver(job.http.clone())),
+            model: backend(&payload.secrets),
+            job,
+            payload,
+            output,
+            ipc,
+            key,
+            sessions,
+            session_id: session_id.into(),
+        }
+    }
+
+    /// Answers the prompt of the job, and further messages if the job stays.
+    async fn run(self) -> Result<(), Stop> {
+        let group = self.job.workspace.join("group");
+        if !group.is_dir() {
+            return Err(Stop::Failed(format!(
+                "there is no directory {}; mount the directory of the group there",
+                group.display()
+            )));
+        }
+        if let Some(wanted) = &self.payload.session_id
+            && **wanted != *self.session_id
+        {
+            (self.job.say)("the session of the job is unknown or cannot be read; a new one begins");
+        }
+        // A sign from before was for another job.
+        self.ipc.forget_close();
+        let toolbox = tools(&Toolbox { job: self.job, ipc: &self.ipc, group: &group });
+        let prompt =
+            system_prompt(&self.payload.assistant_name, &self.job.workspace, &*self.job.say);
+        let mut params = RunParams::go_on(
+            self.key.clone(),
+            vec![self.model.clone()],
+            rules(self.job.max_turns),
+            self.stores(),
+            group.clone(),
+        );
+        params.working_directory = Some(group);
+        params.system_prompt = Some(prompt);
+        params.tools = toolbox.tools;
+        let mut message = self.first_message();
+        let outcome = loop {
+            if let Err(stop) = self.query(params.clone(), message).await {
+                break Err(stop);
+            }
+            let Some(next) = self.next_message().await else { break Ok(()) };
+            message = next;
+        };
+        toolbox.browser.close().await;
+        self.ipc.forget_close();
+        outcome
+    }
+
+    fn stores(&self) -> RunStores {
+        let sessions: Arc<dyn Sessions> = Arc::new(self.sessions.clone());
+        let spending = DaySpending::new(self.job.home.join(".stingyclaw/usage.json"));
+        RunStores { sessions, spending, keys: None }
+    }
+
+    /// The prompt of the job, with the messages that came before it began.
+    fn first_message(&self) -> String {
+        let mut parts = Vec::new();
+        if self.payload.is_scheduled {
+            parts.push(SCHEDULED.trim_end().to_owned() + "\n");
+        }
+        parts.push(self.payload.prompt.clone());
+        parts.extend(self.take_pending());
+        parts.join("\n")
+    }
+
+    fn take_pending(&self) -> Vec<String> {
+        let pending = self.ipc.pending(&*self.job.say);
+        pending.iter().for_each(|message| self.ipc.take(message));
+        pending.into_iter().map(|message| message.text).collect()
+    }
+
+    /// Waits for further messages; `None` when the job is done.
+    async fn next_message(&self) -> Option<String> {
+        let Stay::UntilIdle(limit) = self.job.stay else { return None };
+        let waiting = async {
+            loop {
+                if self.ipc.is_closed() {
+                    return None;
+                }
+                let texts = self.take_pending();
+                if !texts.is_empty() {
+                    return Some(texts.join("\n"));
+                }
+                tokio::time::sleep(POLL).await;
+            }
+        };
+        tokio::select! {
+            biased;
+            () = self.output.gone().cancelled() => None,
+            () = self.job.cancel.cancelled() => None,
+            next = tokio::time::timeout(limit, waiting) => next.unwrap_or(None),
+        }
+    }
+
+    /// Answers one message.
+    async fn query(&self, mut params: RunParams, message: String) -> Result<(), Stop> {
+        let stop = self.job.cancel.child_token();
+        params.run_id = myclaw_engine::RunId::generate();
+        params.user_message = vec![ContentBlock::text(message)];
+        params.cancel = stop.clone();
+        params.hooks.push(Arc::new(BeforeCall { ipc: Arc::clone(&self.ipc), stop: stop.clone() }));
+        let has_sent = Arc::new(AtomicBool::new(false));
+        params.on_event = Some(self.on_event(Arc::clone(&has_sent)));
+        let running = self.engine.run(params);
+        tokio::pin!(running);
+        let outcome = tokio::select! {
+            outcome = &mut running => outcome,
+            () = self.output.gone().cancelled() => {
+                stop.cancel();
+                running.await
+            }
+        };
+        if !matches!(outcome, Err(RunError::Session(_) | RunError::MessageWaits(_))) {
+            self.ipc.settle();
+        }
+        let ending = match outcome {
+            Ok(result) => {
+                let unsent = Some(result.reply).filter(|reply| !reply.trim().is_empty());
+                let unsent = unsent.filter(|_| !has_sent.load(Ordering::Relaxed));
+                self.output.success(unsent.as_deref(), &self.session_id);
+                return Ok(());
+            }
+            Err(RunError::Aborted) if self.ipc.is_closed() => {
+                self.output.success(None, &self.session_id);
+                Stop::Closed
+            }
+            Err(RunError::Aborted) => Stop::Failed(
+                "the runner was stopped by a signal; the session is saved, so send the message again"
+                    .to_owned(),
+            ),
+            Err(error) => Stop::Failed(redact(&error.to_string(), self.payload.secrets.values())),
+        };
+        Err(ending)
+    }
+
+    /// Writes the texts of the model as they come.
+    fn on_event(&self, has_sent: Arc<AtomicBool>) -> EventCallback {
+        let (output, ipc) = (Arc::clone(self.output), Arc::clone(&self.ipc));
+        let (session_id, say) = (Arc::clone(&self.session_id), Arc::clone(&self.job.say));
+        Arc::new(move |event: RunEvent| match event.kind {
+            // What was taken is in the session by now.
+            AgentRunEvent::LlmStart { .. } => ipc.settle(),
+            AgentRunEvent::LlmEnd { message } => {
+                let text = message.text();
+                if !text.trim().is_empty() {
+                    has_sent.store(true, Ordering::Relaxed);
+                    output.success(Some(&text), &session_id);
+                }
+            }
+            AgentRunEvent::BoundReached { message, .. } => say(&message),
+            AgentRunEvent::Notice(notice) => say(&notice.to_string()),
+            AgentRunEvent::Compaction { old_count, new_count, .. } => {
+                say(&format!(
+                    "the model refused the request; of {old_count} messages {new_count} are kept"
+                ));
+            }
+            _ => {}
+        })
+    }
+}

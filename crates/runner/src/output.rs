@@ -1,0 +1,146 @@
+//! The blocks on standard output, and whether somebody still reads them.
+
+use std::io::{self, Write};
+use std::os::fd::AsFd as _;
+use std::sync::{Mutex, PoisonError};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use serde::Serialize;
+use tokio_util::sync::CancellationToken;
+
+/// Stack of the thread that watches the output, which only sleeps in a system call.
+const STACK_BYTES: usize = 64 * 1024;
+/// Characters with which a marker cannot begin, because JSON has them outside its texts too.
+const JSON_CHARS: &str = "{}[],:\"\\";
+
+/// The lines around each block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Markers {
+    start: String,
+    end: String,
+}
+
+/// Markers that cannot be told from what is between them.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the marker {0:?} cannot be used: write one line that begins with a sign such as - or =, and two different ones"
+)]
+pub struct MarkersError(String);
+
+impl Default for Markers {
+    fn default() -> Self {
+        Self {
+            start: "---NANOCLAW_OUTPUT_START---".to_owned(),
+            end: "---NANOCLAW_OUTPUT_END---".to_owned(),
+        }
+    }
+}
+
+impl Markers {
+    /// Markers other than the usual ones.
+    ///
+    /// # Errors
+    /// One of them cannot be told from the JSON between them, or from the other.
+    pub fn new(start: String, end: String) -> Result<Self, MarkersError> {
+        let usable = |marker: &str| {
+            let first = marker.chars().next();
+            first.is_some_and(|first| first.is_ascii_punctuation() && !JSON_CHARS.contains(first))
+                && !marker.contains(char::is_control)
+        };
+        let unusable = [&start, &end].into_iter().find(|marker| !usable(marker));
+        match unusable {
+            Some(marker) => Err(MarkersError(marker.clone())),
+            None if start.contains(&end) || end.contains(&start) => Err(MarkersError(end)),
+            None => Ok(Self { start, end }),
+        }
+    }
+
+    /// A block. A marker within the JSON can only be in a text, so its first character is written as an escape there.
+    fn around(&self, json: &str) -> String {
+        let mut json = json.to_owned();
+        for marker in [&self.start, &self.end] {
+            if let Some(first) = marker.chars().next().filter(|_| json.contains(marker.as_str())) {
+                let escaped = format!("\\u{:04x}{}", u32::from(first), &marker[first.len_utf8()..]);
+                json = json.replace(marker.as_str(), &escaped);
+            }
+        }
+        format!("{}\n{json}\n{}\n", self.start, self.end)
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Success<'a> {
+    status: &'static str,
+    result: Option<&'a str>,
+    new_session_id: &'a str,
+}
+
+#[derive(Serialize)]
+struct Failure<'a> {
+    status: &'static str,
+    result: Option<&'a str>,
+    error: &'a str,
+}
+
+/// Writes blocks.
+pub(crate) struct Output {
+    markers: Markers,
+    sink: Mutex<Box<dyn Write + Send>>,
+    /// Fires when nobody reads the output any more.
+    gone: CancellationToken,
+}
+
+impl Output {
+    pub(crate) fn new(markers: Markers, sink: Box<dyn Write + Send>) -> Self {
+        Self { markers, sink: Mutex::new(sink), gone: CancellationToken::new() }
+    }
+
+    /// Fires when nobody reads the output any more.
+    pub(crate) fn gone(&self) -> &CancellationToken {
+        &self.gone
+    }
+
+    /// A text of the model; `None` for the block that ends a query whose text was sent already.
+    pub(crate) fn success(&self, result: Option<&str>, session_id: &str) {
+        self.write(&Success { status: "success", result, new_session_id: session_id });
+    }
+
+    pub(crate) fn failure(&self, error: &str) {
+        self.write(&Failure { status: "error", result: None, error });
+    }
+
+    fn write(&self, block: &impl Serialize) {
+        // These structs have texts only, which cannot fail to be encoded.
+        let block = self.markers.around(&serde_json::to_string(block).unwrap_or_default());
+        let mut sink = self.sink.lock().unwrap_or_else(PoisonError::into_inner);
+        let written = sink.write_all(block.as_bytes()).and_then(|()| sink.flush());
+        if written.is_err() {
+            self.gone.cancel();
+        }
+    }
+}
+
+/// Fires `gone` when the other end of standard output is closed, also while nothing is written to it.
+pub(crate) fn watch_standard_output(gone: CancellationToken) {
+    let watch = move || {
+        let stdout = io::stdout();
+        loop {
+            // No events are asked for, so it returns for an error or a hang-up only.
+            let mut watched = [PollFd::from_borrowed_fd(stdout.as_fd(), PollFlags::empty())];
+            match poll(&mut watched, None) {
+                Err(rustix::io::Errno::INTR) => {}
+                Err(_) => return,
+                Ok(_) if watched[0].revents().intersects(PollFlags::ERR | PollFlags::HUP) => {
+                    return gone.cancel();
+                }
+                Ok(_) => return,
+            }
+        }
+    };
+    // Without the thread a closed output is noticed at the next block.
+    drop(std::thread::Builder::new().stack_size(STACK_BYTES).spawn(watch));
+}
+
+#[cfg(test)]
+mod tests;

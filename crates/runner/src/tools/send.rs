@@ -1,0 +1,65 @@
+//! `send_message` and `send_voice`: a file for the host, which delivers it at once.
+
+use std::sync::Arc;
+
+use myclaw_engine::{Tool, ToolError, ToolOutput};
+use serde_json::json;
+
+use super::{Call, not_written, ready, schema, simple};
+use crate::ipc::Ipc;
+
+pub(super) fn tools(ipc: &Arc<Ipc>) -> [Arc<dyn Tool>; 2] {
+    [message(Arc::clone(ipc)), voice(Arc::clone(ipc))]
+}
+
+fn message(ipc: Arc<Ipc>) -> Arc<dyn Tool> {
+    let schema = schema(
+        "send_message",
+        "Send a message to the chat at once, while you go on working: progress, or several messages.",
+        json!({"text": {"type": "string"}}),
+        &["text"],
+    );
+    let work = move |call: Call| {
+        let text = text_of(call.text("text"));
+        let ipc = Arc::clone(&ipc);
+        let sent = text.and_then(|text| {
+            ipc.send_message(&text).map_err(|error| not_written(&error))?;
+            Ok(ToolOutput::text("The message is sent."))
+        });
+        ready(sent)
+    };
+    simple(schema, work)
+}
+
+fn voice(ipc: Arc<Ipc>) -> Arc<dyn Tool> {
+    let schema = schema(
+        "send_voice",
+        "Send a voice message to the chat: the text is spoken. If speech is not available, it arrives as text.",
+        json!({
+            "text": {"type": "string", "description": "What is said, in plain sentences"},
+            "voice": {"type": "string", "description": "Name of a voice, if the user wants a certain one"},
+        }),
+        &["text"],
+    );
+    let work = move |call: Call| {
+        let text = text_of(call.text("text"));
+        let voice = Some(call.text("voice")).filter(|voice| !voice.trim().is_empty());
+        let sent = text.and_then(|text| {
+            ipc.send_voice(&text, voice).map_err(|error| not_written(&error))?;
+            Ok(ToolOutput::text("The voice message is sent."))
+        });
+        ready(sent)
+    };
+    simple(schema, work)
+}
+
+/// The text of a call.
+///
+/// # Errors
+/// It is blank.
+pub(super) fn text_of(text: &str) -> Result<String, ToolError> {
+    if text.trim().is_empty() {
+        return Err(ToolError::Failed("the text is empty; say something".to_owned()));
+    }
+    Ok(text.to_owned())
+}
