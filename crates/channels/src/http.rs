@@ -1,5 +1,6 @@
 //! Requests to vendors, and what their failures mean.
 
+use std::fmt;
 use std::time::Duration;
 
 use reqwest::header::HeaderMap;
@@ -17,6 +18,44 @@ pub(crate) enum Failure {
     Unknown(String),
     /// The answer has more bytes than this.
     TooLong(usize),
+}
+
+/// Why a call of a vendor's API failed. `R` is what the vendor says when it refuses one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum CallError<R> {
+    /// The server refused it.
+    Refused(R),
+    /// It did not reach the server.
+    NotSent(String),
+    /// Nobody knows what the server did.
+    Unknown(String),
+}
+
+/// What a vendor says when it refuses a call. Its text follows the word "refused".
+pub(crate) trait Refusal: fmt::Display {
+    /// The server, for people.
+    const SERVER: &'static str;
+}
+
+impl<R: Refusal> fmt::Display for CallError<R> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let server = R::SERVER;
+        match self {
+            Self::Refused(refused) => write!(out, "{server} refused {refused}"),
+            Self::NotSent(reason) => write!(out, "{server} cannot be reached: {reason}"),
+            Self::Unknown(reason) => write!(out, "{server} gave no answer: {reason}"),
+        }
+    }
+}
+
+impl<R> From<Failure> for CallError<R> {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::NotSent(reason) => Self::NotSent(reason),
+            Failure::Unknown(reason) => Self::Unknown(reason),
+            Failure::TooLong(most) => Self::Unknown(format!("it has more than {most} bytes")),
+        }
+    }
 }
 
 /// An answer, whatever its status.

@@ -30,6 +30,23 @@ pub fn split(text: &str, limit: usize, measure: Measure) -> Vec<String> {
     splitter.finish()
 }
 
+/// Cuts a text so that each part fits after rendering, which can make a text longer, for example by the columns of a
+/// table.
+pub(crate) fn split_rendered(
+    text: &str,
+    limit: usize,
+    measure: Measure,
+    fits: &dyn Fn(&str) -> bool,
+) -> Vec<String> {
+    split(text, limit, measure)
+        .into_iter()
+        .flat_map(|part| match fits(&part) || limit <= 256 {
+            true => vec![part],
+            false => split_rendered(&part, limit / 2, measure, fits),
+        })
+        .collect()
+}
+
 /// A code block that is open.
 #[derive(Clone)]
 struct Fence {

@@ -16,9 +16,10 @@ use ring::hmac;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 
+use crate::split::split_rendered as split_rendered_by;
 use crate::{
     Action, AfterInterruption, Capabilities, Channel, HookAnswer, HookRequest, Intake, Live, Part,
-    Poll, ProbeFailure, SendFailure, State, StateCell, split, utf16_units,
+    Poll, ProbeFailure, SendFailure, State, StateCell, utf16_units,
 };
 use api::{Api, ApiError};
 use limits::Limits;
@@ -226,17 +227,9 @@ impl Channel for Telegram {
     }
 }
 
-/// Cuts a text so that each part fits after rendering, which can make a text longer, for example by the columns of a
-/// table.
 fn split_rendered(text: &str, limit: usize) -> Vec<String> {
     let fits = |part: &str| format::render(part).units <= MOST_UNITS;
-    split(text, limit, utf16_units)
-        .into_iter()
-        .flat_map(|part| match fits(&part) || limit <= 256 {
-            true => vec![part],
-            false => split_rendered(&part, limit / 2),
-        })
-        .collect()
+    split_rendered_by(text, limit, utf16_units, &fits)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::http::{self, Answer, Failure};
+use crate::http::{self, Answer, CallError, Refusal};
 
 /// Largest answer that is read, in bytes: a sync with fifty messages in each of a hundred rooms.
 const MOST_ANSWER: usize = 16 * 1024 * 1024;
@@ -24,15 +24,7 @@ pub(super) struct Api {
 }
 
 /// Why a call failed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum ApiError {
-    /// The server refused it.
-    Refused(Refused),
-    /// It did not reach the server.
-    NotSent(String),
-    /// Nobody knows what the server did.
-    Unknown(String),
-}
+pub(super) type ApiError = CallError<Refused>;
 
 /// What the server said when it refused a call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -46,26 +38,14 @@ pub(super) struct Refused {
     pub(super) retry_after: Option<Duration>,
 }
 
-impl std::fmt::Display for ApiError {
+impl std::fmt::Display for Refused {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Refused(Refused { status, code, error, .. }) => {
-                write!(out, "the homeserver refused ({status} {code}): {error}")
-            }
-            Self::NotSent(reason) => write!(out, "the homeserver cannot be reached: {reason}"),
-            Self::Unknown(reason) => write!(out, "the homeserver gave no answer: {reason}"),
-        }
+        write!(out, "({} {}): {}", self.status, self.code, self.error)
     }
 }
 
-impl From<Failure> for ApiError {
-    fn from(failure: Failure) -> Self {
-        match failure {
-            Failure::NotSent(reason) => Self::NotSent(reason),
-            Failure::Unknown(reason) => Self::Unknown(reason),
-            Failure::TooLong(most) => Self::Unknown(format!("it has more than {most} bytes")),
-        }
-    }
+impl Refusal for Refused {
+    const SERVER: &'static str = "the homeserver";
 }
 
 #[derive(Default, Deserialize)]

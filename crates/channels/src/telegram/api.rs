@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::http::{self, Failure};
+use crate::http::{self, CallError, Failure, Refusal};
 
 /// Largest answer that is read, in bytes: 100 updates of a few kilobytes each.
 const MOST_ANSWER: usize = 8 * 1024 * 1024;
@@ -21,15 +21,7 @@ pub(super) struct Api {
 }
 
 /// Why a call failed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum ApiError {
-    /// The server refused it.
-    Refused(Refused),
-    /// It did not reach the server.
-    NotSent(String),
-    /// Nobody knows what the server did.
-    Unknown(String),
-}
+pub(super) type ApiError = CallError<Refused>;
 
 /// What the server said when it refused a call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -50,16 +42,14 @@ impl Refused {
     }
 }
 
-impl std::fmt::Display for ApiError {
+impl std::fmt::Display for Refused {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Refused(refused) => {
-                write!(out, "Telegram refused ({}): {}", refused.code, refused.description)
-            }
-            Self::NotSent(reason) => write!(out, "Telegram cannot be reached: {reason}"),
-            Self::Unknown(reason) => write!(out, "Telegram gave no answer: {reason}"),
-        }
+        write!(out, "({}): {}", self.code, self.description)
     }
+}
+
+impl Refusal for Refused {
+    const SERVER: &'static str = "Telegram";
 }
 
 #[derive(Deserialize)]
@@ -217,15 +207,5 @@ impl Api {
                 .map(Duration::from_secs),
             moved_to: parameters.and_then(|parameters| parameters.migrate_to_chat_id),
         }))
-    }
-}
-
-impl From<Failure> for ApiError {
-    fn from(failure: Failure) -> Self {
-        match failure {
-            Failure::NotSent(reason) => Self::NotSent(reason),
-            Failure::Unknown(reason) => Self::Unknown(reason),
-            Failure::TooLong(_) => Self::Unknown("the answer is too long".to_owned()),
-        }
     }
 }
