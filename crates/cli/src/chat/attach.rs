@@ -236,9 +236,8 @@ impl Attached {
     async fn act(&mut self, text: &str) -> Result<(), CliError> {
         match command::parse(text) {
             Command::Say(text) => {
-                self.view.say(&text, &self.link);
-                if !self.view.is_connected() {
-                    put_line("it is sent when the gateway is back")?;
+                if let Some(why) = self.view.say(&text, &self.link) {
+                    put_line(why)?;
                 }
             }
             Command::Leave => self.wants_to_leave = true,

@@ -143,6 +143,15 @@ fn a_certificate_makes_it_speak_https_only() {
     shown.assert_code(0);
     assert!(shown.stdout().contains(&format!("https://127.0.0.1:{}", bench.port)), "{shown:?}");
     assert!(shown.stdout().contains("certificate valid until 20"), "{shown:?}");
+    // What else listens there does not get the token.
+    let file = bench.home.state_directory().join("gateway/running.json");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let mut running: Value = serde_json::from_str(&text).unwrap();
+    running["certificates"] = json!(["0".repeat(64)]);
+    std::fs::write(&file, running.to_string()).unwrap();
+    let refused = bench.run(&["gateway", "status"]);
+    refused.assert_code(1);
+    assert!(refused.stderr().contains("is not the gateway of this state directory"), "{refused:?}");
     drop(silent);
     gateway.stop();
 }
@@ -272,8 +281,10 @@ fn only_a_trusted_proxy_may_say_who_asks() {
     // From anybody else the headers are ignored: a name is not accepted, and an address is not blamed.
     let token = gateway.client.token.clone();
     let (far, near) = ("X-Forwarded-For: 203.0.113.7", "X-Forwarded-For: 203.0.113.8");
-    let name = ["Host: proxy.example", "X-Forwarded-Host: claw.example.org"];
-    assert_eq!(ask(&gateway, &token, &name), 421);
+    let name = [host.as_str(), "X-Forwarded-Host: claw.example.org"];
+    let passed_on = ["Host: evil.example", "X-Forwarded-Host: claw.example.org"];
+    assert_eq!(ask(&gateway, &token, &name), 200);
+    assert_eq!(ask(&gateway, &token, &passed_on), 421);
     for _ in 0..20 {
         assert_eq!(ask(&gateway, "wrong-token-of-some-length", &[&host, far]), 401);
     }
@@ -288,6 +299,8 @@ fn only_a_trusted_proxy_may_say_who_asks() {
     let gateway = bench.start();
     assert_eq!(ask(&gateway, &token, &name), 200);
     assert_eq!(ask(&gateway, &token, &["Host: claw.example.org", "X-Forwarded-Host: evil"]), 421);
+    // A proxy may pass on what a page in a browser wrote.
+    assert_eq!(ask(&gateway, &token, &passed_on), 421);
     let origins = [
         ("https://claw.example.org", 200),
         ("https://home.example.org", 200),

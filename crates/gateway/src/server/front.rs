@@ -68,7 +68,11 @@ impl Front {
 
     /// Who asks, and for whom.
     pub(super) fn caller(&self, link: &Link, headers: &HeaderMap) -> Caller {
-        let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+        // Of several values the last is that of the nearest proxy.
+        let text = |name: HeaderName| {
+            let value = headers.get_all(name).iter().next_back()?.to_str().ok()?;
+            value.rsplit(',').next().map(str::trim)
+        };
         let host = text(HOST);
         if !self.is_proxy(link.peer) {
             let (address, host) = (link.peer, host.map(str::to_owned));
@@ -106,8 +110,19 @@ impl Front {
         self.proxies.iter().any(|proxy| proxy.contains(address))
     }
 
+    /// Whether a request is for this gateway. A proxy may pass on a header that the client wrote, so the name for which the
+    /// proxy was asked does not replace the one that it asks for.
+    pub(super) fn is_asked(&self, headers: &HeaderMap, link: &Link, caller: &Caller) -> bool {
+        let own = headers.get(HOST).and_then(|host| host.to_str().ok());
+        [own, caller.host.as_deref()].into_iter().all(|host| {
+            host.is_some_and(|host| {
+                [caller.scheme(), link.scheme()].iter().any(|it| self.is_own_host(host, link, *it))
+            })
+        })
+    }
+
     /// Whether `host` is a name of this gateway.
-    pub(super) fn is_own_host(&self, host: &str, link: &Link, scheme: Scheme) -> bool {
+    fn is_own_host(&self, host: &str, link: &Link, scheme: Scheme) -> bool {
         if self.hosts.iter().any(|own| own.is(host)) {
             return true;
         }
@@ -146,12 +161,16 @@ impl Front {
 
 /// A scheme of addresses in browsers.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Scheme {
+enum Scheme {
     Http,
     Https,
 }
 
 impl Scheme {
+    fn of(is_encrypted: bool) -> Self {
+        if is_encrypted { Self::Https } else { Self::Http }
+    }
+
     fn port(self) -> u16 {
         match self {
             Self::Http => 80,
@@ -171,6 +190,12 @@ pub(super) struct Link {
     pub(super) is_encrypted: bool,
 }
 
+impl Link {
+    fn scheme(&self) -> Scheme {
+        Scheme::of(self.is_encrypted)
+    }
+}
+
 /// Who asks, through however many trusted proxies.
 #[derive(Debug, Clone)]
 pub(super) struct Caller {
@@ -182,8 +207,8 @@ pub(super) struct Caller {
 }
 
 impl Caller {
-    pub(super) fn scheme(&self) -> Scheme {
-        if self.is_encrypted { Scheme::Https } else { Scheme::Http }
+    fn scheme(&self) -> Scheme {
+        Scheme::of(self.is_encrypted)
     }
 
     /// Whether browsers may keep in mind that this name is reached by HTTPS only. That concerns all ports of a name, so a

@@ -201,7 +201,7 @@ async fn checked(
 ) -> Response {
     let front = server.front();
     let headers = request.headers();
-    if !caller.host.as_deref().is_some_and(|host| front.is_own_host(host, link, caller.scheme())) {
+    if !front.is_asked(headers, link, caller) {
         let message = "the host of the request is not this gateway; use its address with its port, or name the host in \
                        gateway.allowedHosts";
         return error(StatusCode::MISDIRECTED_REQUEST, "host", message);

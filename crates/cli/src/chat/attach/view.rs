@@ -65,10 +65,6 @@ impl View {
         self.is_known && self.sessions.is_none() && (is_settled || !self.is_connected)
     }
 
-    pub(super) fn is_connected(&self) -> bool {
-        self.is_connected
-    }
-
     /// Messages that the gateway has not confirmed.
     pub(super) fn unsent(&self) -> usize {
         self.own.iter().filter(|own| own.message.is_none()).count()
@@ -77,14 +73,24 @@ impl View {
     /// Whether news are a reason to interrupt the user, who types.
     pub(super) fn is_worth_a_look(&self, news: &News) -> bool {
         match news {
-            News::Event(event) => matches!(
-                text(event, "type"),
-                "run_start" | "accepted" | "approval" | "notice" | "reply"
-            ),
+            // What the end of a turn still brings is on the screen already.
+            News::Event(event) if text(event, "type") == "reply" => match text(event, "kind") {
+                "report" => !self.is_about_own(event),
+                _ => !self.has_text,
+            },
+            News::Event(event) => {
+                matches!(text(event, "type"), "run_start" | "accepted" | "approval" | "notice")
+            }
             News::Lost(_) => self.is_connected,
             News::Answer { .. } => !self.own.is_empty(),
             News::Watched { .. } | News::History(_) | News::Refused(_) => true,
         }
+    }
+
+    /// Whether a reply is one to an own message.
+    fn is_about_own(&self, reply: &Value) -> bool {
+        let mut ids = reply["messageIds"].as_array().into_iter().flatten();
+        ids.any(|id| self.recent.iter().any(|own| id == own.as_str()))
     }
 
     /// Another session will be watched.
@@ -99,12 +105,14 @@ impl View {
         self.sessions = Some(request).filter(|_| self.is_connected);
     }
 
-    /// Sends a message of the user.
-    pub(super) fn say(&mut self, text: &str, link: &Link) {
-        if let Some(id) = link.send(text) {
-            let session = self.session.clone();
-            self.own.push(Own { id, text: text.to_owned(), session, message: None });
-        }
+    /// Sends a message of the user. If it does not leave at once, says what becomes of it.
+    pub(super) fn say(&mut self, text: &str, link: &Link) -> Option<&'static str> {
+        let Some(id) = link.send(text) else {
+            return Some("not sent: too many messages wait; send it again later");
+        };
+        let session = self.session.clone();
+        self.own.push(Own { id, text: text.to_owned(), session, message: None });
+        (!self.is_connected).then_some("it is sent when the gateway is back")
     }
 
     /// Aborts the run; false if that cannot be asked for.
@@ -127,11 +135,10 @@ impl View {
             return Talk::Stay;
         }
         let answer = match command::parse(line) {
-            Command::Say(text) => {
-                self.say(&text, link);
-                let when = if self.is_connected { "sent" } else { "waits for the gateway" };
-                format!("{when}: {}", first_line(&text))
-            }
+            Command::Say(text) => match self.say(&text, link) {
+                Some(why) => why.to_owned(),
+                None => format!("sent: {}", first_line(&text)),
+            },
             Command::Queue => self.queue(),
             Command::Stop => {
                 self.abort(link, display);
@@ -226,7 +233,10 @@ impl View {
                     display.show(Shown::TextEnd);
                 }
                 "tool" => {
-                    display.show(Shown::Line(Style::Dim, format!("✓ {}", first_line(content))))
+                    let is_error = row["meta"]["isError"] == true;
+                    let (mark, style) =
+                        if is_error { ('✗', Style::Bad) } else { ('✓', Style::Dim) };
+                    display.show(Shown::Line(style, format!("{mark} {}", first_line(content))));
                 }
                 _ => {}
             }
@@ -290,8 +300,7 @@ impl View {
             "message" => self.ended(text(event, "messageId"), &event["outcome"], link, display),
             "reply" if text(event, "kind") == "report" => {
                 // Of own messages it is in their outcomes.
-                let mut ids = event["messageIds"].as_array().into_iter().flatten();
-                if !ids.any(|id| self.recent.iter().any(|own| id == own.as_str())) {
+                if !self.is_about_own(event) {
                     display.say(Style::Bad, text(event, "text"));
                 }
             }
