@@ -1,6 +1,7 @@
 //! What the tests of the gateway and of the channels share.
 
 use std::net::TcpListener;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 use myclaw_testkit::{RecordedRequest, Reply, RunningChild, Script, Signal, TempHome};
@@ -46,9 +47,18 @@ pub(super) fn spawn(home: &TempHome) -> RunningChild {
     RunningChild::spawn(command.arg("gateway"))
 }
 
-/// A port that nobody uses at this moment.
+/// A port that nobody uses at this moment. It is below those that the system gives to outgoing connections, so none of
+/// them takes it before the gateway does.
 pub(super) fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let of_process = std::process::id() % 200 * 100;
+    loop {
+        let next = u32::from(NEXT.fetch_add(1, Ordering::Relaxed));
+        let port = u16::try_from(10_000 + (of_process + next) % 20_000).unwrap();
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
 }
 
 /// Answers `re: ` and all words of the form `<m1>` since the last answer.
