@@ -300,7 +300,7 @@ fn rooms_threads_edits_and_what_was_said_meanwhile() {
         "{asked}"
     );
     assert!(asked.contains("> <m1>\\n> [Message from"), "{asked}");
-    bob.write(&room, "<m2> not for the agent");
+    bob.write(&room, "an aside");
     let mut threaded = mention("<m3>");
     threaded["m.relates_to"] = json!({"rel_type": "m.thread", "event_id": first});
     bob.say(&room, &threaded);
@@ -317,6 +317,13 @@ fn rooms_threads_edits_and_what_was_said_meanwhile() {
         "{}",
         bench.asked()
     );
+    // It was said in the room, and is shown with what is addressed to the agent there, not in the thread.
+    let requests = bench.model.requests();
+    let shown = |request: &myclaw_testkit::RecordedRequest| {
+        json!(request.messages()).to_string().contains("> an aside")
+    };
+    let asides: Vec<bool> = requests.iter().map(shown).collect();
+    assert_eq!(asides, [false, false, true]);
     // An answer to the agent is for the agent.
     let said = bob.wait_for_text(&room, "re: <m4>")["event_id"].clone();
     let relation = json!({"m.in_reply_to": {"event_id": said}});
@@ -339,7 +346,7 @@ fn rooms_threads_edits_and_what_was_said_meanwhile() {
     gateway.stop();
     let texts: Vec<String> =
         bob.heard(&room).iter().map(|event| event["content"]["body"].to_string()).collect();
-    assert!(!texts.iter().any(|text| text.contains("m2")), "{texts:?}");
+    assert!(!texts.iter().any(|text| text.contains("aside")), "{texts:?}");
 }
 
 #[test]
