@@ -319,10 +319,8 @@ fn rooms_threads_edits_and_what_was_said_meanwhile() {
     );
     // It was said in the room, and is shown with what is addressed to the agent there, not in the thread.
     let requests = bench.model.requests();
-    let shown = |request: &myclaw_testkit::RecordedRequest| {
-        json!(request.messages()).to_string().contains("> an aside")
-    };
-    let asides: Vec<bool> = requests.iter().map(shown).collect();
+    let shown = requests.iter().map(|request| json!(request.messages()).to_string());
+    let asides: Vec<bool> = shown.map(|messages| messages.contains("> an aside")).collect();
     assert_eq!(asides, [false, false, true]);
     // An answer to the agent is for the agent.
     let said = bob.wait_for_text(&room, "re: <m4>")["event_id"].clone();
