@@ -11,9 +11,9 @@ struct Machine {
 }
 
 impl Machine {
-    fn new(config: Value) -> Self {
+    fn new(config: &Value) -> Self {
         let home = TempHome::new();
-        home.write_config(&config);
+        home.write_config(config);
         Self { home }
     }
 
@@ -93,7 +93,7 @@ fn a_node_is_paired_approved_used_and_revoked() {
     let gateway = bench.start();
     let client = &gateway.client;
     let picture = "printf 'no picture' > \"$(sed 's/.*\"output\":\"\\([^\"]*\\)\".*/\\1/')\"";
-    let machine = Machine::new(json!({
+    let machine = Machine::new(&json!({
         "node": {
             "location": "52.52,13.41 (home)",
             "commands": {"notify": "cat > note.json", "cameraList": ["echo", "front"], "cameraClip": picture},
@@ -167,7 +167,7 @@ fn a_node_is_paired_approved_used_and_revoked() {
 fn calls_end_with_the_node_with_the_gateway_and_with_the_one_who_asked() {
     let bench = Bench::new(answering("never"));
     let gateway = bench.start();
-    let machine = Machine::new(json!({}));
+    let machine = Machine::new(&json!({}));
     let node = machine.join(&bench);
     // The node is killed: one clear failure, and the next start ends what it left.
     let waiting = begin(&machine, &gateway.client);
@@ -212,7 +212,7 @@ fn the_policies_of_both_machines_hold_and_the_model_cannot_approve() {
     let gateway = bench.start();
     let client = &gateway.client;
     let machine = Machine::new(
-        json!({"tools": {"deny": ["write"], "exec": {"security": "allowlist", "allowlist": ["echo"]}}}),
+        &json!({"tools": {"deny": ["write"], "exec": {"security": "allowlist", "allowlist": ["echo"]}}}),
     );
     let node = machine.join(&bench);
     // The node decides what runs on it.
@@ -231,7 +231,7 @@ fn the_policies_of_both_machines_hold_and_the_model_cannot_approve() {
     let reply = ask(client, "one", "run it");
     assert!(reply.contains("it's me") && reply.contains("not an instruction"), "{reply}");
     // It cannot let a node in: the owner is asked, whatever the config says.
-    let other = Machine::new(json!({}));
+    let other = Machine::new(&json!({}));
     let (url, code) = (format!("ws://127.0.0.1:{}", bench.port), code(&bench, "node"));
     let second = other.spawn(&["--url", &url, "--pair", &code, "--name", "other"]);
     second.wait_for_stderr("waits for the owner's approval");
