@@ -4,6 +4,7 @@ import type { ComponentType } from "preact";
 import { AgentsPage, SkillsPage } from "./agents";
 import { ChannelsPage } from "./channels";
 import type { PageProps } from "./common";
+import { DevicesPage } from "./devices";
 import { Icon } from "./icons";
 import { LogsPage } from "./logs";
 import { SchedulesPage } from "./schedules";
@@ -21,6 +22,7 @@ export const PAGES: Record<string, PageOf> = {
   usage: { name: "Usage", icon: "usage", page: UsagePage },
   schedules: { name: "Schedules", icon: "clock", page: SchedulesPage },
   channels: { name: "Channels", icon: "channels", page: ChannelsPage },
+  devices: { name: "Devices", icon: "devices", page: DevicesPage },
   agents: { name: "Agents", icon: "agents", page: AgentsPage },
   skills: { name: "Skills", icon: "skills", page: SkillsPage },
   logs: { name: "Logs", icon: "logs", page: LogsPage },
