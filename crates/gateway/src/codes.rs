@@ -6,7 +6,7 @@ use subtle::{Choice, ConstantTimeEq as _};
 use crate::GatewayError;
 
 /// Characters of a code: 40 random bits, which nobody guesses while it holds.
-const CODE_CHARS: usize = 8;
+pub(crate) const CODE_CHARS: usize = 8;
 /// Without characters that look alike.
 const ALPHABET: &[u8; 32] = b"ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
 

@@ -72,17 +72,41 @@ fn runs(machine: &Machine) -> bool {
     is_there("pid") || is_there("child")
 }
 
-/// Begins [`LONG`] and waits until it runs.
-fn begin(machine: &Machine, client: &Client) -> std::thread::JoinHandle<(u16, Value)> {
+/// Removes what an earlier [`LONG`] left.
+fn forget(machine: &Machine) {
     for name in ["pid", "child"] {
         let _ = std::fs::remove_file(machine.file(name));
     }
-    let client = client.clone();
-    let waiting = std::thread::spawn(move || call(&client, "run", &json!({"command": LONG})));
+}
+
+fn until_it_runs(machine: &Machine) {
     until("the command", || {
         std::fs::read_to_string(machine.file("child")).is_ok_and(|id| !id.trim().is_empty())
     });
+}
+
+/// Begins [`LONG`] and waits until it runs.
+fn begin(machine: &Machine, client: &Client) -> std::thread::JoinHandle<(u16, Value)> {
+    forget(machine);
+    let client = client.clone();
+    let waiting = std::thread::spawn(move || call(&client, "run", &json!({"command": LONG})));
+    until_it_runs(machine);
     waiting
+}
+
+/// A client that asks for [`LONG`], and closes its connection when it runs.
+fn asked_and_gone(machine: &Machine, client: &Client) {
+    use std::io::Write as _;
+
+    forget(machine);
+    let body = json!({"capability": "run", "arguments": {"command": LONG}}).to_string();
+    let head = client.head("POST", "/api/nodes/far/call");
+    let length = body.len();
+    let request =
+        format!("{head}Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}");
+    let mut stream = std::net::TcpStream::connect(("127.0.0.1", client.port)).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    until_it_runs(machine);
 }
 
 #[test]
@@ -178,6 +202,9 @@ fn calls_end_with_the_node_with_the_gateway_and_with_the_one_who_asked() {
     let node = machine.spawn(&[]);
     node.wait_for_stderr("connected to the gateway");
     until("the end of what was left", || !runs(&machine));
+    // The one who asked goes away: nobody waits for the command any more.
+    asked_and_gone(&machine, &gateway.client);
+    until("the end of the command", || !runs(&machine));
     // The gateway is killed: the node ends the command, and comes back by itself.
     let waiting = begin(&machine, &gateway.client);
     gateway.kill();

@@ -4,6 +4,7 @@ use myclaw_channels::{Chat, ChatKind, Sender};
 use tempfile::TempDir;
 
 use super::*;
+use crate::codes::CODE_CHARS;
 
 fn arrival(account: &str, sender: &str) -> (Arrival, Route) {
     let chat = Chat { id: sender.to_owned(), kind: ChatKind::Direct, thread: None, title: None };
