@@ -528,6 +528,31 @@ const scenarios = {
     assert.deepEqual(page.foreign, []);
   },
 
+  async devices() {
+    const page = await open();
+    await signIn(page, TOKEN, "/#/devices");
+    await page.getByText("No other device has access").waitFor();
+    await page.getByText("Only see").click();
+    await page.getByRole("button", { name: "Make a code" }).click();
+    const code = await page.getByRole("status").locator("code").textContent();
+    // Another browser, which knows the code alone, and then its own token.
+    const headers = { "Content-Type": "application/json" };
+    const body = JSON.stringify({ code, name: "<b>tablet</b>", scope: "owner" });
+    const paired = await (await fetch(`${GATEWAY}/api/devices/pair`, { method: "POST", headers, body })).json();
+    const device = page.getByRole("listitem").filter({ hasText: "<b>tablet</b>" });
+    await device.getByText("asks", { exact: true }).waitFor();
+    await check(page, "devices");
+    await device.getByRole("button", { name: "Approve" }).click();
+    await device.getByText("approved").waitFor();
+    const other = await open();
+    await signIn(other, paired.token, "/#/devices");
+    await other.getByText("does not allow that").waitFor();
+    await device.getByRole("button", { name: "Revoke" }).click();
+    await device.waitFor({ state: "detached" });
+    await other.getByRole("button", { name: "Sign in" }).waitFor();
+    assert.deepEqual([...page.foreign, ...other.foreign], []);
+  },
+
   async agents() {
     const page = await open();
     await signIn(page, TOKEN, "/#/agents");

@@ -21,6 +21,7 @@ const PATHS: Record<string, string> = {
   usage: "M5 20v-7M12 20V5M19 20v-11",
   clock: "M12 4a8 8 0 1 1 0 16 8 8 0 0 1 0-16zM12 8v4l3 2",
   channels: "M12 12v.1M8.5 15.5a5 5 0 0 1 0-7M15.5 8.5a5 5 0 0 1 0 7M5.5 18.5a9.2 9.2 0 0 1 0-13M18.5 5.5a9.2 9.2 0 0 1 0 13",
+  devices: "M4 5h11v8H4zM7 17h5M9.5 13v4M16 9h5v11h-5zM18.5 17v.1",
   agents: "M6 8h12v10H6zM12 8V5M9.5 12.5v1M14.5 12.5v1M3.5 12v3M20.5 12v3",
   skills: "M12 4l2.4 5 5.6.7-4.1 3.8 1.1 5.5-5-2.8-5 2.8 1.1-5.5L4 9.7 9.6 9z",
   logs: "M5 6h14M5 10h10M5 14h14M5 18h7",

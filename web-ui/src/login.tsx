@@ -36,7 +36,7 @@ export function Login({ refusal, onToken }: { refusal: string; onToken: (token: 
         <img src="/icon.svg" alt="" width="56" height="56" />
         <h1>MyClaw</h1>
         <p>
-          Paste the token of this gateway. <code>myclaw gateway status</code> says where it is.
+          Paste the token of this gateway, or that of a device. <code>myclaw gateway status</code> says where the first one is.
         </p>
         <label>
           Token

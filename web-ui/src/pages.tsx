@@ -5,6 +5,7 @@ import { AgentsPage, SkillsPage } from "./agents";
 import { ChannelsPage } from "./channels";
 import type { PageProps } from "./common";
 import { ConfigPage } from "./config";
+import { DevicesPage } from "./devices";
 import { Icon } from "./icons";
 import { LogsPage } from "./logs";
 import { SchedulesPage } from "./schedules";
@@ -22,6 +23,7 @@ export const PAGES: Record<string, PageOf> = {
   usage: { name: "Usage", icon: "usage", page: UsagePage },
   schedules: { name: "Schedules", icon: "clock", page: SchedulesPage },
   channels: { name: "Channels", icon: "channels", page: ChannelsPage },
+  devices: { name: "Devices", icon: "devices", page: DevicesPage },
   agents: { name: "Agents", icon: "agents", page: AgentsPage },
   skills: { name: "Skills", icon: "skills", page: SkillsPage },
   config: { name: "Config", icon: "config", page: ConfigPage },

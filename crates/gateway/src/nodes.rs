@@ -12,7 +12,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use message::{
-    Answer, Call, Content, FromNode, Hello, MAX_FILE_BYTES, MAX_FRAME, PROTOCOL, ToNode, bounded,
+    Answer, Call, Content, FromNode, Hello, MAX_ARGUMENTS, MAX_FILE_BYTES, MAX_FRAME, PROTOCOL,
+    ToNode, bounded,
 };
 
 use crate::GatewayError;
@@ -134,6 +135,12 @@ impl Nodes {
         if !online.hello.capabilities.iter().any(|known| known == capability) {
             let offered = online.hello.capabilities.join(", ");
             return Err(unusable(format!("does not offer `{capability}`; it offers {offered}")));
+        }
+        let size = serde_json::to_vec(&arguments).map_or(usize::MAX, |text| text.len());
+        if size > MAX_ARGUMENTS {
+            return Err(unusable(format!(
+                "gets at most {MAX_ARGUMENTS} bytes of arguments; send less"
+            )));
         }
         if online.calls.fetch_add(1, Ordering::SeqCst) >= MOST_CALLS {
             online.calls.fetch_sub(1, Ordering::SeqCst);

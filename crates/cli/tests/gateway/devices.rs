@@ -107,7 +107,7 @@ fn each_scope_may_do_what_the_table_says_and_nothing_else() {
                 "be-node" => scope == "node",
                 other => panic!("{other}"),
             };
-            let path = path.replace('{', "").replace('}', "");
+            let path = path.replace(['{', '}'], "");
             let request = format!("{}Content-Length: 0\r\n\r\n", device.head(method, &path));
             let (status, body) = device.raw(&request).unwrap();
             let is_refused = status == 403 && body.contains("does not allow that");

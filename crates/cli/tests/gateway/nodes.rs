@@ -11,9 +11,9 @@ struct Machine {
 }
 
 impl Machine {
-    fn new(config: Value) -> Self {
+    fn new(config: &Value) -> Self {
         let home = TempHome::new();
-        home.write_config(&config);
+        home.write_config(config);
         Self { home }
     }
 
@@ -72,17 +72,41 @@ fn runs(machine: &Machine) -> bool {
     is_there("pid") || is_there("child")
 }
 
-/// Begins [`LONG`] and waits until it runs.
-fn begin(machine: &Machine, client: &Client) -> std::thread::JoinHandle<(u16, Value)> {
+/// Removes what an earlier [`LONG`] left.
+fn forget(machine: &Machine) {
     for name in ["pid", "child"] {
         let _ = std::fs::remove_file(machine.file(name));
     }
-    let client = client.clone();
-    let waiting = std::thread::spawn(move || call(&client, "run", &json!({"command": LONG})));
+}
+
+fn until_it_runs(machine: &Machine) {
     until("the command", || {
         std::fs::read_to_string(machine.file("child")).is_ok_and(|id| !id.trim().is_empty())
     });
+}
+
+/// Begins [`LONG`] and waits until it runs.
+fn begin(machine: &Machine, client: &Client) -> std::thread::JoinHandle<(u16, Value)> {
+    forget(machine);
+    let client = client.clone();
+    let waiting = std::thread::spawn(move || call(&client, "run", &json!({"command": LONG})));
+    until_it_runs(machine);
     waiting
+}
+
+/// A client that asks for [`LONG`], and closes its connection when it runs.
+fn asked_and_gone(machine: &Machine, client: &Client) {
+    use std::io::Write as _;
+
+    forget(machine);
+    let body = json!({"capability": "run", "arguments": {"command": LONG}}).to_string();
+    let head = client.head("POST", "/api/nodes/far/call");
+    let length = body.len();
+    let request =
+        format!("{head}Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}");
+    let mut stream = std::net::TcpStream::connect(("127.0.0.1", client.port)).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    until_it_runs(machine);
 }
 
 #[test]
@@ -93,7 +117,7 @@ fn a_node_is_paired_approved_used_and_revoked() {
     let gateway = bench.start();
     let client = &gateway.client;
     let picture = "printf 'no picture' > \"$(sed 's/.*\"output\":\"\\([^\"]*\\)\".*/\\1/')\"";
-    let machine = Machine::new(json!({
+    let machine = Machine::new(&json!({
         "node": {
             "location": "52.52,13.41 (home)",
             "commands": {"notify": "cat > note.json", "cameraList": ["echo", "front"], "cameraClip": picture},
@@ -167,7 +191,7 @@ fn a_node_is_paired_approved_used_and_revoked() {
 fn calls_end_with_the_node_with_the_gateway_and_with_the_one_who_asked() {
     let bench = Bench::new(answering("never"));
     let gateway = bench.start();
-    let machine = Machine::new(json!({}));
+    let machine = Machine::new(&json!({}));
     let node = machine.join(&bench);
     // The node is killed: one clear failure, and the next start ends what it left.
     let waiting = begin(&machine, &gateway.client);
@@ -178,6 +202,9 @@ fn calls_end_with_the_node_with_the_gateway_and_with_the_one_who_asked() {
     let node = machine.spawn(&[]);
     node.wait_for_stderr("connected to the gateway");
     until("the end of what was left", || !runs(&machine));
+    // The one who asked goes away: nobody waits for the command any more.
+    asked_and_gone(&machine, &gateway.client);
+    until("the end of the command", || !runs(&machine));
     // The gateway is killed: the node ends the command, and comes back by itself.
     let waiting = begin(&machine, &gateway.client);
     gateway.kill();
@@ -212,7 +239,7 @@ fn the_policies_of_both_machines_hold_and_the_model_cannot_approve() {
     let gateway = bench.start();
     let client = &gateway.client;
     let machine = Machine::new(
-        json!({"tools": {"deny": ["write"], "exec": {"security": "allowlist", "allowlist": ["echo"]}}}),
+        &json!({"tools": {"deny": ["write"], "exec": {"security": "allowlist", "allowlist": ["echo"]}}}),
     );
     let node = machine.join(&bench);
     // The node decides what runs on it.
@@ -231,7 +258,7 @@ fn the_policies_of_both_machines_hold_and_the_model_cannot_approve() {
     let reply = ask(client, "one", "run it");
     assert!(reply.contains("it's me") && reply.contains("not an instruction"), "{reply}");
     // It cannot let a node in: the owner is asked, whatever the config says.
-    let other = Machine::new(json!({}));
+    let other = Machine::new(&json!({}));
     let (url, code) = (format!("ws://127.0.0.1:{}", bench.port), code(&bench, "node"));
     let second = other.spawn(&["--url", &url, "--pair", &code, "--name", "other"]);
     second.wait_for_stderr("waits for the owner's approval");

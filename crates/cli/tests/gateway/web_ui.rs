@@ -232,6 +232,14 @@ fn the_page_shows_channels_and_lets_people_in() {
 }
 
 #[test]
+fn the_page_lets_devices_in_and_revokes_them() {
+    let page = Page::new();
+    let gateway = page.bench.start();
+    page.script("devices", &gateway);
+    gateway.stop();
+}
+
+#[test]
 fn the_page_shows_agents_and_their_skills() {
     let page = Page::new();
     page.bench.configure(|config| {

@@ -5,10 +5,12 @@ use serde_json::{Map, Value};
 
 /// Version of the protocol.
 pub(crate) const PROTOCOL: u64 = 1;
-/// Largest file of an answer, in bytes. In base 64 it fits into a frame with room for text.
+/// Most bytes of the files of an answer. In base 64 they fit into a frame with room for text.
 pub(crate) const MAX_FILE_BYTES: usize = 4 * 1024 * 1024;
-/// Largest frame, in bytes.
-pub(crate) const MAX_FRAME: usize = 6 * 1024 * 1024;
+/// Largest arguments of a call, in bytes of JSON.
+pub(crate) const MAX_ARGUMENTS: usize = 1024 * 1024;
+/// Largest frame, in bytes: a file, and texts in which each byte is written as six.
+pub(crate) const MAX_FRAME: usize = 8 * 1024 * 1024;
 /// Most parts of an answer.
 const MAX_PARTS: usize = 16;
 /// Most bytes of the texts of an answer; more than that is cut.
@@ -102,17 +104,19 @@ pub(crate) fn bounded(content: Vec<Content>, error: Option<String>) -> Answer {
     if content.len() > MAX_PARTS {
         return Err(format!("its answer has more than {MAX_PARTS} parts"));
     }
-    let mut room = MAX_TEXT_BYTES;
+    let (mut room, mut file_room) = (MAX_TEXT_BYTES, MAX_FILE_BYTES.div_ceil(3) * 4);
     let mut parts = Vec::new();
     for part in content {
         match part {
             Content::Text { text } => parts.push(Content::Text { text: cut(text, &mut room) }),
-            Content::Picture { data } | Content::File { data }
-                if data.len() > MAX_FILE_BYTES.div_ceil(3) * 4 =>
-            {
-                return Err(format!("its answer has a file of more than {MAX_FILE_BYTES} bytes"));
+            Content::Picture { ref data } | Content::File { ref data } => {
+                let Some(left) = file_room.checked_sub(data.len()) else {
+                    let why = format!("its answer has files of more than {MAX_FILE_BYTES} bytes");
+                    return Err(why);
+                };
+                file_room = left;
+                parts.push(part);
             }
-            other => parts.push(other),
         }
     }
     Ok(parts)
