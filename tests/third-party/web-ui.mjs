@@ -325,6 +325,31 @@ const scenarios = {
     await messages(page).getByText("hello tomatoes").waitFor();
   },
 
+  async setup() {
+    const page = await open();
+    await signIn(page);
+    await page.getByRole("heading", { name: "Set up MyClaw: model" }).waitFor();
+    await check(page, "setup");
+    await page.getByLabel("Provider").selectOption("anthropic");
+    await page.getByLabel("Address").fill(process.env.MODEL);
+    await page.getByLabel("Key").fill("wrong-key");
+    await page.getByRole("button", { name: "Try and keep" }).click();
+    await page.getByRole("alert").filter({ hasText: "does not answer" }).waitFor();
+    await page.getByLabel("Key").fill("right-key");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Set up MyClaw: workspace" }).waitFor();
+    await page.getByText(/claude-sonnet-4-6 answered in/).waitFor();
+    assert(!(await page.content()).includes("right-key"));
+    await page.getByRole("button", { name: "Go on" }).click();
+    await page.getByRole("heading", { name: "Set up MyClaw: channel" }).waitFor();
+    await check(page, "setup-channel");
+    await page.getByRole("button", { name: "Finish without" }).click();
+    await ready(page);
+    await say(page, "hello");
+    await messages(page).getByText("Good morning.").waitFor();
+    await page.close();
+  },
+
   async config() {
     const page = await open();
     const body = (answer) => answer.json();
