@@ -414,6 +414,16 @@ const scenarios = {
   },
 
   async frame() {
+    // What a phone needs to install the page.
+    const manifest = await (await fetch(`${GATEWAY}/manifest.webmanifest`)).json();
+    for (const { src, type, sizes } of manifest.icons) {
+      const icon = await fetch(GATEWAY + src);
+      assert.equal(icon.headers.get("content-type"), type, src);
+      const bytes = Buffer.from(await icon.arrayBuffer());
+      if (type === "image/png") assert.equal(`${bytes.readUInt32BE(16)}x${bytes.readUInt32BE(20)}`, sizes, src);
+    }
+    assert(manifest.icons.some((icon) => icon.purpose === "maskable"));
+
     const page = await open();
     await signIn(page);
     await ready(page);
@@ -517,6 +527,12 @@ const scenarios = {
     await dialog.getByRole("button", { name: "Add" }).click();
     await card.getByText("0 9 * * 1-5").waitFor();
     await dialog.waitFor({ state: "detached" });
+    await card.getByRole("button", { name: "Edit" }).click();
+    const edit = page.getByRole("dialog", { name: "Change the job" });
+    await edit.getByRole("textbox", { name: "Cron expression" }).fill("30 9 * * 1-5");
+    await edit.getByRole("button", { name: "Save" }).click();
+    await card.getByText("30 9 * * 1-5").waitFor();
+    await card.getByText("hello garden").first().waitFor();
     await card.getByRole("button", { name: "Pause" }).click();
     await card.getByText("paused").waitFor();
     await card.getByRole("button", { name: "Resume" }).click();
