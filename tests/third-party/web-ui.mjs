@@ -325,6 +325,31 @@ const scenarios = {
     await messages(page).getByText("hello tomatoes").waitFor();
   },
 
+  async setup() {
+    const page = await open();
+    await signIn(page);
+    await page.getByRole("heading", { name: "Set up MyClaw: model" }).waitFor();
+    await check(page, "setup");
+    await page.getByLabel("Provider").selectOption("anthropic");
+    await page.getByLabel("Address").fill(process.env.MODEL);
+    await page.getByLabel("Key").fill("wrong-key");
+    await page.getByRole("button", { name: "Try and keep" }).click();
+    await page.getByRole("alert").filter({ hasText: "does not answer" }).waitFor();
+    await page.getByLabel("Key").fill("right-key");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Set up MyClaw: workspace" }).waitFor();
+    await page.getByText(/claude-sonnet-4-6 answered in/).waitFor();
+    assert(!(await page.content()).includes("right-key"));
+    await page.getByRole("button", { name: "Go on" }).click();
+    await page.getByRole("heading", { name: "Set up MyClaw: channel" }).waitFor();
+    await check(page, "setup-channel");
+    await page.getByRole("button", { name: "Finish without" }).click();
+    await ready(page);
+    await say(page, "hello");
+    await messages(page).getByText("Good morning.").waitFor();
+    await page.close();
+  },
+
   async config() {
     const page = await open();
     const body = (answer) => answer.json();
@@ -389,6 +414,16 @@ const scenarios = {
   },
 
   async frame() {
+    // What a phone needs to install the page.
+    const manifest = await (await fetch(`${GATEWAY}/manifest.webmanifest`)).json();
+    for (const { src, type, sizes } of manifest.icons) {
+      const icon = await fetch(GATEWAY + src);
+      assert.equal(icon.headers.get("content-type"), type, src);
+      const bytes = Buffer.from(await icon.arrayBuffer());
+      if (type === "image/png") assert.equal(`${bytes.readUInt32BE(16)}x${bytes.readUInt32BE(20)}`, sizes, src);
+    }
+    assert(manifest.icons.some((icon) => icon.purpose === "maskable"));
+
     const page = await open();
     await signIn(page);
     await ready(page);
@@ -492,6 +527,12 @@ const scenarios = {
     await dialog.getByRole("button", { name: "Add" }).click();
     await card.getByText("0 9 * * 1-5").waitFor();
     await dialog.waitFor({ state: "detached" });
+    await card.getByRole("button", { name: "Edit" }).click();
+    const edit = page.getByRole("dialog", { name: "Change the job" });
+    await edit.getByRole("textbox", { name: "Cron expression" }).fill("30 9 * * 1-5");
+    await edit.getByRole("button", { name: "Save" }).click();
+    await card.getByText("30 9 * * 1-5").waitFor();
+    await card.getByText("hello garden").first().waitFor();
     await card.getByRole("button", { name: "Pause" }).click();
     await card.getByText("paused").waitFor();
     await card.getByRole("button", { name: "Resume" }).click();

@@ -9,6 +9,7 @@ import { Icon } from "./icons";
 import { forgetToken, Login, storedToken } from "./login";
 import { PAGES, place, Rail } from "./pages";
 import { SessionList, useSessions } from "./sidebar";
+import { Setup, useSetup } from "./setup";
 import { StatusPage } from "./status";
 import "./styles.css";
 import "./pages.css";
@@ -81,6 +82,7 @@ function Desk({ connection, phase, isOutdated, onLeave }: { connection: Connecti
   const [isMenuOpen, setMenuOpen] = useState(false);
   const [theme, nextTheme] = useTheme();
   const sessions = useSessions(connection, phase);
+  const [setup, endSetup] = useSetup(phase);
   useEffect(() => {
     const changed = () => {
       setWhere(place());
@@ -158,9 +160,10 @@ function Desk({ connection, phase, isOutdated, onLeave }: { connection: Connecti
               The gateway was updated: reload
             </button>
           )}
-          {isChat && <Actions name={where.session} title={listed?.title ?? null} connection={connection} onChange={sessions.read} onOpen={open} />}
+          {isChat && !setup && <Actions name={where.session} title={listed?.title ?? null} connection={connection} onChange={sessions.read} onOpen={open} />}
         </header>
-        {isChat && <Chat key={where.session} name={where.session} connection={connection} isOffline={phase !== "open"} onNews={sessions.read} />}
+        {isChat && setup && <Setup state={setup} onEnd={endSetup} />}
+        {isChat && !setup && <Chat key={where.session} name={where.session} connection={connection} isOffline={phase !== "open"} onNews={sessions.read} />}
         {where.page === "status" && <StatusPage connection={connection} phase={phase} onOpen={open} />}
         {OwnPage && <OwnPage key={where.page} phase={phase} onOpenSession={open} />}
         {!isChat && phase !== "open" && (

@@ -113,6 +113,7 @@ function Runs({ job, phase, onOpenSession }: { job: string; phase: string; onOpe
 
 function JobCard({ job, phase, onChange, onOpenSession }: { job: Job; phase: string; onChange: () => Promise<void>; onOpenSession: (name: string) => void }) {
   const [isRemoving, setRemoving] = useState(false);
+  const [isEditing, setEditing] = useState(false);
   const isHeartbeat = job.work.kind === "heartbeat";
   const change = (body: object) => cron({ id: job.id, ...body }).then(onChange);
   return (
@@ -160,6 +161,11 @@ function JobCard({ job, phase, onChange, onOpenSession }: { job: Job; phase: str
             <Act label="Resume" icon="play" onAct={() => change({ action: "update", patch: { enabled: true } })} />
           ))}
         {!isHeartbeat && (
+          <button type="button" class="act" onClick={() => setEditing(true)}>
+            Edit
+          </button>
+        )}
+        {!isHeartbeat && (
           <button type="button" class="act danger" onClick={() => setRemoving(true)}>
             <Icon name="trash" />
             Remove
@@ -167,6 +173,7 @@ function JobCard({ job, phase, onChange, onOpenSession }: { job: Job; phase: str
         )}
       </div>
       <Runs job={job.id} phase={phase} onOpenSession={onOpenSession} />
+      {isEditing && <JobForm job={job} onClose={() => setEditing(false)} onDone={onChange} />}
       {isRemoving && (
         <Dialog title="Remove this job?" action="Remove" isDangerous onClose={() => setRemoving(false)} onConfirm={() => change({ action: "remove" })}>
           <p>
@@ -184,19 +191,42 @@ const HINTS = {
   at: ["Date and time", ""],
 } as const;
 
-function NewJob({ onClose, onAdded }: { onClose: () => void; onAdded: () => Promise<void> }) {
-  const [message, setMessage] = useState("");
-  const [name, setName] = useState("");
-  const [kind, setKind] = useState<keyof typeof HINTS>("every");
-  const [value, setValue] = useState("");
+/** What the form shows of a schedule: the time zone of a moment is that of the browser. */
+function written(schedule: Schedule): [keyof typeof HINTS, string] {
+  if (schedule.kind === "cron") return ["expr", schedule.expr];
+  if (schedule.kind === "every") {
+    const [unit, letter] = ([[86_400_000, "d"], [3_600_000, "h"], [60_000, "m"], [1_000, "s"]] as const).find(([one]) => schedule.everyMs % one === 0) ?? [1_000, "s"];
+    return ["every", `${schedule.everyMs / unit}${letter}`];
+  }
+  const date = new Date(schedule.atMs);
+  return ["at", new Date(schedule.atMs - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)];
+}
+
+/** A new job, or changes of one that there is. */
+function JobForm({ job, onClose, onDone }: { job?: Job; onClose: () => void; onDone: () => Promise<void> }) {
+  const [firstKind, firstValue] = job ? written(job.schedule) : (["every", ""] as const);
+  const firstMessage = job?.work.kind === "message" ? job.work.text : "";
+  const [message, setMessage] = useState(firstMessage);
+  const [name, setName] = useState(job?.name ?? "");
+  const [kind, setKind] = useState<keyof typeof HINTS>(firstKind);
+  const [value, setValue] = useState<string>(firstValue);
   const [target, setTarget] = useState("isolated");
   const [delivery, setDelivery] = useState("last");
   const [missed, setMissed] = useState("once");
-  const tz = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const tz = job?.schedule.kind === "cron" && kind === "expr" ? job.schedule.tz : Intl.DateTimeFormat().resolvedOptions().timeZone;
   const [hint, example] = HINTS[kind];
-  const add = () => {
+  const save = () => {
     const schedule = { [kind]: value || example, ...(kind === "every" ? {} : { tz }) };
-    return cron({ action: "add", job: { message, schedule, target, delivery, missed, ...(name.trim() ? { name } : {}) } }).then(onAdded);
+    if (job) {
+      // Only what was changed: a new schedule is planned anew.
+      const patch: Record<string, unknown> = {};
+      if (message !== firstMessage) patch.message = message;
+      if (name.trim() && name !== job.name) patch.name = name;
+      if (kind !== firstKind || value !== firstValue) patch.schedule = schedule;
+      if (Object.keys(patch).length === 0) return Promise.resolve();
+      return cron({ action: "update", id: job.id, patch }).then(onDone);
+    }
+    return cron({ action: "add", job: { message, schedule, target, delivery, missed, ...(name.trim() ? { name } : {}) } }).then(onDone);
   };
   const changeKind = (word: string) => {
     setKind(word as keyof typeof HINTS);
@@ -215,7 +245,7 @@ function NewJob({ onClose, onAdded }: { onClose: () => void; onAdded: () => Prom
     </label>
   );
   return (
-    <Dialog title="New job" action="Add" onClose={onClose} onConfirm={add}>
+    <Dialog title={job ? "Change the job" : "New job"} action={job ? "Save" : "Add"} onClose={onClose} onConfirm={save}>
       <label>
         What the agent is told
         <textarea rows={3} required value={message} onInput={(event) => setMessage(event.currentTarget.value)} />
@@ -238,19 +268,23 @@ function NewJob({ onClose, onAdded }: { onClose: () => void; onAdded: () => Prom
         )}
       </label>
       {kind !== "every" && <p class="muted small">In the time zone {tz}.</p>}
-      {select("Session", target, setTarget, [
-        ["isolated", "One of its own"],
-        ["main", "The agent's main session"],
-      ])}
-      {select("The answer goes", delivery, setDelivery, [
-        ["last", "to where you wrote last"],
-        ["none", "nowhere; it stays in the session"],
-      ])}
-      {select("Due times that have passed", missed, setMissed, [
-        ["once", "one run stands for all"],
-        ["skip", "are skipped"],
-        ["all", "run one after the other"],
-      ])}
+      {!job && (
+        <>
+          {select("Session", target, setTarget, [
+            ["isolated", "One of its own"],
+            ["main", "The agent's main session"],
+          ])}
+          {select("The answer goes", delivery, setDelivery, [
+            ["last", "to where you wrote last"],
+            ["none", "nowhere; it stays in the session"],
+          ])}
+          {select("Due times that have passed", missed, setMissed, [
+            ["once", "one run stands for all"],
+            ["skip", "are skipped"],
+            ["all", "run one after the other"],
+          ])}
+        </>
+      )}
     </Dialog>
   );
 }
@@ -277,7 +311,7 @@ export function SchedulesPage({ phase, onOpenSession }: PageProps) {
           <JobCard key={job.id} job={job} phase={phase} onChange={loaded.reload} onOpenSession={onOpenSession} />
         ))}
       </div>
-      {isAdding && <NewJob onClose={() => setAdding(false)} onAdded={loaded.reload} />}
+      {isAdding && <JobForm onClose={() => setAdding(false)} onDone={loaded.reload} />}
     </Page>
   );
 }

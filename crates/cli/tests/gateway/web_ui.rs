@@ -41,6 +41,13 @@ fn answer(request: &RecordedRequest, number: usize, stranger: u16) -> Step {
     let reply = Reply::anthropic();
     let call = format!("call_{number}");
     let slow = Duration::from_millis(60);
+    if request.header("x-api-key") == Some("wrong-key") {
+        return Step::status(
+            401,
+            &[],
+            r#"{"type":"error","error":{"type":"authentication_error","message":"no"}}"#,
+        );
+    }
     if last.contains("tool_result") {
         return reply.text("The tool **is done**.").step();
     }
@@ -118,7 +125,7 @@ impl Page {
         command.arg(script).arg(scenario);
         command.env("PLAYWRIGHT", playwright).env("AXE", axe);
         command.env("GATEWAY", format!("http://127.0.0.1:{}", self.bench.port));
-        command.env("TOKEN", &gateway.client.token);
+        command.env("TOKEN", &gateway.client.token).env("MODEL", self.bench.model.url());
         command.env("STRANGER", self.stranger.local_addr().unwrap().port().to_string());
         Some(RunningChild::spawn(&mut command))
     }
@@ -311,6 +318,21 @@ fn the_page_changes_the_config_and_keeps_its_comments() {
         "\"debug\"",
     ] {
         assert!(now.contains(kept), "{kept} in {now}");
+    }
+    gateway.stop();
+}
+
+#[test]
+fn the_page_sets_up_a_model_on_first_start() {
+    let page = Page::new();
+    let file = page.bench.home.state_directory().join("myclaw.json");
+    std::fs::write(&file, format!("{{ gateway: {{ port: {} }} }} // mine\n", page.bench.port))
+        .unwrap();
+    let gateway = page.bench.start();
+    if page.script("setup", &gateway) {
+        let text = std::fs::read_to_string(&file).unwrap();
+        assert!(text.contains("// mine") && text.contains("claude-sonnet-4-6"), "{text}");
+        assert!(!text.contains("right-key"), "{text}");
     }
     gateway.stop();
 }

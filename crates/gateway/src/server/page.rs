@@ -42,12 +42,15 @@ macro_rules! file {
     };
 }
 
-static FILES: [File; 6] = [
+static FILES: [File; 9] = [
     file!("/", "index.html", "text/html; charset=utf-8"),
     file!("/app.js", "app.js", "text/javascript; charset=utf-8"),
     file!("/app.css", "app.css", "text/css; charset=utf-8"),
     file!("/manifest.webmanifest", "manifest.webmanifest", "application/manifest+json"),
     file!("/icon.svg", "icon.svg", "image/svg+xml"),
+    file!("/icon-192.png", "icon-192.png", "image/png"),
+    file!("/icon-512.png", "icon-512.png", "image/png"),
+    file!("/icon-maskable.png", "icon-maskable.png", "image/png"),
     file!("/licenses.md", "licenses.md", "text/plain; charset=utf-8"),
 ];
 
