@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use myclaw_llm::{AssistantMessage, ErrorClass, StreamEvent};
+use myclaw_llm::{AssistantMessage, ErrorClass, StreamEvent, Usage};
 use myclaw_session::{EntryId, QueuedKind, SessionKey};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -203,6 +203,16 @@ pub enum AgentRunEvent {
     LlmEnd {
         /// The whole message, with the call's usage.
         message: Box<AssistantMessage>,
+    },
+    /// A model call has ended and used something: also one that failed, and one for a summary. These events add up to the
+    /// usage of the run.
+    LlmUsage {
+        /// Provider name.
+        provider: String,
+        /// Model id.
+        model: String,
+        /// What the provider counted.
+        usage: Usage,
     },
     /// A tool call waits for an approval.
     ApprovalRequested {

@@ -168,9 +168,12 @@ async fn a_summary_that_breaks_off_is_requested_again_and_its_cost_counts() {
     let (bench, _) = one_failure(begun, &["key-one"]).await;
     let rows = bench.rows().len();
     bench.server.push(too_long());
+    let calls = bench.input_of_events().len();
     let result = bench.run("go on").await.unwrap();
 
     assert_eq!(summaries(&bench), ["All of it."]);
+    let of_run: u64 = bench.input_of_events()[calls..].iter().sum();
+    assert_eq!(of_run, 30, "each call is an event, also one that failed");
     assert_eq!(bench.rows().len(), rows + 3, "of the first attempt nothing is in the session");
     assert_eq!(result.usage.input, 30);
 }

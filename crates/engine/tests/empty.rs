@@ -60,6 +60,7 @@ async fn an_empty_answer_is_requested_once_more_and_the_cost_of_both_counts() {
             );
             assert_eq!((result.usage.input, result.usage.output), (30, 3), "{format:?} {name}");
             assert_eq!(day_tokens(&bench), 33, "{format:?} {name}");
+            assert_eq!(bench.input_of_events(), [10, 20], "{format:?} {name}");
             assert_eq!(bench.rows().len(), 2, "the empty answer leaves nothing: {format:?} {name}");
             let notices = bench.events_named("notice");
             assert!(json!(notices).to_string().contains("asked once more"), "{notices:?}");

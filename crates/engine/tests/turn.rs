@@ -36,7 +36,7 @@ async fn a_plain_reply_is_streamed_stored_and_returned() {
         assert_eq!(result.usage, result.last_call_usage);
         assert_eq!(
             bench.event_names(),
-            ["run_start", "llm_start", "llm_stream", "llm_end", "done", "run_end"]
+            ["run_start", "llm_start", "llm_stream", "llm_usage", "llm_end", "done", "run_end"]
         );
         let rows = bench.rows();
         assert_eq!(rows.len(), 2);

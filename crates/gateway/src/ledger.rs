@@ -1,6 +1,7 @@
 //! The store, in the words of delivery.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use myclaw_store::{
@@ -16,9 +17,9 @@ use crate::rows::{Incoming, MessageId, MessageState, Outgoing, PartId, PartState
 const INCOMING: &str = "incoming";
 /// Kind of the records of parts that go out.
 const OUTGOING: &str = "outgoing";
-/// Queue of the messages that have no answer yet, by the time at which they came.
+/// Queue of the messages that have no answer yet, by [`Ledger::next_ms`].
 const OPEN: &str = "open";
-/// Queue of the parts that are not sent yet, by the time at which they were made.
+/// Queue of the parts that are not sent yet, by [`Ledger::next_ms`].
 const UNSENT: &str = "unsent";
 /// Queue of everything that is over, by that time. A source that delivers a message again finds it here.
 pub(crate) const OVER: &str = "over";
@@ -35,6 +36,8 @@ const AT_ONCE: usize = 200;
 #[derive(Clone)]
 pub(crate) struct Ledger {
     store: Arc<dyn Store>,
+    /// The latest time of [`Ledger::next_ms`].
+    last_ms: Arc<AtomicU64>,
 }
 
 /// A row with the version under which it may be changed.
@@ -59,7 +62,18 @@ pub(crate) enum Acceptance {
 
 impl Ledger {
     pub(crate) fn new(store: Arc<dyn Store>) -> Self {
-        Self { store }
+        Self { store, last_ms: Arc::default() }
+    }
+
+    /// The present, in milliseconds since the Unix epoch, or a little later: each call gives a later time than those
+    /// before, also if the clock was set back. So a queue in the order of these times has the order of the calls.
+    pub(crate) fn next_ms(&self) -> u64 {
+        let now = now_ms();
+        let later = |last: u64| now.max(last.saturating_add(1));
+        let last = self
+            .last_ms
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(later(last)));
+        later(last.unwrap_or_else(|last| last))
     }
 
     /// Step 1: stores a message. When this returns, it may be acknowledged.
@@ -90,7 +104,7 @@ impl Ledger {
         let mut writes = vec![Write::Insert {
             id: RecordId::new(INCOMING, id.as_str()),
             value: encode(&row)?,
-            place: Some(Place::new(queue, row.accepted_at)),
+            place: Some(Place::new(queue, self.next_ms())),
         }];
         for (key, value) in files {
             let id = RecordId::new(FILE, key);
@@ -197,11 +211,24 @@ impl Ledger {
         id: MessageId,
         row: Incoming,
     ) -> Result<Option<OpenMessage>, GatewayError> {
-        batch.writes.push(insert_open(&id, &row)?);
+        batch.writes.push(self.insert_open(&id, &row)?);
         match self.store.commit(batch).await? {
             Commit::Done(version) => Ok(Some(Stored { id, version, row })),
             Commit::Refused(_) => Ok(None),
         }
+    }
+
+    /// The write that adds a message without an answer.
+    pub(crate) fn insert_open(
+        &self,
+        id: &MessageId,
+        row: &Incoming,
+    ) -> Result<Write, GatewayError> {
+        Ok(Write::Insert {
+            id: RecordId::new(INCOMING, id.as_str()),
+            value: encode(row)?,
+            place: Some(Place::new(OPEN, self.next_ms())),
+        })
     }
 
     /// Step 5: stores the parts of an answer or a report, and marks the messages, in one transaction. Parts that are
@@ -262,14 +289,18 @@ impl Ledger {
         record.as_ref().map(decode).transpose()
     }
 
-    /// All messages without an answer, the oldest first.
+    /// All messages without an answer, the oldest first. New ones come after them.
     pub(crate) async fn open_messages(&self) -> Result<Vec<OpenMessage>, GatewayError> {
-        self.all(OPEN, MessageId::from_text).await
+        let (rows, last_ms) = self.read_queue(OPEN, MessageId::from_text).await?;
+        self.last_ms.fetch_max(last_ms, Ordering::Relaxed);
+        Ok(rows)
     }
 
-    /// All parts that are not sent, the oldest first.
+    /// All parts that are not sent, the oldest first. New ones come after them.
     pub(crate) async fn unsent_parts(&self) -> Result<Vec<UnsentPart>, GatewayError> {
-        self.all(UNSENT, PartId::from_text).await
+        let (rows, last_ms) = self.read_queue(UNSENT, PartId::from_text).await?;
+        self.last_ms.fetch_max(last_ms, Ordering::Relaxed);
+        Ok(rows)
     }
 
     async fn all<K, R: DeserializeOwned>(
@@ -277,11 +308,21 @@ impl Ledger {
         queue: &str,
         id: fn(&str) -> K,
     ) -> Result<Vec<Stored<K, R>>, GatewayError> {
-        let (mut rows, mut after): (Vec<_>, Option<Cursor>) = (Vec::new(), None);
+        Ok(self.read_queue(queue, id).await?.0)
+    }
+
+    /// The rows of a queue, and the place of the last one.
+    async fn read_queue<K, R: DeserializeOwned>(
+        &self,
+        queue: &str,
+        id: fn(&str) -> K,
+    ) -> Result<(Vec<Stored<K, R>>, u64), GatewayError> {
+        let (mut rows, mut after, mut order): (Vec<_>, Option<Cursor>, _) = (Vec::new(), None, 0);
         loop {
             let records = self.store.scan(queue.to_owned(), after, AT_ONCE).await?;
-            let Some(last) = records.last() else { return Ok(rows) };
+            let Some(last) = records.last() else { return Ok((rows, order)) };
             after = last.cursor();
+            order = last.place.as_ref().map_or(order, |place| place.order);
             for record in &records {
                 rows.push(Stored {
                     id: id(&record.id.key),
@@ -321,15 +362,6 @@ impl Ledger {
             }
         }
     }
-}
-
-/// The write that adds a message without an answer.
-pub(crate) fn insert_open(id: &MessageId, row: &Incoming) -> Result<Write, GatewayError> {
-    Ok(Write::Insert {
-        id: RecordId::new(INCOMING, id.as_str()),
-        value: encode(row)?,
-        place: Some(Place::new(OPEN, row.accepted_at)),
-    })
 }
 
 /// The writes that add parts.

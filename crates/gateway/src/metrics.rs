@@ -56,9 +56,8 @@ impl Metrics {
     /// Counts an event of a run.
     pub(crate) fn heed(&self, event: &AgentRunEvent) {
         match event {
-            AgentRunEvent::LlmEnd { message } => {
-                let name = format!("{}/{}", message.provider, message.model);
-                count(&self.models, name, |used| used.add_call(&message.usage));
+            AgentRunEvent::LlmUsage { provider, model, usage } => {
+                count(&self.models, format!("{provider}/{model}"), |used| used.add_call(usage));
             }
             AgentRunEvent::ToolEnd { tool_name, is_error, .. } => {
                 count(&self.tools, tool_name.clone(), |calls| match is_error {

@@ -162,13 +162,13 @@ impl Reloader {
             }
             Err(problem) => {
                 let state = self.reloads.state();
+                self.reloads.set(ReloadState { problem: Some(problem.clone()), ..state.clone() });
                 if state.problem.as_ref() != Some(&problem) {
                     tracing::error!(%problem, "the config is not reloaded; the one before stays in force");
                     say(&format!(
                         "the config is not reloaded; the one before stays in force: {problem}"
                     ));
                 }
-                self.reloads.set(ReloadState { problem: Some(problem), ..state });
                 true
             }
         }
@@ -190,16 +190,20 @@ impl Reloader {
         };
         let needs_restart = needs_restart(&self.first, &new);
         let before = self.reloads.state();
+        let state = ReloadState {
+            file: new.home.paths.config_file().to_owned(),
+            loaded_at: now_ms(),
+            problem: problem.clone(),
+            needs_restart: needs_restart.clone(),
+        };
+        self.reloads.set(state);
         report(&channels, &needs_restart, &before, say);
         if let Some(problem) = problem.as_ref().filter(|new| before.problem.as_ref() != Some(*new))
         {
             tracing::error!(%problem, "the config is not in force as a whole; trying again");
             say(&format!("the config is not in force as a whole; trying again: {problem}"));
         }
-        let is_whole = problem.is_none();
-        let file = new.home.paths.config_file().to_owned();
-        self.reloads.set(ReloadState { file, loaded_at: now_ms(), problem, needs_restart });
-        is_whole
+        problem.is_none()
     }
 }
 

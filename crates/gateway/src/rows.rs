@@ -165,7 +165,7 @@ pub struct Outgoing {
     /// The channel's ids of other messages.
     #[serde(flatten)]
     pub refers: Refers,
-    /// Milliseconds since the Unix epoch.
+    /// Milliseconds since the Unix epoch; a later part has a later time. The parts of a route are sent in this order.
     pub created_at: u64,
     /// How far it is.
     pub state: PartState,

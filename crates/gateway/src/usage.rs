@@ -36,7 +36,7 @@ pub(crate) struct Caller {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Used {
-    /// Model calls that gave a message.
+    /// Model calls: those that gave a message, and failed ones that used something.
     pub calls: u64,
     /// Input tokens that the provider's cache had no part in.
     pub input: u64,

@@ -61,6 +61,15 @@ fn line(name: &str, used: &Used) -> Vec<String> {
         (used.input + used.cache_read + used.cache_write).to_string(),
         used.cache_read.to_string(),
         used.output.to_string(),
-        format!("${:.4}", used.cost),
+        cost(used),
     ]
+}
+
+/// What is known of the cost.
+fn cost(used: &Used) -> String {
+    match used.unpriced_calls {
+        0 => format!("${:.4}", used.cost),
+        unpriced if unpriced == used.calls => "unknown".to_owned(),
+        _ => format!("${:.4} and unknown", used.cost),
+    }
 }

@@ -14,6 +14,8 @@ mod access;
 mod chaos;
 #[path = "../gateway/client.rs"]
 mod client;
+#[cfg(target_os = "linux")]
+mod clock;
 #[path = "../gateway/fixture.rs"]
 mod fixture;
 mod matrix;

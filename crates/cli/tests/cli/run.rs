@@ -92,10 +92,12 @@ fn json_is_one_event_per_line_and_nothing_else() {
         [
             "run_start",
             "llm_start",
+            "llm_usage",
             "llm_end",
             "tool_start",
             "tool_end",
             "llm_start",
+            "llm_usage",
             "llm_end",
             "done",
             "run_end"

@@ -22,8 +22,10 @@ impl Bench {
 
 #[test]
 fn each_call_is_counted_by_model_agent_channel_and_session() {
-    let script = Script::repeat(Reply::anthropic().text("fine").usage(1_000, 50));
-    let bench = Bench::new(script);
+    let fine = || Reply::anthropic().text("fine").usage(1_000, 50);
+    // An empty answer is asked for once more, and costs something.
+    let empty = Reply::anthropic().text("").usage(500, 1);
+    let bench = Bench::new(Script::new().then(empty).then(fine()).then(fine()));
     // Before the first start there is nothing, and nothing is created.
     assert_eq!(bench.usage(&[])["rows"], json!([]));
     assert!(!bench.home.state_directory().join("gateway").exists());
@@ -37,8 +39,8 @@ fn each_call_is_counted_by_model_agent_channel_and_session() {
     assert_eq!(status, 200, "{answer}");
     let (model, calls, input, output) = only_row(&answer);
     assert!(model.contains('/'), "{model}");
-    assert_eq!((calls, input, output), (2, 2_000, 100));
-    assert_eq!(answer["total"]["calls"], 2);
+    assert_eq!((calls, input, output), (3, 2_500, 101));
+    assert_eq!(answer["total"]["calls"], 3);
     assert_eq!(answer["buckets"].as_array().unwrap().len(), 1);
     for (group, expected) in [
         ("agent", "main"),
@@ -48,7 +50,7 @@ fn each_call_is_counted_by_model_agent_channel_and_session() {
         let path = format!("/api/usage?group={group}&bucket=hour");
         let (_, answer) = gateway.client.get(&path).unwrap();
         let (name, calls, ..) = only_row(&answer);
-        assert_eq!(calls, 2);
+        assert_eq!(calls, 3);
         assert!(group == "session" || name == expected, "{name}");
         assert!(group != "session" || name.starts_with("agent:main:"), "{name}");
     }
@@ -57,9 +59,9 @@ fn each_call_is_counted_by_model_agent_channel_and_session() {
         assert_eq!((status, &answer["error"]["class"]), (400, &json!("usage")), "{path}");
     }
     // The command asks the gateway that runs, or else reads the store.
-    assert_eq!(only_row(&bench.usage(&[])).1, 2);
+    assert_eq!(only_row(&bench.usage(&[])).1, 3);
     gateway.stop();
-    assert_eq!(only_row(&bench.usage(&["--by", "channel"])), ("web", 2, 2_000, 100));
+    assert_eq!(only_row(&bench.usage(&["--by", "channel"])), ("web", 3, 2_500, 101));
     let shown = bench.myclaw(&["usage", "--since", "30d"]);
     shown.assert_code(0);
     assert!(shown.stdout().starts_with("model"), "{}", shown.stdout());

@@ -212,7 +212,6 @@ impl<'a> Caller<'a> {
             match self.attempt(shared, question, key.as_ref()).await {
                 Ok(message) if !patience.asked_again && message.is_empty_answer() => {
                     patience.asked_again = true;
-                    shared.tally.usage.add_call(&message.usage);
                     shared.notice(Notice::EmptyAnswer {});
                 }
                 Ok(message) => {

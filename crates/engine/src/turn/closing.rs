@@ -66,7 +66,7 @@ impl Turn<'_> {
 }
 
 fn append_answer(shared: &mut Shared, message: AssistantMessage) -> Result<(), RunError> {
-    shared.tally.count_closing(&message.usage);
+    shared.tally.last_call_usage = message.usage;
     let calls: Vec<ToolCall> = match message.stop_reason.keeps_tool_calls() {
         true => message.tool_calls().cloned().collect(),
         false => Vec::new(),

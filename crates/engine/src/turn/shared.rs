@@ -72,8 +72,11 @@ pub(crate) struct Prompt {
 /// The usage of a turn so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Tally {
+    /// Of all calls, whatever came of them.
     pub(crate) usage: Usage,
+    /// Of the call that gave the last message.
     pub(crate) last_call_usage: Usage,
+    /// Calls that gave the turn's next message; a closing summary is not one.
     pub(crate) iterations: u32,
     /// Tokens of the run's earlier turns.
     pub(crate) earlier_tokens: u64,
@@ -173,12 +176,6 @@ impl Tally {
     /// Counts a call that gave the turn's next message.
     pub(super) fn count(&mut self, call: &Usage) {
         self.iterations += 1;
-        self.count_closing(call);
-    }
-
-    /// Counts the call for a closing summary, which is not an iteration.
-    pub(super) fn count_closing(&mut self, call: &Usage) {
         self.last_call_usage = *call;
-        self.usage.add_call(call);
     }
 }

@@ -161,6 +161,12 @@ impl Bench {
             .collect()
     }
 
+    /// The input tokens of each model call, as its event says.
+    pub fn input_of_events(&self) -> Vec<u64> {
+        let events = self.events_named("llm_usage");
+        events.iter().map(|event| event["usage"]["input"].as_u64().unwrap()).collect()
+    }
+
     /// The rows of the only transcript, without its header and the sizes that a model refused.
     pub fn rows(&self) -> Vec<Value> {
         let rows = self.home.only_transcript().into_iter().skip(1);

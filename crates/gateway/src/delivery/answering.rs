@@ -82,7 +82,7 @@ impl Delivery {
         let messages = &occasion::with_result(messages, kind, text);
         let results = self.results(messages, text, &of_message).await?;
         for result in &results {
-            more.extend(result.writes()?);
+            more.extend(result.writes(&self.ledger)?);
         }
         let (stored, version) =
             self.ledger.settle(messages, &of_message, parts.clone(), more).await?;
@@ -195,7 +195,7 @@ impl Delivery {
                 parts: count,
                 text,
                 refers: Refers { file, ..Refers::default() },
-                created_at: now_ms(),
+                created_at: self.ledger.next_ms(),
                 state: self.outbox.first_state(route, &id),
             };
             (id, row)

@@ -7,13 +7,13 @@ use myclaw_agent::config::{AgentId, Subagents};
 use myclaw_agent::llm::ThinkingLevel;
 use myclaw_agent::sessions::{PeerKind, SessionKey, SessionKeyParts};
 use myclaw_agent::{SUBAGENT_CHANNEL, SessionConfig, SessionOptions};
-use myclaw_store::{Batch, Version};
+use myclaw_store::{Batch, Version, Write};
 use serde_json::{Value, json};
 
 use super::desk::Source;
 use super::{Delivery, MAX_TEXT_BYTES};
 use crate::GatewayError;
-use crate::ledger::{OpenMessage, now_ms};
+use crate::ledger::{Ledger, OpenMessage, now_ms};
 use crate::rows::{Incoming, MessageId, MessageState, Occasion, Route, hash};
 use crate::subagents::{Child, ChildEnd, ChildState, Ending, is_of_child};
 
@@ -45,8 +45,8 @@ pub(super) struct ChildResult {
 
 impl ChildResult {
     /// What has to be stored together.
-    pub(super) fn writes(&self) -> Result<Vec<myclaw_store::Write>, GatewayError> {
-        Ok(vec![self.end.write.clone(), crate::ledger::insert_open(&self.message, &self.row)?])
+    pub(super) fn writes(&self, ledger: &Ledger) -> Result<Vec<Write>, GatewayError> {
+        Ok(vec![self.end.write.clone(), ledger.insert_open(&self.message, &self.row)?])
     }
 }
 

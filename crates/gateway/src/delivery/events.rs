@@ -4,6 +4,7 @@ use myclaw_agent::sessions::SessionKey;
 use myclaw_agent::{AgentRunEvent, SessionEvent};
 
 use super::Delivery;
+use crate::usage::Caller;
 
 impl Delivery {
     /// Tells everybody who has to know of an event.
@@ -17,11 +18,15 @@ impl Delivery {
         if let Some(desk) = desk {
             desk.heed(event);
             if let SessionEvent::Run(event) = event
-                && let AgentRunEvent::LlmEnd { message } = &event.kind
+                && let AgentRunEvent::LlmUsage { provider, model, usage } = &event.kind
             {
-                let config = desk.session.config();
-                let agent = config.agent.id.as_str();
-                self.usage.note(message, agent, desk.running_channel(), key.as_str());
+                let caller = Caller {
+                    model: format!("{provider}/{model}"),
+                    agent: desk.session.config().agent.id.as_str().to_owned(),
+                    channel: desk.running_channel(),
+                    session: key.as_str().to_owned(),
+                };
+                self.usage.note(caller, usage);
             }
             let begins = matches!(
                 event,

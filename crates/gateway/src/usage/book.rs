@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use myclaw_agent::llm::AssistantMessage;
+use myclaw_agent::llm::Usage;
 use myclaw_store::{Commit, Place, Write};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
@@ -71,18 +71,9 @@ impl UsageBook {
     }
 
     /// Counts a call.
-    pub(crate) fn note(
-        &self,
-        message: &AssistantMessage,
-        agent: &str,
-        channel: String,
-        session: &str,
-    ) {
-        let model = format!("{}/{}", message.provider, message.model);
-        let [agent, session] = [agent, session].map(str::to_owned);
-        let caller = Caller { model, agent, channel, session };
+    pub(crate) fn note(&self, caller: Caller, usage: &Usage) {
         let mut used = Used::default();
-        used.add_call(&message.usage);
+        used.add_call(usage);
         self.count(now_ms(), caller, &used);
         self.wake.notify_one();
     }

@@ -48,10 +48,16 @@ impl Caller<'_> {
                 info!(duration_ms, class = error.class.as_str(), "call failed");
             }
         });
+        let usage = match &outcome {
+            Ok(message) => Some(&message.usage),
+            Err(failure) => failure.usage().filter(|usage| usage.total_tokens > 0),
+        };
+        if let Some(usage) = usage {
+            shared.tally.usage.add_call(usage);
+            let (provider, model) = (model.provider.clone(), model.id.clone());
+            shared.emit(AgentRunEvent::LlmUsage { provider, model, usage: *usage });
+        }
         outcome.map_err(|mut failure| {
-            if let Some(usage) = failure.usage() {
-                shared.tally.usage.add_call(usage);
-            }
             // Output that was not shown may be requested again.
             match (&mut failure, question) {
                 (

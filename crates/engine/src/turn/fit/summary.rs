@@ -230,7 +230,6 @@ impl Writer<'_> {
             Ok(message) => message,
             Err(error) => return Ok(Err(error)),
         };
-        self.shared.tally.usage.add_call(&message.usage);
         let summary = message.text();
         Ok(if summary.trim().is_empty() { Err(no_summary()) } else { Ok(summary) })
     }
