@@ -15,7 +15,7 @@ use tokio::sync::{Notify, watch};
 mod joined;
 mod live;
 
-pub(crate) use joined::joined;
+pub(crate) use joined::{Joined, joined, one_by_one};
 pub(crate) use live::{Live, Report, WaitingMessage};
 
 /// Most events that are kept of a session: several seconds of a fast model.

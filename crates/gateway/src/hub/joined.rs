@@ -1,6 +1,6 @@
 //! Joins the deltas of a message, for clients that are slower than the model.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 use super::{Event, EventKind};
@@ -8,10 +8,24 @@ use super::{Event, EventKind};
 /// Precedes the text of a delta. In a JSON text it can only be this key: quotes in strings are escaped.
 const KEY: &str = "\"delta\":\"";
 
-/// The events from the number `first` on. Neighbours that are deltas of one block become one event, with the number of
-/// the last: a client that has it lacks nothing up to there.
-pub(crate) fn joined(first: u64, events: Vec<Event>) -> Vec<(u64, Arc<str>)> {
-    let mut joined: Vec<(u64, Arc<str>)> = Vec::with_capacity(events.len());
+/// An event for a client, or several in one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Joined {
+    /// The numbers of the events that it stands for.
+    pub(crate) numbers: RangeInclusive<u64>,
+    /// A JSON object.
+    pub(crate) text: Arc<str>,
+}
+
+/// The events from the number `first` on, each by itself.
+pub(crate) fn one_by_one(first: u64, events: Vec<Event>) -> Vec<Joined> {
+    let numbered = (first..).zip(events);
+    numbered.map(|(number, event)| Joined { numbers: number..=number, text: event.text }).collect()
+}
+
+/// The events from the number `first` on. Neighbours that are deltas of one block become one event.
+pub(crate) fn joined(first: u64, events: Vec<Event>) -> Vec<Joined> {
+    let mut joined = Vec::with_capacity(events.len());
     let mut open: Option<Growing> = None;
     for (number, event) in (first..).zip(events) {
         let delta = delta_of(&event);
@@ -21,9 +35,10 @@ pub(crate) fn joined(first: u64, events: Vec<Event>) -> Vec<(u64, Arc<str>)> {
             continue;
         }
         joined.extend(open.take().map(Growing::end));
+        let numbers = number..=number;
         match delta {
-            Some(delta) => open = Some(Growing { number, text: event.text.to_string(), delta }),
-            None => joined.push((number, event.text)),
+            Some(delta) => open = Some(Growing { numbers, text: event.text.to_string(), delta }),
+            None => joined.push(Joined { numbers, text: event.text }),
         }
     }
     joined.extend(open.map(Growing::end));
@@ -32,7 +47,7 @@ pub(crate) fn joined(first: u64, events: Vec<Event>) -> Vec<(u64, Arc<str>)> {
 
 /// A delta that may get longer.
 struct Growing {
-    number: u64,
+    numbers: RangeInclusive<u64>,
     text: String,
     /// Where the text of the delta is.
     delta: Range<usize>,
@@ -46,13 +61,13 @@ impl Growing {
         if is_same {
             self.text.insert_str(self.delta.end, &text[delta.clone()]);
             self.delta.end += delta.len();
-            self.number = number;
+            self.numbers = *self.numbers.start()..=number;
         }
         is_same
     }
 
-    fn end(self) -> (u64, Arc<str>) {
-        (self.number, self.text.into())
+    fn end(self) -> Joined {
+        Joined { numbers: self.numbers, text: self.text.into() }
     }
 }
 

@@ -24,7 +24,7 @@ use super::{MAX_BODY, Server, route, scope};
 use crate::GatewayError;
 use crate::delivery::NewMessage;
 use crate::devices::Login;
-use crate::hub::{Hub, Since, Watching, joined};
+use crate::hub::{Hub, Joined, Since, Watching, joined, one_by_one};
 use crate::questions::Answer;
 
 /// Where it is asked for.
@@ -148,14 +148,11 @@ impl Watched {
         match hub.since(session, self.sent) {
             Since::Events(first, events) => {
                 self.sent = first + events.len() as u64 - 1;
-                let frame = |(number, event): (u64, Arc<str>)| event_frame(session, number, &event);
-                match pace {
-                    Pace::Keeps => (first..)
-                        .zip(events.into_iter().map(|event| event.text))
-                        .map(frame)
-                        .collect(),
-                    Pace::IsBehind => joined(first, events).into_iter().map(frame).collect(),
-                }
+                let events = match pace {
+                    Pace::Keeps => one_by_one(first, events),
+                    Pace::IsBehind => joined(first, events),
+                };
+                events.iter().map(|event| event_frame(session, event)).collect()
             }
             Since::Gap(now) => {
                 self.sent = now;
@@ -429,7 +426,11 @@ fn missing(method: &str, name: &str) -> GatewayError {
 }
 
 /// The event is JSON already.
-fn event_frame(session: &str, number: u64, event: &str) -> String {
-    let session = Value::from(session);
-    format!(r#"{{"type":"event","session":{session},"sequence":{number},"event":{event}}}"#)
+fn event_frame(session: &str, Joined { numbers, text }: &Joined) -> String {
+    let (session, last) = (Value::from(session), numbers.end());
+    let from = match numbers.start() {
+        first if first == last => String::new(),
+        first => format!(r#""from":{first},"#),
+    };
+    format!(r#"{{"type":"event","session":{session},{from}"sequence":{last},"event":{text}}}"#)
 }

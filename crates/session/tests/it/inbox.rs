@@ -2,9 +2,10 @@
 
 use std::fs;
 
+use myclaw_files::Durability;
 use myclaw_session::{
     DaySpending, EntryId, Inbox, Keeper, QueuedKind, QueuedMessage, SessionError, SessionStore,
-    Spent,
+    Spent, durability_of,
 };
 use proptest::prelude::*;
 
@@ -328,6 +329,28 @@ fn watchers_are_notified_of_messages_from_this_process_and_others() {
     notified.recv_timeout(patience).unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
+}
+
+#[test]
+fn only_messages_that_their_senders_keep_need_no_disk() {
+    let home = Home::new();
+    fs::create_dir_all(home.sessions()).unwrap();
+    let inbox = home.store().inbox(&work());
+    let own = message(QueuedKind::Steer, "own");
+    let kept = QueuedMessage { keeper: Keeper::Sender, ..message(QueuedKind::Steer, "kept") };
+    inbox.push(&kept).unwrap();
+    inbox.push(&own).unwrap();
+    let pending = inbox.pending().unwrap();
+    assert_eq!(pending, [kept.clone(), own.clone()]);
+    let needs = |taken: &[EntryId]| durability_of(&pending, taken);
+    assert_eq!(needs(&[kept.id]), Durability::Unsynced);
+    assert_eq!(needs(&[own.id]), Durability::Synced);
+    assert_eq!(needs(&[kept.id, own.id]), Durability::Synced);
+    inbox.open().unwrap().unwrap().settle_taken(&pending, &[kept.id]).unwrap();
+    assert_eq!(inbox.pending().unwrap(), std::slice::from_ref(&own));
+    // A line of an older version does not say who keeps its message.
+    let line = fs::read_to_string(inbox.path()).unwrap();
+    assert!(!line.lines().nth(1).unwrap().contains("keeper"), "{line}");
 }
 
 #[test]

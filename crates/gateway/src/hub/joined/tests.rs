@@ -17,15 +17,15 @@ fn other(text: &str) -> Event {
     }
 }
 
-/// The number of each event, with its block and its text.
-fn shown(events: Vec<(u64, Arc<str>)>) -> Vec<(u64, Value)> {
-    let show = |(number, text): (u64, Arc<str>)| {
+/// The numbers of each event, with its block and its text.
+fn shown(events: Vec<Joined>) -> Vec<(RangeInclusive<u64>, Value)> {
+    let show = |Joined { numbers, text }| {
         let event: Value = serde_json::from_str(&text).unwrap();
         let said = match event.get("event") {
             Some(event) => json!([event["index"], event["delta"]]),
             None => event["delta"].clone(),
         };
-        (number, said)
+        (numbers, said)
     };
     events.into_iter().map(show).collect()
 }
@@ -45,12 +45,12 @@ fn neighbours_of_one_block_become_one_event_with_the_last_number() {
         delta(0, "back"),
     ];
     let expected = [
-        (10, json!([0, "a\"b\\\n\u{1F600}é"])),
-        (11, json!([1, "next"])),
-        (12, json!("x")),
-        (13, json!("y")),
-        (15, json!([1, "\"delta\":\"!"])),
-        (16, json!([0, "back"])),
+        (7..=10, json!([0, "a\"b\\\n\u{1F600}é"])),
+        (11..=11, json!([1, "next"])),
+        (12..=12, json!("x")),
+        (13..=13, json!("y")),
+        (14..=15, json!([1, "\"delta\":\"!"])),
+        (16..=16, json!([0, "back"])),
     ];
     assert_eq!(shown(joined(7, events)), expected);
     assert_eq!(joined(7, Vec::new()), []);
