@@ -573,7 +573,7 @@ const scenarios = {
     const page = await open();
     await signIn(page, TOKEN, "/#/devices");
     await page.getByText("No other device has access").waitFor();
-    await page.getByText("Only see").click();
+    await page.getByRole("radio", { name: "Only see" }).check();
     await page.getByRole("button", { name: "Make a code" }).click();
     const code = await page.getByRole("status").locator("code").textContent();
     // Another browser, which knows the code alone, and then its own token.
