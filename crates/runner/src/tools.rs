@@ -90,7 +90,7 @@ fn file_tools(limit: Duration, environment: EnvironmentPolicy) -> Vec<Arc<dyn To
                  beginning.",
                     limit.as_secs()
                 ),
-                json!({"command": text}),
+                &json!({"command": text}),
                 &["command"],
             ),
         ),
@@ -99,7 +99,7 @@ fn file_tools(limit: Duration, environment: EnvironmentPolicy) -> Vec<Arc<dyn To
             schema(
                 "Read",
                 "Read a file of the group, with numbered lines.",
-                json!({
+                &json!({
                     "file_path": text,
                     "offset": {"type": "integer", "minimum": 1, "description": "First line, from 1"},
                     "limit": {"type": "integer", "minimum": 1, "description": "Number of lines"},
@@ -112,7 +112,7 @@ fn file_tools(limit: Duration, environment: EnvironmentPolicy) -> Vec<Arc<dyn To
             schema(
                 "Write",
                 "Create a file of the group, or replace all of it. Makes missing directories.",
-                json!({"file_path": text, "content": text}),
+                &json!({"file_path": text, "content": text}),
                 &["file_path", "content"],
             ),
         ),
@@ -121,7 +121,7 @@ fn file_tools(limit: Duration, environment: EnvironmentPolicy) -> Vec<Arc<dyn To
             schema(
                 "Edit",
                 "Replace text in a file of the group. old_string must occur exactly once.",
-                json!({"file_path": text, "old_string": text, "new_string": text}),
+                &json!({"file_path": text, "old_string": text, "new_string": text}),
                 &["file_path", "old_string", "new_string"],
             ),
         ),
@@ -130,7 +130,7 @@ fn file_tools(limit: Duration, environment: EnvironmentPolicy) -> Vec<Arc<dyn To
             schema(
                 "Glob",
                 "Find files of the group by a pattern, like *.md (a name at any depth) or src/**/*.ts (a path).",
-                json!({"pattern": text, "path": text}),
+                &json!({"pattern": text, "path": text}),
                 &["pattern"],
             ),
         ),
@@ -139,7 +139,7 @@ fn file_tools(limit: Duration, environment: EnvironmentPolicy) -> Vec<Arc<dyn To
             schema(
                 "Grep",
                 "Search in files of the group, by a regular expression for one line.",
-                json!({"pattern": text, "path": text, "glob": text}),
+                &json!({"pattern": text, "path": text, "glob": text}),
                 &["pattern"],
             ),
         ),
@@ -169,7 +169,7 @@ fn agent_browser(job: &Job, guard: AddressGuard, slot: BrowserSlot) -> Arc<dyn T
 }
 
 /// The schema of a tool whose arguments are `properties`.
-fn schema(name: &str, description: &str, properties: Value, required: &[&str]) -> ToolSchema {
+fn schema(name: &str, description: &str, properties: &Value, required: &[&str]) -> ToolSchema {
     ToolSchema {
         name: name.to_owned(),
         description: description.to_owned(),

@@ -1,7 +1,7 @@
 //! The container runner, as a host runs it: a job on standard input, blocks on standard output, files in `ipc`.
 #![expect(
     clippy::unwrap_used,
-    clippy::expect_used,
+    clippy::panic,
     reason = "a helper that fails fails the test that uses it"
 )]
 
@@ -61,8 +61,9 @@ impl Bench {
                 "OPENROUTER_BASE_URL": format!("{}/v1", self.server.url()),
             },
         });
-        for (name, value) in more.as_object().unwrap() {
-            job[name] = value.clone();
+        let Value::Object(more) = more else { panic!("not an object: {more}") };
+        for (name, value) in more {
+            job[name] = value;
         }
         job.to_string()
     }

@@ -28,7 +28,9 @@ fn prepare(bench: &Bench) {
 }
 
 fn run(name: &str, args: Value, options: &[&str]) -> String {
-    Bench::call("run_workflow", json!({"name": name, "args": args}), prepare, options)
+    let mut arguments = json!({"name": name});
+    arguments["args"] = args;
+    Bench::call("run_workflow", arguments, prepare, options)
 }
 
 #[test]

@@ -29,7 +29,7 @@ impl AskBoss {
         let schema = schema(
             "ask_boss",
             "Ask the user a question and wait for the reply, which is the result.",
-            json!({"text": {"type": "string", "description": "The question"}}),
+            &json!({"text": {"type": "string", "description": "The question"}}),
             &["text"],
         );
         Self { schema, ipc, limit, say: Arc::clone(say) }

@@ -32,7 +32,7 @@ fn search(with: Workflows) -> Arc<dyn Tool> {
     let schema = schema(
         "search_tools",
         "Find workflows for a task. Describe the task in a sentence.",
-        json!({"query": {"type": "string"}}),
+        &json!({"query": {"type": "string"}}),
         &["query"],
     );
     let work = move |call: Call| {
@@ -64,7 +64,7 @@ fn found(with: &Workflows, query: &str) -> Result<ToolOutput, ToolError> {
 }
 
 fn list(directory: PathBuf) -> Arc<dyn Tool> {
-    let schema = schema("list_workflows", "List all workflows.", json!({}), &[]);
+    let schema = schema("list_workflows", "List all workflows.", &json!({}), &[]);
     let work = move |_: Call| {
         ready(load(&directory).map(|workflows| {
             if workflows.is_empty() {
@@ -85,7 +85,7 @@ fn run(with: Workflows) -> Arc<dyn Tool> {
     let schema = schema(
         "run_workflow",
         &description,
-        json!({
+        &json!({
             "name": {"type": "string", "description": "As search_tools or list_workflows shows it"},
             "args": {"type": "object", "description": "Values by name"},
         }),

@@ -16,7 +16,7 @@ fn message(ipc: Arc<Ipc>) -> Arc<dyn Tool> {
     let schema = schema(
         "send_message",
         "Send a message to the chat at once, while you go on working: progress, or several messages.",
-        json!({"text": {"type": "string"}}),
+        &json!({"text": {"type": "string"}}),
         &["text"],
     );
     let work = move |call: Call| {
@@ -35,7 +35,7 @@ fn voice(ipc: Arc<Ipc>) -> Arc<dyn Tool> {
     let schema = schema(
         "send_voice",
         "Send a voice message to the chat: the text is spoken. If speech is not available, it arrives as text.",
-        json!({
+        &json!({
             "text": {"type": "string", "description": "What is said, in plain sentences"},
             "voice": {"type": "string", "description": "Name of a voice, if the user wants a certain one"},
         }),

@@ -95,7 +95,7 @@ fn plan(ipc: Arc<Ipc>) -> Arc<dyn Tool> {
         "schedule_task",
         "Plan work for later, once or again and again. At its time the prompt is given to an agent like you, with the \
          session of this chat (context_mode group) or without (isolated; then the prompt must say everything).",
-        json!({
+        &json!({
             "prompt": {"type": "string"},
             "schedule_type": {"type": "string", "enum": ["cron", "interval", "once"]},
             "schedule_value": {
@@ -144,7 +144,7 @@ fn planned(ipc: &Ipc, call: Call) -> Result<ToolOutput, ToolError> {
 }
 
 fn list(ipc: Arc<Ipc>) -> Arc<dyn Tool> {
-    let schema = schema("list_tasks", "List the planned tasks, with their ids.", json!({}), &[]);
+    let schema = schema("list_tasks", "List the planned tasks, with their ids.", &json!({}), &[]);
     let work = move |_: Call| ready(listed(&ipc));
     simple(schema, work)
 }
@@ -184,7 +184,7 @@ fn by_id(ipc: Arc<Ipc>, name: &str, kind: &'static str, does: &str) -> Arc<dyn T
     let schema = schema(
         name,
         does,
-        json!({"task_id": {"type": "string", "description": "As list_tasks shows it"}}),
+        &json!({"task_id": {"type": "string", "description": "As list_tasks shows it"}}),
         &["task_id"],
     );
     let work = move |call: Call| -> Answer {
