@@ -95,7 +95,7 @@ export function ChannelsPage({ phase }: PageProps) {
       <State loaded={loaded} isEmpty={channels.length === 0}>
         <h2>No channel is configured</h2>
         <p class="muted">
-          This page works without one. <code>myclaw channels add telegram</code> says what to add to the config file.
+          This page works without one. <code>myclaw channels add telegram</code> adds one to the config file.
         </p>
       </State>
       <ChannelCards channels={channels} />

@@ -103,13 +103,18 @@ function Tile({ name, value, note }: { name: string; value: string; note?: strin
   );
 }
 
+/** What is known of the cost. */
+function cost(used: Used): string {
+  return used.unpricedCalls > 0 && used.unpricedCalls === used.calls ? "unknown" : money(used.cost);
+}
+
 function Tiles({ total }: { total: Used }) {
   const input = read(total);
   const cached = input > 0 ? Math.round((100 * total.cacheRead) / input) : 0;
   const unpriced = total.unpricedCalls > 0 ? `without ${count(total.unpricedCalls)} calls of unknown price` : undefined;
   return (
     <dl class="tiles">
-      <Tile name="Cost" value={money(total.cost)} note={unpriced} />
+      <Tile name="Cost" value={cost(total)} note={unpriced} />
       <Tile name="Model calls" value={count(total.calls)} />
       <Tile name="Input tokens" value={count(input)} note={`${cached} % from the cache`} />
       <Tile name="Output tokens" value={count(total.output)} />
@@ -163,7 +168,7 @@ export function UsagePage({ phase, onOpenSession }: PageProps) {
                 <td>{count(read(row))}</td>
                 <td>{count(row.cacheRead)}</td>
                 <td>{count(row.output)}</td>
-                <td>{money(row.cost)}</td>
+                <td>{cost(row)}</td>
               </tr>
             ))}
           </Table>

@@ -1,30 +1,24 @@
 //! A WebSocket to a gateway, for front-ends: that of this user on this machine, or one elsewhere.
 
-use std::io;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{SinkExt as _, StreamExt as _};
 use myclaw_agent::Home;
 use myclaw_agent::config::{ExposeSecret as _, SecretString};
 use myclaw_store::SqliteStore;
-use rustls::ClientConfig;
-use rustls::pki_types::ServerName;
 use serde_json::Value;
-use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::http::HeaderValue;
 use tokio_tungstenite::tungstenite::http::header::AUTHORIZATION;
 use tokio_tungstenite::tungstenite::{Error, Message};
-use url::{Host, Url};
 
 use crate::client::Stream;
 use crate::gateway::{STORE_FILE, directory};
+use crate::remote::RemoteGateway;
 use crate::running::RunningFile;
-use crate::{GatewayError, tls};
+use crate::{GatewayError, PlainLink};
 
 /// Longest time to connect, TLS and the WebSocket's handshake included.
 const CONNECT_TIME: Duration = Duration::from_secs(15);
@@ -40,20 +34,9 @@ enum Place {
     /// The one that runs for a state directory, which may be another process each time.
     Own(Box<Home>),
     Remote {
-        url: Url,
+        gateway: RemoteGateway,
         token: SecretString,
-        /// How it is recognised; none for plain HTTP.
-        tls: Option<Arc<ClientConfig>>,
     },
-}
-
-/// Whether a plain connection to another machine is accepted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PlainLink {
-    /// Only to this machine.
-    Refused,
-    /// Something else encrypts the way.
-    Protected,
 }
 
 /// Why there is no connection.
@@ -90,45 +73,15 @@ impl GatewayAddress {
         ca: Option<&Path>,
         link: PlainLink,
     ) -> Result<Self, GatewayError> {
-        let refused = |why: &str| Err(GatewayError::Unusable(why.to_owned()));
-        let Ok(mut url) = Url::parse(address) else {
-            return refused("the address of a gateway is such as wss://claw.example.org:18789");
-        };
-        if url.query().is_some() || !url.username().is_empty() || url.password().is_some() {
-            return refused(
-                "a token does not belong into an address, which is kept in histories; use --token-file",
-            );
-        }
-        let is_encrypted = match url.scheme() {
-            "wss" | "https" => true,
-            "ws" | "http" => false,
-            _ => return refused("the address of a gateway begins with wss:// or ws://"),
-        };
-        let is_near = match url.host() {
-            Some(Host::Ipv4(address)) => address.is_loopback(),
-            Some(Host::Ipv6(address)) => address.is_loopback(),
-            Some(Host::Domain(name)) => name == "localhost",
-            None => return refused("the address names no host"),
-        };
-        if !is_encrypted && !is_near && link == PlainLink::Refused {
-            return refused(
-                "ws:// would show the token to everybody in between; use wss://, or an SSH tunnel, or --protected-link if \
-                 a VPN encrypts the whole way",
-            );
-        }
-        let path = format!("{}/ws", url.path().trim_end_matches('/'));
-        url.set_path(&path);
-        // The scheme is one of the same kind, which can always be set.
-        let _ = url.set_scheme(if is_encrypted { "wss" } else { "ws" });
-        let tls = is_encrypted.then(|| tls::trusting(ca)).transpose()?;
-        Ok(Self(Place::Remote { url, token, tls }))
+        let gateway = RemoteGateway::new(address, ca, link)?;
+        Ok(Self(Place::Remote { gateway, token }))
     }
 
     /// How it is shown.
     pub fn label(&self) -> String {
         match &self.0 {
             Place::Own(_) => "the gateway of this machine".to_owned(),
-            Place::Remote { url, .. } => url.origin().ascii_serialization(),
+            Place::Remote { gateway, .. } => gateway.label(),
         }
     }
 
@@ -144,24 +97,18 @@ impl GatewayAddress {
     }
 
     async fn connect_at_leisure(&self) -> Result<GatewaySocket, ConnectError> {
-        let (url, bearer, tls) = match &self.0 {
+        let own;
+        let (gateway, bearer) = match &self.0 {
             Place::Own(home) => {
                 let running = find(home).await?;
-                let tls = match running.certificates.is_empty() {
-                    true => None,
-                    false => Some(tls::pinned(running.certificates.clone())?),
-                };
-                let url = running.url().replacen("http", "ws", 1) + "/ws";
-                let url = Url::parse(&url).map_err(|error| {
-                    ConnectError::Refused(format!("{url} is no address: {error}"))
-                })?;
-                (url, running.token.header(), tls)
+                own = RemoteGateway::pinned(&running.url(), running.certificates.clone())?;
+                (&own, running.token.header())
             }
-            Place::Remote { url, token, tls } => {
-                (url.clone(), format!("Bearer {}", token.expose_secret()), tls.clone())
+            Place::Remote { gateway, token } => {
+                (gateway, format!("Bearer {}", token.expose_secret()))
             }
         };
-        let stream = connect_to(&url, tls).await?;
+        let (url, stream) = (gateway.at("ws"), gateway.stream().await?);
         let mut request = url
             .as_str()
             .into_client_request()
@@ -198,34 +145,6 @@ async fn find(home: &Home) -> Result<RunningFile, ConnectError> {
 impl From<GatewayError> for ConnectError {
     fn from(error: GatewayError) -> Self {
         Self::Refused(error.to_string())
-    }
-}
-
-async fn connect_to(
-    url: &Url,
-    tls: Option<Arc<ClientConfig>>,
-) -> Result<Box<dyn Stream>, ConnectError> {
-    let host = url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
-    let port = url.port_or_known_default().unwrap_or_default();
-    let stream = TcpStream::connect((host, port)).await.map_err(|error| {
-        ConnectError::Unreachable(format!("{host} port {port} cannot be reached: {error}"))
-    })?;
-    // Small frames leave at once.
-    let _ = stream.set_nodelay(true);
-    let Some(tls) = tls else { return Ok(Box::new(stream)) };
-    let name = ServerName::try_from(host.to_owned())
-        .map_err(|_| ConnectError::Refused(format!("{host} is no name of a host")))?;
-    match TlsConnector::from(tls).connect(name, stream).await {
-        Ok(stream) => Ok(Box::new(stream)),
-        Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-            Err(ConnectError::Refused(format!(
-                "there is no encrypted connection to {host} port {port}: {error}; --ca FILE names a certificate to trust"
-            )))
-        }
-        Err(error) => {
-            let message = format!("the connection to {host} port {port} broke: {error}");
-            Err(ConnectError::Unreachable(message))
-        }
     }
 }
 

@@ -128,6 +128,8 @@ pub(crate) struct Delivery {
     links: OnceLock<Links>,
     /// The session that asked for a restart. Its turn goes on in the next process.
     restarting: Mutex<Option<String>>,
+    /// Distinguishes this process from those before and after it, which can have the same number.
+    process: String,
     /// Fires when the process is to begin anew.
     pub(crate) restart: CancellationToken,
     /// Itself, for what goes on in tasks.
@@ -196,6 +198,7 @@ impl Delivery {
                 tasks,
                 links: OnceLock::new(),
                 restarting: Mutex::default(),
+                process: uuid::Uuid::new_v4().to_string(),
                 restart: CancellationToken::new(),
                 this: own,
             }

@@ -5,6 +5,7 @@ mod state;
 mod work;
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,12 +17,13 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use self::link::{Link, Socket, Trouble};
+use self::link::{Socket, Trouble};
 use self::state::Paired;
 use self::work::Work;
-use crate::GatewayError;
 use crate::gateway::Say;
 use crate::nodes::{Answer, Call, FromNode, Hello, MOST_CALLS, PROTOCOL, REPLACED, ToNode};
+use crate::remote::RemoteGateway;
+use crate::{GatewayError, PlainLink};
 
 /// First and longest pause before the next attempt to connect.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
@@ -42,6 +44,10 @@ const END_TIME: Duration = Duration::from_secs(10);
 pub struct NodeOptions {
     /// Address of the gateway, to pair with.
     pub url: Option<String>,
+    /// A PEM file with the certificate of the gateway, or of the authority that signed it; those of the system without one.
+    pub ca: Option<PathBuf>,
+    /// Whether a plain connection to another machine is accepted.
+    pub link: PlainLink,
     /// A code to pair with. Without one, the node was paired before.
     pub code: Option<String>,
     /// How the node is called. Default: the name of the machine.
@@ -71,7 +77,7 @@ pub async fn serve_node(
     };
     let work = Arc::new(Work::new(&session).await?);
     say(&format!("this node offers {}", work.capabilities().join(", ")));
-    let mut node = Node { link: Link::new(&paired.url)?, paired, work, say, told: None };
+    let mut node = Node { gateway: paired.gateway()?, paired, work, say, told: None };
     tokio::select! {
         () = stop.cancelled() => {}
         ended = node.serve(&stop) => ended?,
@@ -92,10 +98,12 @@ async fn pair(
         let why = "--pair needs the address of the gateway: --url ws://127.0.0.1:18789";
         return Err(GatewayError::Unusable(why.to_owned()));
     };
-    let link = Link::new(&url)?;
+    let ca = options.ca.as_deref().map(std::path::absolute).transpose();
+    let ca = ca.map_err(|error| GatewayError::Unusable(format!("--ca: {error}")))?;
+    let gateway = RemoteGateway::new(&url, ca.as_deref(), options.link)?;
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let name = options.name.clone().unwrap_or(host);
-    let answer = link.pair(&json!({"code": code, "name": name})).await?;
+    let answer = gateway.pair(&json!({"code": code, "name": name})).await?;
     let text = |key: &str| answer[key].as_str().unwrap_or_default().to_owned();
     if answer["scope"] != "node" {
         return Err(GatewayError::Unusable(format!(
@@ -104,7 +112,9 @@ async fn pair(
             text("scope")
         )));
     }
-    let paired = Paired { url, id: text("id"), name: text("name"), token: text("token").into() };
+    let link = options.link;
+    let paired =
+        Paired { url, ca, link, id: text("id"), name: text("name"), token: text("token").into() };
     paired.write(state).await?;
     say(&format!(
         "paired as {} ({}); the owner lets it in with `myclaw nodes approve {}` on the gateway's machine",
@@ -122,7 +132,7 @@ enum Ended {
 }
 
 struct Node {
-    link: Link,
+    gateway: RemoteGateway,
     paired: Paired,
     work: Arc<Work>,
     say: Say,
@@ -135,7 +145,7 @@ impl Node {
         let mut pause = FIRST_PAUSE;
         loop {
             let begun = Instant::now();
-            let wait = match self.link.connect(&self.paired.token).await {
+            let wait = match self.gateway.connect_node(&self.paired.token).await {
                 Ok(socket) => match self.attend(socket, stop).await {
                     Ended::Replaced => {
                         let why = "another process connected as this node; stop one of the two";

@@ -266,27 +266,24 @@ impl SessionIndex {
         if snapshot == 0 {
             return self.change(|_| ());
         }
-        // Whoever is in the way appends too, and folds afterwards.
-        if snapshot <= ALWAYS_FOLDED_BYTES
-            || length > SMALL_JOURNAL_BYTES.max(snapshot / FOLDED_PART)
-        {
-            self.fold();
+        let is_small = snapshot <= ALWAYS_FOLDED_BYTES;
+        let is_due = is_small || length > SMALL_JOURNAL_BYTES.max(snapshot / FOLDED_PART);
+        if is_due && self.fold().is_none() && is_small {
+            return self.change(|_| ());
         }
         Ok(())
     }
 
     /// Folds the journal into `sessions.json`, unless somebody else is using it: then they or the next writer fold it.
-    fn fold(&self) {
-        let Ok(journal) = Journal::open(&self.directory, LockKind::Exclusive, LockWait::Fail)
-        else {
-            return;
+    /// `None` if something is wrong. The journal's content is safe in the journal, and the next reader reports what it is.
+    fn fold(&self) -> Option<()> {
+        let journal = match Journal::open(&self.directory, LockKind::Exclusive, LockWait::Fail) {
+            Err(SessionError::IndexLocked { .. }) => return Some(()),
+            opened => opened.ok()?,
         };
-        // The journal's content is safe in the journal, and the next reader reports what is wrong.
-        if let Ok((Found::Sound(view), 0)) = self.read_locked(Some(&journal))
-            && let Ok(writer) = view.to_snapshot(&self.path())
-        {
-            let _ = self.replace(writer, journal);
-        }
+        let Ok((Found::Sound(view), 0)) = self.read_locked(Some(&journal)) else { return None };
+        let writer = view.to_snapshot(&self.path()).ok()?;
+        self.replace(writer, journal).ok()
     }
 
     /// Reads, changes and writes the index under the exclusive lock.

@@ -1,5 +1,7 @@
 //! The command lines of `myclaw node` and `myclaw nodes`.
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
 
 use super::help;
@@ -7,12 +9,18 @@ use super::help;
 /// Arguments of `node`.
 #[derive(Debug, Args)]
 pub(crate) struct NodeArgs {
-    /// Address of the gateway to pair with, such as ws://127.0.0.1:18789
+    /// Address of the gateway to pair with, such as wss://claw.example.org:18789
     #[arg(long, requires = "pair")]
     pub(crate) url: Option<String>,
     /// The code to pair with, from `myclaw devices code --scope node` on the gateway's machine
     #[arg(long, value_name = "CODE", requires = "url")]
     pub(crate) pair: Option<String>,
+    /// PEM file with the certificate of that gateway, or of the authority that signed it
+    #[arg(long, value_name = "FILE", requires = "pair")]
+    pub(crate) ca: Option<PathBuf>,
+    /// Accept ws:// to another machine: a VPN or a tunnel encrypts the whole way
+    #[arg(long, requires = "pair")]
+    pub(crate) protected_link: bool,
     /// How this node is called; the name of the machine by default
     #[arg(long, requires = "pair")]
     pub(crate) name: Option<String>,

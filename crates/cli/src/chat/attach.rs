@@ -52,7 +52,7 @@ pub(crate) fn run(args: &AttachArgs) -> Result<(), CliError> {
         Some(url) => {
             let of_variable = home.environment.get(TOKEN_VARIABLE).map(str::to_owned);
             let token = token(args, of_variable)?;
-            let link = if args.protected_link { PlainLink::Protected } else { PlainLink::Refused };
+            let link = PlainLink::of_option(args.protected_link);
             GatewayAddress::remote(url, token, args.ca.as_deref(), link)
                 .map_err(|error| CliError::usage(error.to_string()))?
         }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use myclaw_agent::SessionOptions;
-use myclaw_gateway::{AskedGateway, DeviceChange, NodeOptions, Say, ask, list_devices, serve_node};
+use myclaw_gateway::{
+    AskedGateway, DeviceChange, NodeOptions, PlainLink, Say, ask, list_devices, serve_node,
+};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -28,8 +30,13 @@ pub(crate) fn serve(args: &NodeArgs) -> Result<(), CliError> {
     let stop = CancellationToken::new();
     let armed = interrupts.arm(stop.clone());
     let say: Say = Arc::new(|line| note(format_args!("myclaw: {line}")));
-    let options =
-        NodeOptions { url: args.url.clone(), code: args.pair.clone(), name: args.name.clone() };
+    let options = NodeOptions {
+        url: args.url.clone(),
+        ca: args.ca.clone(),
+        link: PlainLink::of_option(args.protected_link),
+        code: args.pair.clone(),
+        name: args.name.clone(),
+    };
     let serving = async {
         serve_node(session, options, say, stop).await.map_err(failure)?;
         note("myclaw: the node has stopped");

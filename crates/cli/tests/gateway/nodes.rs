@@ -284,3 +284,43 @@ fn the_policies_of_both_machines_hold_and_the_model_cannot_approve() {
     node.wait(PATIENCE).assert_code(0);
     gateway.stop();
 }
+
+#[test]
+fn a_node_recognises_its_gateway_by_the_certificate() {
+    if !super::tls::are_installed() {
+        return;
+    }
+    let bench = Bench::new(answering("fine"));
+    bench.make_certificate("own");
+    bench.make_certificate("other");
+    bench.configure_tls("own.pem", "own.key");
+    let gateway = bench.start_tls();
+    let machine = Machine::new(&json!({}));
+    let url = format!("wss://localhost:{}", bench.port);
+    let [own, other] = ["own.pem", "other.pem"].map(|name| bench.file(name).display().to_string());
+    let pair = |more: &[&str]| {
+        let code = code(&bench, "node");
+        let arguments = [&["--url", &url, "--pair", &code, "--name", "far"], more].concat();
+        machine.spawn(&arguments)
+    };
+    for more in [&["--ca", &other][..], &[]] {
+        let refused = pair(more).wait(PATIENCE);
+        refused.assert_code(1);
+        assert!(refused.stderr().contains("no encrypted connection"), "{}", refused.stderr());
+    }
+    // Nothing of the refused attempts is kept, neither here nor there.
+    assert!(!machine.home.state_directory().join("node/paired.json").exists());
+    let node = pair(&["--ca", &own]);
+    node.wait_for_stderr("waits for the owner's approval");
+    run(&bench, &["nodes", "approve", "far"]);
+    node.wait_for_stderr("connected to the gateway");
+    assert!(run(&bench, &["nodes", "describe", "far"]).contains("\"connected\":true"));
+    node.signal(Signal::Kill);
+    node.wait(PATIENCE);
+    // The next process finds the file by itself.
+    let node = machine.spawn(&[]);
+    node.wait_for_stderr("connected to the gateway");
+    gateway.stop();
+    node.signal(Signal::Terminate);
+    node.wait(PATIENCE).assert_code(0);
+}

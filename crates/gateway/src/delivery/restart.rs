@@ -3,7 +3,7 @@
 //! A restart ends this process as a signal does, and the program begins anew in its place. The call that asked for it
 //! waits meanwhile; what is kept of it tells the turn, which goes on in the next process, that the restart has happened.
 
-use std::sync::{LazyLock, PoisonError};
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use myclaw_agent::SessionConfig;
@@ -24,9 +24,6 @@ const NEWEST: &str = "newest";
 const SHORTEST_PAUSE: Duration = Duration::from_secs(60);
 /// The channel whose messages come from the owner.
 const OWNERS_CHANNEL: &str = "web";
-
-/// Distinguishes this process from those before and after it, which can have the same number.
-static PROCESS: LazyLock<String> = LazyLock::new(|| uuid::Uuid::new_v4().to_string());
 
 /// A restart that somebody asked for.
 #[derive(Debug, Serialize, Deserialize)]
@@ -81,7 +78,7 @@ impl Delivery {
         }
         let key = hash("c", &[session, call]);
         let known = self.ledger.record::<Restart>(KIND, &key).await?;
-        let restart = Restart { process: PROCESS.clone(), at: now };
+        let restart = Restart { process: self.process.clone(), at: now };
         let version = known.map(|(version, _)| version);
         self.ledger.put(KIND, &key, &restart, version, Some(Place::new(OVER, now))).await?;
         let version = newest.map(|(version, _)| version);
@@ -101,7 +98,7 @@ impl Delivery {
     ) -> Result<Option<Value>, GatewayError> {
         let key = hash("c", &[session, call]);
         let record = self.ledger.record::<Restart>(KIND, &key).await?;
-        let is_it = |restart: &Restart| restart.at >= since && restart.process != *PROCESS;
+        let is_it = |restart: &Restart| restart.at >= since && restart.process != self.process;
         Ok(record.filter(|(_, restart)| is_it(restart)).map(|_| {
             json!({
                 "status": "restarted",

@@ -8,16 +8,17 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use myclaw_agent::config::{ExposeSecret as _, SecretString};
 use serde_json::Value;
-use tokio::net::TcpStream;
+use tokio_tungstenite::tungstenite::Error;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::http::HeaderValue;
 use tokio_tungstenite::tungstenite::http::header::AUTHORIZATION;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
-use tokio_tungstenite::tungstenite::{Error, http::Uri};
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
-use crate::GatewayError;
+use crate::client::Stream;
 use crate::nodes::MAX_FRAME;
+use crate::remote::RemoteGateway;
+use crate::{ConnectError, GatewayError};
 
 /// Longest time to connect, or for an answer.
 const CONNECT_TIME: Duration = Duration::from_secs(15);
@@ -25,13 +26,7 @@ const CONNECT_TIME: Duration = Duration::from_secs(15);
 const MAX_ANSWER: usize = 64 * 1024;
 
 /// A connected WebSocket.
-pub(super) type Socket = WebSocketStream<TcpStream>;
-
-/// The address of a gateway.
-pub(super) struct Link {
-    /// Host and port.
-    authority: String,
-}
+pub(super) type Socket = WebSocketStream<Box<dyn Stream>>;
 
 /// Why there is no connection.
 pub(super) enum Trouble {
@@ -43,43 +38,19 @@ pub(super) enum Trouble {
     Later(String),
 }
 
-impl Link {
-    pub(super) fn new(url: &str) -> Result<Self, GatewayError> {
-        let uri: Option<Uri> = url.parse().ok();
-        let is_plain = |uri: &Uri| matches!(uri.scheme_str(), Some("ws" | "http"));
-        let is_near = |uri: &Uri| matches!(uri.host(), Some("127.0.0.1" | "localhost" | "[::1]"));
-        match uri {
-            Some(uri) if is_plain(&uri) && is_near(&uri) && uri.port().is_some() => Ok(Self {
-                authority: uri.authority().map_or_else(String::new, ToString::to_string),
-            }),
-            _ => Err(GatewayError::Unusable(format!(
-                "{url} is not the address of a gateway on this machine, such as ws://127.0.0.1:18789; reach one elsewhere \
-                 through an SSH tunnel"
-            ))),
-        }
-    }
-
-    async fn stream(&self) -> Result<TcpStream, String> {
-        let stream = TcpStream::connect(&self.authority)
-            .await
-            .map_err(|error| format!("{} cannot be reached: {error}", self.authority))?;
-        // Small frames leave at once.
-        let _ = stream.set_nodelay(true);
-        Ok(stream)
-    }
-
+impl RemoteGateway {
     /// Asks to be paired.
     pub(super) async fn pair(&self, body: &Value) -> Result<Value, GatewayError> {
         let asking = async {
-            let stream = self.stream().await?;
+            let stream = self.stream().await.map_err(said)?;
             let text = |error: hyper::Error| error.to_string();
             let (mut sender, connection) =
                 http1::handshake(TokioIo::new(stream)).await.map_err(text)?;
             tokio::spawn(connection);
             let request = hyper::Request::builder()
                 .method("POST")
-                .uri("/api/devices/pair")
-                .header("Host", &self.authority)
+                .uri(self.at("api/devices/pair").path())
+                .header("Host", self.authority())
                 .header("Content-Type", "application/json")
                 .body(Full::new(Bytes::from(body.to_string())))
                 .map_err(|error| error.to_string())?;
@@ -103,22 +74,21 @@ impl Link {
     }
 
     /// Connects as the node with this token.
-    pub(super) async fn connect(&self, token: &SecretString) -> Result<Socket, Trouble> {
-        match tokio::time::timeout(CONNECT_TIME, self.connect_at_leisure(token)).await {
+    pub(super) async fn connect_node(&self, token: &SecretString) -> Result<Socket, Trouble> {
+        match tokio::time::timeout(CONNECT_TIME, self.connect_node_at_leisure(token)).await {
             Ok(connected) => connected,
-            Err(_) => Err(Trouble::Later(format!("{} gives no answer", self.authority))),
+            Err(_) => Err(Trouble::Later(format!("{} gives no answer", self.label()))),
         }
     }
 
-    async fn connect_at_leisure(&self, token: &SecretString) -> Result<Socket, Trouble> {
+    async fn connect_node_at_leisure(&self, token: &SecretString) -> Result<Socket, Trouble> {
         let later = |error: Error| Trouble::Later(error.to_string());
-        let mut request =
-            format!("ws://{}/node", self.authority).into_client_request().map_err(later)?;
+        let mut request = self.at("node").as_str().into_client_request().map_err(later)?;
         let bearer = format!("Bearer {}", token.expose_secret());
         let mut bearer = HeaderValue::from_str(&bearer).map_err(|_| Trouble::Unknown)?;
         bearer.set_sensitive(true);
         request.headers_mut().insert(AUTHORIZATION, bearer);
-        let stream = self.stream().await.map_err(Trouble::Later)?;
+        let stream = self.stream().await.map_err(|why| Trouble::Later(said(why)))?;
         let limits = WebSocketConfig::default()
             .max_message_size(Some(MAX_FRAME))
             .max_frame_size(Some(MAX_FRAME));
@@ -127,6 +97,13 @@ impl Link {
             Err(Error::Http(response)) => Err(refusal(&response)),
             Err(error) => Err(later(error)),
         }
+    }
+}
+
+/// Why nothing answers. A certificate that is not accepted may be renewed, so a node goes on trying.
+fn said(error: ConnectError) -> String {
+    match error {
+        ConnectError::Unreachable(why) | ConnectError::Refused(why) => why,
     }
 }
 

@@ -7,7 +7,8 @@ use myclaw_agent::config::{ExposeSecret as _, SecretString};
 use myclaw_agent::files::{Durability, NewFile, create_private_directory, read_regular};
 use serde_json::{Value, json};
 
-use crate::GatewayError;
+use crate::remote::RemoteGateway;
+use crate::{GatewayError, PlainLink};
 
 /// The directory in the state directory, and the file in it.
 const DIRECTORY: &str = "node";
@@ -18,9 +19,19 @@ const MAX_BYTES: u64 = 64 * 1024;
 /// A pairing with a gateway.
 pub(super) struct Paired {
     pub(super) url: String,
+    /// A PEM file with the certificate of the gateway, or of the authority that signed it.
+    pub(super) ca: Option<PathBuf>,
+    pub(super) link: PlainLink,
     pub(super) id: String,
     pub(super) name: String,
     pub(super) token: SecretString,
+}
+
+impl Paired {
+    /// The way to the gateway.
+    pub(super) fn gateway(&self) -> Result<RemoteGateway, GatewayError> {
+        RemoteGateway::new(&self.url, self.ca.as_deref(), self.link)
+    }
 }
 
 /// The directory of the node, in a state directory.
@@ -32,7 +43,7 @@ impl Paired {
     pub(super) async fn write(&self, state: &Path) -> Result<(), GatewayError> {
         let directory = directory(state);
         let text = json!({
-            "url": self.url, "id": self.id, "name": self.name, "token": self.token.expose_secret(),
+            "url": self.url, "ca": self.ca, "protectedLink": self.link == PlainLink::Protected, "id": self.id, "name": self.name, "token": self.token.expose_secret(),
         });
         let path = directory.join(FILE);
         let writing = tokio::task::spawn_blocking(move || {
@@ -63,7 +74,9 @@ impl Paired {
         let text = |key: &str| value[key].as_str().map(str::to_owned);
         match (text("url"), text("id"), text("name"), text("token")) {
             (Some(url), Some(id), Some(name), Some(token)) => {
-                Ok(Self { url, id, name, token: token.into() })
+                let link = PlainLink::of_option(value["protectedLink"] == true);
+                let ca = text("ca").map(PathBuf::from);
+                Ok(Self { url, ca, link, id, name, token: token.into() })
             }
             _ => Err(GatewayError::Unusable(format!(
                 "{} holds no pairing; remove it, and pair again",

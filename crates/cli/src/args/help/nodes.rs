@@ -7,7 +7,8 @@ docs/nodes.md describes it.";
 
 pub(in crate::args) const NODE_EXAMPLES: &str = "\
 Examples:
-  myclaw node --url ws://127.0.0.1:18789 --pair K7QM2XPA
+  myclaw node --url wss://claw.example.org:18789 --pair K7QM2XPA
+  myclaw node --url wss://192.168.1.5:18789 --ca claw.pem --pair K7QM2XPA --name workshop
   myclaw node";
 
 pub(in crate::args) const NODES: &str = "\
