@@ -13,7 +13,7 @@ const CONFIG: &str = "{
 ";
 
 fn config(home: &TempHome) -> String {
-    std::fs::read_to_string(home.config_path()).unwrap()
+    std::fs::read_to_string(home.config_path()).expect("a config file")
 }
 
 fn with_token(home: &TempHome, arguments: &[&str]) -> ChildOutput {

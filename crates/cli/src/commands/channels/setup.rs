@@ -59,7 +59,7 @@ pub(super) fn add(args: &AddChannelArgs) -> Result<(), CliError> {
             home.paths.state_dir().join(".env").display()
         )));
     }
-    change(&home, &file, ConfigChange::Set { path: path.clone(), value })?;
+    change(&home, &file, &ConfigChange::Set { path: path.clone(), value })?;
     printer.line(format_args!("added {path} to {}", file.path().display()))?;
     printer.line("Check it with `myclaw channels probe`. A gateway that runs takes it over.")?;
     printer.finish()
@@ -86,7 +86,7 @@ pub(super) fn remove(channel: &str, account: &str, mode: Mode) -> Result<(), Cli
         printer.line(format_args!("{path} would be removed from {shown}"))?;
         return printer.finish();
     }
-    change(&home, &file, ConfigChange::Unset { path: path.clone() })?;
+    change(&home, &file, &ConfigChange::Unset { path: path.clone() })?;
     printer
         .line(format_args!("removed {path} from {shown}. A gateway that runs takes it over."))?;
     printer.finish()
@@ -166,8 +166,8 @@ fn read(home: &Home) -> Result<ConfigFile, CliError> {
     Ok(ConfigFile::read(&home.paths).map_err(AgentError::from)?)
 }
 
-fn change(home: &Home, file: &ConfigFile, change: ConfigChange) -> Result<(), CliError> {
-    let changing = change_config(home, file, std::slice::from_ref(&change));
+fn change(home: &Home, file: &ConfigFile, change: &ConfigChange) -> Result<(), CliError> {
+    let changing = change_config(home, file, std::slice::from_ref(change));
     runtime::block_on(changing)?
         .map(|_| ())
         .map_err(|error| CliError::failure_of_class("config", error.to_string()))
