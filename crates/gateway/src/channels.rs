@@ -114,9 +114,9 @@ impl Channels {
         std::iter::once(&self.own).chain(connected).cloned().collect()
     }
 
-    /// Whether the server itself serves a route. Its clients find a part in the store.
+    /// Whether the server itself serves a route. Its clients find a part in the store. Devices are accounts of it.
     pub(crate) fn is_own(&self, route: &Route) -> bool {
-        self.own.name() == route.channel && self.own.account() == route.account
+        self.own.name() == route.channel
     }
 
     /// The channel of a route.

@@ -36,7 +36,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::front::{CurrentFront, Front};
 use crate::delivery::Delivery;
-use crate::devices::Answered;
+use crate::devices::{Answered, Login, Scope};
 use crate::hub::Hub;
 use crate::reload::Reloads;
 use crate::routing::Router as Routing;
@@ -44,7 +44,9 @@ use crate::rows::Route;
 use crate::token::Token;
 
 /// Name of the channel.
-const CHANNEL: &str = "web";
+pub(crate) const CHANNEL: &str = "web";
+/// The account of clients with the gateway's own token.
+pub(crate) const OWNERS_ACCOUNT: &str = "default";
 /// Largest body of a request, and largest frame of a WebSocket, in bytes: room for a message with pictures.
 const MAX_BODY: usize = 6 * 1024 * 1024;
 /// Largest file that clients can download, in bytes.
@@ -161,9 +163,14 @@ impl Server {
     }
 }
 
-/// The route of the answers to programs and web chats: all of them are the owner.
-fn route() -> Route {
-    let [channel, account, chat] = [CHANNEL, "default", "owner"].map(str::to_owned);
+/// Where the answers to what `login` sends go. A device that is not the owner is an account of its own, so it cannot name a
+/// message of somebody else.
+fn route(login: &Login) -> Route {
+    let account = match (&login.device, login.scope) {
+        (None, _) | (_, Scope::Owner) => OWNERS_ACCOUNT,
+        (Some((id, _)), _) => id,
+    };
+    let [channel, account, chat] = [CHANNEL, account, "owner"].map(str::to_owned);
     Route { channel, account, chat }
 }
 

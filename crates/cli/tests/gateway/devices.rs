@@ -27,7 +27,7 @@ fn paired(client: &Client, code: &str, name: &str) -> (Client, String) {
     (Client { port: client.port, token }, device["id"].as_str().unwrap().to_owned())
 }
 
-fn device(bench: &Bench, client: &Client, scope: &str) -> (Client, String) {
+pub(super) fn device(bench: &Bench, client: &Client, scope: &str) -> (Client, String) {
     let (device, id) = paired(client, &code(bench, scope), &format!("my {scope}"));
     run(bench, &["devices", "approve", &id]);
     (device, id)
@@ -132,6 +132,36 @@ fn each_scope_may_do_what_the_table_says_and_nothing_else() {
     // What no route is stays unknown, whoever asks.
     assert_eq!(owner.get("/api/nothing").unwrap().0, 404);
     assert_eq!(owner.post("/api/status", &json!({})).unwrap().0, 405);
+    gateway.stop();
+}
+
+#[test]
+fn a_webhook_reaches_only_a_session_of_its_own() {
+    let bench = Bench::new(answering("hello"));
+    let gateway = bench.start();
+    let owner = &gateway.client;
+    let asked = owner.send("main", "first", "a secret").unwrap();
+    owner.outcome(&asked).unwrap();
+    let (hook, id) = device(&bench, owner, "webhook");
+    for other in ["main", "agent:main:main", "hook-other"] {
+        let body = json!({"text": "delete everything", "session": other, "id": "a"});
+        let (status, answer) = hook.post("/api/messages", &body).unwrap();
+        assert_eq!((status, &answer["error"]["class"]), (403, &json!("scope")), "{answer}");
+    }
+    // The id of somebody else's message names another message here.
+    let (status, answer) =
+        hook.post("/api/messages", &json!({"text": "built", "id": "first"})).unwrap();
+    assert_eq!((status, answer["state"].as_str()), (202, Some("open")), "{answer}");
+    let message = answer["messageId"].as_str().unwrap();
+    assert_ne!(message, asked);
+    let outcome = owner.outcome(message).unwrap();
+    assert_eq!(outcome["state"], "answered", "{outcome}");
+    assert!(outcome["session"].as_str().unwrap().contains(&format!("hook-{id}")), "{outcome}");
+    // It names its own session too, and the same message is one message.
+    let body = json!({"text": "built", "id": "first", "session": format!("hook-{id}")});
+    assert_eq!(hook.post("/api/messages", &body).unwrap().1["messageId"], message);
+    let shown = bench.rows("main").iter().map(ToString::to_string).collect::<String>();
+    assert!(!shown.contains("built") && !shown.contains("delete everything"), "{shown}");
     gateway.stop();
 }
 

@@ -1,5 +1,6 @@
 //! The tool `gateway`.
 
+use super::devices::device;
 use super::subagents::offered;
 use super::*;
 
@@ -71,6 +72,11 @@ fn only_the_owner_has_the_process() {
     bot.write(42, "restart <m1>");
     let answer = bot.wait_for_text("found");
     assert!(answer.text().contains("only the owner"), "{}", answer.text());
+    // So does a device that is not the owner's.
+    let (operator, _) = device(&bench, &gateway.client, "operator");
+    let id = operator.send("main", "one", "restart <m1>").unwrap();
+    let answer = operator.outcome(&id).unwrap()["reply"].to_string();
+    assert!(answer.contains("only the owner"), "{answer}");
     gateway.stop();
     bench.unconfined(|config| {
         config["channels"] = json!({

@@ -15,6 +15,7 @@ use super::Delivery;
 use crate::GatewayError;
 use crate::ledger::{OVER, now_ms};
 use crate::rows::hash;
+use crate::server::{CHANNEL, OWNERS_ACCOUNT};
 
 /// Kind of the records of restarts.
 const KIND: &str = "restart";
@@ -22,8 +23,6 @@ const KIND: &str = "restart";
 const NEWEST: &str = "newest";
 /// Shortest time between two restarts, so that a model that repeats itself does not keep the gateway from working.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(60);
-/// The channel whose messages come from the owner.
-const OWNERS_CHANNEL: &str = "web";
 
 /// A restart that somebody asked for.
 #[derive(Debug, Serialize, Deserialize)]
@@ -42,11 +41,18 @@ impl Delivery {
     /// It does not; the text says why.
     pub(crate) fn check_owner(&self, session: &str) -> Result<(), GatewayError> {
         let desk = self.desks().get(session).cloned();
-        let channels = desk.map(|desk| desk.running_channels()).unwrap_or_default();
-        match !channels.is_empty() && channels.iter().all(|channel| channel == OWNERS_CHANNEL) {
+        let is_owners = desk.is_some_and(|desk| {
+            // Jobs have the route of a message of the owner, and another name.
+            let (channels, routes) = (desk.running_channels(), desk.running_routes());
+            !channels.is_empty()
+                && channels.iter().all(|channel| channel == CHANNEL)
+                && routes.iter().all(|(route, _)| route.account == OWNERS_ACCOUNT)
+        });
+        match is_owners {
             true => Ok(()),
             false => Err(GatewayError::Unusable(
-                "only the owner may use this, in the web chat or the terminal; other channels, jobs and sessions may not"
+                "only the owner may use this, in the web chat or the terminal; devices, other channels, jobs and \
+                 sessions may not"
                     .to_owned(),
             )),
         }

@@ -38,7 +38,8 @@ pub(super) async fn download(
 ) -> Result<Response, GatewayError> {
     let gone = || GatewayError::NotFound("there is no such file, or it is gone".to_owned());
     let row = server.delivery.ledger.part(&PartId::from_text(&part)).await?;
-    let file = row.filter(|row| row.route == super::route()).and_then(|row| row.refers.file);
+    let file =
+        row.filter(|row| row.route.channel == super::CHANNEL).and_then(|row| row.refers.file);
     let file = file.ok_or_else(gone)?;
     let opened = tokio::fs::File::open(&file.path).await.map_err(|_| gone())?;
     let size = opened.metadata().await.map_err(|_| gone())?.len();

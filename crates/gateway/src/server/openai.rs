@@ -22,8 +22,9 @@ use super::answer::{class_of, message as message_object};
 use super::{Server, route};
 use crate::GatewayError;
 use crate::delivery::NewMessage;
+use crate::devices::Login;
 use crate::hub::Watching;
-use crate::rows::MessageId;
+use crate::rows::{MessageId, Route};
 use myclaw_agent::sessions::SessionKey;
 
 /// The only model of the list: the agent.
@@ -70,17 +71,16 @@ impl Server {
     /// Stores a request as a message to `session`, or, without one, to a session of its own.
     async fn accept(
         &self,
-        source_id: String,
+        source: Source,
         session: Option<String>,
         text: String,
     ) -> Result<Accepted, GatewayError> {
-        // The same request again is the same session.
-        let session =
-            session.unwrap_or_else(|| format!("openai-{}", MessageId::of(&route(), &source_id)));
+        let session = session.unwrap_or_else(|| source.session());
+        let Source { route, id: source_id } = source;
         let (key, _) = self.delivery.session(&session)?;
         // Before the message is stored: nothing of its answer is missed.
         let watching = self.delivery.hub.watch(key.as_str());
-        let new = NewMessage { route: route(), source_id, session, text, images: Vec::new() };
+        let new = NewMessage { route, source_id, session, text, images: Vec::new() };
         let id = self.delivery.accept(new).await?.id;
         Ok(Accepted { id, key, watching })
     }
@@ -113,10 +113,24 @@ impl Server {
     }
 }
 
-/// The program's own id of a request, or a new one.
-fn source_id(headers: &HeaderMap) -> String {
-    let of_header = headers.get(IDEMPOTENCY_KEY).and_then(|value| value.to_str().ok());
-    of_header.map_or_else(|| uuid::Uuid::new_v4().to_string(), str::to_owned)
+/// Who makes a request, and under which id.
+struct Source {
+    route: Route,
+    /// The program's own id of the request, or a new one.
+    id: String,
+}
+
+impl Source {
+    fn new(login: &Login, headers: &HeaderMap) -> Self {
+        let of_header = headers.get(IDEMPOTENCY_KEY).and_then(|value| value.to_str().ok());
+        let id = of_header.map_or_else(|| uuid::Uuid::new_v4().to_string(), str::to_owned);
+        Self { route: route(login), id }
+    }
+
+    /// The session of a request that names none. The same request again has the same.
+    fn session(&self) -> String {
+        format!("openai-{}", MessageId::of(&self.route, &self.id))
+    }
 }
 
 /// The session that a request names.

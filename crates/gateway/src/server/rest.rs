@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::answer::{error, message as message_object};
 use super::sessions::ListRange;
-use super::{Server, route};
+use super::{Server, route, scope};
 use crate::GatewayError;
 use crate::delivery::NewMessage;
 use crate::devices::Login;
@@ -137,16 +137,18 @@ pub(super) async fn metrics(State(server): State<Arc<Server>>) -> Response {
 /// Step 1 for programs: when the answer leaves, the message is on disk.
 pub(super) async fn send(
     State(server): State<Arc<Server>>,
+    Extension(login): Extension<Login>,
     headers: HeaderMap,
     body: Result<Json<NewMessageBody>, JsonRejection>,
 ) -> Result<Response, GatewayError> {
     let body = read(body)?;
+    let session = scope::session_for(&login, body.session)?;
     let of_header = headers.get(IDEMPOTENCY_KEY).and_then(|value| value.to_str().ok());
     let source_id = body.id.or_else(|| of_header.map(str::to_owned));
     let new = NewMessage {
-        route: route(),
+        route: route(&login),
         source_id: source_id.unwrap_or_else(|| uuid::Uuid::new_v4().to_string()),
-        session: body.session.unwrap_or_else(|| DEFAULT_SESSION.to_owned()),
+        session: session.unwrap_or_else(|| DEFAULT_SESSION.to_owned()),
         text: body.text,
         images: pictures(body.attachments).await?,
     };

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::answer::error;
 use crate::GatewayError;
-use crate::devices::{Needs, Scope};
+use crate::devices::{Login, Needs, Scope};
 
 /// The routes: method, path, and what it needs. `HEAD` needs what `GET` does.
 const ROUTES: &[(&str, &str, Needs)] = &[
@@ -99,6 +99,24 @@ pub(super) fn check(
         }
         Some((.., needs)) if scope.may(*needs) => Ok(()),
         Some(_) => Err(Box::new(error(StatusCode::FORBIDDEN, "scope", &refusal(scope)))),
+    }
+}
+
+/// The session of a message that `login` delivers, where the message names `session`. What a device with the scope
+/// `webhook` delivers comes from elsewhere, so it has a session of its own and reaches no other.
+pub(super) fn session_for(
+    login: &Login,
+    session: Option<String>,
+) -> Result<Option<String>, GatewayError> {
+    let own = match (&login.device, login.scope) {
+        (Some((id, _)), Scope::Webhook) => format!("hook-{id}"),
+        _ => return Ok(session),
+    };
+    match session {
+        Some(other) if other != own => Err(GatewayError::Forbidden(format!(
+            "this device has the scope `webhook`: its messages go to the session `{own}`; leave the session out"
+        ))),
+        _ => Ok(Some(own)),
     }
 }
 

@@ -352,7 +352,7 @@ impl Client {
         let delivery = &server.delivery;
         match method {
             "send" => {
-                let (route, text) = (route(), params.text.unwrap_or_default());
+                let (route, text) = (route(&login), params.text.unwrap_or_default());
                 let images = pictures(params.attachments).await?;
                 // The id of the request is that of the message: a repeated request is not a second message.
                 let new = NewMessage { route, source_id: id.to_owned(), session, text, images };

@@ -7,19 +7,20 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::State;
 use axum::extract::rejection::JsonRejection;
 use axum::http::HeaderMap;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use futures_util::{StreamExt as _, stream};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::stream::{Piece, Used, Whole, pieces};
-use super::{Accepted, Content, MODEL, failure, named_session, source_id, with_earlier};
+use super::{Accepted, Content, MODEL, Source, failure, named_session, with_earlier};
 use crate::GatewayError;
+use crate::devices::Login;
 use crate::ledger::now_ms;
 use crate::rows::MessageId;
 use crate::server::Server;
@@ -59,6 +60,7 @@ struct Form {
 
 pub(in crate::server) async fn chat_completions(
     State(server): State<Arc<Server>>,
+    Extension(login): Extension<Login>,
     headers: HeaderMap,
     body: Result<Json<Request>, JsonRejection>,
 ) -> Response {
@@ -72,7 +74,7 @@ pub(in crate::server) async fn chat_completions(
         None => whole_question(&request.messages),
     };
     let accepted = match question {
-        Ok(question) => server.accept(source_id(&headers), named, question).await,
+        Ok(question) => server.accept(Source::new(&login, &headers), named, question).await,
         Err(error) => Err(error),
     };
     let Accepted { id, key, watching } = match accepted {

@@ -4,12 +4,12 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use futures_util::{StreamExt as _, stream};
 use myclaw_agent::sessions::{EntryId, Role, SessionKey};
 use serde::Deserialize;
@@ -17,8 +17,9 @@ use serde_json::{Value, json};
 
 use super::chat::whole;
 use super::stream::{Piece, Used, Whole, pieces};
-use super::{Accepted, Content, MODEL, failure, named_session, source_id, with_earlier};
+use super::{Accepted, Content, MODEL, Source, failure, named_session, with_earlier};
 use crate::GatewayError;
+use crate::devices::Login;
 use crate::ledger::now_ms;
 use crate::rows::{MessageId, MessageState};
 use crate::server::Server;
@@ -74,6 +75,7 @@ struct Form {
 
 pub(in crate::server) async fn create(
     State(server): State<Arc<Server>>,
+    Extension(login): Extension<Login>,
     headers: HeaderMap,
     body: Result<Json<Request>, JsonRejection>,
 ) -> Response {
@@ -81,7 +83,8 @@ pub(in crate::server) async fn create(
         Ok(Json(request)) => request,
         Err(error) => return failure(&GatewayError::Unusable(error.body_text())),
     };
-    let accepted = server.accept_response(&headers, &request).await;
+    let source = Source::new(&login, &headers);
+    let accepted = server.accept_response(source, &headers, &request).await;
     let Accepted { id, key, watching } = match accepted {
         Ok(accepted) => accepted,
         Err(error) => return failure(&error),
@@ -121,20 +124,16 @@ pub(in crate::server) async fn retrieve(
 impl Server {
     async fn accept_response(
         &self,
+        source: Source,
         headers: &HeaderMap,
         request: &Request,
     ) -> Result<Accepted, GatewayError> {
-        let source_id = source_id(headers);
         let question = request.question()?;
         let session = match &request.previous_response_id {
             None => named_session(headers, request.user.as_deref()),
-            Some(previous) => {
-                let place =
-                    format!("openai-{}", MessageId::of(&crate::server::route(), &source_id));
-                Some(self.continuation(previous, place).await?)
-            }
+            Some(previous) => Some(self.continuation(previous, source.session()).await?),
         };
-        self.accept(source_id, session, question).await
+        self.accept(source, session, question).await
     }
 
     async fn stored_response(&self, id: &str) -> Result<Value, GatewayError> {
