@@ -1,4 +1,4 @@
-//! Requests to vendors, and what their failures mean.
+//! Requests to other servers, and what their failures mean.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,7 +11,7 @@ const CONNECT: Duration = Duration::from_secs(10);
 
 /// Why there is no answer. The texts do not hold the address, which may hold a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Failure {
+pub enum Failure {
     /// The request did not reach the server.
     NotSent(String),
     /// Nobody knows what the server did.
@@ -60,10 +60,13 @@ impl<R> From<Failure> for CallError<R> {
 
 /// An answer, whatever its status.
 #[derive(Debug)]
-pub(crate) struct Answer {
-    pub(crate) status: u16,
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Vec<u8>,
+pub struct Answer {
+    /// The status of HTTP.
+    pub status: u16,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body, as long as was allowed at most.
+    pub body: Vec<u8>,
 }
 
 impl Answer {
@@ -82,7 +85,7 @@ impl Answer {
 ///
 /// # Errors
 /// It cannot be set up; the text says why.
-pub(crate) fn client(base: &str) -> Result<Client, String> {
+pub fn client(base: &str) -> Result<Client, String> {
     // An error means that one is installed already, which works as well.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = Client::builder()
@@ -104,7 +107,7 @@ pub(crate) fn client(base: &str) -> Result<Client, String> {
 ///
 /// # Errors
 /// There is no answer within `limit`, or it is too long.
-pub(crate) async fn exchange(
+pub async fn exchange(
     request: RequestBuilder,
     most: usize,
     limit: Duration,

@@ -8,7 +8,7 @@
 
 mod arrival;
 mod channel;
-mod http;
+pub mod http;
 mod matrix;
 mod pause;
 mod signature;

@@ -136,6 +136,7 @@ fn known_secrets(config: &Config, stored: &AuthFile, environment: &Environment) 
         .chain(own.clone().filter_map(|own| own.api_key.as_ref()))
         .chain(own.flat_map(|own| own.headers.values()))
         .chain(config.gateway.token.as_ref())
+        .chain(config.gateway.telemetry.iter().flat_map(|telemetry| telemetry.headers.values()))
         .chain(config.channels.secrets())
         .chain(config.tools.web.search.api_key.as_ref());
     variables

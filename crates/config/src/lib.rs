@@ -69,9 +69,9 @@ pub use schema::{
     ReasoningReplayRule, RunLimits, SandboxMode, SandboxNetwork, SandboxRules, SearchProvider,
     SessionScope, SessionToolsConfig, SkillDirectory, SkillEntry, SkillPlaces, SkillsConfig,
     SocketConfig, StreamUsageRule, Subagents, SubagentsConfig, SystemRoleName, TelegramAccount,
-    TelegramBot, TelegramConfig, ThinkingDefault, ThinkingFormName, ThinkingWords, TlsConfig,
-    ToolHookCommand, ToolProfile, ToolRules, ToolsConfig, UncertainDelivery, WebFetchConfig,
-    WebSearchConfig, WebToolsConfig, WebhookConfig, WorkspaceAccessName,
+    TelegramBot, TelegramConfig, TelemetryConfig, ThinkingDefault, ThinkingFormName, ThinkingWords,
+    TlsConfig, ToolHookCommand, ToolProfile, ToolRules, ToolsConfig, UncertainDelivery,
+    WebFetchConfig, WebSearchConfig, WebToolsConfig, WebhookConfig, WorkspaceAccessName,
 };
 pub use secrecy::{ExposeSecret, SecretString};
 pub use substitute::has_env_reference;

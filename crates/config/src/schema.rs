@@ -40,7 +40,7 @@ pub use channels::{
     GroupConfig, GroupPolicy, MatrixConfig, SocketConfig, TelegramAccount, TelegramBot,
     TelegramConfig, UncertainDelivery, WebhookConfig,
 };
-pub use gateway::{Bind, GatewayConfig, HostName, Network, PageOrigin, TlsConfig};
+pub use gateway::{Bind, GatewayConfig, HostName, Network, PageOrigin, TelemetryConfig, TlsConfig};
 pub use heartbeat::{ActiveHoursConfig, CronConfig, Heartbeat, HeartbeatConfig};
 pub use hooks::{
     AnyHookCommand, CommandLine, HookCommand, HookEvent, HooksConfig, ToolHookCommand,

@@ -49,6 +49,7 @@ use crate::rows::{Incoming, MessageId, MessageState, Outgoing, PartId, Route};
 use crate::schedule::{Book, Routes};
 use crate::server::Server;
 use crate::subagents::{Child, Children};
+use crate::telemetry::Telemetry;
 use crate::tools::GatewayTools;
 use crate::usage::UsageBook;
 use answering::picture_bytes;
@@ -109,6 +110,8 @@ pub(crate) struct Delivery {
     /// Questions about tool calls that need an approval.
     pub(crate) questions: Arc<Questions>,
     pub(crate) metrics: Metrics,
+    /// Traces of runs.
+    pub(crate) telemetry: Arc<Telemetry>,
     /// What models have used.
     pub(crate) usage: Arc<UsageBook>,
     desks: Mutex<HashMap<String, Arc<Desk>>>,
@@ -177,6 +180,7 @@ impl Delivery {
                 Some(Arc::new(tools)),
             );
             Self {
+                telemetry: Arc::new(Telemetry::new(Arc::clone(&current))),
                 current,
                 driver,
                 live: Live::new(Ledger::new(Arc::clone(store)), Arc::clone(&outbox)),
@@ -227,6 +231,8 @@ impl Delivery {
         });
         let usage = Arc::clone(&self.usage);
         self.tasks.spawn(async move { usage.record().await });
+        let telemetry = Arc::clone(&self.telemetry);
+        self.tasks.spawn(async move { telemetry.exporter.run().await });
         self.outbox.push(self.ledger.unsent_parts().await?);
         let children = self.children.load().await?;
         let open = self.ledger.open_messages().await?;

@@ -33,6 +33,7 @@ mod running;
 pub mod schedule;
 mod server;
 mod subagents;
+mod telemetry;
 mod tls;
 mod token;
 mod tools;

@@ -40,6 +40,7 @@ mod session_tools;
 mod sessions;
 mod socket;
 mod subagents;
+mod telemetry;
 mod tls;
 mod usage;
 mod web_ui;

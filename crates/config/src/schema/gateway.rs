@@ -1,5 +1,6 @@
 //! Where the gateway listens, and whom it trusts.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 use std::str::FromStr;
@@ -49,6 +50,9 @@ pub struct GatewayConfig {
     /// Pages of other origins that may use it, such as `https://home.example.org`.
     #[schemars(with = "Vec<NonBlankText>")]
     pub allowed_origins: Vec<HostEntry>,
+    /// Where traces are sent: a span for each run, model call and tool call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub telemetry: Option<TelemetryConfig>,
 }
 
 impl Default for GatewayConfig {
@@ -62,6 +66,7 @@ impl Default for GatewayConfig {
             trusted_proxies: Vec::new(),
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
+            telemetry: None,
         }
     }
 }
@@ -106,6 +111,28 @@ pub struct TlsConfig {
     #[serde(deserialize_with = "values::non_blank")]
     #[schemars(with = "NonBlankText")]
     pub key: String,
+}
+
+/// A receiver of OpenTelemetry's protocol over HTTP with JSON, such as a collector.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct TelemetryConfig {
+    /// Its address without the path, such as `http://127.0.0.1:4318`; `/v1/traces` is added.
+    #[serde(deserialize_with = "values::url")]
+    #[schemars(with = "values::BaseUrl")]
+    pub endpoint: String,
+    /// Headers of each request, such as `Authorization`.
+    #[serde(default, with = "values::secret_map", skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(with = "BTreeMap<String, values::SecretText>")]
+    pub headers: BTreeMap<String, SecretString>,
+    /// Name of this program in the traces.
+    #[serde(default = "default_service", deserialize_with = "values::non_blank")]
+    #[schemars(with = "NonBlankText")]
+    pub service_name: String,
+}
+
+fn default_service() -> String {
+    "myclaw".to_owned()
 }
 
 /// The addresses on which the gateway listens.

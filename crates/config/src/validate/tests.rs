@@ -31,6 +31,7 @@ fn full() -> Value {
             "port": 1, "token": "t", "bind": "lan", "tls": { "cert": "~/c.pem", "key": "k.pem" }, "protectedLink": true,
             "trustedProxies": ["127.0.0.1", "10.0.0.0/8"], "allowedHosts": ["claw.example.org"],
             "allowedOrigins": ["https://home.example.org"],
+            "telemetry": { "endpoint": "http://localhost:4318", "headers": { "mine": "k" }, "serviceName": "claw" },
         },
         "node": { "commands": node_commands(), "location": "home" },
         "cron": { "enabled": false, "maxJobs": 10_000 },

@@ -111,6 +111,11 @@ fn the_gateway_is_not_exposed_by_mistake() {
             "1:44: gateway.trustedProxies[1]: expected an address such as 127.0.0.1, or a network such as 10.0.0.0/8; \
              correct it, or remove it",
         ),
+        (
+            "{ gateway: { telemetry: { endpoint: 'collector:4318' } } }",
+            "1:37: gateway.telemetry.endpoint: expected an http:// or https:// URL without a fragment (#), found another \
+             string",
+        ),
     ] {
         assert_eq!(message(text), expected, "{text}");
     }

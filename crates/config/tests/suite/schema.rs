@@ -48,6 +48,7 @@ fn secrets_are_plain_strings_marked_as_such() {
         [
             "accessToken",
             "additionalProperties",
+            "additionalProperties",
             "apiKey",
             "apiKey",
             "apiKey",

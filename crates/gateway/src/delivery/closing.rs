@@ -28,5 +28,6 @@ impl Delivery {
         if let Err(error) = self.usage.flush().await {
             tracing::warn!(%error, "the last usage is not stored");
         }
+        self.telemetry.exporter.close().await;
     }
 }

@@ -17,6 +17,9 @@ impl Delivery {
         }
         if let Some(desk) = desk {
             desk.heed(event);
+            if let SessionEvent::Run(event) = event {
+                self.telemetry.heed(event, desk.session.config().agent.id.as_str());
+            }
             if let SessionEvent::Run(event) = event
                 && let AgentRunEvent::LlmUsage { provider, model, usage } = &event.kind
             {

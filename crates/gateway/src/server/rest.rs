@@ -122,12 +122,14 @@ pub(super) async fn metrics(State(server): State<Arc<Server>>) -> Response {
     let sockets = super::MOST_SOCKETS - server.sockets.available_permits();
     let is_current = usize::from(server.reloads.state().is_current());
     let delivery = &server.delivery;
+    let dropped = usize::try_from(delivery.telemetry.exporter.dropped()).unwrap_or(usize::MAX);
     let gauges = [
         gauge("myclaw_uptime_seconds", "Seconds since the start.", seconds),
         gauge("myclaw_messages_open", "Messages without an answer.", delivery.open_count()),
         gauge("myclaw_sessions_working", "Sessions that work.", delivery.working().len()),
         gauge("myclaw_approvals_open", "Open questions.", delivery.questions.list(None).len()),
         gauge("myclaw_websockets", "Open WebSockets.", sockets),
+        gauge("myclaw_spans_dropped", "Spans of traces that no receiver took.", dropped),
         gauge("myclaw_config_current", "1 if the config file is in force.", is_current),
     ];
     let text = delivery.metrics.text(&gauges);
