@@ -209,7 +209,6 @@ export function Chat({ name, connection, isOffline, onNews }: Props) {
         </p>
       )}
       <Composer
-        session={name}
         busy={view.busy}
         onSend={(text, attachments) => {
           toEnd();

@@ -17,25 +17,23 @@ interface Draft extends Attachment {
 }
 
 interface Props {
-  session: string;
   busy: boolean;
   onSend: (text: string, attachments: Attachment[]) => void;
   onStop: () => void;
 }
 
-export function Composer({ session, busy, onSend, onStop }: Props) {
+export function Composer({ busy, onSend, onStop }: Props) {
   const [text, setText] = useState("");
   const [drafts, setDrafts] = useState<Draft[]>([]);
   const [error, setError] = useState("");
   const area = useRef<HTMLTextAreaElement>(null);
   const files = useRef<HTMLInputElement>(null);
 
+  // Each session has a composer of its own, which is empty from the beginning. What is emptied later is lost to whoever
+  // writes at once.
   useEffect(() => {
-    setText("");
-    setDrafts([]);
-    setError("");
     if (matchMedia("(pointer: fine)").matches) area.current?.focus();
-  }, [session]);
+  }, []);
   useEffect(() => {
     const place = area.current;
     if (!place) return;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::AnswerEnd;
+use crate::{AnswerEnd, Gate};
 
 /// Bytes that are gathered for one write if pieces need not be sent separately: about as many as a fast server passes
 /// to the kernel at a time.
@@ -20,6 +20,8 @@ const KEEP_ALIVE_COMMENT: &[u8] = b": keep-alive\n\n";
 pub(crate) struct Delivery {
     pub(crate) delay: Duration,
     pub(crate) pause: Duration,
+    /// A gate, and the bytes of the body that are sent while it is closed.
+    pub(crate) hold: Option<(usize, Gate)>,
     pub(crate) pieces: Pieces,
     pub(crate) fault: Option<(usize, Fault)>,
     pub(crate) crlf: bool,
@@ -105,6 +107,7 @@ pub(crate) async fn send(
 pub(crate) async fn send_raw(stream: &mut TcpStream, bytes: &[u8], delivery: &Delivery) -> Sent {
     let send = async {
         wait(stream, delivery.delay).await?;
+        delivery.hold_at(stream, 0).await?;
         let piece = match delivery.pieces {
             Pieces::Bytes(size) => size,
             Pieces::Natural | Pieces::Events => bytes.len().max(1),
@@ -131,15 +134,23 @@ async fn try_send(
     delivery: &Delivery,
 ) -> io::Result<Sent> {
     wait(stream, delivery.delay).await?;
+    delivery.hold_at(stream, 0).await?;
     let framing = Framing::of(response, delivery);
     let limit = delivery.limit(&response.body);
     let mut out = head(response, delivery, framing);
+    let mut sent = 0;
     for (number, piece) in
         delivery.divide(&response.body[..limit], response.kind).into_iter().enumerate()
     {
         if number > 0 {
             wait(stream, delivery.pause).await?;
         }
+        if delivery.is_held_at(sent) {
+            stream.write_all(&out).await?;
+            out.clear();
+            delivery.hold_at(stream, sent).await?;
+        }
+        sent += piece.len();
         framing.add(&mut out, piece);
         if delivery.writes_each_piece() || out.len() >= WRITE_BUFFER {
             stream.write_all(&out).await?;
@@ -184,6 +195,23 @@ async fn fail(stream: &mut TcpStream, fault: Fault, framing: Framing) -> io::Res
                 wait(stream, interval).await?;
                 stream.write_all(&comment).await?;
             }
+        }
+    }
+}
+
+impl Delivery {
+    fn is_held_at(&self, sent: usize) -> bool {
+        self.hold.as_ref().is_some_and(|(bytes, gate)| *bytes <= sent && !gate.is_open())
+    }
+
+    /// Waits for the gate that holds what comes after `sent` bytes of the body.
+    async fn hold_at(&self, stream: &mut TcpStream, sent: usize) -> io::Result<()> {
+        match &self.hold {
+            Some((bytes, gate)) if *bytes <= sent => tokio::select! {
+                () = gate.opened() => Ok(()),
+                () = until_gone(stream) => Err(io::ErrorKind::ConnectionAborted.into()),
+            },
+            _ => Ok(()),
         }
     }
 }

@@ -22,6 +22,7 @@
 )]
 
 mod delivery;
+mod gate;
 mod history;
 mod home;
 mod http;
@@ -36,6 +37,7 @@ mod step;
 mod telegram;
 mod terminal;
 
+pub use gate::Gate;
 pub use home::TempHome;
 pub use pairing::{Violation, validate_body, validate_pairing};
 pub use process::{

@@ -20,7 +20,7 @@ use crate::step::Answer;
 use crate::{RecordedRequest, Script, Step, validate_pairing};
 
 /// How long a `wait_for_…` waits before it fails the test: far above what a loaded machine needs.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How often an async wait checks again.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
@@ -155,7 +155,7 @@ impl ModelServer {
     /// Waits until there were `count` model calls and returns them all.
     ///
     /// # Panics
-    /// After 30 s.
+    /// After a minute.
     pub async fn wait_for_requests(&self, count: usize) -> Vec<Arc<RecordedRequest>> {
         self.poll(|state| state.history.call_count() >= count, &format!("{count} model calls"))
             .await;
@@ -165,7 +165,7 @@ impl ModelServer {
     /// As [`ModelServer::wait_for_requests`], on a thread that may block.
     ///
     /// # Panics
-    /// After 30 s.
+    /// After a minute.
     pub fn wait_for_requests_blocking(&self, count: usize) -> Vec<Arc<RecordedRequest>> {
         self.block(|state| state.history.call_count() >= count, &format!("{count} model calls"));
         self.requests()
@@ -174,7 +174,7 @@ impl ModelServer {
     /// Waits until `count` connections are over: how a test sees that a cancelled call really closed its own.
     ///
     /// # Panics
-    /// After 30 s.
+    /// After a minute.
     pub async fn wait_for_closed_connections(&self, count: usize) {
         self.poll(|state| state.closed >= count, &format!("{count} closed connections")).await;
     }
@@ -182,7 +182,7 @@ impl ModelServer {
     /// As [`ModelServer::wait_for_closed_connections`], on a thread that may block.
     ///
     /// # Panics
-    /// After 30 s.
+    /// After a minute.
     pub fn wait_for_closed_connections_blocking(&self, count: usize) {
         self.block(|state| state.closed >= count, &format!("{count} closed connections"));
     }

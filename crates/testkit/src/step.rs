@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::Reply;
 use crate::delivery::{Delivery, Fault, Pieces};
+use crate::{Gate, Reply};
 
 /// One answer. Made from a [`Reply`] (which converts by itself) or by one of the functions below; faults are added
 /// by chaining. Byte counts are of the body as the client sees it once chunk framing is undone.
@@ -113,6 +113,14 @@ impl Step {
     #[must_use]
     pub fn delay(mut self, before: Duration) -> Self {
         self.delivery.delay = before;
+        self
+    }
+
+    /// Sends no more than about `bytes` of the body, in whole pieces, until the gate is open; with 0, not even the head.
+    /// Unlike a delay, it holds as long as the test needs on a machine of any speed.
+    #[must_use]
+    pub fn hold_after(mut self, bytes: usize, gate: &Gate) -> Self {
+        self.delivery.hold = Some((bytes, gate.clone()));
         self
     }
 

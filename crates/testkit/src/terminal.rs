@@ -17,7 +17,7 @@ use rustix::termios::{Winsize, tcsetwinsize};
 use crate::process::{Signal, send_signal};
 
 /// How long an expected text may take: far above what a loaded machine needs.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How often a child is checked while a test waits for its end.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
@@ -146,7 +146,7 @@ impl Terminal {
     /// Waits until `text` is written after the last expectation, and returns the output up to its end.
     ///
     /// # Panics
-    /// When the program ends without it, or after 30 s; what it wrote is shown.
+    /// When the program ends without it, or after a minute; what it wrote is shown.
     pub fn expect(&mut self, text: &str) -> String {
         let passed = self.passed;
         let output = self.screen.wait(|output| output.plain[passed..].contains(text));
@@ -172,7 +172,7 @@ impl Terminal {
     /// Waits for the program's end.
     ///
     /// # Panics
-    /// After 30 s; what it wrote is shown.
+    /// After a minute; what it wrote is shown.
     pub fn wait(&mut self) -> ExitStatus {
         let until = Instant::now() + PATIENCE;
         loop {

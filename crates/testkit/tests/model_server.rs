@@ -6,7 +6,7 @@ mod client;
 use std::time::Duration;
 
 use client::Client;
-use myclaw_testkit::{AnswerEnd, ModelServer, Reply, Script, Step, WireFormat};
+use myclaw_testkit::{AnswerEnd, Gate, ModelServer, Reply, Script, Step, WireFormat};
 use serde_json::{Value, json};
 
 /// A small request that breaks no rule of any format.
@@ -114,6 +114,28 @@ fn other_paths_take_no_step() {
     assert_eq!(ids, ["a", "b"]);
     assert_eq!(client.get("/api/tags").status, 404);
     server.assert_finished();
+}
+
+#[test]
+fn a_gate_holds_an_answer_or_its_rest_until_it_is_opened() {
+    let (whole, rest) = (Gate::closed(), Gate::closed());
+    let body = b"data: 1\n\ndata: 2\n\n".as_slice();
+    let server = ModelServer::spawn_blocking_thread([
+        Step::event_stream(body).hold_after(0, &whole),
+        Step::event_stream(body).hold_after(9, &rest),
+    ]);
+    let mut first = Client::connect(server.address());
+    first.send_post("/v1/messages", &[], &question(true));
+    server.wait_for_requests_blocking(1);
+    let mut second = Client::connect(server.address());
+    second.send_post("/v1/messages", &[], &question(true));
+    second.read_until(b"data: 1\n\n");
+    assert!(!first.has_more() && !second.has_more(), "a closed gate let something through");
+    rest.open();
+    second.read_until(b"data: 2\n\n");
+    assert!(!first.has_more(), "the gate of another answer was opened");
+    whole.open();
+    assert_eq!(first.response().body, body);
 }
 
 #[test]

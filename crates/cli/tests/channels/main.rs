@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use myclaw_testkit::{
-    ChildOutput, ModelServer, Reply, RunningChild, Script, Signal, TelegramServer, TempHome,
+    ChildOutput, Gate, ModelServer, Reply, RunningChild, Script, Signal, TelegramServer, TempHome,
     WireFormat,
 };
 use serde_json::{Value, json};
@@ -49,13 +49,14 @@ impl Bench {
         bench
     }
 
-    /// Writes a config with a bot to which [`ANN`] may write.
+    /// Writes a config with a bot to which [`ANN`] may write. It shows no previews: on a slow machine any answer would
+    /// have one, which a test could take for the answer.
     fn configure(&self, change: impl FnOnce(&mut Value)) {
         let mut config = TempHome::config_for(self.model.url(), WireFormat::AnthropicMessages);
         config["gateway"] = json!({"port": self.port});
         config["agents"] = json!({"defaults": {"sandbox": {"mode": "off"}}});
         config["channels"] = json!({"telegram": {
-            "botToken": self.bot.token(), "baseUrl": self.bot.url(), "allowFrom": [ANN],
+            "botToken": self.bot.token(), "baseUrl": self.bot.url(), "allowFrom": [ANN], "preview": false,
         }});
         change(&mut config);
         self.home.write_config(&config);

@@ -195,7 +195,7 @@ fn configure(
 ) {
     bench.configure(|config| {
         config["channels"] = json!({"matrix": {
-            "homeserverUrl": synapse.url(), "accessToken": claw.token, "allowFrom": [ann.id],
+            "homeserverUrl": synapse.url(), "accessToken": claw.token, "allowFrom": [ann.id], "preview": false,
         }});
         change(&mut config["channels"]["matrix"]);
     });
@@ -350,9 +350,12 @@ fn rooms_threads_edits_and_what_was_said_meanwhile() {
 #[test]
 fn files_go_both_ways_and_a_preview_is_replaced() {
     let Some(synapse) = Synapse::start() else { return };
+    // The end of the answer waits for the preview.
+    let gate = Gate::closed();
     let reply = Reply::anthropic().text("one two three four\nMEDIA: report.txt").in_deltas(8);
-    let step = reply.step().event_by_event().pause(Duration::from_secs(1));
+    let step = reply.step().hold_after(600, &gate);
     let (bench, claw, ann) = set_up(&synapse, Script::repeat(step));
+    configure(&bench, &synapse, &claw, &ann, |matrix| matrix["preview"] = json!(true));
     bench.home.write_in_workspace("report.txt", "all is well");
     let gateway = bench.start();
     works(&gateway);
@@ -369,6 +372,7 @@ fn files_go_both_ways_and_a_preview_is_replaced() {
     });
     ann.say(&room, &file);
     let preview = ann.wait_for_text(&room, " …");
+    gate.open();
     let is_final = |content: &Value| content["m.new_content"]["body"] == "one two three four";
     let last = ann.wait_for(&room, "the answer", is_final);
     assert_eq!(last["content"]["m.relates_to"]["event_id"], preview["event_id"]);
@@ -416,7 +420,6 @@ fn messages_in_are_answers_out_whatever_is_killed() {
     let seed = number_from("MYCLAW_KILL_SEED").unwrap_or(20_261_123);
     let mut random = Random::new(seed);
     let (bench, claw, ann) = set_up(&synapse, echoing());
-    configure(&bench, &synapse, &claw, &ann, |matrix| matrix["preview"] = json!(false));
     let mut gateway = bench.start();
     works(&gateway);
     let rooms: Vec<String> = (0..3).map(|_| ann.room(&[&claw], "chat")).collect();

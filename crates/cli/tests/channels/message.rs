@@ -190,11 +190,7 @@ fn a_kill_before_or_while_it_is_sent_sends_once_and_the_turn_learns_the_outcome(
             "sent" => std::fs::read_to_string(&log).unwrap().contains("a reply was not sent"),
             _ => !bench.calls_of("sendMessage").is_empty(),
         };
-        let end = Instant::now() + PATIENCE;
-        while !is_there() {
-            assert!(Instant::now() < end, "nothing is sent");
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        until("an attempt to send", is_there);
         gateway.kill();
         let gateway = bench.start();
         bench.bot.wait_for_text("done");

@@ -131,7 +131,6 @@ pub(super) fn with_programs_and(
         config["messages"] = json!({"queue": {"cap": 1_000}});
         config["channels"]["webhook"] = json!({"mine": {"secret": SECRET, "url": receiver.url}});
         config["channels"]["socket"] = json!({});
-        config["channels"]["telegram"]["preview"] = json!(false);
         config["channels"]["telegram"]["dmPolicy"] = json!("open");
         change(config);
     });
@@ -229,15 +228,9 @@ fn files_of_an_answer_reach_programs_and_the_web() {
     // A webhook gets the bytes, a script the path, and the web a link.
     assert_eq!(post(&gateway.client, &json!({"id": "one", "text": "x"})).unwrap().0, 202);
     assert_eq!(receiver.wait_for("Here it is.").1["text"], "Here it is.");
-    let end = Instant::now() + PATIENCE;
-    let file = loop {
-        let got = receiver.got().into_iter().find(|(_, body)| body["file"].is_object());
-        if let Some((_, body)) = got {
-            break body["file"].clone();
-        }
-        assert!(Instant::now() < end, "no file");
-        std::thread::sleep(Duration::from_millis(10));
-    };
+    let sent = || receiver.got().into_iter().find(|(_, body)| body["file"].is_object());
+    until("the file", || sent().is_some());
+    let file = sent().unwrap().1["file"].clone();
     assert_eq!(file, json!({"name": "report.txt", "data": "YWxsIGlzIHdlbGw="}));
 
     let mut script = UnixStream::connect(socket_path(&bench)).unwrap();

@@ -6,23 +6,23 @@ use super::*;
 
 #[test]
 fn a_message_is_answered_in_its_chat_and_confirmed_afterwards() {
-    let bench = Bench::new(answering("**bold** & <plain>"));
+    let gate = Gate::closed();
+    let reply = Reply::anthropic().text("**bold** & <plain>").step();
+    let bench = Bench::new(Script::repeat(reply.hold_after(0, &gate)));
     let gateway = bench.start();
     bench.bot.write(ANN, "hello");
+    let calls = || bench.bot.calls();
+    until("typing", || calls().iter().any(|(method, _)| method == "sendChatAction"));
+    gate.open();
     let answer = bench.bot.wait_for_text("bold");
     assert_eq!(answer.text(), "<b>bold</b> &amp; &lt;plain&gt;");
     assert_eq!(
         (&answer.params["chat_id"], &answer.params["parse_mode"]),
         (&json!(ANN), &json!("HTML"))
     );
-    assert!(bench.bot.calls().iter().any(|(method, _)| method == "sendChatAction"), "no typing");
     bench.bot.write(ANN, "/status");
     bench.bot.wait_for_text("agent main");
-    let end = Instant::now() + PATIENCE;
-    while bench.bot.waiting() > 0 {
-        assert!(Instant::now() < end, "the updates are not confirmed");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    until("the confirmation of the updates", || bench.bot.waiting() == 0);
     gateway.stop();
     assert_eq!(bench.model.requests().len(), 1);
 }
@@ -44,12 +44,15 @@ fn long_answers_arrive_whole_with_their_code_blocks() {
 
 #[test]
 fn a_preview_grows_and_the_answer_takes_its_place() {
+    // The end of the answer waits for the preview.
+    let gate = Gate::closed();
     let reply = Reply::anthropic().text("one two three four five six seven eight").in_deltas(8);
-    let step = reply.step().event_by_event().pause(Duration::from_millis(500));
-    let bench = Bench::new(Script::repeat(step));
+    let bench = Bench::new(Script::repeat(reply.step().hold_after(600, &gate)));
+    bench.configure(|config| config["channels"]["telegram"]["preview"] = json!(true));
     let gateway = bench.start();
     bench.bot.write(ANN, "hello");
     bench.bot.wait_for_text(" …");
+    gate.open();
     let answer = bench.bot.wait_for("the answer", |sent| {
         sent.iter().find(|message| message.text().ends_with("eight")).cloned()
     });
@@ -175,11 +178,7 @@ fn files_of_the_workspace_go_out_and_nothing_else() {
     );
     // The copies are gone once their parts are over.
     let copies = bench.home.state_directory().join("gateway/outgoing");
-    let end = Instant::now() + PATIENCE;
-    while std::fs::read_dir(&copies).unwrap().count() > 0 {
-        assert!(Instant::now() < end, "a copy stays");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    until("the removal of the copies", || std::fs::read_dir(&copies).unwrap().count() == 0);
     gateway.stop();
 }
 

@@ -120,14 +120,19 @@ fn an_abort_is_the_last_line_of_json() {
 
 #[test]
 fn a_second_signal_quits_and_takes_stubborn_tools_along() {
-    // Both the shell and its child ignore a polite request.
-    let server = endless_command("trap '' TERM; sleep 600");
+    // Both the shell and its child outlive a polite request; the shell notes it.
+    let command = "trap 'echo > asked' TERM; (trap '' TERM; exec sleep 600) & echo $$ $! > pids; \
+                   while kill -0 $!; do wait; done";
+    let call = Reply::anthropic().tool_call("call_1", "bash", json!({ "command": command }));
+    let server = ModelServer::spawn_blocking_thread(Script::from(call));
     let home = home_with(&server);
     let child = RunningChild::spawn(&mut myclaw(&home, &["run", "wait"]));
     let processes = processes(&home, &child);
     child.signal(Signal::Interrupt);
-    child.wait_for_stderr("tool start");
-    std::thread::sleep(Duration::from_millis(50));
+    // Two signals that come before the program looks are one.
+    while !home.workspace().join("asked").exists() {
+        std::thread::sleep(Duration::from_millis(2));
+    }
     child.signal(Signal::Interrupt);
     let output = child.wait(PATIENCE);
     output.assert_code(130);

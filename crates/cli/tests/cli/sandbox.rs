@@ -129,7 +129,8 @@ fn file_tools_cannot_leave_the_workspace() {
         ("read", json!({"path": "../myclaw.json"})),
         ("read", json!({"path": "/etc/shadow"})),
         ("read", json!({"path": "/proc/self/environ"})),
-        ("grep", json!({"pattern": SECRET, "path": "/"})),
+        // Not the whole machine, which may be large.
+        ("grep", json!({"pattern": SECRET, "path": "~"})),
         ("grep", json!({"pattern": SECRET, "path": "~/outside"})),
         ("ls", json!({"path": "~/outside"})),
         ("find", json!({"pattern": "*", "path": ".."})),

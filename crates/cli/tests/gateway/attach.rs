@@ -117,7 +117,8 @@ fn questions_are_answered_and_turns_stopped() {
         terminal.send_line(&format!("/new {session}"));
         terminal.expect("You: ");
         terminal.send_line("sleep");
-        terminal.expect("bash sleep 600  0.");
+        // The time behind it depends on the machine.
+        terminal.expect("bash sleep 600  ");
         terminal.send(stop);
         terminal.expect("stopping");
         terminal.expect("aborted");
@@ -129,11 +130,8 @@ fn questions_are_answered_and_turns_stopped() {
 
 #[test]
 fn a_restart_of_the_gateway_loses_nothing_and_doubles_nothing() {
-    let bench = Bench::new(shared(|request, _| {
-        let slow = marks(request).join("").contains("<m1>");
-        let step = Reply::anthropic().text(format!("re: {}", marks(request).join(" "))).step();
-        if slow { step.delay(Duration::from_millis(700)) } else { step }
-    }));
+    // The gateway is killed before it has an answer.
+    let bench = Bench::new(echoing_after(&Gate::closed()));
     let gateway = bench.start();
     let mut terminal = bench.attach(&[]);
     terminal.send_line("<m1>");

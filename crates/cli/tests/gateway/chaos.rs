@@ -80,7 +80,7 @@ fn every_acknowledged_message_is_answered_exactly_once() {
             }
         }
     }
-    assert_eq!(gateway.client.get("/api/status").unwrap().1["openMessages"], 0);
+    super::subagents::settle(&gateway.client);
     gateway.stop();
     assert!(count > kills / 4, "only {count} messages met {kills} kills");
     eprintln!("{count} messages, {} model calls", bench.model.requests().len());

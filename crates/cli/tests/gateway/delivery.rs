@@ -1,7 +1,6 @@
 //! Messages and their answers.
 
-use std::time::Duration;
-
+use myclaw_session::{SessionKey, SessionStore};
 use serde_json::json;
 
 use super::*;
@@ -28,11 +27,9 @@ fn a_message_is_answered_and_the_same_id_is_the_same_message() {
 
 #[test]
 fn messages_that_a_turn_takes_together_have_one_answer() {
-    // The first call waits until the second message is there.
-    let bench = Bench::new(shared(|request, number| {
-        let delay = if number == 0 { Duration::from_millis(1_500) } else { Duration::ZERO };
-        echo(request).step().delay(delay)
-    }));
+    // The first call waits until the other messages are there.
+    let gate = Gate::closed();
+    let bench = Bench::new(echoing_after(&gate));
     bench.configure(|config| {
         config["messages"] = json!({"queue": {"mode": "collect", "debounceMs": 50}})
     });
@@ -41,6 +38,11 @@ fn messages_that_a_turn_takes_together_have_one_answer() {
     let first = client.send("main", "one", "<m1>").unwrap();
     bench.model.wait_for_requests_blocking(1);
     let others = ["<m2>", "<m3>"].map(|text| client.send("main", text, text).unwrap());
+    // They are acknowledged before the session has them.
+    let store = SessionStore::new(bench.home.sessions_directory());
+    let inbox = store.inbox(&SessionKey::for_cli("main", "main"));
+    until("the arrival of both", || inbox.pending().unwrap().len() == others.len());
+    gate.open();
     assert_eq!(client.outcome(&first).unwrap()["reply"], "re: <m1>");
     for other in &others {
         assert_eq!(client.outcome(other).unwrap()["reply"], "re: <m2> <m3>");
@@ -91,7 +93,7 @@ fn a_session_that_cannot_run_reports_its_messages() {
 fn an_aborted_turn_is_reported_and_is_not_continued() {
     let bench = Bench::new(
         Script::new()
-            .then(Reply::anthropic().text("never").step().delay(PATIENCE))
+            .then(Reply::anthropic().text("never").step().hold_after(0, &Gate::closed()))
             .then_repeat(Reply::anthropic().text("later")),
     );
     let gateway = bench.start();
@@ -111,10 +113,8 @@ fn an_aborted_turn_is_reported_and_is_not_continued() {
 
 #[test]
 fn a_dropped_message_is_reported() {
-    let bench = Bench::new(shared(|request, number| {
-        let delay = if number == 0 { Duration::from_millis(1_500) } else { Duration::ZERO };
-        echo(request).step().delay(delay)
-    }));
+    let gate = Gate::closed();
+    let bench = Bench::new(echoing_after(&gate));
     bench.configure(|config| {
         config["messages"] = json!({"queue": {"mode": "followup", "cap": 1, "drop": "old"}});
     });
@@ -124,9 +124,10 @@ fn a_dropped_message_is_reported() {
     bench.model.wait_for_requests_blocking(1);
     let dropped = client.send("main", "two", "<m2>").unwrap();
     let kept = client.send("main", "three", "<m3>").unwrap();
-    assert_eq!(client.outcome(&first).unwrap()["reply"], "re: <m1>");
     let report = client.outcome(&dropped).unwrap();
     assert_eq!((&report["state"], &report["class"]), (&json!("reported"), &json!("queue_full")));
+    gate.open();
+    assert_eq!(client.outcome(&first).unwrap()["reply"], "re: <m1>");
     assert_eq!(client.outcome(&kept).unwrap()["reply"], "re: <m3>");
     gateway.stop();
     assert!(!bench.said("main").iter().any(|text| text.contains("<m2>")));
@@ -134,10 +135,7 @@ fn a_dropped_message_is_reported() {
 
 #[test]
 fn the_next_process_goes_on_with_an_interrupted_turn() {
-    let bench = Bench::new(shared(|request, number| {
-        let delay = if number == 0 { PATIENCE } else { Duration::ZERO };
-        echo(request).step().delay(delay)
-    }));
+    let bench = Bench::new(echoing_after(&Gate::closed()));
     let gateway = bench.start();
     let id = gateway.client.send("main", "one", "<m1>").unwrap();
     bench.model.wait_for_requests_blocking(1);

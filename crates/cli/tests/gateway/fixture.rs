@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicU16, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use myclaw_testkit::{RecordedRequest, Reply, RunningChild, Script, Signal, TempHome};
 use serde_json::json;
@@ -45,6 +45,15 @@ pub(super) fn token_path(home: &TempHome) -> std::path::PathBuf {
 pub(super) fn spawn(home: &TempHome) -> RunningChild {
     let mut command = home.command(env!("CARGO_BIN_EXE_myclaw"));
     RunningChild::spawn(command.arg("gateway"))
+}
+
+/// Waits for a state that nothing announces.
+pub(super) fn until(what: &str, is: impl Fn() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !is() {
+        assert!(Instant::now() < end, "{what} did not happen");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// A port that nobody uses at this moment. It is below those that the system gives to outgoing connections, so none of

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_testkit::{
-    ModelServer, Random, RecordedRequest, Reply, RunningChild, Script, Signal, Step,
+    Gate, ModelServer, Random, RecordedRequest, Reply, RunningChild, Script, Signal, Step,
     TelegramServer, TempHome, WireFormat, number_from,
 };
 use serde_json::{Value, json};
@@ -98,4 +98,13 @@ impl Bench {
 fn shared(step: impl Fn(&RecordedRequest, usize) -> Step + Send + Sync + 'static) -> Script {
     let step = Arc::new(step);
     Script::answer_with(move |request, number| step(request, number))
+}
+
+/// As [`echoing`]; the first answer waits for the gate.
+fn echoing_after(gate: &Gate) -> Script {
+    let gate = gate.clone();
+    Script::answer_with(move |request, number| match number {
+        0 => echo(request).step().hold_after(0, &gate),
+        _ => echo(request).step(),
+    })
 }

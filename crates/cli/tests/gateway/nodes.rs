@@ -51,12 +51,9 @@ fn said(answer: &(u16, Value)) -> String {
     if answer.0 == 200 { texts.join("") } else { answer.1["error"]["message"].to_string() }
 }
 
-fn until(what: &str, is: impl Fn() -> bool) {
-    let end = std::time::Instant::now() + PATIENCE;
-    while !is() {
-        assert!(std::time::Instant::now() < end, "{what} did not happen");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+/// Whether the first node is connected.
+fn is_connected(client: &Client) -> bool {
+    client.get("/api/nodes").unwrap().1["nodes"][0]["connected"] == true
 }
 
 /// A command that says that it runs, in a process and a child of it, and would run for long.
@@ -211,12 +208,12 @@ fn calls_end_with_the_node_with_the_gateway_and_with_the_one_who_asked() {
     drop(waiting.join());
     until("the end of the command", || !runs(&machine));
     let gateway = bench.start();
-    until("the connection", || {
-        gateway.client.get("/api/nodes").unwrap().1["nodes"][0]["connected"] == true
-    });
+    until("the connection", || is_connected(&gateway.client));
     assert!(said(&call(&gateway.client, "run", &json!({"command": "echo back"}))).contains("back"));
     node.signal(Signal::Terminate);
     node.wait(PATIENCE).assert_code(0);
+    // The gateway learns of the end from the connection, a moment later.
+    until("the end of the connection", || !is_connected(&gateway.client));
     let answer = call(&gateway.client, "run", &json!({"command": "id"}));
     assert!(said(&answer).contains("is not connected"), "{answer:?}");
     gateway.stop();
@@ -275,9 +272,7 @@ fn the_policies_of_both_machines_hold_and_the_model_cannot_approve() {
     gateway.stop();
     bench.configure(|config| config["tools"] = json!({"exec": {"security": "deny"}}));
     let gateway = bench.start();
-    until("the connection", || {
-        gateway.client.get("/api/nodes").unwrap().1["nodes"][0]["connected"] == true
-    });
+    until("the connection", || is_connected(&gateway.client));
     let reply = ask(&gateway.client, "three", "run it");
     assert!(reply.contains("nothing may be run on a node"), "{reply}");
     node.signal(Signal::Terminate);

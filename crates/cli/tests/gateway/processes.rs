@@ -1,6 +1,7 @@
 //! The process: its start, its end, and what is in its way.
 
-use std::time::Duration;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 
 use myclaw_testkit::ChildOutput;
 
@@ -72,22 +73,40 @@ fn a_port_in_use_a_newer_store_and_a_short_token_have_one_message_each() {
 }
 
 #[test]
-fn a_stop_waits_for_the_running_turn() {
-    let bench =
-        Bench::new(shared(|request, _| echo(request).step().delay(Duration::from_millis(1_000))));
+fn a_stop_waits_for_the_running_turn_and_leaves_new_messages_to_the_next_start() {
+    let gate = Gate::closed();
+    let bench = Bench::new(echoing_after(&gate));
     let gateway = bench.start();
     gateway.client.send("main", "one", "<m1>").unwrap();
     bench.model.wait_for_requests_blocking(1);
-    gateway.stop();
+    // It is taken before the next one, so it is open when the stop begins.
+    let client = &gateway.client;
+    let mut open = TcpStream::connect(("127.0.0.1", client.port)).unwrap();
+    assert_eq!(client.get("/ready").unwrap().0, 200);
+    gateway.child.signal(Signal::Terminate);
+    until("the stop", || client.get("/ready").is_err());
+    let error = client.send("main", "two", "<m2>").unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::ConnectionRefused);
+    let body = json!({"session": "main", "id": "two", "text": "<m2>"}).to_string();
+    let (head, length) = (client.head("POST", "/api/messages"), body.len());
+    let kind = "Content-Type: application/json\r\nContent-Length:";
+    write!(open, "{head}{kind} {length}\r\n\r\n{body}").unwrap();
+    let mut refused = String::new();
+    open.read_to_string(&mut refused).unwrap();
+    assert!(refused.starts_with("HTTP/1.1 503") && refused.contains("stopping"), "{refused}");
+    gate.open();
+    gateway.child.wait(PATIENCE).assert_code(0);
     assert_eq!(bench.said("main"), ["<m1>", "re: <m1>"]);
+    // The same message under the same id is accepted then: nothing of it was stored.
+    let gateway = bench.start();
+    let id = gateway.client.send("main", "two", "<m2>").unwrap();
+    assert_eq!(gateway.client.outcome(&id).unwrap()["reply"], "re: <m2>");
+    gateway.stop();
 }
 
 #[test]
 fn a_turn_that_takes_too_long_is_left_to_the_next_start() {
-    let bench = Bench::new(shared(|request, number| {
-        let delay = if number == 0 { PATIENCE } else { Duration::ZERO };
-        echo(request).step().delay(delay)
-    }));
+    let bench = Bench::new(echoing_after(&Gate::closed()));
     let gateway = bench.start();
     let id = gateway.client.send("main", "one", "<m1>").unwrap();
     bench.model.wait_for_requests_blocking(1);

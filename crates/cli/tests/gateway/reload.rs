@@ -75,8 +75,8 @@ fn the_next_run_of_an_open_session_uses_the_new_model_and_key() {
 
 #[test]
 fn a_run_in_progress_ends_with_the_config_it_began_with() {
-    let bench =
-        Bench::new(shared(|request, _| echo(request).step().delay(Duration::from_millis(1_500))));
+    let gate = Gate::closed();
+    let bench = Bench::new(echoing_after(&gate));
     let other = ModelServer::spawn_blocking_thread(answering("the other model"));
     let gateway = bench.start();
     let id = gateway.client.send("main", "one", "<m1>").unwrap();
@@ -84,6 +84,7 @@ fn a_run_in_progress_ends_with_the_config_it_began_with() {
     bench.save(|config| config["provider"]["baseUrl"] = json!(other.url()));
     gateway.child.signal(Signal::HangUp);
     gateway.wait_for(RELOADED, 1);
+    gate.open();
     assert_eq!(gateway.client.outcome(&id).unwrap()["reply"], "re: <m1>");
     gateway.stop();
 }

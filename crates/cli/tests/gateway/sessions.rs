@@ -61,7 +61,7 @@ fn sessions_are_listed_searched_forked_renamed_exported_and_deleted() {
 
 #[test]
 fn a_session_that_works_is_not_deleted() {
-    let bench = Bench::new(shared(|request, _| echo(request).step().delay(PATIENCE)));
+    let bench = Bench::new(echoing_after(&Gate::closed()));
     let gateway = bench.start();
     let client = &gateway.client;
     client.send("main", "one", "<m1>").unwrap();
@@ -106,6 +106,8 @@ fn metrics_count_what_happens() {
     let client = &gateway.client;
     let id = client.send("main", "one", "<m1>").unwrap();
     client.outcome(&id).unwrap();
+    // What was stored is counted a moment later.
+    super::subagents::settle(client);
     let (status, text) = client.raw(&format!("{}\r\n", client.head("GET", "/metrics"))).unwrap();
     assert_eq!(status, 200, "{text}");
     for line in [

@@ -81,15 +81,15 @@ impl Bench {
         texts.filter(|text| text.contains(beginning)).collect()
     }
 
-    /// The same, as soon as there are `count`.
-    fn wait_for(&self, session: &str, beginning: &str, count: usize) -> Vec<String> {
+    /// The same text as soon as it is there `count` times. Messages that come at the same time share a row.
+    fn wait_for(&self, session: &str, text: &str, count: usize) -> String {
         let begun = Instant::now();
         loop {
-            let received = self.received(session, beginning);
-            if received.len() >= count {
+            let received = self.received(session, text).join("\n\n");
+            if received.matches(text).count() >= count {
                 return received;
             }
-            assert!(begun.elapsed() < PATIENCE, "{beginning:?} in {:?}", self.said(session));
+            assert!(begun.elapsed() < PATIENCE, "{text:?} in {:?}", self.said(session));
             std::thread::sleep(Duration::from_millis(20));
         }
     }
@@ -116,19 +116,23 @@ const RESULT: &str = "[The sub-agent";
 
 #[test]
 fn results_reach_the_parent_once_and_in_the_chat_that_asked() {
-    let bench = Bench::family(|request, _| done(request).step());
+    // The sub-agents answer after the turn that has begun them.
+    let gate = Gate::closed();
+    let held = gate.clone();
+    let bench = Bench::family(move |request, _| done(request).step().hold_after(0, &held));
     let gateway = bench.start();
     let id = gateway.client.send("main", "one", "begin <m1> begin <m2>").unwrap();
     assert_eq!(gateway.client.outcome(&id).unwrap()["reply"], "ok ");
+    gate.open();
     let results = bench.wait_for("main", RESULT, 2);
     settle(&gateway.client);
     for mark in ["m1", "m2"] {
-        let of_mark = results.iter().filter(|text| text.contains(&format!("done <{mark}>")));
-        let texts: Vec<_> = of_mark.collect();
-        assert_eq!(texts.len(), 1, "{results:?}");
         let lead = format!("[The sub-agent \"{mark}\" has completed its task, after ");
-        assert!(texts[0].starts_with(&lead), "{texts:?}");
-        assert!(texts[0].ends_with("\n> [Message from the session main]"), "{texts:?}");
+        let (_, result) = results.split_once(&lead).expect(&results);
+        let result = result.split(RESULT).next().unwrap();
+        let said = format!("\n> done <{mark}>\n> [Message from the session main]");
+        assert!(result.trim_end().ends_with(&said), "{results}");
+        assert_eq!(results.matches(&lead).count(), 1, "{results}");
     }
     let said = bench.said("main").join("\n");
     assert!(said.contains("got <m"), "{said}");
@@ -147,16 +151,15 @@ fn results_reach_the_parent_once_and_in_the_chat_that_asked() {
 fn limits_failures_and_stops_are_reported_to_the_parent() {
     let bench = Bench::family(|request, _| match news(request).contains("<m1>") {
         true => Step::status(400, &[], "{\"error\": {\"message\": \"nothing <m1>\"}}"),
-        false => done(request).step().delay(Duration::from_secs(300)),
+        false => done(request).step().hold_after(0, &Gate::closed()),
     });
     bench.unconfined(|config| {
-        config["agents"]["defaults"]["subagents"] =
-            json!({"maxChildrenPerAgent": 2, "runTimeoutSeconds": 2});
+        config["agents"]["defaults"]["subagents"] = json!({"maxChildrenPerAgent": 2});
     });
     let gateway = bench.start();
     let client = &gateway.client;
     client.outcome(&client.send("main", "one", "begin <m1>").unwrap()).unwrap();
-    let failed = bench.wait_for("main", "has failed", 1).remove(0);
+    let failed = bench.wait_for("main", "has failed", 1);
     assert!(failed.contains("The failure, quoted:]\n> "), "{failed}");
     settle(client);
     client
@@ -164,17 +167,20 @@ fn limits_failures_and_stops_are_reported_to_the_parent() {
         .unwrap();
     let rows = json!(bench.rows("main")).to_string();
     assert!(rows.contains("2 sub-agents of this session run already"), "{rows}");
-    let late = bench.wait_for("main", "because its time was over", 2);
-    assert_eq!(late.len(), 2, "{late:?}");
+    let before = client.post("/api/sessions/main/abort", &json!({})).unwrap();
+    assert_eq!(before.1["aborted"], true, "the sub-agents of a session stop with it");
+    let stopped = "\" was stopped, after";
+    let results = bench.wait_for("main", stopped, 2);
+    assert_eq!(results.matches(stopped).count(), 2, "{results}");
     settle(client);
     gateway.stop();
-    bench.unconfined(|_| {});
+    bench.unconfined(|config| {
+        config["agents"]["defaults"]["subagents"] = json!({"runTimeoutSeconds": 1});
+    });
     let gateway = bench.start();
     let client = &gateway.client;
     client.outcome(&client.send("main", "three", "begin <m5>").unwrap()).unwrap();
-    let before = client.post("/api/sessions/main/abort", &json!({})).unwrap();
-    assert_eq!(before.1["aborted"], true, "the sub-agents of a session stop with it");
-    bench.wait_for("main", "\" was stopped, after", 1);
+    bench.wait_for("main", "because its time was over", 1);
     settle(client);
     gateway.stop();
 }
@@ -206,7 +212,7 @@ fn a_session_with_running_sub_agents_is_not_deleted_and_a_question_reaches_it() 
         assert_eq!(later.ask("a", "approve", answer).await["ok"], true);
     });
     let results = bench.wait_for("main", RESULT, 1);
-    assert!(results[0].contains("written"), "{results:?}");
+    assert!(results.contains("written"), "{results}");
     settle(&client);
     gateway.stop();
 }
@@ -289,9 +295,9 @@ fn a_killed_gateway_goes_on_with_its_sub_agents() {
     gateway.kill();
     let gateway = bench.start();
     let results = bench.wait_for("main", RESULT, 1);
-    assert!(results[0].contains("done <m1>"), "{results:?}");
+    assert!(results.contains("done <m1>"), "{results}");
     settle(&gateway.client);
-    assert_eq!(bench.received("main", RESULT).len(), 1);
+    assert_eq!(bench.wait_for("main", RESULT, 1).matches(RESULT).count(), 1);
     assert_eq!(bench.children(&gateway.client).len(), 1);
     gateway.stop();
 }

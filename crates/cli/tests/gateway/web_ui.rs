@@ -36,7 +36,7 @@ const ATTACK: &str = r#"Look:
 The end."#;
 
 /// Answers by what the last message asks for.
-fn answer(request: &RecordedRequest, number: usize, stranger: u16) -> Step {
+fn answer(request: &RecordedRequest, number: usize, stranger: u16, gate: &Gate) -> Step {
     let last = json!(request.messages().last()).to_string();
     let reply = Reply::anthropic();
     let call = format!("call_{number}");
@@ -55,7 +55,8 @@ fn answer(request: &RecordedRequest, number: usize, stranger: u16) -> Step {
         let text = "# A heading\n\nSome *streamed* words with `code`:\n\n```rust\nfn main() {}\n```\n\n\
                     | a | b |\n|---|---|\n| 1 | 2 |\n\n- one\n- two\n\nAnd the last word.";
         let reply = reply.thinking("Let me think about that.", "signed").text(text);
-        return reply.in_deltas(40).step().event_by_event().pause(slow);
+        // The second half of the text comes when the first was seen.
+        return reply.in_deltas(40).step().hold_after(3_000, gate);
     }
     if last.contains("please take long") {
         let reply = reply.repeated_text("word ", 5_000);
@@ -89,6 +90,8 @@ struct Page {
     _turn: MutexGuard<'static, ()>,
     bench: Bench,
     stranger: TcpListener,
+    /// Holds the end of the answer to "please stream".
+    gate: Gate,
 }
 
 impl Page {
@@ -97,9 +100,11 @@ impl Page {
         let stranger = TcpListener::bind("127.0.0.1:0").unwrap();
         stranger.set_nonblocking(true).unwrap();
         let port = stranger.local_addr().unwrap().port();
-        let bench = Bench::new(shared(move |request, number| answer(request, number, port)));
+        let gate = Gate::closed();
+        let held = gate.clone();
+        let bench = Bench::new(shared(move |request, number| answer(request, number, port, &held)));
         bench.configure(|config| config["tools"] = json!({"ask": ["write"]}));
-        Self { _turn: turn, bench, stranger }
+        Self { _turn: turn, bench, stranger, gate }
     }
 
     /// Runs a part of the script; false if the browser is not there.
@@ -141,7 +146,11 @@ impl Page {
 fn the_page_signs_in_and_shows_a_chat_as_it_happens() {
     let page = Page::new();
     let gateway = page.bench.start();
-    page.script("chat", &gateway);
+    if let Some(script) = page.begin_script("chat", &gateway) {
+        script.wait_for_stdout("the beginning is seen");
+        page.gate.open();
+        script.wait(SCRIPT_TIME).assert_code(0);
+    }
     gateway.stop();
     page.assert_nothing_left();
 }

@@ -93,10 +93,11 @@ impl Delivery {
         let (stored, version) =
             self.ledger.settle(messages, &of_message, parts.clone(), more).await?;
         self.hand_in_results(results, version);
-        self.open.fetch_sub(messages.len(), Ordering::SeqCst);
+        self.metrics.ended(messages.len(), kind);
         let bytes = messages.iter().map(|message| picture_bytes(&message.row)).sum();
         self.pictures.fetch_sub(bytes, Ordering::SeqCst);
-        self.metrics.ended(messages.len(), kind);
+        // Last, so that a message that is not open any more is counted.
+        self.open.fetch_sub(messages.len(), Ordering::SeqCst);
         for message in messages {
             let state = of_message(message);
             let event = json!({"type": "message", "messageId": message.id, "outcome": state});

@@ -90,6 +90,8 @@ pub(super) async fn accept(
             drop(place);
         });
     }
+    // A client that comes now is refused at once, instead of waiting for the end of the process.
+    drop(listener);
     // Requests that were begun are still answered, while the gateway closes.
     std::future::pending::<()>().await;
 }

@@ -99,7 +99,7 @@ impl Server {
     }
 
     pub(crate) async fn wait_until_client_closed(&self) {
-        tokio::time::timeout(Duration::from_secs(5), async {
+        tokio::time::timeout(Duration::from_secs(60), async {
             while self.state.lock().unwrap().closed_by_client == 0 {
                 tokio::time::sleep(Duration::from_millis(2)).await;
             }

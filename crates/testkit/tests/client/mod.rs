@@ -75,6 +75,14 @@ impl Client {
         }
     }
 
+    /// Whether bytes have arrived that were not read.
+    pub(crate) fn has_more(&mut self) -> bool {
+        self.stream.set_nonblocking(true).unwrap();
+        let peeked = self.stream.peek(&mut [0]);
+        self.stream.set_nonblocking(false).unwrap();
+        peeked.is_ok()
+    }
+
     fn fill(&mut self) -> bool {
         let mut bytes = [0; 4096];
         let count = self.stream.read(&mut bytes).unwrap_or(0);
