@@ -47,12 +47,14 @@ fn secrets_are_plain_strings_marked_as_such() {
         secrets,
         [
             "accessToken",
+            "accessToken",
             "additionalProperties",
             "apiKey",
             "apiKey",
             "apiKey",
             "botToken",
             "botToken",
+            "password",
             "secret",
             "token"
         ]
