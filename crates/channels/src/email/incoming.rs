@@ -175,7 +175,8 @@ fn with_subject(subject: &str, text: &str) -> String {
 
 fn too_large(options: &EmailOptions, size: u64) -> Attachment {
     let most = options.most_bytes;
-    let reason = format!("the mail has {size} bytes, and at most {most} are read (mediaMaxMb)");
+    // Longer reasons are cut off before the model sees them.
+    let reason = format!("{size} bytes, and mediaMaxMb allows {most}");
     let content = AttachmentContent::Missing(reason);
     Attachment { name: Some("the rest of the mail".to_owned()), media_type: None, content }
 }
@@ -185,8 +186,7 @@ fn files_of(mail: &Message<'_>) -> Vec<Attachment> {
         mail.attachments().filter(|part| !is_signature(part)).take(MOST_FILES).map(file).collect();
     let over = mail.attachment_count().saturating_sub(MOST_FILES);
     if over > 0 {
-        let reason =
-            format!("at most {MOST_FILES} files of a mail are taken, and it has {over} more");
+        let reason = format!("{over} files above the limit of {MOST_FILES}");
         let content = AttachmentContent::Missing(reason);
         files.push(Attachment { name: Some("more files".to_owned()), media_type: None, content });
     }
