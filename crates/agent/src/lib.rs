@@ -94,11 +94,12 @@ pub mod auth {
 pub mod config {
     pub use myclaw_config::{
         AckReactionScope, AgentId, Binding, ChatId, ChatRules, CommandLine, Config, ConfigChange,
-        ConfigError, ConfigFile, ConfigPath, DEFAULT_ACCOUNT, DmPolicy, DmScope, EditError,
-        EditProblem, Environment, ExposeSecret, GroupConfig, GroupPolicy, Heartbeat, HostName,
-        KEYRING_SERVICE, KeySource, Loaded, LogLevel, MASKED, MaskedValues, MatrixConfig, Mistake,
-        ModelDefinition, Network, NodeConfig, OtherChats, PageOrigin, Paths, Persona, QueueMode,
-        RenderStyle, Report, ResolvedAgent, SecretString, SessionScope, SessionToolsConfig,
+        ConfigError, ConfigFile, ConfigPath, ConnectionSecurity, DEFAULT_ACCOUNT, DmPolicy,
+        DmScope, EditError, EditProblem, EmailConfig, Environment, ExposeSecret, GroupConfig,
+        GroupPolicy, Heartbeat, HostName, KEYRING_SERVICE, KeySource, Loaded, LogLevel, MASKED,
+        MailServerConfig, MailSession, MaskedValues, MatrixConfig, Mistake, ModelDefinition,
+        Network, NodeConfig, OtherChats, PageOrigin, Paths, Persona, QueueMode, RenderStyle,
+        Report, ResolvedAgent, SecretString, SenderCheckConfig, SessionScope, SessionToolsConfig,
         SocketConfig, StarterModel, Subagents, TelegramBot, TelegramConfig, TelemetryConfig,
         TlsConfig, UncertainDelivery, WebhookConfig, WriteError, holds_literal_secret, json_schema,
         load_config, load_or_default, starter_config, write_config_if_missing,

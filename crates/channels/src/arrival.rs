@@ -150,6 +150,13 @@ pub trait Intake: Send + Sync + 'static {
     /// The message is not on disk.
     fn take(&self, arrival: Arrival) -> BoxFuture<'_, Result<Receipt, Refusal>>;
 
+    /// Stores a message that its channel does not let through, such as one with a forged sender. It gets no answer, and the
+    /// owner sees it with the reason.
+    ///
+    /// # Errors
+    /// The message is not on disk.
+    fn refuse(&self, arrival: Arrival, reason: String) -> BoxFuture<'_, Result<Receipt, Refusal>>;
+
     /// What a channel asked to be kept under `key`, if anything.
     ///
     /// # Errors

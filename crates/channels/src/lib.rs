@@ -8,6 +8,7 @@
 
 mod arrival;
 mod channel;
+mod email;
 pub mod http;
 mod matrix;
 mod pause;
@@ -16,6 +17,7 @@ mod socket;
 mod split;
 mod telegram;
 mod webhook;
+mod wire;
 
 pub use arrival::{
     Arrival, Attachment, AttachmentContent, Chat, ChatKind, Intake, Quoted, Receipt, Refusal,
@@ -25,9 +27,13 @@ pub use channel::{
     Action, AfterInterruption, Capabilities, Channel, Choices, HookAnswer, HookRequest, Live, Part,
     PartFile, PartKind, Poll, ProbeFailure, SendFailure, State, StateCell,
 };
+pub use email::{
+    Credentials, EMAIL, Email, EmailOptions, Login, MailChat, SenderCheck, imap_response,
+};
 pub use futures_util::future::BoxFuture;
 pub use matrix::{AcceptsInvite, MATRIX, Matrix, MatrixOptions};
 pub use socket::{SOCKET, SocketChannel, SocketOptions};
 pub use split::{split, utf16_units};
 pub use telegram::{TELEGRAM, TELEGRAM_BASE_URL, Telegram, TelegramOptions};
 pub use webhook::{WEBHOOK, Webhook, WebhookOptions};
+pub use wire::{Security, ServerAddress};

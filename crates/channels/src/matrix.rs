@@ -23,6 +23,9 @@ use crate::{
 use api::{Api, ApiError, CALL_TIME};
 use receive::Room;
 
+pub(crate) use format::render;
+pub(crate) use send::media_type;
+
 /// Name of the channel.
 pub const MATRIX: &str = "matrix";
 /// Most bytes of a message. An event has at most 65,536 bytes, and holds the text twice, once with tags.

@@ -36,9 +36,10 @@ pub use agents::{
 pub use auth::{AuthConfig, CooldownConfig};
 pub use browser::BrowserToolConfig;
 pub use channels::{
-    Binding, BindingMatch, ChannelsConfig, ChatRules, DEFAULT_ACCOUNT, DmPolicy, DmScope,
-    GroupConfig, GroupPolicy, MatrixConfig, SocketConfig, TelegramAccount, TelegramBot,
-    TelegramConfig, UncertainDelivery, WebhookConfig,
+    Binding, BindingMatch, ChannelsConfig, ChatRules, ConnectionSecurity, DEFAULT_ACCOUNT,
+    DmPolicy, DmScope, EmailConfig, GroupConfig, GroupPolicy, MailServerConfig, MailSession,
+    MatrixConfig, SenderCheckConfig, SocketConfig, TelegramAccount, TelegramBot, TelegramConfig,
+    UncertainDelivery, WebhookConfig,
 };
 pub use gateway::{Bind, GatewayConfig, HostName, Network, PageOrigin, TelemetryConfig, TlsConfig};
 pub use heartbeat::{ActiveHoursConfig, CronConfig, Heartbeat, HeartbeatConfig};

@@ -18,6 +18,8 @@ use ring::digest::{Context, SHA256};
 use crate::GatewayError;
 use crate::gateway::directory;
 
+mod email;
+
 /// The socket in the gateway's directory.
 const SOCKET_FILE: &str = "socket";
 const MEGABYTE: u64 = 1024 * 1024;
@@ -41,6 +43,7 @@ pub fn channels_of(home: &Home, config: &Config) -> Vec<ChannelSetup> {
         setups.extend(telegram.bots().map(|bot| telegram_of(telegram, bot)));
     }
     setups.extend(config.channels.matrix.as_ref().map(matrix_of));
+    setups.extend(config.channels.email.as_ref().map(email::set_up));
     for (name, webhook) in &config.channels.webhook {
         let fingerprint = fingerprint(&[webhook.secret.expose_secret(), &webhook.url]);
         let options = WebhookOptions {

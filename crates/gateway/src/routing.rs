@@ -105,11 +105,7 @@ impl Router {
     }
 
     async fn route(&self, mut arrival: Arrival) -> Result<Receipt, GatewayError> {
-        let route = Route {
-            channel: arrival.channel.clone(),
-            account: arrival.account.clone(),
-            chat: arrival.chat.target().to_text(),
-        };
+        let route = route_of(&arrival);
         let id = MessageId::of(&route, &arrival.source_id);
         if let Some(known) = self.delivery.ledger.message(&id).await? {
             return Ok(receipt(&id, &known.state));
@@ -256,6 +252,20 @@ impl Router {
         Ok(receipt(&id, &row.state))
     }
 
+    /// Drops a message that its channel refused.
+    async fn refuse_arrival(
+        &self,
+        arrival: &Arrival,
+        reason: String,
+    ) -> Result<Receipt, GatewayError> {
+        let route = route_of(arrival);
+        let id = MessageId::of(&route, &arrival.source_id);
+        match self.delivery.ledger.message(&id).await? {
+            Some(known) => Ok(receipt(&id, &known.state)),
+            None => self.drop(arrival, route, reason, None).await,
+        }
+    }
+
     /// Stores a message that gets no answer, and what its sender is told.
     async fn drop(
         &self,
@@ -321,6 +331,15 @@ impl Router {
             peer_kind: if is_direct { PeerKind::Direct } else { PeerKind::Group },
             peer_id: arrival.chat.target().to_text(),
         })
+    }
+}
+
+/// The route of the answer to a message.
+fn route_of(arrival: &Arrival) -> Route {
+    Route {
+        channel: arrival.channel.clone(),
+        account: arrival.account.clone(),
+        chat: arrival.chat.target().to_text(),
     }
 }
 
@@ -400,6 +419,16 @@ impl Intake for Router {
     fn take(&self, arrival: Arrival) -> BoxFuture<'_, Result<Receipt, Refusal>> {
         Box::pin(async {
             self.route(arrival).await.map_err(|error| match is_final(&error) {
+                true => Refusal::Unusable(error.to_string()),
+                false => later(&error),
+            })
+        })
+    }
+
+    fn refuse(&self, arrival: Arrival, reason: String) -> BoxFuture<'_, Result<Receipt, Refusal>> {
+        Box::pin(async move {
+            let refused = self.refuse_arrival(&arrival, reason).await;
+            refused.map_err(|error| match is_final(&error) {
                 true => Refusal::Unusable(error.to_string()),
                 false => later(&error),
             })

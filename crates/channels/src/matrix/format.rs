@@ -6,7 +6,7 @@ use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 const LINKS: [&str; 5] = ["http://", "https://", "mailto:", "matrix:", "ftp://"];
 
 /// Renders a Markdown text. HTML in it is shown as text.
-pub(super) fn render(markdown: &str) -> String {
+pub(crate) fn render(markdown: &str) -> String {
     let options =
         Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TABLES | Options::ENABLE_TASKLISTS;
     let mut out = String::with_capacity(markdown.len() * 2);

@@ -79,7 +79,7 @@ impl Matrix {
         }
         let bytes = tokio::fs::read(&file.path).await;
         let bytes = bytes.map_err(|error| never(format!("the file cannot be read: {error}")))?;
-        let media_type = media_type(file);
+        let media_type = media_type(&file.name);
         // A second upload costs space, and nobody sees it.
         let uploaded = self.api.upload(&file.name, media_type, bytes).await;
         let address = uploaded.map_err(|error| match error {
@@ -218,8 +218,8 @@ fn object(value: Value) -> Map<String, Value> {
 }
 
 /// The media type by the name. With a wrong one, clients show a file instead of a picture.
-fn media_type(file: &PartFile) -> &'static str {
-    let end = file.name.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
+pub(crate) fn media_type(name: &str) -> &'static str {
+    let end = name.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
     match end.as_str() {
         "png" => "image/png",
         "jpg" | "jpeg" => "image/jpeg",

@@ -63,6 +63,18 @@ pub(crate) struct AddChannelArgs {
     /// Address of the homeserver (Matrix), or to which answers are posted (webhook)
     #[arg(long)]
     pub(crate) url: Option<String>,
+    /// The account's own address (e-mail)
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) address: Option<String>,
+    /// The server where mails are read (e-mail)
+    #[arg(long, value_name = "HOST")]
+    pub(crate) imap: Option<String>,
+    /// The server where mails are sent (e-mail)
+    #[arg(long, value_name = "HOST")]
+    pub(crate) smtp: Option<String>,
+    /// The first word of the field Authentication-Results in the mails that the account receives (e-mail)
+    #[arg(long, value_name = "HOST")]
+    pub(crate) authserv_id: Option<String>,
     /// A person who may write directly, by id; may be repeated
     #[arg(long, value_name = "ID")]
     pub(crate) allow_from: Vec<String>,
@@ -81,6 +93,8 @@ pub(crate) enum ChannelKind {
     Telegram,
     /// An account on Matrix
     Matrix,
+    /// An account of e-mail
+    Email,
     /// A signed HTTP webhook
     Webhook,
     /// A Unix socket

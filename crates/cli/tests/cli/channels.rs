@@ -58,6 +58,7 @@ fn what_cannot_be_added_is_said() {
     for (arguments, words) in [
         (&["webhook"][..], "--url is missing"),
         (&["matrix"], "--url is missing"),
+        (&["email", "--address", "a@b.c"], "--imap is missing: e-mail needs --address"),
         (&["socket", "--account", "x"], "leave --account out"),
         (&["socket", "--allow-from", "1"], "--allow-from has no meaning"),
     ] {

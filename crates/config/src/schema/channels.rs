@@ -9,6 +9,12 @@ use serde::{Deserialize, Serialize};
 use super::policy::ToolRules;
 use super::values::{self, BaseUrl, ChatId, NonBlankText};
 
+mod email;
+
+pub use email::{
+    ConnectionSecurity, EmailConfig, MailServerConfig, MailSession, SenderCheckConfig,
+};
+
 /// Largest file that a Telegram bot can download.
 const MAX_MEDIA_MB: u64 = 20;
 /// Largest file on Matrix; it is in memory while it is sent.
@@ -95,7 +101,9 @@ impl ChannelsConfig {
             let allowed_chat_ids = telegram.allowed_chat_ids.as_deref();
             ("telegram", ChatRules { allowed_chat_ids, ..telegram.rules() })
         });
-        telegram.chain(self.matrix.iter().map(|matrix| ("matrix", matrix.rules())))
+        let matrix = self.matrix.iter().map(|matrix| ("matrix", matrix.rules()));
+        let email = self.email.iter().map(|email| ("email", email.rules()));
+        telegram.chain(matrix).chain(email)
     }
 
     /// Everything that must not be shown.
@@ -103,7 +111,8 @@ impl ChannelsConfig {
         let telegram = self.telegram.iter().flat_map(TelegramConfig::bots);
         let webhooks = self.webhook.values().map(|webhook| &webhook.secret);
         let matrix = self.matrix.iter().map(|matrix| &matrix.access_token);
-        telegram.map(|bot| bot.token).chain(matrix).chain(webhooks)
+        let email = self.email.iter().flat_map(EmailConfig::secrets);
+        telegram.map(|bot| bot.token).chain(matrix).chain(email).chain(webhooks)
     }
 }
 
@@ -147,6 +156,9 @@ pub struct ChannelsConfig {
     /// An account on Matrix.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub matrix: Option<MatrixConfig>,
+    /// An account of e-mail.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub email: Option<EmailConfig>,
     /// Signed HTTP webhooks for programs, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub webhook: BTreeMap<String, WebhookConfig>,

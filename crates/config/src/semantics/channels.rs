@@ -10,8 +10,10 @@ use crate::locate::Target;
 use crate::schema::{BindingMatch, ChatId, Config, DEFAULT_ACCOUNT, TelegramConfig};
 use crate::suggest::nearest;
 
+mod email;
+
 /// The channels that messages can come from.
-const CHANNELS: [&str; 4] = ["telegram", "matrix", "webhook", "socket"];
+const CHANNELS: [&str; 5] = ["telegram", "matrix", "email", "webhook", "socket"];
 /// Shortest secret of a webhook, in bytes. Shorter ones can be guessed.
 const MIN_SECRET: usize = 16;
 
@@ -67,6 +69,9 @@ pub(super) fn check(config: &Config, findings: &mut Vec<Finding>) {
                 )
             });
         }
+    }
+    if let Some(account) = &config.channels.email {
+        email::check(account, findings);
     }
     let webhooks = channels.key("webhook");
     check_names(config.channels.webhook.keys(), &webhooks, findings);

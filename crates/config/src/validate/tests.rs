@@ -178,6 +178,12 @@ fn channels() -> Value {
             "groups": { "mine": { "requireMention": false, "allowFrom": [] } },
             "autoJoin": false, "preview": false, "mediaMaxMb": 20,
         },
+        "email": {
+            "address": "a@h", "displayName": "A", "user": "u", "password": "p", "accessToken": "t",
+            "imap": { "host": "h", "port": 1, "security": "tls" }, "smtp": { "host": "h", "port": 1, "security": "none" },
+            "mailbox": "M", "senderCheck": "none", "authservId": "h", "sessionPer": "thread", "uncertain": "again",
+            "mediaMaxMb": 20, "dmPolicy": "open", "allowFrom": ["b@h"], "dmHistoryLimit": 1, "tools": tools(),
+        },
         "webhook": { "mine": { "secret": "0123456789abcdef", "url": "https://h" } },
         "socket": { "path": "/s" },
     })

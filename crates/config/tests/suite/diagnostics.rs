@@ -93,6 +93,61 @@ fn one_mistake_is_one_line_with_place_path_and_help() {
 }
 
 #[test]
+fn an_account_of_email_is_neither_read_on_the_way_nor_open_to_forged_senders() {
+    let message_of = |rest: &str| {
+        message(&format!(
+            "{{ channels: {{ email: {{ address: 'a@b.c', imap: {{ host: 'h' }}, smtp: {{ host: 'h' }}, {rest} }} }} }}"
+        ))
+    };
+    for (rest, words) in [
+        ("authservId: 'h'", "channels.email: there is neither `password` nor `accessToken`"),
+        (
+            "authservId: 'h', password: 'p', accessToken: 't'",
+            "there is a `password` as well; keep one of both",
+        ),
+        (
+            "password: 'p'",
+            "channels.email: `authservId` is missing, so nobody can tell forged senders; open a mail",
+        ),
+        (
+            "password: 'p', senderCheck: 'no'",
+            "channels.email.senderCheck: expected \"required\" or \"none\"",
+        ),
+        (
+            "password: 'p', authservId: 'h', mailbox: 'Entwürfe'",
+            "channels.email.mailbox: only names in ASCII",
+        ),
+        (
+            "password: 'p', authservId: 'h', mediaMaxMb: 51",
+            "expected an integer from 1 to 50, found 51",
+        ),
+    ] {
+        let found = message_of(rest);
+        assert!(found.contains(words), "{rest}: {found}");
+    }
+    let server = |server: &str| {
+        message(&format!(
+            "{{ channels: {{ email: {{ address: 'a@b.c', imap: {server}, smtp: {{ host: 'h' }}, password: 'p', \
+             senderCheck: 'none' }} }} }}"
+        ))
+    };
+    for (text, words) in [
+        (
+            "{ host: 'h', security: 'none' }",
+            "imap.security: the password and all messages could be read on the way",
+        ),
+        ("{ host: 'imaps://h' }", "imap.host: expected the name of a server, not a URL"),
+        (
+            "{ host: 'h', port: 65536 }",
+            "imap.port: expected an integer from 1 to 65535, found 65536",
+        ),
+    ] {
+        let found = server(text);
+        assert!(found.contains(words), "{text}: {found}");
+    }
+}
+
+#[test]
 fn the_gateway_is_not_exposed_by_mistake() {
     for (text, expected) in [
         (

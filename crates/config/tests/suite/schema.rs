@@ -47,6 +47,7 @@ fn secrets_are_plain_strings_marked_as_such() {
         secrets,
         [
             "accessToken",
+            "accessToken",
             "additionalProperties",
             "additionalProperties",
             "apiKey",
@@ -54,6 +55,7 @@ fn secrets_are_plain_strings_marked_as_such() {
             "apiKey",
             "botToken",
             "botToken",
+            "password",
             "secret",
             "token"
         ]

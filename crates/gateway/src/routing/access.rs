@@ -111,10 +111,10 @@ pub(super) fn check_may_write(
             GroupPolicy::Allowlist | GroupPolicy::Open => None,
         }
     } else {
-        // On Telegram a direct chat has the number of the person; elsewhere the pairing says whose chat it is.
+        // On Telegram and by e-mail a direct chat has the id of the person; elsewhere the pairing says whose chat it is.
         let paired = pairings.of_route(route);
         let is_known = listed == Some(true) || is_in(rules.allow_from) || paired == Some(true);
-        let is_named = channel == "telegram" || paired == Some(false);
+        let is_named = matches!(channel, "telegram" | "email") || paired == Some(false);
         match rules.dm_policy {
             DmPolicy::Disabled => Some("direct messages are switched off ({}.dmPolicy)"),
             DmPolicy::Allowlist | DmPolicy::Pairing if is_named && !is_known => {

@@ -133,6 +133,11 @@ fn addition(args: &AddChannelArgs) -> Result<Addition, CliError> {
             let value = json!({"homeserverUrl": url, "accessToken": reference(&name)});
             ("matrix", value, Some((name, whence)))
         }
+        ChannelKind::Email => {
+            let name = variable("EMAIL_PASSWORD");
+            let whence = "It is the password of the account; many providers want one for this program alone.";
+            ("email", email(args, &reference(&name))?, Some((name, whence)))
+        }
         ChannelKind::Webhook => {
             let name = variable("WEBHOOK_SECRET");
             let whence = "It is a random secret, such as the output of `openssl rand -hex 32`.";
@@ -142,7 +147,8 @@ fn addition(args: &AddChannelArgs) -> Result<Addition, CliError> {
         ChannelKind::Socket => ("socket", json!({}), None),
     };
     let account = account.unwrap_or(DEFAULT_ACCOUNT);
-    let has_people = matches!(channel, "telegram" | "matrix") && account == DEFAULT_ACCOUNT;
+    let has_people =
+        matches!(channel, "telegram" | "matrix" | "email") && account == DEFAULT_ACCOUNT;
     if !args.allow_from.is_empty() {
         if !has_people {
             return Err(CliError::usage("--allow-from has no meaning for this channel or account"));
@@ -150,6 +156,25 @@ fn addition(args: &AddChannelArgs) -> Result<Addition, CliError> {
         value["allowFrom"] = json!(people());
     }
     Ok(Addition { path: place(channel, account), value, secret })
+}
+
+/// An account of e-mail.
+fn email(args: &AddChannelArgs, password: &str) -> Result<Value, CliError> {
+    let given = |name: &str, value: &Option<String>| {
+        let missing = || {
+            CliError::usage(format!(
+                "{name} is missing: e-mail needs --address, --imap, --smtp and --authserv-id; docs/email.md describes them"
+            ))
+        };
+        value.clone().ok_or_else(missing)
+    };
+    Ok(json!({
+        "address": given("--address", &args.address)?,
+        "password": password,
+        "imap": {"host": given("--imap", &args.imap)?},
+        "smtp": {"host": given("--smtp", &args.smtp)?},
+        "authservId": given("--authserv-id", &args.authserv_id)?,
+    }))
 }
 
 fn reference(variable: &str) -> String {

@@ -32,8 +32,9 @@ struct Needs {
     url: Option<(&'static str, &'static str)>,
 }
 
-fn needs(kind: ChannelKind) -> Needs {
-    match kind {
+/// What a kind of channel needs; `None` if it is more than a secret and an address.
+fn needs(kind: ChannelKind) -> Option<Needs> {
+    Some(match kind {
         ChannelKind::Telegram => Needs {
             secret: Some(("botToken", "TELEGRAM_BOT_TOKEN")),
             whence: "Talk with @BotFather on Telegram to make a bot; it gives you a token.",
@@ -50,7 +51,8 @@ fn needs(kind: ChannelKind) -> Needs {
             url: Some(("url", "where answers are posted, such as http://127.0.0.1:8080/answers")),
         },
         ChannelKind::Socket => Needs { secret: None, whence: "", url: None },
-    }
+        ChannelKind::Email => return None,
+    })
 }
 
 /// Adds the channel that the options or the answers name.
@@ -67,7 +69,12 @@ pub(super) fn set_up(args: &OnboardArgs, asker: &Asker) -> Result<(), CliError> 
                 .map_err(|_| CliError::usage(format!("there is no channel `{answer}`")))?
         }
     };
-    let needs = needs(kind);
+    let Some(needs) = needs(kind) else {
+        return Err(CliError::usage(
+            "an account of e-mail needs more than this asks for; use `myclaw channels add email --help`, and leave the \
+             channel out here",
+        ));
+    };
     let name = kind.to_possible_value().map(|value| value.get_name().to_owned());
     let name = name.unwrap_or_default();
     let home = find_home()?;

@@ -1,0 +1,120 @@
+use proptest::prelude::*;
+use secrecy::SecretString;
+
+use super::*;
+use crate::{AfterInterruption, Credentials, Login, Security, ServerAddress};
+
+fn options() -> EmailOptions {
+    let server = || ServerAddress { host: "localhost".into(), port: 1, security: Security::Plain };
+    EmailOptions {
+        account: "default".into(),
+        address: "claw@example.org".into(),
+        display_name: None,
+        imap: server(),
+        smtp: server(),
+        credentials: Credentials {
+            user: "claw".into(),
+            login: Login::Password(SecretString::from("x")),
+        },
+        mailbox: "INBOX".into(),
+        sender_check: SenderCheck::Nobody,
+        chat: MailChat::Thread,
+        most_bytes: 1_000_000,
+        after_interruption: AfterInterruption::Report,
+    }
+}
+
+fn arrival_of(raw: &str) -> Incoming {
+    read(&options(), &Downloaded::Mail(raw.as_bytes().to_vec()))
+}
+
+#[test]
+fn mails_of_programs_are_refused() {
+    let from = "From: ann@example.org\r\n";
+    for (headers, words) in [
+        ("From: CLAW@example.org\r\n".to_owned(), "of this account itself"),
+        ("From: MAILER-DAEMON@example.org\r\n".to_owned(), "belongs to a program"),
+        (format!("{from}Return-Path: <>\r\n"), "a report about"),
+        (format!("{from}Content-Type: multipart/report; boundary=x\r\n"), "a report about"),
+        (format!("{from}Auto-Submitted: auto-replied\r\n"), "Auto-Submitted"),
+        (format!("{from}Precedence: Bulk\r\n"), "Precedence"),
+        (format!("{from}List-Id: <x>\r\n"), "mailing list"),
+        (format!("{from}{from}"), "does not name one sender"),
+        ("From: a@b.c, d@e.f\r\n".to_owned(), "does not name one sender"),
+        ("From: nobody\r\n".to_owned(), "no address"),
+        ("To: x@y.z\r\n".to_owned(), "does not name one sender"),
+        (String::new(), "cannot be read"),
+    ] {
+        let refused = arrival_of(&format!("{headers}\r\nhello")).refused.unwrap_or_default();
+        assert!(refused.contains(words), "{headers:?}: {refused}");
+    }
+    for headers in [from.to_owned(), format!("{from}Auto-Submitted: no\r\nPrecedence: normal\r\n")]
+    {
+        assert_eq!(arrival_of(&format!("{headers}\r\nhello")).refused, None);
+    }
+}
+
+#[test]
+fn a_mail_becomes_a_message() {
+    let raw = "From: Ann <Ann@Example.org>\r\nMessage-ID: <2@x>\r\nReferences: <1@x>\r\nIn-Reply-To: <1@x>\r\n\
+               Subject: Re: =?utf-8?q?gr=C3=BCn?=\r\nMIME-Version: 1.0\r\n\
+               Content-Type: multipart/mixed; boundary=b\r\n\r\n\
+               --b\r\nContent-Type: text/html\r\n\r\n<head><style>x</style></head><div>one</div><div>two &amp; three</div>\r\n\
+               --b\r\nContent-Type: text/plain; name=\"n.txt\"\r\nContent-Disposition: attachment; filename=\"n.txt\"\r\n\r\nfile\r\n\
+               --b--\r\n";
+    let Incoming { arrival, refused } = arrival_of(raw);
+    assert_eq!(refused, None);
+    assert_eq!(arrival.text, "one\ntwo & three");
+    assert_eq!(arrival.sender.id, "ann@example.org");
+    assert_eq!(arrival.source_id, "ann@example.org 2@x");
+    let thread = Thread::from_text(&arrival.reply_id.unwrap());
+    let references = vec!["1@x".to_owned()];
+    assert_eq!(thread, Thread { id: "2@x".into(), subject: "Re: grün".into(), references });
+    let [file] = arrival.attachments.as_slice() else { panic!("{:?}", arrival.attachments) };
+    assert_eq!(file.name.as_deref(), Some("n.txt"));
+    assert_eq!(file.content, AttachmentContent::Bytes(b"file".to_vec()));
+    // The thread is that of the first mail.
+    let first =
+        arrival_of("From: ann@example.org\r\nMessage-ID: <1@x>\r\nSubject: gr\r\n\r\nhello\r\n")
+            .arrival;
+    assert_eq!(
+        (first.chat.thread, first.text.as_str()),
+        (arrival.chat.thread, "Subject: gr\n\nhello")
+    );
+}
+
+#[test]
+fn hostile_mails_are_read_somehow() {
+    let deep: String = (0..20_000)
+        .map(|level| {
+            format!("Content-Type: multipart/mixed; boundary=b{level}\r\n\r\n--b{level}\r\n")
+        })
+        .collect();
+    let many = format!(
+        "Content-Type: multipart/mixed; boundary=b\r\n\r\n{}--b--",
+        "--b\r\nContent-Disposition: attachment\r\n\r\nx\r\n".repeat(5_000)
+    );
+    for body in [
+        deep,
+        "Content-Type: text/plain; charset=no-such\r\nContent-Transfer-Encoding: base64\r\n\r\n!!!!\u{1}".to_owned(),
+        "Content-Type: text/plain\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n=ZZ=\r\n=3".to_owned(),
+        "Content-Type: text/html\r\n\r\n<a<b<!--<div></".to_owned(),
+        "Subject: =?utf-8?b?////?= =?x\r\n\r\n".to_owned(),
+    ] {
+        let arrival = arrival_of(&format!("From: ann@example.org\r\n{body}")).arrival;
+        assert_eq!(arrival.sender.id, "ann@example.org");
+    }
+    let arrival = arrival_of(&format!("From: ann@example.org\r\n{many}")).arrival;
+    assert_eq!(arrival.attachments.len(), MOST_FILES + 1);
+}
+
+proptest! {
+    #[test]
+    fn nothing_makes_it_fail(bytes in prop::collection::vec(prop_oneof![
+        any::<u8>(), prop::sample::select(b"From: a@b\r\n\r\n--;=?<>()\"".to_vec()),
+    ], 0..300)) {
+        let mut raw = b"From: ann@example.org\r\n".to_vec();
+        raw.extend(bytes);
+        let _ = read(&options(), &Downloaded::Mail(raw));
+    }
+}
