@@ -37,8 +37,9 @@ pub use auth::{AuthConfig, CooldownConfig};
 pub use browser::BrowserToolConfig;
 pub use channels::{
     Binding, BindingMatch, ChannelsConfig, ChatRules, DEFAULT_ACCOUNT, DmPolicy, DmScope,
-    GroupConfig, GroupPolicy, MatrixConfig, SocketConfig, TelegramAccount, TelegramBot,
-    TelegramConfig, UncertainDelivery, WebhookConfig,
+    GroupConfig, GroupPolicy, MatrixConfig, SignalConfig, SocketConfig, TelegramAccount,
+    TelegramBot, TelegramConfig, UncertainDelivery, WebhookConfig, WhatsAppAccount, WhatsAppConfig,
+    WhatsAppNumber, WhatsAppTemplate,
 };
 pub use gateway::{Bind, GatewayConfig, HostName, Network, PageOrigin, TlsConfig};
 pub use heartbeat::{ActiveHoursConfig, CronConfig, Heartbeat, HeartbeatConfig};

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use super::api::{ApiError, encode};
 use super::format::render;
 use super::{MOST_BYTES, Matrix};
+use crate::form::media_type;
 use crate::{Live, Part, PartFile, PartKind, SendFailure, Target, split};
 
 /// How long the server shows that somebody types.
@@ -79,7 +80,7 @@ impl Matrix {
         }
         let bytes = tokio::fs::read(&file.path).await;
         let bytes = bytes.map_err(|error| never(format!("the file cannot be read: {error}")))?;
-        let media_type = media_type(file);
+        let media_type = media_type(&file.name);
         // A second upload costs space, and nobody sees it.
         let uploaded = self.api.upload(&file.name, media_type, bytes).await;
         let address = uploaded.map_err(|error| match error {
@@ -214,20 +215,5 @@ fn object(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(map) => map,
         _ => Map::new(),
-    }
-}
-
-/// The media type by the name. With a wrong one, clients show a file instead of a picture.
-fn media_type(file: &PartFile) -> &'static str {
-    let end = file.name.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
-    match end.as_str() {
-        "png" => "image/png",
-        "jpg" | "jpeg" => "image/jpeg",
-        "webp" => "image/webp",
-        "gif" => "image/gif",
-        "pdf" => "application/pdf",
-        "txt" | "md" => "text/plain",
-        "json" => "application/json",
-        _ => "application/octet-stream",
     }
 }

@@ -16,8 +16,24 @@ const MAX_MATRIX_MEDIA_MB: u64 = 100;
 /// Name of the account that the config does not name.
 pub const DEFAULT_ACCOUNT: &str = "default";
 
-/// Declares a channel in which people write: its own keys, and those that all such channels have.
+/// Declares a channel in which people write and whose messages can be edited: its own keys, and those that all such
+/// channels have.
 macro_rules! chat_channel {
+    ($(#[$about:meta])* $name:ident { $($own:tt)* }) => {
+        plain_chat_channel! {
+            $(#[$about])*
+            $name {
+                $($own)*
+                /// Whether a reply is shown while it is being written.
+                #[serde(default = "yes")]
+                pub preview: bool,
+            }
+        }
+    };
+}
+
+/// Declares a channel in which people write: its own keys, and those that all such channels have.
+macro_rules! plain_chat_channel {
     ($(#[$about:meta])* $name:ident { $($own:tt)* }) => {
         $(#[$about])*
         #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -36,9 +52,6 @@ macro_rules! chat_channel {
             /// The groups in which the bot answers, by id; `*` stands for every group.
             #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
             pub groups: BTreeMap<String, GroupConfig>,
-            /// Whether a reply is shown while it is being written.
-            #[serde(default = "yes")]
-            pub preview: bool,
             /// How many of a group's newest messages are sent to the model; 0 for all.
             #[serde(default = "default_history_limit")]
             pub history_limit: usize,
@@ -51,7 +64,7 @@ macro_rules! chat_channel {
         }
 
         impl $name {
-            fn rules(&self) -> ChatRules<'_> {
+            pub(in crate::schema) fn rules(&self) -> ChatRules<'_> {
                 ChatRules {
                     allowed_chat_ids: None,
                     dm_policy: self.dm_policy,
@@ -66,6 +79,11 @@ macro_rules! chat_channel {
         }
     };
 }
+
+// Below the macros, which it uses.
+mod phone;
+
+pub use phone::{SignalConfig, WhatsAppAccount, WhatsAppConfig, WhatsAppNumber, WhatsAppTemplate};
 
 /// Who may write in a channel, and what holds for their messages.
 #[derive(Debug, Clone, Copy)]
@@ -95,7 +113,10 @@ impl ChannelsConfig {
             let allowed_chat_ids = telegram.allowed_chat_ids.as_deref();
             ("telegram", ChatRules { allowed_chat_ids, ..telegram.rules() })
         });
-        telegram.chain(self.matrix.iter().map(|matrix| ("matrix", matrix.rules())))
+        telegram
+            .chain(self.matrix.iter().map(|matrix| ("matrix", matrix.rules())))
+            .chain(self.whatsapp.iter().map(|whatsapp| ("whatsapp", whatsapp.rules())))
+            .chain(self.signal.iter().map(|signal| ("signal", signal.rules())))
     }
 
     /// Everything that must not be shown.
@@ -103,7 +124,8 @@ impl ChannelsConfig {
         let telegram = self.telegram.iter().flat_map(TelegramConfig::bots);
         let webhooks = self.webhook.values().map(|webhook| &webhook.secret);
         let matrix = self.matrix.iter().map(|matrix| &matrix.access_token);
-        telegram.map(|bot| bot.token).chain(matrix).chain(webhooks)
+        let whatsapp = self.whatsapp.iter().flat_map(WhatsAppConfig::secrets);
+        telegram.map(|bot| bot.token).chain(matrix).chain(webhooks).chain(whatsapp)
     }
 }
 
@@ -147,6 +169,12 @@ pub struct ChannelsConfig {
     /// An account on Matrix.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub matrix: Option<MatrixConfig>,
+    /// Phone numbers on WhatsApp.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub whatsapp: Option<WhatsAppConfig>,
+    /// An account on Signal, through signal-cli.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signal: Option<SignalConfig>,
     /// Signed HTTP webhooks for programs, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub webhook: BTreeMap<String, WebhookConfig>,

@@ -1,5 +1,7 @@
 //! Mistakes in channels and bindings.
 
+mod phone;
+
 use secrecy::ExposeSecret as _;
 use url::Url;
 
@@ -7,11 +9,13 @@ use super::{Finding, finding, root};
 use crate::agent::AgentId;
 use crate::config_path::ConfigPath;
 use crate::locate::Target;
-use crate::schema::{BindingMatch, ChatId, Config, DEFAULT_ACCOUNT, TelegramConfig};
+use crate::schema::{
+    BindingMatch, ChatId, Config, DEFAULT_ACCOUNT, TelegramConfig, WhatsAppConfig,
+};
 use crate::suggest::nearest;
 
 /// The channels that messages can come from.
-const CHANNELS: [&str; 4] = ["telegram", "matrix", "webhook", "socket"];
+const CHANNELS: [&str; 6] = ["telegram", "matrix", "whatsapp", "signal", "webhook", "socket"];
 /// Shortest secret of a webhook, in bytes. Shorter ones can be guessed.
 const MIN_SECRET: usize = 16;
 
@@ -68,6 +72,7 @@ pub(super) fn check(config: &Config, findings: &mut Vec<Finding>) {
             });
         }
     }
+    phone::check(&config.channels, &channels, findings);
     let webhooks = channels.key("webhook");
     check_names(config.channels.webhook.keys(), &webhooks, findings);
     for (name, webhook) in &config.channels.webhook {
@@ -140,6 +145,10 @@ fn accounts<'a>(config: &'a Config, channel: &str) -> Vec<&'a str> {
             .flat_map(TelegramConfig::bots)
             .map(|bot| bot.account)
             .collect(),
+        "whatsapp" => {
+            let whatsapp = config.channels.whatsapp.iter();
+            whatsapp.flat_map(WhatsAppConfig::numbers).map(|number| number.account).collect()
+        }
         _ => vec![DEFAULT_ACCOUNT],
     }
 }

@@ -49,7 +49,10 @@ fn needs(kind: ChannelKind) -> Needs {
             whence: "It is a random secret, such as the output of `openssl rand -hex 32`.",
             url: Some(("url", "where answers are posted, such as http://127.0.0.1:8080/answers")),
         },
-        ChannelKind::Socket => Needs { secret: None, whence: "", url: None },
+        // They need more than one answer; see `set_up`.
+        ChannelKind::Socket | ChannelKind::WhatsApp | ChannelKind::Signal => {
+            Needs { secret: None, whence: "", url: None }
+        }
     }
 }
 
@@ -70,6 +73,11 @@ pub(super) fn set_up(args: &OnboardArgs, asker: &Asker) -> Result<(), CliError> 
     let needs = needs(kind);
     let name = kind.to_possible_value().map(|value| value.get_name().to_owned());
     let name = name.unwrap_or_default();
+    if matches!(kind, ChannelKind::WhatsApp | ChannelKind::Signal) {
+        return Err(CliError::usage(format!(
+            "{name} is not set up here: follow docs/{name}.md, which ends with `myclaw channels add {name}`"
+        )));
+    }
     let home = find_home()?;
     let file = ConfigFile::read(&home.paths).map_err(AgentError::from)?;
     let mut path = ConfigPath::default().key("channels").key(&name);
