@@ -100,9 +100,10 @@ pub mod config {
         MailServerConfig, MailSession, MaskedValues, MatrixConfig, Mistake, ModelDefinition,
         Network, NodeConfig, OtherChats, PageOrigin, Paths, Persona, QueueMode, RenderStyle,
         Report, ResolvedAgent, SecretString, SenderCheckConfig, SessionScope, SessionToolsConfig,
-        SocketConfig, StarterModel, Subagents, TelegramBot, TelegramConfig, TelemetryConfig,
-        TlsConfig, UncertainDelivery, WebhookConfig, WriteError, holds_literal_secret, json_schema,
-        load_config, load_or_default, starter_config, write_config_if_missing,
+        SignalConfig, SocketConfig, StarterModel, Subagents, TelegramBot, TelegramConfig,
+        TelemetryConfig, TlsConfig, UncertainDelivery, WebhookConfig, WhatsAppConfig,
+        WhatsAppNumber, WriteError, holds_literal_secret, json_schema, load_config,
+        load_or_default, starter_config, write_config_if_missing,
     };
 }
 

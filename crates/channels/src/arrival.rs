@@ -168,6 +168,17 @@ pub trait Intake: Send + Sync + 'static {
     /// # Errors
     /// It is not on disk.
     fn remember<'a>(&'a self, key: &'a str, text: &'a str) -> BoxFuture<'a, Result<(), Refusal>>;
+
+    /// Notes that the part `part`, which the vendor had accepted, was not delivered, for this reason. It is on disk when
+    /// this returns. A part that is not known is no error.
+    ///
+    /// # Errors
+    /// It is not on disk, or the part is still being sent. The vendor has to say it again.
+    fn undelivered<'a>(
+        &'a self,
+        part: &'a str,
+        reason: &'a str,
+    ) -> BoxFuture<'a, Result<(), Refusal>>;
 }
 
 /// What became of a message that is on disk.

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use percent_encoding::percent_decode_str;
 
 use crate::{Intake, Target};
 
@@ -393,6 +394,8 @@ impl StateCell {
 pub struct HookRequest {
     /// The method, in upper case.
     pub method: String,
+    /// What stands behind the `?` of the address.
+    pub query: String,
     /// The headers, with names in lower case.
     pub headers: Vec<(String, String)>,
     /// The body.
@@ -404,6 +407,14 @@ impl HookRequest {
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
+
+    /// The first parameter of this name in the address, decoded; `None` if it is no text.
+    pub fn parameter(&self, name: &str) -> Option<String> {
+        let mut pairs = self.query.split('&').filter_map(|pair| pair.split_once('='));
+        let (_, value) = pairs.find(|(key, _)| *key == name)?;
+        let value = value.replace('+', " ");
+        Some(percent_decode_str(&value).decode_utf8().ok()?.into_owned())
+    }
 }
 
 /// The answer to a vendor.
@@ -411,14 +422,21 @@ impl HookRequest {
 pub struct HookAnswer {
     /// HTTP status.
     pub status: u16,
-    /// JSON.
+    /// The media type of the body.
+    pub content_type: &'static str,
+    /// The body.
     pub body: String,
 }
 
 impl HookAnswer {
     /// An answer with a JSON body.
     pub fn json(status: u16, body: &serde_json::Value) -> Self {
-        Self { status, body: body.to_string() }
+        Self { status, content_type: "application/json", body: body.to_string() }
+    }
+
+    /// An answer that is a text.
+    pub fn text(status: u16, body: String) -> Self {
+        Self { status, content_type: "text/plain; charset=utf-8", body }
     }
 
     /// An error with a message for people.

@@ -9,14 +9,19 @@
 mod arrival;
 mod channel;
 mod email;
+mod form;
 pub mod http;
+mod markup;
 mod matrix;
 mod pause;
+mod recent;
+mod signal;
 mod signature;
 mod socket;
 mod split;
 mod telegram;
 mod webhook;
+mod whatsapp;
 mod wire;
 
 pub use arrival::{
@@ -32,8 +37,13 @@ pub use email::{
 };
 pub use futures_util::future::BoxFuture;
 pub use matrix::{AcceptsInvite, MATRIX, Matrix, MatrixOptions};
+pub use signal::{SIGNAL, SIGNAL_BASE_URL, Signal, SignalOptions};
 pub use socket::{SOCKET, SocketChannel, SocketOptions};
 pub use split::{split, utf16_units};
 pub use telegram::{TELEGRAM, TELEGRAM_BASE_URL, Telegram, TelegramOptions};
 pub use webhook::{WEBHOOK, Webhook, WebhookOptions};
+pub use whatsapp::{
+    WHATSAPP, WHATSAPP_BASE_URL, WHATSAPP_VERSION, WhatsApp, WhatsAppApp, WhatsAppOptions,
+    WhatsAppTemplate,
+};
 pub use wire::{Security, ServerAddress};

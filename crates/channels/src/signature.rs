@@ -39,10 +39,8 @@ pub(crate) fn check(
     let missing = |name: &str| format!("the header {name} is missing");
     let time = time.ok_or_else(|| missing(TIME_HEADER))?;
     let signature = signature.ok_or_else(|| missing(SIGNATURE_HEADER))?;
-    let digits = signature.strip_prefix(SCHEME).and_then(bytes_of);
-    // In constant time. The time is checked after it, so that nobody learns anything about it without the secret.
-    let is_right =
-        digits.is_some_and(|tag| hmac::verify(&key(secret), &signed(time, body), &tag).is_ok());
+    // The time is checked after it, so that nobody learns anything about it without the secret.
+    let is_right = is_signed(secret, signature, &signed(time, body));
     if !is_right {
         return Err(format!(
             "the signature is wrong; {SIGNATURE_HEADER} is `{SCHEME}` and the HMAC-SHA256, in hexadecimal digits, of \
@@ -57,6 +55,12 @@ pub(crate) fn check(
         ));
     }
     Ok(())
+}
+
+/// Whether `signature`, the value of a header, is that of `signed`. In constant time.
+pub(crate) fn is_signed(secret: &SecretString, signature: &str, signed: &[u8]) -> bool {
+    let digits = signature.strip_prefix(SCHEME).and_then(bytes_of);
+    digits.is_some_and(|tag| hmac::verify(&key(secret), signed, &tag).is_ok())
 }
 
 fn key(secret: &SecretString) -> hmac::Key {

@@ -68,11 +68,12 @@ pub use schema::{
     NodeConfig, OtherChats, OutputLimitName, PageOrigin, Persona, PrimaryModel, ProgramRule,
     ProviderConfig, ProviderModels, QueueConfig, QueueMode, ReasoningReplayRule, RunLimits,
     SandboxMode, SandboxNetwork, SandboxRules, SearchProvider, SenderCheckConfig, SessionScope,
-    SessionToolsConfig, SkillDirectory, SkillEntry, SkillPlaces, SkillsConfig, SocketConfig,
-    StreamUsageRule, Subagents, SubagentsConfig, SystemRoleName, TelegramAccount, TelegramBot,
-    TelegramConfig, TelemetryConfig, ThinkingDefault, ThinkingFormName, ThinkingWords, TlsConfig,
-    ToolHookCommand, ToolProfile, ToolRules, ToolsConfig, UncertainDelivery, WebFetchConfig,
-    WebSearchConfig, WebToolsConfig, WebhookConfig, WorkspaceAccessName,
+    SessionToolsConfig, SignalConfig, SkillDirectory, SkillEntry, SkillPlaces, SkillsConfig,
+    SocketConfig, StreamUsageRule, Subagents, SubagentsConfig, SystemRoleName, TelegramAccount,
+    TelegramBot, TelegramConfig, TelemetryConfig, ThinkingDefault, ThinkingFormName, ThinkingWords,
+    TlsConfig, ToolHookCommand, ToolProfile, ToolRules, ToolsConfig, UncertainDelivery,
+    WebFetchConfig, WebSearchConfig, WebToolsConfig, WebhookConfig, WhatsAppAccount,
+    WhatsAppConfig, WhatsAppNumber, WhatsAppTemplate, WorkspaceAccessName,
 };
 pub use secrecy::{ExposeSecret, SecretString};
 pub use substitute::has_env_reference;

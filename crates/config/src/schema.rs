@@ -38,8 +38,9 @@ pub use browser::BrowserToolConfig;
 pub use channels::{
     Binding, BindingMatch, ChannelsConfig, ChatRules, ConnectionSecurity, DEFAULT_ACCOUNT,
     DmPolicy, DmScope, EmailConfig, GroupConfig, GroupPolicy, MailServerConfig, MailSession,
-    MatrixConfig, SenderCheckConfig, SocketConfig, TelegramAccount, TelegramBot, TelegramConfig,
-    UncertainDelivery, WebhookConfig,
+    MatrixConfig, SenderCheckConfig, SignalConfig, SocketConfig, TelegramAccount, TelegramBot,
+    TelegramConfig, UncertainDelivery, WebhookConfig, WhatsAppAccount, WhatsAppConfig,
+    WhatsAppNumber, WhatsAppTemplate,
 };
 pub use gateway::{Bind, GatewayConfig, HostName, Network, PageOrigin, TelemetryConfig, TlsConfig};
 pub use heartbeat::{ActiveHoursConfig, CronConfig, Heartbeat, HeartbeatConfig};

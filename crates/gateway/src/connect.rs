@@ -5,13 +5,15 @@ use std::sync::Arc;
 
 use myclaw_agent::Home;
 use myclaw_agent::config::{
-    Config, DEFAULT_ACCOUNT, DmPolicy, ExposeSecret as _, GroupPolicy, MatrixConfig, TelegramBot,
-    TelegramConfig, UncertainDelivery,
+    Config, DEFAULT_ACCOUNT, DmPolicy, ExposeSecret as _, GroupPolicy, MatrixConfig, SignalConfig,
+    TelegramBot, TelegramConfig, UncertainDelivery, WhatsAppConfig, WhatsAppNumber,
 };
 use myclaw_channels::{
-    AcceptsInvite, AfterInterruption, Channel, MATRIX, Matrix, MatrixOptions, SOCKET,
-    SocketChannel, SocketOptions, TELEGRAM, TELEGRAM_BASE_URL, Telegram, TelegramOptions, WEBHOOK,
-    Webhook, WebhookOptions,
+    AcceptsInvite, AfterInterruption, Channel, MATRIX, Matrix, MatrixOptions, SIGNAL,
+    SIGNAL_BASE_URL, SOCKET, Signal, SignalOptions, SocketChannel, SocketOptions, TELEGRAM,
+    TELEGRAM_BASE_URL, Telegram, TelegramOptions, WEBHOOK, WHATSAPP, WHATSAPP_BASE_URL,
+    WHATSAPP_VERSION, Webhook, WebhookOptions, WhatsApp, WhatsAppApp, WhatsAppOptions,
+    WhatsAppTemplate,
 };
 use ring::digest::{Context, SHA256};
 
@@ -44,6 +46,11 @@ pub fn channels_of(home: &Home, config: &Config) -> Vec<ChannelSetup> {
     }
     setups.extend(config.channels.matrix.as_ref().map(matrix_of));
     setups.extend(config.channels.email.as_ref().map(email::set_up));
+    if let Some(whatsapp) = &config.channels.whatsapp {
+        let app = WhatsAppApp::default();
+        setups.extend(whatsapp.numbers().map(|number| whatsapp_of(whatsapp, number, &app)));
+    }
+    setups.extend(config.channels.signal.as_ref().map(signal_of));
     for (name, webhook) in &config.channels.webhook {
         let fingerprint = fingerprint(&[webhook.secret.expose_secret(), &webhook.url]);
         let options = WebhookOptions {
@@ -72,10 +79,7 @@ fn telegram_of(config: &TelegramConfig, bot: TelegramBot<'_>) -> ChannelSetup {
     options.webhook = bot.webhook_url.map(str::to_owned);
     options.preview = config.preview;
     options.most_file_bytes = config.media_max_mb * MEGABYTE;
-    options.after_interruption = match config.uncertain {
-        UncertainDelivery::Report => AfterInterruption::Report,
-        UncertainDelivery::Again => AfterInterruption::SendMarked,
-    };
+    options.after_interruption = after_interruption(config.uncertain);
     let fingerprint = fingerprint(&[
         bot.token.expose_secret(),
         &options.base_url,
@@ -84,6 +88,62 @@ fn telegram_of(config: &TelegramConfig, bot: TelegramBot<'_>) -> ChannelSetup {
     ]);
     let made = Telegram::new(options).map(|channel| Arc::new(channel) as Arc<dyn Channel>);
     ChannelSetup { channel: TELEGRAM, account: bot.account.to_owned(), made, fingerprint }
+}
+
+fn after_interruption(choice: UncertainDelivery) -> AfterInterruption {
+    match choice {
+        UncertainDelivery::Report => AfterInterruption::Report,
+        UncertainDelivery::Again => AfterInterruption::SendMarked,
+    }
+}
+
+fn whatsapp_of(
+    config: &WhatsAppConfig,
+    number: WhatsAppNumber<'_>,
+    app: &WhatsAppApp,
+) -> ChannelSetup {
+    let template = config.template.as_ref().map(|template| WhatsAppTemplate {
+        name: template.name.clone(),
+        language: template.language.clone(),
+    });
+    let options = WhatsAppOptions {
+        account: number.account.to_owned(),
+        phone_number_id: number.phone_number_id.to_owned(),
+        base_url: config.base_url.clone().unwrap_or_else(|| WHATSAPP_BASE_URL.to_owned()),
+        version: config.api_version.clone().unwrap_or_else(|| WHATSAPP_VERSION.to_owned()),
+        token: config.access_token.clone(),
+        app_secret: config.app_secret.clone(),
+        verify_token: config.verify_token.clone(),
+        after_interruption: after_interruption(config.uncertain),
+        most_file_bytes: config.media_max_mb * MEGABYTE,
+        template,
+    };
+    // Each number hands on what is posted for another one, so all of them are connected again if one changes.
+    let numbers: Vec<_> = config.numbers().map(|number| number.phone_number_id).collect();
+    let fingerprint = fingerprint(&[
+        config.access_token.expose_secret(),
+        config.app_secret.expose_secret(),
+        config.verify_token.expose_secret(),
+        &format!("{} {}", options.base_url, options.version),
+        &format!("{numbers:?} {}", options.phone_number_id),
+        &format!("{:?} {}", options.after_interruption, options.most_file_bytes),
+        &format!("{:?}", options.template),
+    ]);
+    let made = WhatsApp::new(options, app).map(|channel| Arc::new(channel) as Arc<dyn Channel>);
+    ChannelSetup { channel: WHATSAPP, account: number.account.to_owned(), made, fingerprint }
+}
+
+fn signal_of(config: &SignalConfig) -> ChannelSetup {
+    let options = SignalOptions {
+        account: DEFAULT_ACCOUNT.to_owned(),
+        number: config.account.clone(),
+        base_url: config.base_url.clone().unwrap_or_else(|| SIGNAL_BASE_URL.to_owned()),
+        after_interruption: after_interruption(config.uncertain),
+        most_file_bytes: config.media_max_mb * MEGABYTE,
+    };
+    let fingerprint = fingerprint(&[&format!("{options:?}")]);
+    let made = Signal::new(options).map(|channel| Arc::new(channel) as Arc<dyn Channel>);
+    ChannelSetup { channel: SIGNAL, account: DEFAULT_ACCOUNT.to_owned(), made, fingerprint }
 }
 
 /// A digest of the options of a channel, so that a reload recognises one that did not change.

@@ -311,6 +311,28 @@ impl Ledger {
         record.as_ref().map(decode).transpose()
     }
 
+    /// Records that a part was not delivered although its channel had taken it. A part that is not known is no error, nor
+    /// is one of which that is known.
+    ///
+    /// # Errors
+    /// The store fails, or the part is still being sent.
+    pub(crate) async fn undelivered(&self, id: &PartId, reason: &str) -> Result<(), GatewayError> {
+        let Some((version, mut row)) = self.record::<Outgoing>(OUTGOING, id.as_str()).await? else {
+            return Ok(());
+        };
+        match row.state {
+            PartState::Failed { .. } => return Ok(()),
+            PartState::Sent { .. } | PartState::Uncertain => {}
+            PartState::Queued | PartState::Sending { .. } => {
+                return Err(GatewayError::Unusable("the part is still being sent".to_owned()));
+            }
+        }
+        let (part, channel) = (id.as_str(), row.route.channel.as_str());
+        tracing::warn!(part, channel, %reason, "a reply was not delivered");
+        row.state = PartState::Failed { reason: reason.to_owned() };
+        self.mark(&UnsentPart { id: id.clone(), row, version }).await.map(|_| ())
+    }
+
     /// All messages without an answer, the oldest first. New ones come after them.
     pub(crate) async fn open_messages(&self) -> Result<Vec<OpenMessage>, GatewayError> {
         let (rows, last_ms) = self.read_queue(OPEN, MessageId::from_text).await?;

@@ -25,6 +25,8 @@ pub(crate) struct Metrics {
     runs: Mutex<BTreeMap<&'static str, u64>>,
     models: Mutex<BTreeMap<String, Used>>,
     tools: Mutex<BTreeMap<String, Calls>>,
+    /// Requests of vendors with a wrong signature or token, by channel.
+    refused: Mutex<BTreeMap<String, u64>>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -51,6 +53,10 @@ impl Metrics {
             PartKind::Report => &self.reported,
         };
         counter.fetch_add(messages as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn refused(&self, channel: &str) {
+        count(&self.refused, channel.to_owned(), |number| *number += 1);
     }
 
     /// Counts an event of a run.
@@ -115,6 +121,11 @@ impl Metrics {
         out.head(name, "counter", "Messages that were answered or reported.");
         out.sample(name, &[("outcome", "answered")], &self.answered.load(Ordering::Relaxed));
         out.sample(name, &[("outcome", "reported")], &self.reported.load(Ordering::Relaxed));
+        let name = "myclaw_hooks_refused_total";
+        out.head(name, "counter", "Requests of vendors that were not theirs, by channel.");
+        for (channel, number) in &*self.refused.lock().unwrap_or_else(PoisonError::into_inner) {
+            out.sample(name, &[("channel", channel)], number);
+        }
         let name = "myclaw_runs_total";
         out.head(name, "counter", "Runs that have ended.");
         for (outcome, number) in &*self.runs.lock().unwrap_or_else(PoisonError::into_inner) {

@@ -25,7 +25,7 @@ use crate::channels::Channels;
 use crate::current::Current;
 use crate::delivery::{Delivery, GroupMessage, MessageFile, NewMessage};
 use crate::ledger::now_ms;
-use crate::rows::{MessageId, MessageState, Origin, Route};
+use crate::rows::{MessageId, MessageState, Origin, PartId, Route};
 use access::Access;
 pub(crate) use pairing::{Pairing, Pairings};
 pub use pairing::{PairingChange, change_pairing, list_pairings};
@@ -458,6 +458,17 @@ impl Intake for Router {
                 .await
                 .map(|_| ())
                 .map_err(|error| later(&error))
+        })
+    }
+
+    fn undelivered<'a>(
+        &'a self,
+        part: &'a str,
+        reason: &'a str,
+    ) -> BoxFuture<'a, Result<(), Refusal>> {
+        Box::pin(async move {
+            let part = PartId::from_text(part);
+            self.delivery.ledger.undelivered(&part, reason).await.map_err(|error| later(&error))
         })
     }
 }

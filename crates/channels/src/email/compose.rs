@@ -103,7 +103,7 @@ pub(super) fn compose(
     }
     builder = match (&part.file, file) {
         (Some(PartFile { name, .. }), Some(bytes)) => {
-            let media_type = crate::matrix::media_type(name);
+            let media_type = crate::form::media_type(name);
             builder.text_body(name.as_str()).attachment(media_type, name.as_str(), bytes)
         }
         _ => {

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use super::api::{ApiError, encode};
 use super::format::render;
 use super::{MOST_BYTES, Matrix};
+use crate::form::media_type;
 use crate::{Live, Part, PartFile, PartKind, SendFailure, Target, split};
 
 /// How long the server shows that somebody types.
@@ -214,20 +215,5 @@ fn object(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(map) => map,
         _ => Map::new(),
-    }
-}
-
-/// The media type by the name. With a wrong one, clients show a file instead of a picture.
-pub(crate) fn media_type(name: &str) -> &'static str {
-    let end = name.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
-    match end.as_str() {
-        "png" => "image/png",
-        "jpg" | "jpeg" => "image/jpeg",
-        "webp" => "image/webp",
-        "gif" => "image/gif",
-        "pdf" => "application/pdf",
-        "txt" | "md" => "text/plain",
-        "json" => "application/json",
-        _ => "application/octet-stream",
     }
 }

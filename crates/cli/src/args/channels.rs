@@ -57,10 +57,10 @@ pub(crate) enum ChannelsCommand {
 pub(crate) struct AddChannelArgs {
     /// The channel
     pub(crate) channel: ChannelKind,
-    /// Name of the account: a further bot on Telegram, or the webhook's name
+    /// Name of the account: a further bot on Telegram or number on WhatsApp, or the webhook's name
     #[arg(long)]
     pub(crate) account: Option<String>,
-    /// Address of the homeserver (Matrix), or to which answers are posted (webhook)
+    /// Address of the homeserver (Matrix) or of signal-cli (Signal), or to which answers are posted (webhook)
     #[arg(long)]
     pub(crate) url: Option<String>,
     /// The account's own address (e-mail)
@@ -75,6 +75,9 @@ pub(crate) struct AddChannelArgs {
     /// The first word of the field Authentication-Results in the mails that the account receives (e-mail)
     #[arg(long, value_name = "HOST")]
     pub(crate) authserv_id: Option<String>,
+    /// Id of the phone number (WhatsApp), or the phone number itself (Signal)
+    #[arg(long)]
+    pub(crate) id: Option<String>,
     /// A person who may write directly, by id; may be repeated
     #[arg(long, value_name = "ID")]
     pub(crate) allow_from: Vec<String>,
@@ -95,6 +98,11 @@ pub(crate) enum ChannelKind {
     Matrix,
     /// An account of e-mail
     Email,
+    /// A phone number on WhatsApp
+    #[value(name = "whatsapp")]
+    WhatsApp,
+    /// An account on Signal, through signal-cli
+    Signal,
     /// A signed HTTP webhook
     Webhook,
     /// A Unix socket

@@ -24,8 +24,10 @@ mod matrix;
 mod message;
 mod programs;
 mod reload;
+mod signal;
 mod telegram;
 mod third_party;
+mod whatsapp;
 
 use client::Client;
 use fixture::*;

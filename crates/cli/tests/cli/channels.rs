@@ -59,6 +59,10 @@ fn what_cannot_be_added_is_said() {
         (&["webhook"][..], "--url is missing"),
         (&["matrix"], "--url is missing"),
         (&["email", "--address", "a@b.c"], "--imap is missing: e-mail needs --address"),
+        (&["whatsapp"], "--id is missing"),
+        (&["signal"], "--id is missing"),
+        (&["whatsapp", "--id", "1"], "WHATSAPP_ACCESS_TOKEN is not set"),
+        (&["signal", "--id", "0151"], "expected the phone number of the account"),
         (&["socket", "--account", "x"], "leave --account out"),
         (&["socket", "--allow-from", "1"], "--allow-from has no meaning"),
     ] {
@@ -68,4 +72,39 @@ fn what_cannot_be_added_is_said() {
     }
     run(&home, &["channels", "add", "socket"]).assert_code(0);
     assert!(config(&home).contains("socket: {}"), "{}", config(&home));
+}
+
+#[test]
+fn a_number_needs_three_secrets_and_further_ones_need_none() {
+    let home = TempHome::new();
+    home.write_config_text(CONFIG);
+    let with_secrets = |arguments: &[&str]| {
+        let mut command = myclaw(&home, arguments);
+        for name in ["WHATSAPP_ACCESS_TOKEN", "WHATSAPP_APP_SECRET", "WHATSAPP_VERIFY_TOKEN"] {
+            command.env(name, "hunter2");
+        }
+        RunningChild::run(&mut command)
+    };
+    let shown = run(&home, &["channels", "add", "whatsapp", "--id", "1", "--dry-run"]);
+    for name in ["WHATSAPP_ACCESS_TOKEN", "WHATSAPP_APP_SECRET", "WHATSAPP_VERIFY_TOKEN"] {
+        assert!(
+            shown.stdout().contains(&format!("into the variable {name}")),
+            "{}",
+            shown.stdout()
+        );
+    }
+    with_secrets(&["channels", "add", "whatsapp", "--id", "1", "--allow-from", "1650"])
+        .assert_code(0);
+    with_secrets(&["channels", "add", "whatsapp", "--account", "sales", "--id", "2"])
+        .assert_code(0);
+    let listed = with_secrets(&["channels", "list"]);
+    assert_eq!(listed.stdout().lines().count(), 2, "{}", listed.stdout());
+    // Each number once.
+    let twice = with_secrets(&["channels", "add", "whatsapp", "--account", "b", "--id", "2"]);
+    twice.assert_code(1);
+    assert!(twice.stderr().contains("has the same number"), "{}", twice.stderr());
+    with_secrets(&["channels", "remove", "whatsapp"]).assert_code(2);
+    with_secrets(&["channels", "remove", "whatsapp", "sales"]).assert_code(0);
+    with_secrets(&["channels", "remove", "whatsapp"]).assert_code(0);
+    assert!(!config(&home).contains("hunter2"), "{}", config(&home));
 }

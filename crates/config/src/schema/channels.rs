@@ -22,8 +22,24 @@ const MAX_MATRIX_MEDIA_MB: u64 = 100;
 /// Name of the account that the config does not name.
 pub const DEFAULT_ACCOUNT: &str = "default";
 
-/// Declares a channel in which people write: its own keys, and those that all such channels have.
+/// Declares a channel in which people write and whose messages can be edited: its own keys, and those that all such
+/// channels have.
 macro_rules! chat_channel {
+    ($(#[$about:meta])* $name:ident { $($own:tt)* }) => {
+        plain_chat_channel! {
+            $(#[$about])*
+            $name {
+                $($own)*
+                /// Whether a reply is shown while it is being written.
+                #[serde(default = "yes")]
+                pub preview: bool,
+            }
+        }
+    };
+}
+
+/// Declares a channel in which people write: its own keys, and those that all such channels have.
+macro_rules! plain_chat_channel {
     ($(#[$about:meta])* $name:ident { $($own:tt)* }) => {
         $(#[$about])*
         #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -42,9 +58,6 @@ macro_rules! chat_channel {
             /// The groups in which the bot answers, by id; `*` stands for every group.
             #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
             pub groups: BTreeMap<String, GroupConfig>,
-            /// Whether a reply is shown while it is being written.
-            #[serde(default = "yes")]
-            pub preview: bool,
             /// How many of a group's newest messages are sent to the model; 0 for all.
             #[serde(default = "default_history_limit")]
             pub history_limit: usize,
@@ -57,7 +70,7 @@ macro_rules! chat_channel {
         }
 
         impl $name {
-            fn rules(&self) -> ChatRules<'_> {
+            pub(in crate::schema) fn rules(&self) -> ChatRules<'_> {
                 ChatRules {
                     allowed_chat_ids: None,
                     dm_policy: self.dm_policy,
@@ -72,6 +85,11 @@ macro_rules! chat_channel {
         }
     };
 }
+
+// Below the macros, which it uses.
+mod phone;
+
+pub use phone::{SignalConfig, WhatsAppAccount, WhatsAppConfig, WhatsAppNumber, WhatsAppTemplate};
 
 /// Who may write in a channel, and what holds for their messages.
 #[derive(Debug, Clone, Copy)]
@@ -101,9 +119,11 @@ impl ChannelsConfig {
             let allowed_chat_ids = telegram.allowed_chat_ids.as_deref();
             ("telegram", ChatRules { allowed_chat_ids, ..telegram.rules() })
         });
-        let matrix = self.matrix.iter().map(|matrix| ("matrix", matrix.rules()));
-        let email = self.email.iter().map(|email| ("email", email.rules()));
-        telegram.chain(matrix).chain(email)
+        telegram
+            .chain(self.matrix.iter().map(|matrix| ("matrix", matrix.rules())))
+            .chain(self.email.iter().map(|email| ("email", email.rules())))
+            .chain(self.whatsapp.iter().map(|whatsapp| ("whatsapp", whatsapp.rules())))
+            .chain(self.signal.iter().map(|signal| ("signal", signal.rules())))
     }
 
     /// Everything that must not be shown.
@@ -111,8 +131,9 @@ impl ChannelsConfig {
         let telegram = self.telegram.iter().flat_map(TelegramConfig::bots);
         let webhooks = self.webhook.values().map(|webhook| &webhook.secret);
         let matrix = self.matrix.iter().map(|matrix| &matrix.access_token);
+        let whatsapp = self.whatsapp.iter().flat_map(WhatsAppConfig::secrets);
         let email = self.email.iter().flat_map(EmailConfig::secrets);
-        telegram.map(|bot| bot.token).chain(matrix).chain(email).chain(webhooks)
+        telegram.map(|bot| bot.token).chain(matrix).chain(webhooks).chain(email).chain(whatsapp)
     }
 }
 
@@ -159,6 +180,12 @@ pub struct ChannelsConfig {
     /// An account of e-mail.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub email: Option<EmailConfig>,
+    /// Phone numbers on WhatsApp.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub whatsapp: Option<WhatsAppConfig>,
+    /// An account on Signal, through signal-cli.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signal: Option<SignalConfig>,
     /// Signed HTTP webhooks for programs, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub webhook: BTreeMap<String, WebhookConfig>,

@@ -1,5 +1,7 @@
 //! Mistakes in channels and bindings.
 
+mod phone;
+
 use secrecy::ExposeSecret as _;
 use url::Url;
 
@@ -7,13 +9,16 @@ use super::{Finding, finding, root};
 use crate::agent::AgentId;
 use crate::config_path::ConfigPath;
 use crate::locate::Target;
-use crate::schema::{BindingMatch, ChatId, Config, DEFAULT_ACCOUNT, TelegramConfig};
+use crate::schema::{
+    BindingMatch, ChatId, Config, DEFAULT_ACCOUNT, TelegramConfig, WhatsAppConfig,
+};
 use crate::suggest::nearest;
 
 mod email;
 
 /// The channels that messages can come from.
-const CHANNELS: [&str; 5] = ["telegram", "matrix", "email", "webhook", "socket"];
+const CHANNELS: [&str; 7] =
+    ["telegram", "matrix", "email", "whatsapp", "signal", "webhook", "socket"];
 /// Shortest secret of a webhook, in bytes. Shorter ones can be guessed.
 const MIN_SECRET: usize = 16;
 
@@ -73,6 +78,7 @@ pub(super) fn check(config: &Config, findings: &mut Vec<Finding>) {
     if let Some(account) = &config.channels.email {
         email::check(account, findings);
     }
+    phone::check(&config.channels, &channels, findings);
     let webhooks = channels.key("webhook");
     check_names(config.channels.webhook.keys(), &webhooks, findings);
     for (name, webhook) in &config.channels.webhook {
@@ -145,6 +151,10 @@ fn accounts<'a>(config: &'a Config, channel: &str) -> Vec<&'a str> {
             .flat_map(TelegramConfig::bots)
             .map(|bot| bot.account)
             .collect(),
+        "whatsapp" => {
+            let whatsapp = config.channels.whatsapp.iter();
+            whatsapp.flat_map(WhatsAppConfig::numbers).map(|number| number.account).collect()
+        }
         _ => vec![DEFAULT_ACCOUNT],
     }
 }

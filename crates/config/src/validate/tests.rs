@@ -184,6 +184,18 @@ fn channels() -> Value {
             "mailbox": "M", "senderCheck": "none", "authservId": "h", "sessionPer": "thread", "uncertain": "again",
             "mediaMaxMb": 20, "dmPolicy": "open", "allowFrom": ["b@h"], "dmHistoryLimit": 1, "tools": tools(),
         },
+        "whatsapp": {
+            "historyLimit": 1, "dmHistoryLimit": 1, "phoneNumberId": "1", "accessToken": "t", "tools": tools(),
+            "appSecret": "s", "verifyToken": "v", "baseUrl": "https://h", "apiVersion": "v26.0", "uncertain": "again",
+            "dmPolicy": "open", "allowFrom": [1], "groupPolicy": "disabled", "mediaMaxMb": 20,
+            "groups": { "mine": { "requireMention": false, "allowFrom": [] } },
+            "template": { "name": "n", "language": "en_US" }, "accounts": { "mine": { "phoneNumberId": "2" } },
+        },
+        "signal": {
+            "historyLimit": 1, "dmHistoryLimit": 1, "account": "+1", "baseUrl": "http://h", "tools": tools(),
+            "dmPolicy": "open", "allowFrom": ["+2"], "groupPolicy": "disabled", "mediaMaxMb": 20,
+            "groups": { "mine": { "requireMention": false, "allowFrom": [] } }, "uncertain": "again",
+        },
         "webhook": { "mine": { "secret": "0123456789abcdef", "url": "https://h" } },
         "socket": { "path": "/s" },
     })

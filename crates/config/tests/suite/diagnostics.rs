@@ -79,6 +79,18 @@ fn one_mistake_is_one_line_with_place_path_and_help() {
             "1:62: channels.telegram.allowedChatIds[1]: expected an integer or a string that is not empty, found true",
         ),
         (
+            "{ channels: { signal: { account: '0151' } } }",
+            "1:34: channels.signal.account: expected the phone number of the account, or its id; write the number with its country, such as \"+4915112345678\"",
+        ),
+        (
+            "{ channels: { whatsapp: { phoneNumberId: '1', accessToken: 't', appSecret: 's', verifyToken: 'v', apiVersion: '26' } } }",
+            "1:111: channels.whatsapp.apiVersion: expected a version of the Graph API; such as \"v26.0\"",
+        ),
+        (
+            "{ channels: { whatsapp: { phoneNumberId: '1', accessToken: 't', appSecret: 's', verifyToken: 'v', allowFrom: ['+1 650'] } } }",
+            "1:111: channels.whatsapp.allowFrom[0]: nobody has such an id in this channel; write the number with its country, without `+` and spaces, such as \"1650\"",
+        ),
+        (
             "{ models: { providers: { 'my.host': { baseUrl: 'localhost:8080' } } } }",
             "1:48: models.providers[\"my.host\"].baseUrl: expected an http:// or https:// URL without a fragment (#), found another string",
         ),

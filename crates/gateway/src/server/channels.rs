@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::body::Bytes;
-use axum::extract::{Path, State};
+use axum::extract::{Path, RawQuery, State};
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get, post};
@@ -29,6 +29,7 @@ pub(super) fn routes() -> Router<Arc<Server>> {
 async fn hook(
     State(server): State<Arc<Server>>,
     Path((channel, account)): Path<(String, String)>,
+    RawQuery(query): RawQuery,
     method: Method,
     headers: HeaderMap,
     body: Bytes,
@@ -38,15 +39,22 @@ async fn hook(
     });
     let request = HookRequest {
         method: method.as_str().to_owned(),
+        query: query.unwrap_or_default(),
         headers: headers.collect(),
         body: body.to_vec(),
     };
     let answer = match server.routing.channel(&channel, &account) {
-        Some(channel) => channel.receive(request, &*server.routing).await,
+        Some(of_vendor) => {
+            let answer = of_vendor.receive(request, &*server.routing).await;
+            if matches!(answer.status, 401 | 403) {
+                server.delivery.metrics.refused(&channel);
+            }
+            answer
+        }
         None => HookAnswer::error(404, "there is no such channel, or no such account of it"),
     };
     let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    (status, [(header::CONTENT_TYPE, "application/json")], answer.body).into_response()
+    (status, [(header::CONTENT_TYPE, answer.content_type)], answer.body).into_response()
 }
 
 async fn channels(State(server): State<Arc<Server>>) -> Result<Json<Value>, GatewayError> {

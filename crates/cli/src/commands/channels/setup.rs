@@ -24,14 +24,14 @@ pub(super) enum Mode {
 struct Addition {
     path: ConfigPath,
     value: Value,
-    /// The variable with the secret, and where the owner gets it.
-    secret: Option<(String, &'static str)>,
+    /// The variables with secrets, and where the owner gets each.
+    secrets: Vec<(String, &'static str)>,
 }
 
 pub(super) fn add(args: &AddChannelArgs) -> Result<(), CliError> {
     let home = find_home()?;
     let file = read(&home)?;
-    let Addition { path, value, secret } = addition(args)?;
+    let Addition { path, value, secrets } = addition(args)?;
     if file.has(&path).map_err(AgentError::from)? {
         return Err(CliError::usage(format!(
             "{} has {path} already; remove it first with `myclaw channels remove`, or name another --account",
@@ -41,9 +41,9 @@ pub(super) fn add(args: &AddChannelArgs) -> Result<(), CliError> {
     let mut printer = Printer::stdout();
     let is_set =
         |name: &str| home.environment.get(name).is_some_and(|text| !text.trim().is_empty());
-    let missing = secret.filter(|(name, _)| !is_set(name));
+    let missing: Vec<_> = secrets.into_iter().filter(|(name, _)| !is_set(name)).collect();
     if args.dry_run {
-        if let Some((name, whence)) = &missing {
+        for (name, whence) in &missing {
             printer.line(format_args!("{whence} Put it into the variable {name}."))?;
         }
         let shown = serde_json::to_string_pretty(&value).unwrap_or_default();
@@ -53,7 +53,7 @@ pub(super) fn add(args: &AddChannelArgs) -> Result<(), CliError> {
         ))?;
         return printer.finish();
     }
-    if let Some((name, whence)) = missing {
+    if let Some((name, whence)) = missing.first() {
         return Err(CliError::usage(format!(
             "the variable {name} is not set. {whence} Put it into {}, or into the environment, and run this again",
             home.paths.state_dir().join(".env").display()
@@ -74,7 +74,11 @@ pub(super) fn remove(channel: &str, account: &str, mode: Mode) -> Result<(), Cli
     let path = place(channel, account);
     let further = place(channel, "x");
     let others = setups.iter().filter(|setup| setup.channel == channel).count() > 1;
-    if others && account == DEFAULT_ACCOUNT && further != path && channel == "telegram" {
+    if others
+        && account == DEFAULT_ACCOUNT
+        && further != path
+        && matches!(channel, "telegram" | "whatsapp")
+    {
         return Err(CliError::usage(format!(
             "{path} holds further accounts, which would be removed too; remove those first"
         )));
@@ -104,7 +108,10 @@ fn place(channel: &str, account: &str) -> ConfigPath {
 
 fn addition(args: &AddChannelArgs) -> Result<Addition, CliError> {
     let account = args.account.as_deref().map(str::trim).filter(|name| !name.is_empty());
-    let has_account = matches!(args.channel, ChannelKind::Telegram | ChannelKind::Webhook);
+    let has_account = matches!(
+        args.channel,
+        ChannelKind::Telegram | ChannelKind::WhatsApp | ChannelKind::Webhook
+    );
     if account.is_some() && !has_account {
         return Err(CliError::usage("this channel has one account; leave --account out"));
     }
@@ -120,42 +127,81 @@ fn addition(args: &AddChannelArgs) -> Result<Addition, CliError> {
         args.url.clone().ok_or_else(missing)
     };
     let people = || args.allow_from.iter().map(|id| json!(id)).collect::<Vec<_>>();
-    let (channel, mut value, secret) = match args.channel {
+    let id = |what: &str| {
+        let missing = || CliError::usage(format!("--id is missing: {what}"));
+        args.id.clone().ok_or_else(missing)
+    };
+    let is_first = account.is_none_or(|name| name == DEFAULT_ACCOUNT);
+    let (channel, mut value, secrets) = match args.channel {
         ChannelKind::Telegram => {
             let name = variable("TELEGRAM_BOT_TOKEN");
             let whence = "Talk with @BotFather on Telegram to make a bot; it gives you a token.";
-            ("telegram", json!({"botToken": reference(&name)}), Some((name, whence)))
+            ("telegram", json!({"botToken": reference(&name)}), vec![(name, whence)])
         }
         ChannelKind::Matrix => {
             let name = variable("MATRIX_ACCESS_TOKEN");
             let whence = "Make an account for the agent, and log in with it once; docs/matrix.md has the command.";
             let url = url("the address of the homeserver, such as https://matrix.example.org")?;
             let value = json!({"homeserverUrl": url, "accessToken": reference(&name)});
-            ("matrix", value, Some((name, whence)))
+            ("matrix", value, vec![(name, whence)])
+        }
+        ChannelKind::WhatsApp => {
+            let id = id("the id of the phone number, from the page API Setup of the app")?;
+            let (value, secrets) = whatsapp(&id, is_first, variable("WHATSAPP_ACCESS_TOKEN"));
+            ("whatsapp", value, secrets)
+        }
+        ChannelKind::Signal => {
+            let mut value = json!({"account": id("the phone number, such as +4915112345678")?});
+            if let Some(url) = &args.url {
+                value["baseUrl"] = json!(url);
+            }
+            ("signal", value, Vec::new())
         }
         ChannelKind::Email => {
             let name = variable("EMAIL_PASSWORD");
             let whence = "It is the password of the account; many providers want one for this program alone.";
-            ("email", email(args, &reference(&name))?, Some((name, whence)))
+            ("email", email(args, &reference(&name))?, vec![(name, whence)])
         }
         ChannelKind::Webhook => {
             let name = variable("WEBHOOK_SECRET");
             let whence = "It is a random secret, such as the output of `openssl rand -hex 32`.";
             let url = url("where answers are posted, such as http://127.0.0.1:8080/answers")?;
-            ("webhook", json!({"secret": reference(&name), "url": url}), Some((name, whence)))
+            ("webhook", json!({"secret": reference(&name), "url": url}), vec![(name, whence)])
         }
-        ChannelKind::Socket => ("socket", json!({}), None),
+        ChannelKind::Socket => ("socket", json!({}), Vec::new()),
     };
     let account = account.unwrap_or(DEFAULT_ACCOUNT);
-    let has_people =
-        matches!(channel, "telegram" | "matrix" | "email") && account == DEFAULT_ACCOUNT;
+    let has_people = !matches!(channel, "webhook" | "socket") && is_first;
     if !args.allow_from.is_empty() {
         if !has_people {
             return Err(CliError::usage("--allow-from has no meaning for this channel or account"));
         }
         value["allowFrom"] = json!(people());
     }
-    Ok(Addition { path: place(channel, account), value, secret })
+    Ok(Addition { path: place(channel, account), value, secrets })
+}
+
+/// A number on WhatsApp. Further ones have the secrets of the first.
+fn whatsapp(id: &str, is_first: bool, token: String) -> (Value, Vec<(String, &'static str)>) {
+    let mut value = json!({"phoneNumberId": id});
+    if !is_first {
+        return (value, Vec::new());
+    }
+    let secrets = vec![
+        (token, "It is the permanent token of a system user; docs/whatsapp.md says how to get it."),
+        (
+            "WHATSAPP_APP_SECRET".to_owned(),
+            "It is the app secret, in the basic settings of the app at developers.facebook.com.",
+        ),
+        (
+            "WHATSAPP_VERIFY_TOKEN".to_owned(),
+            "It is a random text, such as the output of `openssl rand -hex 32`, which you also enter at Meta.",
+        ),
+    ];
+    for (key, (variable, _)) in ["accessToken", "appSecret", "verifyToken"].iter().zip(&secrets) {
+        value[*key] = json!(reference(variable));
+    }
+    (value, secrets)
 }
 
 /// An account of e-mail.

@@ -33,8 +33,8 @@ struct Needs {
 }
 
 /// What a kind of channel needs; `None` if it is more than a secret and an address.
-fn needs(kind: ChannelKind) -> Option<Needs> {
-    Some(match kind {
+fn needs(kind: ChannelKind) -> Needs {
+    match kind {
         ChannelKind::Telegram => Needs {
             secret: Some(("botToken", "TELEGRAM_BOT_TOKEN")),
             whence: "Talk with @BotFather on Telegram to make a bot; it gives you a token.",
@@ -50,9 +50,11 @@ fn needs(kind: ChannelKind) -> Option<Needs> {
             whence: "It is a random secret, such as the output of `openssl rand -hex 32`.",
             url: Some(("url", "where answers are posted, such as http://127.0.0.1:8080/answers")),
         },
-        ChannelKind::Socket => Needs { secret: None, whence: "", url: None },
-        ChannelKind::Email => return None,
-    })
+        // The others need more than one answer; see `set_up`.
+        ChannelKind::Socket | ChannelKind::Email | ChannelKind::WhatsApp | ChannelKind::Signal => {
+            Needs { secret: None, whence: "", url: None }
+        }
+    }
 }
 
 /// Adds the channel that the options or the answers name.
@@ -69,14 +71,14 @@ pub(super) fn set_up(args: &OnboardArgs, asker: &Asker) -> Result<(), CliError> 
                 .map_err(|_| CliError::usage(format!("there is no channel `{answer}`")))?
         }
     };
-    let Some(needs) = needs(kind) else {
-        return Err(CliError::usage(
-            "an account of e-mail needs more than this asks for; use `myclaw channels add email --help`, and leave the \
-             channel out here",
-        ));
-    };
+    let needs = needs(kind);
     let name = kind.to_possible_value().map(|value| value.get_name().to_owned());
     let name = name.unwrap_or_default();
+    if matches!(kind, ChannelKind::Email | ChannelKind::WhatsApp | ChannelKind::Signal) {
+        return Err(CliError::usage(format!(
+            "{name} is not set up here: follow docs/{name}.md, which ends with `myclaw channels add {name}`"
+        )));
+    }
     let home = find_home()?;
     let file = ConfigFile::read(&home.paths).map_err(AgentError::from)?;
     let mut path = ConfigPath::default().key("channels").key(&name);

@@ -1,0 +1,144 @@
+//! Signal, through the HTTP interface of signal-cli's daemon: one account.
+//!
+//! signal-cli confirms a message to Signal's servers before it hands it on. From version to version it keeps the newest
+//! events in memory and gives them again to a client that says what it has seen; what is on disk is said so. What
+//! signal-cli handed to nobody is lost, so it has to receive only while somebody listens (`--receive-mode=on-connection`).
+
+mod api;
+mod envelope;
+mod receive;
+mod send;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::future::BoxFuture;
+
+use crate::recent::Recent;
+use crate::{
+    Action, AfterInterruption, Capabilities, Channel, Intake, Live, Part, ProbeFailure,
+    SendFailure, State, StateCell, split,
+};
+use api::Api;
+
+/// Name of the channel.
+pub const SIGNAL: &str = "signal";
+/// Where `signal-cli daemon --http` listens.
+pub const SIGNAL_BASE_URL: &str = "http://127.0.0.1:8080";
+/// Most bytes of a text. Signal's clients fold longer ones.
+const MOST_BYTES: usize = 2_000;
+
+/// How an account is set up.
+#[derive(Debug, Clone)]
+pub struct SignalOptions {
+    /// The account's name in the config.
+    pub account: String,
+    /// Its phone number, with `+`, or its id.
+    pub number: String,
+    /// Address of the daemon.
+    pub base_url: String,
+    /// [`AfterInterruption::Report`] or [`AfterInterruption::SendMarked`]: signal-cli gives each attempt a new time,
+    /// which is the id of a message.
+    pub after_interruption: AfterInterruption,
+    /// Largest file in both directions, in bytes.
+    pub most_file_bytes: u64,
+}
+
+/// An account.
+pub struct Signal {
+    options: SignalOptions,
+    api: Api,
+    state: StateCell,
+    /// What messages say, by their ids: a quote holds the text.
+    texts: Mutex<Recent<String>>,
+}
+
+impl Signal {
+    /// Sets up an account. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// The HTTP client cannot be set up; the text says why.
+    pub fn new(options: SignalOptions) -> Result<Self, String> {
+        let api = Api::new(&options.base_url, &options.number, options.most_file_bytes)?;
+        Ok(Self { options, api, state: StateCell::default(), texts: Mutex::default() })
+    }
+
+    fn set_state(&self, state: State) {
+        self.state.set(SIGNAL, &self.options.account, state);
+    }
+
+    fn texts(&self) -> MutexGuard<'_, Recent<String>> {
+        // The entries are whole after every statement, so a panic elsewhere does not spoil them.
+        self.texts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Channel for Signal {
+    fn name(&self) -> &str {
+        SIGNAL
+    }
+
+    fn account(&self) -> &str {
+        &self.options.account
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            after_interruption: self.options.after_interruption,
+            most_file_bytes: Some(self.options.most_file_bytes),
+            actions: &[Action::React, Action::Edit, Action::Unsend],
+        }
+    }
+
+    fn split(&self, text: &str) -> Vec<String> {
+        split(text, MOST_BYTES, str::len)
+    }
+
+    fn run(self: Arc<Self>, intake: Arc<dyn Intake>) -> BoxFuture<'static, ()> {
+        Box::pin(async move { self.receive_events(&*intake).await })
+    }
+
+    fn send<'a>(&'a self, part: &'a Part) -> BoxFuture<'a, Result<String, SendFailure>> {
+        Box::pin(self.send_part(part))
+    }
+
+    fn react<'a>(
+        &'a self,
+        part: &'a Part,
+        message: &'a str,
+    ) -> BoxFuture<'a, Result<(), SendFailure>> {
+        Box::pin(self.set_reaction(part, message))
+    }
+
+    fn edit<'a>(
+        &'a self,
+        part: &'a Part,
+        message: &'a str,
+    ) -> BoxFuture<'a, Result<(), SendFailure>> {
+        Box::pin(self.edit_text(part, message))
+    }
+
+    fn unsend<'a>(
+        &'a self,
+        part: &'a Part,
+        message: &'a str,
+    ) -> BoxFuture<'a, Result<(), SendFailure>> {
+        Box::pin(self.remove(part, message))
+    }
+
+    fn live(&self) -> Option<&dyn Live> {
+        Some(self)
+    }
+
+    fn probe(&self) -> BoxFuture<'_, Result<String, ProbeFailure>> {
+        Box::pin(async {
+            match self.check().await {
+                Ok(version) => Ok(format!("{} through signal-cli {version}", self.options.number)),
+                Err(reason) => Err(ProbeFailure(reason)),
+            }
+        })
+    }
+
+    fn state(&self) -> State {
+        self.state.get()
+    }
+}

@@ -1,0 +1,306 @@
+//! What Meta posts: messages, and what became of ours.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use secrecy::ExposeSecret as _;
+use serde_json::json;
+use subtle::ConstantTimeEq as _;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+
+use super::api::ApiError;
+use super::payload::{Change, Message, Payload, Said, Status};
+use super::send::reason_of;
+use super::{WHATSAPP, WRONG_TOKEN, WhatsApp, is_wrong_token};
+use crate::pause::Pause;
+use crate::signature::is_signed;
+use crate::{
+    Arrival, Attachment, AttachmentContent, ChatKind, HookAnswer, HookRequest, Intake, Refusal,
+    State,
+};
+
+/// The header with the signature of the body.
+const SIGNATURE_HEADER: &str = "x-hub-signature-256";
+/// Attempts to download a file before its message goes on without it.
+const DOWNLOADS: u32 = 3;
+/// Longest challenge of Meta that is repeated, in bytes.
+const MOST_CHALLENGE: usize = 256;
+
+/// What was posted for a number, and where to say that it is stored.
+#[derive(Debug)]
+pub(super) struct Job {
+    said: Said,
+    done: oneshot::Sender<Result<(), String>>,
+}
+
+impl WhatsApp {
+    /// A request of Meta, or of somebody who poses as it.
+    pub(super) async fn receive_hook(&self, request: HookRequest) -> HookAnswer {
+        match request.method.as_str() {
+            "GET" => self.verify(&request),
+            "POST" => self.receive_post(&request).await,
+            _ => HookAnswer::error(405, "Meta asks with GET and posts with POST"),
+        }
+    }
+
+    /// Shows Meta that the owner of the app is also that of this gateway.
+    fn verify(&self, request: &HookRequest) -> HookAnswer {
+        let presented = request.parameter("hub.verify_token").unwrap_or_default();
+        let expected = self.options.verify_token.expose_secret();
+        let is_right = bool::from(presented.as_bytes().ct_eq(expected.as_bytes()));
+        if !is_right || request.parameter("hub.mode").as_deref() != Some("subscribe") {
+            return HookAnswer::error(403, "hub.mode or hub.verify_token is wrong");
+        }
+        let challenge = request.parameter("hub.challenge").unwrap_or_default();
+        if challenge.len() > MOST_CHALLENGE
+            || !challenge.bytes().all(|byte| byte.is_ascii_graphic())
+        {
+            return HookAnswer::error(400, "hub.challenge is no short word");
+        }
+        HookAnswer::text(200, challenge)
+    }
+
+    async fn receive_post(&self, request: &HookRequest) -> HookAnswer {
+        let signature = request.header(SIGNATURE_HEADER).unwrap_or_default();
+        if !is_signed(&self.options.app_secret, signature, &request.body) {
+            let account = &self.options.account;
+            tracing::warn!(
+                channel = WHATSAPP,
+                account,
+                "a request with a wrong signature was refused"
+            );
+            return HookAnswer::error(401, "the signature is missing or wrong");
+        }
+        let thanks = HookAnswer::json(200, &json!({}));
+        let Ok(payload) = serde_json::from_slice::<Payload>(&request.body) else {
+            // Meta would post it again for a week.
+            tracing::error!(channel = WHATSAPP, "what Meta has posted cannot be read");
+            return thanks;
+        };
+        let changes = payload.entry.into_iter().flat_map(|entry| entry.changes);
+        let mut stored = Vec::new();
+        for Change { field, value } in changes.filter(|change| change.field == "messages") {
+            let Ok(said) = serde_json::from_value::<Said>(value) else {
+                tracing::error!(channel = WHATSAPP, field, "a change cannot be read");
+                continue;
+            };
+            for error in &said.errors {
+                tracing::warn!(
+                    channel = WHATSAPP,
+                    code = error.code,
+                    reason = error.reason(),
+                    "Meta reports a failure"
+                );
+            }
+            let number = &said.metadata.phone_number_id;
+            let Some(sender) = self.app.numbers().get(number).cloned() else {
+                tracing::warn!(
+                    channel = WHATSAPP,
+                    number,
+                    "a message for a number that is not in the config"
+                );
+                continue;
+            };
+            stored.push(hand_over(&sender, said));
+        }
+        for stored in stored {
+            if let Err(reason) = stored.await {
+                return HookAnswer::error(503, &reason);
+            }
+        }
+        thanks
+    }
+
+    /// Takes what is posted, for ever. A request whose sender has gone is taken all the same.
+    pub(super) async fn take_jobs(self: Arc<Self>, intake: Arc<dyn Intake>) {
+        let mut jobs = self.jobs.lock().await;
+        let checking = self.check();
+        tokio::pin!(checking);
+        let mut is_checked = false;
+        let mut tasks = JoinSet::new();
+        loop {
+            tokio::select! {
+                job = jobs.recv() => {
+                    let Some(Job { said, done }) = job else { return };
+                    let (this, intake) = (Arc::clone(&self), Arc::clone(&intake));
+                    tasks.spawn(async move {
+                        // Nobody may wait any more.
+                        let _ = done.send(this.take_said(said, &*intake).await);
+                    });
+                }
+                Some(_) = tasks.join_next() => {}
+                () = &mut checking, if !is_checked => is_checked = true,
+            }
+        }
+    }
+
+    /// Asks until the vendor knows the number.
+    async fn check(&self) {
+        let mut pause = Pause::new();
+        loop {
+            match self.api.number().await {
+                Ok(_) => return self.set_state(State::Working),
+                Err(error) => self.note_failure(&error),
+            }
+            pause.wait().await;
+        }
+    }
+
+    /// Makes a failure that concerns the whole account its state.
+    pub(super) fn note_failure(&self, error: &ApiError) {
+        let is_working = self.state.get() == State::Working;
+        if is_wrong_token(error) {
+            self.set_state(State::Waiting(WRONG_TOKEN.to_owned()));
+        } else if !is_working {
+            self.set_state(State::Waiting(error.to_string()));
+        }
+    }
+
+    async fn take_said(&self, mut said: Said, intake: &dyn Intake) -> Result<(), String> {
+        let (messages, statuses) =
+            (std::mem::take(&mut said.messages), std::mem::take(&mut said.statuses));
+        for message in messages {
+            match serde_json::from_value::<Message>(message) {
+                Ok(message) => self.take(&message, &said, intake).await?,
+                Err(error) => {
+                    tracing::error!(channel = WHATSAPP, %error, "a message cannot be read");
+                }
+            }
+        }
+        for status in statuses {
+            match serde_json::from_value::<Status>(status) {
+                Ok(status) => self.heed(&status, intake).await?,
+                Err(error) => {
+                    tracing::error!(channel = WHATSAPP, %error, "a status cannot be read")
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a message.
+    ///
+    /// # Errors
+    /// It has to be posted again.
+    async fn take(
+        &self,
+        message: &Message,
+        said: &Said,
+        intake: &dyn Intake,
+    ) -> Result<(), String> {
+        if !message.is_said() || message.id.is_empty() {
+            tracing::debug!(channel = WHATSAPP, kind = message.kind, "nobody said anything");
+            return Ok(());
+        }
+        let Some(person) = message.person() else {
+            tracing::error!(channel = WHATSAPP, message = message.id, "a message names no sender");
+            return Ok(());
+        };
+        let chat = message.chat(person);
+        let order = self.memory().order(&chat.id);
+        let _in_order = order.lock().await;
+        // A repetition that came while the file was loaded.
+        if self.memory().is_stored(&message.id) {
+            return Ok(());
+        }
+        let sender = message.sender(person, &said.contacts);
+        let text = message.said();
+        let answered = &message.context;
+        let own = said.metadata.display_phone_number.trim_start_matches('+');
+        let is_answer_to_me = answered.from.as_ref().is_some_and(|from| from == own);
+        let name = sender.name.clone().unwrap_or_else(|| sender.id.clone());
+        let chat_id = chat.id.clone();
+        let arrival = Arrival {
+            channel: WHATSAPP.to_owned(),
+            account: self.options.account.clone(),
+            mentions_me: chat.kind == ChatKind::Direct || is_answer_to_me,
+            chat,
+            source_id: message.id.clone(),
+            reply_id: Some(message.id.clone()),
+            sender,
+            text: text.clone(),
+            attachments: self.attachments(message).await,
+            edits: None,
+            reply_to: answered.id.as_ref().and_then(|id| self.memory().quoted(id)),
+        };
+        match intake.take(arrival).await {
+            Ok(receipt) => {
+                let mut memory = self.memory();
+                memory.note_stored(&message.id);
+                if receipt.dropped.is_none() {
+                    memory.note_text(&message.id, Some(name), &text);
+                    memory.note_newest(&chat_id, &message.id);
+                }
+                Ok(())
+            }
+            Err(Refusal::Unusable(reason)) => {
+                tracing::warn!(channel = WHATSAPP, %reason, message = message.id, "a message cannot be used");
+                Ok(())
+            }
+            Err(Refusal::Later(reason)) => Err(reason),
+        }
+    }
+
+    async fn attachments(&self, message: &Message) -> Vec<Attachment> {
+        let Some((media, name)) = message.file() else { return Vec::new() };
+        let content = self.download(&media.id).await;
+        vec![Attachment { name: Some(name), media_type: media.mime_type.clone(), content }]
+    }
+
+    async fn download(&self, id: &str) -> AttachmentContent {
+        // It fails only if the semaphore is closed, which nobody does.
+        let _place = self.downloads.acquire().await;
+        let mut pause = Pause::new();
+        let mut attempt = 1;
+        loop {
+            match self.api.download(id, self.options.most_file_bytes).await {
+                Ok(bytes) => return AttachmentContent::Bytes(bytes),
+                Err(error @ ApiError::Refused(_)) => {
+                    self.note_failure(&error);
+                    return AttachmentContent::Missing(error.to_string());
+                }
+                Err(error) if attempt >= DOWNLOADS => {
+                    return AttachmentContent::Missing(error.to_string());
+                }
+                Err(_) => pause.wait().await,
+            }
+            attempt += 1;
+        }
+    }
+
+    /// Takes the news about a message of ours.
+    ///
+    /// # Errors
+    /// It has to be posted again.
+    async fn heed(&self, status: &Status, intake: &dyn Intake) -> Result<(), String> {
+        let Some(part) = &status.biz_opaque_callback_data else { return Ok(()) };
+        if status.status != "failed" {
+            self.memory().confirm(part, &status.id);
+            self.heard.notify_waiters();
+            return Ok(());
+        }
+        let error = status.errors.first().cloned().unwrap_or_default();
+        let reason = reason_of(error.code, error.reason());
+        if let Err(refusal) = intake.undelivered(part, &reason).await {
+            return Err(refusal.to_string());
+        }
+        self.after_closed_window(error.code, &status.recipient_id).await;
+        Ok(())
+    }
+}
+
+/// Hands what was posted to its number. What is given says whether it is stored.
+fn hand_over(
+    number: &mpsc::Sender<Job>,
+    said: Said,
+) -> impl Future<Output = Result<(), String>> + use<> {
+    let (done, stored) = oneshot::channel();
+    let sent = number.try_send(Job { said, done });
+    async move {
+        sent.map_err(|_| {
+            "too much is waiting, or the channel is closed; post it again".to_owned()
+        })?;
+        stored.await.unwrap_or_else(|_| Err("the channel was closed; post it again".to_owned()))
+    }
+}

@@ -1,0 +1,213 @@
+//! Signal, against a strict daemon of signal-cli.
+
+use std::thread;
+
+use myclaw_testkit::{Random, SignalFault, SignalServer, number_from};
+
+use super::*;
+
+/// A person who may write, and one who may not.
+const PERSON: &str = "+16505551234";
+const STRANGER: &str = "+4915100000000";
+const GROUP: &str = "Pmpi+EfPWmsxiomLe9Nx2XF9HOE483p6iKiFj65iMwI=";
+
+struct Desk {
+    bench: Bench,
+    server: SignalServer,
+}
+
+impl Desk {
+    fn new(script: Script) -> Self {
+        let desk = Self { bench: Bench::new(script), server: SignalServer::start() };
+        desk.configure(|_| {});
+        desk
+    }
+
+    fn configure(&self, change: impl FnOnce(&mut Value)) {
+        self.bench.configure(|config| {
+            let mut signal = json!({
+                "account": self.server.account(), "baseUrl": self.server.url(), "allowFrom": [PERSON],
+                "groups": {GROUP: {}},
+            });
+            change(&mut signal);
+            config["channels"] = json!({"signal": signal});
+        });
+    }
+
+    /// A gateway that listens to the daemon.
+    fn start(&self) -> Gateway {
+        let gateway = self.bench.start();
+        gateway.channels(|state| state["channels"][0]["state"] == "working");
+        gateway
+    }
+}
+
+#[test]
+fn a_message_is_answered_with_styles_a_quote_and_a_receipt() {
+    let desk = Desk::new(answering("🙂 **bold** `code`"));
+    let gateway = desk.start();
+    desk.server.say(PERSON, 7, "hello", &json!({}));
+    let answer = desk.server.wait_for_text("bold");
+    let expected = json!({
+        "account": desk.server.account(), "recipient": [PERSON], "message": "🙂 bold code",
+        "textStyles": ["3:4:BOLD", "8:4:MONOSPACE"],
+        "quoteTimestamp": 7, "quoteAuthor": PERSON, "quoteMessage": "hello",
+    });
+    assert_eq!(answer, expected);
+    assert_eq!(desk.server.calls("sendReceipt")[0]["targetTimestamp"], 7);
+    assert_eq!(desk.server.calls("sendTyping")[0]["recipient"], json!([PERSON]));
+    // The same again, and what nobody says.
+    desk.server.say(PERSON, 7, "hello", &json!({}));
+    desk.server.say(desk.server.account(), 8, "mine", &json!({}));
+    desk.server.deliver(PERSON, 9, &json!({"receiptMessage": {"isRead": true, "timestamps": [1]}}));
+    desk.server.deliver(PERSON, 10, &json!({"syncMessage": {"sentMessage": {"message": "mine"}}}));
+    desk.server.say(PERSON, 11, "again", &json!({}));
+    desk.server.wait_for("the second answer", |sent| (sent.len() == 2).then_some(()));
+    gateway.stop();
+    assert_eq!((desk.bench.model.requests().len(), desk.server.refused()), (2, Vec::new()));
+}
+
+#[test]
+fn groups_strangers_and_edits_follow_the_rules() {
+    let desk = Desk::new(echoing());
+    let gateway = desk.start();
+    let group = json!({"groupId": GROUP, "groupName": "Team", "revision": 1, "type": "DELIVER"});
+    desk.server.say(PERSON, 1, "nobody asked", &json!({"groupInfo": group}));
+    let mention = json!([{"name": "Claw", "number": desk.server.account(), "uuid": "u", "start": 0, "length": 1}]);
+    desk.server.say(PERSON, 2, "\u{fffc} <m1>", &json!({"groupInfo": group, "mentions": mention}));
+    assert_eq!(desk.server.wait_for_text("m1")["groupId"], GROUP);
+    assert!(desk.bench.asked().contains("@Claw <m1>"), "{}", desk.bench.asked());
+    desk.server.say(STRANGER, 3, "hello", &json!({}));
+    desk.server.wait_for("a code", |sent| {
+        sent.iter().find(|it| it["recipient"] == json!([STRANGER])).cloned()
+    });
+    desk.server.say(PERSON, 4, "<m2>", &json!({}));
+    desk.server.wait_for_text("m2");
+    let later =
+        json!({"targetSentTimestamp": 4, "dataMessage": {"timestamp": 5, "message": "<m3>"}});
+    desk.server.deliver(PERSON, 5, &json!({"editMessage": later}));
+    desk.server.wait_for_text("m3");
+    assert!(desk.bench.asked().contains("edited an earlier message"), "{}", desk.bench.asked());
+    assert_eq!(gateway.dropped(2).len(), 2);
+    gateway.stop();
+    assert_eq!(desk.server.refused(), [""; 0]);
+}
+
+#[test]
+fn files_go_both_ways_and_long_answers_are_split() {
+    let long = format!("{}\n\nend\nMEDIA: chart.png", "a long answer. ".repeat(300));
+    let desk = Desk::new(answering(&long));
+    desk.bench.home.write_in_workspace("chart.png", "no real picture");
+    let gateway = desk.start();
+    let file = desk.server.keep_file("bGluZSBvbmU=");
+    let attachments =
+        json!([{"contentType": "text/plain", "filename": "note.txt", "id": file, "size": 8}]);
+    desk.server.say(PERSON, 7, "look", &json!({"attachments": attachments}));
+    let sent = desk.server.wait_for("the picture", |sent| {
+        sent.last().is_some_and(|last| last["attachments"].is_array()).then(|| sent.to_vec())
+    });
+    assert!(desk.bench.asked().contains("> line one"), "{}", desk.bench.asked());
+    let texts: String = sent.iter().filter_map(|it| it["message"].as_str()).collect();
+    assert!(sent.len() >= 4 && texts.matches("answer.").count() == 300, "{sent:?}");
+    let picture = "data:image/png;filename=chart%2Epng;base64,bm8gcmVhbCBwaWN0dXJl";
+    assert_eq!(sent.last().unwrap()["attachments"], json!([picture]));
+    gateway.stop();
+    assert_eq!(desk.server.refused(), [""; 0]);
+}
+
+#[test]
+fn limits_delay_and_refusals_are_reported() {
+    let desk = Desk::new(echoing());
+    let gateway = desk.start();
+    desk.server.fail_next(SignalFault::Outcome("RATE_LIMIT_FAILURE"));
+    desk.server.fail_next(SignalFault::Outcome("NETWORK_FAILURE"));
+    desk.server.say(PERSON, 1, "<m1>", &json!({}));
+    desk.server.wait_for_text("m1");
+    for (time, fault, words) in [
+        (2, SignalFault::Outcome("IDENTITY_FAILURE"), "safety number"),
+        (3, SignalFault::Refuse(-1, "Invalid group"), "Invalid group"),
+        (4, SignalFault::Refuse(-3, "Failed to send message"), "uncertain"),
+        (5, SignalFault::Silence, "uncertain"),
+    ] {
+        desk.server.fail_next(fault);
+        desk.server.say(PERSON, time, "<m2>", &json!({}));
+        let state = gateway
+            .channels(|state| state["undelivered"].as_array().unwrap().len() as u64 == time - 1);
+        assert!(state["undelivered"][0]["state"].to_string().contains(words), "{words}: {state}");
+    }
+    gateway.stop();
+    assert_eq!(desk.server.refused(), [""; 0]);
+}
+
+#[test]
+fn a_daemon_that_is_down_or_does_not_know_the_account_says_so() {
+    let desk = Desk::new(echoing());
+    desk.server.set_down(true);
+    let gateway = desk.bench.start();
+    gateway.channels(|state| state["channels"][0]["state"] == "waiting");
+    desk.server.set_down(false);
+    gateway.channels(|state| state["channels"][0]["state"] == "working");
+    desk.server.say(PERSON, 1, "<m1>", &json!({}));
+    desk.server.wait_for_text("m1");
+    // What happened while nobody listened is there afterwards, because the stream goes on where it was read.
+    desk.server.set_down(true);
+    gateway.channels(|state| state["channels"][0]["state"] == "waiting");
+    desk.server.say(PERSON, 2, "<m2>", &json!({}));
+    desk.server.set_down(false);
+    desk.server.wait_for_text("m2");
+    gateway.stop();
+    assert_eq!(desk.server.calls("send").len(), 2);
+    let probed = desk.bench.run(&["channels", "probe"]);
+    probed.assert_code(0);
+    assert!(probed.stdout().contains("through signal-cli 0.13.18"), "{}", probed.stdout());
+    desk.configure(|it| it["account"] = json!("+1999"));
+    let probed = desk.bench.run(&["channels", "probe"]);
+    probed.assert_code(1);
+    assert!(probed.stdout().contains("account does not exist"), "{}", probed.stdout());
+}
+
+#[test]
+fn messages_are_answered_once_whatever_is_killed() {
+    let kills = number_from("MYCLAW_GATEWAY_KILLS").unwrap_or(5);
+    let seed = number_from("MYCLAW_KILL_SEED").unwrap_or(20_261_123);
+    let mut random = Random::new(seed);
+    let desk = Desk::new(echoing());
+    desk.configure(|it| it["dmPolicy"] = json!("open"));
+    let mut gateway = desk.start();
+    // From here on the gateway knows where it has read to.
+    desk.server.say(PERSON, 1, "<m0>", &json!({}));
+    desk.server.wait_for_text("m0");
+    let mut said = 1;
+    for _ in 0..kills {
+        let end = Instant::now() + Duration::from_micros(random.below(900_000));
+        while Instant::now() < end {
+            // Each person has a session, so that no turn has two messages.
+            let person = format!("+1650{said}");
+            desk.server.say(&person, 1 + said, &format!("<m{said}>"), &json!({}));
+            said += 1;
+            thread::sleep(Duration::from_millis(60));
+        }
+        gateway.kill();
+        gateway = desk.start();
+    }
+    let end = Instant::now() + PATIENCE;
+    loop {
+        let uncertain = gateway.channels(|_| true)["undelivered"].to_string();
+        let sent = desk.server.calls("send");
+        let count = |mark: &str| {
+            sent.iter()
+                .filter(|it| it["message"].as_str().is_some_and(|text| text.contains(mark)))
+                .count()
+        };
+        let marks: Vec<String> = (0..said).map(|number| format!("<m{number}>")).collect();
+        let open = marks.iter().find(|mark| count(mark) == 0 && !uncertain.contains(mark.as_str()));
+        let Some(open) = open else {
+            assert_eq!(marks.iter().find(|mark| count(mark) > 1), None, "seed {seed}");
+            break;
+        };
+        assert!(Instant::now() < end, "seed {seed}: {open} is not answered");
+        thread::sleep(Duration::from_millis(100));
+    }
+    eprintln!("{said} messages, {kills} kills");
+    gateway.stop();
+}
