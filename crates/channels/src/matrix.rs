@@ -24,7 +24,6 @@ use api::{Api, ApiError, CALL_TIME};
 use receive::Room;
 
 pub(crate) use format::render;
-pub(crate) use send::media_type;
 
 /// Name of the channel.
 pub const MATRIX: &str = "matrix";
