@@ -96,12 +96,12 @@ pub mod config {
         AckReactionScope, AgentId, Binding, ChatId, ChatRules, CommandLine, Config, ConfigChange,
         ConfigError, ConfigFile, ConfigPath, ConnectionSecurity, DEFAULT_ACCOUNT, DmPolicy,
         DmScope, EditError, EditProblem, EmailConfig, Environment, ExposeSecret, GroupConfig,
-        GroupPolicy, Heartbeat, HostName, KEYRING_SERVICE, KeySource, Loaded, LogLevel, MASKED,
-        MailServerConfig, MailSession, MaskedValues, MatrixConfig, Mistake, ModelDefinition,
-        Network, NodeConfig, OtherChats, PageOrigin, Paths, Persona, QueueMode, RenderStyle,
-        Report, ResolvedAgent, SecretString, SenderCheckConfig, SessionScope, SessionToolsConfig,
-        SocketConfig, StarterModel, Subagents, TelegramBot, TelegramConfig, TlsConfig,
-        UncertainDelivery, WebhookConfig, WriteError, holds_literal_secret, json_schema,
+        GroupPolicy, Heartbeat, HostName, IrcConfig, KEYRING_SERVICE, KeySource, Loaded, LogLevel,
+        MASKED, MailServerConfig, MailSession, MaskedValues, MatrixConfig, Mistake,
+        ModelDefinition, Network, NodeConfig, OtherChats, PageOrigin, Paths, Persona, QueueMode,
+        RenderStyle, Report, ResolvedAgent, SecretString, SenderCheckConfig, SessionScope,
+        SessionToolsConfig, SocketConfig, StarterModel, Subagents, TelegramBot, TelegramConfig,
+        TlsConfig, UncertainDelivery, WebhookConfig, WriteError, holds_literal_secret, json_schema,
         load_config, load_or_default, starter_config, write_config_if_missing,
     };
 }

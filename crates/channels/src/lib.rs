@@ -10,6 +10,7 @@ mod arrival;
 mod channel;
 mod email;
 mod http;
+mod irc;
 mod matrix;
 mod pause;
 mod signature;
@@ -31,6 +32,7 @@ pub use email::{
     Credentials, EMAIL, Email, EmailOptions, Login, MailChat, SenderCheck, imap_response,
 };
 pub use futures_util::future::BoxFuture;
+pub use irc::{IRC, Irc, IrcOptions, MOST_CHANNEL, MOST_NICK};
 pub use matrix::{AcceptsInvite, MATRIX, Matrix, MatrixOptions};
 pub use socket::{SOCKET, SocketChannel, SocketOptions};
 pub use split::{split, utf16_units};

@@ -37,9 +37,9 @@ pub use auth::{AuthConfig, CooldownConfig};
 pub use browser::BrowserToolConfig;
 pub use channels::{
     Binding, BindingMatch, ChannelsConfig, ChatRules, ConnectionSecurity, DEFAULT_ACCOUNT,
-    DmPolicy, DmScope, EmailConfig, GroupConfig, GroupPolicy, MailServerConfig, MailSession,
-    MatrixConfig, SenderCheckConfig, SocketConfig, TelegramAccount, TelegramBot, TelegramConfig,
-    UncertainDelivery, WebhookConfig,
+    DmPolicy, DmScope, EmailConfig, GroupConfig, GroupPolicy, IrcConfig, MailServerConfig,
+    MailSession, MatrixConfig, SaslConfig, SenderCheckConfig, SocketConfig, TelegramAccount,
+    TelegramBot, TelegramConfig, UncertainDelivery, WebhookConfig,
 };
 pub use gateway::{Bind, GatewayConfig, HostName, Network, PageOrigin, TlsConfig};
 pub use heartbeat::{ActiveHoursConfig, CronConfig, Heartbeat, HeartbeatConfig};

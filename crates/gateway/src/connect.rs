@@ -19,6 +19,7 @@ use crate::GatewayError;
 use crate::gateway::directory;
 
 mod email;
+mod irc;
 
 /// The socket in the gateway's directory.
 const SOCKET_FILE: &str = "socket";
@@ -44,6 +45,7 @@ pub fn channels_of(home: &Home, config: &Config) -> Vec<ChannelSetup> {
     }
     setups.extend(config.channels.matrix.as_ref().map(matrix_of));
     setups.extend(config.channels.email.as_ref().map(email::set_up));
+    setups.extend(config.channels.irc.as_ref().map(irc::set_up));
     for (name, webhook) in &config.channels.webhook {
         let fingerprint = fingerprint(&[webhook.secret.expose_secret(), &webhook.url]);
         let options = WebhookOptions {

@@ -75,6 +75,12 @@ pub(crate) struct AddChannelArgs {
     /// The first word of the field Authentication-Results in the mails that the account receives (e-mail)
     #[arg(long, value_name = "HOST")]
     pub(crate) authserv_id: Option<String>,
+    /// The server (IRC)
+    #[arg(long, value_name = "HOST")]
+    pub(crate) host: Option<String>,
+    /// The nickname (IRC)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) nick: Option<String>,
     /// A person who may write directly, by id; may be repeated
     #[arg(long, value_name = "ID")]
     pub(crate) allow_from: Vec<String>,
@@ -95,6 +101,8 @@ pub(crate) enum ChannelKind {
     Matrix,
     /// An account of e-mail
     Email,
+    /// An account on a network of IRC
+    Irc,
     /// A signed HTTP webhook
     Webhook,
     /// A Unix socket

@@ -59,6 +59,7 @@ fn what_cannot_be_added_is_said() {
         (&["webhook"][..], "--url is missing"),
         (&["matrix"], "--url is missing"),
         (&["email", "--address", "a@b.c"], "--imap is missing: e-mail needs --address"),
+        (&["irc", "--nick", "claw"], "--host is missing"),
         (&["socket", "--account", "x"], "leave --account out"),
         (&["socket", "--allow-from", "1"], "--allow-from has no meaning"),
     ] {

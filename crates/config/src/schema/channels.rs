@@ -10,10 +10,12 @@ use super::policy::ToolRules;
 use super::values::{self, BaseUrl, ChatId, NonBlankText};
 
 mod email;
+mod irc;
 
 pub use email::{
     ConnectionSecurity, EmailConfig, MailServerConfig, MailSession, SenderCheckConfig,
 };
+pub use irc::{IrcConfig, SaslConfig};
 
 /// Largest file that a Telegram bot can download.
 const MAX_MEDIA_MB: u64 = 20;
@@ -103,7 +105,8 @@ impl ChannelsConfig {
         });
         let matrix = self.matrix.iter().map(|matrix| ("matrix", matrix.rules()));
         let email = self.email.iter().map(|email| ("email", email.rules()));
-        telegram.chain(matrix).chain(email)
+        let irc = self.irc.iter().map(|irc| ("irc", irc.rules()));
+        telegram.chain(matrix).chain(email).chain(irc)
     }
 
     /// Everything that must not be shown.
@@ -112,7 +115,8 @@ impl ChannelsConfig {
         let webhooks = self.webhook.values().map(|webhook| &webhook.secret);
         let matrix = self.matrix.iter().map(|matrix| &matrix.access_token);
         let email = self.email.iter().flat_map(EmailConfig::secrets);
-        telegram.map(|bot| bot.token).chain(matrix).chain(email).chain(webhooks)
+        let irc = self.irc.iter().flat_map(IrcConfig::secrets);
+        telegram.map(|bot| bot.token).chain(matrix).chain(email).chain(irc).chain(webhooks)
     }
 }
 
@@ -159,6 +163,9 @@ pub struct ChannelsConfig {
     /// An account of e-mail.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub email: Option<EmailConfig>,
+    /// An account on a network of IRC.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub irc: Option<IrcConfig>,
     /// Signed HTTP webhooks for programs, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub webhook: BTreeMap<String, WebhookConfig>,

@@ -11,9 +11,10 @@ use crate::schema::{BindingMatch, ChatId, Config, DEFAULT_ACCOUNT, TelegramConfi
 use crate::suggest::nearest;
 
 mod email;
+mod irc;
 
 /// The channels that messages can come from.
-const CHANNELS: [&str; 5] = ["telegram", "matrix", "email", "webhook", "socket"];
+const CHANNELS: [&str; 6] = ["telegram", "matrix", "email", "irc", "webhook", "socket"];
 /// Shortest secret of a webhook, in bytes. Shorter ones can be guessed.
 const MIN_SECRET: usize = 16;
 
@@ -72,6 +73,9 @@ pub(super) fn check(config: &Config, findings: &mut Vec<Finding>) {
     }
     if let Some(account) = &config.channels.email {
         email::check(account, findings);
+    }
+    if let Some(account) = &config.channels.irc {
+        irc::check(account, findings);
     }
     let webhooks = channels.key("webhook");
     check_names(config.channels.webhook.keys(), &webhooks, findings);

@@ -183,6 +183,12 @@ fn channels() -> Value {
             "mailbox": "M", "senderCheck": "none", "authservId": "h", "sessionPer": "thread", "uncertain": "again",
             "mediaMaxMb": 20, "dmPolicy": "open", "allowFrom": ["b@h"], "dmHistoryLimit": 1, "tools": tools(),
         },
+        "irc": {
+            "host": "h", "port": 1, "tls": true, "nick": "n", "sasl": { "user": "u", "password": "p" }, "serverPassword": "p",
+            "uncertain": "again", "dmPolicy": "open", "allowFrom": ["ann"], "groupPolicy": "disabled",
+            "groups": { "mine": { "requireMention": false, "allowFrom": [] } }, "historyLimit": 1, "dmHistoryLimit": 1,
+            "tools": tools(),
+        },
         "webhook": { "mine": { "secret": "0123456789abcdef", "url": "https://h" } },
         "socket": { "path": "/s" },
     })

@@ -21,6 +21,7 @@ Examples:
   myclaw channels add matrix --url https://matrix.example.org --allow-from @you:example.org
   myclaw channels add email --address claw@example.org --imap imap.example.org --smtp smtp.example.org \\
     --authserv-id mx.example.org --allow-from you@example.org
+  myclaw channels add irc --host irc.example.org --nick claw
   myclaw channels add webhook --account mine --url http://127.0.0.1:8080/answers
   myclaw channels add socket --dry-run";
 

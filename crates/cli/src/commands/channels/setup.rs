@@ -138,6 +138,13 @@ fn addition(args: &AddChannelArgs) -> Result<Addition, CliError> {
             let whence = "It is the password of the account; many providers want one for this program alone.";
             ("email", email(args, &reference(&name))?, Some((name, whence)))
         }
+        ChannelKind::Irc => {
+            let missing =
+                |name| CliError::usage(format!("{name} is missing: IRC needs --host and --nick"));
+            let host = args.host.as_ref().ok_or_else(|| missing("--host"))?;
+            let nick = args.nick.as_ref().ok_or_else(|| missing("--nick"))?;
+            ("irc", json!({"host": host, "nick": nick}), None)
+        }
         ChannelKind::Webhook => {
             let name = variable("WEBHOOK_SECRET");
             let whence = "It is a random secret, such as the output of `openssl rand -hex 32`.";
@@ -148,7 +155,7 @@ fn addition(args: &AddChannelArgs) -> Result<Addition, CliError> {
     };
     let account = account.unwrap_or(DEFAULT_ACCOUNT);
     let has_people =
-        matches!(channel, "telegram" | "matrix" | "email") && account == DEFAULT_ACCOUNT;
+        matches!(channel, "telegram" | "matrix" | "email" | "irc") && account == DEFAULT_ACCOUNT;
     if !args.allow_from.is_empty() {
         if !has_people {
             return Err(CliError::usage("--allow-from has no meaning for this channel or account"));

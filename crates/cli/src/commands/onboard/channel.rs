@@ -51,7 +51,7 @@ fn needs(kind: ChannelKind) -> Option<Needs> {
             url: Some(("url", "where answers are posted, such as http://127.0.0.1:8080/answers")),
         },
         ChannelKind::Socket => Needs { secret: None, whence: "", url: None },
-        ChannelKind::Email => return None,
+        ChannelKind::Email | ChannelKind::Irc => return None,
     })
 }
 
@@ -71,7 +71,7 @@ pub(super) fn set_up(args: &OnboardArgs, asker: &Asker) -> Result<(), CliError> 
     };
     let Some(needs) = needs(kind) else {
         return Err(CliError::usage(
-            "an account of e-mail needs more than this asks for; use `myclaw channels add email --help`, and leave the \
+            "e-mail and IRC need more than this asks for; use `myclaw channels add --help`, and leave the \
              channel out here",
         ));
     };
