@@ -173,10 +173,10 @@ impl Email {
     fn thread_of(&self, part: &Part) -> Thread {
         // The map is whole after every statement, so a panic elsewhere does not spoil it.
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        if threads.len() >= MOST_THREADS {
+            threads.clear();
+        }
         if let Some(reply_to) = &part.reply_to {
-            if threads.len() >= MOST_THREADS {
-                threads.clear();
-            }
             threads.insert(part.target.clone(), Thread::from_text(reply_to));
         } else if part.number == 0 {
             // The agent begins a thread.

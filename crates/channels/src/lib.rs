@@ -11,6 +11,7 @@ mod channel;
 mod email;
 mod form;
 pub mod http;
+mod irc;
 mod markup;
 mod matrix;
 mod pause;
@@ -36,6 +37,7 @@ pub use email::{
     Credentials, EMAIL, Email, EmailOptions, Login, MailChat, SenderCheck, imap_response,
 };
 pub use futures_util::future::BoxFuture;
+pub use irc::{IRC, Irc, IrcOptions, MOST_CHANNEL, MOST_NICK};
 pub use matrix::{AcceptsInvite, MATRIX, Matrix, MatrixOptions};
 pub use signal::{SIGNAL, SIGNAL_BASE_URL, Signal, SignalOptions};
 pub use socket::{SOCKET, SocketChannel, SocketOptions};

@@ -116,7 +116,7 @@ pub(crate) enum Command {
     /// Run the process that is always on: messages of programs and web chats, each answered once
     #[command(long_about = help::GATEWAY, after_long_help = help::GATEWAY_EXAMPLES)]
     Gateway(GatewayArgs),
-    /// Show and test the channels through which messages arrive: Telegram, Matrix, e-mail, webhooks, a socket
+    /// Show and test the channels through which messages arrive: Telegram, Matrix, e-mail, IRC, webhooks, a socket
     #[command(long_about = help::CHANNELS, after_long_help = help::CHANNELS_EXAMPLES)]
     Channels(ChannelsArgs),
     /// Decide who may write to the agent

@@ -21,6 +21,7 @@ use crate::GatewayError;
 use crate::gateway::directory;
 
 mod email;
+mod irc;
 
 /// The socket in the gateway's directory.
 const SOCKET_FILE: &str = "socket";
@@ -51,6 +52,7 @@ pub fn channels_of(home: &Home, config: &Config) -> Vec<ChannelSetup> {
         setups.extend(whatsapp.numbers().map(|number| whatsapp_of(whatsapp, number, &app)));
     }
     setups.extend(config.channels.signal.as_ref().map(signal_of));
+    setups.extend(config.channels.irc.as_ref().map(irc::set_up));
     for (name, webhook) in &config.channels.webhook {
         let fingerprint = fingerprint(&[webhook.secret.expose_secret(), &webhook.url]);
         let options = WebhookOptions {

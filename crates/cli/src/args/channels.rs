@@ -78,6 +78,12 @@ pub(crate) struct AddChannelArgs {
     /// Id of the phone number (WhatsApp), or the phone number itself (Signal)
     #[arg(long)]
     pub(crate) id: Option<String>,
+    /// The server (IRC)
+    #[arg(long, value_name = "HOST")]
+    pub(crate) host: Option<String>,
+    /// The nickname (IRC)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) nick: Option<String>,
     /// A person who may write directly, by id; may be repeated
     #[arg(long, value_name = "ID")]
     pub(crate) allow_from: Vec<String>,
@@ -103,6 +109,8 @@ pub(crate) enum ChannelKind {
     WhatsApp,
     /// An account on Signal, through signal-cli
     Signal,
+    /// An account on a network of IRC
+    Irc,
     /// A signed HTTP webhook
     Webhook,
     /// A Unix socket

@@ -20,6 +20,7 @@ mod email;
 #[path = "../gateway/fixture.rs"]
 mod fixture;
 mod groups;
+mod irc;
 mod matrix;
 mod message;
 mod programs;

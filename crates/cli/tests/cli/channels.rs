@@ -63,6 +63,7 @@ fn what_cannot_be_added_is_said() {
         (&["signal"], "--id is missing"),
         (&["whatsapp", "--id", "1"], "WHATSAPP_ACCESS_TOKEN is not set"),
         (&["signal", "--id", "0151"], "expected the phone number of the account"),
+        (&["irc", "--nick", "claw"], "--host is missing"),
         (&["socket", "--account", "x"], "leave --account out"),
         (&["socket", "--allow-from", "1"], "--allow-from has no meaning"),
     ] {

@@ -10,10 +10,12 @@ use super::policy::ToolRules;
 use super::values::{self, BaseUrl, ChatId, NonBlankText};
 
 mod email;
+mod irc;
 
 pub use email::{
     ConnectionSecurity, EmailConfig, MailServerConfig, MailSession, SenderCheckConfig,
 };
+pub use irc::{IrcConfig, SaslConfig};
 
 /// Largest file that a Telegram bot can download.
 const MAX_MEDIA_MB: u64 = 20;
@@ -122,6 +124,7 @@ impl ChannelsConfig {
         telegram
             .chain(self.matrix.iter().map(|matrix| ("matrix", matrix.rules())))
             .chain(self.email.iter().map(|email| ("email", email.rules())))
+            .chain(self.irc.iter().map(|irc| ("irc", irc.rules())))
             .chain(self.whatsapp.iter().map(|whatsapp| ("whatsapp", whatsapp.rules())))
             .chain(self.signal.iter().map(|signal| ("signal", signal.rules())))
     }
@@ -131,9 +134,16 @@ impl ChannelsConfig {
         let telegram = self.telegram.iter().flat_map(TelegramConfig::bots);
         let webhooks = self.webhook.values().map(|webhook| &webhook.secret);
         let matrix = self.matrix.iter().map(|matrix| &matrix.access_token);
+        let irc = self.irc.iter().flat_map(IrcConfig::secrets);
         let whatsapp = self.whatsapp.iter().flat_map(WhatsAppConfig::secrets);
         let email = self.email.iter().flat_map(EmailConfig::secrets);
-        telegram.map(|bot| bot.token).chain(matrix).chain(webhooks).chain(email).chain(whatsapp)
+        telegram
+            .map(|bot| bot.token)
+            .chain(matrix)
+            .chain(webhooks)
+            .chain(email)
+            .chain(whatsapp)
+            .chain(irc)
     }
 }
 
@@ -186,6 +196,9 @@ pub struct ChannelsConfig {
     /// An account on Signal, through signal-cli.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<SignalConfig>,
+    /// An account on a network of IRC.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub irc: Option<IrcConfig>,
     /// Signed HTTP webhooks for programs, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub webhook: BTreeMap<String, WebhookConfig>,

@@ -15,10 +15,11 @@ use crate::schema::{
 use crate::suggest::nearest;
 
 mod email;
+mod irc;
 
 /// The channels that messages can come from.
-const CHANNELS: [&str; 7] =
-    ["telegram", "matrix", "email", "whatsapp", "signal", "webhook", "socket"];
+const CHANNELS: [&str; 8] =
+    ["telegram", "matrix", "email", "whatsapp", "signal", "irc", "webhook", "socket"];
 /// Shortest secret of a webhook, in bytes. Shorter ones can be guessed.
 const MIN_SECRET: usize = 16;
 
@@ -79,6 +80,9 @@ pub(super) fn check(config: &Config, findings: &mut Vec<Finding>) {
         email::check(account, findings);
     }
     phone::check(&config.channels, &channels, findings);
+    if let Some(account) = &config.channels.irc {
+        irc::check(account, findings);
+    }
     let webhooks = channels.key("webhook");
     check_names(config.channels.webhook.keys(), &webhooks, findings);
     for (name, webhook) in &config.channels.webhook {

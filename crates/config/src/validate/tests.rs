@@ -196,6 +196,12 @@ fn channels() -> Value {
             "dmPolicy": "open", "allowFrom": ["+2"], "groupPolicy": "disabled", "mediaMaxMb": 20,
             "groups": { "mine": { "requireMention": false, "allowFrom": [] } }, "uncertain": "again",
         },
+        "irc": {
+            "host": "h", "port": 1, "tls": true, "nick": "n", "sasl": { "user": "u", "password": "p" }, "serverPassword": "p",
+            "uncertain": "again", "dmPolicy": "open", "allowFrom": ["ann"], "groupPolicy": "disabled",
+            "groups": { "mine": { "requireMention": false, "allowFrom": [] } }, "historyLimit": 1, "dmHistoryLimit": 1,
+            "tools": tools(),
+        },
         "webhook": { "mine": { "secret": "0123456789abcdef", "url": "https://h" } },
         "socket": { "path": "/s" },
     })

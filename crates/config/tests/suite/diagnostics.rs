@@ -160,6 +160,26 @@ fn an_account_of_email_is_neither_read_on_the_way_nor_open_to_forged_senders() {
 }
 
 #[test]
+fn an_account_of_irc_has_names_that_the_protocol_allows() {
+    for (rest, words) in [
+        ("nick: '1claw'", "channels.irc.nick: this cannot be a nickname"),
+        (
+            "nick: 'claw', tls: false",
+            "channels.irc.tls: the password and all messages could be read on the way",
+        ),
+        (
+            "nick: 'claw', groups: { Team: {} }",
+            "channels.irc.groups.Team: expected the name of a channel in lower case",
+        ),
+        ("nick: 'claw', groups: { '#a b': {} }", "expected the name of a channel in lower case"),
+        ("nick: 'claw', sasl: { user: 'u' }", "channels.irc.sasl.password: this key is missing"),
+    ] {
+        let found = message(&format!("{{ channels: {{ irc: {{ host: 'h', {rest} }} }} }}"));
+        assert!(found.contains(words), "{rest}: {found}");
+    }
+}
+
+#[test]
 fn the_gateway_is_not_exposed_by_mistake() {
     for (text, expected) in [
         (

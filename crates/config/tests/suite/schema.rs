@@ -56,7 +56,9 @@ fn secrets_are_plain_strings_marked_as_such() {
             "botToken",
             "botToken",
             "password",
+            "password",
             "secret",
+            "serverPassword",
             "token"
         ]
     );

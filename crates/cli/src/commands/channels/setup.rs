@@ -162,6 +162,13 @@ fn addition(args: &AddChannelArgs) -> Result<Addition, CliError> {
             let whence = "It is the password of the account; many providers want one for this program alone.";
             ("email", email(args, &reference(&name))?, vec![(name, whence)])
         }
+        ChannelKind::Irc => {
+            let missing =
+                |name| CliError::usage(format!("{name} is missing: IRC needs --host and --nick"));
+            let host = args.host.as_ref().ok_or_else(|| missing("--host"))?;
+            let nick = args.nick.as_ref().ok_or_else(|| missing("--nick"))?;
+            ("irc", json!({"host": host, "nick": nick}), Vec::new())
+        }
         ChannelKind::Webhook => {
             let name = variable("WEBHOOK_SECRET");
             let whence = "It is a random secret, such as the output of `openssl rand -hex 32`.";

@@ -51,9 +51,11 @@ fn needs(kind: ChannelKind) -> Needs {
             url: Some(("url", "where answers are posted, such as http://127.0.0.1:8080/answers")),
         },
         // The others need more than one answer; see `set_up`.
-        ChannelKind::Socket | ChannelKind::Email | ChannelKind::WhatsApp | ChannelKind::Signal => {
-            Needs { secret: None, whence: "", url: None }
-        }
+        ChannelKind::Socket
+        | ChannelKind::Email
+        | ChannelKind::Irc
+        | ChannelKind::WhatsApp
+        | ChannelKind::Signal => Needs { secret: None, whence: "", url: None },
     }
 }
 
@@ -74,7 +76,10 @@ pub(super) fn set_up(args: &OnboardArgs, asker: &Asker) -> Result<(), CliError> 
     let needs = needs(kind);
     let name = kind.to_possible_value().map(|value| value.get_name().to_owned());
     let name = name.unwrap_or_default();
-    if matches!(kind, ChannelKind::Email | ChannelKind::WhatsApp | ChannelKind::Signal) {
+    if matches!(
+        kind,
+        ChannelKind::Email | ChannelKind::Irc | ChannelKind::WhatsApp | ChannelKind::Signal
+    ) {
         return Err(CliError::usage(format!(
             "{name} is not set up here: follow docs/{name}.md, which ends with `myclaw channels add {name}`"
         )));

@@ -1,0 +1,221 @@
+//! IRC: one account on one network.
+//!
+//! A server keeps nothing for those who are away, and confirms no message. So what is said while no connection is there is
+//! lost, and after each message a PING asks whether the server has read it.
+
+mod connection;
+mod format;
+mod message;
+mod receive;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use secrecy::SecretString;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+
+use crate::wire::ServerAddress;
+use crate::{
+    AfterInterruption, Capabilities, Channel, Intake, Part, ProbeFailure, SendFailure, State,
+    StateCell,
+};
+use connection::{Connection, IrcError};
+
+/// Name of the channel.
+pub const IRC: &str = "irc";
+/// Longest nickname, in bytes. Networks take 9 to 30.
+pub const MOST_NICK: usize = 30;
+/// Longest name of a channel, in bytes (RFC 2812, section 1.3).
+pub const MOST_CHANNEL: usize = 50;
+/// Most bytes of a text, so that its line has at most 512 with what the server puts before it, for the longest names:
+/// `:nick!user@host PRIVMSG target :` and the end of the line. Users have at most 11 bytes, hosts 63.
+const MOST_TEXT: usize = 512 - (1 + MOST_NICK + 1 + 11 + 1 + 63 + 9 + MOST_CHANNEL + 2 + 2);
+/// Pause between two lines, and how many may go without one. Servers count two seconds for a line, and close connections
+/// that are more than ten ahead (RFC 2813, section 5.8).
+const LINE_PAUSE: Duration = Duration::from_secs(2);
+const BURST: u32 = 4;
+/// Longest wait for the server to confirm a line.
+const CONFIRMATION: Duration = Duration::from_secs(60);
+
+/// How an account is set up.
+#[derive(Clone)]
+pub struct IrcOptions {
+    /// The account's name in the config.
+    pub account: String,
+    /// The server.
+    pub server: ServerAddress,
+    /// The nickname.
+    pub nick: String,
+    /// The name and the password of an account of the network (SASL PLAIN).
+    pub sasl: Option<(String, SecretString)>,
+    /// The password of the server, if it has one.
+    pub server_password: Option<SecretString>,
+    /// The channels that are joined.
+    pub channels: Vec<String>,
+    /// What happens to a line of which nobody knows whether the server read it.
+    pub after_interruption: AfterInterruption,
+}
+
+/// An account.
+pub struct Irc {
+    options: IrcOptions,
+    state: StateCell,
+    memory: Mutex<Memory>,
+}
+
+#[derive(Default)]
+struct Memory {
+    /// Takes lines while there is a connection.
+    outgoing: Option<mpsc::Sender<Outgoing>>,
+    /// When the next line would go, if each had waited for those before it.
+    next_line: Option<Instant>,
+}
+
+/// A line that is to be sent.
+struct Outgoing {
+    target: String,
+    text: String,
+    sent: oneshot::Sender<Result<(), SendFailure>>,
+}
+
+/// Lines that the server has not confirmed, by the word of their PING.
+type Unconfirmed = HashMap<String, (String, oneshot::Sender<Result<(), SendFailure>>)>;
+
+impl Irc {
+    /// Sets up an account. Nothing is sent yet.
+    pub fn new(options: IrcOptions) -> Self {
+        Self { options, state: StateCell::default(), memory: Mutex::default() }
+    }
+
+    fn set_state(&self, state: State) {
+        self.state.set(IRC, &self.options.account, state);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Memory> {
+        // The memory is whole after every statement, so a panic elsewhere does not spoil it.
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// When a line may go that is ready now.
+    fn next_slot(&self) -> Instant {
+        let mut memory = self.lock();
+        let now = Instant::now();
+        let steady = memory.next_line.map_or(now, |next| next.max(now));
+        memory.next_line = Some(steady + LINE_PAUSE);
+        // As many may go at once.
+        steady.checked_sub(LINE_PAUSE * (BURST - 1)).map_or(now, |early| early.max(now))
+    }
+
+    /// Whether a line may go that nobody misses, without delaying others.
+    fn has_room(&self) -> bool {
+        let is_idle = self.lock().next_line.is_none_or(|next| next <= Instant::now());
+        is_idle && self.next_slot() <= Instant::now()
+    }
+
+    async fn send_part(&self, part: &Part) -> Result<String, SendFailure> {
+        let never = |reason: &str| SendFailure::Never { reason: reason.to_owned() };
+        if part.file.is_some() {
+            return Err(SendFailure::unsupported());
+        }
+        let target = part.target.chat.clone();
+        if !message::is_name(&target) || target.len() > MOST_CHANNEL {
+            return Err(never("this is no name on IRC"));
+        }
+        let repeat = if part.is_repeat { "(again) " } else { "" };
+        // [`Channel::split`] has made lines of it.
+        let text = format!("{repeat}{}", part.text);
+        let mut sent_before = false;
+        for line in text.lines().flat_map(|line| format::cut(line, MOST_TEXT)) {
+            if let Err(failure) = self.say(&target, line).await {
+                let is_never = matches!(failure, SendFailure::Never { .. });
+                return Err(match sent_before && !is_never {
+                    // A part of it is there already.
+                    true => SendFailure::Unknown { reason: format!("{failure:?}") },
+                    false => failure,
+                });
+            }
+            sent_before = true;
+        }
+        match sent_before {
+            true => Ok(part.id.clone()),
+            false => Err(never("there is no text")),
+        }
+    }
+
+    async fn say(&self, target: &str, text: String) -> Result<(), SendFailure> {
+        let later = || SendFailure::Later { after: None, reason: "not connected".to_owned() };
+        let slot = self.next_slot();
+        tokio::time::sleep_until(slot).await;
+        let outgoing = self.lock().outgoing.clone().ok_or_else(later)?;
+        let (sent, answer) = oneshot::channel();
+        let line = Outgoing { target: target.to_owned(), text, sent };
+        outgoing.send(line).await.map_err(|_| later())?;
+        let unknown = |reason: &str| SendFailure::Unknown { reason: reason.to_owned() };
+        match tokio::time::timeout(CONFIRMATION, answer).await {
+            Ok(Ok(result)) => result,
+            Ok(Err(_)) => Err(unknown("the connection broke after the line was sent")),
+            Err(_) => Err(unknown("the server did not confirm the line")),
+        }
+    }
+}
+
+/// What the owner does about a failure.
+fn advice(error: &IrcError) -> String {
+    match error {
+        IrcError::Wire { .. } => {
+            format!("{error}; check `server` of channels.irc, and the network")
+        }
+        IrcError::Login(_) => format!("{error}; check `sasl` of channels.irc"),
+        IrcError::Refused(_) => format!("{error}; check channels.irc"),
+    }
+}
+
+impl Channel for Irc {
+    fn name(&self) -> &str {
+        IRC
+    }
+
+    fn account(&self) -> &str {
+        &self.options.account
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            after_interruption: self.options.after_interruption,
+            most_file_bytes: None,
+            actions: &[],
+        }
+    }
+
+    fn split(&self, text: &str) -> Vec<String> {
+        format::lines(text, MOST_TEXT)
+    }
+
+    fn run(self: Arc<Self>, intake: Arc<dyn Intake>) -> BoxFuture<'static, ()> {
+        Box::pin(async move { self.receive_lines(&*intake).await })
+    }
+
+    fn send<'a>(&'a self, part: &'a Part) -> BoxFuture<'a, Result<String, SendFailure>> {
+        Box::pin(self.send_part(part))
+    }
+
+    fn probe(&self) -> BoxFuture<'_, Result<String, ProbeFailure>> {
+        Box::pin(async {
+            match Connection::register(&self.options).await {
+                Ok(mut connection) => {
+                    let nick = connection.nick.clone();
+                    connection.quit().await;
+                    Ok(format!("{nick} at {}", self.options.server))
+                }
+                Err(error) => Err(ProbeFailure(advice(&error))),
+            }
+        })
+    }
+
+    fn state(&self) -> State {
+        self.state.get()
+    }
+}

@@ -1,0 +1,218 @@
+//! IRC, against ngIRCd, which `scripts/test` installs.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+use std::process::Command;
+use std::sync::mpsc;
+use std::thread;
+
+use super::*;
+
+/// A server that ends with this value.
+struct Ngircd {
+    child: RunningChild,
+    port: u16,
+    home: TempHome,
+}
+
+impl Drop for Ngircd {
+    fn drop(&mut self) {
+        self.child.signal(Signal::Kill);
+    }
+}
+
+impl Ngircd {
+    fn start() -> Option<Self> {
+        if !std::path::Path::new("/usr/sbin/ngircd").exists() {
+            println!("skipped: ngIRCd is not installed; scripts/test installs it");
+            return None;
+        }
+        let (home, port) = (TempHome::new(), free_port());
+        let file = home.write(
+            "ngircd.conf",
+            format!(
+                "[Global]\nName = irc.example.org\nAdminInfo1 = x\nInfo = x\nListen = 127.0.0.1\nPorts = {port}\n\
+                 MotdPhrase = hi\nPassword = {SECRET}\n[Options]\nDNS = no\nIdent = no\nPAM = no\n\
+                 [Limits]\nMaxConnectionsIP = 0\nMaxNickLength = 20\nMaxPenaltyTime = 2\n"
+            ),
+        );
+        let child = Self::spawn(&file, port);
+        Some(Self { child, port, home })
+    }
+
+    fn spawn(file: &std::path::Path, port: u16) -> RunningChild {
+        let child =
+            RunningChild::spawn(Command::new("/usr/sbin/ngircd").arg("-n").arg("-f").arg(file));
+        let end = Instant::now() + PATIENCE;
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            assert!(Instant::now() < end, "ngIRCd does not start");
+            thread::sleep(Duration::from_millis(20));
+        }
+        child
+    }
+
+    fn restart(&mut self) {
+        self.child = Self::spawn(&self.home.path().join("ngircd.conf"), self.port);
+    }
+
+    fn configure(&self, bench: &Bench, change: impl FnOnce(&mut Value)) {
+        bench.configure(|config| {
+            config["channels"] = json!({"irc": {
+                "host": "127.0.0.1", "port": self.port, "tls": false, "nick": "claw", "serverPassword": SECRET,
+                "dmPolicy": "open", "groups": {"#team": {}},
+            }});
+            change(&mut config["channels"]["irc"]);
+        });
+    }
+}
+
+/// Somebody at the server.
+struct Person {
+    stream: TcpStream,
+    lines: mpsc::Receiver<String>,
+    /// What has come so far.
+    seen: Vec<String>,
+}
+
+impl Person {
+    fn join(server: &Ngircd, nick: &str) -> Self {
+        let stream = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+        let (sender, lines) = mpsc::channel();
+        let mut answers = stream.try_clone().unwrap();
+        let reader = BufReader::new(stream.try_clone().unwrap());
+        thread::spawn(move || {
+            for line in reader.lines().map_while(Result::ok) {
+                if let Some(word) = line.strip_prefix("PING ") {
+                    let _ = answers.write_all(format!("PONG {word}\r\n").as_bytes());
+                }
+                if sender.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        let mut person = Self { stream, lines, seen: Vec::new() };
+        person.send(&format!(
+            "PASS {SECRET}\r\nNICK {nick}\r\nUSER {nick} 0 * :{nick}\r\nJOIN #team"
+        ));
+        person.wait_for(" 366 ");
+        person
+    }
+
+    fn send(&mut self, line: &str) {
+        self.stream.write_all(format!("{line}\r\n").as_bytes()).unwrap();
+    }
+
+    /// The next line that holds `words`.
+    fn wait_for(&mut self, words: &str) -> String {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            let line = self.lines.recv_timeout(left);
+            let line = line.unwrap_or_else(|_| panic!("{words} did not come: {:#?}", self.seen));
+            self.seen.push(line.clone());
+            if line.contains(words) {
+                return line;
+            }
+        }
+    }
+}
+
+fn works(gateway: &Gateway) {
+    gateway.channels(|state| state["channels"][0]["state"] == "working");
+}
+
+#[test]
+fn people_are_answered_in_channels_and_directly() {
+    let Some(mut server) = Ngircd::start() else { return };
+    let bench = Bench::new(echoing());
+    server.configure(&bench, |_| {});
+    let probed = bench.run(&["channels", "probe"]);
+    assert!(
+        probed.stdout().contains("ok      irc default: claw at 127.0.0.1:"),
+        "{}",
+        probed.stdout()
+    );
+    let mut ann = Person::join(&server, "ann");
+    let gateway = bench.start();
+    ann.wait_for(":claw!");
+    works(&gateway);
+    ann.send("PRIVMSG claw :\u{2}<m1>\u{2}");
+    assert!(ann.wait_for("re: <m1>").contains(" PRIVMSG ann :re: <m1>"));
+    ann.send("PRIVMSG #team :an aside");
+    ann.send("PRIVMSG #team :Claw: <m2>");
+    assert!(ann.wait_for("re: <m2>").contains(" PRIVMSG #team :re: <m2>"));
+    let asked = bench.asked();
+    assert!(
+        asked.contains("in the group \\\"#team\\\"") && asked.contains("> an aside"),
+        "{asked}"
+    );
+    ann.send("PRIVMSG claw :\u{1}ACTION waves <m3>\u{1}");
+    ann.wait_for("re: <m3>");
+    assert!(bench.asked().contains("* waves <m3>"), "{}", bench.asked());
+    // A notice is never answered, so two programs do not talk for ever.
+    ann.send("NOTICE claw :<m4>");
+    ann.send("PRIVMSG claw :\u{1}TIME\u{1}");
+    ann.send("PRIVMSG claw :<m5>");
+    ann.wait_for("re: <m5>");
+    assert_eq!(bench.model.requests().len(), 4);
+    // The server goes away and comes back.
+    server.child.signal(Signal::Kill);
+    gateway.channels(|state| state["channels"][0]["state"] == "waiting");
+    server.restart();
+    let mut ann = Person::join(&server, "ann");
+    works(&gateway);
+    ann.send("PRIVMSG claw :<m6>");
+    ann.wait_for("re: <m6>");
+    gateway.stop();
+}
+
+#[test]
+fn a_long_answer_is_cut_into_lines_that_arrive_whole() {
+    let Some(server) = Ngircd::start() else { return };
+    let words: Vec<String> = (0..120).map(|number| format!("größe{number}€")).collect();
+    let text = format!("**Here**:\n\n```\n  code\n```\n{}", words.join(" "));
+    let bench = Bench::new(answering(&text));
+    server.configure(&bench, |_| {});
+    // Somebody else has the name.
+    let mut other = Person::join(&server, "claw");
+    let mut ann = Person::join(&server, "ann");
+    let gateway = bench.start();
+    ann.wait_for(":claw_!");
+    works(&gateway);
+    ann.send("PRIVMSG claw_ :hello");
+    ann.wait_for(&words[119]);
+    let mut heard = Vec::new();
+    for line in ann.seen.iter().filter(|line| line.contains(" PRIVMSG ann :")) {
+        assert!(line.len() <= 510, "{line}");
+        heard.push(line.split_once(" PRIVMSG ann :").unwrap().1.to_owned());
+    }
+    assert_eq!(heard[..2], ["Here:", "  code"]);
+    assert_eq!(heard[2..].join(" "), words.join(" "));
+    // Nobody has this name: the answer is final.
+    ann.send("PRIVMSG claw_ :hello");
+    ann.send("QUIT");
+    let state = gateway.channels(|state| !state["undelivered"].as_array().unwrap().is_empty());
+    assert!(state["undelivered"][0]["state"].to_string().contains("No such nick"), "{state:#}");
+    gateway.stop();
+    other.send("QUIT");
+}
+
+#[test]
+fn what_cannot_work_is_one_clear_message() {
+    let Some(server) = Ngircd::start() else { return };
+    let bench = Bench::new(echoing());
+    for (key, value, words) in [
+        ("port", json!(free_port()), "cannot be reached"),
+        ("serverPassword", json!("wrong"), "the IRC server"),
+        (
+            "sasl",
+            json!({"user": "u", "password": "p"}),
+            "refused the login: it offers no SASL; check `sasl`",
+        ),
+    ] {
+        server.configure(&bench, |irc| irc[key] = value);
+        let probed = bench.run(&["channels", "probe"]);
+        probed.assert_code(1);
+        assert!(probed.stdout().contains(words), "{key}: {}", probed.stdout());
+    }
+}

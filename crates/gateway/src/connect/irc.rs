@@ -1,0 +1,46 @@
+//! The account on a network of IRC.
+
+use std::sync::Arc;
+
+use myclaw_agent::config::{DEFAULT_ACCOUNT, ExposeSecret as _, IrcConfig, UncertainDelivery};
+use myclaw_channels::{AfterInterruption, Channel, IRC, Irc, IrcOptions, Security, ServerAddress};
+
+use super::{ChannelSetup, fingerprint};
+
+/// The usual ports.
+const TLS_PORT: u16 = 6697;
+const PLAIN_PORT: u16 = 6667;
+
+pub(super) fn set_up(config: &IrcConfig) -> ChannelSetup {
+    let (security, port) = match config.tls {
+        true => (Security::Tls, TLS_PORT),
+        false => (Security::Plain, PLAIN_PORT),
+    };
+    let channels: Vec<String> = config.groups.keys().filter(|name| *name != "*").cloned().collect();
+    let sasl = config.sasl.as_ref();
+    let fingerprint = fingerprint(&[
+        sasl.map_or("", |sasl| sasl.password.expose_secret()),
+        config.server_password.as_ref().map_or("", |password| password.expose_secret()),
+        &format!("{:?} {:?} {}", config.host, config.port, config.tls),
+        &format!("{:?} {:?} {:?}", config.nick, sasl.map(|sasl| &sasl.user), channels),
+        &format!("{:?}", config.uncertain),
+    ]);
+    let options = IrcOptions {
+        account: DEFAULT_ACCOUNT.to_owned(),
+        server: ServerAddress {
+            host: config.host.clone(),
+            port: config.port.unwrap_or(port),
+            security,
+        },
+        nick: config.nick.clone(),
+        sasl: sasl.map(|sasl| (sasl.user.clone(), sasl.password.clone())),
+        server_password: config.server_password.clone(),
+        channels,
+        after_interruption: match config.uncertain {
+            UncertainDelivery::Report => AfterInterruption::Report,
+            UncertainDelivery::Again => AfterInterruption::SendMarked,
+        },
+    };
+    let made = Ok(Arc::new(Irc::new(options)) as Arc<dyn Channel>);
+    ChannelSetup { channel: IRC, account: DEFAULT_ACCOUNT.to_owned(), made, fingerprint }
+}
