@@ -62,7 +62,6 @@ fn what_cannot_be_added_is_said() {
         (&["whatsapp"], "--id is missing"),
         (&["signal"], "--id is missing"),
         (&["whatsapp", "--id", "1"], "WHATSAPP_ACCESS_TOKEN is not set"),
-        (&["signal", "--id", "0151"], "expected the phone number of the account"),
         (&["irc", "--nick", "claw"], "--host is missing"),
         (&["socket", "--account", "x"], "leave --account out"),
         (&["socket", "--allow-from", "1"], "--allow-from has no meaning"),
@@ -71,6 +70,9 @@ fn what_cannot_be_added_is_said() {
         output.assert_code(2);
         assert!(output.stderr().contains(words), "{}", output.stderr());
     }
+    let wrong = run(&home, &["channels", "add", "signal", "--id", "0151"]);
+    wrong.assert_code(1);
+    assert!(wrong.stderr().contains("such as \"+4915112345678\""), "{}", wrong.stderr());
     run(&home, &["channels", "add", "socket"]).assert_code(0);
     assert!(config(&home).contains("socket: {}"), "{}", config(&home));
 }
