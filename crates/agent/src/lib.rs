@@ -99,7 +99,7 @@ pub mod config {
         KEYRING_SERVICE, KeySource, Loaded, LogLevel, MASKED, MaskedValues, MatrixConfig, Mistake,
         ModelDefinition, Network, NodeConfig, OtherChats, PageOrigin, Paths, Persona, QueueMode,
         RenderStyle, Report, ResolvedAgent, SecretString, SessionScope, SessionToolsConfig,
-        SocketConfig, StarterModel, Subagents, TelegramBot, TelegramConfig, TlsConfig,
+        SlackConfig, SocketConfig, StarterModel, Subagents, TelegramBot, TelegramConfig, TlsConfig,
         UncertainDelivery, WebhookConfig, WriteError, holds_literal_secret, json_schema,
         load_config, load_or_default, starter_config, write_config_if_missing,
     };

@@ -9,13 +9,18 @@
 mod arrival;
 mod channel;
 mod http;
+mod lanes;
 mod matrix;
+mod pace;
 mod pause;
 mod signature;
+mod slack;
 mod socket;
 mod split;
+mod table;
 mod telegram;
 mod webhook;
+mod ws;
 
 pub use arrival::{
     Arrival, Attachment, AttachmentContent, Chat, ChatKind, Intake, Quoted, Receipt, Refusal,
@@ -27,6 +32,7 @@ pub use channel::{
 };
 pub use futures_util::future::BoxFuture;
 pub use matrix::{AcceptsInvite, MATRIX, Matrix, MatrixOptions};
+pub use slack::{SLACK, SLACK_BASE_URL, Slack, SlackOptions};
 pub use socket::{SOCKET, SocketChannel, SocketOptions};
 pub use split::{split, utf16_units};
 pub use telegram::{TELEGRAM, TELEGRAM_BASE_URL, Telegram, TelegramOptions};

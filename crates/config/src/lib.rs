@@ -68,10 +68,10 @@ pub use schema::{
     PrimaryModel, ProgramRule, ProviderConfig, ProviderModels, QueueConfig, QueueMode,
     ReasoningReplayRule, RunLimits, SandboxMode, SandboxNetwork, SandboxRules, SearchProvider,
     SessionScope, SessionToolsConfig, SkillDirectory, SkillEntry, SkillPlaces, SkillsConfig,
-    SocketConfig, StreamUsageRule, Subagents, SubagentsConfig, SystemRoleName, TelegramAccount,
-    TelegramBot, TelegramConfig, ThinkingDefault, ThinkingFormName, ThinkingWords, TlsConfig,
-    ToolHookCommand, ToolProfile, ToolRules, ToolsConfig, UncertainDelivery, WebFetchConfig,
-    WebSearchConfig, WebToolsConfig, WebhookConfig, WorkspaceAccessName,
+    SlackConfig, SocketConfig, StreamUsageRule, Subagents, SubagentsConfig, SystemRoleName,
+    TelegramAccount, TelegramBot, TelegramConfig, ThinkingDefault, ThinkingFormName, ThinkingWords,
+    TlsConfig, ToolHookCommand, ToolProfile, ToolRules, ToolsConfig, UncertainDelivery,
+    WebFetchConfig, WebSearchConfig, WebToolsConfig, WebhookConfig, WorkspaceAccessName,
 };
 pub use secrecy::{ExposeSecret, SecretString};
 pub use substitute::has_env_reference;

@@ -37,8 +37,8 @@ pub use auth::{AuthConfig, CooldownConfig};
 pub use browser::BrowserToolConfig;
 pub use channels::{
     Binding, BindingMatch, ChannelsConfig, ChatRules, DEFAULT_ACCOUNT, DmPolicy, DmScope,
-    GroupConfig, GroupPolicy, MatrixConfig, SocketConfig, TelegramAccount, TelegramBot,
-    TelegramConfig, UncertainDelivery, WebhookConfig,
+    GroupConfig, GroupPolicy, MatrixConfig, SlackConfig, SocketConfig, TelegramAccount,
+    TelegramBot, TelegramConfig, UncertainDelivery, WebhookConfig,
 };
 pub use gateway::{Bind, GatewayConfig, HostName, Network, PageOrigin, TlsConfig};
 pub use heartbeat::{ActiveHoursConfig, CronConfig, Heartbeat, HeartbeatConfig};

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use myclaw_agent::Home;
 use myclaw_agent::config::{
-    Config, DEFAULT_ACCOUNT, DmPolicy, ExposeSecret as _, GroupPolicy, MatrixConfig, TelegramBot,
-    TelegramConfig, UncertainDelivery,
+    Config, DEFAULT_ACCOUNT, DmPolicy, ExposeSecret as _, GroupPolicy, MatrixConfig, SlackConfig,
+    TelegramBot, TelegramConfig, UncertainDelivery,
 };
 use myclaw_channels::{
-    AcceptsInvite, AfterInterruption, Channel, MATRIX, Matrix, MatrixOptions, SOCKET,
-    SocketChannel, SocketOptions, TELEGRAM, TELEGRAM_BASE_URL, Telegram, TelegramOptions, WEBHOOK,
-    Webhook, WebhookOptions,
+    AcceptsInvite, AfterInterruption, Channel, MATRIX, Matrix, MatrixOptions, SLACK,
+    SLACK_BASE_URL, SOCKET, Slack, SlackOptions, SocketChannel, SocketOptions, TELEGRAM,
+    TELEGRAM_BASE_URL, Telegram, TelegramOptions, WEBHOOK, Webhook, WebhookOptions,
 };
 use ring::digest::{Context, SHA256};
 
@@ -41,6 +41,7 @@ pub fn channels_of(home: &Home, config: &Config) -> Vec<ChannelSetup> {
         setups.extend(telegram.bots().map(|bot| telegram_of(telegram, bot)));
     }
     setups.extend(config.channels.matrix.as_ref().map(matrix_of));
+    setups.extend(config.channels.slack.as_ref().map(slack_of));
     for (name, webhook) in &config.channels.webhook {
         let fingerprint = fingerprint(&[webhook.secret.expose_secret(), &webhook.url]);
         let options = WebhookOptions {
@@ -111,6 +112,25 @@ fn matrix_of(config: &MatrixConfig) -> ChannelSetup {
     ]);
     let made = Matrix::new(options).map(|channel| Arc::new(channel) as Arc<dyn Channel>);
     ChannelSetup { channel: MATRIX, account: DEFAULT_ACCOUNT.to_owned(), made, fingerprint }
+}
+
+fn slack_of(config: &SlackConfig) -> ChannelSetup {
+    let options = SlackOptions {
+        account: DEFAULT_ACCOUNT.to_owned(),
+        app_token: config.app_token.clone(),
+        bot_token: config.bot_token.clone(),
+        base_url: config.base_url.clone().unwrap_or_else(|| SLACK_BASE_URL.to_owned()),
+        most_file_bytes: config.media_max_mb * MEGABYTE,
+        preview: config.preview,
+    };
+    let fingerprint = fingerprint(&[
+        config.app_token.expose_secret(),
+        config.bot_token.expose_secret(),
+        &options.base_url,
+        &format!("{} {}", options.preview, options.most_file_bytes),
+    ]);
+    let made = Slack::new(options).map(|channel| Arc::new(channel) as Arc<dyn Channel>);
+    ChannelSetup { channel: SLACK, account: DEFAULT_ACCOUNT.to_owned(), made, fingerprint }
 }
 
 /// A room is joined if something in it can be answered. Whether a room is for two people only shows later, so an invitation

@@ -4,6 +4,13 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::help;
 
+/// Where the owner gets the token that opens sockets on Slack.
+pub(crate) const SLACK_APP: &str = "Make an app at api.slack.com/apps (docs/slack.md has a manifest), and generate an \
+     app-level token with the scope connections:write under Basic Information.";
+/// Where the owner gets the token of a bot on Slack.
+pub(crate) const SLACK_BOT: &str =
+    "Install the app in your workspace; the page OAuth & Permissions shows the token of its bot.";
+
 /// Arguments of `channels`.
 #[derive(Debug, Args)]
 pub(crate) struct ChannelsArgs {
@@ -60,13 +67,13 @@ pub(crate) struct AddChannelArgs {
     /// Name of the account: a further bot on Telegram, or the webhook's name
     #[arg(long)]
     pub(crate) account: Option<String>,
-    /// Address of the homeserver (Matrix), or to which answers are posted (webhook)
+    /// Address of the homeserver (Matrix) or of the Web API (Slack), or to which answers are posted (webhook)
     #[arg(long)]
     pub(crate) url: Option<String>,
     /// A person who may write directly, by id; may be repeated
     #[arg(long, value_name = "ID")]
     pub(crate) allow_from: Vec<String>,
-    /// Variable that holds the token or the secret
+    /// Variable that holds the token or the secret; that of the bot on Slack
     #[arg(long, value_name = "NAME")]
     pub(crate) variable: Option<String>,
     /// Print what would be added, and change nothing
@@ -81,6 +88,8 @@ pub(crate) enum ChannelKind {
     Telegram,
     /// An account on Matrix
     Matrix,
+    /// An app in a workspace of Slack
+    Slack,
     /// A signed HTTP webhook
     Webhook,
     /// A Unix socket

@@ -23,6 +23,7 @@ mod matrix;
 mod message;
 mod programs;
 mod reload;
+mod slack;
 mod telegram;
 mod third_party;
 

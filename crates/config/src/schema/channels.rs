@@ -13,6 +13,8 @@ use super::values::{self, BaseUrl, ChatId, NonBlankText};
 const MAX_MEDIA_MB: u64 = 20;
 /// Largest file on Matrix; it is in memory while it is sent.
 const MAX_MATRIX_MEDIA_MB: u64 = 100;
+/// Largest file on Slack, which takes up to a gigabyte; it is in memory while it is sent.
+const MAX_SLACK_MEDIA_MB: u64 = 100;
 /// Name of the account that the config does not name.
 pub const DEFAULT_ACCOUNT: &str = "default";
 
@@ -95,7 +97,9 @@ impl ChannelsConfig {
             let allowed_chat_ids = telegram.allowed_chat_ids.as_deref();
             ("telegram", ChatRules { allowed_chat_ids, ..telegram.rules() })
         });
-        telegram.chain(self.matrix.iter().map(|matrix| ("matrix", matrix.rules())))
+        telegram
+            .chain(self.matrix.iter().map(|matrix| ("matrix", matrix.rules())))
+            .chain(self.slack.iter().map(|slack| ("slack", slack.rules())))
     }
 
     /// Everything that must not be shown.
@@ -103,7 +107,8 @@ impl ChannelsConfig {
         let telegram = self.telegram.iter().flat_map(TelegramConfig::bots);
         let webhooks = self.webhook.values().map(|webhook| &webhook.secret);
         let matrix = self.matrix.iter().map(|matrix| &matrix.access_token);
-        telegram.map(|bot| bot.token).chain(matrix).chain(webhooks)
+        let slack = self.slack.iter().flat_map(|slack| [&slack.app_token, &slack.bot_token]);
+        telegram.map(|bot| bot.token).chain(matrix).chain(slack).chain(webhooks)
     }
 }
 
@@ -147,6 +152,9 @@ pub struct ChannelsConfig {
     /// An account on Matrix.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub matrix: Option<MatrixConfig>,
+    /// An app in a workspace of Slack.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slack: Option<SlackConfig>,
     /// Signed HTTP webhooks for programs, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub webhook: BTreeMap<String, WebhookConfig>,
@@ -235,6 +243,36 @@ chat_channel! {
             deserialize_with = "values::within::<_, _, 1, MAX_MATRIX_MEDIA_MB>"
         )]
         #[schemars(range(min = 1, max = MAX_MATRIX_MEDIA_MB))]
+        pub media_max_mb: u64,
+    }
+}
+
+chat_channel! {
+    /// An app in a workspace of Slack.
+    SlackConfig {
+        /// The app-level token (`xapp-…`) with the scope `connections:write`. Preferably a reference such as
+        /// `"${SLACK_APP_TOKEN}"`.
+        #[serde(with = "values::secret")]
+        #[schemars(with = "values::SecretText")]
+        pub app_token: SecretString,
+        /// The token of the app's bot (`xoxb-…`). Preferably a reference such as `"${SLACK_BOT_TOKEN}"`.
+        #[serde(with = "values::secret")]
+        #[schemars(with = "values::SecretText")]
+        pub bot_token: SecretString,
+        /// Address of the Web API, if it is not the public one.
+        #[serde(
+            default,
+            deserialize_with = "values::optional_url",
+            skip_serializing_if = "Option::is_none"
+        )]
+        #[schemars(with = "Option<BaseUrl>")]
+        pub base_url: Option<String>,
+        /// Megabytes of the largest file in both directions; at most 100.
+        #[serde(
+            default = "default_slack_media_mb",
+            deserialize_with = "values::within::<_, _, 1, MAX_SLACK_MEDIA_MB>"
+        )]
+        #[schemars(range(min = 1, max = MAX_SLACK_MEDIA_MB))]
         pub media_max_mb: u64,
     }
 }
@@ -396,6 +434,11 @@ fn default_media_mb() -> u64 {
 
 /// What homeservers usually allow.
 fn default_matrix_media_mb() -> u64 {
+    50
+}
+
+/// As on Matrix: few files are larger.
+fn default_slack_media_mb() -> u64 {
     50
 }
 

@@ -7,11 +7,11 @@ use super::{Finding, finding, root};
 use crate::agent::AgentId;
 use crate::config_path::ConfigPath;
 use crate::locate::Target;
-use crate::schema::{BindingMatch, ChatId, Config, DEFAULT_ACCOUNT, TelegramConfig};
+use crate::schema::{BindingMatch, ChatId, Config, DEFAULT_ACCOUNT, SlackConfig, TelegramConfig};
 use crate::suggest::nearest;
 
 /// The channels that messages can come from.
-const CHANNELS: [&str; 4] = ["telegram", "matrix", "webhook", "socket"];
+const CHANNELS: [&str; 5] = ["telegram", "matrix", "slack", "webhook", "socket"];
 /// Shortest secret of a webhook, in bytes. Shorter ones can be guessed.
 const MIN_SECRET: usize = 16;
 
@@ -68,6 +68,9 @@ pub(super) fn check(config: &Config, findings: &mut Vec<Finding>) {
             });
         }
     }
+    if let Some(slack) = &config.channels.slack {
+        check_slack(slack, &channels.clone().key("slack"), findings);
+    }
     let webhooks = channels.key("webhook");
     check_names(config.channels.webhook.keys(), &webhooks, findings);
     for (name, webhook) in &config.channels.webhook {
@@ -82,6 +85,33 @@ pub(super) fn check(config: &Config, findings: &mut Vec<Finding>) {
         }
     }
     check_bindings(config, findings);
+}
+
+fn check_slack(slack: &SlackConfig, path: &ConfigPath, findings: &mut Vec<Finding>) {
+    check_url(slack.base_url.as_deref(), path.clone().key("baseUrl"), findings);
+    for (key, token, wrong, start) in [
+        ("appToken", &slack.app_token, "xoxb-", "xapp-"),
+        ("botToken", &slack.bot_token, "xapp-", "xoxb-"),
+    ] {
+        if token.expose_secret().starts_with(wrong) {
+            findings.push(finding(
+                path.clone().key(key),
+                format!("this is the app's other token: it begins with `{wrong}`"),
+                format!("a token for {key} begins with `{start}`"),
+            ));
+        }
+    }
+    let is_channel = |name: &String| name.starts_with(['C', 'G']);
+    for name in slack.groups.keys().filter(|name| *name != "*" && !is_channel(name)) {
+        findings.push(Finding {
+            target: Target::Key,
+            ..finding(
+                path.clone().key("groups").key(name),
+                "expected the id of a channel, which begins with `C` or `G`, or `*`",
+                "Slack shows the id at the end of the channel's details; names of channels can change",
+            )
+        });
+    }
 }
 
 fn check_bindings(config: &Config, findings: &mut Vec<Finding>) {

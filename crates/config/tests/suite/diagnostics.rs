@@ -79,6 +79,10 @@ fn one_mistake_is_one_line_with_place_path_and_help() {
             "1:62: channels.telegram.allowedChatIds[1]: expected an integer or a string that is not empty, found true",
         ),
         (
+            "{ channels: { slack: { appToken: 'xapp-1', botToken: 'xoxb-1', mediaMaxMb: 101 } } }",
+            "1:77: channels.slack.mediaMaxMb: expected an integer from 1 to 100, found 101",
+        ),
+        (
             "{ models: { providers: { 'my.host': { baseUrl: 'localhost:8080' } } } }",
             "1:48: models.providers[\"my.host\"].baseUrl: expected an http:// or https:// URL without a fragment (#), found another string",
         ),

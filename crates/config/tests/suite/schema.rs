@@ -51,6 +51,8 @@ fn secrets_are_plain_strings_marked_as_such() {
             "apiKey",
             "apiKey",
             "apiKey",
+            "appToken",
+            "botToken",
             "botToken",
             "botToken",
             "secret",

@@ -5,7 +5,7 @@ use myclaw_agent::{AgentError, Home, change_config};
 use serde_json::{Value, json};
 
 use super::{configured, unknown};
-use crate::args::{AddChannelArgs, ChannelKind};
+use crate::args::{AddChannelArgs, ChannelKind, SLACK_APP, SLACK_BOT};
 use crate::exit::CliError;
 use crate::home::find_home;
 use crate::print::Printer;
@@ -24,14 +24,14 @@ pub(super) enum Mode {
 struct Addition {
     path: ConfigPath,
     value: Value,
-    /// The variable with the secret, and where the owner gets it.
-    secret: Option<(String, &'static str)>,
+    /// The variables with the secrets, and where the owner gets each.
+    secrets: Vec<(String, &'static str)>,
 }
 
 pub(super) fn add(args: &AddChannelArgs) -> Result<(), CliError> {
     let home = find_home()?;
     let file = read(&home)?;
-    let Addition { path, value, secret } = addition(args)?;
+    let Addition { path, value, secrets } = addition(args)?;
     if file.has(&path).map_err(AgentError::from)? {
         return Err(CliError::usage(format!(
             "{} has {path} already; remove it first with `myclaw channels remove`, or name another --account",
@@ -41,9 +41,9 @@ pub(super) fn add(args: &AddChannelArgs) -> Result<(), CliError> {
     let mut printer = Printer::stdout();
     let is_set =
         |name: &str| home.environment.get(name).is_some_and(|text| !text.trim().is_empty());
-    let missing = secret.filter(|(name, _)| !is_set(name));
+    let missing: Vec<_> = secrets.into_iter().filter(|(name, _)| !is_set(name)).collect();
     if args.dry_run {
-        if let Some((name, whence)) = &missing {
+        for (name, whence) in &missing {
             printer.line(format_args!("{whence} Put it into the variable {name}."))?;
         }
         let shown = serde_json::to_string_pretty(&value).unwrap_or_default();
@@ -53,7 +53,7 @@ pub(super) fn add(args: &AddChannelArgs) -> Result<(), CliError> {
         ))?;
         return printer.finish();
     }
-    if let Some((name, whence)) = missing {
+    if let Some((name, whence)) = missing.first() {
         return Err(CliError::usage(format!(
             "the variable {name} is not set. {whence} Put it into {}, or into the environment, and run this again",
             home.paths.state_dir().join(".env").display()
@@ -120,36 +120,45 @@ fn addition(args: &AddChannelArgs) -> Result<Addition, CliError> {
         args.url.clone().ok_or_else(missing)
     };
     let people = || args.allow_from.iter().map(|id| json!(id)).collect::<Vec<_>>();
-    let (channel, mut value, secret) = match args.channel {
+    let (channel, mut value, secrets) = match args.channel {
         ChannelKind::Telegram => {
             let name = variable("TELEGRAM_BOT_TOKEN");
             let whence = "Talk with @BotFather on Telegram to make a bot; it gives you a token.";
-            ("telegram", json!({"botToken": reference(&name)}), Some((name, whence)))
+            ("telegram", json!({"botToken": reference(&name)}), vec![(name, whence)])
         }
         ChannelKind::Matrix => {
             let name = variable("MATRIX_ACCESS_TOKEN");
             let whence = "Make an account for the agent, and log in with it once; docs/matrix.md has the command.";
             let url = url("the address of the homeserver, such as https://matrix.example.org")?;
             let value = json!({"homeserverUrl": url, "accessToken": reference(&name)});
-            ("matrix", value, Some((name, whence)))
+            ("matrix", value, vec![(name, whence)])
+        }
+        ChannelKind::Slack => {
+            let (app, bot) = ("SLACK_APP_TOKEN".to_owned(), variable("SLACK_BOT_TOKEN"));
+            let mut value = json!({"appToken": reference(&app), "botToken": reference(&bot)});
+            if let Some(url) = &args.url {
+                value["baseUrl"] = json!(url);
+            }
+            ("slack", value, vec![(app, SLACK_APP), (bot, SLACK_BOT)])
         }
         ChannelKind::Webhook => {
             let name = variable("WEBHOOK_SECRET");
             let whence = "It is a random secret, such as the output of `openssl rand -hex 32`.";
             let url = url("where answers are posted, such as http://127.0.0.1:8080/answers")?;
-            ("webhook", json!({"secret": reference(&name), "url": url}), Some((name, whence)))
+            ("webhook", json!({"secret": reference(&name), "url": url}), vec![(name, whence)])
         }
-        ChannelKind::Socket => ("socket", json!({}), None),
+        ChannelKind::Socket => ("socket", json!({}), Vec::new()),
     };
     let account = account.unwrap_or(DEFAULT_ACCOUNT);
-    let has_people = matches!(channel, "telegram" | "matrix") && account == DEFAULT_ACCOUNT;
+    let has_people =
+        matches!(channel, "telegram" | "matrix" | "slack") && account == DEFAULT_ACCOUNT;
     if !args.allow_from.is_empty() {
         if !has_people {
             return Err(CliError::usage("--allow-from has no meaning for this channel or account"));
         }
         value["allowFrom"] = json!(people());
     }
-    Ok(Addition { path: place(channel, account), value, secret })
+    Ok(Addition { path: place(channel, account), value, secrets })
 }
 
 fn reference(variable: &str) -> String {
