@@ -94,14 +94,15 @@ pub mod auth {
 pub mod config {
     pub use myclaw_config::{
         AckReactionScope, AgentId, Binding, ChatId, ChatRules, CommandLine, Config, ConfigChange,
-        ConfigError, ConfigFile, ConfigPath, DEFAULT_ACCOUNT, DmPolicy, DmScope, EditError,
-        EditProblem, Environment, ExposeSecret, GroupConfig, GroupPolicy, Heartbeat, HostName,
-        KEYRING_SERVICE, KeySource, Loaded, LogLevel, MASKED, MaskedValues, MatrixConfig, Mistake,
-        ModelDefinition, Network, NodeConfig, OtherChats, PageOrigin, Paths, Persona, QueueMode,
-        RenderStyle, Report, ResolvedAgent, SecretString, SessionScope, SessionToolsConfig,
-        SlackConfig, SocketConfig, StarterModel, Subagents, TelegramBot, TelegramConfig, TlsConfig,
-        UncertainDelivery, WebhookConfig, WriteError, holds_literal_secret, json_schema,
-        load_config, load_or_default, starter_config, write_config_if_missing,
+        ConfigError, ConfigFile, ConfigPath, DEFAULT_ACCOUNT, DiscordConfig, DmPolicy, DmScope,
+        EditError, EditProblem, Environment, ExposeSecret, GroupConfig, GroupPolicy, Heartbeat,
+        HostName, KEYRING_SERVICE, KeySource, Loaded, LogLevel, MASKED, MaskedValues, MatrixConfig,
+        Mistake, ModelDefinition, Network, NodeConfig, OtherChats, PageOrigin, Paths, Persona,
+        QueueMode, RenderStyle, Report, ResolvedAgent, SecretString, SessionScope,
+        SessionToolsConfig, SlackConfig, SocketConfig, StarterModel, Subagents, TelegramBot,
+        TelegramConfig, TlsConfig, UncertainDelivery, WebhookConfig, WriteError,
+        holds_literal_secret, json_schema, load_config, load_or_default, starter_config,
+        write_config_if_missing,
     };
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::header::HeaderMap;
 use reqwest::{Client, RequestBuilder, redirect, retry};
 
@@ -124,6 +125,44 @@ pub(crate) async fn exchange(
     tokio::time::timeout(limit, asking).await.unwrap_or_else(|_| {
         Err(Failure::Unknown(format!("no answer within {} s", limit.as_secs())))
     })
+}
+
+/// A part of a path, or a value of a query or form.
+pub(crate) fn encode(text: &str) -> String {
+    utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
+}
+
+/// A file in a form.
+pub(crate) struct Upload {
+    /// The field of the form.
+    pub(crate) field: &'static str,
+    pub(crate) name: String,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// A form with texts and a file: its content type and its bytes.
+pub(crate) fn form(texts: &[(&str, String)], file: Upload) -> (String, Vec<u8>) {
+    let boundary = uuid::Uuid::new_v4().simple().to_string();
+    let mut body = Vec::with_capacity(file.bytes.len() + 1_024);
+    for (name, value) in texts {
+        let head = format!("content-disposition: form-data; name=\"{name}\"");
+        body.extend_from_slice(format!("--{boundary}\r\n{head}\r\n\r\n{value}\r\n").as_bytes());
+    }
+    let is_sign = |character: char| matches!(character, '"' | '\\') || character.is_control();
+    let name: String = file
+        .name
+        .chars()
+        .map(|character| if is_sign(character) { '_' } else { character })
+        .collect();
+    let head = format!(
+        "--{boundary}\r\ncontent-disposition: form-data; name=\"{}\"; filename=\"{name}\"\r\n\
+         content-type: application/octet-stream\r\n\r\n",
+        file.field
+    );
+    body.extend_from_slice(head.as_bytes());
+    body.extend_from_slice(&file.bytes);
+    body.extend_from_slice(format!("\r\n--{boundary}--\r\n").as_bytes());
+    (format!("multipart/form-data; boundary={boundary}"), body)
 }
 
 fn failure(error: &reqwest::Error) -> Failure {

@@ -8,6 +8,7 @@
 
 mod arrival;
 mod channel;
+mod discord;
 mod http;
 mod lanes;
 mod matrix;
@@ -30,6 +31,7 @@ pub use channel::{
     Action, AfterInterruption, Capabilities, Channel, Choices, HookAnswer, HookRequest, Live, Part,
     PartFile, PartKind, Poll, ProbeFailure, SendFailure, State, StateCell,
 };
+pub use discord::{DISCORD, DISCORD_BASE_URL, Discord, DiscordOptions};
 pub use futures_util::future::BoxFuture;
 pub use matrix::{AcceptsInvite, MATRIX, Matrix, MatrixOptions};
 pub use slack::{SLACK, SLACK_BASE_URL, Slack, SlackOptions};

@@ -10,7 +10,7 @@ mod receive;
 mod send;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -65,6 +65,8 @@ pub struct Slack {
     updates: Pace,
     state: StateCell,
     memory: Mutex<Memory>,
+    /// Keeps which file is being sent.
+    keeper: OnceLock<Arc<dyn Intake>>,
 }
 
 /// What the process knows of the workspace.
@@ -99,6 +101,7 @@ impl Slack {
             updates: Pace::new(UPDATES, MINUTE),
             state: StateCell::default(),
             memory: Mutex::default(),
+            keeper: OnceLock::new(),
         })
     }
 
@@ -165,6 +168,7 @@ impl Channel for Slack {
     }
 
     fn run(self: Arc<Self>, intake: Arc<dyn Intake>) -> BoxFuture<'static, ()> {
+        self.keeper.get_or_init(|| Arc::clone(&intake));
         Box::pin(async move { self.receive_events(&*intake).await })
     }
 

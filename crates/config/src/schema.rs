@@ -36,8 +36,8 @@ pub use agents::{
 pub use auth::{AuthConfig, CooldownConfig};
 pub use browser::BrowserToolConfig;
 pub use channels::{
-    Binding, BindingMatch, ChannelsConfig, ChatRules, DEFAULT_ACCOUNT, DmPolicy, DmScope,
-    GroupConfig, GroupPolicy, MatrixConfig, SlackConfig, SocketConfig, TelegramAccount,
+    Binding, BindingMatch, ChannelsConfig, ChatRules, DEFAULT_ACCOUNT, DiscordConfig, DmPolicy,
+    DmScope, GroupConfig, GroupPolicy, MatrixConfig, SlackConfig, SocketConfig, TelegramAccount,
     TelegramBot, TelegramConfig, UncertainDelivery, WebhookConfig,
 };
 pub use gateway::{Bind, GatewayConfig, HostName, Network, PageOrigin, TlsConfig};

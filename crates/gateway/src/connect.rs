@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use myclaw_agent::Home;
 use myclaw_agent::config::{
-    Config, DEFAULT_ACCOUNT, DmPolicy, ExposeSecret as _, GroupPolicy, MatrixConfig, SlackConfig,
-    TelegramBot, TelegramConfig, UncertainDelivery,
+    Config, DEFAULT_ACCOUNT, DiscordConfig, DmPolicy, ExposeSecret as _, GroupPolicy, MatrixConfig,
+    SlackConfig, TelegramBot, TelegramConfig, UncertainDelivery,
 };
 use myclaw_channels::{
-    AcceptsInvite, AfterInterruption, Channel, MATRIX, Matrix, MatrixOptions, SLACK,
-    SLACK_BASE_URL, SOCKET, Slack, SlackOptions, SocketChannel, SocketOptions, TELEGRAM,
-    TELEGRAM_BASE_URL, Telegram, TelegramOptions, WEBHOOK, Webhook, WebhookOptions,
+    AcceptsInvite, AfterInterruption, Channel, DISCORD, DISCORD_BASE_URL, Discord, DiscordOptions,
+    MATRIX, Matrix, MatrixOptions, SLACK, SLACK_BASE_URL, SOCKET, Slack, SlackOptions,
+    SocketChannel, SocketOptions, TELEGRAM, TELEGRAM_BASE_URL, Telegram, TelegramOptions, WEBHOOK,
+    Webhook, WebhookOptions,
 };
 use ring::digest::{Context, SHA256};
 
@@ -42,6 +43,7 @@ pub fn channels_of(home: &Home, config: &Config) -> Vec<ChannelSetup> {
     }
     setups.extend(config.channels.matrix.as_ref().map(matrix_of));
     setups.extend(config.channels.slack.as_ref().map(slack_of));
+    setups.extend(config.channels.discord.as_ref().map(discord_of));
     for (name, webhook) in &config.channels.webhook {
         let fingerprint = fingerprint(&[webhook.secret.expose_secret(), &webhook.url]);
         let options = WebhookOptions {
@@ -131,6 +133,23 @@ fn slack_of(config: &SlackConfig) -> ChannelSetup {
     ]);
     let made = Slack::new(options).map(|channel| Arc::new(channel) as Arc<dyn Channel>);
     ChannelSetup { channel: SLACK, account: DEFAULT_ACCOUNT.to_owned(), made, fingerprint }
+}
+
+fn discord_of(config: &DiscordConfig) -> ChannelSetup {
+    let options = DiscordOptions {
+        account: DEFAULT_ACCOUNT.to_owned(),
+        token: config.bot_token.clone(),
+        base_url: config.base_url.clone().unwrap_or_else(|| DISCORD_BASE_URL.to_owned()),
+        most_file_bytes: config.media_max_mb * MEGABYTE,
+        preview: config.preview,
+    };
+    let fingerprint = fingerprint(&[
+        config.bot_token.expose_secret(),
+        &options.base_url,
+        &format!("{} {}", options.preview, options.most_file_bytes),
+    ]);
+    let made = Discord::new(options).map(|channel| Arc::new(channel) as Arc<dyn Channel>);
+    ChannelSetup { channel: DISCORD, account: DEFAULT_ACCOUNT.to_owned(), made, fingerprint }
 }
 
 /// A room is joined if something in it can be answered. Whether a room is for two people only shows later, so an invitation

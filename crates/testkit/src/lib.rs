@@ -22,6 +22,7 @@
 )]
 
 mod delivery;
+mod discord;
 mod history;
 mod home;
 mod http;
@@ -38,6 +39,7 @@ mod telegram;
 mod terminal;
 mod wire;
 
+pub use discord::{DiscordFault, DiscordMessage, DiscordServer};
 pub use home::TempHome;
 pub use pairing::{Violation, validate_body, validate_pairing};
 pub use process::{

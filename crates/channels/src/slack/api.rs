@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::{Client, RequestBuilder, Url};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
@@ -122,7 +121,7 @@ impl Api {
         let fields = params.as_object().into_iter().flatten();
         let pairs = fields.map(|(name, value)| {
             let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            format!("{name}={}", utf8_percent_encode(&text, NON_ALPHANUMERIC))
+            format!("{name}={}", http::encode(&text))
         });
         let secret = match token {
             Token::Bot => &self.bot,

@@ -3,9 +3,9 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Slack;
 use super::api::{ApiError, Refused, Token};
 use super::event::File;
+use super::{SLACK, Slack};
 use crate::pause::Pause;
 use crate::{Attachment, AttachmentContent, Part, PartFile, SendFailure};
 
@@ -80,6 +80,35 @@ impl Slack {
         self.api.download(address, most).await
     }
 
+    /// Keeps which file of Slack is that of a part, before anybody can see it: a file carries no metadata.
+    async fn note_file(&self, part: &Part, file: &str) -> Result<(), SendFailure> {
+        let later = |reason: String| SendFailure::Later { after: None, reason };
+        let keeper =
+            self.keeper.get().ok_or_else(|| later("the channel is starting".to_owned()))?;
+        let text = format!("{} {file}", part.id);
+        let kept = keeper.remember(&self.file_key(part), &text).await;
+        kept.map_err(|refusal| later(format!("the store: {refusal}")))
+    }
+
+    /// The file of Slack that was to be shown for a part; `None` if it did not come so far.
+    pub(super) async fn noted_file(&self, part: &Part) -> Result<Option<String>, SendFailure> {
+        let later = |reason: String| SendFailure::Later { after: None, reason };
+        let keeper =
+            self.keeper.get().ok_or_else(|| later("the channel is starting".to_owned()))?;
+        let kept = keeper.recall(&self.file_key(part)).await;
+        let kept = kept.map_err(|refusal| later(format!("the store: {refusal}")))?;
+        let noted = kept.and_then(|text| {
+            let (id, file) = text.split_once(' ')?;
+            (id == part.id).then(|| file.to_owned())
+        });
+        Ok(noted)
+    }
+
+    /// The parts of a conversation are sent one after the other, so one note for each is enough.
+    fn file_key(&self, part: &Part) -> String {
+        format!("{SLACK} {} file {}", self.options.account, part.target.to_text())
+    }
+
     /// Sends a file; gives Slack's id of it.
     pub(super) async fn send_file(
         &self,
@@ -108,6 +137,7 @@ impl Slack {
             SendFailure::Unknown { reason } => SendFailure::Later { after: None, reason },
             failure => failure,
         })?;
+        self.note_file(part, &id).await?;
         self.posts.wait(chat).await;
         let mut params = json!({
             "files": [{"id": id, "title": file.name}], "channel_id": part.target.chat,

@@ -120,20 +120,16 @@ impl Slack {
         sent.map(|sent| sent.ts).map_err(|error| self.failure(&target.chat, error))
     }
 
-    /// Looks for a part in its conversation. A text is known by its metadata; a file has none, so it is known by its name
-    /// and size.
+    /// Looks for a part in its conversation: for a message with its metadata, or for the file that was noted for it.
     pub(super) async fn find_part(&self, part: &Part) -> Result<Option<String>, SendFailure> {
         let me = self.me().await.map_err(|error| self.failure(&part.target.chat, error))?;
-        let size = match &part.file {
-            Some(file) => tokio::fs::metadata(&file.path).await.ok().map(|data| data.len()),
+        let noted = match &part.file {
+            Some(_) => Some(self.noted_file(part).await?),
             None => None,
         };
-        let is_it = |past: &Past| match &part.file {
+        let is_it = |past: &Past| match &noted {
             None => past.metadata["event_payload"]["part"] == part.id,
-            Some(file) => past
-                .files
-                .iter()
-                .any(|other| other.name.as_ref() == Some(&file.name) && other.size == size),
+            Some(noted) => past.files.iter().any(|file| Some(&file.id) == noted.as_ref()),
         };
         let oldest = (part.created_at / 1_000).saturating_sub(CLOCK_MARGIN);
         let mut params = json!({
@@ -152,8 +148,7 @@ impl Slack {
             let page = page.map_err(|error| self.failure(&part.target.chat, error))?;
             let mut own = page.messages.iter().filter(|past| past.user == me.user_id);
             if let Some(found) = own.find(|past| is_it(past)) {
-                let file = found.files.first().filter(|_| part.file.is_some());
-                return Ok(Some(file.map_or(&found.ts, |file| &file.id).clone()));
+                return Ok(Some(noted.clone().flatten().unwrap_or_else(|| found.ts.clone())));
             }
             let cursor = page.response_metadata.next_cursor;
             if !page.has_more || cursor.is_empty() {

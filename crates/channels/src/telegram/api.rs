@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::http::{self, CallError, Failure, Refusal};
+use crate::http::{self, CallError, Failure, Refusal, Upload};
 
 /// Largest answer that is read, in bytes: 100 updates of a few kilobytes each.
 const MOST_ANSWER: usize = 8 * 1024 * 1024;
@@ -74,13 +74,6 @@ struct Parameters {
     migrate_to_chat_id: Option<i64>,
 }
 
-/// A file for [`Api::upload`].
-pub(super) struct Upload {
-    pub(super) field: &'static str,
-    pub(super) name: String,
-    pub(super) bytes: Vec<u8>,
-}
-
 impl Api {
     pub(super) fn new(base: &str, token: SecretString) -> Result<Self, String> {
         let client = http::client(base)?;
@@ -110,34 +103,9 @@ impl Api {
         file: Upload,
         limit: Duration,
     ) -> Result<T, ApiError> {
-        let boundary = uuid::Uuid::new_v4().simple().to_string();
-        let mut body = Vec::with_capacity(file.bytes.len() + 1_024);
-        for (name, value) in params {
-            let head = format!("content-disposition: form-data; name=\"{name}\"");
-            body.extend_from_slice(format!("--{boundary}\r\n{head}\r\n\r\n{value}\r\n").as_bytes());
-        }
-        let name: String = file
-            .name
-            .chars()
-            .map(|character| match character {
-                '"' | '\\' => '_',
-                other if other.is_control() => '_',
-                other => other,
-            })
-            .collect();
-        let head = format!(
-            "--{boundary}\r\ncontent-disposition: form-data; name=\"{}\"; filename=\"{name}\"\r\n\
-             content-type: application/octet-stream\r\n\r\n",
-            file.field
-        );
-        body.extend_from_slice(head.as_bytes());
-        body.extend_from_slice(&file.bytes);
-        body.extend_from_slice(format!("\r\n--{boundary}--\r\n").as_bytes());
-        let request = self
-            .client
-            .post(self.address(method))
-            .header("content-type", format!("multipart/form-data; boundary={boundary}"))
-            .body(body);
+        let (content_type, body) = http::form(params, file);
+        let request =
+            self.client.post(self.address(method)).header("content-type", content_type).body(body);
         self.finish(request, limit).await
     }
 

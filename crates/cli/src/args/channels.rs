@@ -11,6 +11,10 @@ pub(crate) const SLACK_APP: &str = "Make an app at api.slack.com/apps (docs/slac
 pub(crate) const SLACK_BOT: &str =
     "Install the app in your workspace; the page OAuth & Permissions shows the token of its bot.";
 
+/// Where the owner gets the token of a bot on Discord.
+pub(crate) const DISCORD_BOT: &str = "Make an application at discord.com/developers/applications (docs/discord.md); its \
+     page Bot gives you a token, and there \"Message Content Intent\" has to be switched on.";
+
 /// Arguments of `channels`.
 #[derive(Debug, Args)]
 pub(crate) struct ChannelsArgs {
@@ -67,7 +71,7 @@ pub(crate) struct AddChannelArgs {
     /// Name of the account: a further bot on Telegram, or the webhook's name
     #[arg(long)]
     pub(crate) account: Option<String>,
-    /// Address of the homeserver (Matrix) or of the Web API (Slack), or to which answers are posted (webhook)
+    /// Address of the homeserver (Matrix) or of the API (Slack, Discord), or to which answers are posted (webhook)
     #[arg(long)]
     pub(crate) url: Option<String>,
     /// A person who may write directly, by id; may be repeated
@@ -90,6 +94,8 @@ pub(crate) enum ChannelKind {
     Matrix,
     /// An app in a workspace of Slack
     Slack,
+    /// A bot on Discord
+    Discord,
     /// A signed HTTP webhook
     Webhook,
     /// A Unix socket

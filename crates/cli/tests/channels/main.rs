@@ -16,6 +16,7 @@ mod chaos;
 mod client;
 #[cfg(target_os = "linux")]
 mod clock;
+mod discord;
 #[path = "../gateway/fixture.rs"]
 mod fixture;
 mod groups;

@@ -186,10 +186,7 @@ fn what_may_have_been_delivered_is_looked_for_and_sent_once() {
         bench.slack.fail_next("files.completeUploadExternal", fault);
     }
     for turn in 1..=2 {
-        match turn {
-            1 => bench.say(&json!({"text": "<@UBOT> hello"})),
-            _ => bench.slack.write(EVE, "hello"),
-        };
+        bench.say(&json!({"text": format!("<@UBOT> {turn}")}));
         bench.slack.wait_for("both parts", |sent| {
             (count(sent, "fine") == turn && sent.len() == 2 * turn).then_some(())
         });

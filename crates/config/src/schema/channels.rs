@@ -15,6 +15,8 @@ const MAX_MEDIA_MB: u64 = 20;
 const MAX_MATRIX_MEDIA_MB: u64 = 100;
 /// Largest file on Slack, which takes up to a gigabyte; it is in memory while it is sent.
 const MAX_SLACK_MEDIA_MB: u64 = 100;
+/// Largest file that the most boosted servers of Discord take.
+const MAX_DISCORD_MEDIA_MB: u64 = 100;
 /// Name of the account that the config does not name.
 pub const DEFAULT_ACCOUNT: &str = "default";
 
@@ -100,6 +102,7 @@ impl ChannelsConfig {
         telegram
             .chain(self.matrix.iter().map(|matrix| ("matrix", matrix.rules())))
             .chain(self.slack.iter().map(|slack| ("slack", slack.rules())))
+            .chain(self.discord.iter().map(|discord| ("discord", discord.rules())))
     }
 
     /// Everything that must not be shown.
@@ -108,7 +111,8 @@ impl ChannelsConfig {
         let webhooks = self.webhook.values().map(|webhook| &webhook.secret);
         let matrix = self.matrix.iter().map(|matrix| &matrix.access_token);
         let slack = self.slack.iter().flat_map(|slack| [&slack.app_token, &slack.bot_token]);
-        telegram.map(|bot| bot.token).chain(matrix).chain(slack).chain(webhooks)
+        let discord = self.discord.iter().map(|discord| &discord.bot_token);
+        telegram.map(|bot| bot.token).chain(matrix).chain(slack).chain(discord).chain(webhooks)
     }
 }
 
@@ -155,6 +159,9 @@ pub struct ChannelsConfig {
     /// An app in a workspace of Slack.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slack: Option<SlackConfig>,
+    /// A bot on Discord.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub discord: Option<DiscordConfig>,
     /// Signed HTTP webhooks for programs, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub webhook: BTreeMap<String, WebhookConfig>,
@@ -273,6 +280,32 @@ chat_channel! {
             deserialize_with = "values::within::<_, _, 1, MAX_SLACK_MEDIA_MB>"
         )]
         #[schemars(range(min = 1, max = MAX_SLACK_MEDIA_MB))]
+        pub media_max_mb: u64,
+    }
+}
+
+chat_channel! {
+    /// A bot on Discord.
+    DiscordConfig {
+        /// The bot's token. Preferably a reference such as `"${DISCORD_BOT_TOKEN}"`.
+        #[serde(with = "values::secret")]
+        #[schemars(with = "values::SecretText")]
+        pub bot_token: SecretString,
+        /// Address of the REST API with its version, if it is not the public one.
+        #[serde(
+            default,
+            deserialize_with = "values::optional_url",
+            skip_serializing_if = "Option::is_none"
+        )]
+        #[schemars(with = "Option<BaseUrl>")]
+        pub base_url: Option<String>,
+        /// Megabytes of the largest file in both directions; at most 100. Discord takes 10 from a bot, and more in servers
+        /// that are boosted.
+        #[serde(
+            default = "default_discord_media_mb",
+            deserialize_with = "values::within::<_, _, 1, MAX_DISCORD_MEDIA_MB>"
+        )]
+        #[schemars(range(min = 1, max = MAX_DISCORD_MEDIA_MB))]
         pub media_max_mb: u64,
     }
 }
@@ -440,6 +473,11 @@ fn default_matrix_media_mb() -> u64 {
 /// As on Matrix: few files are larger.
 fn default_slack_media_mb() -> u64 {
     50
+}
+
+/// What Discord takes everywhere.
+fn default_discord_media_mb() -> u64 {
+    10
 }
 
 fn yes() -> bool {

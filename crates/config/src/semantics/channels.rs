@@ -11,7 +11,7 @@ use crate::schema::{BindingMatch, ChatId, Config, DEFAULT_ACCOUNT, SlackConfig, 
 use crate::suggest::nearest;
 
 /// The channels that messages can come from.
-const CHANNELS: [&str; 5] = ["telegram", "matrix", "slack", "webhook", "socket"];
+const CHANNELS: [&str; 6] = ["telegram", "matrix", "slack", "discord", "webhook", "socket"];
 /// Shortest secret of a webhook, in bytes. Shorter ones can be guessed.
 const MIN_SECRET: usize = 16;
 
@@ -70,6 +70,21 @@ pub(super) fn check(config: &Config, findings: &mut Vec<Finding>) {
     }
     if let Some(slack) = &config.channels.slack {
         check_slack(slack, &channels.clone().key("slack"), findings);
+    }
+    if let Some(discord) = &config.channels.discord {
+        let path = channels.clone().key("discord");
+        check_url(discord.base_url.as_deref(), path.clone().key("baseUrl"), findings);
+        let is_id = |name: &String| name.parse::<u64>().is_ok();
+        for name in discord.groups.keys().filter(|name| *name != "*" && !is_id(name)) {
+            findings.push(Finding {
+                target: Target::Key,
+                ..finding(
+                    path.clone().key("groups").key(name),
+                    "expected the id of a channel, which is a number, or `*`",
+                    "switch on the developer mode of Discord; \"Copy Channel ID\" is in a channel's menu then",
+                )
+            });
+        }
     }
     let webhooks = channels.key("webhook");
     check_names(config.channels.webhook.keys(), &webhooks, findings);

@@ -183,6 +183,12 @@ fn channels() -> Value {
             "groups": { "mine": { "requireMention": false, "allowFrom": [] } },
             "baseUrl": "https://h", "preview": false, "mediaMaxMb": 20,
         },
+        "discord": {
+            "historyLimit": 1, "dmHistoryLimit": 1, "botToken": "u", "tools": tools(),
+            "dmPolicy": "open", "allowFrom": ["1"], "groupPolicy": "disabled",
+            "groups": { "mine": { "requireMention": false, "allowFrom": [] } },
+            "baseUrl": "https://h", "preview": false, "mediaMaxMb": 20,
+        },
         "webhook": { "mine": { "secret": "0123456789abcdef", "url": "https://h" } },
         "socket": { "path": "/s" },
     })

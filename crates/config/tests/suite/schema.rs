@@ -55,6 +55,7 @@ fn secrets_are_plain_strings_marked_as_such() {
             "botToken",
             "botToken",
             "botToken",
+            "botToken",
             "secret",
             "token"
         ]

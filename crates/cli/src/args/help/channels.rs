@@ -20,6 +20,7 @@ Examples:
   myclaw channels add telegram --allow-from 42
   myclaw channels add matrix --url https://matrix.example.org --allow-from @you:example.org
   myclaw channels add slack --allow-from U0123ABCD
+  myclaw channels add discord --allow-from 80351110224678912
   myclaw channels add webhook --account mine --url http://127.0.0.1:8080/answers
   myclaw channels add socket --dry-run";
 

@@ -5,7 +5,7 @@ use myclaw_agent::{AgentError, Home, change_config};
 use serde_json::{Value, json};
 
 use super::{configured, unknown};
-use crate::args::{AddChannelArgs, ChannelKind, SLACK_APP, SLACK_BOT};
+use crate::args::{AddChannelArgs, ChannelKind, DISCORD_BOT, SLACK_APP, SLACK_BOT};
 use crate::exit::CliError;
 use crate::home::find_home;
 use crate::print::Printer;
@@ -141,6 +141,14 @@ fn addition(args: &AddChannelArgs) -> Result<Addition, CliError> {
             }
             ("slack", value, vec![(app, SLACK_APP), (bot, SLACK_BOT)])
         }
+        ChannelKind::Discord => {
+            let name = variable("DISCORD_BOT_TOKEN");
+            let mut value = json!({"botToken": reference(&name)});
+            if let Some(url) = &args.url {
+                value["baseUrl"] = json!(url);
+            }
+            ("discord", value, vec![(name, DISCORD_BOT)])
+        }
         ChannelKind::Webhook => {
             let name = variable("WEBHOOK_SECRET");
             let whence = "It is a random secret, such as the output of `openssl rand -hex 32`.";
@@ -150,8 +158,8 @@ fn addition(args: &AddChannelArgs) -> Result<Addition, CliError> {
         ChannelKind::Socket => ("socket", json!({}), Vec::new()),
     };
     let account = account.unwrap_or(DEFAULT_ACCOUNT);
-    let has_people =
-        matches!(channel, "telegram" | "matrix" | "slack") && account == DEFAULT_ACCOUNT;
+    let has_people = matches!(channel, "telegram" | "matrix" | "slack" | "discord")
+        && account == DEFAULT_ACCOUNT;
     if !args.allow_from.is_empty() {
         if !has_people {
             return Err(CliError::usage("--allow-from has no meaning for this channel or account"));

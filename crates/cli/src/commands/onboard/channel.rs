@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::asking::Asker;
 use super::{say, write};
-use crate::args::{ChannelKind, OnboardArgs, SLACK_APP, SLACK_BOT};
+use crate::args::{ChannelKind, DISCORD_BOT, OnboardArgs, SLACK_APP, SLACK_BOT};
 use crate::exit::CliError;
 use crate::home::find_home;
 use crate::runtime;
@@ -65,6 +65,10 @@ fn needs(kind: ChannelKind) -> Needs {
             ],
             url: Some(("baseUrl", "")),
         },
+        ChannelKind::Discord => Needs {
+            secrets: vec![secret("botToken", "DISCORD_BOT_TOKEN", DISCORD_BOT)],
+            url: Some(("baseUrl", "")),
+        },
         ChannelKind::Webhook => Needs {
             secrets: vec![secret(
                 "secret",
@@ -82,8 +86,7 @@ pub(super) fn set_up(args: &OnboardArgs, asker: &Asker) -> Result<(), CliError> 
     let kind = match args.channel {
         Some(kind) => kind,
         None => {
-            let question =
-                "A channel to reach it (telegram, matrix, slack, webhook, socket), or none";
+            let question = "A channel to reach it (telegram, matrix, slack, discord, webhook, socket), or none";
             let answer = asker.ask(question, "none")?;
             if answer == "none" {
                 return Ok(());
