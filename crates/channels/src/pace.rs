@@ -31,11 +31,13 @@ impl Pace {
 
     /// Waits until a call may be made.
     pub(crate) async fn wait(&self, key: &str) {
-        let at = self.reserve(key, Instant::now());
-        tokio::time::sleep_until(at).await;
-        // The server may have asked for a pause meanwhile.
-        while let Some(until) = self.quiet_until(key).filter(|until| *until > Instant::now()) {
-            tokio::time::sleep_until(until).await;
+        loop {
+            let at = self.reserve(key, Instant::now());
+            tokio::time::sleep_until(at).await;
+            // If the server has asked for a pause meanwhile, those who wait take places behind it.
+            if self.quiet_until(key).is_none_or(|until| until <= Instant::now()) {
+                return;
+            }
         }
     }
 
