@@ -141,7 +141,7 @@ pub(crate) struct Upload {
 }
 
 /// A form with texts and a file: its content type and its bytes.
-pub(crate) fn form(texts: &[(&str, String)], file: Upload) -> (String, Vec<u8>) {
+pub(crate) fn form(texts: &[(&str, String)], file: &Upload) -> (String, Vec<u8>) {
     let boundary = uuid::Uuid::new_v4().simple().to_string();
     let mut body = Vec::with_capacity(file.bytes.len() + 1_024);
     for (name, value) in texts {

@@ -113,7 +113,7 @@ impl Api {
         let route = route_of(&Method::POST, path);
         // A second for each 100 KB.
         let limit = CALL_TIME + Duration::from_secs(file.bytes.len() as u64 / 100_000);
-        let (content_type, bytes) = http::form(&[("payload_json", body.to_string())], file);
+        let (content_type, bytes) = http::form(&[("payload_json", body.to_string())], &file);
         let request =
             self.request(Method::POST, path).header("content-type", content_type).body(bytes);
         self.finish(&route, request, limit).await

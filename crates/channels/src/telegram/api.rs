@@ -103,7 +103,7 @@ impl Api {
         file: Upload,
         limit: Duration,
     ) -> Result<T, ApiError> {
-        let (content_type, body) = http::form(params, file);
+        let (content_type, body) = http::form(params, &file);
         let request =
             self.client.post(self.address(method)).header("content-type", content_type).body(body);
         self.finish(request, limit).await

@@ -80,7 +80,7 @@ fn one_mistake_is_one_line_with_place_path_and_help() {
         ),
         (
             "{ channels: { slack: { appToken: 'xapp-1', botToken: 'xoxb-1', mediaMaxMb: 101 } } }",
-            "1:77: channels.slack.mediaMaxMb: expected an integer from 1 to 100, found 101",
+            "1:76: channels.slack.mediaMaxMb: expected an integer from 1 to 100, found 101",
         ),
         (
             "{ models: { providers: { 'my.host': { baseUrl: 'localhost:8080' } } } }",

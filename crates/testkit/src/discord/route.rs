@@ -29,10 +29,12 @@ pub(super) struct Call {
     message: String,
     query: String,
     pub(super) body: Value,
-    file: Option<(String, Vec<u8>)>,
+    file: Option<File>,
 }
 
 type Wrong = (u16, Value, bool);
+/// A name and bytes.
+type File = (String, Vec<u8>);
 
 /// The call, or Discord's answer to a wrong one and whether it is a mistake of the program.
 pub(super) fn check(request: &Request) -> Result<Call, Wrong> {
@@ -90,7 +92,7 @@ pub(super) fn check(request: &Request) -> Result<Call, Wrong> {
 }
 
 /// The JSON of a body, and its file.
-fn body_of(request: &Request) -> Result<(Value, Option<(String, Vec<u8>)>), String> {
+fn body_of(request: &Request) -> Result<(Value, Option<File>), String> {
     let content_type = request.header("content-type");
     if let Some(boundary) = content_type.strip_prefix("multipart/form-data; boundary=") {
         return form(boundary, &request.body);
@@ -105,7 +107,7 @@ fn body_of(request: &Request) -> Result<(Value, Option<(String, Vec<u8>)>), Stri
 }
 
 /// The fields `payload_json` and `files[0]` of a form.
-fn form(boundary: &str, body: &[u8]) -> Result<(Value, Option<(String, Vec<u8>)>), String> {
+fn form(boundary: &str, body: &[u8]) -> Result<(Value, Option<File>), String> {
     let text: String = body.iter().map(|byte| char::from(*byte)).collect();
     let (mut payload, mut file) = (Value::Null, None);
     for field in
