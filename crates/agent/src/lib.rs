@@ -94,16 +94,16 @@ pub mod auth {
 pub mod config {
     pub use myclaw_config::{
         AckReactionScope, AgentId, Binding, ChatId, ChatRules, CommandLine, Config, ConfigChange,
-        ConfigError, ConfigFile, ConfigPath, ConnectionSecurity, DEFAULT_ACCOUNT, DmPolicy,
-        DmScope, EditError, EditProblem, EmailConfig, Environment, ExposeSecret, GroupConfig,
-        GroupPolicy, Heartbeat, HostName, IrcConfig, KEYRING_SERVICE, KeySource, Loaded, LogLevel,
-        MASKED, MailServerConfig, MailSession, MaskedValues, MatrixConfig, Mistake,
-        ModelDefinition, Network, NodeConfig, OtherChats, PageOrigin, Paths, Persona, QueueMode,
-        RenderStyle, Report, ResolvedAgent, SecretString, SenderCheckConfig, SessionScope,
-        SessionToolsConfig, SignalConfig, SocketConfig, StarterModel, Subagents, TelegramBot,
-        TelegramConfig, TelemetryConfig, TlsConfig, UncertainDelivery, WebhookConfig,
-        WhatsAppConfig, WhatsAppNumber, WriteError, holds_literal_secret, json_schema, load_config,
-        load_or_default, starter_config, write_config_if_missing,
+        ConfigError, ConfigFile, ConfigPath, ConnectionSecurity, DEFAULT_ACCOUNT, DiscordConfig,
+        DmPolicy, DmScope, EditError, EditProblem, EmailConfig, Environment, ExposeSecret,
+        GroupConfig, GroupPolicy, Heartbeat, HostName, IrcConfig, KEYRING_SERVICE, KeySource,
+        Loaded, LogLevel, MASKED, MailServerConfig, MailSession, MaskedValues, MatrixConfig,
+        Mistake, ModelDefinition, Network, NodeConfig, OtherChats, PageOrigin, Paths, Persona,
+        QueueMode, RenderStyle, Report, ResolvedAgent, SecretString, SenderCheckConfig,
+        SessionScope, SessionToolsConfig, SignalConfig, SlackConfig, SocketConfig, StarterModel,
+        Subagents, TelegramBot, TelegramConfig, TelemetryConfig, TlsConfig, UncertainDelivery,
+        WebhookConfig, WhatsAppConfig, WhatsAppNumber, WriteError, holds_literal_secret,
+        json_schema, load_config, load_or_default, starter_config, write_config_if_missing,
     };
 }
 

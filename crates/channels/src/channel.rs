@@ -243,6 +243,8 @@ pub struct Part {
     pub answers: Vec<String>,
     /// Whether it is what the model said.
     pub kind: PartKind,
+    /// When it was stored, in milliseconds since the Unix epoch. It was not sent before.
+    pub created_at: u64,
     /// The number of the part, from 0.
     pub number: usize,
     /// How many parts there are.

@@ -31,6 +31,23 @@ pub(crate) fn form(texts: &[(&str, String)], file: &FormFile<'_>) -> (String, Ve
     (format!("multipart/form-data; boundary={boundary}"), body)
 }
 
+/// A file of a form, with its bytes. What it is, is left to the receiver.
+pub(crate) struct Upload {
+    /// The name of the field.
+    pub(crate) field: &'static str,
+    /// The name of the file; may be anything.
+    pub(crate) name: String,
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl Upload {
+    /// The form with this file, and with texts.
+    pub(crate) fn form(&self, texts: &[(&str, String)]) -> (String, Vec<u8>) {
+        let Self { field, name, bytes } = self;
+        form(texts, &FormFile { field, name, media_type: UNKNOWN_TYPE, bytes })
+    }
+}
+
 /// The media type of files whose name says nothing.
 pub(crate) const UNKNOWN_TYPE: &str = "application/octet-stream";
 

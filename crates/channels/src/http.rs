@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::header::HeaderMap;
 use reqwest::{Client, RequestBuilder, redirect, retry};
 
@@ -127,6 +128,11 @@ pub async fn exchange(
     tokio::time::timeout(limit, asking).await.unwrap_or_else(|_| {
         Err(Failure::Unknown(format!("no answer within {} s", limit.as_secs())))
     })
+}
+
+/// A part of a path, or a value of a query or form.
+pub(crate) fn encode(text: &str) -> String {
+    utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
 }
 
 fn failure(error: &reqwest::Error) -> Failure {

@@ -8,22 +8,28 @@
 
 mod arrival;
 mod channel;
+mod discord;
 mod email;
 mod form;
 pub mod http;
 mod irc;
+mod lanes;
 mod markup;
 mod matrix;
+mod pace;
 mod pause;
 mod recent;
 mod signal;
 mod signature;
+mod slack;
 mod socket;
 mod split;
+mod table;
 mod telegram;
 mod webhook;
 mod whatsapp;
 mod wire;
+mod ws;
 
 pub use arrival::{
     Arrival, Attachment, AttachmentContent, Chat, ChatKind, Intake, Quoted, Receipt, Refusal,
@@ -33,6 +39,7 @@ pub use channel::{
     Action, AfterInterruption, Capabilities, Channel, Choices, HookAnswer, HookRequest, Live, Part,
     PartFile, PartKind, Poll, ProbeFailure, SendFailure, State, StateCell,
 };
+pub use discord::{DISCORD, DISCORD_BASE_URL, Discord, DiscordOptions};
 pub use email::{
     Credentials, EMAIL, Email, EmailOptions, Login, MailChat, SenderCheck, imap_response,
 };
@@ -40,6 +47,7 @@ pub use futures_util::future::BoxFuture;
 pub use irc::{IRC, Irc, IrcOptions, MOST_CHANNEL, MOST_NICK};
 pub use matrix::{AcceptsInvite, MATRIX, Matrix, MatrixOptions};
 pub use signal::{SIGNAL, SIGNAL_BASE_URL, Signal, SignalOptions};
+pub use slack::{SLACK, SLACK_BASE_URL, Slack, SlackOptions};
 pub use socket::{SOCKET, SocketChannel, SocketOptions};
 pub use split::{split, utf16_units};
 pub use telegram::{TELEGRAM, TELEGRAM_BASE_URL, Telegram, TelegramOptions};

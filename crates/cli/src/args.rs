@@ -31,7 +31,8 @@ mod usage;
 pub(crate) use acp::AcpArgs;
 pub(crate) use attach::AttachArgs;
 pub(crate) use channels::{
-    AddChannelArgs, ChannelKind, ChannelsArgs, ChannelsCommand, PairingArgs, PairingCommand,
+    AddChannelArgs, ChannelKind, ChannelsArgs, ChannelsCommand, DISCORD_BOT, PairingArgs,
+    PairingCommand, SLACK_APP, SLACK_BOT,
 };
 pub(crate) use cron::{CronArgs, CronCommand, JobArgs};
 pub(crate) use devices::{DeviceScope, DevicesArgs, DevicesCommand};
@@ -116,7 +117,7 @@ pub(crate) enum Command {
     /// Run the process that is always on: messages of programs and web chats, each answered once
     #[command(long_about = help::GATEWAY, after_long_help = help::GATEWAY_EXAMPLES)]
     Gateway(GatewayArgs),
-    /// Show and test the channels through which messages arrive: Telegram, Matrix, e-mail, IRC, webhooks, a socket
+    /// Show and test the channels through which messages arrive: messengers, e-mail, webhooks, a socket
     #[command(long_about = help::CHANNELS, after_long_help = help::CHANNELS_EXAMPLES)]
     Channels(ChannelsArgs),
     /// Decide who may write to the agent

@@ -37,10 +37,10 @@ pub use auth::{AuthConfig, CooldownConfig};
 pub use browser::BrowserToolConfig;
 pub use channels::{
     Binding, BindingMatch, ChannelsConfig, ChatRules, ConnectionSecurity, DEFAULT_ACCOUNT,
-    DmPolicy, DmScope, EmailConfig, GroupConfig, GroupPolicy, IrcConfig, MailServerConfig,
-    MailSession, MatrixConfig, SaslConfig, SenderCheckConfig, SignalConfig, SocketConfig,
-    TelegramAccount, TelegramBot, TelegramConfig, UncertainDelivery, WebhookConfig,
-    WhatsAppAccount, WhatsAppConfig, WhatsAppNumber, WhatsAppTemplate,
+    DiscordConfig, DmPolicy, DmScope, EmailConfig, GroupConfig, GroupPolicy, IrcConfig,
+    MailServerConfig, MailSession, MatrixConfig, SaslConfig, SenderCheckConfig, SignalConfig,
+    SlackConfig, SocketConfig, TelegramAccount, TelegramBot, TelegramConfig, UncertainDelivery,
+    WebhookConfig, WhatsAppAccount, WhatsAppConfig, WhatsAppNumber, WhatsAppTemplate,
 };
 pub use gateway::{Bind, GatewayConfig, HostName, Network, PageOrigin, TelemetryConfig, TlsConfig};
 pub use heartbeat::{ActiveHoursConfig, CronConfig, Heartbeat, HeartbeatConfig};

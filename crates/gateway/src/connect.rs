@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use myclaw_agent::Home;
 use myclaw_agent::config::{
-    Config, DEFAULT_ACCOUNT, DmPolicy, ExposeSecret as _, GroupPolicy, MatrixConfig, SignalConfig,
-    TelegramBot, TelegramConfig, UncertainDelivery, WhatsAppConfig, WhatsAppNumber,
+    Config, DEFAULT_ACCOUNT, DiscordConfig, DmPolicy, ExposeSecret as _, GroupPolicy, MatrixConfig,
+    SignalConfig, SlackConfig, TelegramBot, TelegramConfig, UncertainDelivery, WhatsAppConfig,
+    WhatsAppNumber,
 };
 use myclaw_channels::{
-    AcceptsInvite, AfterInterruption, Channel, MATRIX, Matrix, MatrixOptions, SIGNAL,
-    SIGNAL_BASE_URL, SOCKET, Signal, SignalOptions, SocketChannel, SocketOptions, TELEGRAM,
-    TELEGRAM_BASE_URL, Telegram, TelegramOptions, WEBHOOK, WHATSAPP, WHATSAPP_BASE_URL,
-    WHATSAPP_VERSION, Webhook, WebhookOptions, WhatsApp, WhatsAppApp, WhatsAppOptions,
-    WhatsAppTemplate,
+    AcceptsInvite, AfterInterruption, Channel, DISCORD, DISCORD_BASE_URL, Discord, DiscordOptions,
+    MATRIX, Matrix, MatrixOptions, SIGNAL, SIGNAL_BASE_URL, SLACK, SLACK_BASE_URL, SOCKET, Signal,
+    SignalOptions, Slack, SlackOptions, SocketChannel, SocketOptions, TELEGRAM, TELEGRAM_BASE_URL,
+    Telegram, TelegramOptions, WEBHOOK, WHATSAPP, WHATSAPP_BASE_URL, WHATSAPP_VERSION, Webhook,
+    WebhookOptions, WhatsApp, WhatsAppApp, WhatsAppOptions, WhatsAppTemplate,
 };
 use ring::digest::{Context, SHA256};
 
@@ -53,6 +54,8 @@ pub fn channels_of(home: &Home, config: &Config) -> Vec<ChannelSetup> {
     }
     setups.extend(config.channels.signal.as_ref().map(signal_of));
     setups.extend(config.channels.irc.as_ref().map(irc::set_up));
+    setups.extend(config.channels.slack.as_ref().map(slack_of));
+    setups.extend(config.channels.discord.as_ref().map(discord_of));
     for (name, webhook) in &config.channels.webhook {
         let fingerprint = fingerprint(&[webhook.secret.expose_secret(), &webhook.url]);
         let options = WebhookOptions {
@@ -176,6 +179,42 @@ fn matrix_of(config: &MatrixConfig) -> ChannelSetup {
     ]);
     let made = Matrix::new(options).map(|channel| Arc::new(channel) as Arc<dyn Channel>);
     ChannelSetup { channel: MATRIX, account: DEFAULT_ACCOUNT.to_owned(), made, fingerprint }
+}
+
+fn slack_of(config: &SlackConfig) -> ChannelSetup {
+    let options = SlackOptions {
+        account: DEFAULT_ACCOUNT.to_owned(),
+        app_token: config.app_token.clone(),
+        bot_token: config.bot_token.clone(),
+        base_url: config.base_url.clone().unwrap_or_else(|| SLACK_BASE_URL.to_owned()),
+        most_file_bytes: config.media_max_mb * MEGABYTE,
+        preview: config.preview,
+    };
+    let fingerprint = fingerprint(&[
+        config.app_token.expose_secret(),
+        config.bot_token.expose_secret(),
+        &options.base_url,
+        &format!("{} {}", options.preview, options.most_file_bytes),
+    ]);
+    let made = Slack::new(options).map(|channel| Arc::new(channel) as Arc<dyn Channel>);
+    ChannelSetup { channel: SLACK, account: DEFAULT_ACCOUNT.to_owned(), made, fingerprint }
+}
+
+fn discord_of(config: &DiscordConfig) -> ChannelSetup {
+    let options = DiscordOptions {
+        account: DEFAULT_ACCOUNT.to_owned(),
+        token: config.bot_token.clone(),
+        base_url: config.base_url.clone().unwrap_or_else(|| DISCORD_BASE_URL.to_owned()),
+        most_file_bytes: config.media_max_mb * MEGABYTE,
+        preview: config.preview,
+    };
+    let fingerprint = fingerprint(&[
+        config.bot_token.expose_secret(),
+        &options.base_url,
+        &format!("{} {}", options.preview, options.most_file_bytes),
+    ]);
+    let made = Discord::new(options).map(|channel| Arc::new(channel) as Arc<dyn Channel>);
+    ChannelSetup { channel: DISCORD, account: DEFAULT_ACCOUNT.to_owned(), made, fingerprint }
 }
 
 /// A room is joined if something in it can be answered. Whether a room is for two people only shows later, so an invitation

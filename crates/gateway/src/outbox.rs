@@ -349,6 +349,7 @@ fn to_send(part: &UnsentPart, is_repeat: bool) -> Part {
             PartKind::Reply => Author::Reply,
             PartKind::Report => Author::Report,
         },
+        created_at: row.created_at,
         number: row.part,
         count: row.parts,
         text: row.text.clone(),

@@ -213,6 +213,7 @@ impl Router {
             session: String::new(),
             answers: Vec::new(),
             kind: PartKind::Report,
+            created_at: now_ms(),
             number: 0,
             count: 1,
             text: emoji.trim().to_owned(),

@@ -22,6 +22,7 @@
 )]
 
 mod delivery;
+mod discord;
 mod gate;
 mod history;
 mod home;
@@ -41,6 +42,13 @@ mod vendor;
 mod whatsapp;
 
 pub use gate::Gate;
+mod slack;
+mod step;
+mod telegram;
+mod terminal;
+mod wire;
+
+pub use discord::{DiscordFault, DiscordMessage, DiscordServer};
 pub use home::TempHome;
 pub use pairing::{Violation, validate_body, validate_pairing};
 pub use process::{
@@ -52,6 +60,7 @@ pub use reply::{Reply, Stop, WireFormat};
 pub use script::Script;
 pub use server::ModelServer;
 pub use signal::{SignalFault, SignalServer};
+pub use slack::{SlackFault, SlackMessage, SlackServer};
 pub use step::Step;
 pub use telegram::{BotMessage, TelegramFault, TelegramServer};
 pub use terminal::Terminal;

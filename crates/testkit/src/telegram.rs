@@ -1,7 +1,7 @@
 //! A strict Bot API server, written from the published schema: what a real one refuses, it refuses.
 
 use std::collections::VecDeque;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::BufReader;
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -9,6 +9,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+
+use crate::wire::{Request, answer};
 
 /// Longest wait for something that a test expects.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -201,21 +203,20 @@ impl TelegramServer {
     }
 
     fn converse(&self, stream: TcpStream) {
-        let Ok(writing) = stream.try_clone() else { return };
-        let (mut reader, mut writer) = (BufReader::new(stream), writing);
-        while let Some((path, content_type, body)) = request(&mut reader) {
+        let Ok(mut writer) = stream.try_clone() else { return };
+        let mut reader = BufReader::new(stream);
+        while let Some(request) = Request::read(&mut reader) {
             if self.shared.is_down.load(Ordering::SeqCst) {
                 return;
             }
-            let answer = match path.strip_prefix("/file/bot") {
+            let found = match request.path.strip_prefix("/file/bot") {
                 Some(rest) => self.file(rest),
                 None => self
-                    .api(&path, &content_type, &body)
+                    .api(&request.path, request.header("content-type"), &request.body)
                     .map(|(status, answer)| (status, answer.to_string().into_bytes())),
             };
-            let Some((status, bytes)) = answer else { return };
-            let head = format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\n\r\n", bytes.len());
-            if writer.write_all(head.as_bytes()).and_then(|()| writer.write_all(&bytes)).is_err() {
+            let Some((status, bytes)) = found else { return };
+            if !answer(&mut writer, status, "", &bytes) {
                 return;
             }
         }
@@ -431,29 +432,4 @@ fn without_tags(html: &str) -> Result<String, String> {
 
 fn refusal(status: u16, description: &str) -> (u16, Value) {
     (status, json!({"ok": false, "error_code": status, "description": description}))
-}
-
-/// Path, content type and body of the next request.
-fn request(reader: &mut BufReader<TcpStream>) -> Option<(String, String, Vec<u8>)> {
-    let mut line = String::new();
-    reader.read_line(&mut line).ok().filter(|read| *read > 0)?;
-    let path = line.split(' ').nth(1)?.to_owned();
-    let (mut length, mut content_type) = (0, String::new());
-    loop {
-        let mut header = String::new();
-        reader.read_line(&mut header).ok().filter(|read| *read > 0)?;
-        let header = header.trim();
-        if header.is_empty() {
-            break;
-        }
-        let (name, value) = header.split_once(':')?;
-        match name.to_ascii_lowercase().as_str() {
-            "content-length" => length = value.trim().parse().ok()?,
-            "content-type" => value.trim().clone_into(&mut content_type),
-            _ => {}
-        }
-    }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).ok()?;
-    Some((path, content_type, body))
 }

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::{Client, Method, RequestBuilder};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+pub(super) use crate::http::encode;
 use crate::http::{self, Answer, CallError, Refusal};
 
 /// Largest answer that is read, in bytes: a sync with fifty messages in each of a hundred rooms.
@@ -189,9 +189,4 @@ fn refused(status: u16, error: &str) -> ApiError {
 fn is_plain(part: &str) -> bool {
     let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:[]".contains(&byte);
     !part.is_empty() && part != ".." && part != "." && part.bytes().all(is_allowed)
-}
-
-/// A part of a path or the value of a query.
-pub(super) fn encode(text: &str) -> String {
-    utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
 }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::form::{FormFile, UNKNOWN_TYPE, form};
+use crate::form::Upload;
 use crate::http::{self, CallError, Failure, Refusal};
 
 /// Largest answer that is read, in bytes: 100 updates of a few kilobytes each.
@@ -75,13 +75,6 @@ struct Parameters {
     migrate_to_chat_id: Option<i64>,
 }
 
-/// A file for [`Api::upload`].
-pub(super) struct Upload {
-    pub(super) field: &'static str,
-    pub(super) name: String,
-    pub(super) bytes: Vec<u8>,
-}
-
 impl Api {
     pub(super) fn new(base: &str, token: SecretString) -> Result<Self, String> {
         let client = http::client(base)?;
@@ -111,9 +104,7 @@ impl Api {
         file: Upload,
         limit: Duration,
     ) -> Result<T, ApiError> {
-        let Upload { field, name, bytes } = &file;
-        let file = FormFile { field, name, media_type: UNKNOWN_TYPE, bytes };
-        let (content_type, body) = form(params, &file);
+        let (content_type, body) = file.form(params);
         let request =
             self.client.post(self.address(method)).header("content-type", content_type).body(body);
         self.finish(request, limit).await

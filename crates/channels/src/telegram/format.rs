@@ -1,8 +1,8 @@
 //! Markdown in Telegram's HTML, which has few tags and refuses a message with a wrong one.
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
-use unicode_width::UnicodeWidthStr;
 
+use crate::table::aligned;
 use crate::utf16_units;
 
 /// Protocols of links that Telegram makes clickable.
@@ -254,31 +254,10 @@ impl Writer {
         }
     }
 
-    /// A table, with columns of equal width: Telegram has none of its own.
+    /// A table as aligned text: Telegram has none of its own.
     fn table(&mut self, rows: &[Vec<String>]) {
-        let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-        let width = |column: usize| {
-            rows.iter()
-                .filter_map(|row| row.get(column))
-                .map(|cell| cell.width())
-                .max()
-                .unwrap_or(0)
-        };
-        let widths: Vec<usize> = (0..columns).map(width).collect();
-        let mut lines = Vec::new();
-        for (number, row) in rows.iter().enumerate() {
-            let cells = row.iter().enumerate().map(|(column, cell)| {
-                let fill = widths[column].saturating_sub(cell.width());
-                format!("{cell}{}", " ".repeat(fill))
-            });
-            lines.push(cells.collect::<Vec<_>>().join(" | ").trim_end().to_owned());
-            if number == 0 {
-                let dashes = widths.iter().map(|width| "-".repeat(*width));
-                lines.push(dashes.collect::<Vec<_>>().join("-|-"));
-            }
-        }
         self.out.html.push_str("<pre>");
-        self.raw_text(&lines.join("\n"));
+        self.raw_text(&aligned(rows));
         self.out.html.push_str("</pre>");
     }
 }

@@ -6,9 +6,10 @@ use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::api::{ApiError, Refused, Upload};
+use super::api::{ApiError, Refused};
 use super::format::{escape, render};
 use super::{CALL_TIME, MOST_SENT_BYTES, MOST_UNITS, Telegram, split_rendered};
+use crate::form::Upload;
 use crate::{Live, Part, PartFile, SendFailure, Target, utf16_units};
 
 /// What is put before a message that may have been delivered before.

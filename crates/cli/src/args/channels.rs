@@ -4,6 +4,17 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::help;
 
+/// Where the owner gets the token that opens sockets on Slack.
+pub(crate) const SLACK_APP: &str = "Make an app at api.slack.com/apps (docs/slack.md has a manifest), and generate an \
+     app-level token with the scope connections:write under Basic Information.";
+/// Where the owner gets the token of a bot on Slack.
+pub(crate) const SLACK_BOT: &str =
+    "Install the app in your workspace; the page OAuth & Permissions shows the token of its bot.";
+
+/// Where the owner gets the token of a bot on Discord.
+pub(crate) const DISCORD_BOT: &str = "Make an application at discord.com/developers/applications (docs/discord.md); its \
+     page Bot gives you a token, and there \"Message Content Intent\" has to be switched on.";
+
 /// Arguments of `channels`.
 #[derive(Debug, Args)]
 pub(crate) struct ChannelsArgs {
@@ -60,7 +71,7 @@ pub(crate) struct AddChannelArgs {
     /// Name of the account: a further bot on Telegram or number on WhatsApp, or the webhook's name
     #[arg(long)]
     pub(crate) account: Option<String>,
-    /// Address of the homeserver (Matrix) or of signal-cli (Signal), or to which answers are posted (webhook)
+    /// Address of the homeserver (Matrix), of signal-cli (Signal) or of the API (Slack, Discord), or to which answers are posted (webhook)
     #[arg(long)]
     pub(crate) url: Option<String>,
     /// The account's own address (e-mail)
@@ -87,7 +98,7 @@ pub(crate) struct AddChannelArgs {
     /// A person who may write directly, by id; may be repeated
     #[arg(long, value_name = "ID")]
     pub(crate) allow_from: Vec<String>,
-    /// Variable that holds the token or the secret
+    /// Variable that holds the token or the secret; that of the bot on Slack
     #[arg(long, value_name = "NAME")]
     pub(crate) variable: Option<String>,
     /// Print what would be added, and change nothing
@@ -111,6 +122,10 @@ pub(crate) enum ChannelKind {
     Signal,
     /// An account on a network of IRC
     Irc,
+    /// An app in a workspace of Slack
+    Slack,
+    /// A bot on Discord
+    Discord,
     /// A signed HTTP webhook
     Webhook,
     /// A Unix socket

@@ -30,7 +30,7 @@ pub(crate) struct OnboardArgs {
     /// A channel to add, tried before it is kept
     #[arg(long, value_enum)]
     pub(crate) channel: Option<ChannelKind>,
-    /// Address of the homeserver (matrix), of the Bot API (telegram), or for answers (webhook)
+    /// Address of the homeserver (matrix), of the API (telegram, slack, discord), or for answers (webhook)
     #[arg(long, value_name = "URL", requires = "channel")]
     pub(crate) channel_url: Option<String>,
     /// Variable that holds the token or the secret of the channel

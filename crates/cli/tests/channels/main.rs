@@ -16,6 +16,7 @@ mod chaos;
 mod client;
 #[cfg(target_os = "linux")]
 mod clock;
+mod discord;
 mod email;
 #[path = "../gateway/fixture.rs"]
 mod fixture;
@@ -26,6 +27,7 @@ mod message;
 mod programs;
 mod reload;
 mod signal;
+mod slack;
 mod telegram;
 mod third_party;
 mod whatsapp;

@@ -52,6 +52,38 @@ fn a_channel_is_added_and_removed_and_comments_stay() {
 }
 
 #[test]
+fn every_secret_of_a_channel_is_asked_for() {
+    let home = TempHome::new();
+    home.write_config_text(CONFIG);
+    let slack = ["channels", "add", "slack", "--allow-from", "U1"];
+    let shown = run(&home, &[&slack[..], &["--dry-run"]].concat());
+    for name in ["SLACK_APP_TOKEN", "SLACK_BOT_TOKEN", "connections:write"] {
+        assert!(shown.stdout().contains(name), "{}", shown.stdout());
+    }
+    let refused = RunningChild::run(myclaw(&home, &slack).env("SLACK_BOT_TOKEN", "xoxb-1"));
+    refused.assert_code(2);
+    assert!(refused.stderr().contains("SLACK_APP_TOKEN is not set"), "{}", refused.stderr());
+    assert_eq!(config(&home), CONFIG);
+    let discord = ["channels", "add", "discord", "--allow-from", "42"];
+    for arguments in [&slack[..], &discord[..]] {
+        let mut command = myclaw(&home, arguments);
+        command.env("SLACK_BOT_TOKEN", "xoxb-1").env("SLACK_APP_TOKEN", "xapp-1");
+        RunningChild::run(command.env("DISCORD_BOT_TOKEN", "d1")).assert_code(0);
+    }
+    let text = config(&home);
+    for held in ["${SLACK_BOT_TOKEN}", "${SLACK_APP_TOKEN}", "${DISCORD_BOT_TOKEN}", "U1"] {
+        assert!(text.contains(held), "{text}");
+    }
+    // Each in the place of the other.
+    let mut command = myclaw(&home, &["channels", "list"]);
+    command.env("SLACK_BOT_TOKEN", "xapp-1").env("SLACK_APP_TOKEN", "xoxb-1");
+    let swapped = RunningChild::run(command.env("DISCORD_BOT_TOKEN", "d1"));
+    swapped.assert_code(3);
+    assert!(swapped.stderr().contains("this is the app's other token"), "{}", swapped.stderr());
+    assert!(!swapped.stderr().contains("xapp-1"), "{}", swapped.stderr());
+}
+
+#[test]
 fn what_cannot_be_added_is_said() {
     let home = TempHome::new();
     home.write_config_text(CONFIG);

@@ -21,6 +21,10 @@ pub use irc::{IrcConfig, SaslConfig};
 const MAX_MEDIA_MB: u64 = 20;
 /// Largest file on Matrix; it is in memory while it is sent.
 const MAX_MATRIX_MEDIA_MB: u64 = 100;
+/// Largest file on Slack, which takes up to a gigabyte; it is in memory while it is sent.
+const MAX_SLACK_MEDIA_MB: u64 = 100;
+/// Largest file that the most boosted servers of Discord take.
+const MAX_DISCORD_MEDIA_MB: u64 = 100;
 /// Name of the account that the config does not name.
 pub const DEFAULT_ACCOUNT: &str = "default";
 
@@ -127,6 +131,8 @@ impl ChannelsConfig {
             .chain(self.irc.iter().map(|irc| ("irc", irc.rules())))
             .chain(self.whatsapp.iter().map(|whatsapp| ("whatsapp", whatsapp.rules())))
             .chain(self.signal.iter().map(|signal| ("signal", signal.rules())))
+            .chain(self.slack.iter().map(|slack| ("slack", slack.rules())))
+            .chain(self.discord.iter().map(|discord| ("discord", discord.rules())))
     }
 
     /// Everything that must not be shown.
@@ -134,6 +140,8 @@ impl ChannelsConfig {
         let telegram = self.telegram.iter().flat_map(TelegramConfig::bots);
         let webhooks = self.webhook.values().map(|webhook| &webhook.secret);
         let matrix = self.matrix.iter().map(|matrix| &matrix.access_token);
+        let slack = self.slack.iter().flat_map(|slack| [&slack.app_token, &slack.bot_token]);
+        let discord = self.discord.iter().map(|discord| &discord.bot_token);
         let irc = self.irc.iter().flat_map(IrcConfig::secrets);
         let whatsapp = self.whatsapp.iter().flat_map(WhatsAppConfig::secrets);
         let email = self.email.iter().flat_map(EmailConfig::secrets);
@@ -142,6 +150,8 @@ impl ChannelsConfig {
             .chain(matrix)
             .chain(webhooks)
             .chain(email)
+            .chain(slack)
+            .chain(discord)
             .chain(whatsapp)
             .chain(irc)
     }
@@ -199,6 +209,12 @@ pub struct ChannelsConfig {
     /// An account on a network of IRC.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub irc: Option<IrcConfig>,
+    /// An app in a workspace of Slack.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slack: Option<SlackConfig>,
+    /// A bot on Discord.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub discord: Option<DiscordConfig>,
     /// Signed HTTP webhooks for programs, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub webhook: BTreeMap<String, WebhookConfig>,
@@ -287,6 +303,62 @@ chat_channel! {
             deserialize_with = "values::within::<_, _, 1, MAX_MATRIX_MEDIA_MB>"
         )]
         #[schemars(range(min = 1, max = MAX_MATRIX_MEDIA_MB))]
+        pub media_max_mb: u64,
+    }
+}
+
+chat_channel! {
+    /// An app in a workspace of Slack.
+    SlackConfig {
+        /// The app-level token (`xapp-…`) with the scope `connections:write`. Preferably a reference such as
+        /// `"${SLACK_APP_TOKEN}"`.
+        #[serde(with = "values::secret")]
+        #[schemars(with = "values::SecretText")]
+        pub app_token: SecretString,
+        /// The token of the app's bot (`xoxb-…`). Preferably a reference such as `"${SLACK_BOT_TOKEN}"`.
+        #[serde(with = "values::secret")]
+        #[schemars(with = "values::SecretText")]
+        pub bot_token: SecretString,
+        /// Address of the Web API, if it is not the public one.
+        #[serde(
+            default,
+            deserialize_with = "values::optional_url",
+            skip_serializing_if = "Option::is_none"
+        )]
+        #[schemars(with = "Option<BaseUrl>")]
+        pub base_url: Option<String>,
+        /// Megabytes of the largest file in both directions; at most 100.
+        #[serde(
+            default = "default_slack_media_mb",
+            deserialize_with = "values::within::<_, _, 1, MAX_SLACK_MEDIA_MB>"
+        )]
+        #[schemars(range(min = 1, max = MAX_SLACK_MEDIA_MB))]
+        pub media_max_mb: u64,
+    }
+}
+
+chat_channel! {
+    /// A bot on Discord.
+    DiscordConfig {
+        /// The bot's token. Preferably a reference such as `"${DISCORD_BOT_TOKEN}"`.
+        #[serde(with = "values::secret")]
+        #[schemars(with = "values::SecretText")]
+        pub bot_token: SecretString,
+        /// Address of the REST API with its version, if it is not the public one.
+        #[serde(
+            default,
+            deserialize_with = "values::optional_url",
+            skip_serializing_if = "Option::is_none"
+        )]
+        #[schemars(with = "Option<BaseUrl>")]
+        pub base_url: Option<String>,
+        /// Megabytes of the largest file in both directions; at most 100. Discord takes 10 from a bot, and more in servers
+        /// that are boosted.
+        #[serde(
+            default = "default_discord_media_mb",
+            deserialize_with = "values::within::<_, _, 1, MAX_DISCORD_MEDIA_MB>"
+        )]
+        #[schemars(range(min = 1, max = MAX_DISCORD_MEDIA_MB))]
         pub media_max_mb: u64,
     }
 }
@@ -449,6 +521,16 @@ fn default_media_mb() -> u64 {
 /// What homeservers usually allow.
 fn default_matrix_media_mb() -> u64 {
     50
+}
+
+/// As on Matrix: few files are larger.
+fn default_slack_media_mb() -> u64 {
+    50
+}
+
+/// What Discord takes everywhere.
+fn default_discord_media_mb() -> u64 {
+    10
 }
 
 fn yes() -> bool {

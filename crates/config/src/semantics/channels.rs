@@ -10,7 +10,7 @@ use crate::agent::AgentId;
 use crate::config_path::ConfigPath;
 use crate::locate::Target;
 use crate::schema::{
-    BindingMatch, ChatId, Config, DEFAULT_ACCOUNT, TelegramConfig, WhatsAppConfig,
+    BindingMatch, ChatId, Config, DEFAULT_ACCOUNT, SlackConfig, TelegramConfig, WhatsAppConfig,
 };
 use crate::suggest::nearest;
 
@@ -18,8 +18,10 @@ mod email;
 mod irc;
 
 /// The channels that messages can come from.
-const CHANNELS: [&str; 8] =
-    ["telegram", "matrix", "email", "whatsapp", "signal", "irc", "webhook", "socket"];
+const CHANNELS: [&str; 10] = [
+    "telegram", "matrix", "email", "slack", "discord", "whatsapp", "signal", "irc", "webhook",
+    "socket",
+];
 /// Shortest secret of a webhook, in bytes. Shorter ones can be guessed.
 const MIN_SECRET: usize = 16;
 
@@ -83,6 +85,24 @@ pub(super) fn check(config: &Config, findings: &mut Vec<Finding>) {
     if let Some(account) = &config.channels.irc {
         irc::check(account, findings);
     }
+    if let Some(slack) = &config.channels.slack {
+        check_slack(slack, &channels.clone().key("slack"), findings);
+    }
+    if let Some(discord) = &config.channels.discord {
+        let path = channels.clone().key("discord");
+        check_url(discord.base_url.as_deref(), path.clone().key("baseUrl"), findings);
+        let is_id = |name: &String| name.parse::<u64>().is_ok();
+        for name in discord.groups.keys().filter(|name| *name != "*" && !is_id(name)) {
+            findings.push(Finding {
+                target: Target::Key,
+                ..finding(
+                    path.clone().key("groups").key(name),
+                    "expected the id of a channel, which is a number, or `*`",
+                    "switch on the developer mode of Discord; \"Copy Channel ID\" is in a channel's menu then",
+                )
+            });
+        }
+    }
     let webhooks = channels.key("webhook");
     check_names(config.channels.webhook.keys(), &webhooks, findings);
     for (name, webhook) in &config.channels.webhook {
@@ -97,6 +117,33 @@ pub(super) fn check(config: &Config, findings: &mut Vec<Finding>) {
         }
     }
     check_bindings(config, findings);
+}
+
+fn check_slack(slack: &SlackConfig, path: &ConfigPath, findings: &mut Vec<Finding>) {
+    check_url(slack.base_url.as_deref(), path.clone().key("baseUrl"), findings);
+    for (key, token, wrong, start) in [
+        ("appToken", &slack.app_token, "xoxb-", "xapp-"),
+        ("botToken", &slack.bot_token, "xapp-", "xoxb-"),
+    ] {
+        if token.expose_secret().starts_with(wrong) {
+            findings.push(finding(
+                path.clone().key(key),
+                format!("this is the app's other token: it begins with `{wrong}`"),
+                format!("a token for {key} begins with `{start}`"),
+            ));
+        }
+    }
+    let is_channel = |name: &String| name.starts_with(['C', 'G']);
+    for name in slack.groups.keys().filter(|name| *name != "*" && !is_channel(name)) {
+        findings.push(Finding {
+            target: Target::Key,
+            ..finding(
+                path.clone().key("groups").key(name),
+                "expected the id of a channel, which begins with `C` or `G`, or `*`",
+                "Slack shows the id at the end of the channel's details; names of channels can change",
+            )
+        });
+    }
 }
 
 fn check_bindings(config: &Config, findings: &mut Vec<Finding>) {

@@ -202,6 +202,18 @@ fn channels() -> Value {
             "groups": { "mine": { "requireMention": false, "allowFrom": [] } }, "historyLimit": 1, "dmHistoryLimit": 1,
             "tools": tools(),
         },
+        "slack": {
+            "historyLimit": 1, "dmHistoryLimit": 1, "appToken": "t", "botToken": "u", "tools": tools(),
+            "dmPolicy": "open", "allowFrom": ["U1"], "groupPolicy": "disabled",
+            "groups": { "mine": { "requireMention": false, "allowFrom": [] } },
+            "baseUrl": "https://h", "preview": false, "mediaMaxMb": 20,
+        },
+        "discord": {
+            "historyLimit": 1, "dmHistoryLimit": 1, "botToken": "u", "tools": tools(),
+            "dmPolicy": "open", "allowFrom": ["1"], "groupPolicy": "disabled",
+            "groups": { "mine": { "requireMention": false, "allowFrom": [] } },
+            "baseUrl": "https://h", "preview": false, "mediaMaxMb": 20,
+        },
         "webhook": { "mine": { "secret": "0123456789abcdef", "url": "https://h" } },
         "socket": { "path": "/s" },
     })

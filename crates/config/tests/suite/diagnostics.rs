@@ -91,6 +91,10 @@ fn one_mistake_is_one_line_with_place_path_and_help() {
             "1:111: channels.whatsapp.allowFrom[0]: nobody has such an id in this channel; write the number with its country, without `+` and spaces, such as \"1650\"",
         ),
         (
+            "{ channels: { slack: { appToken: 'xapp-1', botToken: 'xoxb-1', mediaMaxMb: 101 } } }",
+            "1:76: channels.slack.mediaMaxMb: expected an integer from 1 to 100, found 101",
+        ),
+        (
             "{ models: { providers: { 'my.host': { baseUrl: 'localhost:8080' } } } }",
             "1:48: models.providers[\"my.host\"].baseUrl: expected an http:// or https:// URL without a fragment (#), found another string",
         ),

@@ -5,7 +5,7 @@ use myclaw_agent::{AgentError, Home, change_config};
 use serde_json::{Value, json};
 
 use super::{configured, unknown};
-use crate::args::{AddChannelArgs, ChannelKind};
+use crate::args::{AddChannelArgs, ChannelKind, DISCORD_BOT, SLACK_APP, SLACK_BOT};
 use crate::exit::CliError;
 use crate::home::find_home;
 use crate::print::Printer;
@@ -168,6 +168,22 @@ fn addition(args: &AddChannelArgs) -> Result<Addition, CliError> {
             let host = args.host.as_ref().ok_or_else(|| missing("--host"))?;
             let nick = args.nick.as_ref().ok_or_else(|| missing("--nick"))?;
             ("irc", json!({"host": host, "nick": nick}), Vec::new())
+        }
+        ChannelKind::Slack => {
+            let (app, bot) = ("SLACK_APP_TOKEN".to_owned(), variable("SLACK_BOT_TOKEN"));
+            let mut value = json!({"appToken": reference(&app), "botToken": reference(&bot)});
+            if let Some(url) = &args.url {
+                value["baseUrl"] = json!(url);
+            }
+            ("slack", value, vec![(app, SLACK_APP), (bot, SLACK_BOT)])
+        }
+        ChannelKind::Discord => {
+            let name = variable("DISCORD_BOT_TOKEN");
+            let mut value = json!({"botToken": reference(&name)});
+            if let Some(url) = &args.url {
+                value["baseUrl"] = json!(url);
+            }
+            ("discord", value, vec![(name, DISCORD_BOT)])
         }
         ChannelKind::Webhook => {
             let name = variable("WEBHOOK_SECRET");

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::asking::Asker;
 use super::{say, write};
-use crate::args::{ChannelKind, OnboardArgs};
+use crate::args::{ChannelKind, DISCORD_BOT, OnboardArgs, SLACK_APP, SLACK_BOT};
 use crate::exit::CliError;
 use crate::home::find_home;
 use crate::runtime;
@@ -24,30 +24,57 @@ const WEBHOOK: &str = "mine";
 
 /// What a kind of channel needs.
 struct Needs {
-    /// The key of its secret, and the usual variable for it.
-    secret: Option<(&'static str, &'static str)>,
-    /// How to get the secret.
-    whence: &'static str,
-    /// The key of an address, and what it is; required unless it is Telegram's.
+    secrets: Vec<Secret>,
+    /// The key of an address, and what it is; required unless the vendor's own is meant.
     url: Option<(&'static str, &'static str)>,
 }
 
-/// What a kind of channel needs; `None` if it is more than a secret and an address.
+/// A secret of a channel.
+struct Secret {
+    key: &'static str,
+    /// The usual variable for it.
+    usual: &'static str,
+    /// How to get it.
+    whence: &'static str,
+}
+
+/// The first secret is the one that `--channel-token-env` is about.
 fn needs(kind: ChannelKind) -> Needs {
+    let secret = |key, usual, whence| Secret { key, usual, whence };
     match kind {
         ChannelKind::Telegram => Needs {
-            secret: Some(("botToken", "TELEGRAM_BOT_TOKEN")),
-            whence: "Talk with @BotFather on Telegram to make a bot; it gives you a token.",
+            secrets: vec![secret(
+                "botToken",
+                "TELEGRAM_BOT_TOKEN",
+                "Talk with @BotFather on Telegram to make a bot; it gives you a token.",
+            )],
             url: Some(("baseUrl", "")),
         },
         ChannelKind::Matrix => Needs {
-            secret: Some(("accessToken", "MATRIX_ACCESS_TOKEN")),
-            whence: "Make an account for the agent, and log in with it once; docs/matrix.md has the command.",
+            secrets: vec![secret(
+                "accessToken",
+                "MATRIX_ACCESS_TOKEN",
+                "Make an account for the agent, and log in with it once; docs/matrix.md has the command.",
+            )],
             url: Some(("homeserverUrl", "the homeserver, such as https://matrix.example.org")),
         },
+        ChannelKind::Slack => Needs {
+            secrets: vec![
+                secret("botToken", "SLACK_BOT_TOKEN", SLACK_BOT),
+                secret("appToken", "SLACK_APP_TOKEN", SLACK_APP),
+            ],
+            url: Some(("baseUrl", "")),
+        },
+        ChannelKind::Discord => Needs {
+            secrets: vec![secret("botToken", "DISCORD_BOT_TOKEN", DISCORD_BOT)],
+            url: Some(("baseUrl", "")),
+        },
         ChannelKind::Webhook => Needs {
-            secret: Some(("secret", "WEBHOOK_SECRET")),
-            whence: "It is a random secret, such as the output of `openssl rand -hex 32`.",
+            secrets: vec![secret(
+                "secret",
+                "WEBHOOK_SECRET",
+                "It is a random secret, such as the output of `openssl rand -hex 32`.",
+            )],
             url: Some(("url", "where answers are posted, such as http://127.0.0.1:8080/answers")),
         },
         // The others need more than one answer; see `set_up`.
@@ -55,7 +82,7 @@ fn needs(kind: ChannelKind) -> Needs {
         | ChannelKind::Email
         | ChannelKind::Irc
         | ChannelKind::WhatsApp
-        | ChannelKind::Signal => Needs { secret: None, whence: "", url: None },
+        | ChannelKind::Signal => Needs { secrets: Vec::new(), url: None },
     }
 }
 
@@ -64,7 +91,7 @@ pub(super) fn set_up(args: &OnboardArgs, asker: &Asker) -> Result<(), CliError> 
     let kind = match args.channel {
         Some(kind) => kind,
         None => {
-            let question = "A channel to reach it (telegram, matrix, webhook, socket), or none";
+            let question = "A channel to reach it (telegram, matrix, slack, discord, webhook, socket), or none";
             let answer = asker.ask(question, "none")?;
             if answer == "none" {
                 return Ok(());
@@ -108,23 +135,24 @@ pub(super) fn set_up(args: &OnboardArgs, asker: &Asker) -> Result<(), CliError> 
             value[key] = json!(url);
         }
     }
-    let token = match needs.secret {
-        Some((key, usual)) => {
-            let variable = args.channel_token_env.as_deref().unwrap_or(usual).to_owned();
-            let typed = typed_token(&home, asker, &variable, needs.whence)?;
-            value[key] = json!(format!("${{{variable}}}"));
-            typed.map(|typed| (key, variable, typed))
+    let mut typed: Vec<(&str, String, SecretString)> = Vec::new();
+    for (number, Secret { key, usual, whence }) in needs.secrets.iter().enumerate() {
+        let named = args.channel_token_env.as_deref().filter(|_| number == 0);
+        let variable = named.unwrap_or(usual).to_owned();
+        value[*key] = json!(format!("${{{variable}}}"));
+        if let Some(token) = typed_token(&home, asker, &variable, whence)? {
+            typed.push((*key, variable, token));
         }
-        None => None,
-    };
+    }
     let probed = {
         let mut tried = value.clone();
-        if let Some((key, _, typed)) = &token {
-            tried[*key] = json!(typed.expose_secret());
+        for (key, _, token) in &typed {
+            tried[*key] = json!(token.expose_secret());
         }
         probe(&home, &file, &path, tried)?
     };
-    keep(&home, &file, path, value, token.map(|(_, variable, typed)| (variable, typed)))?;
+    let typed = typed.into_iter().map(|(_, variable, token)| (variable, token)).collect();
+    keep(&home, &file, path, value, typed)?;
     say(format_args!("channel     {name}: {probed}"));
     Ok(())
 }
@@ -184,20 +212,21 @@ fn name_of(setup: &myclaw_gateway::ChannelSetup) -> String {
     format!("{} {}", setup.channel, setup.account)
 }
 
-/// Writes the variable, then the config. If the config is not written, the variable goes away again.
+/// Writes the variables, then the config. If the config is not written, the variables go away again.
 fn keep(
     home: &Home,
     file: &ConfigFile,
     path: ConfigPath,
     value: Value,
-    token: Option<(String, SecretString)>,
+    tokens: Vec<(String, SecretString)>,
 ) -> Result<(), CliError> {
     let place = home.paths.state_dir().join(".env");
-    let before = match token {
-        None => None,
-        Some((variable, token)) => Some(add_variable(&place, &variable, &token)?),
-    };
-    // With the new variable.
+    let mut before = None;
+    for (variable, token) in tokens {
+        let held = add_variable(&place, &variable, &token)?;
+        before.get_or_insert(held);
+    }
+    // With the new variables.
     let written =
         find_home().and_then(|home| write(&home, file, &[ConfigChange::Set { path, value }]));
     if let (Err(_), Some(before)) = (&written, before) {

@@ -1,0 +1,226 @@
+//! What Discord delivers, in our words.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::{Quoted, Sender};
+
+/// A message of the socket.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Payload {
+    pub(super) op: u64,
+    #[serde(default)]
+    pub(super) d: Value,
+    #[serde(default)]
+    pub(super) s: Option<u64>,
+    #[serde(default)]
+    pub(super) t: Option<String>,
+}
+
+/// What begins a session.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Ready {
+    pub(super) session_id: String,
+    pub(super) resume_gateway_url: String,
+}
+
+/// A message, or a later version of one. Fields that this program does not use are left out.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Message {
+    pub(super) id: String,
+    pub(super) channel_id: String,
+    pub(super) guild_id: Option<String>,
+    pub(super) author: User,
+    member: Option<Member>,
+    content: String,
+    pub(super) edited_timestamp: Option<String>,
+    mentions: Vec<User>,
+    pub(super) attachments: Vec<File>,
+    referenced_message: Option<Box<Message>>,
+    webhook_id: Option<String>,
+    #[serde(rename = "type")]
+    kind: u64,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct User {
+    pub(super) id: String,
+    username: String,
+    global_name: Option<String>,
+    bot: bool,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct Member {
+    nick: Option<String>,
+}
+
+/// A file that came with a message.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct File {
+    pub(super) filename: String,
+    pub(super) content_type: Option<String>,
+    pub(super) size: u64,
+    pub(super) url: String,
+}
+
+/// A channel or thread.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Place {
+    #[serde(rename = "type")]
+    kind: u64,
+    pub(super) name: Option<String>,
+    parent_id: Option<String>,
+}
+
+impl Place {
+    /// The channel of a thread (docs.discord.com, "Channel", types 10 to 12).
+    pub(super) fn channel_of_thread(&self) -> Option<&str> {
+        self.parent_id.as_deref().filter(|_| (10..=12).contains(&self.kind))
+    }
+}
+
+impl User {
+    fn name(&self) -> &str {
+        self.global_name.as_deref().unwrap_or(&self.username)
+    }
+}
+
+impl Message {
+    /// Whether a person said something: a message or a reply, as opposed to a note such as "joined the server".
+    pub(super) fn is_said(&self) -> bool {
+        let is_message = matches!(self.kind, 0 | 19);
+        is_message && !self.author.bot && self.webhook_id.is_none() && !self.author.id.is_empty()
+    }
+
+    pub(super) fn sender(&self) -> Sender {
+        let nick = self.member.as_ref().and_then(|member| member.nick.clone());
+        Sender {
+            id: self.author.id.clone(),
+            name: Some(nick.unwrap_or_else(|| self.author.name().to_owned())),
+            handle: None,
+        }
+    }
+
+    /// Whether it is addressed to the bot: by its name, or as a reply to it.
+    pub(super) fn mentions(&self, me: &str) -> bool {
+        let is_reply =
+            self.referenced_message.as_ref().is_some_and(|answered| answered.author.id == me);
+        is_reply || self.mentions.iter().any(|user| user.id == me)
+    }
+
+    pub(super) fn quoted(&self, me: &str) -> Option<Quoted> {
+        let answered = self.referenced_message.as_ref()?;
+        let text = Some(answered.text(me)).filter(|text| !text.is_empty());
+        Some(Quoted {
+            sender: Some(answered.author.name().to_owned()),
+            text: text.unwrap_or_else(|| "[no text]".to_owned()),
+        })
+    }
+
+    /// What it says, as people see it. The bot's own name at the start is left out.
+    pub(super) fn text(&self, me: &str) -> String {
+        let mut rest = self.content.trim();
+        for own in [format!("<@{me}>"), format!("<@!{me}>")] {
+            if let Some(after) = rest.strip_prefix(&own).filter(|after| !after.trim().is_empty()) {
+                rest = after.trim_start();
+            }
+        }
+        let mut text = String::new();
+        while let Some((before, after)) = rest.split_once('<') {
+            text.push_str(before);
+            let shown = after
+                .split_once('>')
+                .and_then(|(reference, behind)| self.shown(reference).map(|shown| (shown, behind)));
+            match shown {
+                Some((shown, behind)) => {
+                    text.push_str(&shown);
+                    rest = behind;
+                }
+                None => {
+                    text.push('<');
+                    rest = after;
+                }
+            }
+        }
+        text.push_str(rest);
+        text
+    }
+
+    /// A reference as people see it (docs.discord.com, "Reference", "Message Formatting").
+    fn shown(&self, reference: &str) -> Option<String> {
+        let is_id = |id: &str| !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit());
+        if let Some(id) = reference.strip_prefix('@') {
+            let id = id.trim_start_matches(['!', '&']);
+            let user = self.mentions.iter().find(|user| user.id == id);
+            return is_id(id).then(|| format!("@{}", user.map_or(id, User::name)));
+        }
+        if let Some(id) = reference.strip_prefix('#') {
+            return is_id(id).then(|| format!("#{id}"));
+        }
+        let emoji = reference.trim_start_matches('a').strip_prefix(':')?;
+        let (name, id) = emoji.split_once(':')?;
+        is_id(id).then(|| format!(":{name}:"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn message(value: Value) -> Message {
+        serde_json::from_value(value).expect("a message")
+    }
+
+    #[test]
+    fn references_become_what_people_see() {
+        let text = |content: &str| {
+            let mentions = json!([{"id": "7", "username": "ann", "global_name": "Ann"}]);
+            message(json!({"content": content, "mentions": mentions})).text("9")
+        };
+        assert_eq!(text("<@9> hello <@!7> and <@8>"), "hello @Ann and @8");
+        assert_eq!(text("<@9>"), "@9");
+        assert_eq!(
+            text("<#12> <@&13> <:claw:14> <a:wave:15> <t:1:R>"),
+            "#12 @13 :claw: :wave: <t:1:R>"
+        );
+        assert_eq!(text("a < b <@x> <"), "a < b <@x> <");
+    }
+
+    #[test]
+    fn only_what_people_say_counts() {
+        let said = |changes: Value| {
+            let mut value = json!({"id": "1", "author": {"id": "7"}, "type": 0});
+            for (key, change) in changes.as_object().expect("an object") {
+                value[key] = change.clone();
+            }
+            message(value).is_said()
+        };
+        assert!(said(json!({})) && said(json!({"type": 19})));
+        for changes in [
+            json!({"type": 7}),
+            json!({"author": {"id": "8", "bot": true}}),
+            json!({"webhook_id": "5"}),
+            json!({"author": {}}),
+        ] {
+            assert!(!said(changes.clone()), "{changes}");
+        }
+    }
+
+    #[test]
+    fn a_mention_is_the_name_or_a_reply() {
+        let reply =
+            message(json!({"referenced_message": {"author": {"id": "9"}, "content": "said"}}));
+        assert!(reply.mentions("9") && !reply.mentions("8"));
+        assert_eq!(reply.quoted("9").map(|quoted| quoted.text), Some("said".to_owned()));
+        assert!(message(json!({"mentions": [{"id": "9"}]})).mentions("9"));
+        assert!(!message(json!({"content": "<@9>"})).mentions("9"), "quoted text mentions nobody");
+    }
+}

@@ -1,0 +1,322 @@
+//! Messages that come in, through sockets that Slack replaces from time to time.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures_util::stream::FuturesUnordered;
+use futures_util::{SinkExt as _, StreamExt as _};
+use serde::Deserialize;
+use serde_json::json;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use tokio_tungstenite::tungstenite::{Bytes, Message};
+
+use super::api::{ApiError, Token};
+use super::event::{Callback, Envelope, Said};
+use super::{MOST_PEOPLE, Me, SLACK, Slack, wrong_token};
+use crate::lanes::Lanes;
+use crate::pause::{self, Pause};
+use crate::ws::Socket;
+use crate::{Arrival, Chat, Intake, Refusal, Sender, State};
+
+/// Largest message of a socket, in bytes. A text has at most 40,000 characters, and an event holds it a few times.
+const MOST_MESSAGE: usize = 4 * 1024 * 1024;
+/// Most messages that are being stored; no more are read until some are.
+const MOST_OPEN: usize = 1_000;
+/// Silence after which the server is asked whether it is there. It sends pings more often than this.
+const SILENCE: Duration = Duration::from_secs(30);
+/// How long a socket that Slack wants to end is still read.
+const LAST_WORDS: Duration = Duration::from_secs(30);
+/// A socket that lived this long was a good one.
+const STEADY: Duration = Duration::from_secs(10);
+/// Time to ask for somebody's name. Slack waits three seconds for an acknowledgement.
+const NAME_TIME: Duration = Duration::from_secs(1);
+
+/// A socket, for those who look at it from outside.
+#[derive(Default)]
+struct Link {
+    /// Fires when another one is needed.
+    leave: Notify,
+    /// Whether Slack has greeted.
+    is_greeted: AtomicBool,
+}
+
+/// How a message of a socket goes on.
+enum Next {
+    /// It is done, and this is acknowledged.
+    Acknowledge(String),
+    /// It has to be stored first; then this is acknowledged.
+    Take(Box<Said>, String),
+    /// Slack ends the connection soon.
+    Leave,
+    Nothing,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Opened {
+    url: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct UserInfo {
+    user: User,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct User {
+    real_name: Option<String>,
+    profile: Profile,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Profile {
+    display_name: String,
+}
+
+impl Slack {
+    /// Receives messages for ever, or returns if the app cannot be used.
+    ///
+    /// A new socket is open before an old one ends. Slack delivers what was not acknowledged on one of them through
+    /// another one.
+    pub(super) async fn receive_events(&self, intake: &dyn Intake) {
+        let mut pause = Pause::new();
+        let mut running = FuturesUnordered::new();
+        loop {
+            match beside(&mut running, self.open()).await {
+                Ok((socket, me)) => {
+                    let (link, begun) = (Arc::new(Link::default()), Instant::now());
+                    running.push(self.serve(socket, me, Arc::clone(&link), intake));
+                    beside(&mut running, link.leave.notified()).await;
+                    if begun.elapsed() >= STEADY && link.is_greeted.load(Ordering::SeqCst) {
+                        pause = Pause::new();
+                        continue;
+                    }
+                }
+                Err((token, error)) => {
+                    if let ApiError::Refused(refused) = &error {
+                        if refused.is_wrong_token() {
+                            return self.set_state(State::Stopped(wrong_token(token)));
+                        }
+                        if let Some(time) = refused.retry_after {
+                            let time = time.min(pause::LONGEST);
+                            beside(&mut running, tokio::time::sleep(time)).await;
+                        }
+                    }
+                    self.set_state(State::Waiting(error.to_string()));
+                }
+            }
+            beside(&mut running, pause.wait()).await;
+        }
+    }
+
+    /// Opens a socket.
+    async fn open(&self) -> Result<(Socket, Me), (Token, ApiError)> {
+        let me = self.me().await.map_err(|error| (Token::Bot, error))?;
+        let opening = async {
+            let address = self.socket_address().await?;
+            self.api.open(&address, MOST_MESSAGE).await
+        };
+        opening.await.map(|socket| (socket, me)).map_err(|error| (Token::App, error))
+    }
+
+    /// Where Slack offers a socket. Each address works once.
+    pub(super) async fn socket_address(&self) -> Result<String, ApiError> {
+        let opened: Opened = self.api.call(Token::App, "apps.connections.open", &json!({})).await?;
+        Ok(opened.url)
+    }
+
+    /// Reads a socket until it ends, and until everything from it is stored.
+    async fn serve(&self, mut socket: Socket, me: Me, link: Arc<Link>, intake: &dyn Intake) {
+        let mut lanes = Lanes::new();
+        let mut deadline: Option<Instant> = None;
+        let mut is_asked = false;
+        loop {
+            let silence = Instant::now() + SILENCE;
+            let until = deadline.map_or(silence, |deadline| deadline.min(silence));
+            tokio::select! {
+                Some(envelope) = lanes.next() => acknowledge(&mut socket, envelope).await,
+                () = tokio::time::sleep_until(until) => {
+                    if is_asked || deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+                        break;
+                    }
+                    is_asked = true;
+                    let _ = socket.send(Message::Ping(Bytes::new())).await;
+                }
+                message = socket.next(), if lanes.len() < MOST_OPEN => {
+                    is_asked = false;
+                    let text = match message {
+                        Some(Ok(Message::Text(text))) => text,
+                        Some(Ok(Message::Close(_)) | Err(_)) | None => break,
+                        Some(Ok(_)) => continue,
+                    };
+                    match self.heed(&text, &link) {
+                        Next::Acknowledge(envelope) => acknowledge(&mut socket, envelope).await,
+                        Next::Take(said, envelope) => {
+                            let (chat, me) = (said.event.channel.clone(), me.clone());
+                            lanes.push(chat, Box::pin(async move {
+                                self.take_surely(&said, &me, intake).await;
+                                envelope
+                            }));
+                        }
+                        Next::Leave => {
+                            deadline = Some(Instant::now() + LAST_WORDS);
+                            link.leave.notify_one();
+                        }
+                        Next::Nothing => {}
+                    }
+                }
+            }
+        }
+        link.leave.notify_one();
+        // Slack sends these again, and they are recognised.
+        while lanes.next().await.is_some() {}
+    }
+
+    /// What to do about a message of a socket.
+    fn heed(&self, text: &str, link: &Link) -> Next {
+        let Ok(envelope) = serde_json::from_str::<Envelope>(text) else {
+            tracing::warn!("a message of Slack's socket cannot be read");
+            return Next::Nothing;
+        };
+        match envelope.kind.as_str() {
+            "hello" => {
+                link.is_greeted.store(true, Ordering::SeqCst);
+                self.set_state(State::Working);
+                return Next::Nothing;
+            }
+            "disconnect" => {
+                if envelope.reason.as_deref() == Some("link_disabled") {
+                    let reason = "Socket Mode is switched off for the app; switch it on at api.slack.com/apps";
+                    self.set_state(State::Waiting(reason.to_owned()));
+                }
+                return Next::Leave;
+            }
+            _ => {}
+        }
+        let Some(id) = envelope.envelope_id else { return Next::Nothing };
+        if envelope.kind != "events_api" {
+            return Next::Acknowledge(id);
+        }
+        match serde_json::from_value::<Callback>(envelope.payload) {
+            Ok(callback) => match callback.event.said() {
+                Some(said) => Next::Take(Box::new(said), id),
+                None => Next::Acknowledge(id),
+            },
+            Err(error) => {
+                // Slack would send it again and again.
+                tracing::error!(%error, envelope = id, "an event of Slack cannot be read");
+                Next::Acknowledge(id)
+            }
+        }
+    }
+
+    async fn take_surely(&self, said: &Said, me: &Me, intake: &dyn Intake) {
+        let mut pause = Pause::new();
+        while let Err(reason) = self.take(said, me, intake).await {
+            tracing::warn!(%reason, "a message cannot be stored; trying again");
+            pause.wait().await;
+        }
+    }
+
+    /// Takes a message.
+    ///
+    /// # Errors
+    /// It has to be tried again.
+    async fn take(&self, said: &Said, me: &Me, intake: &dyn Intake) -> Result<(), String> {
+        let Said { event, edit } = said;
+        let user = event.user.clone().unwrap_or_default();
+        if user == me.user_id {
+            return Ok(());
+        }
+        let name = self.name_of(&user).await;
+        for person in event.people() {
+            self.name_of(&person).await;
+        }
+        let known = |id: &str| self.lock().names.get(id).cloned().flatten();
+        // A message and a mention of the same words are two events of one message.
+        let source_id = format!("{}:{}:{}", me.team_id, event.channel, event.ts);
+        let arrival = Arrival {
+            channel: SLACK.to_owned(),
+            account: self.options.account.clone(),
+            chat: Chat {
+                id: event.channel.clone(),
+                kind: event.chat_kind(),
+                thread: event.thread().map(str::to_owned),
+                title: None,
+            },
+            edits: edit.as_ref().map(|_| source_id.clone()),
+            source_id: match edit {
+                Some(edit) => format!("{source_id}:edit:{edit}"),
+                None => source_id,
+            },
+            reply_id: Some(event.ts.clone()),
+            sender: Sender { id: user, name, handle: None },
+            text: event.text(&me.user_id, &known),
+            attachments: self.attachments(&event.files).await,
+            mentions_me: event.mentions(&me.user_id),
+            reply_to: None,
+        };
+        if arrival.text.is_empty() && arrival.attachments.is_empty() {
+            return Ok(());
+        }
+        let message = arrival.source_id.clone();
+        match intake.take(arrival).await {
+            Ok(_) => Ok(()),
+            Err(Refusal::Unusable(reason)) => {
+                tracing::warn!(%reason, message, "a message cannot be used");
+                Ok(())
+            }
+            Err(Refusal::Later(reason)) => Err(reason),
+        }
+    }
+
+    /// The name of a person. Slack tells it to apps with the scope `users:read`; without it, the id has to do.
+    async fn name_of(&self, id: &str) -> Option<String> {
+        if let Some(known) = self.lock().names.get(id) {
+            return known.clone();
+        }
+        let params = json!({"user": id});
+        let asking = self.api.call::<UserInfo>(Token::Bot, "users.info", &params);
+        let name = match tokio::time::timeout(NAME_TIME, asking).await {
+            Ok(Ok(UserInfo { user })) => {
+                Some(user.profile.display_name).filter(|name| !name.is_empty()).or(user.real_name)
+            }
+            Ok(Err(ApiError::Refused(refused))) if !refused.is_too_many() => None,
+            // It is asked for again with the next message.
+            _ => return None,
+        };
+        let mut memory = self.lock();
+        if memory.names.len() >= MOST_PEOPLE {
+            memory.names.clear();
+        }
+        memory.names.insert(id.to_owned(), name.clone());
+        name
+    }
+}
+
+/// Does `work` while the sockets are served.
+async fn beside<T>(
+    running: &mut FuturesUnordered<impl Future<Output = ()>>,
+    work: impl Future<Output = T>,
+) -> T {
+    tokio::pin!(work);
+    loop {
+        tokio::select! {
+            done = &mut work => return done,
+            Some(()) = running.next() => {}
+        }
+    }
+}
+
+/// Tells Slack that a message is stored. If that fails, Slack sends it again, and it is recognised.
+async fn acknowledge(socket: &mut Socket, envelope: String) {
+    let text = json!({"envelope_id": envelope}).to_string();
+    if let Err(error) = socket.send(Message::text(text)).await {
+        tracing::debug!(%error, "a message of Slack is not acknowledged");
+    }
+}
