@@ -43,9 +43,6 @@ mod whatsapp;
 
 pub use gate::Gate;
 mod slack;
-mod step;
-mod telegram;
-mod terminal;
 mod wire;
 
 pub use discord::{DiscordFault, DiscordMessage, DiscordServer};
