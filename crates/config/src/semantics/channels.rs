@@ -10,7 +10,8 @@ use crate::agent::AgentId;
 use crate::config_path::ConfigPath;
 use crate::locate::Target;
 use crate::schema::{
-    BindingMatch, ChatId, Config, DEFAULT_ACCOUNT, SlackConfig, TelegramConfig, WhatsAppConfig,
+    BindingMatch, ChatId, Config, DEFAULT_ACCOUNT, DiscordConfig, SlackConfig, TelegramConfig,
+    WhatsAppConfig,
 };
 use crate::suggest::nearest;
 
@@ -89,19 +90,7 @@ pub(super) fn check(config: &Config, findings: &mut Vec<Finding>) {
         check_slack(slack, &channels.clone().key("slack"), findings);
     }
     if let Some(discord) = &config.channels.discord {
-        let path = channels.clone().key("discord");
-        check_url(discord.base_url.as_deref(), path.clone().key("baseUrl"), findings);
-        let is_id = |name: &String| name.parse::<u64>().is_ok();
-        for name in discord.groups.keys().filter(|name| *name != "*" && !is_id(name)) {
-            findings.push(Finding {
-                target: Target::Key,
-                ..finding(
-                    path.clone().key("groups").key(name),
-                    "expected the id of a channel, which is a number, or `*`",
-                    "switch on the developer mode of Discord; \"Copy Channel ID\" is in a channel's menu then",
-                )
-            });
-        }
+        check_discord(discord, &channels.clone().key("discord"), findings);
     }
     let webhooks = channels.key("webhook");
     check_names(config.channels.webhook.keys(), &webhooks, findings);
@@ -141,6 +130,21 @@ fn check_slack(slack: &SlackConfig, path: &ConfigPath, findings: &mut Vec<Findin
                 path.clone().key("groups").key(name),
                 "expected the id of a channel, which begins with `C` or `G`, or `*`",
                 "Slack shows the id at the end of the channel's details; names of channels can change",
+            )
+        });
+    }
+}
+
+fn check_discord(discord: &DiscordConfig, path: &ConfigPath, findings: &mut Vec<Finding>) {
+    check_url(discord.base_url.as_deref(), path.clone().key("baseUrl"), findings);
+    let is_id = |name: &String| name.parse::<u64>().is_ok();
+    for name in discord.groups.keys().filter(|name| *name != "*" && !is_id(name)) {
+        findings.push(Finding {
+            target: Target::Key,
+            ..finding(
+                path.clone().key("groups").key(name),
+                "expected the id of a channel, which is a number, or `*`",
+                "switch on the developer mode of Discord; \"Copy Channel ID\" is in a channel's menu then",
             )
         });
     }
