@@ -53,6 +53,37 @@ fn writes_that_wait_share_a_transaction() {
 }
 
 #[test]
+fn a_write_that_fails_does_not_take_along_those_it_shares_a_transaction_with() {
+    let directory = TempDir::new().unwrap();
+    create_private_directory(&parent_of(&path(&directory))).unwrap();
+    let writer = Writer::open(&path(&directory), Arc::new(system_time)).unwrap();
+    let groups = writer.count_groups();
+    // Stands for whatever makes SQLite refuse one statement.
+    let trigger = "CREATE TRIGGER spoilt BEFORE INSERT ON records WHEN NEW.key = '3' \
+                   BEGIN SELECT RAISE(ABORT, 'spoilt'); END";
+    rusqlite::Connection::open(path(&directory)).unwrap().execute_batch(trigger).unwrap();
+    let (sender, tasks) = mpsc::channel(MOST_WAITING);
+    let (hold, held) = sync_channel(0);
+    sender.try_send(Task::Hold(held)).unwrap();
+    let answers = [0, 1, 2, 3, 4].map(|number| {
+        let (reply, answer) = oneshot::channel();
+        sender.try_send(Task::Commit(batch(number), reply)).unwrap();
+        answer
+    });
+    drop(hold);
+    drop(sender);
+    writer.serve(tasks);
+    let are_done = answers.map(|answer| is_done(&answer.blocking_recv().unwrap()));
+    assert_eq!(are_done, [true, true, true, false, true]);
+    assert_eq!(groups.load(Ordering::SeqCst), 4, "each of the others has one of its own");
+    let store = SqliteStore::open(&path(&directory)).unwrap();
+    for (number, is_done) in are_done.into_iter().enumerate() {
+        let found = runtime().block_on(store.get(RecordId::new("thing", number.to_string())));
+        assert_eq!(found.unwrap().is_some(), is_done, "{number}");
+    }
+}
+
+#[test]
 fn what_is_acknowledged_is_synced() {
     let directory = TempDir::new().unwrap();
     create_private_directory(&parent_of(&path(&directory))).unwrap();
