@@ -187,14 +187,14 @@ impl Email {
     }
 }
 
-/// Where a failed probe sends the owner.
-fn advice(error: &WireError) -> &'static str {
+/// What the owner does about a failed connection to the server in the config at `place`.
+fn advice(error: &WireError, place: &str) -> String {
     match error {
-        WireError::Certificate(_) => {
-            "check that `host` is the name in its certificate; for one that you signed yourself, name your own authority \
-             in the variable SSL_CERT_FILE"
-        }
-        _ => "check `host`, `port` and `security`, and the network",
+        WireError::Certificate(_) => format!(
+            "check that {place}.host is the name in its certificate; for one that you signed yourself, name your own \
+             authority in the variable SSL_CERT_FILE"
+        ),
+        _ => format!("check the host, the port and the security of {place}, and the network"),
     }
 }
 
@@ -206,7 +206,7 @@ fn imap_probe_failure(error: &ImapError) -> ProbeFailure {
     ProbeFailure(match error {
         ImapError::Login(_) => format!("{error}; {WRONG_PASSWORD}"),
         ImapError::Wire { error: wire, .. } => {
-            format!("{error}; {} of channels.email.imap", advice(wire))
+            format!("{error}; {}", advice(wire, "channels.email.imap"))
         }
         ImapError::Refused { command: "SELECT", .. } => {
             format!("{error}; check channels.email.mailbox")
@@ -219,7 +219,7 @@ fn smtp_probe_failure(error: &SmtpError) -> ProbeFailure {
     ProbeFailure(match error {
         SmtpError::Login(_) => format!("{error}; {WRONG_PASSWORD}"),
         SmtpError::Wire { error: wire, .. } => {
-            format!("{error}; {} of channels.email.smtp", advice(wire))
+            format!("{error}; {}", advice(wire, "channels.email.smtp"))
         }
         _ => format!("{error}; check channels.email.smtp"),
     })

@@ -125,10 +125,10 @@ impl Irc {
             return Err(never("this is no name on IRC"));
         }
         let repeat = if part.is_repeat { "(again) " } else { "" };
-        // [`Channel::split`] has made lines of it.
+        // [`Channel::split`] has made lines of it. Whoever did not ask it must not be able to send commands.
         let text = format!("{repeat}{}", part.text);
         let mut sent_before = false;
-        for line in text.lines().flat_map(|line| format::cut(line, MOST_TEXT)) {
+        for line in text.lines().flat_map(|line| format::cut(&format::clean(line), MOST_TEXT)) {
             if let Err(failure) = self.say(&target, line).await {
                 let is_never = matches!(failure, SendFailure::Never { .. });
                 return Err(match sent_before && !is_never {

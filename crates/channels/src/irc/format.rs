@@ -10,7 +10,7 @@ pub(super) fn lines(markdown: &str, most: usize) -> Vec<String> {
 }
 
 /// A line without what could end it, or look like a command of CTCP.
-fn clean(line: &str) -> String {
+pub(super) fn clean(line: &str) -> String {
     line.replace('\t', "    ").chars().filter(|c| !c.is_control()).collect()
 }
 

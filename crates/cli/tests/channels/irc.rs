@@ -108,7 +108,8 @@ impl Person {
         loop {
             let left = end.saturating_duration_since(Instant::now());
             let line = self.lines.recv_timeout(left);
-            let line = line.unwrap_or_else(|_| panic!("{words} did not come: {:#?}", self.seen));
+            assert!(line.is_ok(), "{words} did not come: {:#?}", self.seen);
+            let line = line.unwrap();
             self.seen.push(line.clone());
             if line.contains(words) {
                 return line;
