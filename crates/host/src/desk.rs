@@ -3,6 +3,8 @@
 //! Who asks is decided by the directory in which a file is, and by nothing in the file: a container sees only the
 //! directory of its own group.
 
+use std::collections::HashSet;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -29,6 +31,8 @@ const MAX_ASIDE: usize = 1_000;
 /// Looks at the files of runners.
 pub(crate) struct Desk {
     shared: Arc<Shared>,
+    /// Groups whose files could not be used when they were looked at last.
+    unusable: HashSet<Folder>,
 }
 
 /// What a runner asks for. Fields that are not here are ignored; none of them says who asks.
@@ -97,7 +101,7 @@ fn refused<T>(problem: impl Into<String>) -> Result<T, Refusal> {
 
 impl Desk {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        Self { shared }
+        Self { shared, unusable: HashSet::new() }
     }
 
     /// The directories of a group in which files appear. They are made if they are not there.
@@ -110,20 +114,37 @@ impl Desk {
             .collect()
     }
 
-    /// Does what the files of a group ask for, the oldest first.
-    pub(crate) async fn attend(&self, folder: &Folder) -> Result<(), HostError> {
+    /// Does what the files of a group ask for, the oldest first. A group that makes its files unusable harms only itself.
+    pub(crate) async fn attend(&mut self, folder: &Folder) -> Result<(), HostError> {
+        match self.attend_to_files(folder).await {
+            Ok(()) => {
+                self.unusable.remove(folder);
+                Ok(())
+            }
+            Err(Refusal::Failed(error)) => Err(error),
+            Err(Refusal::Refused(problem)) => {
+                if self.unusable.insert(folder.clone()) {
+                    self.shared
+                        .say(&format!("the files of the group {folder} cannot be used: {problem}"));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    async fn attend_to_files(&self, folder: &Folder) -> Result<(), Refusal> {
         let groups = self.shared.groups();
         let Some(group) = groups.of_folder(folder) else { return Ok(()) };
         let base = self.shared.options.home.ipc(folder);
+        let unusable = |error: io::Error| Refusal::Refused(error.to_string());
         for name in DIRECTORIES {
-            let io = |source| HostError::io("read the directory", &base, source);
-            let directory = self.open(folder, &base, name).map_err(io)?;
-            for file in directory.json_files().map_err(io)? {
+            let directory = self.open(folder, &base, name).map_err(unusable)?;
+            for file in directory.json_files().map_err(unusable)? {
                 match self.carry_out(group, &groups, &directory, &file).await {
-                    Ok(()) => directory.remove(&file).map_err(io)?,
-                    Err(Refusal::Failed(error)) => return Err(error),
+                    Ok(()) => directory.remove(&file).map_err(unusable)?,
+                    Err(Refusal::Failed(error)) => return Err(Refusal::Failed(error)),
                     Err(Refusal::Refused(problem)) => {
-                        self.move_aside(folder, &directory, &file).map_err(io)?;
+                        self.move_aside(folder, &directory, &file).map_err(unusable)?;
                         self.shared.say(&format!(
                             "the file {name}/{file} of the group {folder} has no effect: {problem}"
                         ));
@@ -134,16 +155,9 @@ impl Desk {
         Ok(())
     }
 
-    /// Opens one of the directories. What a container has put in its place is moved aside.
-    fn open(&self, folder: &Folder, base: &Path, name: &str) -> std::io::Result<SharedDirectory> {
-        match SharedDirectory::open(base, Path::new(name)) {
-            Err(_) => {
-                let parent = SharedDirectory::open(base, Path::new(""))?;
-                self.move_aside(folder, &parent, name)?;
-                SharedDirectory::open(base, Path::new(name))
-            }
-            opened => opened,
-        }
+    fn open(&self, folder: &Folder, base: &Path, name: &str) -> io::Result<SharedDirectory> {
+        let aside = self.shared.options.home.errors();
+        SharedDirectory::open_or_replace(base, name, (&aside, folder.as_str()))
     }
 
     fn move_aside(
@@ -151,7 +165,7 @@ impl Desk {
         folder: &Folder,
         directory: &SharedDirectory,
         file: &str,
-    ) -> std::io::Result<()> {
+    ) -> io::Result<()> {
         let errors = self.shared.options.home.errors();
         if std::fs::read_dir(&errors)?.count() >= MAX_ASIDE && directory.remove(file).is_ok() {
             return Ok(());

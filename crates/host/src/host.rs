@@ -133,6 +133,8 @@ pub(crate) struct Shared {
     permits: Arc<Semaphore>,
     /// Groups that wait for a place.
     waiting: watch::Sender<usize>,
+    /// Fires when the host is to stop: nothing new is begun.
+    pub(crate) stopping: CancellationToken,
     /// Chats that belong to no group, with the name of who wrote last.
     strangers: Mutex<BTreeMap<String, String>>,
 }
@@ -153,6 +155,7 @@ impl Host {
             tasks: tokio::sync::Mutex::default(),
             permits: Arc::new(Semaphore::new(options.limits.containers.max(1))),
             waiting: watch::Sender::new(0),
+            stopping: CancellationToken::new(),
             strangers: Mutex::default(),
             options,
         };
@@ -216,15 +219,25 @@ impl Host {
         service.parts.spawn(deliver(Arc::clone(&self.0), messenger));
         let outcome = tokio::select! {
             biased;
-            () = stop.cancelled() => Ok(()),
+            () = self.stopped(&stop) => Ok(()),
             outcome = service.work() => outcome,
         };
-        // Dropped runs are what a crash leaves, and the next start goes on from there.
+        // Runs that are dropped are what a crash leaves, and the next start goes on from there.
         service.parts.shutdown().await;
         for group in self.0.groups().iter() {
             run::end_leftovers(&self.0, &group.folder).await?;
         }
         outcome
+    }
+
+    /// Waits until the host is to stop, and then a little for runs that end their query.
+    async fn stopped(&self, stop: &CancellationToken) {
+        stop.cancelled().await;
+        self.0.stopping.cancel();
+        let limits = &self.0.options.limits;
+        let all = u32::try_from(limits.containers).unwrap_or(u32::MAX).max(1);
+        // All places are free when all runs have ended.
+        drop(tokio::time::timeout(limits.grace, self.0.permits.acquire_many(all)).await);
     }
 
     /// Says why no container can be started, if that is known.

@@ -34,10 +34,14 @@ pub(crate) async fn attend(shared: Arc<Shared>, folder: Folder) -> Result<(), Ho
             tokio::select! {
                 () = wake.notified() => {}
                 () = tokio::time::sleep(pause) => {}
+                () = shared.stopping.cancelled() => break,
             }
             continue;
         }
         let _place = shared.place().await?;
+        if shared.stopping.is_cancelled() {
+            break;
+        }
         // Meanwhile a task may have become due or have been cancelled, or the group may have gone.
         let groups = shared.groups();
         let Some(group) = groups.of_folder(&folder) else { break };

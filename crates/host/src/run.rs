@@ -4,9 +4,11 @@
 //! ended. So a host that starts after a crash knows which messages are answered, which were perhaps answered in part,
 //! and which wait.
 
+mod batch;
 mod log;
 mod outcome;
 
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 
@@ -18,25 +20,19 @@ use tokio_util::sync::CancellationToken;
 use crate::backend::{Access, BackendError, Launch, Mount};
 use crate::desk::write_snapshots;
 use crate::host::Shared;
-use crate::job::{Job, Said, prompt, without_internal};
+use crate::job::{Job, without_internal};
 use crate::ledger::{Stored, now_ms};
 use crate::mounts::{self, Applicant};
 use crate::output::{Block, BlockParser, Parsed, Status};
-use crate::rows::{
-    Context, GroupState, Message, MessageState, Part, Query, RunState, Task, Traces, Work,
-};
+use crate::rows::{Context, GroupState, MessageState, Part, Query, RunState, Task, Traces, Work};
 use crate::shared_directory::SharedDirectory;
 use crate::{Group, HostError, Limits, Outbound, OutboundKind};
+use batch::{gather, keys, prompt_of};
 use log::RunLog;
 pub(crate) use outcome::{end_leftovers, recover};
 
 /// The file by which the host ends a run.
 const CLOSE: &str = "_close";
-/// Most messages of one prompt, and most bytes of their texts. Others wait for the next query.
-const MAX_BATCH: usize = 100;
-const MAX_PROMPT: usize = 256 * 1024;
-/// Most overheard messages of one prompt: the newest.
-const MAX_OVERHEARD: usize = 50;
 /// How long a runner that has done a task may stay.
 const TASK_IDLE: Duration = Duration::from_secs(10);
 /// A runner ends only when the host says so; longer than any limit of the host.
@@ -134,7 +130,10 @@ pub(crate) async fn run(
         error: None,
         task,
     };
-    clear_input(shared, group)?;
+    if let Err(error) = clear_input(shared, group) {
+        let problem = format!("the input of the runner cannot be cleared: {error}");
+        return run.end(Err(BackendError::Unusable(problem))).await;
+    }
     let launch = run.launch(name, payload);
     let (sender, blocks) = unbounded_channel();
     let mut parser = BlockParser::new(shared.options.limits.block);
@@ -169,6 +168,7 @@ impl Run<'_> {
         let wake = self.shared.wake_of(&self.group.folder);
         let mut waiting = self.shared.waiting();
         let mut running = std::pin::pin!(running);
+        let mut is_stopping = false;
         loop {
             let deadline = self.deadline();
             tokio::select! {
@@ -192,7 +192,11 @@ impl Run<'_> {
                     let count = *waiting.borrow_and_update();
                     self.look_around(count).await?;
                 }
-                () = tokio::time::sleep_until(deadline) => self.on_deadline(stop)?,
+                () = self.shared.stopping.cancelled(), if !is_stopping => {
+                    is_stopping = true;
+                    self.look_around(0).await?;
+                }
+                () = tokio::time::sleep_until(deadline) => self.on_deadline(stop),
             }
         }
     }
@@ -288,11 +292,16 @@ impl Run<'_> {
         if self.is_idle() {
             let task = self.shared.ledger.first_due(&self.group.folder).await?;
             let is_due = |task: &Stored<Task>| task.row.next_run.is_none_or(|due| due <= now_ms());
-            if waiting > 0 || task.as_ref().is_some_and(is_due) {
-                return self.close();
+            let is_stopping = self.shared.stopping.is_cancelled();
+            if is_stopping || waiting > 0 || task.as_ref().is_some_and(is_due) {
+                self.close();
+                return Ok(());
             }
         }
-        if self.task.is_some() { Ok(()) } else { self.pass_on().await }
+        match self.task.is_some() || self.shared.stopping.is_cancelled() {
+            true => Ok(()),
+            false => self.pass_on().await,
+        }
     }
 
     /// Whether no query runs.
@@ -313,10 +322,13 @@ impl Run<'_> {
         }
         let file = format!("{}-{}.json", self.shared.ledger.next_ms(), &short_id());
         let content = serde_json::json!({"type": "message", "text": prompt_of(&batch)});
-        let input = input(self.shared, self.group)?;
-        input
-            .write(&file, content.to_string().as_bytes())
-            .map_err(|error| self.io("write to", error))?;
+        let written = input(self.shared, self.group)
+            .and_then(|input| input.write(&file, content.to_string().as_bytes()));
+        if let Err(error) = written {
+            // They wait for the next run.
+            self.log.line(&format!("messages cannot be passed on: {error}"));
+            return Ok(());
+        }
         if let Some(run) = &mut self.state.row.run {
             run.passed.extend(keys(&batch).into_iter().map(|id| (id, file.clone())));
             if run.query == Query::Over {
@@ -328,17 +340,13 @@ impl Run<'_> {
         self.shared.ledger.save_state(self.state, Vec::new()).await
     }
 
-    /// Tells the runner to end.
-    fn close(&mut self) -> Result<(), HostError> {
-        let input = input(self.shared, self.group)?;
-        input.write(CLOSE, b"").map_err(|error| self.io("write to", error))?;
+    /// Tells the runner to end. One that cannot be told is stopped after the same time.
+    fn close(&mut self) {
         self.phase = Phase::Closing(Instant::now());
-        self.log.line("told to end");
-        Ok(())
-    }
-
-    fn io(&self, action: &'static str, source: std::io::Error) -> HostError {
-        HostError::io(action, &self.shared.options.home.ipc(&self.group.folder), source)
+        match input(self.shared, self.group).and_then(|input| input.write(CLOSE, b"")) {
+            Ok(()) => self.log.line("told to end"),
+            Err(error) => self.log.line(&format!("it cannot be told to end: {error}")),
+        }
     }
 
     /// How long the runner may stay as it is.
@@ -360,16 +368,15 @@ impl Run<'_> {
         }
     }
 
-    fn on_deadline(&mut self, stop: &CancellationToken) -> Result<(), HostError> {
+    fn on_deadline(&mut self, stop: &CancellationToken) {
         match self.phase {
             Phase::Open if self.has_answered && !self.is_silent() => return self.close(),
             Phase::Open => self.phase = Phase::Stopped(Stopped::WasSilent),
             Phase::Closing(_) => self.phase = Phase::Stopped(Stopped::DidNotClose),
-            Phase::Stopped(_) => return Ok(()),
+            Phase::Stopped(_) => return,
         }
         self.log.line("stopped");
         stop.cancel();
-        Ok(())
     }
 
     fn is_silent(&self) -> bool {
@@ -437,65 +444,22 @@ fn short_id() -> String {
     uuid::Uuid::new_v4().simple().to_string().chars().take(8).collect()
 }
 
-/// The messages that wait and are not among `known`, with what was overheard before; empty if none waits.
-async fn gather(
-    shared: &Shared,
-    group: &Group,
-    known: &[String],
-) -> Result<Vec<Stored<Message>>, HostError> {
-    let is_new = |message: &Stored<Message>| !known.contains(&message.key);
-    let open = shared.ledger.open_messages(&group.folder, MAX_BATCH + known.len()).await?;
-    let mut open: Vec<_> = open.into_iter().filter(is_new).take(MAX_BATCH).collect();
-    let mut bytes = 0;
-    let mut fitting = 0;
-    for message in &open {
-        bytes += message.row.text.len();
-        if bytes > MAX_PROMPT && fitting > 0 {
-            break;
-        }
-        fitting += 1;
-    }
-    open.truncate(fitting);
-    let Some(last) = open.last().map(|message| message.order) else { return Ok(open) };
-    let overheard = shared.ledger.overheard(&group.folder, usize::MAX).await?;
-    let mut overheard: Vec<_> =
-        overheard.into_iter().filter(|message| is_new(message) && message.order < last).collect();
-    let surplus = overheard.len().saturating_sub(MAX_OVERHEARD);
-    open.extend(overheard.drain(surplus..));
-    open.sort_by_key(|message| message.order);
-    Ok(open)
-}
-
-fn keys(batch: &[Stored<Message>]) -> Vec<String> {
-    batch.iter().map(|message| message.key.clone()).collect()
-}
-
-fn prompt_of(batch: &[Stored<Message>]) -> String {
-    prompt(batch.iter().map(|Stored { row, .. }| Said {
-        sender: &row.sender,
-        at_ms: row.at_ms,
-        text: &row.text,
-    }))
-}
-
-fn input(shared: &Shared, group: &Group) -> Result<SharedDirectory, HostError> {
-    let base = shared.options.home.ipc(&group.folder);
-    SharedDirectory::open(&base, Path::new("input"))
-        .map_err(|error| HostError::io("open the input of", &base, error))
+fn input(shared: &Shared, group: &Group) -> io::Result<SharedDirectory> {
+    let home = &shared.options.home;
+    let aside = (&*home.errors(), group.folder.as_str());
+    SharedDirectory::open_or_replace(&home.ipc(&group.folder), "input", aside)
 }
 
 /// Removes the input of an earlier run. Its messages wait in the store.
-fn clear_input(shared: &Shared, group: &Group) -> Result<(), HostError> {
+fn clear_input(shared: &Shared, group: &Group) -> io::Result<()> {
     let input = input(shared, group)?;
-    let failed =
-        |error| HostError::io("clear the input of", &shared.options.home.ipc(&group.folder), error);
     loop {
-        let names = input.json_files().map_err(failed)?;
+        let names = input.json_files()?;
         if names.is_empty() {
-            return input.remove(CLOSE).map_err(failed);
+            return input.remove(CLOSE);
         }
         for name in names {
-            input.remove(&name).map_err(failed)?;
+            input.remove(&name)?;
         }
     }
 }

@@ -10,6 +10,8 @@ use std::path::{Component, Path};
 
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, mkdirat, openat, renameat, statat, unlinkat};
 
+use crate::ledger::now_ms;
+
 /// Most bytes of a file.
 const MAX_BYTES: u64 = 1024 * 1024;
 /// Most files that are looked at in one round; the others wait for the next.
@@ -40,6 +42,20 @@ impl SharedDirectory {
             };
         }
         Ok(Self(at))
+    }
+
+    /// Like [`SharedDirectory::open`], for the directory `name` of a container's own directory. What the container has put
+    /// in its place is moved to the host's directory `aside` under a name that begins with `owner`.
+    pub(crate) fn open_or_replace(
+        base: &Path,
+        name: &str,
+        (aside, owner): (&Path, &str),
+    ) -> io::Result<Self> {
+        Self::open(base, Path::new(name)).or_else(|_| {
+            let parent = Self::open(base, Path::new(""))?;
+            parent.move_to(name, aside, &format!("{owner}-{name}-{}", now_ms()))?;
+            Self::open(base, Path::new(name))
+        })
     }
 
     /// The names that end in `.json`, sorted, and at most some hundred of them.

@@ -103,16 +103,10 @@ mv -T "$w/ipc/current_tasks.json.new" "$w/ipc/current_tasks.json"; say linked; o
     wait_until("the link is moved", || {
         bench.host("data/ipc/family/messages").symlink_metadata().is_ok_and(|found| found.is_dir())
     });
-    let output = host;
-    drop(stop_with_any_code(output));
+    stop(host);
     assert!(!bench.host("stolen.json").exists());
     let entries = fs::read_dir(bench.host("groups/main")).unwrap().count();
     assert_eq!(entries, 0, "nothing was written into another group");
-}
-
-fn stop_with_any_code(host: RunningChild) -> ChildOutput {
-    host.signal(Signal::Terminate);
-    host.wait(PATIENCE)
 }
 
 #[test]

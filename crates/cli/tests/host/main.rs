@@ -15,6 +15,7 @@ use myclaw_testkit::{ChildOutput, RunningChild, Signal, TempHome};
 use serde_json::{Value, json};
 
 mod commands;
+mod container;
 mod files;
 mod kill;
 mod protocol;

@@ -98,8 +98,9 @@ fn a_second_host_says_who_is_in_its_way() {
     let bench = Bench::with_groups("say fine; over");
     let host = bench.start(&[]);
     let runner = bench.path("fake-runner");
-    let mut second = bench.command(&["host", "--backend", "process", "--runner"]);
-    let output = RunningChild::run(second.arg(runner));
+    let runner = runner.to_str().unwrap();
+    let mut second = bench.command(&["host", "--backend", "process", "--runner", runner]);
+    let output = RunningChild::run(&mut second);
     output.assert_code(1);
     assert!(output.stderr().contains("is in use by process"), "{}", output.stderr());
     stop(host);

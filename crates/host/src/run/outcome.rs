@@ -116,8 +116,9 @@ async fn close_books(
     last_text: &str,
 ) -> Result<(), HostError> {
     let Some(run) = state.row.run.take() else { return Ok(()) };
-    let input = input(shared, group)?;
-    let taken = run.passed.iter().filter(|(_, file)| !input.has(file)).map(|(id, _)| id.clone());
+    let input = input(shared, group);
+    let is_there = |file: &str| input.as_ref().is_ok_and(|input| input.has(file));
+    let taken = run.passed.iter().filter(|(_, file)| !is_there(file)).map(|(id, _)| id.clone());
     let mut in_hand: Vec<String> = taken.collect();
     // A guard for the rest of this function: the desk may change the same task.
     let guard = shared.tasks.lock().await;
@@ -174,7 +175,8 @@ async fn close_books(
     shared.ledger.save_state(state, writes).await?;
     shared.has_parts();
     drop(guard);
-    clear_input(shared, group)?;
+    // What stays is cleared before the next run.
+    drop(clear_input(shared, group));
     write_snapshots(shared, &group.folder).await
 }
 
