@@ -69,7 +69,9 @@ impl BlockParser {
             let marker = if self.is_inside { END } else { START };
             let Some(at) = memmem::find(&self.buffer[self.searched..], marker) else { break };
             let at = self.searched + at;
-            if self.is_inside {
+            if self.is_inside && at > self.longest {
+                found(self.too_long());
+            } else if self.is_inside {
                 found(block(&self.buffer[..at]));
             }
             self.buffer.drain(..at + marker.len());
@@ -83,11 +85,15 @@ impl BlockParser {
             self.buffer.drain(..self.searched);
             self.searched = 0;
         } else if self.buffer.len() > self.longest {
-            found(Parsed::Unusable(format!("a block is longer than {} bytes", self.longest)));
+            found(self.too_long());
             self.buffer.clear();
             self.is_inside = false;
             self.searched = 0;
         }
+    }
+
+    fn too_long(&self) -> Parsed {
+        Parsed::Unusable(format!("a block is longer than {} bytes", self.longest))
     }
 
     /// Takes the end of the output.

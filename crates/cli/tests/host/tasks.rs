@@ -28,7 +28,8 @@ fn snapshot(bench: &Bench, folder: &str) -> Value {
 
 #[test]
 fn a_task_that_is_due_runs_once_and_is_over() {
-    let bench = Bench::with_groups(&planning(&task("once", "2020-01-01T00:00:00", "group")));
+    let plan = task("once", "2020-01-01T00:00:00", "group");
+    let bench = Bench::with_groups(&planning(&format!("[[ $job == *Plan* ]] && {plan}")));
     let host = bench.start(&[]);
     bench.send("m1", "fam@g.us", "Plan it");
     let mut texts = bench.texts(2);
