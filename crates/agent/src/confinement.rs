@@ -106,7 +106,7 @@ impl SessionConfig {
     pub fn sandbox_report(&self) -> Result<SandboxReport, AgentError> {
         let confinement = self.confinement()?;
         self.proxy_rules()?;
-        let checked = sandbox()?.probe().check(&confinement);
+        let checked = own_sandbox()?.probe().check(&confinement);
         let rules = permissions::sandbox_rules(&self.config, &self.agent);
         let hosts = rules.confinement.allow_hosts.unwrap_or_default();
         Ok(SandboxReport {
@@ -198,7 +198,7 @@ impl SessionConfig {
             return Ok(placed.clone());
         }
         let mut confinement = self.confinement()?;
-        let sandbox = sandbox()?;
+        let sandbox = own_sandbox()?;
         sandbox
             .probe()
             .check(&confinement)
@@ -320,7 +320,10 @@ impl SessionConfig {
 }
 
 /// Starts confined processes with this program as their helper.
-fn sandbox() -> Result<Sandbox, AgentError> {
+///
+/// # Errors
+/// The program's `main` does not begin with `helper_main`, or its file is gone.
+pub fn own_sandbox() -> Result<Sandbox, AgentError> {
     if !helper::is_available() {
         return Err(AgentError::new(
             FailureClass::Sandbox,
@@ -348,7 +351,7 @@ async fn start_failure(sandbox: &Sandbox, level: &Level, error: &ExecutorError) 
 #[cfg(target_os = "linux")]
 pub fn try_escapes(level: Level) -> Result<Vec<myclaw_sandbox::escapes::Row>, AgentError> {
     let hidden = [OsString::from(helper::ATTEMPT)];
-    myclaw_sandbox::escapes::try_all(&sandbox()?, &program()?, &hidden, level)
+    myclaw_sandbox::escapes::try_all(&own_sandbox()?, &program()?, &hidden, level)
         .map_err(|error| AgentError::new(FailureClass::Sandbox, error.to_string()))
 }
 

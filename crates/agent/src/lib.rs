@@ -39,7 +39,7 @@ pub use config_check::{Examination, load_checked};
 pub use config_write::{ConfigWriteError, WrittenConfig, change_config, check_config};
 #[cfg(target_os = "linux")]
 pub use confinement::try_escapes;
-pub use confinement::{SandboxProblem, SandboxReport, StoppedRuns, sandbox_problems};
+pub use confinement::{SandboxProblem, SandboxReport, StoppedRuns, own_sandbox, sandbox_problems};
 pub use direct_call::DirectTools;
 pub use driver::{Driver, FrontEndTools};
 pub use error::{AgentError, FailureClass};

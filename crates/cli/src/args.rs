@@ -19,6 +19,7 @@ mod devices;
 mod duration;
 mod gateway;
 mod help;
+mod host;
 mod nodes;
 mod onboard;
 mod policy;
@@ -39,6 +40,10 @@ pub(crate) use devices::{DeviceScope, DevicesArgs, DevicesCommand};
 pub(crate) use duration::Age;
 pub(crate) use gateway::{
     GatewayArgs, GatewayCommand, InstallArgs, LogsArgs, ServiceManager, UninstallArgs,
+};
+pub(crate) use host::{
+    AddGroupArgs, GroupsArgs, GroupsCommand, HostArgs, HostBackend, HostDirectory, WhoseWorkflows,
+    WorkflowsArgs, WorkflowsCommand,
 };
 pub(crate) use nodes::{NodeArgs, NodesArgs, NodesCommand};
 pub(crate) use onboard::OnboardArgs;
@@ -138,6 +143,15 @@ pub(crate) enum Command {
     /// Do one job of a host in a container: JSON in, answers between markers out
     #[command(long_about = help::RUNNER, after_long_help = help::RUNNER_EXAMPLES)]
     Runner(RunnerArgs),
+    /// Answer chats with one container per group, each with a runner in it
+    #[command(long_about = help::HOST, after_long_help = help::HOST_EXAMPLES)]
+    Host(HostArgs),
+    /// Decide which chats a host answers, and where their files are
+    #[command(long_about = help::GROUPS, after_long_help = help::GROUPS_EXAMPLES)]
+    Groups(GroupsArgs),
+    /// List, search, run and check the workflows of a group
+    #[command(long_about = help::WORKFLOWS, after_long_help = help::WORKFLOWS_EXAMPLES)]
+    Workflows(WorkflowsArgs),
     /// Show what models have used in sessions of the gateway: calls, tokens and cost
     #[command(long_about = help::USAGE, after_long_help = help::USAGE_EXAMPLES)]
     Usage(UsageArgs),

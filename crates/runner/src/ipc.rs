@@ -53,6 +53,8 @@ pub(crate) struct Ipc {
     pub(crate) is_main: bool,
     /// Files whose messages were taken and may not be in the session yet.
     taken: Mutex<Vec<PathBuf>>,
+    /// The names of the files whose messages the present query has put into the session.
+    settled: Mutex<Vec<String>>,
 }
 
 /// A message of the host.
@@ -89,6 +91,7 @@ impl Ipc {
             chat_jid: payload.chat_jid.clone(),
             is_main: payload.is_main,
             taken: Mutex::default(),
+            settled: Mutex::default(),
         }
     }
 
@@ -163,7 +166,15 @@ impl Ipc {
         for path in self.taken().drain(..) {
             // A file that stays is a message that comes again, which the user sees.
             drop(remove_if_there(&path));
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            self.settled.lock().unwrap_or_else(PoisonError::into_inner).push(name);
         }
+    }
+
+    /// The names of the files that the query has taken, which ends now. By them the host knows which messages are
+    /// answered.
+    pub(crate) fn end_query(&self) -> Vec<String> {
+        std::mem::take(&mut *self.settled.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Whether the host wants the job to end.

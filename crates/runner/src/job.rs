@@ -258,11 +258,11 @@ impl<'a> Running<'a> {
             Ok(result) => {
                 let unsent = Some(result.reply).filter(|reply| !reply.trim().is_empty());
                 let unsent = unsent.filter(|_| !has_sent.load(Ordering::Relaxed));
-                self.output.success(unsent.as_deref(), &self.session_id);
+                self.output.end(unsent.as_deref(), &self.session_id, &self.ipc.end_query());
                 return Ok(());
             }
             Err(RunError::Aborted) if self.ipc.is_closed() => {
-                self.output.success(None, &self.session_id);
+                self.output.end(None, &self.session_id, &self.ipc.end_query());
                 Stop::Closed
             }
             Err(RunError::Aborted) => Stop::Failed(
@@ -285,7 +285,7 @@ impl<'a> Running<'a> {
                 let text = message.text();
                 if !text.trim().is_empty() {
                     has_sent.store(true, Ordering::Relaxed);
-                    output.success(Some(&text), &session_id);
+                    output.text(&text, &session_id);
                 }
             }
             AgentRunEvent::BoundReached { message, .. } => say(&message),

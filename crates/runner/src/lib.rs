@@ -30,8 +30,9 @@ mod tools;
 mod workflows;
 
 pub use job::{Job, RunnerError, Stay, serve};
+pub use myclaw_exec::EnvironmentPolicy;
 pub use myclaw_web::{AllowedHost, InvalidHost};
 pub use output::{Markers, MarkersError};
 pub use workflows::{
-    KeywordRanker, Ranked, Ranker, Registry, RegistryError, Workflow, WorkflowRun,
+    KeywordRanker, Ranked, Ranker, Registry, RegistryError, Workflow, WorkflowRun, check_workflows,
 };

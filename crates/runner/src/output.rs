@@ -74,6 +74,8 @@ struct Success<'a> {
     status: &'static str,
     result: Option<&'a str>,
     new_session_id: &'a str,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    inputs: &'a [String],
 }
 
 #[derive(Serialize)]
@@ -101,9 +103,16 @@ impl Output {
         &self.gone
     }
 
-    /// A text of the model; `None` for the block that ends a query whose text was sent already.
-    pub(crate) fn success(&self, result: Option<&str>, session_id: &str) {
-        self.write(&Success { status: "success", result, new_session_id: session_id });
+    /// A text of the model.
+    pub(crate) fn text(&self, text: &str, session_id: &str) {
+        let (status, result) = ("success", Some(text));
+        self.write(&Success { status, result, new_session_id: session_id, inputs: &[] });
+    }
+
+    /// The end of a query that took the messages of `inputs`, with its text unless that was sent already.
+    pub(crate) fn end(&self, unsent: Option<&str>, session_id: &str, inputs: &[String]) {
+        let (status, result) = ("success", unsent);
+        self.write(&Success { status, result, new_session_id: session_id, inputs });
     }
 
     pub(crate) fn failure(&self, error: &str) {

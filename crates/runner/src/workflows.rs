@@ -1,5 +1,6 @@
 //! Workflows: scripts of the owner, listed in `registry.json` beside them.
 
+mod check;
 mod rank;
 mod run;
 
@@ -10,6 +11,7 @@ use std::path::{Path, PathBuf};
 use myclaw_files::read_regular;
 use serde::Deserialize;
 
+pub use check::check_workflows;
 pub use rank::{KeywordRanker, Ranked, Ranker};
 pub use run::WorkflowRun;
 

@@ -35,17 +35,16 @@ mod reply;
 mod script;
 mod server;
 mod signal;
+mod slack;
 mod step;
 mod telegram;
 mod terminal;
 mod vendor;
 mod whatsapp;
-
-pub use gate::Gate;
-mod slack;
 mod wire;
 
 pub use discord::{DiscordFault, DiscordMessage, DiscordServer};
+pub use gate::Gate;
 pub use home::TempHome;
 pub use pairing::{Violation, validate_body, validate_pairing};
 pub use process::{

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use myclaw_config::{Config, ConfigPath, SandboxMode};
 use myclaw_sandbox::Level;
 
-use super::sandbox;
+use super::own_sandbox;
 use crate::permissions::{confinement_place, sandbox_rules};
 use crate::{AgentError, FailureClass, Home, SessionConfig, SessionOptions};
 
@@ -75,7 +75,7 @@ impl SessionConfig {
         let checked = tokio::task::spawn_blocking(move || {
             let confinement = this.confinement()?;
             this.proxy_rules()?;
-            let sandbox = sandbox()?;
+            let sandbox = own_sandbox()?;
             sandbox.probe().check(&confinement).map_err(|error| unavailable(&error))?;
             Ok::<_, AgentError>((sandbox, confinement.level))
         });

@@ -1,0 +1,128 @@
+//! `myclaw host`: answers chats with one container per group.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use myclaw_agent::{Home, own_sandbox};
+use myclaw_host::{
+    Backend, ContainerBackend, Engine, FileChannel, Host, HostError, HostHome, HostOptions, Level,
+    Limits, ProcessBackend, RunnerProgram, SandboxBackend, Secrets,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::args::{HostArgs, HostBackend, HostDirectory};
+use crate::exit::CliError;
+use crate::home::find_home;
+use crate::interrupt::Interrupts;
+use crate::print::note;
+use crate::runtime;
+
+/// Runs the command.
+pub(crate) fn run(args: HostArgs) -> Result<(), CliError> {
+    let home = find_home()?;
+    let interrupts = Interrupts::install()?;
+    runtime::raise_file_limit();
+    let stop = CancellationToken::new();
+    let armed = interrupts.arm(stop.clone());
+    let options = options(args, &home)?;
+    let root = options.home.root().to_owned();
+    let host_home = options.home.clone();
+    let serving = async {
+        let host = Host::open(options).map_err(|error| failure(&error))?;
+        host.check().await.map_err(|error| CliError::failure(error.to_string()))?;
+        let channel = FileChannel::open(&host_home).map_err(|error| failure(&error))?;
+        note(format_args!("myclaw: the host works in {}", root.display()));
+        let messenger = Arc::new(channel.clone());
+        host.serve(channel, messenger, stop).await.map_err(|error| failure(&error))
+    };
+    runtime::block_on_threads(armed.unless_quit(serving))??;
+    note(format_args!("myclaw: the host has stopped"));
+    Ok(())
+}
+
+/// The directory of a host.
+///
+/// # Errors
+/// The working directory is gone.
+pub(super) fn host_home(directory: HostDirectory, home: &Home) -> Result<HostHome, CliError> {
+    let root = directory.directory.unwrap_or_else(|| home.paths.state_dir().join("host"));
+    Ok(HostHome::new(absolute(&root)?))
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, CliError> {
+    std::path::absolute(path)
+        .map_err(|error| CliError::failure(format!("{} cannot be used: {error}", path.display())))
+}
+
+fn options(args: HostArgs, home: &Home) -> Result<HostOptions, CliError> {
+    let name = args.name.trim();
+    if name.is_empty() {
+        return Err(CliError::usage("--name is empty; give the assistant a name"));
+    }
+    let allowlist = match &args.allowlist {
+        Some(path) => absolute(path)?,
+        None => user_config(home)?.join("myclaw/mount-allowlist.json"),
+    };
+    let secrets = Secrets::NAMES.iter().fold(Secrets::default(), |secrets, name| {
+        match home.environment.get(name) {
+            Some(value) => secrets.with(name, value.to_owned().into()),
+            None => secrets,
+        }
+    });
+    Ok(HostOptions {
+        assistant: name.to_owned(),
+        secrets,
+        backend: backend(&args)?,
+        limits: Limits {
+            containers: args.containers.into(),
+            idle: args.idle_limit.0,
+            hard: args.hard_limit.0,
+            grace: args.grace.0,
+            retry_base: Duration::from_millis(args.retry_base),
+            ..Limits::default()
+        },
+        allowlist,
+        runner_options: args.runner_options,
+        say: Arc::new(|line| note(format_args!("myclaw: {line}"))),
+        home: host_home(args.directory, home)?,
+    })
+}
+
+/// The directory of the user's config files.
+fn user_config(home: &Home) -> Result<PathBuf, CliError> {
+    home.environment.os_home().map(|home| home.join(".config")).ok_or_else(|| {
+        CliError::usage("there is no home directory; name the allowlist with --allowlist")
+    })
+}
+
+fn backend(args: &HostArgs) -> Result<Arc<dyn Backend>, CliError> {
+    let program = match &args.runner {
+        Some(program) => absolute(program)?,
+        None => std::env::current_exe().map_err(|error| {
+            CliError::failure(format!("this program cannot be started again: {error}"))
+        })?,
+    };
+    let runner = RunnerProgram { program, arguments: vec!["runner".to_owned()] };
+    let container = |engine| {
+        let image = (engine, args.image.clone());
+        let backend =
+            ContainerBackend::new(runner.clone(), own_sandbox()?, image, args.network.clone());
+        Ok::<Arc<dyn Backend>, CliError>(Arc::new(backend))
+    };
+    match args.backend {
+        HostBackend::Podman => container(Engine::Podman),
+        HostBackend::Docker => container(Engine::Docker),
+        HostBackend::Process => Ok(Arc::new(ProcessBackend::new(runner))),
+        HostBackend::Sandbox => {
+            let sandbox = own_sandbox()?;
+            let has_bubblewrap = sandbox.probe().bubblewrap.is_some();
+            let level = if has_bubblewrap { Level::Bubblewrap } else { Level::Landlock };
+            Ok(Arc::new(SandboxBackend::new(runner, sandbox, level)))
+        }
+    }
+}
+
+fn failure(error: &HostError) -> CliError {
+    CliError::failure(error.to_string())
+}

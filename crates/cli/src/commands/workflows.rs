@@ -1,0 +1,142 @@
+//! `myclaw workflows`: the scripts that the agent of a group finds and runs.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use myclaw_agent::ToolError;
+use myclaw_agent::llm::joined_text;
+use myclaw_runner::{
+    EnvironmentPolicy, KeywordRanker, Ranker as _, Registry, RegistryError, Workflow, WorkflowRun,
+    check_workflows,
+};
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::host::host_home;
+use crate::args::{WhoseWorkflows, WorkflowsArgs, WorkflowsCommand};
+use crate::exit::CliError;
+use crate::home::find_home;
+use crate::interrupt::Interrupts;
+use crate::print::{Printer, columns};
+use crate::report::first_line;
+use crate::runtime;
+
+/// Runs one of the commands.
+pub(crate) fn run(args: WorkflowsArgs) -> Result<(), CliError> {
+    match args.command {
+        WorkflowsCommand::List { whose, json } => {
+            let registry = load(&directory(whose)?)?;
+            print(registry.workflows.iter().map(|workflow| (workflow, None)), json)
+        }
+        WorkflowsCommand::Search { query, whose, json } => {
+            let registry = load(&directory(whose)?)?;
+            let ranked = KeywordRanker.rank(&query.join(" "), &registry.workflows);
+            let ranked = ranked.map_err(CliError::failure)?;
+            let found = ranked.iter().filter_map(|ranked| {
+                Some((registry.workflows.get(ranked.index)?, Some(ranked.score)))
+            });
+            print(found, json)
+        }
+        WorkflowsCommand::Run { name, arguments, limit, whose } => {
+            run_one(&directory(whose)?, &name, &arguments, limit.0)
+        }
+        WorkflowsCommand::Check { whose } => check(&directory(whose)?),
+    }
+}
+
+fn directory(whose: WhoseWorkflows) -> Result<PathBuf, CliError> {
+    if let Some(path) = whose.path {
+        return Ok(path);
+    }
+    let folder = whose.group.parse().map_err(|problem: String| CliError::usage(problem))?;
+    Ok(host_home(whose.directory, &find_home()?)?.group(&folder).join("workflows"))
+}
+
+fn load(directory: &std::path::Path) -> Result<Registry, CliError> {
+    Registry::load(directory).map_err(|error: RegistryError| CliError::failure(error.to_string()))
+}
+
+fn print<'a>(
+    workflows: impl Iterator<Item = (&'a Workflow, Option<f64>)>,
+    as_json: bool,
+) -> Result<(), CliError> {
+    let mut printer = Printer::stdout();
+    let mut rows = Vec::new();
+    for (workflow, score) in workflows {
+        let Workflow { name, description, run, args } = workflow;
+        if as_json {
+            let mut value =
+                json!({"name": name, "description": description, "run": run, "args": args});
+            if let Some(score) = score {
+                value["score"] = score.into();
+            }
+            printer.json(&value)?;
+        } else {
+            let arguments = if args.is_empty() { "-".to_owned() } else { args.join(", ") };
+            rows.push(vec![name.clone(), arguments, first_line(description)]);
+        }
+    }
+    if rows.is_empty() && !as_json {
+        printer.line("no workflows; `myclaw workflows check` says more")?;
+    }
+    printer.safe_lines(columns(&rows))?;
+    printer.finish()
+}
+
+fn run_one(
+    directory: &std::path::Path,
+    name: &str,
+    arguments: &[String],
+    limit: Duration,
+) -> Result<(), CliError> {
+    let registry = load(directory)?;
+    let workflow = registry.workflows.iter().find(|workflow| workflow.name == name);
+    let workflow = workflow.ok_or_else(|| {
+        CliError::failure(format!(
+            "there is no workflow {name:?}; `myclaw workflows list` shows all"
+        ))
+    })?;
+    let mut values = Map::new();
+    for argument in arguments {
+        let (name, value) = argument.split_once('=').ok_or_else(|| {
+            CliError::usage(format!("the argument {argument:?} has no value; write NAME=VALUE"))
+        })?;
+        values.insert(name.to_owned(), Value::from(value));
+    }
+    let environment = EnvironmentPolicy::inherited();
+    let run =
+        WorkflowRun { directory, environment: &environment, limit, workflow, arguments: &values };
+    let interrupts = Interrupts::install()?;
+    let cancel = CancellationToken::new();
+    let armed = interrupts.arm(cancel.clone());
+    let running = async { Ok(run.run(&cancel).await) };
+    match runtime::block_on(armed.unless_quit(running))?? {
+        Ok(output) => {
+            let mut printer = Printer::stdout();
+            printer.safe_lines(joined_text(&output.content, "\n").lines())?;
+            printer.finish()?;
+            match output.is_error {
+                true => Err(CliError::failure(format!("the workflow {name} failed"))),
+                false => Ok(()),
+            }
+        }
+        Err(ToolError::Aborted(_)) => Err(CliError::aborted()),
+        Err(error) => Err(CliError::failure(error.to_string())),
+    }
+}
+
+fn check(directory: &std::path::Path) -> Result<(), CliError> {
+    let problems = check_workflows(directory);
+    let mut printer = Printer::stdout();
+    if problems.is_empty() {
+        printer.line("the workflows can be used")?;
+        return printer.finish();
+    }
+    printer.safe_lines(&problems)?;
+    printer.finish()?;
+    let count = problems.len();
+    Err(CliError::failure(format!(
+        "{count} problems in {}",
+        directory.join("registry.json").display()
+    )))
+}

@@ -1,0 +1,144 @@
+//! Runners that misbehave.
+
+use myclaw_testkit::wait_until_gone;
+
+use super::*;
+
+/// The notice after a message to a runner that never answers, with the number of its runs.
+fn given_up(runner: &str, options: &[&str]) -> (String, usize) {
+    let bench = Bench::with_groups(&format!("echo run >> \"$w/group/runs\"\n{runner}"));
+    let host = bench.start(options);
+    bench.send("m1", "fam@g.us", "Hello");
+    let out = bench.wait_for_out(1);
+    stop(host);
+    assert_eq!(bench.out().len(), 1, "{:?}", bench.out());
+    assert_eq!((&out[0]["kind"], &out[0]["about"]), (&json!("notice"), &json!(["m1"])), "{out:?}");
+    (out[0]["text"].as_str().unwrap().to_owned(), bench.lines("groups/family/runs"))
+}
+
+#[test]
+fn a_runner_that_fails_is_started_six_times_and_reported_once() {
+    let failing = [
+        ("echo broken >&2; exit 3", "exit code 3: broken"),
+        (
+            "block '{\"status\":\"error\",\"result\":null,\"error\":\"401 no key\"}'; exit 1",
+            "exit code 1: 401 no key",
+        ),
+        ("exit 0", "ended without an answer"),
+        (
+            "printf -- '---NANOCLAW_OUTPUT_START---\n{\"result\":\"lost\"}'",
+            "ended without an answer",
+        ),
+        ("head -c 100000 /dev/urandom; exit 0", "ended without an answer"),
+        ("kill -9 $$", "ended by signal 9"),
+    ];
+    for (runner, reason) in failing {
+        let (notice, runs) = given_up(runner, &[]);
+        assert!(
+            notice.contains(reason) && notice.contains("after 6 attempts"),
+            "{runner}: {notice}"
+        );
+        assert_eq!(runs, 6, "{runner}");
+    }
+}
+
+#[test]
+fn a_runner_that_hangs_is_stopped() {
+    let (notice, runs) = given_up("sleep 1000", &["--idle-limit", "1s", "--hard-limit", "1s"]);
+    assert!(notice.contains("said nothing for 3000 ms"), "{notice}");
+    assert_eq!(runs, 6);
+}
+
+#[test]
+fn after_the_notice_the_next_message_begins_anew() {
+    let bench = Bench::with_groups(r#"[ -e "$w/group/repaired" ] || exit 1; say fine; over"#);
+    let host = bench.start(&[]);
+    bench.send("m1", "fam@g.us", "Hello");
+    bench.wait_for_out(1);
+    fs::write(bench.host("groups/family/repaired"), "").unwrap();
+    bench.send("m2", "fam@g.us", "Hello again");
+    assert_eq!(bench.texts(2)[1], "fine");
+    stop(host);
+}
+
+#[test]
+fn a_failure_after_a_part_of_the_answer_is_reported_and_not_repeated() {
+    let bench = Bench::with_groups(r#"echo run >> "$w/group/runs"; say 'I begin'; exit 1"#);
+    let host = bench.start(&[]);
+    bench.send("m1", "fam@g.us", "Hello");
+    let out = bench.wait_for_out(2);
+    stop(host);
+    assert_eq!(out[0]["text"], "I begin");
+    assert!(out[1]["text"].as_str().unwrap().contains("may be incomplete"), "{out:?}");
+    assert_eq!(bench.lines("groups/family/runs"), 1);
+}
+
+#[test]
+fn markers_may_arrive_byte_by_byte_among_garbage() {
+    let bench = Bench::with_groups(
+        r#"text=$(say 'split up'; over)
+printf 'garbage ---NANOCLAW_OUT\xff\xfe\n'
+for ((i = 0; i < ${#text}; i++)); do printf '%s' "${text:i:1}"; [ $((i % 40)) = 0 ] && sleep 0.001; done
+printf -- '---NANOCLAW_OUTPUT_START---\nnot JSON\n---NANOCLAW_OUTPUT_END---\n'"#,
+    );
+    let host = bench.start(&[]);
+    bench.send("m1", "fam@g.us", "Hello");
+    assert_eq!(bench.texts(1), ["split up"]);
+    stop(host);
+}
+
+#[test]
+fn a_huge_block_is_left_out() {
+    let bench = Bench::with_groups(
+        r#"printf -- '---NANOCLAW_OUTPUT_START---\n{"result":"'; head -c 11000000 /dev/zero | tr '\0' x
+printf '"}\n---NANOCLAW_OUTPUT_END---\n'; head -c 30000000 /dev/zero; say small; over"#,
+    );
+    let host = bench.start(&[]);
+    bench.send("m1", "fam@g.us", "Hello");
+    assert_eq!(bench.texts(1), ["small"]);
+    stop(host);
+}
+
+#[test]
+fn a_runner_that_does_not_end_when_it_is_told_to_is_ended() {
+    let bench = Bench::with_groups(r#"echo $$ > "$w/group/pid"; say fine; over; exec sleep 1000"#);
+    let host = bench.start(&["--idle-limit", "1s"]);
+    bench.send("m1", "fam@g.us", "Hello");
+    assert_eq!(bench.texts(1), ["fine"]);
+    wait_until_gone(pid(&bench));
+    stop(host);
+    assert_eq!(bench.out().len(), 1);
+}
+
+#[test]
+fn what_a_runner_leaves_behind_is_ended() {
+    let bench = Bench::with_groups(
+        r#"setsid sleep 1000 > /dev/null 2>&1 & echo $! > "$w/group/pid"; say fine; over"#,
+    );
+    let host = bench.start(&[]);
+    bench.send("m1", "fam@g.us", "Hello");
+    assert_eq!(bench.texts(1), ["fine"]);
+    wait_until_gone(pid(&bench));
+    stop(host);
+}
+
+#[test]
+fn a_killed_host_leaves_a_runner_that_the_next_one_ends() {
+    let bench = Bench::with_groups(
+        r#"[ -e "$w/group/pid" ] && { say fine; over; exit; }
+echo $$ > "$w/group/pid.tmp"; mv "$w/group/pid.tmp" "$w/group/pid"; exec sleep 1000"#,
+    );
+    let host = bench.start(&[]);
+    bench.send("m1", "fam@g.us", "Hello");
+    wait_until("the runner runs", || bench.host("groups/family/pid").exists());
+    host.signal(Signal::Kill);
+    drop(host.wait(PATIENCE));
+    let host = bench.start(&[]);
+    wait_until_gone(pid(&bench));
+    assert_eq!(bench.texts(1), ["fine"]);
+    stop(host);
+}
+
+fn pid(bench: &Bench) -> u32 {
+    fs::read_to_string(bench.host("groups/family/pid")).unwrap().trim().parse().unwrap()
+}

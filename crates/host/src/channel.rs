@@ -1,0 +1,161 @@
+//! Where messages go to, and the file channel.
+//!
+//! The file channel is two directories. A program puts a message into `in` as a JSON file (`chat`, `text`, and if it has
+//! them `id`, `sender`, `name`, `time` in milliseconds), under another ending first, and renames it. The host deletes the
+//! file when the message is in its store. What goes out are files in `out`, which the program deletes. A file that holds
+//! no message is moved to `errors`.
+
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use futures_util::future::BoxFuture;
+use myclaw_files::{Durability, NewFile};
+use serde::{Deserialize, Serialize};
+
+use crate::home::make;
+use crate::shared_directory::SharedDirectory;
+use crate::{Accepted, Host, HostError, HostHome, Inbound};
+
+/// Delivers messages. A part may be given again with the same id if the host was killed just after its delivery.
+pub trait Messenger: Send + Sync + 'static {
+    /// Delivers one part. When this is ready without an error, the part counts as delivered.
+    ///
+    /// # Errors
+    /// Why it was not delivered; it is tried again later.
+    fn deliver<'a>(&'a self, part: &'a Outbound) -> BoxFuture<'a, Result<(), String>>;
+}
+
+/// Something for a chat.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Outbound {
+    /// The same in each attempt.
+    pub id: String,
+    /// The chat.
+    pub chat: String,
+    /// What it is.
+    #[serde(flatten)]
+    pub kind: OutboundKind,
+    /// The text.
+    pub text: String,
+    /// The ids of the messages that a notice is about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub about: Vec<String>,
+}
+
+/// What goes out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum OutboundKind {
+    /// A text of the agent.
+    Message,
+    /// A text to be spoken.
+    Voice {
+        /// The voice, if one was asked for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        voice: Option<String>,
+    },
+    /// The host says that something failed.
+    Notice,
+}
+
+/// The directories `in`, `out` and `errors`.
+#[derive(Debug, Clone)]
+pub struct FileChannel {
+    root: PathBuf,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct InboundFile {
+    #[serde(default)]
+    id: Option<String>,
+    chat: String,
+    text: String,
+    #[serde(default)]
+    sender: Option<String>,
+    #[serde(default)]
+    name: Option<String>,
+    #[serde(default)]
+    time: Option<u64>,
+}
+
+impl FileChannel {
+    /// The file channel of a host.
+    ///
+    /// # Errors
+    /// Its directories cannot be made.
+    pub fn open(home: &HostHome) -> Result<Self, HostError> {
+        let channel = Self { root: home.channel() };
+        for name in ["in", "out", "errors"] {
+            make(&channel.root.join(name))?;
+        }
+        Ok(channel)
+    }
+
+    /// The directory in which messages arrive.
+    pub fn inbox(&self) -> PathBuf {
+        self.root.join("in")
+    }
+
+    /// Takes all messages that are there. The file of each is deleted once it is in the store.
+    ///
+    /// # Errors
+    /// The store or the directory cannot be used; the messages stay.
+    pub(crate) async fn take_in(&self, host: &Host) -> Result<(), HostError> {
+        let path = self.inbox();
+        let io = |source| HostError::io("read the directory", &path, source);
+        let directory = SharedDirectory::open(&self.root, Path::new("in")).map_err(io)?;
+        for name in directory.json_files().map_err(io)? {
+            let read = directory.read(&name).map_err(|error| error.to_string());
+            let message = read.and_then(|bytes| inbound(&name, &bytes));
+            let problem = match message {
+                Ok(message) => match host.accept(message).await? {
+                    Accepted::Unusable(problem) => problem,
+                    accepted => {
+                        if accepted == Accepted::NoGroup {
+                            host.say(&format!(
+                                "the message {name} is ignored: its chat has no group"
+                            ));
+                        }
+                        directory.remove(&name).map_err(io)?;
+                        continue;
+                    }
+                },
+                Err(problem) => problem,
+            };
+            directory.move_to(&name, &self.root.join("errors"), &name).map_err(io)?;
+            host.say(&format!(
+                "the message {name} of the file channel is moved to errors: {problem}"
+            ));
+        }
+        Ok(())
+    }
+
+    fn write(&self, part: &Outbound) -> io::Result<()> {
+        let directory = self.root.join("out");
+        let mut file = NewFile::in_directory(&directory, "part")?;
+        file.write_all(&serde_json::to_vec_pretty(part)?)?;
+        file.put_at(&directory.join(format!("{}.json", part.id)), Durability::Synced).map(drop)
+    }
+}
+
+impl Messenger for FileChannel {
+    fn deliver<'a>(&'a self, part: &'a Outbound) -> BoxFuture<'a, Result<(), String>> {
+        let written = self.write(part).map_err(|error| {
+            format!("failed to write to {}: {error}", self.root.join("out").display())
+        });
+        Box::pin(std::future::ready(written))
+    }
+}
+
+fn inbound(name: &str, bytes: &[u8]) -> Result<Inbound, String> {
+    let file: InboundFile = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+    Ok(Inbound {
+        id: file.id.unwrap_or_else(|| name.to_owned()),
+        chat: file.chat,
+        sender: file.name.or(file.sender).unwrap_or_else(|| "user".to_owned()),
+        text: file.text,
+        at_ms: file.time,
+    })
+}

@@ -1,0 +1,347 @@
+//! What runners ask for through files, and whether they may.
+//!
+//! Who asks is decided by the directory in which a file is, and by nothing in the file: a container sees only the
+//! directory of its own group.
+
+use std::collections::HashSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::host::Shared;
+use crate::rows::{Context, Part, Task, TaskKind, TaskState};
+use crate::shared_directory::SharedDirectory;
+use crate::tasks::{first_run, schedule, snapshot};
+use crate::{Folder, Group, Groups, HostError, Listens, Outbound, OutboundKind};
+
+/// The directories in which runners put files.
+const DIRECTORIES: [&str; 3] = ["messages", "voice", "tasks"];
+/// Longest name of a file: it becomes a part of ids.
+const MAX_NAME: usize = 120;
+/// Longest text or prompt, in bytes.
+const MAX_TEXT: usize = 256 * 1024;
+/// Most tasks of a group.
+const MAX_TASKS: usize = 100;
+/// Most files that are kept aside; further ones are deleted.
+const MAX_ASIDE: usize = 1_000;
+
+/// Looks at the files of runners.
+pub(crate) struct Desk {
+    shared: Arc<Shared>,
+    /// Groups whose files could not be used when they were looked at last.
+    unusable: HashSet<Folder>,
+}
+
+/// What a runner asks for. Fields that are not here are ignored; none of them says who asks.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+enum Request {
+    Message {
+        chat_jid: String,
+        text: String,
+    },
+    VoiceMessage {
+        chat_jid: String,
+        text: String,
+        #[serde(default)]
+        voice: Option<String>,
+    },
+    ScheduleTask {
+        prompt: String,
+        #[serde(rename = "schedule_type")]
+        kind: TaskKind,
+        #[serde(rename = "schedule_value")]
+        value: String,
+        #[serde(rename = "context_mode", default)]
+        context: Context,
+        #[serde(default)]
+        target_jid: Option<String>,
+    },
+    PauseTask {
+        task_id: String,
+    },
+    ResumeTask {
+        task_id: String,
+    },
+    CancelTask {
+        task_id: String,
+    },
+    RefreshGroups {},
+    RegisterGroup {
+        jid: String,
+        name: String,
+        folder: String,
+        #[serde(default)]
+        trigger: Option<String>,
+        #[serde(default)]
+        requires_trigger: Option<bool>,
+    },
+}
+
+/// Why a file has no effect.
+enum Refusal {
+    /// The runner has no right to it, or it makes no sense.
+    Refused(String),
+    /// The host cannot go on.
+    Failed(HostError),
+}
+
+impl<E: Into<HostError>> From<E> for Refusal {
+    fn from(error: E) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+fn refused<T>(problem: impl Into<String>) -> Result<T, Refusal> {
+    Err(Refusal::Refused(problem.into()))
+}
+
+impl Desk {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared, unusable: HashSet::new() }
+    }
+
+    /// The directories of a group in which files appear. They are made if they are not there.
+    pub(crate) fn directories(&self, folder: &Folder) -> Vec<PathBuf> {
+        let base = self.shared.options.home.ipc(folder);
+        DIRECTORIES
+            .iter()
+            .filter(|name| self.open(folder, &base, name).is_ok())
+            .map(|name| base.join(name))
+            .collect()
+    }
+
+    /// Does what the files of a group ask for, the oldest first. A group that makes its files unusable harms only itself.
+    pub(crate) async fn attend(&mut self, folder: &Folder) -> Result<(), HostError> {
+        match self.attend_to_files(folder).await {
+            Ok(()) => {
+                self.unusable.remove(folder);
+                Ok(())
+            }
+            Err(Refusal::Failed(error)) => Err(error),
+            Err(Refusal::Refused(problem)) => {
+                if self.unusable.insert(folder.clone()) {
+                    self.shared
+                        .say(&format!("the files of the group {folder} cannot be used: {problem}"));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    async fn attend_to_files(&self, folder: &Folder) -> Result<(), Refusal> {
+        let groups = self.shared.groups();
+        let Some(group) = groups.of_folder(folder) else { return Ok(()) };
+        let base = self.shared.options.home.ipc(folder);
+        let unusable = |error: io::Error| Refusal::Refused(error.to_string());
+        for name in DIRECTORIES {
+            let directory = self.open(folder, &base, name).map_err(unusable)?;
+            for file in directory.json_files().map_err(unusable)? {
+                match self.carry_out(group, &groups, &directory, &file).await {
+                    Ok(()) => directory.remove(&file).map_err(unusable)?,
+                    Err(Refusal::Failed(error)) => return Err(Refusal::Failed(error)),
+                    Err(Refusal::Refused(problem)) => {
+                        self.move_aside(folder, &directory, &file).map_err(unusable)?;
+                        self.shared.say(&format!(
+                            "the file {name}/{file} of the group {folder} has no effect: {problem}"
+                        ));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn open(&self, folder: &Folder, base: &Path, name: &str) -> io::Result<SharedDirectory> {
+        let aside = self.shared.options.home.errors();
+        SharedDirectory::open_or_replace(base, name, (&aside, folder.as_str()))
+    }
+
+    fn move_aside(
+        &self,
+        folder: &Folder,
+        directory: &SharedDirectory,
+        file: &str,
+    ) -> io::Result<()> {
+        let errors = self.shared.options.home.errors();
+        if std::fs::read_dir(&errors)?.count() >= MAX_ASIDE && directory.remove(file).is_ok() {
+            return Ok(());
+        }
+        let plain: String = file.chars().take(MAX_NAME).map(plain_sign).collect();
+        directory.move_to(file, &errors, &format!("{folder}-{plain}"))
+    }
+
+    async fn carry_out(
+        &self,
+        group: &Group,
+        groups: &Groups,
+        directory: &SharedDirectory,
+        file: &str,
+    ) -> Result<(), Refusal> {
+        if file.len() > MAX_NAME || file.chars().any(|char| plain_sign(char) != char) {
+            return refused("its name is too long, or has other signs than letters, digits, . _ -");
+        }
+        let bytes = directory.read(file).or_else(|error| refused(error.to_string()))?;
+        let request = serde_json::from_slice(&bytes).or_else(|error| refused(error.to_string()))?;
+        // The same file gives the same id, so it has one effect if the host is killed before it is removed.
+        let id = format!("{}-{}", group.folder, file.trim_end_matches(".json"));
+        match request {
+            Request::Message { chat_jid, text } => {
+                self.send(group, groups, id, (chat_jid, text, OutboundKind::Message)).await
+            }
+            Request::VoiceMessage { chat_jid, text, voice } => {
+                self.send(group, groups, id, (chat_jid, text, OutboundKind::Voice { voice })).await
+            }
+            Request::ScheduleTask { prompt, kind, value, context, target_jid } => {
+                let target = target_jid.unwrap_or_else(|| group.jid.clone());
+                let target = reachable(group, groups, &target)?;
+                if prompt.trim().is_empty() || prompt.len() > MAX_TEXT {
+                    return refused(format!("its prompt must have 1 to {MAX_TEXT} bytes"));
+                }
+                let schedule = schedule(kind, &value).or_else(refused)?;
+                let next_run = first_run(&schedule);
+                let task = Task {
+                    folder: target.folder.clone(),
+                    prompt,
+                    kind,
+                    value,
+                    schedule,
+                    context,
+                    state: TaskState::Active,
+                    next_run,
+                    last_run: None,
+                    last_result: None,
+                };
+                self.plan(id, task).await
+            }
+            Request::PauseTask { task_id } => self.change(group, &task_id, TaskState::Paused).await,
+            Request::ResumeTask { task_id } => {
+                self.change(group, &task_id, TaskState::Active).await
+            }
+            Request::CancelTask { task_id } => {
+                self.change(group, &task_id, TaskState::Completed).await
+            }
+            Request::RefreshGroups {} => {
+                only_main(group)?;
+                Ok(write_snapshots(&self.shared, &group.folder).await?)
+            }
+            Request::RegisterGroup { jid, name, folder, trigger, requires_trigger } => {
+                only_main(group)?;
+                let folder = Folder::try_from(folder).or_else(refused)?;
+                let listens = match requires_trigger {
+                    Some(false) => Listens::All,
+                    _ => Listens::Trigger,
+                };
+                let new = Group { jid, name, folder, trigger, listens, mounts: Vec::new() };
+                // Done before the host was killed: the file is still there.
+                if groups.of_folder(&new.folder).is_some_and(|known| known.jid == new.jid) {
+                    return Ok(());
+                }
+                Groups::add(&self.shared.options.home, new)
+                    .or_else(|error| refused(error.to_string()))
+            }
+        }
+    }
+
+    async fn send(
+        &self,
+        group: &Group,
+        groups: &Groups,
+        id: String,
+        (chat, text, kind): (String, String, OutboundKind),
+    ) -> Result<(), Refusal> {
+        let chat = reachable(group, groups, &chat)?.jid.clone();
+        if text.trim().is_empty() {
+            return refused("its text is empty");
+        }
+        let outbound = Outbound { id, chat, kind, text, about: Vec::new() };
+        self.shared.ledger.insert_part(&Part { outbound }).await?;
+        self.shared.has_parts();
+        Ok(())
+    }
+
+    async fn plan(&self, id: String, task: Task) -> Result<(), Refusal> {
+        if self.shared.ledger.tasks(&task.folder).await?.len() >= MAX_TASKS {
+            return refused(format!(
+                "the group {} has {MAX_TASKS} tasks; cancel some",
+                task.folder
+            ));
+        }
+        self.shared.ledger.insert_task(&id, &task).await?;
+        self.shared.wake(&task.folder);
+        Ok(write_snapshots(&self.shared, &task.folder).await?)
+    }
+
+    async fn change(&self, group: &Group, id: &str, state: TaskState) -> Result<(), Refusal> {
+        let ledger = &self.shared.ledger;
+        let _guard = self.shared.tasks.lock().await;
+        let unknown = || Refusal::Refused(format!("the group has no task {id:?}"));
+        let is_key = !id.is_empty() && id.len() <= 2 * MAX_NAME;
+        let found = if is_key { ledger.task(id).await? } else { None };
+        // Whether another group has such a task is not said.
+        let task = found
+            .filter(|task| group.is_main() || task.row.folder == group.folder)
+            .ok_or_else(unknown)?;
+        let mut row = Task { state, ..task.row.clone() };
+        if state == TaskState::Active {
+            row.next_run = first_run(&row.schedule);
+        }
+        ledger.commit(vec![ledger.changed_task(&task, &row)?]).await?;
+        self.shared.wake(&row.folder);
+        Ok(write_snapshots(&self.shared, &row.folder).await?)
+    }
+}
+
+/// The group of a chat, if `by` may reach it: the main group reaches all, any other only itself.
+fn reachable<'a>(by: &Group, groups: &'a Groups, chat: &str) -> Result<&'a Group, Refusal> {
+    match groups.of_chat(chat) {
+        Some(group) if by.is_main() || group.folder == by.folder => Ok(group),
+        _ if by.is_main() => refused(format!("the chat {chat:?} belongs to no group")),
+        _ => refused(format!("the group {} may not reach the chat {chat:?}", by.folder)),
+    }
+}
+
+fn only_main(group: &Group) -> Result<(), Refusal> {
+    if group.is_main() { Ok(()) } else { refused("only the main group may do that") }
+}
+
+fn plain_sign(char: char) -> char {
+    if char.is_ascii_alphanumeric() || ".-_".contains(char) { char } else { '_' }
+}
+
+/// Writes what the agents of a group and of the main group see of tasks and groups.
+pub(crate) async fn write_snapshots(shared: &Shared, folder: &Folder) -> Result<(), HostError> {
+    let groups = shared.groups();
+    let readers = groups.iter().filter(|group| group.folder == *folder || group.is_main());
+    for reader in readers {
+        let base = shared.options.home.ipc(&reader.folder);
+        let tasks = snapshot(&shared.ledger, &groups, &reader.folder).await?;
+        let write = |name: &str, content: serde_json::Value| {
+            SharedDirectory::open(&base, Path::new(""))
+                .and_then(|directory| directory.write(name, content.to_string().as_bytes()))
+        };
+        let mut written = write("current_tasks.json", tasks.into());
+        if reader.is_main() {
+            let known = groups.iter().map(|group| {
+                json!({"jid": group.jid, "name": group.name, "folder": group.folder, "isRegistered": true})
+            });
+            let strangers = shared
+                .strangers()
+                .into_iter()
+                .map(|(jid, name)| json!({"jid": jid, "name": name, "isRegistered": false}));
+            let list: Vec<_> = known.chain(strangers).collect();
+            written = written.and(write("available_groups.json", list.into()));
+        }
+        if let Err(error) = written {
+            // A container can put a directory there; then its own agent sees an old list.
+            shared.say(&format!(
+                "the lists for the group {} are not written: {error}",
+                reader.folder
+            ));
+        }
+    }
+    Ok(())
+}

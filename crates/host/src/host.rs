@@ -1,0 +1,454 @@
+//! All of it together.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use myclaw_store::{SqliteStore, Store};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
+use tokio::task::{AbortHandle, JoinError, JoinSet};
+use tokio_util::sync::CancellationToken;
+
+use crate::desk::Desk;
+use crate::ledger::{Ledger, now_ms};
+use crate::rows::{Message, MessageState};
+use crate::watch::{Change, Place, Watch};
+use crate::{
+    Backend, BackendError, FileChannel, Folder, Groups, HostError, HostHome, Messenger, Secrets,
+    queue, run,
+};
+
+/// Longest id of a message, in bytes: it is part of the key of a record.
+const MAX_ID: usize = 512;
+/// Longest text of a message, in bytes.
+const MAX_TEXT: usize = 256 * 1024;
+/// Most chats without a group that are remembered, for the main group.
+const MAX_STRANGERS: usize = 200;
+/// How long an undelivered part waits at first and at most. The wait is doubled each time.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// Gets one line for each thing that the owner should know.
+pub type Say = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// The limits of a host.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Most containers at a time; 5.
+    pub containers: usize,
+    /// How long a runner waits for a further message; 30 minutes.
+    pub idle: Duration,
+    /// How long a runner may say nothing; 30 minutes, and at least `idle` and twice `grace`.
+    pub hard: Duration,
+    /// How long a runner that was told to end may take, and then one that is stopped; 15 seconds each.
+    pub grace: Duration,
+    /// The wait before the first retry; 5 seconds. It is doubled each time.
+    pub retry_base: Duration,
+    /// Retries after a failed run; 5.
+    pub retries: u32,
+    /// Longest block of a runner, in bytes; 10 MiB.
+    pub block: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            containers: 5,
+            idle: Duration::from_secs(30 * 60),
+            hard: Duration::from_secs(30 * 60),
+            grace: Duration::from_secs(15),
+            retry_base: Duration::from_secs(5),
+            retries: 5,
+            block: 10 * 1024 * 1024,
+        }
+    }
+}
+
+/// How a host works.
+pub struct HostOptions {
+    /// Its directories.
+    pub home: HostHome,
+    /// The name of the assistant; `@` and this name is the usual trigger.
+    pub assistant: String,
+    /// What runners need to reach a model.
+    pub secrets: Secrets,
+    /// What runs runners.
+    pub backend: Arc<dyn Backend>,
+    /// Its limits.
+    pub limits: Limits,
+    /// The list of directories that may be mounted.
+    pub allowlist: PathBuf,
+    /// Further options of runners.
+    pub runner_options: Vec<String>,
+    /// Gets what the owner should know.
+    pub say: Say,
+}
+
+/// A message of a chat.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inbound {
+    /// As the source names it. A second message of a chat with the same id is the same message.
+    pub id: String,
+    /// The chat.
+    pub chat: String,
+    /// Who wrote it, as the agent is shown it.
+    pub sender: String,
+    /// The text.
+    pub text: String,
+    /// When it was written, in milliseconds since the Unix epoch; now if it is absent.
+    pub at_ms: Option<u64>,
+}
+
+/// What has become of a message. All but the last may be acknowledged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Accepted {
+    /// It is in the store and will be answered, or reported as not answered.
+    ForAgent,
+    /// It is in the store, and the agent sees it with the next message that is for it.
+    Overheard,
+    /// It was taken before.
+    Known,
+    /// The chat belongs to no group.
+    NoGroup,
+    /// It cannot be taken, and why.
+    Unusable(String),
+}
+
+/// A host. Clones are the same one.
+#[derive(Clone)]
+pub struct Host(Arc<Shared>);
+
+/// What the parts of a host share.
+pub(crate) struct Shared {
+    pub(crate) options: HostOptions,
+    pub(crate) ledger: Ledger,
+    groups: Mutex<Arc<Groups>>,
+    /// Wakes what attends to a group.
+    wakes: Mutex<HashMap<Folder, Arc<Notify>>>,
+    /// Wakes what delivers parts.
+    outbox: Notify,
+    /// Held while a task is read and changed.
+    pub(crate) tasks: tokio::sync::Mutex<()>,
+    permits: Arc<Semaphore>,
+    /// Groups that wait for a place.
+    waiting: watch::Sender<usize>,
+    /// Fires when the host is to stop: nothing new is begun.
+    pub(crate) stopping: CancellationToken,
+    /// Chats that belong to no group, with the name of who wrote last.
+    strangers: Mutex<BTreeMap<String, String>>,
+}
+
+impl Host {
+    /// Opens the store of a host.
+    ///
+    /// # Errors
+    /// Another process has it open, or it cannot be used; or the list of groups cannot be read.
+    pub fn open(options: HostOptions) -> Result<Self, HostError> {
+        let groups = Groups::load(&options.home)?;
+        let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&options.home.store())?);
+        let shared = Shared {
+            ledger: Ledger::new(store),
+            groups: Mutex::new(Arc::new(groups)),
+            wakes: Mutex::default(),
+            outbox: Notify::new(),
+            tasks: tokio::sync::Mutex::default(),
+            permits: Arc::new(Semaphore::new(options.limits.containers.max(1))),
+            waiting: watch::Sender::new(0),
+            stopping: CancellationToken::new(),
+            strangers: Mutex::default(),
+            options,
+        };
+        Ok(Self(Arc::new(shared)))
+    }
+
+    /// Takes a message. When this returns, it may be acknowledged: it is in the store, or will never be answered.
+    ///
+    /// # Errors
+    /// The store cannot be used. The message was not taken, or will be known when it is given again.
+    pub async fn accept(&self, inbound: Inbound) -> Result<Accepted, HostError> {
+        if let Some(problem) = unusable(&inbound) {
+            return Ok(Accepted::Unusable(problem));
+        }
+        let groups = self.0.groups();
+        let Some(group) = groups.of_chat(&inbound.chat) else {
+            self.0.meet(inbound.chat, inbound.sender);
+            return Ok(Accepted::NoGroup);
+        };
+        let is_addressed = group.is_addressed(&inbound.text, &self.0.options.assistant);
+        let state = if is_addressed { MessageState::Open } else { MessageState::Overheard };
+        let key = format!("{}\n{}", inbound.chat, inbound.id);
+        let row = Message {
+            source_id: inbound.id,
+            chat: inbound.chat,
+            folder: group.folder.clone(),
+            sender: inbound.sender,
+            text: inbound.text,
+            at_ms: inbound.at_ms.unwrap_or_else(now_ms),
+            state,
+        };
+        let is_new = self.0.ledger.insert_message(&key, &row).await?;
+        self.0.wake(&row.folder);
+        Ok(match (is_new, is_addressed) {
+            (false, _) => Accepted::Known,
+            (true, true) => Accepted::ForAgent,
+            (true, false) => Accepted::Overheard,
+        })
+    }
+
+    /// Works until `stop` fires or something fails that only the owner can repair. Messages of `channel` are taken.
+    ///
+    /// # Errors
+    /// What failed. Everything that was acknowledged goes on at the next start.
+    pub async fn serve(
+        &self,
+        channel: FileChannel,
+        messenger: Arc<dyn Messenger>,
+        stop: CancellationToken,
+    ) -> Result<(), HostError> {
+        self.0.ledger.prune().await?;
+        let mut service = Service {
+            host: self,
+            desk: Desk::new(Arc::clone(&self.0)),
+            channel,
+            watch: Watch::new(),
+            parts: JoinSet::new(),
+            attended: HashMap::new(),
+            complaint: String::new(),
+        };
+        service.parts.spawn(deliver(Arc::clone(&self.0), messenger));
+        let outcome = tokio::select! {
+            biased;
+            () = self.stopped(&stop) => Ok(()),
+            outcome = service.work() => outcome,
+        };
+        // Runs that are dropped are what a crash leaves, and the next start goes on from there.
+        service.parts.shutdown().await;
+        for group in self.0.groups().iter() {
+            run::end_leftovers(&self.0, &group.folder).await?;
+        }
+        outcome
+    }
+
+    /// Waits until the host is to stop, and then a little for runs that end their query.
+    async fn stopped(&self, stop: &CancellationToken) {
+        stop.cancelled().await;
+        self.0.stopping.cancel();
+        let limits = &self.0.options.limits;
+        let all = u32::try_from(limits.containers).unwrap_or(u32::MAX).max(1);
+        // All places are free when all runs have ended.
+        drop(tokio::time::timeout(limits.grace, self.0.permits.acquire_many(all)).await);
+    }
+
+    /// Says why no container can be started, if that is known.
+    ///
+    /// # Errors
+    /// What is missing.
+    pub async fn check(&self) -> Result<(), BackendError> {
+        self.0.options.backend.check().await
+    }
+
+    pub(crate) fn say(&self, line: &str) {
+        (self.0.options.say)(line);
+    }
+}
+
+/// What goes on while a host serves.
+struct Service<'a> {
+    host: &'a Host,
+    desk: Desk,
+    channel: FileChannel,
+    watch: Watch,
+    parts: JoinSet<Result<(), HostError>>,
+    /// The groups that something attends to.
+    attended: HashMap<Folder, AbortHandle>,
+    /// What was said last about the list of groups.
+    complaint: String,
+}
+
+impl Service<'_> {
+    async fn work(&mut self) -> Result<(), HostError> {
+        self.watch.add(self.host.0.options.home.root(), Place::Groups);
+        let inbox = self.channel.inbox();
+        self.watch.add(&inbox, Place::Channel);
+        self.look_at_groups()?;
+        loop {
+            let change = tokio::select! {
+                Some(ended) = self.parts.join_next() => {
+                    ended_with(ended)?;
+                    continue;
+                }
+                change = self.watch.next() => change,
+            };
+            match change {
+                Change::At(Place::Groups) => self.look_at_groups()?,
+                Change::At(Place::Channel) => self.channel.take_in(self.host).await?,
+                Change::At(Place::Ipc(folder)) => self.desk.attend(&folder).await?,
+                Change::Anything => {
+                    self.look_at_groups()?;
+                    self.channel.take_in(self.host).await?;
+                    for group in self.host.0.groups().iter() {
+                        self.desk.attend(&group.folder).await?;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Reads the list of groups again, and attends to those that are new.
+    fn look_at_groups(&mut self) -> Result<(), HostError> {
+        let shared = &self.host.0;
+        match Groups::load(&shared.options.home) {
+            Ok(groups) => {
+                self.complaint.clear();
+                *lock(&shared.groups) = Arc::new(groups);
+            }
+            Err(error) => {
+                let complaint = format!("the groups stay as they are: {error}");
+                if complaint != self.complaint {
+                    self.host.say(&complaint);
+                    self.complaint = complaint;
+                }
+            }
+        }
+        for group in shared.groups().iter() {
+            let is_attended =
+                self.attended.get(&group.folder).is_some_and(|task| !task.is_finished());
+            if !is_attended {
+                shared.options.home.make_group(&group.folder)?;
+                let task = queue::attend(Arc::clone(shared), group.folder.clone());
+                self.attended.insert(group.folder.clone(), self.parts.spawn(task));
+            }
+            for directory in self.desk.directories(&group.folder) {
+                self.watch.add(&directory, Place::Ipc(group.folder.clone()));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A task that panicked is a defect; the others go on from the store at the next start.
+fn ended_with(ended: Result<Result<(), HostError>, JoinError>) -> Result<(), HostError> {
+    match ended {
+        Ok(outcome) => outcome,
+        Err(error) => Err(HostError::Conflict(error.to_string())),
+    }
+}
+
+impl Shared {
+    pub(crate) fn groups(&self) -> Arc<Groups> {
+        Arc::clone(&lock(&self.groups))
+    }
+
+    pub(crate) fn say(&self, line: &str) {
+        (self.options.say)(line);
+    }
+
+    /// Wakes what attends to a group.
+    pub(crate) fn wake(&self, folder: &Folder) {
+        self.wake_of(folder).notify_one();
+    }
+
+    pub(crate) fn wake_of(&self, folder: &Folder) -> Arc<Notify> {
+        Arc::clone(lock(&self.wakes).entry(folder.clone()).or_default())
+    }
+
+    /// Wakes what delivers parts.
+    pub(crate) fn has_parts(&self) {
+        self.outbox.notify_one();
+    }
+
+    /// Waits for a place for a container. Idle containers end while somebody waits.
+    pub(crate) async fn place(&self) -> Result<OwnedSemaphorePermit, HostError> {
+        if let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() {
+            return Ok(permit);
+        }
+        let _waiting = Waiting::begin(&self.waiting);
+        let permit = Arc::clone(&self.permits).acquire_owned().await;
+        permit.map_err(|_| HostError::Conflict("places".to_owned()))
+    }
+
+    /// How many groups wait for a place.
+    pub(crate) fn waiting(&self) -> watch::Receiver<usize> {
+        self.waiting.subscribe()
+    }
+
+    /// The chats that belong to no group, for the main group.
+    pub(crate) fn strangers(&self) -> BTreeMap<String, String> {
+        lock(&self.strangers).clone()
+    }
+
+    fn meet(&self, chat: String, name: String) {
+        let mut strangers = lock(&self.strangers);
+        if strangers.len() < MAX_STRANGERS || strangers.contains_key(&chat) {
+            strangers.insert(chat, name);
+        }
+    }
+
+    pub(crate) fn allowlist(&self) -> &Path {
+        &self.options.allowlist
+    }
+}
+
+/// Counts one group that waits, until it is dropped.
+struct Waiting<'a>(&'a watch::Sender<usize>);
+
+impl<'a> Waiting<'a> {
+    fn begin(count: &'a watch::Sender<usize>) -> Self {
+        count.send_modify(|count| *count += 1);
+        Self(count)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.send_modify(|count| *count -= 1);
+    }
+}
+
+/// Delivers parts in their order, each until it succeeds.
+async fn deliver(shared: Arc<Shared>, messenger: Arc<dyn Messenger>) -> Result<(), HostError> {
+    let mut pause = FIRST_PAUSE;
+    loop {
+        let parts = shared.ledger.unsent().await?;
+        if parts.is_empty() {
+            shared.outbox.notified().await;
+        }
+        for part in parts {
+            match messenger.deliver(&part.row.outbound).await {
+                Ok(()) => {
+                    pause = FIRST_PAUSE;
+                    shared.ledger.sent(&part).await?;
+                }
+                Err(problem) => {
+                    shared.say(&format!(
+                        "a message for {} waits, because {problem}",
+                        part.row.outbound.chat
+                    ));
+                    tokio::time::sleep(pause).await;
+                    pause = (pause * 2).min(LONGEST_PAUSE);
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// Why a message cannot be taken, if it cannot.
+fn unusable(inbound: &Inbound) -> Option<String> {
+    let Inbound { id, chat, text, .. } = inbound;
+    if id.is_empty() || id.len() > MAX_ID {
+        return Some(format!("its id must have 1 to {MAX_ID} bytes"));
+    }
+    if chat.is_empty() || chat.len() > crate::groups::MAX_JID || chat.contains('\n') {
+        return Some("its chat is empty, too long, or has a line break".to_owned());
+    }
+    if text.trim().is_empty() || text.len() > MAX_TEXT {
+        return Some(format!("its text must have 1 to {MAX_TEXT} bytes"));
+    }
+    None
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

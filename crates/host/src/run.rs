@@ -1,0 +1,465 @@
+//! One run of a container.
+//!
+//! What a run does to messages is stored as it happens: that a part of an answer is on its way, and that a query has
+//! ended. So a host that starts after a crash knows which messages are answered, which were perhaps answered in part,
+//! and which wait.
+
+mod batch;
+mod log;
+mod outcome;
+
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use myclaw_exec::{Attachment, Finished, attach, end_traced};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::backend::{Access, BackendError, Launch, Mount};
+use crate::desk::write_snapshots;
+use crate::host::Shared;
+use crate::job::{Job, without_internal};
+use crate::ledger::{Stored, now_ms};
+use crate::mounts::{self, Applicant};
+use crate::output::{Block, BlockParser, Parsed, Status};
+use crate::rows::{Context, GroupState, MessageState, Part, Query, RunState, Task, Traces, Work};
+use crate::shared_directory::SharedDirectory;
+use crate::{Group, HostError, Limits, Outbound, OutboundKind};
+use batch::{gather, keys, prompt_of};
+use log::RunLog;
+pub(crate) use outcome::{end_leftovers, recover};
+
+/// The file by which the host ends a run.
+const CLOSE: &str = "_close";
+/// How long a runner that has done a task may stay.
+const TASK_IDLE: Duration = Duration::from_secs(10);
+/// A runner ends only when the host says so; longer than any limit of the host.
+const RUNNER_IDLE: &str = "520w";
+
+/// What is to be done.
+pub(crate) enum Due {
+    Messages,
+    Task(Box<Stored<Task>>),
+}
+
+/// Whether a run goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Open,
+    /// It was told to end at this time.
+    Closing(Instant),
+    /// It is being ended, because it said nothing for too long or did not end when it was told to.
+    Stopped(Stopped),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stopped {
+    WasSilent,
+    DidNotClose,
+}
+
+struct Run<'a> {
+    shared: &'a Shared,
+    group: &'a Group,
+    state: &'a mut Stored<GroupState>,
+    log: RunLog,
+    phase: Phase,
+    /// The last sign of life, as the protocol counts it: a block.
+    last_block: Instant,
+    /// Whether any block was read.
+    has_answered: bool,
+    /// The last text, for the list of tasks.
+    last_text: String,
+    /// What the runner said about its failure.
+    error: Option<String>,
+    /// The task, if that is what runs.
+    task: Option<Box<Stored<Task>>>,
+}
+
+/// Runs a container for what is due, until it ends.
+pub(crate) async fn run(
+    shared: &Shared,
+    group: &Group,
+    state: &mut Stored<GroupState>,
+    due: Due,
+) -> Result<(), HostError> {
+    let (work, prompt) = match &due {
+        Due::Messages => {
+            let batch = gather(shared, group, &[]).await?;
+            if batch.is_empty() {
+                return Ok(());
+            }
+            (Work::Messages { ids: keys(&batch) }, prompt_of(&batch))
+        }
+        Due::Task(task) => {
+            let due = task.row.next_run.unwrap_or_else(now_ms);
+            (Work::Task { id: task.key.clone(), due }, task.row.prompt.clone())
+        }
+    };
+    let (handle, link) = attach(Attachment::None);
+    let trace = handle.trace();
+    let name = format!("myclaw-{}-{}", group.folder, uuid::Uuid::now_v7().simple());
+    let traces = Traces { mark: trace.mark, boot: trace.boot, name: name.clone() };
+    let log = RunLog::begin(&shared.options.home.logs(&group.folder), &name, &work);
+    let task = if let Due::Task(task) = due { Some(task) } else { None };
+    let context = task.as_ref().map_or(Context::Group, |task| task.row.context);
+    let session_id = state.row.session_id.clone().filter(|_| context == Context::Group);
+    let job = Job {
+        group,
+        assistant: &shared.options.assistant,
+        session_id: session_id.as_deref(),
+        prompt: &prompt,
+        is_scheduled: task.is_some(),
+        secrets: &shared.options.secrets,
+    };
+    let payload = job.payload();
+    write_snapshots(shared, &group.folder).await?;
+    state.row.run = Some(RunState { traces, work, passed: Vec::new(), query: Query::Silent });
+    shared.ledger.save_state(state, Vec::new()).await?;
+    let mut run = Run {
+        shared,
+        group,
+        state,
+        log,
+        phase: Phase::Open,
+        last_block: Instant::now(),
+        has_answered: false,
+        last_text: String::new(),
+        error: None,
+        task,
+    };
+    if let Err(error) = clear_input(shared, group) {
+        let problem = format!("the input of the runner cannot be cleared: {error}");
+        return run.end(Err(BackendError::Unusable(problem))).await;
+    }
+    let launch = run.launch(name, payload);
+    let (sender, blocks) = unbounded_channel();
+    let mut parser = BlockParser::new(shared.options.limits.block);
+    let stop = CancellationToken::new();
+    let finished = {
+        let mut on_output = |chunk: &[u8]| {
+            // The receiver lives as long as the run.
+            parser.feed(chunk, &mut |parsed| drop(sender.send(parsed)));
+        };
+        let running = shared.options.backend.run(launch, link, &stop, &mut on_output);
+        run.attend(running, blocks, &stop).await?
+    };
+    let (finished, blocks) = finished;
+    parser.finish(&mut |parsed| drop(sender.send(parsed)));
+    drop(sender);
+    run.take_rest(blocks).await?;
+    // What the runner has started and left behind.
+    end_traced(&handle.trace()).await;
+    run.end(finished).await
+}
+
+type Ended = (Result<Finished, BackendError>, UnboundedReceiver<Parsed>);
+
+impl Run<'_> {
+    /// Attends to a running container until it has ended.
+    async fn attend(
+        &mut self,
+        running: impl Future<Output = Result<Finished, BackendError>>,
+        mut blocks: UnboundedReceiver<Parsed>,
+        stop: &CancellationToken,
+    ) -> Result<Ended, HostError> {
+        let wake = self.shared.wake_of(&self.group.folder);
+        let mut waiting = self.shared.waiting();
+        let mut running = std::pin::pin!(running);
+        let mut is_stopping = false;
+        loop {
+            let deadline = self.deadline();
+            tokio::select! {
+                biased;
+                Some(first) = blocks.recv() => {
+                    let mut parsed = vec![first];
+                    while let Ok(next) = blocks.try_recv() {
+                        parsed.push(next);
+                    }
+                    self.take(parsed).await?;
+                    let count = *waiting.borrow();
+                    self.look_around(count).await?;
+                }
+                finished = &mut running => return Ok((finished, blocks)),
+                () = wake.notified() => {
+                    let count = *waiting.borrow();
+                    self.look_around(count).await?;
+                }
+                // The sender lives as long as the host.
+                Ok(()) = waiting.changed() => {
+                    let count = *waiting.borrow_and_update();
+                    self.look_around(count).await?;
+                }
+                () = self.shared.stopping.cancelled(), if !is_stopping => {
+                    is_stopping = true;
+                    self.look_around(0).await?;
+                }
+                () = tokio::time::sleep_until(deadline) => self.on_deadline(stop),
+            }
+        }
+    }
+
+    async fn take_rest(&mut self, mut blocks: UnboundedReceiver<Parsed>) -> Result<(), HostError> {
+        let mut parsed = Vec::new();
+        while let Some(next) = blocks.recv().await {
+            parsed.push(next);
+        }
+        self.take(parsed).await
+    }
+
+    /// Stores what blocks say: their texts as parts, and the end of queries.
+    async fn take(&mut self, parsed: Vec<Parsed>) -> Result<(), HostError> {
+        let mut writes = Vec::new();
+        for parsed in parsed {
+            let block = match parsed {
+                Parsed::Block(block) => block,
+                Parsed::Unusable(problem) => {
+                    self.log.line(&problem);
+                    continue;
+                }
+            };
+            self.last_block = Instant::now();
+            self.log.line(&format!("block {:?}, {} bytes", block.status, length(&block)));
+            if block.status == Status::Error {
+                self.error = Some(block.error.unwrap_or_else(|| "no reason was given".to_owned()));
+                continue;
+            }
+            self.has_answered = true;
+            self.error = None;
+            writes.extend(self.answer(&block)?);
+            // A block without a text, or one that says what it took, ends a query.
+            if block.result.is_none() || !block.inputs.is_empty() {
+                writes.extend(self.end_query(&block.inputs).await?);
+            }
+            if let Some(id) = block.new_session_id.filter(|_| self.is_of_group()) {
+                self.state.row.session_id = Some(id);
+            }
+        }
+        self.shared.ledger.save_state(self.state, writes).await?;
+        self.shared.has_parts();
+        Ok(())
+    }
+
+    /// Whether the session of the run is the group's.
+    fn is_of_group(&self) -> bool {
+        self.task.as_ref().is_none_or(|task| task.row.context == Context::Group)
+    }
+
+    /// The part of a block's text, if it has one for the chat.
+    fn answer(&mut self, block: &Block) -> Result<Option<myclaw_store::Write>, HostError> {
+        let text = without_internal(block.result.as_deref().unwrap_or_default());
+        if text.is_empty() {
+            return Ok(None);
+        }
+        if let Some(run) = &mut self.state.row.run {
+            run.query = Query::Spoke;
+        }
+        self.last_text.clone_from(&text);
+        let part = part(&self.group.jid, OutboundKind::Message, text, Vec::new());
+        self.shared.ledger.new_part(&part).map(Some)
+    }
+
+    /// The end of the messages that a query has answered: those of the prompt, and those of the files it took.
+    async fn end_query(
+        &mut self,
+        inputs: &[String],
+    ) -> Result<Vec<myclaw_store::Write>, HostError> {
+        let Some(run) = &mut self.state.row.run else { return Ok(Vec::new()) };
+        let mut answered = match &mut run.work {
+            Work::Messages { ids } => std::mem::take(ids),
+            Work::Task { .. } => Vec::new(),
+        };
+        run.passed.retain(|(id, file)| {
+            let is_taken = inputs.contains(file);
+            if is_taken {
+                answered.push(id.clone());
+            }
+            !is_taken
+        });
+        // The next query has begun, or will at once, if files wait.
+        run.query = if run.passed.is_empty() { Query::Over } else { Query::Silent };
+        self.state.row.failures = 0;
+        outcome::ends(self.shared, &answered, MessageState::Answered).await
+    }
+
+    /// Hands over messages that have come, and ends an idle container when something else is due.
+    async fn look_around(&mut self, waiting: usize) -> Result<(), HostError> {
+        if self.phase != Phase::Open {
+            return Ok(());
+        }
+        if self.is_idle() {
+            let task = self.shared.ledger.first_due(&self.group.folder).await?;
+            let is_due = |task: &Stored<Task>| task.row.next_run.is_none_or(|due| due <= now_ms());
+            let is_stopping = self.shared.stopping.is_cancelled();
+            if is_stopping || waiting > 0 || task.as_ref().is_some_and(is_due) {
+                self.close();
+                return Ok(());
+            }
+        }
+        match self.task.is_some() || self.shared.stopping.is_cancelled() {
+            true => Ok(()),
+            false => self.pass_on().await,
+        }
+    }
+
+    /// Whether no query runs.
+    fn is_idle(&self) -> bool {
+        self.state.row.run.as_ref().is_some_and(|run| run.query == Query::Over)
+    }
+
+    /// Puts messages that have come into a file for the runner.
+    async fn pass_on(&mut self) -> Result<(), HostError> {
+        let Some(run) = &self.state.row.run else { return Ok(()) };
+        let mut known: Vec<String> = run.passed.iter().map(|(id, _)| id.clone()).collect();
+        if let Work::Messages { ids } = &run.work {
+            known.extend_from_slice(ids);
+        }
+        let batch = gather(self.shared, self.group, &known).await?;
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let file = format!("{}-{}.json", self.shared.ledger.next_ms(), &short_id());
+        let content = serde_json::json!({"type": "message", "text": prompt_of(&batch)});
+        let written = input(self.shared, self.group)
+            .and_then(|input| input.write(&file, content.to_string().as_bytes()));
+        if let Err(error) = written {
+            // They wait for the next run.
+            self.log.line(&format!("messages cannot be passed on: {error}"));
+            return Ok(());
+        }
+        if let Some(run) = &mut self.state.row.run {
+            run.passed.extend(keys(&batch).into_iter().map(|id| (id, file.clone())));
+            if run.query == Query::Over {
+                run.query = Query::Silent;
+            }
+        }
+        self.last_block = Instant::now();
+        self.log.line(&format!("{} messages passed on", batch.len()));
+        self.shared.ledger.save_state(self.state, Vec::new()).await
+    }
+
+    /// Tells the runner to end. One that cannot be told is stopped after the same time.
+    fn close(&mut self) {
+        self.phase = Phase::Closing(Instant::now());
+        match input(self.shared, self.group).and_then(|input| input.write(CLOSE, b"")) {
+            Ok(()) => self.log.line("told to end"),
+            Err(error) => self.log.line(&format!("it cannot be told to end: {error}")),
+        }
+    }
+
+    /// How long the runner may stay as it is.
+    fn deadline(&self) -> Instant {
+        let limits = &self.shared.options.limits;
+        match self.phase {
+            Phase::Closing(since) => since + limits.grace,
+            Phase::Stopped(_) => Instant::now() + Duration::from_secs(3600),
+            Phase::Open => {
+                let idle =
+                    if self.task.is_some() { TASK_IDLE.min(limits.idle) } else { limits.idle };
+                match self.state.row.run.as_ref().map(|run| run.query) {
+                    Some(Query::Over) => self.last_block + idle,
+                    // Runners that do not say when a query has ended are told to end when they have been quiet.
+                    Some(Query::Spoke) => self.last_block + limits.idle,
+                    _ => self.last_block + hard(limits),
+                }
+            }
+        }
+    }
+
+    fn on_deadline(&mut self, stop: &CancellationToken) {
+        match self.phase {
+            Phase::Open if self.has_answered && !self.is_silent() => return self.close(),
+            Phase::Open => self.phase = Phase::Stopped(Stopped::WasSilent),
+            Phase::Closing(_) => self.phase = Phase::Stopped(Stopped::DidNotClose),
+            Phase::Stopped(_) => return,
+        }
+        self.log.line("stopped");
+        stop.cancel();
+    }
+
+    fn is_silent(&self) -> bool {
+        self.state.row.run.as_ref().is_some_and(|run| run.query == Query::Silent)
+    }
+
+    fn launch(&mut self, name: String, payload: Vec<u8>) -> Launch {
+        let home = &self.shared.options.home;
+        let folder = &self.group.folder;
+        let mount = |host: std::path::PathBuf, name: &str, access| Mount {
+            host,
+            container: Path::new("/workspace").join(name),
+            access,
+        };
+        let of_global = if self.group.is_main() { Access::ReadWrite } else { Access::ReadOnly };
+        let mut list = vec![
+            mount(home.group(folder), "group", Access::ReadWrite),
+            mount(home.global(), "global", of_global),
+            mount(home.ipc(folder), "ipc", Access::ReadWrite),
+        ];
+        if self.group.is_main() {
+            list.push(mount(home.all_groups(), "project/groups", Access::ReadOnly));
+        }
+        let by = Applicant { is_main: self.group.is_main(), host_root: home.root() };
+        let (allowed, refused) = mounts::check(&self.group.mounts, self.shared.allowlist(), by);
+        list.extend(allowed);
+        for problem in refused {
+            self.log.line(&problem.to_string());
+            self.shared.say(&format!("group {folder}: {problem}"));
+        }
+        let mut options = self.shared.options.runner_options.clone();
+        if self.task.is_none() {
+            options.extend(["--stay", "--idle-limit", RUNNER_IDLE].map(str::to_owned));
+        }
+        Launch {
+            name,
+            payload,
+            mounts: list,
+            workspace: home.workspace(folder),
+            home: home.session(folder),
+            temporary: home.temporary(folder),
+            options,
+            time_zone: myclaw_schedule::local_zone(),
+            stop_grace: self.shared.options.limits.grace,
+        }
+    }
+}
+
+/// A part with an id of its own.
+fn part(chat: &str, kind: OutboundKind, text: String, about: Vec<String>) -> Part {
+    let id = uuid::Uuid::now_v7().to_string();
+    Part { outbound: Outbound { id, chat: chat.to_owned(), kind, text, about } }
+}
+
+/// The time without a block after which a runner counts as hung. An idle one is told to end before.
+fn hard(limits: &Limits) -> Duration {
+    limits.hard.max(limits.idle + 2 * limits.grace)
+}
+
+fn length(block: &Block) -> usize {
+    block.result.as_ref().map_or(0, String::len)
+}
+
+fn short_id() -> String {
+    uuid::Uuid::new_v4().simple().to_string().chars().take(8).collect()
+}
+
+fn input(shared: &Shared, group: &Group) -> io::Result<SharedDirectory> {
+    let home = &shared.options.home;
+    let aside = (&*home.errors(), group.folder.as_str());
+    SharedDirectory::open_or_replace(&home.ipc(&group.folder), "input", aside)
+}
+
+/// Removes the input of an earlier run. Its messages wait in the store.
+fn clear_input(shared: &Shared, group: &Group) -> io::Result<()> {
+    let input = input(shared, group)?;
+    loop {
+        let names = input.json_files()?;
+        if names.is_empty() {
+            return input.remove(CLOSE);
+        }
+        for name in names {
+            input.remove(&name)?;
+        }
+    }
+}

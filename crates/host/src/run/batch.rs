@@ -1,0 +1,54 @@
+//! The messages of one prompt.
+
+use crate::host::Shared;
+use crate::job::{Said, prompt};
+use crate::ledger::Stored;
+use crate::rows::Message;
+use crate::{Group, HostError};
+
+/// Most messages of one prompt, and most bytes of their texts. Others wait for the next query.
+const MAX_BATCH: usize = 100;
+const MAX_PROMPT: usize = 256 * 1024;
+/// Most overheard messages of one prompt: the newest.
+const MAX_OVERHEARD: usize = 50;
+
+/// The messages that wait and are not among `known`, with what was overheard before; empty if none waits.
+pub(super) async fn gather(
+    shared: &Shared,
+    group: &Group,
+    known: &[String],
+) -> Result<Vec<Stored<Message>>, HostError> {
+    let is_new = |message: &Stored<Message>| !known.contains(&message.key);
+    let open = shared.ledger.open_messages(&group.folder, MAX_BATCH + known.len()).await?;
+    let mut open: Vec<_> = open.into_iter().filter(is_new).take(MAX_BATCH).collect();
+    let mut bytes = 0;
+    let mut fitting = 0;
+    for message in &open {
+        bytes += message.row.text.len();
+        if bytes > MAX_PROMPT && fitting > 0 {
+            break;
+        }
+        fitting += 1;
+    }
+    open.truncate(fitting);
+    let Some(last) = open.last().map(|message| message.order) else { return Ok(open) };
+    let overheard = shared.ledger.overheard(&group.folder, usize::MAX).await?;
+    let mut overheard: Vec<_> =
+        overheard.into_iter().filter(|message| is_new(message) && message.order < last).collect();
+    let surplus = overheard.len().saturating_sub(MAX_OVERHEARD);
+    open.extend(overheard.drain(surplus..));
+    open.sort_by_key(|message| message.order);
+    Ok(open)
+}
+
+pub(super) fn keys(batch: &[Stored<Message>]) -> Vec<String> {
+    batch.iter().map(|message| message.key.clone()).collect()
+}
+
+pub(super) fn prompt_of(batch: &[Stored<Message>]) -> String {
+    prompt(batch.iter().map(|Stored { row, .. }| Said {
+        sender: &row.sender,
+        at_ms: row.at_ms,
+        text: &row.text,
+    }))
+}

@@ -1,0 +1,150 @@
+//! Files are noticed when they appear.
+//!
+//! The system reports changes (inotify). Once a second everything is looked at in any case: a container can replace a
+//! directory that is watched, and some file systems report nothing.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::time::{MissedTickBehavior, interval};
+
+use crate::Folder;
+
+/// How often everything is looked at.
+const POLL: Duration = Duration::from_secs(1);
+
+/// What is watched.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Place {
+    /// The files of a group's runner.
+    Ipc(Folder),
+    /// The file channel.
+    Channel,
+    /// The list of groups.
+    Groups,
+}
+
+/// What may have changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Change {
+    At(Place),
+    /// It is time to look at everything.
+    Anything,
+}
+
+/// Waits for changes.
+pub(crate) struct Watch {
+    tick: tokio::time::Interval,
+    #[cfg(target_os = "linux")]
+    notices: Option<linux::Notices>,
+    places: HashMap<PathBuf, Place>,
+}
+
+impl Watch {
+    /// Watches nothing yet.
+    pub(crate) fn new() -> Self {
+        let mut tick = interval(POLL);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Self {
+            tick,
+            #[cfg(target_os = "linux")]
+            notices: linux::Notices::new().ok(),
+            places: HashMap::new(),
+        }
+    }
+
+    /// Watches a directory. May be called again: a directory that was replaced is then watched anew.
+    pub(crate) fn add(&mut self, directory: &Path, place: Place) {
+        self.places.insert(directory.to_owned(), place);
+        #[cfg(target_os = "linux")]
+        if let (Some(notices), Some(place)) = (&mut self.notices, self.places.get(directory)) {
+            notices.add(directory, place);
+        }
+    }
+
+    /// Waits for the next change.
+    pub(crate) async fn next(&mut self) -> Change {
+        #[cfg(target_os = "linux")]
+        if let Some(notices) = &mut self.notices {
+            return tokio::select! {
+                place = notices.next() => place.map_or(Change::Anything, Change::At),
+                _ = self.tick.tick() => Change::Anything,
+            };
+        }
+        self.tick.tick().await;
+        Change::Anything
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::collections::{HashMap, VecDeque};
+    use std::io;
+    use std::mem::MaybeUninit;
+    use std::os::fd::OwnedFd;
+    use std::path::Path;
+
+    use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
+    use tokio::io::unix::AsyncFd;
+
+    use super::Place;
+
+    /// Room for some dozens of events.
+    const BUFFER: usize = 16 * 1024;
+
+    /// The notices of the system.
+    pub(super) struct Notices {
+        queue: AsyncFd<OwnedFd>,
+        places: HashMap<i32, Place>,
+        waiting: VecDeque<Option<Place>>,
+    }
+
+    impl Notices {
+        #[expect(
+            deprecated,
+            reason = "the other way is unsafe, and this descriptor stays open as long as its registration"
+        )]
+        pub(super) fn new() -> io::Result<Self> {
+            let queue = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
+            let (places, waiting) = (HashMap::new(), VecDeque::new());
+            Ok(Self { queue: AsyncFd::new(queue)?, places, waiting })
+        }
+
+        pub(super) fn add(&mut self, directory: &Path, place: &Place) {
+            let flags = WatchFlags::MOVED_TO
+                | WatchFlags::CLOSE_WRITE
+                | WatchFlags::ONLYDIR
+                | WatchFlags::DONT_FOLLOW;
+            // Without a watch it is found by looking.
+            if let Ok(id) = inotify::add_watch(self.queue.get_ref(), directory, flags) {
+                self.places.insert(id, place.clone());
+            }
+        }
+
+        /// Where something has changed; `None` if notices were lost.
+        pub(super) async fn next(&mut self) -> Option<Place> {
+            loop {
+                if let Some(place) = self.waiting.pop_front() {
+                    return place;
+                }
+                let Ok(mut ready) = self.queue.readable().await else {
+                    return std::future::pending().await;
+                };
+                let mut buffer = [MaybeUninit::uninit(); BUFFER];
+                let mut reader = Reader::new(self.queue.get_ref(), &mut buffer);
+                while let Ok(event) = reader.next() {
+                    let is_lost = event.events().contains(ReadFlags::QUEUE_OVERFLOW);
+                    let place = self.places.get(&event.wd()).filter(|_| !is_lost);
+                    if is_lost || place.is_some() {
+                        let place = place.cloned();
+                        if !self.waiting.contains(&place) {
+                            self.waiting.push_back(place);
+                        }
+                    }
+                }
+                ready.clear_ready();
+            }
+        }
+    }
+}
