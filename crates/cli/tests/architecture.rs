@@ -5,14 +5,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The crates from top to bottom, each with those that it may use. The test kit is for tests of all of them.
-const CRATES: [(&str, &[&str]); 23] = [
+const CRATES: [(&str, &[&str]); 24] = [
     ("cli", &["gateway", "runner", "agent"]),
     ("gateway", &["agent", "channels", "store", "schedule"]),
     (
         "runner",
         &[
             "agent", "browser", "web", "tools", "engine", "session", "llm", "auth", "exec",
-            "config", "files",
+            "config", "embed", "files",
         ],
     ),
     (
@@ -54,6 +54,7 @@ const CRATES: [(&str, &[&str]); 23] = [
     ("channels", &[]),
     ("store", &["files"]),
     ("schedule", &[]),
+    ("embed", &["files"]),
     ("files", &[]),
 ];
 

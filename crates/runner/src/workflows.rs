@@ -2,6 +2,7 @@
 
 mod rank;
 mod run;
+mod semantic;
 
 use std::collections::HashSet;
 use std::io::ErrorKind;
@@ -10,8 +11,9 @@ use std::path::{Path, PathBuf};
 use myclaw_files::read_regular;
 use serde::Deserialize;
 
-pub use rank::{KeywordRanker, Ranked, Ranker};
+pub use rank::{KeywordRanker, Ranked, Ranker, Ranking};
 pub use run::WorkflowRun;
+pub use semantic::{Say, semantic_ranker};
 
 /// The file with the list.
 const REGISTRY: &str = "registry.json";
