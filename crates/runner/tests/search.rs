@@ -14,7 +14,7 @@ use serde::Deserialize;
 use tempfile::TempDir;
 
 /// Of the 40 queries, at least so many have what was meant among the first three results. Measured: 32 to 33 by meaning
-/// with any of the files, and 9 by keywords.
+/// with each of the files, and 4 by keywords.
 const FLOOR: usize = 30;
 
 #[derive(Deserialize)]

@@ -226,7 +226,7 @@ fn a_missing_model_is_downloaded_at_the_first_search() {
                 "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
                 content.len()
             );
-            stream.write_all(&[head.as_bytes(), &content].concat()).unwrap();
+            stream.write_all(&[head.as_bytes(), content.as_slice()].concat()).unwrap();
         }
     });
     let bench = Bench::new(Script::from([
@@ -247,7 +247,7 @@ fn a_missing_model_is_downloaded_at_the_first_search() {
         .collect();
     bench.write("sums", &sums);
     let sums = bench.path("sums");
-    let options = ["--weights-checksums", sums.to_str().unwrap(), &url];
+    let options = ["--weights-checksums", sums.to_str().unwrap(), url.as_str()];
     let output = bench.run(bench.job("Do it", json!({})), &options);
     output.assert_code(0);
     assert!(output.stderr().contains("downloading http://127.0.0.1"), "{}", output.stderr());
