@@ -5,7 +5,7 @@
 #![expect(clippy::expect_used, reason = "a benchmark that cannot be set up has nothing to measure")]
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -42,10 +42,10 @@ fn main() {
     }
 }
 
-fn measure(workflows: &[Workflow], weights: &PathBuf) {
+fn measure(workflows: &[Workflow], weights: &Path) {
     let directory = TempDir::new().expect("a directory");
     let ranker = || {
-        let weights = Weights { directory: weights.clone(), source: None };
+        let weights = Weights { directory: weights.to_owned(), source: None };
         semantic_ranker(directory.path(), weights, Arc::new(|line: &str| println!("  {line}")))
     };
     println!("{} workflows", workflows.len());

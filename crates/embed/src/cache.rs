@@ -27,6 +27,9 @@ pub struct NamedText<'a> {
     pub text: &'a str,
 }
 
+/// The vectors of texts in their order, and whether the file could be written.
+pub type Vectors = (Vec<Arc<[f32]>>, io::Result<()>);
+
 /// The vectors of one set of texts, by one model.
 ///
 /// The file is `{"model": …, "entries": [{"name": …, "hash": …, "embedding": […]}]}`. One that is damaged, too large or of
@@ -74,7 +77,7 @@ impl VectorCache {
         &mut self,
         texts: &[NamedText<'_>],
         mut embed: impl FnMut(&str) -> Result<Vector, E>,
-    ) -> Result<(Vec<Arc<[f32]>>, io::Result<()>), E> {
+    ) -> Result<Vectors, E> {
         let mut all = HashMap::with_capacity(texts.len());
         let mut vectors = Vec::with_capacity(texts.len());
         let mut made = 0_usize;
@@ -102,12 +105,14 @@ impl VectorCache {
     }
 
     fn write(&self, vectors: &HashMap<Box<str>, Kept>) -> io::Result<()> {
-        let entry = |(name, kept): (&'_ Box<str>, &'_ Kept)| Entry {
-            name: name.to_string(),
-            hash: kept.hash.to_string(),
-            embedding: Arc::clone(&kept.vector),
-        };
-        let mut entries: Vec<_> = vectors.iter().map(entry).collect();
+        let mut entries: Vec<_> = vectors
+            .iter()
+            .map(|(name, kept)| Entry {
+                name: name.to_string(),
+                hash: kept.hash.to_string(),
+                embedding: Arc::clone(&kept.vector),
+            })
+            .collect();
         entries.sort_by(|left, right| left.name.cmp(&right.name));
         let mut file =
             BufWriter::new(NewFile::in_directory(&parent_of(&self.path), ".embeddings")?);

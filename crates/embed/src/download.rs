@@ -79,7 +79,7 @@ pub enum DownloadError {
     #[error("{url} is not the expected file: its SHA-256 is {found} and not {expected}")]
     OtherContent {
         /// The file.
-        url: Url,
+        url: Box<Url>,
         /// The digest of what came.
         found: String,
         /// The digest of the right file.
@@ -266,7 +266,7 @@ impl Transfer<'_> {
             context.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
         if found != *self.digest {
             drop(remove_if_there(&partial));
-            let (url, expected) = (self.url.clone(), self.digest.to_owned());
+            let (url, expected) = (Box::new(self.url.clone()), self.digest.to_owned());
             return Err(DownloadError::OtherContent { url, found, expected });
         }
         file.sync_all().map_err(disk)?;

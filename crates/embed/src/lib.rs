@@ -20,7 +20,7 @@ mod model;
 mod weights;
 mod wordpiece;
 
-pub use cache::{NamedText, VectorCache};
+pub use cache::{NamedText, VectorCache, Vectors};
 pub use download::{DownloadError, Source, SourceError};
 pub use model::{EmbedError, Embedder, Vector, similarity};
 pub use weights::{Weights, WeightsError};
