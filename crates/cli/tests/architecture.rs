@@ -13,7 +13,7 @@ const CRATES: [(&str, &[&str]); 24] = [
         "runner",
         &[
             "agent", "browser", "web", "tools", "engine", "session", "llm", "auth", "exec",
-            "config", "files",
+            "config", "embed", "files",
         ],
     ),
     (
@@ -55,6 +55,7 @@ const CRATES: [(&str, &[&str]); 24] = [
     ("channels", &[]),
     ("store", &["files"]),
     ("schedule", &[]),
+    ("embed", &["files"]),
     ("files", &[]),
 ];
 

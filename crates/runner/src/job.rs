@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use myclaw_agent::{HttpProviders, key_resolver};
+use myclaw_embed::Weights;
 use myclaw_engine::{
     ActiveModel, AgentRunEvent, Engine, EventCallback, RunError, RunEvent, RunParams, RunStores,
 };
@@ -48,6 +49,8 @@ pub struct Job {
     pub ask_limit: Duration,
     /// Hosts on private networks that the web tools may connect to.
     pub allowed_hosts: Vec<AllowedHost>,
+    /// The model by which workflows are searched.
+    pub weights: Weights,
     /// The lines around each block of the output.
     pub markers: Markers,
     /// How requests to the model are made.

@@ -30,9 +30,11 @@ mod tools;
 mod workflows;
 
 pub use job::{Job, RunnerError, Stay, serve};
+pub use myclaw_embed::{Source, SourceError, Weights};
 pub use myclaw_exec::EnvironmentPolicy;
 pub use myclaw_web::{AllowedHost, InvalidHost};
 pub use output::{Markers, MarkersError};
 pub use workflows::{
-    KeywordRanker, Ranked, Ranker, Registry, RegistryError, Workflow, WorkflowRun, check_workflows,
+    KeywordRanker, Ranked, Ranker, Ranking, Registry, RegistryError, Say, Workflow, WorkflowRun,
+    check_workflows, semantic_ranker,
 };

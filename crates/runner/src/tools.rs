@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::ipc::Ipc;
 use crate::job::Job;
-use crate::workflows::KeywordRanker;
+use crate::workflows::semantic_ranker;
 use renamed::Renamed;
 
 /// Time limit of a download.
@@ -67,9 +67,10 @@ pub(crate) fn tools(with: &Toolbox<'_>) -> Tools {
     tools.push(agent_browser(job, guard, browser.clone()));
     tools.extend(send::tools(with.ipc));
     tools.push(Arc::new(ask_boss::AskBoss::new(Arc::clone(with.ipc), job.ask_limit, &job.say)));
+    let workflows = with.group.join("workflows");
     tools.extend(find_workflows::tools(&find_workflows::Workflows {
-        directory: with.group.join("workflows"),
-        ranker: Arc::new(KeywordRanker),
+        ranker: semantic_ranker(&workflows, job.weights.clone(), Arc::clone(&job.say)),
+        directory: workflows,
         environment,
         limit: job.workflow_limit,
     }));

@@ -3,6 +3,7 @@
 mod check;
 mod rank;
 mod run;
+mod semantic;
 
 use std::collections::HashSet;
 use std::io::ErrorKind;
@@ -12,8 +13,9 @@ use myclaw_files::read_regular;
 use serde::Deserialize;
 
 pub use check::check_workflows;
-pub use rank::{KeywordRanker, Ranked, Ranker};
+pub use rank::{KeywordRanker, Ranked, Ranker, Ranking};
 pub use run::WorkflowRun;
+pub use semantic::{Say, semantic_ranker};
 
 /// The file with the list.
 const REGISTRY: &str = "registry.json";

@@ -37,6 +37,16 @@ pub(crate) struct RunnerArgs {
     /// Host on a private network that the web tools may connect to, such as wiki.local:8080; can be repeated
     #[arg(long = "allow-host", value_name = "HOST")]
     pub(crate) allow_hosts: Vec<String>,
+    /// Directory with all-MiniLM-L6-v2, by which workflows are searched: `onnx/model_quantized.onnx` or `onnx/model.onnx`,
+    /// and `vocab.txt` [default: `.stingyclaw/transformers` in the home directory]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) weights: Option<PathBuf>,
+    /// Download the model at the first search if it is missing (23 MB), from Hugging Face or the given address
+    #[arg(long, value_name = "URL", num_args = 0..=1, require_equals = true)]
+    pub(crate) download_weights: Option<Option<String>>,
+    /// With --download-weights: the files and their SHA-256, in the format of sha256sum, if they are others
+    #[arg(long, value_name = "FILE", requires = "download_weights")]
+    pub(crate) weights_checksums: Option<PathBuf>,
     /// Line before each block of the output
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, requires = "end_marker")]
     pub(crate) start_marker: Option<String>,

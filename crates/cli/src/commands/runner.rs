@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use myclaw_agent::Home;
 use myclaw_agent::config::Environment;
-use myclaw_runner::{Job, Markers, RunnerError, Stay, serve};
+use myclaw_runner::{Job, Markers, RunnerError, Source, Stay, Weights, serve};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::RunnerArgs;
@@ -39,6 +39,7 @@ fn job(
     environment: &Environment,
     cancel: CancellationToken,
 ) -> Result<Job, CliError> {
+    let weights = weights(&args)?;
     let markers = match (args.start_marker, args.end_marker) {
         (Some(start), Some(end)) => {
             Markers::new(start, end).map_err(|error| CliError::usage(error.to_string()))?
@@ -51,6 +52,7 @@ fn job(
             CliError::usage(format!("--allow-host: {error}"))
         })?;
     Ok(Job {
+        weights,
         workspace: args.workspace,
         home: args.home,
         stay: if args.stay { Stay::UntilIdle(args.idle_limit.0) } else { Stay::No },
@@ -64,4 +66,23 @@ fn job(
         say: Arc::new(|line| note(format_args!("myclaw: {line}"))),
         cancel,
     })
+}
+
+/// Where the model for searches is, and from where it may come.
+fn weights(args: &RunnerArgs) -> Result<Weights, CliError> {
+    let directory = args.weights.clone();
+    let directory = directory.unwrap_or_else(|| args.home.join(".stingyclaw/transformers"));
+    let Some(base) = &args.download_weights else { return Ok(Weights { directory, source: None }) };
+    let checksums = match &args.weights_checksums {
+        Some(path) => Some(std::fs::read_to_string(path).map_err(|error| {
+            CliError::usage(format!(
+                "--weights-checksums: {} cannot be read: {error}",
+                path.display()
+            ))
+        })?),
+        None => None,
+    };
+    let source = Source::new(base.as_deref(), checksums.as_deref())
+        .map_err(|error| CliError::usage(format!("--download-weights: {error}")))?;
+    Ok(Weights { directory, source: Some(source) })
 }

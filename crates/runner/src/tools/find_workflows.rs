@@ -9,7 +9,7 @@ use myclaw_exec::EnvironmentPolicy;
 use serde_json::{Map, Value, json};
 
 use super::{Answer, Call, ready, schema, simple};
-use crate::workflows::{Ranker, Registry, Workflow, WorkflowRun};
+use crate::workflows::{Ranker, Ranking, Registry, Workflow, WorkflowRun};
 
 /// Most workflows that a search gives.
 const MOST_FOUND: usize = 3;
@@ -35,22 +35,30 @@ fn search(with: Workflows) -> Arc<dyn Tool> {
         &json!({"query": {"type": "string"}}),
         &["query"],
     );
-    let work = move |call: Call| {
-        let query = call.text("query");
-        ready(found(&with, query))
+    let work = move |call: Call| -> Answer {
+        let (with, query) = (with.clone(), call.text("query").to_owned());
+        Box::pin(async move {
+            let search = tokio::task::spawn_blocking(move || found(&with, &query));
+            tokio::select! {
+                // What was begun goes on, so that the next search finds it done.
+                () = call.cancel.cancelled() => Err(ToolError::Aborted("The search was stopped.".to_owned())),
+                found = search => found.unwrap_or_else(|error| Err(ToolError::Failed(error.to_string()))),
+            }
+        })
     };
     simple(schema, work)
 }
 
 fn found(with: &Workflows, query: &str) -> Result<ToolOutput, ToolError> {
     let workflows = load(&with.directory)?;
-    let ranked = with.ranker.rank(query, &workflows).map_err(ToolError::Failed)?;
-    let how = with.ranker.name();
+    let Ranking { by: how, shortcoming, ranked } =
+        with.ranker.ranking(query, &workflows).map_err(ToolError::Failed)?;
     if ranked.is_empty() {
         let names: Vec<&str> = workflows.iter().map(|workflow| workflow.name.as_str()).collect();
         let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-        return Ok(ToolOutput::text(format!(
-            "No workflow fits (ranked by {how}). There are: {names}. Use the other tools."
+        return Ok(ToolOutput::text(with_shortcoming(
+            format!("No workflow fits (ranked by {how}). There are: {names}. Use the other tools."),
+            shortcoming,
         )));
     }
     let mut text = format!("Ranked by {how}, the best first:");
@@ -60,7 +68,14 @@ fn found(with: &Workflows, query: &str) -> Result<ToolOutput, ToolError> {
         text.push_str(&line(workflow));
     }
     text.push_str("\nRun one with run_workflow.");
-    Ok(ToolOutput::text(text))
+    Ok(ToolOutput::text(with_shortcoming(text, shortcoming)))
+}
+
+fn with_shortcoming(text: String, shortcoming: Option<String>) -> String {
+    match shortcoming {
+        Some(shortcoming) => format!("{text}\n{shortcoming}"),
+        None => text,
+    }
 }
 
 fn list(directory: PathBuf) -> Arc<dyn Tool> {

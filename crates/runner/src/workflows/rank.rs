@@ -13,16 +13,36 @@ pub struct Ranked {
     pub score: f64,
 }
 
-/// Ranks workflows by how well they fit a description.
+/// The workflows that fit, and what decided that.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ranking {
+    /// What the ranking went by, for the result: "ranked by …".
+    pub by: &'static str,
+    /// Why it is not as good as it could be: a sentence that says what to do.
+    pub shortcoming: Option<String>,
+    /// The best first.
+    pub ranked: Vec<Ranked>,
+}
+
+/// Ranks workflows by how well they fit a description. Blocks, for seconds where a model must be read first.
 pub trait Ranker: Send + Sync {
     /// What the ranking goes by, for the result: "ranked by …".
-    fn name(&self) -> &str;
+    fn name(&self) -> &'static str;
 
     /// The workflows that fit, the best first. Those that do not fit are left out.
     ///
     /// # Errors
     /// There is no ranking; the text says why.
     fn rank(&self, query: &str, workflows: &[Workflow]) -> Result<Vec<Ranked>, String>;
+
+    /// The same with what the ranking went by, which a ranker that falls back to another one knows only then.
+    ///
+    /// # Errors
+    /// As for [`Ranker::rank`].
+    fn ranking(&self, query: &str, workflows: &[Workflow]) -> Result<Ranking, String> {
+        let ranked = self.rank(query, workflows)?;
+        Ok(Ranking { by: self.name(), shortcoming: None, ranked })
+    }
 }
 
 /// Ranks by words that the query and a workflow share (BM25). A rare word counts for more than a common one, and a word
@@ -42,7 +62,7 @@ const STOP_WORDS: &[&str] = &[
 ];
 
 impl Ranker for KeywordRanker {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "keywords"
     }
 

@@ -11,6 +11,9 @@ key `ollama` means an Ollama on the host. The config file is not read.
 The directories group, global and ipc are below --workspace. Messages, voice messages and tasks for the host are files \
 in ipc/messages, ipc/voice and ipc/tasks; messages of the host are files in ipc/input, and the file _close ends the job.
 
+Workflows are searched by meaning if the model all-MiniLM-L6-v2 is in --weights, or if --download-weights lets the first \
+search get it (23 MB). Otherwise they are searched by keywords.
+
 Exit codes: 0 when the job is done, 1 after a block with status error, 2 for a wrong command line, 141 when the host has \
 closed the output.";
 
@@ -18,4 +21,5 @@ pub(in crate::args) const RUNNER_EXAMPLES: &str = "\
 Examples:
   myclaw runner < job.json                        in a container, with the usual directories
   myclaw runner --stay --idle-limit 10m < job.json
+  myclaw runner --download-weights < job.json     search workflows by meaning
   myclaw runner --workspace ./w --home ./h --allow-host 127.0.0.1:8080 < job.json";

@@ -1,0 +1,27 @@
+//! Sentence embeddings: a vector of numbers for a text, so that texts of similar meaning have similar vectors.
+//!
+//! The model is all-MiniLM-L6-v2, or another BERT encoder of its shape, as an ONNX file. It runs in this process. Nothing
+//! is read before the first text is embedded.
+//!
+//! | module | is |
+//! |---|---|
+//! | `wordpiece` | the tokenizer: a text to the numbers of its word pieces |
+//! | `model` | the encoder: word pieces to a vector |
+//! | `weights` | where the files of a model are, and that they may be downloaded |
+//! | `download` | the download, checked and resumed |
+//! | `cache` | vectors of named texts in a file, made again only for texts that changed |
+//!
+//! This crate knows nothing of sessions, workflows, tools and the config file.
+#![forbid(unsafe_code)]
+
+mod cache;
+mod download;
+mod model;
+mod weights;
+mod wordpiece;
+
+pub use cache::{NamedText, VectorCache, Vectors};
+pub use download::{DownloadError, Source, SourceError};
+pub use model::{EmbedError, Embedder, Vector, similarity};
+pub use weights::{Weights, WeightsError};
+pub use wordpiece::{Vocabulary, VocabularyError};
