@@ -4,15 +4,14 @@
 //! compaction, runs at a time. It is a task of its own, so callers of the session do not wait for it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use myclaw_config::Config;
 use myclaw_engine::{
     CompactionReport, EventCallback, ModelSwitch, PendingMessage, QuietMessages, RunParams,
-    RunResult, SessionInbox, SystemClock, WhenIdle, tell_model,
+    RunResult, SessionInbox, SystemClock, WhenIdle,
 };
 use myclaw_llm::{ContentBlock, ThinkingLevel};
-use myclaw_session::{EntryId, LockWait, QueuedKind, SessionKey};
+use myclaw_session::{EntryId, QueuedKind, SessionKey};
 use myclaw_tools::{Direction, Undone, WhichTurn};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -24,13 +23,11 @@ use crate::{
 };
 
 mod event;
+mod remark;
 mod send;
 
 pub use event::{Accepted, Done, Next, Outcome, SessionCallback, SessionEvent, Work};
 pub use send::Handover;
-
-/// Longest wait for another process that has the session open.
-const WAIT: LockWait = LockWait::Until(Duration::from_secs(5));
 
 /// An open session.
 pub struct Session {
@@ -299,25 +296,6 @@ impl Session {
         undoing.await.map_err(|error| {
             AgentError::new(FailureClass::Internal, format!("internal error: {error}"))
         })?
-    }
-
-    /// Writes a message of the program into the log, which the model reads with the next message of the user.
-    ///
-    /// # Errors
-    /// The session is busy, or the log cannot be read or written.
-    pub async fn tell_model(&self, text: String) -> Result<(), AgentError> {
-        if self.work().is_some() {
-            return Err(self.busy());
-        }
-        let config = self.config();
-        let writing = tokio::task::spawn_blocking(move || {
-            let log = config.home.session_store().open(&config.session_key, WAIT)?;
-            tell_model(Box::new(log), &text, &SystemClock)
-        });
-        let written = writing.await.map_err(|error| {
-            AgentError::new(FailureClass::Internal, format!("internal error: {error}"))
-        })?;
-        Ok(written?)
     }
 
     /// Puts a message into the inbox, whether or not anything runs. The run in progress takes it, or the next one.

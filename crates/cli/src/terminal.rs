@@ -7,6 +7,7 @@ mod keyboard;
 mod markdown;
 mod output;
 mod spinner;
+mod title;
 mod wrapped;
 
 pub(crate) use alternate::AlternateScreen;
@@ -16,6 +17,7 @@ pub(crate) use keyboard::{Keyboard, forget_typed};
 pub(crate) use markdown::{MarkdownStream, rendered};
 pub(crate) use output::{Destination, JsonMode, Output};
 pub(crate) use spinner::{LiveLine, format_elapsed, truncated};
+pub(crate) use title::{Title, ring, set_title};
 pub(crate) use wrapped::wrapped;
 
 /// Columns to assume if the terminal does not report its size.

@@ -3,6 +3,7 @@
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use myclaw_agent::files::create_private_directory;
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
@@ -23,6 +24,11 @@ impl Chat {
     /// # Errors
     /// Standard output is closed, or the message for the model cannot be written.
     pub(super) async fn shell(&mut self, line: &ShellLine) -> Result<(), CliError> {
+        let config = self.session.config();
+        if config.working_directory() == config.agent.workspace {
+            // The first turn would make it. If it cannot be made, the command says so.
+            let _ = create_private_directory(&config.agent.workspace);
+        }
         let cancel = self.closed.child_token();
         let armed = self.interrupts.arm(cancel.clone());
         let began = Instant::now();

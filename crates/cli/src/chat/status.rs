@@ -73,9 +73,9 @@ impl Status {
         }
     }
 
-    /// How full the context window is: `12% of 200k`.
+    /// How full the context window is: `12% of 200k`; `None` before the first call.
     pub(super) fn context(&self) -> Option<String> {
-        if self.window == 0 {
+        if self.window == 0 || self.used == 0 {
             return None;
         }
         let percent = self.used.saturating_mul(100) / self.window;
@@ -86,7 +86,7 @@ impl Status {
     pub(super) fn line(&self, columns: usize) -> String {
         let branch = self.branch.as_ref().map(|branch| format!(" ({branch})")).unwrap_or_default();
         let context = self.context();
-        let today = (self.cost_today > 0.0).then(|| format!("${:.2} today", self.cost_today));
+        let today = (self.cost_today >= 0.005).then(|| format!("${:.2} today", self.cost_today));
         let cost = (self.cost > 0.0).then(|| format!("${:.4}", self.cost));
         let long = Some(format!("{}{branch}", self.directory));
         let short = Some(format!("{}{branch}", self.short_directory));

@@ -2,6 +2,9 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+/// Columns by which the second column of a table is indented on a narrow terminal.
+const SMALL_INDENT: usize = 4;
+
 /// `text` in lines of at most `columns` columns, broken at spaces, and inside a word only where it is longer than a
 /// line. What follows a break is indented as the line, or as the second column of a table.
 pub(crate) fn wrapped(text: &str, columns: usize) -> Vec<String> {
@@ -52,7 +55,10 @@ fn hanging_indent(line: &str, columns: usize) -> usize {
         let rest = &line[leading + gap..];
         line[..leading + gap].width() + rest.len() - rest.trim_start_matches(' ').len()
     });
-    [table, Some(leading)].into_iter().flatten().find(|indent| indent * 2 <= columns).unwrap_or(0)
+    // Where the second column would leave too little room, it is told apart by a small indent.
+    let small = table.map(|_| leading + SMALL_INDENT);
+    let wanted = [table, small, Some(leading)];
+    wanted.into_iter().flatten().find(|indent| indent * 2 <= columns).unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -45,7 +45,8 @@ fn a_turn_is_drawn_and_the_prompt_comes_back() {
     assert!(drawn.contains("\x1b[1mlook\x1b[0m"), "{drawn:?}");
     // The live line was there while the tool ran, with its time, and was taken away.
     assert!(drawn.contains("bash sleep 0.3; echo x  0."), "{drawn:?}");
-    assert!(drawn.contains("\r\x1b[K"), "{drawn:?}");
+    let screen = terminal.expect_screen(|screen| screen.ends_with("You:"));
+    assert!(!screen.contains("bash sleep 0.3; echo x  0."), "{screen}");
     terminal.send_line("/quit");
     assert!(terminal.wait().success());
     server.assert_finished();

@@ -6,7 +6,10 @@ use super::wrapped;
 fn lines_are_broken_at_spaces_and_hang_below_their_column() {
     assert_eq!(wrapped("one two three", 20), ["one two three"]);
     assert_eq!(wrapped("one two three", 8), ["one two", "three"]);
-    assert_eq!(wrapped("/fork [NAME]  go on in a copy", 26), ["/fork [NAME]  go on in a", "copy"]);
+    assert_eq!(
+        wrapped("/fork [NAME]  go on in a copy", 26),
+        ["/fork [NAME]  go on in a", "    copy"]
+    );
     assert_eq!(
         wrapped("/fork  go on in a copy of it", 16),
         ["/fork  go on in", "       a copy of", "       it"]
