@@ -210,10 +210,11 @@ fn tab_finds_files_and_ctrl_g_opens_the_editor() {
     terminal.expect_screen(|screen| screen.ends_with("You: hello everyone"));
     // A long paste is one line, and the message gets all of it.
     let paste: String = (0..200).map(|number| format!("row {number}\n")).collect();
-    terminal.send(&format!(": \x1b[200~{paste}\x1b[201~"));
-    terminal.expect_screen(|screen| {
-        screen.ends_with("You: hello everyone: [paste 1: 200 lines, 1690 bytes]")
-    });
+    terminal.send(" (");
+    terminal.expect_screen(|screen| screen.ends_with("You: hello everyone ("));
+    terminal.send(&format!("\x1b[200~{paste}\x1b[201~"));
+    let folded = "You: hello everyone ([paste 1: 200 lines, 1490 bytes]";
+    terminal.expect_screen(|screen| screen.ends_with(folded));
     terminal.send("\r");
     terminal.expect("Read.");
     let said = server.last_request().messages().last().expect("a message")["content"].to_string();

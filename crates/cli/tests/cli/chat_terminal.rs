@@ -75,14 +75,15 @@ fn long_answers_are_drawn_once() {
         .step()
         .event_by_event()]));
     let home = home_with(&server);
-    let mut terminal = chat(&home);
-    terminal.send_line("count");
-    terminal.expect("line 119");
+    // All of it stays on the screen.
+    let mut terminal = Terminal::spawn_sized(&myclaw(&home, &[]), 100, 140);
     terminal.expect("You: ");
-    let text = terminal.text();
-    for number in 0..110 {
+    terminal.send_line("count");
+    let is_done = |screen: &str| screen.contains("119. line 119") && screen.ends_with("You:");
+    let screen = terminal.expect_screen(is_done);
+    for number in 0..120 {
         let line = format!("{number}. line {number}\n");
-        assert!(text.contains(&line), "line {number} is missing");
+        assert_eq!(screen.matches(&format!("\n{line}")).count(), 1, "{line}:\n{screen}");
     }
 }
 
