@@ -60,7 +60,7 @@ pub use session::{
 };
 pub use session_config::{
     CRON_CHANNEL, MAIN_SESSION, RunAdditions, SUBAGENT_CHANNEL, SessionConfig, SessionOptions,
-    call_limits, check_agent, exhausted_today, stored_keys,
+    call_limits, check_agent, exhausted_today, spent_today, stored_keys,
 };
 pub use setup::{
     ModelSetUp, NewModel, SetupError, default_agent_key, set_up_model, try_key, usable_model,
@@ -149,8 +149,8 @@ pub mod sessions {
         About, AboutEntry, CLI_CHANNEL, Case, CompactionEntry, Entry, EntryId, IndexedSession,
         JsonSessions, LockWait, MetaPatch, NewSession, PeerKind, PruneScope, QueuedKind, Role,
         SearchHit, SearchQuery, SearchScope, SessionEntry, SessionError, SessionIndex, SessionKey,
-        SessionKeyParts, SessionReader, SessionStore, Sessions, TailLimit, TranscriptMessage,
-        UpdatedAt,
+        SessionKeyParts, SessionReader, SessionStore, Sessions, Spent, TailLimit,
+        TranscriptMessage, UpdatedAt,
     };
 }
 

@@ -23,6 +23,7 @@ use crate::{
 };
 
 mod event;
+mod remark;
 mod send;
 
 pub use event::{Accepted, Done, Next, Outcome, SessionCallback, SessionEvent, Work};

@@ -13,7 +13,7 @@ use myclaw_engine::{
 };
 use myclaw_hooks::{RunInfo, command_hooks};
 use myclaw_llm::{CallLimits, Model, ThinkingLevel};
-use myclaw_session::{DaySpending, PeerKind, SessionError, SessionKey, SessionStore};
+use myclaw_session::{DaySpending, PeerKind, SessionError, SessionKey, SessionStore, Spent};
 use myclaw_tools::{Jobs, ToolOptions, builtin_tools};
 
 use crate::browser_tool::browser_tool;
@@ -352,8 +352,16 @@ pub fn exhausted_today(
     agent: &ResolvedAgent,
     model: &Model,
 ) -> Result<Option<Bound>, SessionError> {
-    let spent = spending(home).of(&utc_day(SystemClock.now_ms()))?;
+    let spent = spent_today(home)?;
     Ok(exhausted_budget(&agent.limits, spent, model))
+}
+
+/// What all sessions have used today.
+///
+/// # Errors
+/// The totals cannot be read.
+pub fn spent_today(home: &Home) -> Result<Spent, SessionError> {
+    spending(home).of(&utc_day(SystemClock.now_ms()))
 }
 
 /// The totals of the day.

@@ -4,11 +4,11 @@
 
 use std::path::PathBuf;
 
-use clap::error::{ContextKind, ContextValue};
-use clap::{Args, Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
-use myclaw_agent::SessionOptions;
 use myclaw_agent::llm::ThinkingLevel;
+use myclaw_agent::{SessionOptions, did_you_mean};
 
 mod acp;
 mod attach;
@@ -64,8 +64,7 @@ pub(crate) use usage::UsageArgs;
     about = "A personal AI agent in one binary",
     long_about = help::ABOUT,
     after_long_help = help::ROOT_EXAMPLES,
-    propagate_version = true,
-    args_conflicts_with_subcommands = true
+    propagate_version = true
 )]
 pub(crate) struct Cli {
     /// What to do; without it an interactive chat begins.
@@ -82,23 +81,60 @@ impl Cli {
     /// # Errors
     /// It cannot be understood, or it asks for help or the version.
     pub(crate) fn read() -> Result<Self, clap::Error> {
-        let first = std::env::args().nth(1);
-        Self::try_parse().map_err(|error| with_tip(error, first.as_deref()))
+        Self::try_parse().and_then(Self::arranged)
+    }
+
+    /// Gives the options before the command to the command, and refuses a misspelt command, which would else be a
+    /// message.
+    fn arranged(mut self) -> Result<Self, clap::Error> {
+        let before = std::mem::take(&mut self.chat.session);
+        match &mut self.command {
+            None => {
+                self.chat.session = before;
+                return match misspelt_command(&self.chat.message) {
+                    Some(word) => Err(unknown_command(word)),
+                    None => Ok(self),
+                };
+            }
+            Some(Command::Run(args)) => args.session.complete(before),
+            Some(Command::Chat(args)) => args.session.complete(before),
+            Some(Command::Rpc(args)) => args.session.complete(before),
+            Some(_) if before == SessionArgs::default() => {}
+            Some(_) => {
+                let message = "the options of a session stand before `run`, `chat` and `rpc` only, \
+                               or without a command";
+                return Err(Self::command().error(ErrorKind::ArgumentConflict, message));
+            }
+        }
+        Ok(self)
     }
 }
 
-/// Adds a tip to the error if a message was given in the place of the command.
-fn with_tip(mut error: clap::Error, first: Option<&str>) -> clap::Error {
-    let is_message = error.get(ContextKind::SuggestedSubcommand).is_none()
-        && matches!(
-            error.get(ContextKind::InvalidSubcommand),
-            Some(ContextValue::String(word)) if Some(word.as_str()) == first
-        );
-    if is_message {
-        let tip = "write a message after `run`, as in `myclaw run \"list my files\"`".into();
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
+/// The first word of a message if it is most likely a misspelt command: it is alone, or a command of its command
+/// follows it.
+fn misspelt_command(words: &[String]) -> Option<&str> {
+    let (word, rest) = words.split_first()?;
+    if !word.chars().all(|char| char.is_ascii_lowercase() || char == '-') {
+        return None;
     }
-    error
+    let cli = Cli::command();
+    let mut similar = cli
+        .get_subcommands()
+        .filter(|command| did_you_mean(word, [command.get_name()]).starts_with(';'));
+    let is_misspelt = similar.any(|command| match rest {
+        [] => true,
+        [next, ..] => command.get_subcommands().any(|below| below.get_name() == next),
+    });
+    is_misspelt.then_some(word)
+}
+
+fn unknown_command(word: &str) -> clap::Error {
+    let cli = Cli::command();
+    let suggestion = did_you_mean(word, cli.get_subcommands().map(clap::Command::get_name));
+    let message = format!(
+        "there is no command `{word}`{suggestion} To send it as a message, write it after `chat` or `run`"
+    );
+    Cli::command().error(ErrorKind::InvalidSubcommand, message)
 }
 
 /// The commands.
@@ -194,7 +230,7 @@ pub(crate) enum Command {
 }
 
 /// Options that select a session, its agent, its model and its directory.
-#[derive(Debug, Clone, Default, Args)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub(crate) struct SessionArgs {
     /// Name of the session to continue or begin; the default is the agent's main session
     #[arg(short, long, value_name = "NAME")]
@@ -217,6 +253,17 @@ pub(crate) struct SessionArgs {
 }
 
 impl SessionArgs {
+    /// Takes from `other` what is not set here.
+    fn complete(&mut self, other: Self) {
+        let Self { session, model, thinking, auth_profile, agent, directory } = other;
+        self.session = self.session.take().or(session);
+        self.model = self.model.take().or(model);
+        self.thinking = self.thinking.or(thinking);
+        self.auth_profile = self.auth_profile.take().or(auth_profile);
+        self.agent = self.agent.take().or(agent);
+        self.directory = self.directory.take().or(directory);
+    }
+
     /// The options in the form of the agent crate.
     pub(crate) fn options(&self) -> SessionOptions {
         let Self { session, model, thinking, auth_profile, agent, directory } = self.clone();
@@ -245,6 +292,9 @@ pub(crate) struct RunArgs {
 /// Arguments of `chat`.
 #[derive(Debug, Default, Args)]
 pub(crate) struct ChatArgs {
+    /// The first message, sent at once; several words are joined by spaces
+    #[arg(value_name = "MESSAGE")]
+    pub(crate) message: Vec<String>,
     /// The session.
     #[command(flatten)]
     pub(crate) session: SessionArgs,

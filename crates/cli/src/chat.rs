@@ -3,13 +3,13 @@
 use std::convert::Infallible;
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use myclaw_agent::llm::Usage;
-use myclaw_agent::sessions::SessionKey;
-use myclaw_agent::tools::WhichTurn;
+use myclaw_agent::sessions::Role;
 use myclaw_agent::{
     AgentRunEvent, Approver, Driver, Foreground, RunEvent, RunResult, Session, SessionConfig,
-    UndoMode, check_agent, engine,
+    engine,
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -17,42 +17,56 @@ use tokio_util::sync::CancellationToken;
 use crate::approval::{Asked, TerminalApprover, questions};
 use crate::args::{ChatArgs, SessionArgs};
 use crate::commands::sessions::Sessions;
-use crate::commands::sessions::undo::describe;
 use crate::exit::{CliError, Exit};
 use crate::home::session_config;
 use crate::interrupt::Interrupts;
-use crate::model::{
-    announce, change_model, change_thinking, describe_model, describe_thinking, thinking_difference,
-};
-use crate::print::{columns, note};
-use crate::report::{Verbosity, text_reporter, tokens_and_cost};
+use crate::model::{announce, thinking_difference};
+use crate::print::note;
+use crate::report::{Verbosity, first_line, text_reporter};
 use crate::runtime;
-use crate::terminal::{Output, Paint, Style, escaped};
-use crate::time::{local_minute, new_session_name};
-use command::{Command, HELP, Parsed};
+use crate::terminal::{
+    Output, Paint, Size, Style, Title, escaped, rendered, ring, set_title, truncated, wrapped,
+};
+use command::{Command, Parsed};
 use display::Display;
 use editor::Editor;
-use input::{Input, Source, next_input};
+use input::{Input, Source, Wake, next_input};
 use jobs::JobBell;
 use lines::Lines;
+use outputs::Common;
 use talk::{Leftover, Talker};
 
 pub(crate) mod attach;
 mod command;
 mod compaction;
 mod completion;
+mod context;
+mod custom;
 mod display;
 mod editor;
+mod footer;
 mod input;
 mod jobs;
 mod lines;
+mod obey;
+mod outputs;
+mod pager;
+mod pastes;
+mod paths;
+mod shell;
 mod shown;
 mod skill;
+mod status;
 mod talk;
+mod tool_lines;
 mod typed;
 
-/// Most sessions that `/sessions` lists.
-const LISTED_SESSIONS: usize = 20;
+/// A turn that took longer rings the bell when it ends: the user may look elsewhere by then.
+const LONG_TURN: Duration = Duration::from_secs(10);
+/// Rows of the last answer that are shown when a session is continued.
+const RESUMED_ROWS: usize = 20;
+/// Messages at the end of a session among which the last exchange is looked for.
+const RESUMED_MESSAGES: usize = 50;
 
 /// The output for answers.
 enum View {
@@ -68,7 +82,10 @@ pub(crate) fn run(args: &ChatArgs) -> Result<(), CliError> {
     let interrupts = Interrupts::install()?;
     runtime::block_on(async {
         let mut chat = Chat::begin(config, interrupts, &args.session).await?;
-        let outcome = chat.converse().await;
+        let outcome = chat.converse(args.message.join(" ")).await;
+        if let View::Terminal = chat.view {
+            set_title(Title::Restore);
+        }
         chat.session.config().close_jobs(&|event| print_notice(&event)).await;
         outcome
     })?
@@ -89,6 +106,8 @@ struct Chat {
     leftover: Leftover,
     /// Signals that a background job has ended.
     bell: JobBell,
+    /// What the display, the prompt and the commands share.
+    common: Arc<Common>,
 }
 
 impl Chat {
@@ -129,27 +148,52 @@ impl Chat {
             turns: 0,
             leftover: Leftover::default(),
             bell,
+            common: Arc::default(),
         })
     }
 
-    async fn converse(&mut self) -> Result<(), CliError> {
+    /// Talks until the user leaves. A `first` message that is not blank is sent at once.
+    async fn converse(&mut self, first: String) -> Result<(), CliError> {
         let mut source = match self.view {
             View::Terminal => {
                 self.greet().await?;
                 let breaks = Arc::clone(&self.bell.breaks_editor);
-                Source::Editor(Box::new(Editor::of_chat(&self.session.config(), breaks)))
+                Source::Editor(Box::new(Editor::of_chat(
+                    &self.session.config(),
+                    breaks,
+                    Arc::clone(&self.common),
+                )))
             }
             View::Plain(_) => Source::Lines(Lines::new()),
         };
         self.tell_what_waits().await?;
         let mut first_failure = None;
+        let mut first = Some(first).filter(|first| !first.trim().is_empty());
         loop {
-            let (input, returned) = self.input(source).await?;
-            source = returned;
+            let input = match first.take() {
+                Some(text) => {
+                    self.echo(&text)?;
+                    Input::Text(text)
+                }
+                None => {
+                    let (input, returned) = self.input(source).await?;
+                    source = returned;
+                    input
+                }
+            };
             let text = match input {
                 Input::Text(text) => text,
                 Input::Leave => break,
-                Input::JobEnded => {
+                Input::Wake(Wake::Unfold) => {
+                    self.unfold().await?;
+                    continue;
+                }
+                Input::Wake(Wake::Thinking) => {
+                    put_line("")?;
+                    self.say(self.common.toggle_thinking())?;
+                    continue;
+                }
+                Input::Wake(Wake::News) => {
                     // The prompt stays on the screen; further output begins on a line of its own.
                     put_line("")?;
                     self.answer_jobs().await?;
@@ -159,10 +203,13 @@ impl Chat {
                     continue;
                 }
             };
-            match command::parse(&text) {
+            match custom::expand(&self.session.config(), &text)
+                .unwrap_or_else(|| command::parse(&text))
+            {
                 Parsed::Command(Command::Quit) => break,
                 Parsed::Command(command) if !command.is_work() => self.obey(command).await?,
                 Parsed::Unknown(message) => self.say(&message)?,
+                Parsed::Shell(line) => self.shell(&line).await?,
                 work => {
                     if let Err(error) = self.work(work).await {
                         first_failure.get_or_insert(self.survive(error).await?);
@@ -184,6 +231,12 @@ impl Chat {
 
     /// Waits for the user. Without a line editor, turns for ended jobs run meanwhile.
     async fn input(&mut self, source: Source) -> Result<(Input, Source), CliError> {
+        if let View::Terminal = self.view {
+            self.refresh_status().await?;
+            if std::mem::take(&mut self.leftover.is_unfolded) {
+                self.unfold().await?;
+            }
+        }
         let unsent = std::mem::take(&mut self.leftover.unsent);
         let mut reading = std::pin::pin!(next_input(source, unsent));
         let bell = self.bell.clone();
@@ -212,6 +265,10 @@ impl Chat {
     async fn work(&mut self, work: Parsed) -> Result<(), CliError> {
         match work {
             Parsed::Message(message) => self.turns(Some(message)).await,
+            Parsed::Command(Command::Retry) => match self.go_back()? {
+                Some(message) => self.turns(Some(message)).await,
+                None => Ok(()),
+            },
             Parsed::Command(Command::Compact(focus)) => self.compact(focus).await,
             Parsed::Command(Command::Skill(Some(argument))) => {
                 match skill::request(&self.session.config(), &argument) {
@@ -244,6 +301,14 @@ impl Chat {
         Ok(())
     }
 
+    /// Brings the status line up to date.
+    async fn refresh_status(&self) -> Result<(), CliError> {
+        let selection = self.session.selection().await?;
+        let mut status = self.common.status();
+        status.get_or_insert_default().refresh(&self.session, &selection);
+        Ok(())
+    }
+
     /// Runs one turn and shows it.
     async fn turn(&mut self, message: Option<String>) -> Result<(), CliError> {
         let cancel = self.closed.child_token();
@@ -252,15 +317,23 @@ impl Chat {
             let foreground = Foreground { cancel: cancel.clone(), on_event };
             Ok::<_, CliError>(self.session.run(message, foreground).await?)
         };
+        let began = Instant::now();
         let outcome = match &self.view {
             View::Terminal => {
-                let display = Display::new(self.closed.clone());
+                self.refresh_status().await?;
+                set_title(Title::Working(&self.title_line()));
+                let display = Display::new(self.closed.clone(), Arc::clone(&self.common));
                 let mut talker = Talker::listen();
-                let talk = talker.talk(&self.session, &display, &mut self.questions);
+                let screen = (&display, &*self.common);
+                let talk = talker.talk(&self.session, screen, &mut self.questions);
                 let talked = with_talk(run(display.callback()), talk);
                 let outcome = armed.unless_quit(display.drawing(talked)).await;
                 display.finish();
                 self.leftover = talker.finish();
+                set_title(Title::Waiting(&self.title_line()));
+                if began.elapsed() >= LONG_TURN {
+                    ring();
+                }
                 outcome
             }
             View::Plain(output) => {
@@ -280,52 +353,6 @@ impl Chat {
         Ok(())
     }
 
-    async fn obey(&mut self, command: Command) -> Result<(), CliError> {
-        match command {
-            // These are handled by the loop of the chat and by the code that runs turns.
-            Command::Quit | Command::Continue | Command::Compact(_) | Command::Skill(Some(_)) => {
-                Ok(())
-            }
-            Command::Help => self.say(HELP),
-            Command::New(name) => self.begin_session(name),
-            Command::Model(None) => self.say(&describe_model(&self.session).await?),
-            Command::Model(Some(name)) => {
-                let changed = change_model(&self.session, &name).await;
-                self.say(&changed.unwrap_or_else(|error| error.message))
-            }
-            Command::Thinking(None) => self.say(&describe_thinking(&self.session).await?),
-            Command::Thinking(Some(level)) => {
-                let changed = change_thinking(&self.session, &level).await;
-                self.say(&changed.unwrap_or_else(|error| error.message))
-            }
-            Command::Sessions(None) => self.list_sessions(),
-            Command::Sessions(Some(name)) => {
-                self.continue_session(&name)?;
-                self.tell_what_waits().await
-            }
-            Command::Skill(None) => self.say(&skill::list(&self.session.config())),
-            Command::Queue(None) => {
-                let pending = self.session.pending().await?;
-                self.say(&talk::list(&pending))
-            }
-            Command::Queue(Some(number)) => {
-                let answer = talk::drop_one(&self.session, number).await?;
-                self.say(&answer)
-            }
-            Command::Undo(direction) => {
-                let mode = UndoMode::Apply;
-                let undone = self.session.undo(direction, WhichTurn::Next, mode).await;
-                self.say(&match undone {
-                    Ok(undone) => describe(&undone, direction, mode),
-                    Err(error) => error.message,
-                })
-            }
-            Command::Jobs(None) => self.say(&jobs::list(&self.session).await),
-            Command::Jobs(Some(id)) => self.say(&jobs::kill(&self.session, &id).await),
-            Command::Usage => self.say(&self.describe_usage()),
-        }
-    }
-
     /// Prints how many messages an earlier turn left unanswered, if input is interactive.
     async fn tell_what_waits(&self) -> Result<(), CliError> {
         let View::Terminal = self.view else { return Ok(()) };
@@ -339,84 +366,6 @@ impl Chat {
         ))
     }
 
-    fn begin_session(&mut self, name: Option<String>) -> Result<(), CliError> {
-        let before = self.sessions.name_of(self.session.key());
-        let name = name.unwrap_or_else(|| new_session_name(|name| self.exists(name)));
-        if self.exists(&name) {
-            return self.say(&format!(
-                "there is a session `{name}` already; /sessions {name} continues it"
-            ));
-        }
-        match SessionKey::parse_for_agent(&self.sessions.agent_id, &name) {
-            Ok(key) => match check_agent(&self.session.config().config, &self.sessions.store, &key)
-            {
-                Ok(()) => self.session = self.session.open_beside(key),
-                Err(error) => return self.say(&error.message),
-            },
-            Err(error) => return self.say(&error.to_string()),
-        }
-        self.say(&format!(
-            "new session `{}`; the one before is kept as `{before}`",
-            self.sessions.name_of(self.session.key())
-        ))
-    }
-
-    fn exists(&self, name: &str) -> bool {
-        SessionKey::parse_for_agent(&self.sessions.agent_id, name)
-            .is_ok_and(|key| self.sessions.store.exists(&key))
-    }
-
-    fn continue_session(&mut self, name: &str) -> Result<(), CliError> {
-        match self.sessions.find(name) {
-            Ok(key) => {
-                self.session = self.session.open_beside(key);
-                self.say(&format!("continuing `{}`", self.sessions.name_of(self.session.key())))
-            }
-            Err(error) => self.say(&error.message),
-        }
-    }
-
-    fn list_sessions(&self) -> Result<(), CliError> {
-        let (sessions, count) = match self.sessions.latest(LISTED_SESSIONS) {
-            Ok(found) => found,
-            Err(error) => return self.say(&error.message),
-        };
-        if sessions.is_empty() {
-            return self.say("no sessions yet");
-        }
-        let rows: Vec<Vec<String>> = sessions
-            .iter()
-            .map(|session| {
-                let mark = if session.key == *self.session.key() { "*" } else { " " };
-                vec![
-                    format!("{mark} {}", self.sessions.name_of(&session.key)),
-                    local_minute(session.entry.updated_at),
-                    session.entry.model.clone().unwrap_or_default(),
-                ]
-            })
-            .collect();
-        let mut text = columns(&rows).join("\n");
-        if count > sessions.len() {
-            let more = count - sessions.len();
-            text.push_str(&format!("\n  and {more} more: myclaw sessions list"));
-        }
-        self.say(&text)
-    }
-
-    fn describe_usage(&self) -> String {
-        let turns = if self.turns == 1 { "turn" } else { "turns" };
-        let mut text =
-            format!("this chat: {} {turns}, {}", self.turns, tokens_and_cost(&self.usage));
-        let entry = self.sessions.store.index().get(self.session.key()).ok().flatten();
-        if let Some(total) = entry.and_then(|entry| entry.total_tokens) {
-            text.push_str(&format!(
-                "\nsession `{}`: {total} tokens",
-                self.sessions.name_of(self.session.key())
-            ));
-        }
-        text
-    }
-
     async fn greet(&self) -> Result<(), CliError> {
         let paint = Paint::for_stream(&io::stdout());
         let head = paint.paint(Style::Heading, concat!("myclaw ", env!("CARGO_PKG_VERSION")));
@@ -424,13 +373,61 @@ impl Chat {
         let session = self.sessions.name_of(self.session.key());
         let line =
             format!("{head}  {}, session `{}`, /help for help", escaped(&model), escaped(&session));
-        put_line(&line)
+        put_line(&line)?;
+        set_title(Title::Begin);
+        set_title(Title::Waiting(&self.title_line()));
+        self.show_end()
+    }
+
+    /// Shows the last exchange of a session that is continued.
+    fn show_end(&self) -> Result<(), CliError> {
+        let View::Terminal = self.view else { return Ok(()) };
+        let Some(reader) = self.sessions.store.reader(self.session.key())? else { return Ok(()) };
+        let rows = reader.last_messages(RESUMED_MESSAGES)?;
+        let Some(at) = rows.iter().rposition(|row| row.role == Role::User) else { return Ok(()) };
+        let paint = Paint::for_stream(&io::stdout());
+        let size = Size::current();
+        if let Some(title) = self.sessions.title_of(self.session.key()) {
+            put_line(&paint.paint(Style::Dim, &truncated(&escaped(&title), size.columns - 1)))?;
+        }
+        let said = format!("> {}", escaped(&first_line(&rows[at].content)));
+        put_line(&paint.paint(Style::Bold, &truncated(&said, size.columns - 1)))?;
+        let answer =
+            rows[at..].iter().rfind(|row| row.role == Role::Assistant && !row.content.is_empty());
+        if let Some(answer) = answer {
+            let text = rendered(&answer.content, paint, size);
+            let lines: Vec<&str> = text.lines().collect();
+            let from = lines.len().saturating_sub(RESUMED_ROWS);
+            if from > 0 {
+                put_line(&paint.paint(Style::Dim, &format!("… {from} lines above")))?;
+            }
+            put_line(&lines[from..].join("\n"))?;
+        }
+        put_line("")
+    }
+
+    /// Shows a message that was given on the command line.
+    fn echo(&self, text: &str) -> Result<(), CliError> {
+        match self.view {
+            View::Terminal => put_line(&format!("You: {}", escaped(text))),
+            View::Plain(_) => Ok(()),
+        }
+    }
+
+    /// What the title of the terminal says: where the tools work.
+    fn title_line(&self) -> String {
+        let config = self.session.config();
+        let name = config.working_directory().file_name();
+        name.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
     }
 
     /// Prints a message of the program itself.
     fn say(&self, text: &str) -> Result<(), CliError> {
         match &self.view {
-            View::Terminal => put_line(&escaped(text)),
+            View::Terminal => {
+                let columns = Size::current().columns.saturating_sub(1);
+                put_line(&wrapped(&escaped(text), columns).join("\n"))
+            }
             View::Plain(output) => {
                 output.push_text(text);
                 output.end_line();

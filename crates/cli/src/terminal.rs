@@ -1,18 +1,24 @@
 //! The terminal: safe output, drawing and its abilities.
 
+mod alternate;
 mod colour;
 mod escape;
 mod keyboard;
 mod markdown;
 mod output;
 mod spinner;
+mod title;
+mod wrapped;
 
+pub(crate) use alternate::AlternateScreen;
 pub(crate) use colour::{Paint, Style};
 pub(crate) use escape::{Escaper, escaped};
 pub(crate) use keyboard::{Keyboard, forget_typed};
-pub(crate) use markdown::MarkdownStream;
+pub(crate) use markdown::{MarkdownStream, rendered};
 pub(crate) use output::{Destination, JsonMode, Output};
 pub(crate) use spinner::{LiveLine, format_elapsed, truncated};
+pub(crate) use title::{Title, ring, set_title};
+pub(crate) use wrapped::wrapped;
 
 /// Columns to assume if the terminal does not report its size.
 const DEFAULT_COLUMNS: u16 = 80;
@@ -20,7 +26,7 @@ const DEFAULT_COLUMNS: u16 = 80;
 const DEFAULT_ROWS: u16 = 24;
 
 /// Size of the terminal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Size {
     /// Columns, at least 1.
     pub(crate) columns: usize,
@@ -43,6 +49,7 @@ impl Size {
 /// Takes the terminal out of raw mode and shows the cursor. Called on abrupt exits: a panic, a second Ctrl-C. No-op if
 /// raw mode was never on.
 pub(crate) fn restore() {
+    alternate::leave();
     keyboard::restore_own_mode();
     if crossterm::terminal::is_raw_mode_enabled().unwrap_or(false) {
         // Nothing can be done about a failure on the way out.

@@ -1,5 +1,6 @@
 //! A terminal for programs that want one: a pseudo-terminal whose other end a test reads and types into.
 
+use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -22,15 +23,16 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How often a child is checked while a test waits for its end.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// The query for the cursor position and its answer: line editors send it before they draw.
+/// The query for the cursor position: line editors send it before they draw.
 const CURSOR_QUESTION: &str = "\x1b[6n";
-const CURSOR_ANSWER: &[u8] = b"\x1b[1;1R";
+/// Rows above the screen that are kept.
+const SCROLLBACK_ROWS: usize = 1_000;
 
 /// A program in a terminal of its own. It is killed when dropped.
 ///
-/// The terminal keeps no screen: [`Terminal::expect`] looks through the text as it was written, without escape
-/// sequences and carriage returns, from where the last expectation ended. Questions for the cursor's position are
-/// answered.
+/// [`Terminal::expect`] looks through the text as it was written, without escape sequences and carriage returns, from
+/// where the last expectation ended. [`Terminal::expect_screen`] looks at what a user sees. Questions for the cursor's
+/// position are answered.
 #[derive(Debug)]
 pub struct Terminal {
     child: Child,
@@ -41,18 +43,24 @@ pub struct Terminal {
     passed: usize,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Screen {
     output: Mutex<Output>,
     changed: Condvar,
     is_closing: AtomicBool,
 }
 
-#[derive(Debug, Default)]
 struct Output {
     raw: Vec<u8>,
     plain: String,
+    emulator: vt100::Parser,
     is_over: bool,
+}
+
+impl fmt::Debug for Output {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Output").field("plain", &self.plain).finish_non_exhaustive()
+    }
 }
 
 impl Terminal {
@@ -90,7 +98,16 @@ impl Terminal {
             .spawn()
             .unwrap_or_else(|error| panic!("starting {command:?} by setsid: {error}"));
         drop((leader, terminal));
-        let screen = Arc::new(Screen::default());
+        let screen = Arc::new(Screen {
+            output: Mutex::new(Output {
+                raw: Vec::new(),
+                plain: String::new(),
+                emulator: vt100::Parser::new(rows, columns, SCROLLBACK_ROWS),
+                is_over: false,
+            }),
+            changed: Condvar::new(),
+            is_closing: AtomicBool::new(false),
+        });
         let reader = keyboard.try_clone().expect("another handle of the keyboard");
         let shown = Arc::clone(&screen);
         thread::spawn(move || shown.show(reader));
@@ -157,6 +174,28 @@ impl Terminal {
             }
             None => panic!("the terminal never showed {text:?}; it showed:\n{}", output.plain),
         }
+    }
+
+    /// Waits until the screen is as `fits` wants it, and returns it: its rows without spaces at their ends.
+    ///
+    /// # Panics
+    /// When the program ends without it, or after 30 s; the screen is shown.
+    pub fn expect_screen(&mut self, fits: impl Fn(&str) -> bool) -> String {
+        let output = self.screen.wait(|output| fits(&picture(&output.emulator)));
+        let screen = picture(&output.emulator);
+        assert!(fits(&screen), "the screen never was as expected; it shows:\n{screen}");
+        screen
+    }
+
+    /// Changes the size of the terminal; the program gets SIGWINCH.
+    ///
+    /// # Panics
+    /// When the terminal is gone.
+    pub fn resize(&mut self, columns: u16, rows: u16) {
+        self.screen.lock().emulator.screen_mut().set_size(rows, columns);
+        let keyboard = self.keyboard.as_ref().expect("the terminal is open");
+        let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(keyboard, size).expect("resizing the terminal");
     }
 
     /// Everything so far, without escape sequences and carriage returns.
@@ -245,17 +284,28 @@ impl Screen {
             let mut output = self.lock();
             output.raw.extend_from_slice(&buffer[..count]);
             let questions = plain.take(&buffer[..count], &mut output.plain);
+            output.emulator.process(&buffer[..count]);
             output.is_over = count == 0;
+            let (row, column) = output.emulator.screen().cursor_position();
             drop(output);
             self.changed.notify_all();
             if count == 0 {
                 return;
             }
+            let answer = format!("\x1b[{};{}R", row + 1, column + 1);
             for _ in 0..questions {
-                let _ = terminal.as_mut().map(|terminal| terminal.write_all(CURSOR_ANSWER));
+                let _ = terminal.as_mut().map(|terminal| terminal.write_all(answer.as_bytes()));
             }
         }
     }
+}
+
+/// The rows of the screen, without spaces at their ends and without empty rows at the end.
+fn picture(emulator: &vt100::Parser) -> String {
+    let (_, columns) = emulator.screen().size();
+    let rows: Vec<String> =
+        emulator.screen().rows(0, columns).map(|row| row.trim_end().to_owned()).collect();
+    rows.join("\n").trim_end().to_owned()
 }
 
 fn open(columns: u16, rows: u16) -> io::Result<(File, File)> {

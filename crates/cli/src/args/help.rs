@@ -56,6 +56,7 @@ pub(super) const RUN_EXAMPLES: &str = "\
 Examples:
   myclaw run \"List the files in my workspace\"
   myclaw run -C ~/src/project \"Why does the build fail?\"
+  git diff | myclaw run \"explain this\"           the message, and what is piped in
   git diff | myclaw run -                         the message from standard input
   myclaw run --session trip \"Where were we?\"      another session
   myclaw run --model ollama/qwen3:8b \"Hello\"      another model
@@ -63,19 +64,20 @@ Examples:
   myclaw run --json \"Count the lines\" | jq .type  one event per line";
 
 pub(super) const CHAT: &str = "\
-Talk with the agent in the terminal. This is what happens when no command is given.
+Talk with the agent in the terminal. This is what happens when no command is given. A MESSAGE is sent at once.
 
-Enter sends; Alt-Enter, or a backslash at the end of a line, begins a new line; pasted text may have several lines. \
-Tab completes commands, sessions, models and skills. Ctrl-C aborts the turn that runs, and leaves when pressed twice at \
-an empty prompt; Ctrl-D leaves. When input or output is a pipe it works line by line.
+Enter sends; Alt-Enter, or a backslash at the end of a line, begins a new line; a long paste is one line in the editor. \
+Tab completes commands and paths; @ and Tab find a file. Ctrl-G opens the message in $VISUAL or $EDITOR. Ctrl-O shows \
+the last outputs of tools in full, Ctrl-T what the model thinks. Esc or Ctrl-C aborts the turn that runs; Ctrl-C leaves \
+when pressed twice at an empty prompt, and so does Ctrl-D. When input or output is a pipe it works line by line.
 
-Commands: /help, /new, /model [PROVIDER/MODEL], /thinking [LEVEL], /sessions, /compact [FOCUS], /skill [NAME \
-[MESSAGE]], /undo, /redo, /jobs, /queue, /continue, /usage, /quit. While the agent works, Enter sends a message that it \
-reads before its next step, /later TEXT one that it reads when it is done, and /stop aborts the turn.";
-
+!COMMAND runs a command and shows its output to the model with the next message; !!COMMAND shows it to you alone. \
+/help lists the commands of the chat. While the agent works, Enter sends a message that it reads before its next step, \
+/later TEXT one that it reads when it is done, and /stop aborts the turn.";
 pub(super) const CHAT_EXAMPLES: &str = "\
 Examples:
   myclaw
+  myclaw \"why does the build fail?\"
   myclaw chat --session trip
   printf 'list files\\nexit\\n' | myclaw chat";
 

@@ -15,7 +15,7 @@ pub(crate) struct SessionsArgs {
 }
 
 /// The sessions that a command reads.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct WhichSessions {
     /// Only those of this agent
     #[arg(short, long, value_name = "ID")]

@@ -10,11 +10,12 @@ use myclaw_gateway::{ConnectError, GatewayAddress, PlainLink};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::display::Display;
+use super::display::{Display, Drawing};
 use super::editor::Editor;
 use super::input::{Input, Source, next_input};
-use super::typed::TypedLine;
-use super::{is_interactive, put_line};
+use super::outputs::Common;
+use super::typed::{Key, TypedLine};
+use super::{Wake, is_interactive, pager, put_line};
 use crate::args::AttachArgs;
 use crate::exit::CliError;
 use crate::home::find_home;
@@ -78,8 +79,13 @@ pub(crate) fn run(args: &AttachArgs) -> Result<(), CliError> {
             closed: CancellationToken::new(),
             unsent: String::new(),
             wants_to_leave: false,
+            common: Arc::default(),
         };
-        attached.editor = Some(Source::Editor(Box::new(Editor::new(&paths, breaks))));
+        attached.editor = Some(Source::Editor(Box::new(Editor::new(
+            &paths,
+            breaks,
+            Arc::clone(&attached.common),
+        ))));
         let head = Paint::for_stream(&io::stdout())
             .paint(Style::Heading, concat!("myclaw ", env!("CARGO_PKG_VERSION")));
         let (label, session) = (escaped(&label), escaped(&session));
@@ -124,6 +130,7 @@ struct Attached {
     /// Text that was typed and not sent.
     unsent: String,
     wants_to_leave: bool,
+    common: Arc<Common>,
 }
 
 impl Attached {
@@ -134,7 +141,18 @@ impl Attached {
             match self.input().await? {
                 Input::Leave => break,
                 // Something happens in the session. The prompt stays on the screen.
-                Input::JobEnded => put_line("")?,
+                Input::Wake(Wake::News) => put_line("")?,
+                Input::Wake(Wake::Thinking) => {
+                    put_line("")?;
+                    put_line(self.common.toggle_thinking())?;
+                }
+                Input::Wake(Wake::Unfold) => {
+                    if let Ok(mut keyboard) = Keyboard::listen() {
+                        let (lines, start) = self.common.page();
+                        // If the terminal is gone, the next read of the prompt says so.
+                        let _ = pager::show(&mut keyboard, &lines, start).await;
+                    }
+                }
                 Input::Text(text) => self.act(&text).await?,
             }
             self.look().await?;
@@ -180,7 +198,7 @@ impl Attached {
         if self.stash.is_empty() && self.view.rests() {
             return Ok(());
         }
-        let display = Display::new(self.closed.clone());
+        let display = Display::new(self.closed.clone(), Arc::clone(&self.common));
         let cancel = self.closed.child_token();
         let armed = self.interrupts.arm(cancel.clone());
         let mut keyboard = Keyboard::listen().ok();
@@ -208,11 +226,25 @@ impl Attached {
                             self.view.abort(&self.link, &display);
                             continue;
                         }
-                        let sent = line.press(&keys);
+                        let pressed = line.press(&keys);
                         display.show_typed(line.text());
-                        for sent in sent {
-                            self.wants_to_leave |=
-                                self.view.talk(&sent.text, &self.link, &display) == Talk::Leave;
+                        for key in pressed {
+                            match key {
+                                Key::Send(sent) => {
+                                    self.wants_to_leave |=
+                                        self.view.talk(&sent.text, &self.link, &display) == Talk::Leave;
+                                }
+                                Key::Unfold => {
+                                    display.pause(Drawing::Off);
+                                    let (lines, start) = self.common.page();
+                                    if let Some(keyboard) = &mut keyboard {
+                                        // If the terminal is gone, the next read says so.
+                                        let _ = pager::show(keyboard, &lines, start).await;
+                                    }
+                                    display.pause(Drawing::On);
+                                }
+                                Key::Thinking => display.say(Style::Dim, self.common.toggle_thinking()),
+                            }
                         }
                     }
                     () = cancel.cancelled(), if !is_aborting => {
@@ -268,7 +300,7 @@ enum Talk {
 /// Waits for keys; for ever without a keyboard.
 async fn read(keyboard: &mut Option<Keyboard>) -> io::Result<Vec<u8>> {
     match keyboard {
-        Some(keyboard) => keyboard.read().await,
+        Some(keyboard) => keyboard.read_keys().await,
         None => std::future::pending().await,
     }
 }

@@ -1,5 +1,7 @@
 //! Parses a line of the chat: a message, or a command to the chat itself.
 
+use std::path::Path;
+
 use myclaw_agent::did_you_mean;
 use myclaw_agent::tools::Direction;
 
@@ -7,9 +9,22 @@ use super::jobs::killed_id;
 use super::talk::queue_number;
 
 /// The commands and their arguments, for completion and suggestions.
-pub(super) const NAMES: [&str; 14] = [
+pub(super) const NAMES: [&str; 27] = [
     "/help",
     "/new",
+    "/clear",
+    "/fork",
+    "/retry",
+    "/title",
+    "/search",
+    "/export",
+    "/copy",
+    "/context",
+    "/cost",
+    "/skills",
+    "/config",
+    "/later",
+    "/stop",
     "/model",
     "/thinking",
     "/sessions",
@@ -27,25 +42,36 @@ pub(super) const NAMES: [&str; 14] = [
 /// The text of `/help`.
 pub(super) const HELP: &str = "\
 /help                    this help
-/new [NAME]              begin a new session
+/new [NAME]              begin a new session; the one before is kept (also: /clear)
+/fork [NAME]             go on in a copy of this session
+/retry                   send the last message again, in a copy of the session without the answer
 /model [PROVIDER/MODEL]  show or change the model
 /thinking [LEVEL]        show or change how much the model thinks: off, minimal, low, medium, high, xhigh
+/thinking show, hide     show what the model thinks, or hide it (also: Ctrl-T)
 /sessions [NAME]         list the sessions, or continue one
+/title [TEXT]            show or change the title of this session
+/search TEXT             find messages in all sessions
+/export FILE             write this session to a new file: .md, .html or .jsonl
+/copy                    copy the last answer
+/context                 what fills the context window
 /compact [FOCUS]         replace the older messages with a summary, which concentrates on FOCUS
 /undo                    undo the file changes of the last turn; again: of the one before
 /redo                    make the changes again that were undone last
-/skill [NAME [MESSAGE]]  list the skills, or ask the agent to use one
+/skill [NAME [MESSAGE]]  list the skills, or ask the agent to use one (also: /skills)
 /queue [drop NUMBER]     list the waiting messages, or take one back
 /jobs [kill ID]          list the background jobs, or end one
 /continue                answer the waiting messages, or continue an interrupted turn
-/usage                   tokens and cost so far
+/usage                   tokens and cost so far (also: /cost)
+/config                  where the config file and the workspace are
 /quit                    leave (also: exit, quit, Ctrl-D)
 
-Enter sends; Alt-Enter, or a backslash at the end of a line, begins a new line. Tab completes.
-While the agent works, Enter sends a message that it reads before its next step. Alt-Enter, or /later TEXT, sends one
+!COMMAND runs a command here and shows its output to the model with the next message; !!COMMAND only to you.
+Enter sends; Alt-Enter, or a backslash at the end of a line, begins a new line. Tab completes commands and paths; \
+@ and Tab find a file. Ctrl-G opens the message in $VISUAL or $EDITOR. Ctrl-O shows the last outputs in full, Ctrl-T what the model thinks.
+While the agent works, Enter sends a message that it reads before its next step. Alt-Enter, or /later TEXT, sends one \
 that it reads when it is done. /stop stops it.
-Ctrl-C aborts the current turn; twice at an empty prompt, it leaves the chat.
-To send a message that begins with a slash, put a space before the slash.";
+Esc or Ctrl-C aborts the current turn; Ctrl-C twice at an empty prompt leaves the chat.
+To send a message that begins with a slash or an exclamation mark, put a space before it.";
 
 /// A command to the chat.
 #[derive(Debug, PartialEq, Eq)]
@@ -67,13 +93,29 @@ pub(super) enum Command {
     /// Undoes the file changes of a turn, or makes them again.
     Undo(Direction),
     Usage,
+    /// Sends the last message again.
+    Retry,
+    /// Goes on in a copy of the session, which may be named.
+    Fork(Option<String>),
+    /// Writes the session to a file.
+    Export(String),
+    /// Copies the last answer.
+    Copy,
+    /// Shows or changes the title.
+    Title(Option<String>),
+    /// Searches all sessions.
+    Search(String),
+    /// Shows what fills the context window.
+    Context,
+    /// Shows where the config is.
+    Config,
     Quit,
 }
 
 impl Command {
     /// True if the command calls a model, so that it can be aborted and can fail.
     pub(super) fn is_work(&self) -> bool {
-        matches!(self, Self::Continue | Self::Compact(_) | Self::Skill(Some(_)))
+        matches!(self, Self::Continue | Self::Retry | Self::Compact(_) | Self::Skill(Some(_)))
     }
 }
 
@@ -83,8 +125,26 @@ pub(super) enum Parsed {
     Command(Command),
     /// For the agent.
     Message(String),
+    /// For the shell.
+    Shell(ShellLine),
     /// An unknown command, with the message about it.
     Unknown(String),
+}
+
+/// A command for the shell.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct ShellLine {
+    pub(super) command: String,
+    pub(super) audience: Audience,
+}
+
+/// Who sees what a command prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Audience {
+    /// The user, and the model with the next message.
+    UserAndModel,
+    /// The user alone.
+    User,
 }
 
 /// Reads a line that is not blank.
@@ -93,19 +153,34 @@ pub(super) fn parse(text: &str) -> Parsed {
     if matches!(trimmed, "exit" | "quit") {
         return Parsed::Command(Command::Quit);
     }
-    if !text.starts_with('/') {
+    if let Some(line) = text.strip_prefix('!') {
+        return shell(line);
+    }
+    if !text.starts_with('/') || begins_with_path(trimmed) {
         return Parsed::Message(text.to_owned());
     }
     let (name, argument) = trimmed.split_once(char::is_whitespace).unwrap_or((trimmed, ""));
     let argument = Some(argument.trim().to_owned()).filter(|argument| !argument.is_empty());
     match (name, argument) {
         ("/help" | "/?", None) => Parsed::Command(Command::Help),
-        ("/new", name) => Parsed::Command(Command::New(name)),
+        ("/retry", None) => Parsed::Command(Command::Retry),
+        ("/fork", name) => Parsed::Command(Command::Fork(name)),
+        ("/export", Some(file)) => Parsed::Command(Command::Export(file)),
+        ("/export", None) => {
+            Parsed::Unknown("/export needs a file: /export notes.md, .html or .jsonl".to_owned())
+        }
+        ("/copy", None) => Parsed::Command(Command::Copy),
+        ("/title", title) => Parsed::Command(Command::Title(title)),
+        ("/search", Some(text)) => Parsed::Command(Command::Search(text)),
+        ("/search", None) => Parsed::Unknown("/search needs a text: /search TEXT".to_owned()),
+        ("/context", None) => Parsed::Command(Command::Context),
+        ("/config", None) => Parsed::Command(Command::Config),
+        ("/new" | "/clear", name) => Parsed::Command(Command::New(name)),
         ("/model", model) => Parsed::Command(Command::Model(model)),
         ("/thinking", level) => Parsed::Command(Command::Thinking(level)),
         ("/sessions", name) => Parsed::Command(Command::Sessions(name)),
         ("/compact", focus) => Parsed::Command(Command::Compact(focus)),
-        ("/skill", argument) => Parsed::Command(Command::Skill(argument)),
+        ("/skill" | "/skills", argument) => Parsed::Command(Command::Skill(argument)),
         ("/queue", None) => Parsed::Command(Command::Queue(None)),
         ("/queue", Some(argument)) => match queue_number(&argument) {
             Some(number) => Parsed::Command(Command::Queue(Some(number))),
@@ -129,13 +204,37 @@ pub(super) fn parse(text: &str) -> Parsed {
         ("/later", Some(message)) => Parsed::Message(message),
         ("/later", None) => Parsed::Unknown("/later needs a text: /later TEXT".to_owned()),
         ("/stop", _) => Parsed::Unknown("/stop has nothing to stop: no turn runs".to_owned()),
-        ("/usage", None) => Parsed::Command(Command::Usage),
+        ("/usage" | "/cost", None) => Parsed::Command(Command::Usage),
         ("/quit" | "/exit", None) => Parsed::Command(Command::Quit),
-        ("/help" | "/?" | "/continue" | "/usage" | "/quit" | "/exit", Some(_)) => {
-            Parsed::Unknown(format!("{name} takes no argument"))
-        }
+        (
+            "/help" | "/?" | "/continue" | "/usage" | "/cost" | "/quit" | "/exit" | "/retry"
+            | "/copy" | "/context" | "/config",
+            Some(_),
+        ) => Parsed::Unknown(format!("{name} takes no argument")),
         _ => Parsed::Unknown(unknown(name)),
     }
+}
+
+/// Reads what follows an exclamation mark.
+fn shell(line: &str) -> Parsed {
+    let (line, audience) = match line.strip_prefix('!') {
+        Some(line) => (line, Audience::User),
+        None => (line, Audience::UserAndModel),
+    };
+    let command = line.trim().to_owned();
+    if command.is_empty() {
+        return Parsed::Unknown(
+            "! needs a command: !ls; !!ls does not show the output to the model".to_owned(),
+        );
+    }
+    Parsed::Shell(ShellLine { command, audience })
+}
+
+/// Whether a message begins with an absolute path, such as `/etc/hosts`: commands have no second slash.
+fn begins_with_path(text: &str) -> bool {
+    let word = text.split_whitespace().next().unwrap_or_default();
+    word[1..].contains('/')
+        || (!NAMES.contains(&word) && word.len() > 1 && Path::new(word).exists())
 }
 
 fn unknown(name: &str) -> String {

@@ -24,7 +24,7 @@ impl Chat {
             let report = self.compact_with(focus, notices(print)).await?;
             return self.say(&describe(&report, &name));
         }
-        let display = Arc::new(Display::new(self.closed.clone()));
+        let display = Arc::new(Display::new(self.closed.clone(), Arc::clone(&self.common)));
         display.wait_for("summarising");
         let screen = Arc::clone(&display);
         let on_event = notices(move |line| screen.say(Style::Warning, line));

@@ -1,11 +1,11 @@
-//! Completion with Tab: commands, and the models, sessions and skills that they take as arguments.
+//! Completion with Tab: commands, the models, sessions and skills that they take as arguments, and paths.
 
 use myclaw_agent::SessionConfig;
 use myclaw_agent::llm::{Catalog, ThinkingLevel};
 use reedline::{Completer, CompletionResult, Span, Suggestion};
 
 use super::command::NAMES;
-use super::skill;
+use super::{custom, paths, skill};
 use crate::commands::sessions::Sessions;
 
 /// Most suggestions at once: a longer menu is hard to read.
@@ -21,19 +21,40 @@ pub(super) struct ChatCompleter {
 }
 
 impl ChatCompleter {
+    /// The paths that fit the last word of a line, and where it begins.
+    fn paths(&self, line: &str) -> Option<(usize, Vec<String>)> {
+        let start = line.rfind([' ', '\t', '\n', '!']).map_or(0, |at| at + 1);
+        let word = &line[start..];
+        let directory = self.config.working_directory();
+        if let Some(typed) = word.strip_prefix('@') {
+            let mut found = paths::find(directory, typed, MOST_SUGGESTIONS);
+            found.iter_mut().for_each(|path| path.insert(0, '@'));
+            return Some((start, found));
+        }
+        // A word of a sentence is no path, but one of a command may be.
+        let is_path = word.contains('/') || (line.starts_with(['!', '/']) && start > 0);
+        is_path.then(|| (start, paths::complete(directory, word, MOST_SUGGESTIONS)))
+    }
+
     /// The words that fit, and where in the line they begin.
     fn candidates(&self, line: &str) -> Option<(usize, Vec<String>)> {
         if !line.starts_with('/') || line.contains('\n') {
             return None;
         }
         let Some((command, _)) = line.split_once(' ') else {
-            return Some((0, NAMES.map(str::to_owned).to_vec()));
+            let mut names = NAMES.map(str::to_owned).to_vec();
+            names.extend(custom::names(&self.config));
+            return Some((0, names));
         };
         let names = match command {
             "/model" => self.models(),
-            "/thinking" => ThinkingLevel::ALL.map(|level| level.to_string()).to_vec(),
+            "/thinking" => ThinkingLevel::ALL
+                .map(|level| level.to_string())
+                .into_iter()
+                .chain(["show".to_owned(), "hide".to_owned()])
+                .collect(),
             "/sessions" => self.session_names(&line[command.len() + 1..]),
-            "/skill" => skill::names(&self.config),
+            "/skill" | "/skills" => skill::names(&self.config),
             _ => return None,
         };
         Some((command.len() + 1, names))
@@ -53,13 +74,16 @@ impl ChatCompleter {
 impl Completer for ChatCompleter {
     fn complete(&mut self, line: &str, position: usize) -> CompletionResult {
         let Some(typed) = line.get(..position) else { return CompletionResult::fresh(Vec::new()) };
-        let Some((start, names)) = self.candidates(typed) else {
+        let commands = self.candidates(typed).map(|(start, mut names)| {
+            names.retain(|name| name.starts_with(&typed[start..]));
+            (start, names)
+        });
+        let commands = commands.filter(|(_, names)| !names.is_empty());
+        let Some((start, names)) = commands.or_else(|| self.paths(typed)) else {
             return CompletionResult::fresh(Vec::new());
         };
-        let prefix = &typed[start..];
         let suggestions: Vec<Suggestion> = names
             .into_iter()
-            .filter(|name| name.starts_with(prefix))
             .take(MOST_SUGGESTIONS)
             .map(|value| Suggestion {
                 value,

@@ -1,8 +1,9 @@
 //! The prompt of the chat: line editing, history, several lines, completion.
 
 use std::borrow::Cow;
-use std::io;
-use std::path::Path;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -11,17 +12,19 @@ use myclaw_agent::SessionConfig;
 use myclaw_agent::config::Paths;
 use myclaw_agent::files::{create_private_directory, private_options};
 use reedline::{
-    ColumnarMenu, EditCommand, Emacs, FileBackedHistory, Highlighter, KeyCode, KeyModifiers,
+    Color, ColumnarMenu, EditCommand, Emacs, FileBackedHistory, Highlighter, KeyCode, KeyModifiers,
     MenuBuilder, Prompt, PromptEditMode, PromptHistorySearch, PromptHistorySearchStatus, Reedline,
     ReedlineEvent, ReedlineMenu, Signal, StyledText, ValidationResult, Validator,
     default_emacs_keybindings,
 };
 
-use super::Input;
 use super::completion::ChatCompleter;
+use super::outputs::Common;
+use super::pastes::{FoldingEmacs, Pastes};
+use super::{Input, Wake};
 use crate::commands::sessions::Sessions;
 use crate::print::note;
-use crate::terminal::Paint;
+use crate::terminal::{Paint, Size, Style};
 
 /// File in the state directory with the history of typed messages.
 const HISTORY_FILE: &str = "chat_history";
@@ -31,6 +34,14 @@ const HISTORY_ENTRIES: usize = 1_000;
 const MENU: &str = "completion";
 /// The host command that Ctrl-C sends to this program.
 const INTERRUPT: &str = "interrupt";
+/// The host command of Ctrl-O.
+const UNFOLD: &str = "unfold";
+/// The host command of Ctrl-T.
+const THINKING: &str = "thinking";
+/// The host command of Ctrl-G.
+const EDITOR: &str = "editor";
+/// The editor if neither `VISUAL` nor `EDITOR` names one.
+const DEFAULT_EDITOR: &str = "vi";
 
 /// How often the editor checks whether it should break off. Typed keys are read at once.
 const BREAK_INTERVAL: Duration = Duration::from_millis(500);
@@ -40,23 +51,31 @@ pub(super) struct Editor {
     reedline: Reedline,
     /// Whether Ctrl-C was pressed at an empty prompt just now.
     may_leave: bool,
+    prompt: ChatPrompt,
+    pastes: Pastes,
+    /// The file that an editor is opened with.
+    draft: PathBuf,
 }
 
 impl Editor {
     /// The line editor of a chat, which completes its commands.
-    pub(super) fn of_chat(session_config: &SessionConfig, breaks: Arc<AtomicBool>) -> Self {
+    pub(super) fn of_chat(
+        session_config: &SessionConfig,
+        breaks: Arc<AtomicBool>,
+        common: Arc<Common>,
+    ) -> Self {
         let completer = ChatCompleter {
             sessions: Sessions::of_agent(session_config),
             own_models: own_models(session_config),
             config: session_config.clone(),
         };
-        let editor = Self::new(&session_config.home.paths, breaks);
+        let editor = Self::new(&session_config.home.paths, breaks, common);
         Self { reedline: editor.reedline.with_completer(Box::new(completer)), ..editor }
     }
 
     /// A line editor with the history of earlier chats, or without a history if the file cannot be read or written.
     /// `breaks` makes it break off.
-    pub(super) fn new(paths: &Paths, breaks: Arc<AtomicBool>) -> Self {
+    pub(super) fn new(paths: &Paths, breaks: Arc<AtomicBool>, common: Arc<Common>) -> Self {
         let menu = ColumnarMenu::default().with_name(MENU).with_marker("");
         let mut keybindings = default_emacs_keybindings();
         keybindings.add_binding(
@@ -68,11 +87,18 @@ impl Editor {
             ]),
         );
         keybindings.add_binding(KeyModifiers::CONTROL, KeyCode::Char('c'), on_ctrl_c());
+        for (key, command) in [('o', UNFOLD), ('t', THINKING), ('g', EDITOR)] {
+            let event = ReedlineEvent::ExecuteHostCommand(command.to_owned());
+            keybindings.add_binding(KeyModifiers::CONTROL, KeyCode::Char(key), event);
+        }
+        let pastes = Pastes::default();
+        let edit_mode = FoldingEmacs { inner: Emacs::new(keybindings), pastes: pastes.clone() };
         let reedline = Reedline::create()
             .with_menu(ReedlineMenu::EngineCompleter(Box::new(menu)))
             .with_quick_completions(true)
             .with_partial_completions(true)
-            .with_edit_mode(Box::new(Emacs::new(keybindings)))
+            .with_edit_mode(Box::new(edit_mode))
+            .with_transient_prompt(Box::new(ChatPrompt(None)))
             .with_validator(Box::new(BackslashContinues))
             .with_highlighter(Box::new(PlainText))
             .with_ansi_colors(Paint::for_stream(&io::stdout()) == Paint::Styled)
@@ -87,7 +113,13 @@ impl Editor {
                 reedline
             }
         };
-        Self { reedline, may_leave: false }
+        Self {
+            reedline,
+            may_leave: false,
+            prompt: ChatPrompt(Some(common)),
+            pastes,
+            draft: paths.state_dir().join(format!("draft-{}.md", std::process::id())),
+        }
     }
 
     /// Waits for a message that is not blank. The line begins with `unsent`, which was typed before.
@@ -96,7 +128,7 @@ impl Editor {
             self.reedline.run_edit_commands(&[EditCommand::InsertString(unsent)]);
         }
         loop {
-            let signal = self.reedline.read_line(&ChatPrompt).map_err(io::Error::other)?;
+            let signal = self.reedline.read_line(&self.prompt).map_err(io::Error::other)?;
             match signal {
                 Signal::Success(text) => {
                     // Saved at once, because a signal may end the process.
@@ -104,13 +136,24 @@ impl Editor {
                         note(format_args!("myclaw: the history could not be saved: {error}"));
                     }
                     self.may_leave = false;
-                    let text = text.replace("\\\n", "\n");
+                    let text = self.pastes.unfold(&text.replace("\\\n", "\n"));
                     if !text.trim().is_empty() {
                         return Ok(Input::Text(text));
                     }
                 }
                 Signal::CtrlD => return Ok(Input::Leave),
-                Signal::ExternalBreak(_) => return Ok(Input::JobEnded),
+                Signal::ExternalBreak(_) => return Ok(Input::Wake(Wake::News)),
+                Signal::HostCommand(command) if command == UNFOLD => {
+                    return Ok(Input::Wake(Wake::Unfold));
+                }
+                Signal::HostCommand(command) if command == THINKING => {
+                    return Ok(Input::Wake(Wake::Thinking));
+                }
+                Signal::HostCommand(command) if command == EDITOR => {
+                    if let Err(error) = self.edit_elsewhere() {
+                        note(format_args!("\nmyclaw: the editor could not be used: {error}"));
+                    }
+                }
                 Signal::HostCommand(_) | Signal::CtrlC => {
                     let was_empty = self.reedline.current_buffer_contents().is_empty();
                     self.reedline.run_edit_commands(&[EditCommand::Clear]);
@@ -126,6 +169,41 @@ impl Editor {
                 _ => {}
             }
         }
+    }
+}
+
+impl Editor {
+    /// Opens the message in the user's editor, and takes it back from there.
+    fn edit_elsewhere(&mut self) -> io::Result<()> {
+        let text = self.pastes.unfold(self.reedline.current_buffer_contents());
+        let mut file =
+            private_options().write(true).create(true).truncate(true).open(&self.draft)?;
+        file.write_all(text.as_bytes())?;
+        drop(file);
+        let edited = self.run_editor().and_then(|()| std::fs::read_to_string(&self.draft));
+        // The error is ignored: the file is private.
+        let _ = std::fs::remove_file(&self.draft);
+        let edited = edited?.trim_end().to_owned();
+        self.reedline.run_edit_commands(&[EditCommand::Clear, EditCommand::InsertString(edited)]);
+        Ok(())
+    }
+
+    fn run_editor(&self) -> io::Result<()> {
+        let named =
+            |variable| std::env::var(variable).ok().filter(|value| !value.trim().is_empty());
+        let editor = named("VISUAL").or_else(|| named("EDITOR"));
+        let editor = editor.unwrap_or_else(|| DEFAULT_EDITOR.to_owned());
+        // The variable may hold arguments, as in `code --wait`.
+        let status = Command::new("sh")
+            .arg("-c")
+            .arg(format!("{editor} \"$1\""))
+            .arg("sh")
+            .arg(&self.draft)
+            .status()?;
+        if status.success() {
+            return Ok(());
+        }
+        Err(io::Error::other(format!("`{editor}` ended with {status}; the message is unchanged")))
     }
 }
 
@@ -188,11 +266,20 @@ impl Highlighter for PlainText {
     }
 }
 
-struct ChatPrompt;
+/// The prompt, below the status line if there is one.
+struct ChatPrompt(Option<Arc<Common>>);
 
 impl Prompt for ChatPrompt {
     fn render_prompt_left(&self) -> Cow<'_, str> {
-        Cow::Borrowed("You: ")
+        let Some(common) = &self.0 else { return Cow::Borrowed("") };
+        let Some(status) = common.status().clone() else { return Cow::Borrowed("") };
+        let line = status.line(Size::current().columns.saturating_sub(1));
+        let paint = Paint::for_stream(&io::stdout());
+        let mut styled = String::new();
+        paint.reset(&mut styled);
+        styled.push_str(&paint.paint(Style::Dim, &line));
+        styled.push('\n');
+        Cow::Owned(styled)
     }
 
     fn render_prompt_right(&self) -> Cow<'_, str> {
@@ -200,7 +287,11 @@ impl Prompt for ChatPrompt {
     }
 
     fn render_prompt_indicator(&self, _mode: PromptEditMode) -> Cow<'_, str> {
-        Cow::Borrowed("")
+        Cow::Borrowed("You: ")
+    }
+
+    fn get_indicator_color(&self) -> Color {
+        Color::Green
     }
 
     fn render_prompt_multiline_indicator(&self) -> Cow<'_, str> {

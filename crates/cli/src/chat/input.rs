@@ -12,8 +12,19 @@ pub(super) enum Input {
     Text(String),
     /// The user leaves the chat.
     Leave,
-    /// A background job has ended; what was typed so far stays in the editor.
-    JobEnded,
+    /// Something else comes first; what was typed so far stays in the editor.
+    Wake(Wake),
+}
+
+/// What comes before the next message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wake {
+    /// A background job has ended, or a gateway has news.
+    News,
+    /// The last outputs are to be shown in full.
+    Unfold,
+    /// What the model thinks is to be shown or hidden.
+    Thinking,
 }
 
 /// The source of lines.

@@ -41,6 +41,20 @@ pub(super) enum Shown {
         took: Duration,
         is_error: bool,
         text: String,
+        /// For user interfaces; see the tools.
+        details: Option<Value>,
+    },
+    /// A running tool has printed something.
+    ToolOutput {
+        id: String,
+        text: String,
+    },
+    /// The model thinks.
+    Thinking(String),
+    /// The run took messages in that waited.
+    Taken {
+        ids: Vec<String>,
+        text: String,
     },
     /// The turn has this answer, which is shown unless it was.
     Answer(String),
@@ -60,12 +74,22 @@ impl From<AgentRunEvent> for Shown {
                 Self::ToolStart { tool: tool_name, id: tool_call_id, arguments }
             }
             AgentRunEvent::ToolEnd {
-                tool_name, tool_call_id, duration_ms, is_error, text, ..
+                tool_name,
+                tool_call_id,
+                duration_ms,
+                is_error,
+                text,
+                details,
             } => {
                 let took = Duration::from_millis(duration_ms);
-                Self::ToolEnd { tool: tool_name, id: tool_call_id, took, is_error, text }
+                Self::ToolEnd { tool: tool_name, id: tool_call_id, took, is_error, text, details }
             }
-            AgentRunEvent::ToolExecutionUpdate { .. } => Self::Nothing,
+            AgentRunEvent::ToolExecutionUpdate { tool_call_id, text, .. } => {
+                Self::ToolOutput { id: tool_call_id, text }
+            }
+            AgentRunEvent::Taken { ids, text } => {
+                Self::Taken { ids: ids.iter().map(ToString::to_string).collect(), text }
+            }
             AgentRunEvent::Done { result } => Self::Answer(result.reply),
             event => match narrate(&event, Duration::ZERO) {
                 Some((style, line)) => Self::Line(style, line),
@@ -81,6 +105,7 @@ impl Shown {
             StreamEvent::TextDelta { delta, .. } => Self::Text(delta),
             StreamEvent::TextStart { .. } | StreamEvent::TextEnd { .. } => Self::TextEnd,
             StreamEvent::ThinkingStart { .. } => Self::Wait("thinking".to_owned()),
+            StreamEvent::ThinkingDelta { delta, .. } => Self::Thinking(delta),
             StreamEvent::ToolCallStart { index, name, .. } => {
                 Self::CallBegin { block: index, tool: name }
             }
@@ -108,7 +133,11 @@ impl Shown {
                 took: Duration::from_millis(event["durationMs"].as_u64().unwrap_or(0)),
                 is_error: event["isError"] == true,
                 text: text("text"),
+                details: event.get("details").filter(|details| !details.is_null()).cloned(),
             },
+            "tool_execution_update" => {
+                Self::ToolOutput { id: text("toolCallId"), text: text("text") }
+            }
             "done" => {
                 Self::Answer(event["result"]["reply"].as_str().unwrap_or_default().to_owned())
             }
@@ -127,7 +156,11 @@ impl Shown {
                 line(Style::Warning, format!("{to} answers instead of {from}: {why}"))
             }
             "compaction" => line(Style::Warning, "context made smaller".to_owned()),
-            "taken" => line(Style::Dim, format!("read: {}", first_line(&text("text")))),
+            "taken" => {
+                let ids = event["ids"].as_array().into_iter().flatten();
+                let ids = ids.filter_map(Value::as_str).map(str::to_owned).collect();
+                Self::Taken { ids, text: text("text") }
+            }
             "tool_skipped" => {
                 line(Style::Dim, format!("tool skipped {}: a message came first", text("toolName")))
             }
@@ -150,6 +183,7 @@ impl Shown {
             "text_delta" => Self::Text(text("delta")),
             "text_start" | "text_end" => Self::TextEnd,
             "thinking_start" => Self::Wait("thinking".to_owned()),
+            "thinking_delta" => Self::Thinking(text("delta")),
             "toolcall_start" => Self::CallBegin { block, tool: text("name") },
             "toolcall_delta" => Self::CallDelta { block, delta: text("delta") },
             _ => Self::Nothing,

@@ -8,9 +8,10 @@ use myclaw_agent::{PendingMessage, Session};
 
 use tokio::sync::mpsc;
 
-use super::display::Display;
-use super::jobs;
-use super::typed::{SendKey, SentLine, TypedLine};
+use super::display::{Display, Drawing, Queued};
+use super::outputs::{Common, IsShown};
+use super::typed::{Key, SendKey, SentLine, TypedLine};
+use super::{jobs, pager};
 use crate::approval::{Asked, question, read_answer};
 use crate::exit::CliError;
 use crate::model::{change_model, change_thinking};
@@ -19,8 +20,12 @@ use crate::terminal::{Keyboard, Style};
 
 /// The text of `/help` while the agent works.
 const HELP: &str = "Enter: the agent reads it before its next step; Alt-Enter or /later TEXT: when it is done; \
-                    /queue, /queue drop NUMBER: what waits; /model NAME, /thinking LEVEL: from its next \
-                    step on; /stop or Ctrl-C: stop it";
+                    /queue, /queue drop NUMBER: what waits; Ctrl-O: the last output in full; Ctrl-T: what the \
+                    model thinks; /model NAME, /thinking LEVEL: from its next \
+                    step on; Esc, /stop or Ctrl-C: stop it";
+
+/// The Escape key alone.
+const ESCAPE: &[u8] = b"\x1b";
 
 /// A parsed line that was typed while the agent works.
 #[derive(Debug, PartialEq, Eq)]
@@ -43,6 +48,8 @@ pub(super) struct Talker {
     keyboard: Option<Keyboard>,
     line: TypedLine,
     wants_to_leave: bool,
+    /// Whether the outputs are shown in full.
+    is_unfolded: bool,
 }
 
 /// Input that is left when the turn is over.
@@ -52,6 +59,8 @@ pub(super) struct Leftover {
     pub(super) unsent: String,
     /// Whether the chat was asked to end.
     pub(super) wants_to_leave: bool,
+    /// Whether the user was reading the outputs in full.
+    pub(super) is_unfolded: bool,
 }
 
 impl Talker {
@@ -61,25 +70,30 @@ impl Talker {
             keyboard: Keyboard::listen().ok(),
             line: TypedLine::default(),
             wants_to_leave: false,
+            is_unfolded: false,
         }
     }
 
     /// Stops listening; returns the input that is left.
     pub(super) fn finish(mut self) -> Leftover {
-        Leftover { unsent: self.line.take(), wants_to_leave: self.wants_to_leave }
+        Leftover {
+            unsent: self.line.take(),
+            wants_to_leave: self.wants_to_leave,
+            is_unfolded: self.is_unfolded,
+        }
     }
 
     /// Handles typed lines as long as it is polled.
     pub(super) async fn talk(
         &mut self,
         session: &Session,
-        display: &Display,
+        (display, common): (&Display, &Common),
         questions: &mut mpsc::Receiver<Asked>,
     ) -> std::convert::Infallible {
         let mut open = OpenQuestions::default();
         while let Some(keyboard) = &mut self.keyboard {
             let keys = tokio::select! {
-                keys = keyboard.read() => keys,
+                keys = keyboard.read_keys() => keys,
                 Some(asked) = questions.recv() => {
                     open.add(asked, display);
                     continue;
@@ -87,21 +101,45 @@ impl Talker {
             };
             // If the terminal is gone, another part ends the turn.
             let Ok(bytes) = keys else { break };
-            let sent = self.line.press(&bytes);
+            if bytes == ESCAPE {
+                session.abort();
+                continue;
+            }
+            let pressed = self.line.press(&bytes);
             display.show_typed(self.line.text());
-            for line in sent {
+            for key in pressed {
+                let line = match key {
+                    Key::Send(line) => line,
+                    Key::Unfold => {
+                        self.is_unfolded = true;
+                        display.pause(Drawing::Off);
+                        let (lines, start) = common.page();
+                        let shown = pager::show(keyboard, &lines, start).await;
+                        display.pause(Drawing::On);
+                        self.is_unfolded = false;
+                        if shown.is_err() {
+                            break;
+                        }
+                        continue;
+                    }
+                    Key::Thinking => {
+                        display.say(Style::Dim, common.toggle_thinking());
+                        continue;
+                    }
+                };
                 if open.take_answer(&line.text, display) {
                     continue;
                 }
                 let talk = parse(line);
                 self.wants_to_leave |= talk == Talk::Leave;
-                let (style, answer) = match act(talk, session).await {
+                let (style, answer) = match act(talk, session, common).await {
                     Ok(answer) => (Style::Dim, answer),
                     Err(error) => (Style::Bad, error.message),
                 };
                 for line in answer.lines() {
                     display.say(style, line);
                 }
+                display.show_queue(queued(session).await);
             }
         }
         std::future::pending().await
@@ -141,8 +179,20 @@ impl OpenQuestions {
     }
 }
 
+/// The waiting messages, for the lines below the text.
+async fn queued(session: &Session) -> Vec<Queued> {
+    let pending = session.pending().await.unwrap_or_default();
+    let line = |message: &PendingMessage| {
+        format!("{}: {}", when(message), first_line(&joined_text(&message.content, " ")))
+    };
+    pending
+        .iter()
+        .map(|message| Queued { id: message.id.to_string(), line: line(message) })
+        .collect()
+}
+
 /// Executes a line; returns the message to show.
-async fn act(talk: Talk, session: &Session) -> Result<String, CliError> {
+async fn act(talk: Talk, session: &Session, common: &Common) -> Result<String, CliError> {
     match talk {
         Talk::Say(kind, text) => {
             let when = match kind {
@@ -159,7 +209,10 @@ async fn act(talk: Talk, session: &Session) -> Result<String, CliError> {
         Talk::Jobs => Ok(jobs::list(session).await),
         Talk::Kill(id) => Ok(jobs::kill(session, &id).await),
         Talk::Model(name) => change_model(session, &name).await,
-        Talk::Thinking(level) => change_thinking(session, &level).await,
+        Talk::Thinking(level) => match show_thinking(common, &level) {
+            Some(answer) => Ok(answer.to_owned()),
+            None => change_thinking(session, &level).await,
+        },
         Talk::Stop => {
             session.abort();
             Ok(String::new())
@@ -199,6 +252,30 @@ fn parse(line: SentLine) -> Talk {
     }
 }
 
+/// Obeys `/thinking show` and `/thinking hide`; `None` for a level.
+pub(super) fn show_thinking(common: &Common, word: &str) -> Option<&'static str> {
+    match word {
+        "show" => {
+            common.show_thinking(IsShown::Yes);
+            Some("what the model thinks is shown")
+        }
+        "hide" => {
+            common.show_thinking(IsShown::No);
+            Some("what the model thinks is hidden")
+        }
+        _ => None,
+    }
+}
+
+/// When a waiting message is read.
+fn when(message: &PendingMessage) -> &'static str {
+    match message.kind {
+        QueuedKind::Steer | QueuedKind::Interrupt => "next",
+        QueuedKind::FollowUp | QueuedKind::Collect => "later",
+        QueuedKind::Overflow => "dropped",
+    }
+}
+
 /// The number in `drop NUMBER`.
 pub(super) fn queue_number(argument: &str) -> Option<usize> {
     argument.strip_prefix("drop")?.trim().parse().ok()
@@ -210,11 +287,7 @@ pub(super) fn list(pending: &[PendingMessage]) -> String {
         return "nothing waits".to_owned();
     }
     let line = |(at, message): (usize, &PendingMessage)| {
-        let when = match message.kind {
-            QueuedKind::Steer | QueuedKind::Interrupt => "next",
-            QueuedKind::FollowUp | QueuedKind::Collect => "later",
-            QueuedKind::Overflow => "dropped",
-        };
+        let when = when(message);
         format!("{:>3}  {when:<7}  {}", at + 1, first_line(&joined_text(&message.content, " ")))
     };
     pending.iter().enumerate().map(line).collect::<Vec<_>>().join("\n")

@@ -2,8 +2,19 @@
 
 use std::mem;
 
-/// Longest line, in bytes; further input is ignored.
-const MAX_BYTES: usize = 64 * 1024;
+/// Longest line, in bytes, as for `myclaw run -`; further input is ignored.
+const MAX_BYTES: usize = 10 * 1024 * 1024;
+
+/// What a key press asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Key {
+    /// Sends the line.
+    Send(SentLine),
+    /// Ctrl-O: show the last output in full.
+    Unfold,
+    /// Ctrl-T: show or hide what the model thinks.
+    Thinking,
+}
 
 /// A line that was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,12 +65,12 @@ impl TypedLine {
         mem::take(&mut self.text)
     }
 
-    /// Handles key presses; returns the lines that they sent.
-    pub(super) fn press(&mut self, bytes: &[u8]) -> Vec<SentLine> {
+    /// Handles key presses; returns what they ask for.
+    pub(super) fn press(&mut self, bytes: &[u8]) -> Vec<Key> {
         bytes.iter().filter_map(|byte| self.press_byte(*byte)).collect()
     }
 
-    fn press_byte(&mut self, byte: u8) -> Option<SentLine> {
+    fn press_byte(&mut self, byte: u8) -> Option<Key> {
         match (self.escape, byte) {
             (Escape::None, 0x1b) => self.escape = Escape::Begun,
             (Escape::None, b'\r' | b'\n') if self.is_pasting => self.insert(b'\n'),
@@ -68,6 +79,8 @@ impl TypedLine {
             // Ctrl-U and Ctrl-W, as in every line editor.
             (Escape::None, 0x15) => self.text.clear(),
             (Escape::None, 0x17) => self.remove_word(),
+            (Escape::None, 0x0f) if !self.is_pasting => return Some(Key::Unfold),
+            (Escape::None, 0x14) if !self.is_pasting => return Some(Key::Thinking),
             (Escape::None, b'\t') => self.insert(b' '),
             (Escape::None, 0..0x20) => {}
             (Escape::None, byte) => self.insert(byte),
@@ -95,9 +108,9 @@ impl TypedLine {
         None
     }
 
-    fn send(&mut self, key: SendKey) -> Option<SentLine> {
+    fn send(&mut self, key: SendKey) -> Option<Key> {
         let text = self.take();
-        (!text.trim().is_empty()).then_some(SentLine { text, key })
+        (!text.trim().is_empty()).then_some(Key::Send(SentLine { text, key }))
     }
 
     fn insert(&mut self, byte: u8) {

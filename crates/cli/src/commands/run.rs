@@ -1,7 +1,8 @@
 //! `myclaw run`: one message in, one answer out.
 
 use std::io::Read;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
 use myclaw_agent::llm::ContentBlock;
 use myclaw_agent::{Driver, RunAdditions, RunParams, engine};
@@ -13,12 +14,16 @@ use crate::exit::CliError;
 use crate::home::session_config;
 use crate::interrupt::Interrupts;
 use crate::model::announce;
+use crate::print::note;
 use crate::report::{ErrorLine, Verbosity, json_reporter, text_reporter};
 use crate::runtime;
 use crate::terminal::{Destination, JsonMode, Output};
 
 /// Largest message that is read from standard input: far more than fits a model.
 const MAX_STDIN_BYTES: u64 = 10 * 1024 * 1024;
+
+/// How long a pipe on standard input may stay silent beside a message.
+const FIRST_INPUT: Duration = Duration::from_secs(3);
 
 /// Runs one turn and prints it.
 pub(crate) fn run(args: &RunArgs) -> Result<(), CliError> {
@@ -77,11 +82,18 @@ fn run_turn(
     }))?
 }
 
-/// The user's message: the words of the command line, or standard input for a lone `-`.
+/// The user's message: the words of the command line with what is piped in below them, or standard input for a lone
+/// `-`.
 fn message(words: &[String]) -> Result<String, CliError> {
     let text = match words {
         [word] if word == "-" => read_message(std::io::stdin().lock())?,
-        words => words.join(" "),
+        words => {
+            let text = words.join(" ");
+            match piped_input()? {
+                Some(input) if !text.trim().is_empty() => format!("{text}\n\n{input}"),
+                _ => text,
+            }
+        }
     };
     if text.trim().is_empty() {
         return Err(CliError::usage(
@@ -89,6 +101,45 @@ fn message(words: &[String]) -> Result<String, CliError> {
         ));
     }
     Ok(text)
+}
+
+/// What a pipe or a file on standard input holds; `None` if there is nothing, or nothing comes.
+fn piped_input() -> Result<Option<String>, CliError> {
+    let kind = rustix::fs::fstat(rustix::stdio::stdin())
+        .map(|status| rustix::fs::FileType::from_raw_mode(status.st_mode));
+    let text = match kind {
+        Ok(rustix::fs::FileType::RegularFile) => read_message(std::io::stdin().lock())?,
+        Ok(rustix::fs::FileType::Fifo) => match read_in_time()? {
+            Some(text) => text,
+            None => {
+                note(
+                    "myclaw: nothing came from standard input; `-` instead of a message waits for it",
+                );
+                return Ok(None);
+            }
+        },
+        // A terminal, a device or a socket, which may never end.
+        _ => return Ok(None),
+    };
+    Ok(Some(text).filter(|text| !text.trim().is_empty()))
+}
+
+/// Reads a message from a pipe; `None` if nothing comes in time, as from a pipe that another program keeps open.
+fn read_in_time() -> Result<Option<String>, CliError> {
+    let (begun, begins) = mpsc::channel();
+    let reading = std::thread::spawn(move || {
+        let mut first = [0];
+        // A failure ends the message; it is reported below if it lasts.
+        let count = std::io::stdin().lock().read(&mut first).unwrap_or(0);
+        // Nobody may wait any more.
+        let _ = begun.send(());
+        read_message((&first[..count]).chain(std::io::stdin().lock()))
+    });
+    if begins.recv_timeout(FIRST_INPUT).is_err() {
+        return Ok(None);
+    }
+    let read = reading.join().map_err(|_| CliError::failure("standard input cannot be read"))?;
+    read.map(Some)
 }
 
 /// Reads a message of bounded length, without the line ends at its end.

@@ -6,13 +6,16 @@ use std::time::Duration;
 
 use myclaw_agent::did_you_mean;
 use myclaw_agent::sessions::{
-    Case, IndexedSession, PruneScope, SessionIndex, SessionKey, SessionReader, SessionStore,
+    Case, Entry, IndexedSession, PruneScope, Role, SessionIndex, SessionKey, SessionReader,
+    SessionStore,
 };
 use myclaw_agent::{Home, MAIN_SESSION, SessionConfig};
 
-use crate::args::{Age, SessionsArgs, SessionsCommand};
+use crate::args::{Age, SessionsArgs, SessionsCommand, WhichSessions};
 use crate::exit::CliError;
 use crate::print::{Printer, note};
+use crate::report::first_line;
+use crate::terminal::truncated;
 
 mod branch;
 pub(crate) mod compact;
@@ -28,6 +31,8 @@ use list::ListFormat;
 use search::{SearchOptions, Syntax};
 use show::{ShowFormat, ShowPart};
 
+/// Columns of a title that is made from the first message.
+const TITLE_COLUMNS: usize = 60;
 /// Most sessions that are compared with a misspelt name: the latest ones.
 const MOST_SIMILAR: usize = 10_000;
 
@@ -178,6 +183,30 @@ impl Sessions {
                 path = self.store.transcript_path(key).display()
             ))
         })
+    }
+
+    /// Prints the messages of all sessions that contain a text, whatever the case of its letters.
+    ///
+    /// # Errors
+    /// The sessions cannot be read, or standard output is closed.
+    pub(crate) fn search_for(&self, text: &str) -> Result<(), CliError> {
+        /// Most messages: a screen full.
+        const MOST_FOUND: usize = 20;
+        let options = SearchOptions { syntax: Syntax::Text, case: Case::Ignored };
+        self.search(text, options, &WhichSessions::default(), MOST_FOUND, ListFormat::Table)
+    }
+
+    /// The title of a session: the one that the user gave it, else the beginning of its first message.
+    pub(crate) fn title_of(&self, key: &SessionKey) -> Option<String> {
+        let reader = self.store.reader(key).ok().flatten()?;
+        if let Some(title) = reader.about().ok().and_then(|about| about.title) {
+            return Some(title);
+        }
+        let first = reader.entries().flatten().find_map(|entry| match entry {
+            Entry::Message(message) if message.role == Role::User => Some(message.content),
+            _ => None,
+        })?;
+        Some(truncated(&first_line(&first), TITLE_COLUMNS)).filter(|title| !title.is_empty())
     }
 
     fn ask_before_delete(&self, name: &str) -> Result<(), CliError> {

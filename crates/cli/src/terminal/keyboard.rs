@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use rustix::fs::OFlags;
 use rustix::stdio::stdin;
@@ -19,6 +20,11 @@ use tokio::net::unix::pipe;
 /// Bytes that are read at once.
 const READ_BYTES: usize = 1024;
 
+/// The character that the Escape key sends, and with which the sequences of other keys begin.
+const ESCAPE: u8 = 0x1b;
+/// Longest time within a sequence, as in other line editors.
+const ESCAPE_DELAY: Duration = Duration::from_millis(50);
+
 /// The terminal's own mode while a [`Keyboard`] has changed it.
 static OWN_MODE: Mutex<Option<Termios>> = Mutex::new(None);
 
@@ -27,6 +33,8 @@ static OWN_MODE: Mutex<Option<Termios>> = Mutex::new(None);
 pub(crate) struct Keyboard {
     /// The terminal, opened again, so that the non-blocking mode is not shared with other programs.
     input: pipe::Receiver,
+    /// An escape character that was read, and what came at once after it.
+    begun: Vec<u8>,
 }
 
 impl Keyboard {
@@ -48,9 +56,26 @@ impl Keyboard {
         mode.special_codes[SpecialCodeIndex::VMIN] = 1;
         mode.special_codes[SpecialCodeIndex::VTIME] = 0;
         *own_mode() = Some(own);
-        let keyboard = Self { input };
+        let keyboard = Self { input, begun: Vec::new() };
         tcsetattr(stdin(), OptionalActions::Now, &mode)?;
         Ok(keyboard)
+    }
+
+    /// Like [`Keyboard::read`]. If only an escape character has arrived, waits a moment for the rest of a longer
+    /// sequence: what is returned as `ESC` alone is the Escape key.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub(crate) async fn read_keys(&mut self) -> io::Result<Vec<u8>> {
+        if self.begun.is_empty() {
+            self.begun = self.read().await?;
+        }
+        if self.begun == [ESCAPE]
+            && let Ok(rest) = tokio::time::timeout(ESCAPE_DELAY, self.read()).await
+        {
+            self.begun.extend(rest?);
+        }
+        Ok(std::mem::take(&mut self.begun))
     }
 
     /// Waits for keys. Nothing is lost if the future is dropped.

@@ -35,8 +35,19 @@ pub(crate) struct MarkdownStream {
     shown: Vec<Line>,
     /// Whether the cursor is on an empty line.
     on_empty_line: bool,
+    /// Columns of the line that the cursor is on.
+    end_width: usize,
     /// How `pending` joins the text before it.
     joint: Joint,
+}
+
+/// The whole of `text` as Markdown, in lines that end with a line feed.
+pub(crate) fn rendered(text: &str, paint: Paint, size: Size) -> String {
+    let mut stream = MarkdownStream::new(paint);
+    stream.push(text);
+    let mut out = String::new();
+    stream.finish(size, &mut out);
+    out.replace("\r\n", "\n")
 }
 
 /// How the pending text joins the text before it.
@@ -59,6 +70,7 @@ impl MarkdownStream {
             laid_out: 0,
             shown: Vec::new(),
             on_empty_line: true,
+            end_width: 0,
             joint: Joint::First,
         }
     }
@@ -66,6 +78,12 @@ impl MarkdownStream {
     /// Whether nothing has arrived yet.
     pub(crate) fn is_empty(&self) -> bool {
         self.joint == Joint::First && self.pending.is_empty()
+    }
+
+    /// Columns of the drawn line at whose end the cursor is; zero on an empty line. The line may be wider than the
+    /// terminal.
+    pub(crate) fn end_width(&self) -> usize {
+        if self.on_empty_line { 0 } else { self.end_width }
     }
 
     /// Takes more text. Nothing is drawn.
@@ -134,6 +152,9 @@ impl MarkdownStream {
             }
             line.write(self.paint, out);
             self.on_empty_line = false;
+        }
+        if let Some(last) = lines.last() {
+            self.end_width = last.width();
         }
         self.shown = lines;
     }

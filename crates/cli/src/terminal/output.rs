@@ -18,7 +18,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::Escaper;
+use super::{Escaper, MarkdownStream, Paint, Size};
 
 /// The buffer is written when it holds this much: one page, which a pipe takes in one piece.
 const FLUSH_AT: usize = 4 * 1024;
@@ -56,6 +56,8 @@ struct State {
     sink: Box<dyn Write + Send>,
     buffer: Vec<u8>,
     escaper: Escaper,
+    /// Renders the text, on a terminal with styles.
+    markdown: Option<MarkdownStream>,
     last_flush: Option<Instant>,
     /// Whether the last thing written was a line feed; true at the beginning.
     at_line_start: bool,
@@ -79,8 +81,11 @@ impl Output {
         sink: Box<dyn Write + Send>,
         on_closed: CancellationToken,
     ) -> Self {
+        let is_rendered = destination == Destination::Terminal
+            && Paint::for_stream(&io::stdout()) == Paint::Styled;
         let state = State {
             sink,
+            markdown: is_rendered.then(|| MarkdownStream::new(Paint::Styled)),
             buffer: Vec::with_capacity(FLUSH_AT + 1024),
             escaper: Escaper::default(),
             last_flush: None,
@@ -94,6 +99,11 @@ impl Output {
     pub(crate) fn push_text(&self, text: &str) {
         let Some(last) = text.as_bytes().last() else { return };
         self.append(|state| {
+            if let Some(markdown) = &mut state.markdown {
+                markdown.push(text);
+                state.at_line_start = false;
+                return;
+            }
             match self.destination {
                 Destination::Terminal => state.escaper.push(text, &mut state.buffer),
                 Destination::Pipe => state.buffer.extend_from_slice(text.as_bytes()),
@@ -114,6 +124,12 @@ impl Output {
     /// Ends the line, unless it is ended already.
     pub(crate) fn end_line(&self) {
         let state = &mut *self.lock();
+        if let Some(markdown) = state.markdown.as_mut().filter(|markdown| !markdown.is_empty()) {
+            let mut text = String::new();
+            markdown.finish(Size::current(), &mut text);
+            state.buffer.extend_from_slice(text.as_bytes());
+            state.at_line_start = true;
+        }
         if !state.at_line_start {
             state.escaper.finish(&mut state.buffer);
             state.buffer.push(b'\n');
@@ -154,6 +170,7 @@ impl Output {
                 tokio::time::sleep_until(last + PIPE_INTERVAL).await;
             }
             let state = &mut *self.lock();
+            state.draw();
             if !state.buffer.is_empty() {
                 self.flush_state(state);
                 state.last_flush = Some(Instant::now());
@@ -189,6 +206,17 @@ impl Output {
     fn lock(&self) -> MutexGuard<'_, State> {
         // The state is consistent after every statement, so a panic elsewhere does not spoil it.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Adds what the text has changed on the screen.
+    fn draw(&mut self) {
+        if let Some(markdown) = &mut self.markdown {
+            let mut text = String::new();
+            markdown.draw(Size::current(), &mut text);
+            self.buffer.extend_from_slice(text.as_bytes());
+        }
     }
 }
 

@@ -1,10 +1,10 @@
-//! The live line: one line at the bottom that shows the current activity and is erased afterwards.
+//! The live line: one line that shows the current activity.
 
 use std::time::Duration;
 
 use unicode_width::UnicodeWidthChar;
 
-use super::{Paint, Style, escaped};
+use super::escaped;
 
 /// The frames of the spinner; ten frames of a tenth of a second are one turn a second.
 const FRAMES: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
@@ -14,7 +14,6 @@ const FRAMES: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '�
 pub(crate) struct LiveLine {
     text: String,
     frame: usize,
-    drawn: bool,
 }
 
 impl LiveLine {
@@ -26,35 +25,13 @@ impl LiveLine {
         self.text = escaped(text).replace(['\n', '\t'], " ");
     }
 
-    /// Appends the sequence that draws it, with `elapsed`, in at most `columns` columns.
-    pub(crate) fn draw(
-        &mut self,
-        elapsed: Duration,
-        columns: usize,
-        paint: Paint,
-        out: &mut String,
-    ) {
+    /// The next picture of it, with `elapsed`, in at most `columns` columns.
+    pub(crate) fn next(&mut self, elapsed: Duration, columns: usize) -> String {
         let time = format_elapsed(elapsed);
-        // The spinner, two spaces, the time, and the last column, where some terminals wrap too early.
-        let room = columns.saturating_sub(time.len() + 5);
+        // The spinner, a space, and two spaces before the time.
+        let room = columns.saturating_sub(time.len() + 4);
         self.frame = (self.frame + 1) % FRAMES.len();
-        out.push('\r');
-        paint.start(Style::Dim, out);
-        out.push(FRAMES[self.frame]);
-        out.push(' ');
-        out.push_str(&truncated(&self.text, room));
-        out.push_str("  ");
-        out.push_str(&time);
-        paint.reset(out);
-        out.push_str("\x1b[K");
-        self.drawn = true;
-    }
-
-    /// Appends the sequence that erases it, if it was drawn.
-    pub(crate) fn clear(&mut self, out: &mut String) {
-        if std::mem::take(&mut self.drawn) {
-            out.push_str("\r\x1b[K");
-        }
+        format!("{} {}  {time}", FRAMES[self.frame], truncated(&self.text, room))
     }
 }
 

@@ -45,7 +45,8 @@ fn a_turn_is_drawn_and_the_prompt_comes_back() {
     assert!(drawn.contains("\x1b[1mlook\x1b[0m"), "{drawn:?}");
     // The live line was there while the tool ran, with its time, and was taken away.
     assert!(drawn.contains("bash sleep 0.3; echo x  0."), "{drawn:?}");
-    assert!(drawn.contains("\r\x1b[K"), "{drawn:?}");
+    let screen = terminal.expect_screen(|screen| screen.ends_with("You:"));
+    assert!(!screen.contains("bash sleep 0.3; echo x  0."), "{screen}");
     terminal.send_line("/quit");
     assert!(terminal.wait().success());
     server.assert_finished();
@@ -74,14 +75,15 @@ fn long_answers_are_drawn_once() {
         .step()
         .event_by_event()]));
     let home = home_with(&server);
-    let mut terminal = chat(&home);
-    terminal.send_line("count");
-    terminal.expect("line 119");
+    // All of it stays on the screen.
+    let mut terminal = Terminal::spawn_sized(&myclaw(&home, &[]), 100, 140);
     terminal.expect("You: ");
-    let text = terminal.text();
-    for number in 0..110 {
+    terminal.send_line("count");
+    let is_done = |screen: &str| screen.contains("119. line 119") && screen.ends_with("You:");
+    let screen = terminal.expect_screen(is_done);
+    for number in 0..120 {
         let line = format!("{number}. line {number}\n");
-        assert!(text.contains(&line), "line {number} is missing");
+        assert_eq!(screen.matches(&format!("\n{line}")).count(), 1, "{line}:\n{screen}");
     }
 }
 

@@ -58,12 +58,19 @@ fn a_wrong_command_line_is_exit_code_2() {
 }
 
 #[test]
-fn a_message_without_its_command_gets_a_hint() {
+fn a_message_without_a_command_opens_the_chat_unless_it_is_a_misspelt_command() {
     let home = TempHome::new();
-    let tip = "write a message after `run`";
-    assert!(run(&home, &["list my files"]).stderr().contains(tip));
-    for known in [&["sessons"][..], &["sessions", "lost"], &["run"]] {
-        assert!(!run(&home, known).stderr().contains(tip), "{known:?}");
+    let output = run(&home, &["list my files"]);
+    output.assert_code(0);
+    assert!(!output.stdout().is_empty());
+    for (misspelt, meant) in [(&["sessons"][..], "sessions"), (&["sesions", "list"], "sessions")] {
+        let output = run(&home, misspelt);
+        output.assert_code(2);
+        assert!(
+            output.stderr().contains(&format!("did you mean `{meant}`?")),
+            "{}",
+            output.stderr()
+        );
     }
 }
 

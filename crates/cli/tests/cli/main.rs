@@ -18,6 +18,7 @@ mod browser;
 mod budget;
 mod channels;
 mod chat_lines;
+mod chat_screen;
 mod chat_talk;
 mod chat_terminal;
 mod choice;

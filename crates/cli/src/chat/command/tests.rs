@@ -1,4 +1,4 @@
-use super::{Command, HELP, NAMES, Parsed, parse};
+use super::{Audience, Command, HELP, NAMES, Parsed, ShellLine, parse};
 
 #[test]
 fn commands_and_their_arguments_are_read() {
@@ -14,6 +14,14 @@ fn commands_and_their_arguments_are_read() {
         ("/skill", Command::Skill(None)),
         ("/skill trip  now ", Command::Skill(Some("trip  now".to_owned()))),
         ("/usage", Command::Usage),
+        ("/cost", Command::Usage),
+        ("/clear", Command::New(None)),
+        ("/retry", Command::Retry),
+        ("/fork plan-b", Command::Fork(Some("plan-b".to_owned()))),
+        ("/export notes.md", Command::Export("notes.md".to_owned())),
+        ("/title A trip", Command::Title(Some("A trip".to_owned()))),
+        ("/search train", Command::Search("train".to_owned())),
+        ("/context", Command::Context),
         ("/quit", Command::Quit),
         (" exit\n", Command::Quit),
         ("quit", Command::Quit),
@@ -24,9 +32,28 @@ fn commands_and_their_arguments_are_read() {
 
 #[test]
 fn everything_else_is_a_message_as_it_was_typed() {
-    for line in ["hello", " /etc/hosts: what is in it?", "exit the loop", "a\n/quit"] {
+    for line in [
+        "hello",
+        " /etc/hosts: what is in it?",
+        "exit the loop",
+        "a\n/quit",
+        "/etc/hosts: why?",
+        "/tmp is full",
+    ] {
         assert_eq!(parse(line), Parsed::Message(line.to_owned()));
     }
+}
+
+#[test]
+fn exclamation_marks_say_who_sees_the_output() {
+    for (line, command, audience) in [
+        ("!ls -l", "ls -l", Audience::UserAndModel),
+        ("!! git status ", "git status", Audience::User),
+    ] {
+        let command = command.to_owned();
+        assert_eq!(parse(line), Parsed::Shell(ShellLine { command, audience }));
+    }
+    assert!(matches!(parse("! "), Parsed::Unknown(_)));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-use std::time::Duration;
+use std::sync::Arc;
 
 use myclaw_agent::AgentRunEvent;
 use myclaw_agent::llm::StreamEvent;
@@ -6,6 +6,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::Display;
+use crate::chat::outputs::IsShown;
 use crate::terminal::Size;
 
 const SIZE: Size = Size { columns: 60, rows: 20 };
@@ -35,7 +36,7 @@ fn tool_end(is_error: bool) -> AgentRunEvent {
 
 /// Everything that is written when the events are drawn one by one.
 fn drawn(events: impl IntoIterator<Item = AgentRunEvent>) -> String {
-    let display = Display::new(CancellationToken::new());
+    let display = Display::new(CancellationToken::new(), Arc::default());
     let mut scene = display.shared.lock();
     let mut written = String::new();
     for event in events {
@@ -43,19 +44,17 @@ fn drawn(events: impl IntoIterator<Item = AgentRunEvent>) -> String {
         scene.compose(SIZE);
         written.push_str(&std::mem::take(&mut scene.pending));
     }
-    scene.end_text();
-    scene.stop_waiting();
+    scene.finish();
     written.push_str(&scene.pending);
     written
 }
 
-/// What is left on a screen: the live line is drawn over and cleared.
+/// What is left on a screen.
 fn left_behind(written: &str) -> String {
-    written
-        .split("\r\n")
-        .map(|line| line.rsplit("\r\x1b[K").next().unwrap_or_default())
-        .collect::<Vec<_>>()
-        .join("\n")
+    let (rows, columns) = (SIZE.rows as u16, SIZE.columns as u16);
+    let mut screen = vt100::Parser::new(rows, columns, 0);
+    screen.process(written.as_bytes());
+    screen.screen().contents()
 }
 
 #[test]
@@ -71,24 +70,25 @@ fn text_and_tools_stand_apart_and_the_live_line_leaves_no_trace() {
         delta("Done."),
     ]);
     assert!(written.contains("p/m"), "{written:?}");
-    assert_eq!(left_behind(&written), "Let me *look*.\n\n✓ bash ls\\x1b[2J  1.5 s\n\nDone.\n");
+    let expected = "Let me *look*.\n\n✓ bash ls\\x1b[2J  1.5 s\n  no such\n  file\n\nDone.";
+    assert_eq!(left_behind(&written), expected);
 }
 
 #[test]
 fn a_failed_tool_says_why() {
     let written = drawn([tool_start(), tool_end(true)]);
-    assert_eq!(left_behind(&written), "✗ bash ls\\x1b[2J  1.5 s: no such …\n");
+    assert_eq!(left_behind(&written), "✗ bash ls\\x1b[2J  1.5 s\n  no such\n  file");
 }
 
 #[test]
 fn the_live_line_counts_what_else_runs() {
-    let display = Display::new(CancellationToken::new());
+    let display = Display::new(CancellationToken::new(), Arc::default());
     let mut scene = display.shared.lock();
     scene.take(tool_start());
     scene.take(tool_start());
     scene.compose(SIZE);
     assert!(scene.pending.contains("bash ls\\x1b[2J (and 1 more)"), "{:?}", scene.pending);
-    assert!(scene.waiting.is_some_and(|since| since.elapsed() < Duration::from_secs(60)));
+    assert!(scene.is_waiting());
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn the_live_line_shows_what_a_call_is_about_while_it_streams() {
     let stream = |event| AgentRunEvent::LlmStream { event };
     let piece =
         |index, delta: &str| stream(StreamEvent::ToolCallDelta { index, delta: delta.to_owned() });
-    let display = Display::new(CancellationToken::new());
+    let display = Display::new(CancellationToken::new(), Arc::default());
     let mut scene = display.shared.lock();
     let (id, name) = ("c1".to_owned(), "write".to_owned());
     scene.take(stream(StreamEvent::ToolCallStart { index: 1, id, name }));
@@ -110,5 +110,55 @@ fn the_live_line_shows_what_a_call_is_about_while_it_streams() {
     for _ in 0..1000 {
         scene.take(piece(1, &"x".repeat(100)));
     }
-    assert!(scene.coming.kept() < 8192, "no more is kept than is read");
+    assert!(scene.kept() < 8192, "no more is kept than is read");
+}
+
+#[test]
+fn the_end_of_a_running_commands_output_is_shown_and_no_more_is_kept() {
+    let update = |text: String| AgentRunEvent::ToolExecutionUpdate {
+        tool_name: "bash".to_owned(),
+        tool_call_id: "c1".to_owned(),
+        text,
+        details: None,
+    };
+    let display = Display::new(CancellationToken::new(), Arc::default());
+    let mut scene = display.shared.lock();
+    scene.take(tool_start());
+    for number in 0..1_000 {
+        scene.take(update(format!("line {number}\npar")));
+        scene.take(update("t \x1b[2J of a line\n".to_owned()));
+    }
+    scene.take(update("x".repeat(100_000)));
+    scene.take(update("x".repeat(100_000)));
+    scene.compose(SIZE);
+    let screen = left_behind(&scene.pending);
+    let lines: Vec<&str> = screen.lines().collect();
+    assert_eq!(
+        lines[..3],
+        ["  part \\x1b[2J of a line", "  line 999", "  part \\x1b[2J of a line"]
+    );
+    assert!(lines[3].starts_with("  xxxx") && lines[3].ends_with('…'), "{screen}");
+    assert!(lines[4].contains("bash ls"), "{screen}");
+    assert!(scene.kept() < 8192, "{}", scene.kept());
+}
+
+#[test]
+fn what_the_model_thinks_is_shown_on_request() {
+    let thinks = |text: &str| AgentRunEvent::LlmStream {
+        event: StreamEvent::ThinkingDelta { index: 0, delta: text.to_owned() },
+    };
+    let events = || [thinks("First I "), thinks("look.\nThen"), delta("Done.")];
+    assert_eq!(left_behind(&drawn(events())), "Done.");
+    let display = Display::new(CancellationToken::new(), Arc::default());
+    let mut scene = display.shared.lock();
+    scene.common.show_thinking(IsShown::Yes);
+    let mut written = String::new();
+    for event in events() {
+        scene.take(event);
+        scene.compose(SIZE);
+        written.push_str(&std::mem::take(&mut scene.pending));
+    }
+    scene.finish();
+    written.push_str(&scene.pending);
+    assert_eq!(left_behind(&written), "First I look.\nThen\n\nDone.");
 }

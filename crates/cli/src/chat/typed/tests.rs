@@ -2,8 +2,12 @@ use super::*;
 
 fn sent(bytes: &[u8]) -> (Vec<(String, SendKey)>, String) {
     let mut line = TypedLine::default();
-    let lines = line.press(bytes).into_iter().map(|line| (line.text, line.key)).collect();
-    (lines, line.take())
+    let keys = line.press(bytes).into_iter();
+    let lines = keys.map(|key| match key {
+        Key::Send(line) => (line.text, line.key),
+        other => panic!("not a line: {other:?}"),
+    });
+    (lines.collect(), line.take())
 }
 
 #[test]
@@ -28,10 +32,19 @@ fn a_paste_is_one_message_wherever_its_bytes_are_cut() {
     for byte in "\x1b[200~one\ntwö\x1b[201~\r".bytes() {
         lines.extend(line.press(&[byte]));
     }
-    assert_eq!(lines, [SentLine { text: "one\ntwö".to_owned(), key: SendKey::Enter }]);
+    let text = "one\ntwö".to_owned();
+    assert_eq!(lines, [Key::Send(SentLine { text, key: SendKey::Enter })]);
 }
 
 #[test]
 fn a_line_without_end_is_bounded() {
     assert_eq!(sent(&vec![b'x'; 2 * MAX_BYTES]).1.len(), MAX_BYTES);
+}
+
+#[test]
+fn ctrl_o_and_ctrl_t_are_keys_of_their_own_except_in_a_paste() {
+    let mut line = TypedLine::default();
+    assert_eq!(line.press(b"a\x0fb\x14"), [Key::Unfold, Key::Thinking]);
+    assert_eq!(line.press(b"\x1b[200~\x0f\x14\x1b[201~"), []);
+    assert_eq!(line.take(), "ab");
 }

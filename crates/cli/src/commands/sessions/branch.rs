@@ -58,7 +58,7 @@ impl Sessions {
     }
 
     /// Sets or removes the title of a session.
-    pub(super) fn title(&self, name: &str, title: Option<&str>) -> Result<(), CliError> {
+    pub(crate) fn title(&self, name: &str, title: Option<&str>) -> Result<(), CliError> {
         let key = self.find(name)?;
         let title = title.map(str::trim).filter(|title| !title.is_empty());
         let title = title.map(|title| checked(title, "title", MOST_TITLE_CHARS)).transpose()?;

@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use myclaw_agent::export::{self, ExportError, ExportedSession, export_session};
+use myclaw_agent::sessions::SessionKey;
 
 use super::{Sessions, note_damage};
 use crate::args::ExportFormat;
@@ -32,6 +33,26 @@ impl Sessions {
             Some(path) => export_to_file(&session, format, path)?,
         };
         note_damage(skipped, &reader)
+    }
+}
+
+impl Sessions {
+    /// Writes a session to a new file; the end of its name says the format.
+    ///
+    /// # Errors
+    /// The name says no format, the file exists or cannot be written, or the session cannot be read.
+    pub(crate) fn export_as(&self, key: &SessionKey, path: &Path) -> Result<(), CliError> {
+        let format = match path.extension().and_then(|extension| extension.to_str()) {
+            Some("md") => ExportFormat::Markdown,
+            Some("html") => ExportFormat::Html,
+            Some("jsonl") => ExportFormat::Jsonl,
+            _ => {
+                return Err(CliError::usage(
+                    "the name of the file says the format: it ends with .md, .html or .jsonl",
+                ));
+            }
+        };
+        self.export(key.as_str(), format, Some(path))
     }
 }
 

@@ -1,12 +1,14 @@
 //! `myclaw sessions show`.
 
 use myclaw_agent::export::{speaker, tool_calls};
-use myclaw_agent::sessions::{CompactionEntry, Entry, SessionReader, TailLimit, TranscriptMessage};
+use myclaw_agent::sessions::{
+    CompactionEntry, Entry, Role, SessionReader, TailLimit, TranscriptMessage,
+};
 
 use super::{Sessions, note_damage};
 use crate::exit::CliError;
 use crate::print::{Printer, note};
-use crate::terminal::{Paint, Style};
+use crate::terminal::{Paint, Size, Style, rendered};
 use crate::time::local_minute;
 
 /// The output format.
@@ -130,7 +132,10 @@ impl Page {
         }
         self.head(&speaker(message), message.ts, message.id.as_str())?;
         if !message.content.is_empty() {
-            self.text(&message.content)?;
+            match message.role {
+                Role::Assistant => self.markdown(&message.content)?,
+                _ => self.text(&message.content)?,
+            }
         }
         for (name, arguments) in tool_calls(message) {
             let call = format!("[calls {name} {arguments}]");
@@ -148,7 +153,7 @@ impl Page {
             return self.remark("(what came before is left out for the model, without a summary)");
         }
         self.head("summary of what came before", compaction.ts, compaction.id.as_str())?;
-        self.text(&compaction.summary)?;
+        self.markdown(&compaction.summary)?;
         self.printer.line("")
     }
 
@@ -158,6 +163,14 @@ impl Page {
         let head = self.paint.paint(Style::Heading, &self.printer.safe(&head));
         let id = self.paint.paint(Style::Dim, &self.printer.safe(id));
         self.printer.line(format_args!("{head} {id}"))
+    }
+
+    /// Prints a text of a model: rendered on a terminal with styles.
+    fn markdown(&mut self, text: &str) -> Result<(), CliError> {
+        if self.paint == Paint::Plain {
+            return self.text(text);
+        }
+        self.printer.raw(rendered(text, self.paint, Size::current()).as_bytes())
     }
 
     fn text(&mut self, text: &str) -> Result<(), CliError> {

@@ -113,8 +113,8 @@ impl Layout {
                 self.text(&text);
             }
             Event::FootnoteReference(name) => self.text(&format!("[{name}]")),
-            Event::SoftBreak => self.text(" "),
-            Event::HardBreak => self.text("\n"),
+            // Models break lines where they mean it: in addresses, verses and lists without marks.
+            Event::SoftBreak | Event::HardBreak => self.text("\n"),
             Event::Rule => {
                 self.begin_block(BlockKind::Other);
                 let rule = Line::of(

@@ -1,7 +1,6 @@
 use std::time::Duration;
 
 use super::{LiveLine, format_elapsed, truncated};
-use crate::terminal::Paint;
 
 #[test]
 fn a_long_text_is_cut_to_its_columns() {
@@ -13,18 +12,11 @@ fn a_long_text_is_cut_to_its_columns() {
 }
 
 #[test]
-fn it_is_one_line_without_controls_and_leaves_no_trace() {
+fn it_is_one_line_without_controls() {
     let mut line = LiveLine::default();
     line.set("bash\x1b[2J\nrm -rf");
-    let mut out = String::new();
-    line.draw(Duration::from_millis(1_240), 40, Paint::Plain, &mut out);
-    assert_eq!(out, "\r⠙ bash\\x1b[2J rm -rf  1.2 s\x1b[K");
-    out.clear();
-    line.clear(&mut out);
-    assert_eq!(out, "\r\x1b[K");
-    out.clear();
-    line.clear(&mut out);
-    assert_eq!(out, "");
+    assert_eq!(line.next(Duration::from_millis(1_240), 40), "⠙ bash\\x1b[2J rm -rf  1.2 s");
+    assert_eq!(line.next(Duration::from_millis(1_240), 16), "⠹ bash\\x…  1.2 s");
 }
 
 #[test]

@@ -1,0 +1,33 @@
+//! Messages of the program to the model, between two turns.
+
+use std::time::Duration;
+
+use myclaw_engine::{SystemClock, tell_model};
+use myclaw_session::LockWait;
+
+use super::Session;
+use crate::{AgentError, FailureClass};
+
+/// Longest wait for another process that has the session open.
+const WAIT: LockWait = LockWait::Until(Duration::from_secs(5));
+
+impl Session {
+    /// Writes a message of the program into the log, which the model reads with the next message of the user.
+    ///
+    /// # Errors
+    /// The session is busy, or the log cannot be read or written.
+    pub async fn tell_model(&self, text: String) -> Result<(), AgentError> {
+        if self.work().is_some() {
+            return Err(self.busy());
+        }
+        let config = self.config();
+        let writing = tokio::task::spawn_blocking(move || {
+            let log = config.home.session_store().open(&config.session_key, WAIT)?;
+            tell_model(Box::new(log), &text, &SystemClock)
+        });
+        let written = writing.await.map_err(|error| {
+            AgentError::new(FailureClass::Internal, format!("internal error: {error}"))
+        })?;
+        Ok(written?)
+    }
+}

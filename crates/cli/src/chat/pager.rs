@@ -1,0 +1,131 @@
+//! Shows the outputs of tools in full, on a screen of its own: Ctrl-O opens it and closes it again.
+
+use std::io::{self, Write};
+
+use unicode_width::UnicodeWidthChar;
+
+use super::outputs::StyledLine;
+use crate::terminal::{AlternateScreen, Keyboard, Paint, Size, Style};
+
+/// The last row of the screen.
+const HELP: &str = "Up, Down, PgUp, PgDn, Home, End; Ctrl-O or q closes";
+
+/// Shows `lines` from line `start` on, until the user closes it.
+///
+/// # Errors
+/// The terminal is gone.
+pub(super) async fn show(
+    keyboard: &mut Keyboard,
+    lines: &[StyledLine],
+    start: usize,
+) -> io::Result<()> {
+    let _screen = AlternateScreen::enter()?;
+    let mut page = Page::new(lines, start, Size::current());
+    loop {
+        page.draw()?;
+        let keys = keyboard.read_keys().await?;
+        let size = Size::current();
+        if size != page.size {
+            page = Page::new(lines, page.top_line(), size);
+        }
+        if page.press(&keys) == Pressed::Close {
+            return Ok(());
+        }
+    }
+}
+
+/// What a key did.
+#[derive(Debug, PartialEq, Eq)]
+enum Pressed {
+    Moved,
+    Close,
+}
+
+struct Page {
+    size: Size,
+    /// The rows of all lines, and the lines that they belong to.
+    rows: Vec<(Style, String, usize)>,
+    top: usize,
+}
+
+impl Page {
+    fn new(lines: &[StyledLine], start: usize, size: Size) -> Self {
+        let mut rows = Vec::new();
+        for (at, (style, line)) in lines.iter().enumerate() {
+            rows.extend(
+                cut(line, size.columns.saturating_sub(1).max(1)).map(|row| (*style, row, at)),
+            );
+        }
+        let top = rows.iter().position(|row| row.2 >= start).unwrap_or(0);
+        let mut page = Self { size, rows, top };
+        page.move_to(top);
+        page
+    }
+
+    fn top_line(&self) -> usize {
+        self.rows.get(self.top).map_or(0, |row| row.2)
+    }
+
+    /// Rows of text on the screen.
+    fn height(&self) -> usize {
+        self.size.rows.saturating_sub(1).max(1)
+    }
+
+    fn move_to(&mut self, top: usize) {
+        self.top = top.min(self.rows.len().saturating_sub(self.height()));
+    }
+
+    fn press(&mut self, keys: &[u8]) -> Pressed {
+        let (top, height) = (self.top, self.height());
+        match keys {
+            b"q" | b"Q" | b"\x1b" | b"\x0f" => return Pressed::Close,
+            b"\x1b[A" | b"\x1bOA" | b"k" => self.move_to(top.saturating_sub(1)),
+            b"\x1b[B" | b"\x1bOB" | b"j" | b"\r" | b"\n" => self.move_to(top + 1),
+            b"\x1b[5~" | b"b" => self.move_to(top.saturating_sub(height)),
+            b"\x1b[6~" | b" " => self.move_to(top + height),
+            b"\x1b[H" | b"\x1bOH" | b"\x1b[1~" | b"g" => self.move_to(0),
+            b"\x1b[F" | b"\x1bOF" | b"\x1b[4~" | b"G" => self.move_to(self.rows.len()),
+            _ => {}
+        }
+        Pressed::Moved
+    }
+
+    fn draw(&self) -> io::Result<()> {
+        let mut stdout = io::stdout();
+        stdout.write_all(self.picture(Paint::for_stream(&stdout)).as_bytes())?;
+        stdout.flush()
+    }
+
+    fn picture(&self, paint: Paint) -> String {
+        let mut out = String::from("\x1b[H\x1b[2J");
+        for (style, row, _) in self.rows.iter().skip(self.top).take(self.height()) {
+            out.push_str(&paint.paint(*style, row));
+            out.push_str("\r\n");
+        }
+        out.push_str(&format!("\x1b[{};1H", self.size.rows));
+        let help = cut(HELP, self.size.columns.saturating_sub(1).max(1)).next().unwrap_or_default();
+        out.push_str(&paint.paint(Style::Heading, &help));
+        out
+    }
+}
+
+/// `line` in rows of `columns` columns; one row if it is empty.
+fn cut(line: &str, columns: usize) -> impl Iterator<Item = String> {
+    let mut rows = vec![String::new()];
+    let mut width = 0;
+    for char in line.chars() {
+        let char_width = char.width().unwrap_or(0);
+        if width + char_width > columns {
+            rows.push(String::new());
+            width = 0;
+        }
+        width += char_width;
+        if let Some(row) = rows.last_mut() {
+            row.push(char);
+        }
+    }
+    rows.into_iter()
+}
+
+#[cfg(test)]
+mod tests;

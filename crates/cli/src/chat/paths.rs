@@ -1,0 +1,68 @@
+//! Completion of paths: `@` finds a file anywhere below the working directory, Tab completes a path that was begun.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ignore::WalkBuilder;
+
+/// Files that are looked at for one completion: more would take longer than a key press may.
+const MOST_FILES: usize = 20_000;
+
+/// The files and directories below `directory` that fit `typed`, the best first: those whose path begins with it, then
+/// those whose name does, then those that contain it. What ignore files name is left out.
+pub(super) fn find(directory: &Path, typed: &str, limit: usize) -> Vec<String> {
+    let wanted = typed.to_lowercase();
+    let mut found: Vec<(u8, usize, String)> = Vec::new();
+    let walk = WalkBuilder::new(directory).require_git(false).build();
+    for entry in walk.flatten().skip(1).take(MOST_FILES) {
+        let Ok(below) = entry.path().strip_prefix(directory) else { continue };
+        let Some(path) = below.to_str() else { continue };
+        let lower = path.to_lowercase();
+        let name = lower.rsplit('/').next().unwrap_or_default();
+        let rank = match () {
+            () if lower.starts_with(&wanted) => 0,
+            () if name.starts_with(&wanted) => 1,
+            () if lower.contains(&wanted) => 2,
+            () => continue,
+        };
+        let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
+        let slash = if is_directory { "/" } else { "" };
+        found.push((rank, path.matches('/').count(), format!("{path}{slash}")));
+    }
+    found.sort();
+    found.truncate(limit);
+    found.into_iter().map(|(_, _, path)| path).collect()
+}
+
+/// The entries of a directory that continue the path `typed`, which is relative to `directory`, absolute, or begins with
+/// `~/`.
+pub(super) fn complete(directory: &Path, typed: &str, limit: usize) -> Vec<String> {
+    let (parent, name) = match typed.rfind('/') {
+        Some(at) => typed.split_at(at + 1),
+        None => ("", typed),
+    };
+    let real = match parent.strip_prefix("~/") {
+        Some(below) => match std::env::var_os("HOME") {
+            Some(home) => PathBuf::from(home).join(below),
+            None => return Vec::new(),
+        },
+        None => directory.join(parent),
+    };
+    let Ok(entries) = fs::read_dir(real) else { return Vec::new() };
+    let mut found: Vec<String> = entries
+        .flatten()
+        .filter_map(|entry| {
+            let file_name = entry.file_name().into_string().ok()?;
+            let fits = file_name.starts_with(name)
+                && (name.starts_with('.') || !file_name.starts_with('.'));
+            let slash = if entry.path().is_dir() { "/" } else { "" };
+            fits.then(|| format!("{parent}{file_name}{slash}"))
+        })
+        .collect();
+    found.sort();
+    found.truncate(limit);
+    found
+}
+
+#[cfg(test)]
+mod tests;

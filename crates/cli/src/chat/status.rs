@@ -1,0 +1,157 @@
+//! The status line: where the tools work, what answers, how full its context window is, and what it has cost.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use myclaw_agent::llm::Usage;
+use myclaw_agent::{AgentRunEvent, Selection, Session, spent_today};
+use unicode_width::UnicodeWidthStr;
+
+use crate::terminal::{escaped, truncated};
+
+/// Between two parts.
+const SEPARATOR: &str = " · ";
+
+/// What the status line shows.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Status {
+    directory: String,
+    /// The last part of the directory.
+    short_directory: String,
+    branch: Option<String>,
+    model: String,
+    short_model: String,
+    thinking: Option<String>,
+    /// Tokens that fit into the context window; zero if that is unknown.
+    window: u64,
+    /// Tokens of the last call.
+    pub(super) used: u64,
+    /// US dollars since the chat began.
+    pub(super) cost: f64,
+    /// US dollars today, over all sessions.
+    pub(super) cost_today: f64,
+}
+
+impl Status {
+    /// Reads everything that may have changed between two turns.
+    pub(super) fn refresh(&mut self, session: &Session, selection: &Selection) {
+        let config = session.config();
+        let directory = config.working_directory();
+        let user_home = std::env::var_os("HOME").map(PathBuf::from);
+        self.directory =
+            match user_home.and_then(|home| Some(directory.strip_prefix(home).ok()?.to_owned())) {
+                Some(below) if below.as_os_str().is_empty() => "~".to_owned(),
+                Some(below) => format!("~/{}", below.display()),
+                None => directory.display().to_string(),
+            };
+        self.short_directory = directory
+            .file_name()
+            .map_or_else(|| self.directory.clone(), |name| name.to_string_lossy().into_owned());
+        self.branch = git_branch(directory);
+        self.model = selection.reference.to_string();
+        self.short_model = selection.model().id.clone();
+        let (_, level) = session.thinking(selection);
+        let offers = selection.model().offered_thinking_levels().len() > 1;
+        self.thinking = offers.then(|| format!("thinking {level}"));
+        self.window = selection.model().context_window;
+        if let Ok(spent) = spent_today(&config.home) {
+            self.cost_today = spent.micro_dollars as f64 / 1_000_000.0;
+        }
+    }
+
+    /// Adds what an event says.
+    pub(super) fn heed(&mut self, event: &AgentRunEvent) {
+        match event {
+            AgentRunEvent::LlmEnd { message } if window_tokens(&message.usage) > 0 => {
+                self.used = window_tokens(&message.usage);
+            }
+            AgentRunEvent::LlmUsage { usage, .. } => {
+                self.cost += usage.cost.total;
+                self.cost_today += usage.cost.total;
+            }
+            _ => {}
+        }
+    }
+
+    /// How full the context window is: `12% of 200k`; `None` before the first call.
+    pub(super) fn context(&self) -> Option<String> {
+        if self.window == 0 || self.used == 0 {
+            return None;
+        }
+        let percent = self.used.saturating_mul(100) / self.window;
+        Some(format!("{percent}% of {}", short_count(self.window)))
+    }
+
+    /// The line in at most `columns` columns: what matters least is left out first.
+    pub(super) fn line(&self, columns: usize) -> String {
+        let branch = self.branch.as_ref().map(|branch| format!(" ({branch})")).unwrap_or_default();
+        let context = self.context();
+        let today = (self.cost_today >= 0.005).then(|| format!("${:.2} today", self.cost_today));
+        let cost = (self.cost > 0.0).then(|| format!("${:.4}", self.cost));
+        let long = Some(format!("{}{branch}", self.directory));
+        let short = Some(format!("{}{branch}", self.short_directory));
+        let (model, short_model) = (Some(self.model.clone()), Some(self.short_model.clone()));
+        let thinking = self.thinking.clone();
+        let candidates = [
+            vec![
+                long,
+                model.clone(),
+                thinking.clone(),
+                context.clone(),
+                cost.clone(),
+                today.clone(),
+            ],
+            vec![short.clone(), model, thinking, context.clone(), cost.clone(), today],
+            vec![short.clone(), short_model.clone(), context.clone(), cost.clone()],
+            vec![short_model.clone(), context.clone(), cost],
+            vec![short_model, context],
+        ];
+        let mut line = String::new();
+        for parts in candidates {
+            let parts: Vec<String> =
+                parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
+            line = escaped(&parts.join(SEPARATOR)).replace(['\n', '\t'], " ");
+            if line.width() <= columns {
+                return line;
+            }
+        }
+        truncated(&line, columns)
+    }
+}
+
+/// The tokens of a model's context window that a call and its answer take.
+pub(super) fn window_tokens(usage: &Usage) -> u64 {
+    usage.input + usage.cache_read + usage.cache_write + usage.output
+}
+
+/// `850`, `128k`, `1M`.
+pub(super) fn short_count(count: u64) -> String {
+    match count {
+        0..1_000 => count.to_string(),
+        1_000..1_000_000 => format!("{}k", count / 1_000),
+        _ => format!("{}M", count / 1_000_000),
+    }
+}
+
+/// The branch that is checked out in the Git repository around `directory`, or the commit if there is none.
+fn git_branch(directory: &Path) -> Option<String> {
+    /// Longest beginning of a commit's hash that is shown.
+    const HASH_CHARS: usize = 8;
+    let found = directory.ancestors().map(|above| above.join(".git")).find(|it| it.exists())?;
+    let repository = if found.is_file() {
+        // In a linked work tree it is a file that names the directory.
+        let text = fs::read_to_string(&found).ok()?;
+        found.parent()?.join(text.strip_prefix("gitdir:")?.trim())
+    } else {
+        found
+    };
+    let head = fs::read_to_string(repository.join("HEAD")).ok()?;
+    let head = head.trim();
+    match head.strip_prefix("ref: refs/heads/") {
+        Some(branch) => Some(branch.to_owned()),
+        None => Some(head.chars().take(HASH_CHARS).collect()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,266 @@
+//! What a user of `myclaw chat` sees: whole screens of a terminal emulator.
+
+use std::fs;
+
+use myclaw_testkit::{ModelServer, Reply, Script, TempHome, Terminal};
+use serde_json::json;
+
+use crate::{home_with, myclaw, run};
+
+/// Widths in columns: a phone, a classic terminal, a wide screen.
+const WIDTHS: [u16; 3] = [40, 80, 200];
+const ROWS: u16 = 30;
+
+fn chat(home: &TempHome, columns: u16) -> Terminal {
+    let mut terminal = Terminal::spawn_sized(&myclaw(home, &[]), columns, ROWS);
+    terminal.expect("You: ");
+    terminal
+}
+
+/// Rows of a screen from the last one that begins with `first` on, without the time that a call took.
+fn rows_from<'a>(screen: &'a str, first: &str) -> Vec<&'a str> {
+    let rows: Vec<&str> = screen.lines().collect();
+    let at = rows.iter().rposition(|row| row.starts_with(first));
+    at.map_or_else(|| panic!("no row begins with {first:?}:\n{screen}"), |at| rows[at..].to_vec())
+}
+
+#[test]
+fn an_edit_is_shown_as_a_diff_at_every_width() {
+    for columns in WIDTHS {
+        let server = ModelServer::spawn_blocking_thread(Script::from([
+            Reply::anthropic().tool_call(
+                "call_1",
+                "edit",
+                json!({"path": "a.txt", "oldText": "two", "newText": "2\n2½"}),
+            ),
+            Reply::anthropic().text("Done."),
+        ]));
+        let home = home_with(&server);
+        fs::create_dir_all(home.workspace()).expect("the workspace");
+        fs::write(home.workspace().join("a.txt"), "one\ntwo\nthree\n").expect("a file");
+        let mut terminal = chat(&home, columns);
+        terminal.send_line("change it");
+        let is_done = |screen: &str| screen.contains("Done.") && screen.ends_with("You:");
+        let screen = terminal.expect_screen(is_done);
+        let rows = rows_from(&screen, "✓ edit a.txt");
+        assert!(rows[0].starts_with("✓ edit a.txt  +2 -1, "), "{screen}");
+        assert_eq!(
+            rows[1..7],
+            [
+                "      1   one",
+                "      2 - two",
+                "      2 + 2",
+                "      3 + 2½",
+                "      4   three",
+                "",
+            ],
+            "{screen}"
+        );
+        assert_eq!(rows[7], "Done.", "{screen}");
+        assert!(
+            rows[rows.len() - 2].contains("claude"),
+            "the status is above the prompt:\n{screen}"
+        );
+    }
+}
+
+#[test]
+fn a_command_shows_its_output_while_it_runs_and_the_status_stays_below() {
+    for columns in WIDTHS {
+        let command = "for i in 1 2 3 4 5 6 7 8 9; do echo \"line $i 漢字\"; done; until test -e go; do sleep 0.02; done; exit 3";
+        let server = ModelServer::spawn_blocking_thread(Script::from([
+            Reply::anthropic().tool_call("call_1", "bash", json!({"command": command})),
+            Reply::anthropic().text("It failed."),
+        ]));
+        let home = home_with(&server);
+        let mut terminal = chat(&home, columns);
+        terminal.send_line("run it");
+        terminal.expect_screen(|screen| screen.contains("line 9 漢字"));
+        terminal.send("and then");
+        let is_drawn =
+            |screen: &str| screen.lines().rev().nth(1).is_some_and(|row| row == "> and then");
+        let screen = terminal.expect_screen(is_drawn);
+        let rows = rows_from(&screen, "  line 6 漢字");
+        assert_eq!(rows[1..4], ["  line 7 漢字", "  line 8 漢字", "  line 9 漢字"], "{screen}");
+        assert!(rows[4].contains("bash for i in"), "{screen}");
+        assert_eq!(rows[5], "> and then", "{screen}");
+        assert!(rows[6].contains("claude"), "{screen}");
+        assert_eq!(rows.len(), 7, "{screen}");
+        // Another size while it runs: nothing is left of what was drawn before.
+        terminal.resize(columns + 10, ROWS);
+        terminal.send(" more");
+        let screen = terminal.expect_screen(|screen| screen.contains("> and then more"));
+        assert_eq!(screen.matches("line 9").count(), 1, "{screen}");
+        fs::write(home.workspace().join("go"), "").expect("a sign");
+        let is_done = |screen: &str| screen.contains("It failed.") && screen.ends_with("more");
+        let screen = terminal.expect_screen(is_done);
+        let rows = rows_from(&screen, "✗ bash for i");
+        assert!(rows[0].contains("exit 3, "), "{screen}");
+        assert_eq!(rows[1], "  line 1 漢字", "{screen}");
+        assert_eq!(rows[9], "  line 9 漢字", "{screen}");
+    }
+}
+
+#[test]
+fn ctrl_o_shows_the_last_output_in_full_and_ctrl_o_hides_it() {
+    let server = ModelServer::spawn_blocking_thread(Script::from([
+        Reply::anthropic().tool_call("call_1", "bash", json!({"command": "seq 1 60"})),
+        Reply::anthropic().text("Counted."),
+    ]));
+    let home = home_with(&server);
+    let mut terminal = chat(&home, 80);
+    terminal.send_line("count");
+    let is_done = |screen: &str| screen.contains("Counted.") && screen.ends_with("You:");
+    let before = terminal.expect_screen(is_done);
+    assert!(before.contains("  2\n  … 55 more lines (Ctrl-O)\n  58\n"), "{before}");
+    terminal.send("half a line\x0f");
+    let screen = terminal.expect_screen(|screen| screen.contains("Ctrl-O or q closes"));
+    assert!(
+        screen.starts_with("✓ bash seq 1 60  exit 0, ") && screen.contains("\n28\n"),
+        "{screen}"
+    );
+    terminal.send("\x0f");
+    let after = terminal.expect_screen(|screen| screen.ends_with("You: half a line"));
+    assert!(after.contains("… 55 more lines (Ctrl-O)"), "{after}");
+}
+
+#[test]
+fn queued_messages_and_the_status_stay_below_a_streaming_answer() {
+    let lines: String = (0..60).map(|number| format!("Line {number} of it.\n\n")).collect();
+    let server = ModelServer::spawn_blocking_thread(Script::from([
+        Reply::anthropic().tool_call(
+            "call_1",
+            "bash",
+            json!({"command": "until test -e go; do sleep 0.02; done"}),
+        ),
+        Reply::anthropic().text(lines).in_deltas(300),
+        Reply::anthropic().text("Later it is."),
+    ]));
+    let home = home_with(&server);
+    let mut terminal = chat(&home, 80);
+    terminal.send_line("begin");
+    terminal.expect_screen(|screen| screen.contains("bash until"));
+    terminal.send_line("/later and this");
+    let is_drawn =
+        |screen: &str| screen.lines().rev().nth(2).is_some_and(|row| row == "later: and this");
+    let screen = terminal.expect_screen(is_drawn);
+    let rows = rows_from(&screen, "later: and this");
+    assert!(rows[1] == ">" && rows[2].contains("claude"), "{screen}");
+    fs::write(home.workspace().join("go"), "").expect("a sign");
+    let is_done = |screen: &str| screen.contains("Later it is.") && screen.ends_with("You:");
+    let screen = terminal.expect_screen(is_done);
+    assert!(!screen.contains("later: and this"), "{screen}");
+    let rows = rows_from(&screen, "Line 58 of it.");
+    assert_eq!(rows[..3], ["Line 58 of it.", "", "Line 59 of it."], "{screen}");
+}
+
+#[test]
+fn escape_stops_a_turn() {
+    let server = ModelServer::spawn_blocking_thread(Script::from([Reply::anthropic().tool_call(
+        "call_1",
+        "bash",
+        json!({"command": "sleep 600"}),
+    )]));
+    let home = home_with(&server);
+    let mut terminal = chat(&home, 80);
+    terminal.send_line("wait");
+    terminal.expect_screen(|screen| screen.contains("bash sleep 600"));
+    terminal.send("\x1b");
+    terminal.expect("aborted; the session is kept");
+}
+
+#[test]
+fn what_a_command_of_the_user_prints_is_shown_to_the_model_if_it_is_meant_to_be() {
+    let server =
+        ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("I see.")));
+    let home = home_with(&server);
+    let mut terminal = chat(&home, 80);
+    terminal.send_line("!echo for-both; exit 4");
+    terminal.expect_screen(|screen| {
+        screen.contains("\nfor-both\nexit 4, ") && screen.ends_with("You:")
+    });
+    terminal.send_line("!!echo for-me");
+    terminal
+        .expect_screen(|screen| screen.contains("\nfor-me\nexit 0, ") && screen.ends_with("You:"));
+    terminal.send_line("what was that?");
+    terminal.expect("I see.");
+    let request = server.last_request().body_text().to_owned();
+    assert!(request.contains("$ echo for-both; exit 4\\nfor-both"), "{request}");
+    assert!(request.contains(": exit 4]") && !request.contains("for-me"), "{request}");
+}
+
+#[test]
+fn tab_finds_files_and_ctrl_g_opens_the_editor() {
+    let server =
+        ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Read.")));
+    let home = home_with(&server);
+    for path in ["src/server.rs", "target/server.o"] {
+        let path = home.workspace().join(path);
+        fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
+        fs::write(path, "").expect("a file");
+    }
+    fs::write(home.workspace().join(".gitignore"), "target/\n").expect("a file");
+    let mut command = myclaw(&home, &[]);
+    command.env("EDITOR", "sed -i s/world/everyone/");
+    let mut terminal = Terminal::spawn_sized(&command, 80, ROWS);
+    terminal.expect("You: ");
+    terminal.send("explain @serv\t");
+    terminal.expect_screen(|screen| screen.ends_with("You: explain @src/server.rs"));
+    terminal.send("\x15hello world\x07");
+    terminal.expect_screen(|screen| screen.ends_with("You: hello everyone"));
+    // A long paste is one line, and the message gets all of it.
+    let paste: String = (0..200).map(|number| format!("row {number}\n")).collect();
+    terminal.send(" (");
+    terminal.expect_screen(|screen| screen.ends_with("You: hello everyone ("));
+    terminal.send(&format!("\x1b[200~{paste}\x1b[201~"));
+    let folded = "You: hello everyone ([paste 1: 200 lines, 1490 bytes]";
+    terminal.expect_screen(|screen| screen.ends_with(folded));
+    terminal.send("\r");
+    terminal.expect("Read.");
+    let said = server.last_request().messages().last().expect("a message")["content"].to_string();
+    assert!(said.contains("hello everyone (row 0\\n") && said.contains("row 199"), "{said}");
+}
+
+#[test]
+fn a_session_is_continued_with_its_end_and_its_title() {
+    let server = ModelServer::spawn_blocking_thread(Script::repeat(
+        Reply::anthropic().text("Take the **train**.\nIt is fast."),
+    ));
+    let home = home_with(&server);
+    run(&home, &["run", "How do I get to Rome?"]).assert_code(0);
+    let mut terminal = chat(&home, 80);
+    let screen = terminal.expect_screen(|screen| screen.ends_with("You:"));
+    let rows = rows_from(&screen, "> How do I get to Rome?");
+    assert_eq!(rows[1..3], ["Take the train.", "It is fast."], "{screen}");
+    terminal.send_line("/title Rome by train");
+    terminal.expect("`main`: Rome by train");
+    terminal.send_line("/fork plan-b");
+    terminal.expect("`plan-b` goes on from here; `main` stays as it is");
+    terminal.send_line("/retry");
+    terminal.expect("Take the train.");
+    terminal.send_line("/export talk.md");
+    terminal.expect("written to ");
+    assert!(home.workspace().join("talk.md").exists());
+    assert_eq!(server.last_request().messages().len(), 1, "the first message alone");
+}
+
+#[test]
+fn a_message_on_the_command_line_begins_the_chat_and_piped_input_belongs_to_a_run() {
+    let server =
+        ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Yes.")));
+    let home = home_with(&server);
+    let mut terminal =
+        Terminal::spawn_sized(&myclaw(&home, &["--session", "trip", "pack my bags"]), 80, ROWS);
+    terminal.expect("You: pack my bags");
+    terminal.expect("Yes.");
+    terminal.expect("You: ");
+    terminal.press_ctrl_d();
+    assert!(terminal.wait().success());
+    let mut command = myclaw(&home, &["--session", "trip", "run", "explain this:"]);
+    let output = myclaw_testkit::RunningChild::run_with_input(&mut command, "+ a line\n");
+    output.assert_code(0);
+    let request = server.last_request();
+    let said = request.messages().last().expect("a message")["content"].to_string();
+    assert!(said.contains("explain this:\\n\\n+ a line"), "{said}");
+    assert_eq!(request.messages().len(), 3, "the session before the command counts");
+}
