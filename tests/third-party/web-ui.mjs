@@ -305,6 +305,10 @@ const scenarios = {
     await page.getByRole("dialog").getByRole("button", { name: "Fork" }).click();
     await page.waitForURL(/garden-2/);
     await messages(page).getByText("hello tomatoes").waitFor();
+    // The fork stands below the session that it comes from.
+    const fork = list.locator("li.level-1");
+    await fork.getByText("garden-2").waitFor();
+    assert((await fork.locator("xpath=preceding-sibling::li[1]").innerText()).includes("The garden"), "the parent is above");
     for (const [item, ending, holds] of [
       ["Export as HTML", ".html", "<html"],
       ["Export as Markdown", ".md", "hello tomatoes"],
@@ -330,6 +334,29 @@ const scenarios = {
     await list.getByText("The garden").click();
     await page.waitForURL(/garden/);
     await messages(page).getByText("hello tomatoes").waitFor();
+  },
+
+  async files() {
+    const page = await open();
+    await signIn(page, TOKEN, "/#/s/files");
+    await ready(page);
+    await say(page, "please send files");
+    const files = messages(page).getByRole("list", { name: "Files" });
+    const picture = files.getByRole("img", { name: "chart.png" });
+    await picture.waitFor();
+    await eventually("the picture is drawn", () => picture.evaluate((image) => image.complete && image.naturalWidth === 1));
+    assert(!(await messages(page).innerText()).includes("MEDIA:"), "no line for the program is shown");
+    const [download] = await Promise.all([
+      page.waitForEvent("download"),
+      files.getByRole("button", { name: "report.txt" }).click(),
+    ]);
+    assert.equal(download.suggestedFilename(), "report.txt");
+    assert.equal(readFileSync(await download.path(), "utf8"), "the report\n");
+    await check(page, "files");
+    // The same after the page is loaded again.
+    await page.reload();
+    await ready(page);
+    await picture.waitFor();
   },
 
   async setup() {

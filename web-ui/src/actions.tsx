@@ -1,10 +1,10 @@
 // What can be done with a session: rename, fork, export, delete.
 
 import { useEffect, useRef, useState } from "preact/hooks";
+import { fetchWithToken, handToBrowser } from "./api";
 import type { Connection } from "./connection";
 import { Dialog } from "./dialog";
 import { Icon } from "./icons";
-import { storedToken } from "./login";
 
 interface Props {
   name: string;
@@ -139,18 +139,9 @@ export function Actions({ name, title, connection, onChange, onOpen }: Props) {
   );
 }
 
-/** Fetches an export, with the token in a header, and hands it to the browser as a file. */
+/** Fetches an export, and hands it to the browser as a file. */
 async function download(name: string, format: string): Promise<void> {
-  const response = await fetch(`/api/sessions/${encodeURIComponent(name)}/export?format=${format}`, {
-    headers: { Authorization: `Bearer ${storedToken()}` },
-  });
-  if (!response.ok) {
-    const body = await response.json().catch(() => null);
-    throw new Error(body?.error?.message ?? `the export failed (${response.status})`);
-  }
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(await response.blob());
-  link.download = response.headers.get("content-disposition")?.match(/filename="([^"]+)"/)?.[1] ?? `session.${format}`;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+  const response = await fetchWithToken(`/api/sessions/${encodeURIComponent(name)}/export?format=${format}`);
+  const file = response.headers.get("content-disposition")?.match(/filename="([^"]+)"/)?.[1];
+  handToBrowser(await response.blob(), file ?? `session.${format}`);
 }

@@ -27,3 +27,22 @@ export async function api<T>(path: string, options: { method?: string; body?: un
   }
   return body as T;
 }
+
+/** Fetches what is no JSON, with the token in a header. */
+export async function fetchWithToken(path: string): Promise<Response> {
+  const response = await fetch(path, { headers: { Authorization: `Bearer ${storedToken()}` } });
+  if (!response.ok) {
+    const body = await response.json().catch(() => null);
+    throw new Error(body?.error?.message ?? `the gateway answered ${response.status}`);
+  }
+  return response;
+}
+
+/** Hands bytes to the browser as a file. */
+export function handToBrowser(bytes: Blob, name: string): void {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(bytes);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}

@@ -115,6 +115,7 @@ export function Chat({ name, connection, isOffline, onNews }: Props) {
   const shownReports = new Set<string>();
   const lastRow = view.rows.findLast((row) => row.role === "assistant");
   const common = { results, tools: view.tools, questions: view.questions };
+  let messageIds: string[] = [];
   const isEmpty = view.isLoaded && view.rows.length === 0 && view.waiting.length === 0 && steps.length === 0;
   const isWaitingForModel = view.busy && view.questions.length === 0 && steps.every((step) => step.isComplete) && !isToolRunning(view);
 
@@ -132,6 +133,7 @@ export function Chat({ name, connection, isOffline, onNews }: Props) {
           {isEmpty && <p class="muted center empty">Nothing was said in this session yet.</p>}
           {view.rows.map((row) => {
             if (row.role === "user") {
+              messageIds = row.meta?.queuedIds ?? [];
               const reports = (row.meta?.queuedIds ?? []).flatMap((id) => view.reports.get(id) ?? []);
               for (const report of reports) shownReports.add(report.messageId);
               const images = blocksOf(row).filter((block): block is ImageBlock => block.type === "image");
@@ -155,7 +157,7 @@ export function Chat({ name, connection, isOffline, onNews }: Props) {
                 {row.meta?.errorMessage ? `: ${visible(row.meta.errorMessage)}` : ""}
               </p>
             );
-            return <Message key={row.id} blocks={blocksOf(row)} {...common} isCurrent={view.busy && row === lastRow} foot={foot} />;
+            return <Message key={row.id} blocks={blocksOf(row)} {...common} isCurrent={view.busy && row === lastRow} messageIds={messageIds} foot={foot} />;
           })}
           {steps.map((step) => (
             <Message key={`step-${step.number}`} blocks={step.blocks} {...common} isArriving={view.busy && !step.isComplete} isCurrent={view.busy} />

@@ -1,7 +1,8 @@
 // The parts of a chat: text, thoughts, tool calls, changes, questions.
 
-import type { ComponentChildren } from "preact";
+import { type ComponentChildren, Fragment } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { Files, withoutFiles } from "./files";
 import { Icon } from "./icons";
 import type { Block, ImageBlock, LiveTool, Question, Row, ToolCallBlock } from "./protocol";
 import { duration, markdown, shown, visible } from "./text";
@@ -176,11 +177,13 @@ interface MessageProps {
   questions: Question[];
   isArriving?: boolean;
   isCurrent: boolean;
+  /** The messages that it answers, as far as they are known. */
+  messageIds?: string[];
   foot?: ComponentChildren;
 }
 
 /** A message of the model, with the calls in it. */
-export function Message({ blocks, results, tools, questions, isArriving, isCurrent, foot }: MessageProps) {
+export function Message({ blocks, results, tools, questions, isArriving, isCurrent, messageIds, foot }: MessageProps) {
   const last = blocks.length - 1;
   return (
     <article class="message assistant" aria-label="assistant">
@@ -188,8 +191,15 @@ export function Message({ blocks, results, tools, questions, isArriving, isCurre
         // A position that has not arrived yet.
         if (!block) return null;
         switch (block.type) {
-          case "text":
-            return <Markdown key={number} text={block.text} />;
+          case "text": {
+            const { text, paths } = withoutFiles(block.text);
+            return (
+              <Fragment key={number}>
+                <Markdown text={text} />
+                {paths.length > 0 && <Files messageIds={messageIds ?? []} paths={paths} isOver={!isCurrent} />}
+              </Fragment>
+            );
+          }
           case "thinking":
             return <Thinking key={number} text={block.thinking} isOpen={!!isArriving && number === last} />;
           case "image":

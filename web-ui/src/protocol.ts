@@ -118,6 +118,7 @@ export interface ListedSession {
   name: string;
   title: string | null;
   labels: string[];
+  forkedFrom: string | null;
   updatedAt: number;
   model: string | null;
   totalTokens: number | null;

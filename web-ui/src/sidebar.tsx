@@ -43,6 +43,32 @@ export function useSessions(connection: Connection | null, phase: string): Sessi
   return { list: found.sessions, total: found.total, search, setSearch, read: () => setTurn((number) => number + 1) };
 }
 
+/** Deepest level of forks that is shown as such. */
+const MOST_LEVELS = 4;
+
+/** The sessions with each fork below the session that it was forked from, if that is in the list. */
+function asTree(list: ListedSession[]): { session: ListedSession; level: number }[] {
+  const keys = new Set(list.map((session) => session.key));
+  const forks = new Map<string, ListedSession[]>();
+  const roots: ListedSession[] = [];
+  for (const session of list) {
+    const parent = session.forkedFrom;
+    if (parent && parent !== session.key && keys.has(parent)) forks.set(parent, [...(forks.get(parent) ?? []), session]);
+    else roots.push(session);
+  }
+  const shown: { session: ListedSession; level: number }[] = [];
+  const show = (session: ListedSession, level: number) => {
+    shown.push({ session, level: Math.min(level, MOST_LEVELS) });
+    const own = forks.get(session.key) ?? [];
+    // Each is shown once, also where two name each other.
+    forks.delete(session.key);
+    for (const fork of own) show(fork, level + 1);
+  };
+  for (const session of roots) show(session, 0);
+  const isShown = new Set(shown.map(({ session }) => session.key));
+  return [...shown, ...list.filter((session) => !isShown.has(session.key)).map((session) => ({ session, level: 0 }))];
+}
+
 interface Props {
   sessions: Sessions;
   current: string;
@@ -61,10 +87,10 @@ export function SessionList({ sessions, current, onOpen }: Props) {
       </label>
       <nav aria-label="Sessions">
         <ul>
-          {shown.map((session) => {
+          {(search ? shown.map((session) => ({ session, level: 0 })) : asTree(shown)).map(({ session, level }) => {
             const isCurrent = session.name === current || session.key === current;
             return (
-              <li key={session.key}>
+              <li key={session.key} class={level ? `fork level-${level}` : undefined}>
                 <a
                   href={`#/s/${encodeURIComponent(session.name)}`}
                   aria-current={isCurrent ? "page" : undefined}

@@ -86,7 +86,9 @@ fn a_run_is_a_trace_with_its_calls_and_tools() {
     // What the receiver did not take came once more.
     let refused = requests[0].json()["resourceSpans"][0]["scopeSpans"][0]["spans"].clone();
     let all = spans(&receiver);
-    let spans: Vec<Value> = all[refused.as_array().unwrap().len()..].to_vec();
+    let mut spans: Vec<Value> = all[refused.as_array().unwrap().len()..].to_vec();
+    let end = |span: &Value| span["endTimeUnixNano"].as_str().unwrap().parse::<u64>().unwrap();
+    spans.sort_by_key(end);
     let traces: std::collections::BTreeSet<&str> =
         spans.iter().map(|span| span["traceId"].as_str().unwrap()).collect();
     assert_eq!(traces.len(), 1, "{spans:?}");
@@ -95,7 +97,7 @@ fn a_run_is_a_trace_with_its_calls_and_tools() {
             .map(|key| span[key].as_str().unwrap().parse::<u64>().unwrap());
         assert!(start <= end && span["spanId"].as_str().unwrap().len() == 16, "{span}");
     }
-    let session = "agent:main:channel:terminal:account:default:peer:direct:main";
+    let session = "agent:main:channel:cli:account:default:peer:direct:main";
     let shown = shown(&spans);
     let names: Vec<(&str, Option<&str>)> =
         shown.iter().map(|(name, parent, ..)| (name.as_str(), parent.as_deref())).collect();

@@ -70,6 +70,9 @@ fn answer(request: &RecordedRequest, number: usize, stranger: u16, gate: &Gate) 
         let arguments = json!({"path": "notes.md", "content": "first line\nsecond line\n"});
         return reply.text("I write.").tool_call(&call, "write", arguments).step();
     }
+    if last.contains("please send files") {
+        return reply.text("Here they are.\nMEDIA: chart.png\nMEDIA: report.txt").step();
+    }
     if last.contains("please attack") {
         return reply.text(ATTACK.replace("{port}", &stranger.to_string())).step();
     }
@@ -203,6 +206,16 @@ fn the_page_renames_forks_exports_and_deletes_sessions() {
     let page = Page::new();
     let gateway = page.bench.start();
     page.script("sessions", &gateway);
+    gateway.stop();
+}
+
+#[test]
+fn the_page_shows_the_files_of_an_answer() {
+    let page = Page::new();
+    page.bench.home.write_in_workspace("chart.png", include_bytes!("../data/pixel.png"));
+    page.bench.home.write_in_workspace("report.txt", "the report\n");
+    let gateway = page.bench.start();
+    page.script("files", &gateway);
     gateway.stop();
 }
 

@@ -84,6 +84,7 @@ impl Server {
                     "name": name_of(&agent, &session.key),
                     "title": about.title,
                     "labels": about.labels,
+                    "forkedFrom": session.entry.extra.as_ref().and_then(|extra| extra.get("forkedFrom")),
                     "updatedAt": session.entry.updated_at,
                     "model": session.entry.model,
                     "totalTokens": session.entry.total_tokens,

@@ -1,0 +1,104 @@
+// The files of an answer. The answer names them in lines `MEDIA: path`; the gateway has copies of them.
+
+import { useEffect, useState } from "preact/hooks";
+import { api, fetchWithToken, handToBrowser } from "./api";
+import { visible } from "./text";
+
+interface SentFile {
+  name: string;
+  url: string;
+}
+
+const PICTURES = /\.(png|jpe?g|gif|webp)$/i;
+
+/** A text without the lines that name files, and the paths in them. What is in a code block is text. */
+export function withoutFiles(text: string): { text: string; paths: string[] } {
+  if (!text.includes("MEDIA:")) return { text, paths: [] };
+  const lines: string[] = [];
+  const paths: string[] = [];
+  let isCode = false;
+  for (const line of text.split("\n")) {
+    const trimmed = line.trim();
+    if (/^(```|~~~)/.test(trimmed)) isCode = !isCode;
+    const path = !isCode && trimmed.match(/^MEDIA:\s*(\S.*)$/)?.[1];
+    if (path) paths.push(path);
+    else lines.push(line);
+  }
+  return { text: lines.join("\n").trim(), paths };
+}
+
+interface Props {
+  /** The messages that the answer is for; one of them has the files. */
+  messageIds: string[];
+  paths: string[];
+  isOver: boolean;
+}
+
+/** The files of an answer, as far as the gateway has them; until then, their names. */
+export function Files({ messageIds, paths, isOver }: Props) {
+  const [files, setFiles] = useState<SentFile[] | null>(null);
+  const id = messageIds.at(-1);
+  useEffect(() => {
+    if (!id || !isOver) return;
+    let isGone = false;
+    // The run is over a moment before its answer is stored.
+    api<{ files?: SentFile[] }>(`/api/messages/${encodeURIComponent(id)}?wait=60`)
+      .then((message) => !isGone && setFiles(message.files ?? []))
+      // Messages from elsewhere, and old ones, have no files here.
+      .catch(() => !isGone && setFiles([]));
+    return () => {
+      isGone = true;
+    };
+  }, [id, isOver]);
+  const named = paths.map((path) => path.split("/").at(-1)?.replace(/[`"']/g, "") ?? path);
+  return (
+    <ul class="files" aria-label="Files">
+      {files?.length
+        ? files.map((file) => <File key={file.url} file={file} />)
+        : named.map((name, number) => (
+            <li key={number} class="muted">
+              {visible(name)}
+              {files && " (not kept here)"}
+            </li>
+          ))}
+    </ul>
+  );
+}
+
+/** A file to save; a picture is shown too. */
+function File({ file }: { file: SentFile }) {
+  const [picture, setPicture] = useState("");
+  const [error, setError] = useState("");
+  const isPicture = PICTURES.test(file.name);
+  useEffect(() => {
+    if (!isPicture) return;
+    let made = "";
+    let isGone = false;
+    fetchWithToken(file.url)
+      .then((response) => response.blob())
+      .then((blob) => {
+        if (isGone) return;
+        made = URL.createObjectURL(blob);
+        setPicture(made);
+      })
+      .catch((failure: Error) => !isGone && setError(failure.message));
+    return () => {
+      isGone = true;
+      if (made) URL.revokeObjectURL(made);
+    };
+  }, [file.url, isPicture]);
+  const save = () =>
+    fetchWithToken(file.url)
+      .then((response) => response.blob())
+      .then((blob) => handToBrowser(blob, file.name))
+      .catch((failure: Error) => setError(failure.message));
+  return (
+    <li>
+      {picture && <img class="picture" alt={file.name} src={picture} />}
+      <button type="button" class="link" onClick={() => void save()}>
+        {visible(file.name)}
+      </button>
+      {error && <span class="error">{error}</span>}
+    </li>
+  );
+}
