@@ -159,8 +159,8 @@ impl Outbox {
             match after_interruption(&channel, &part) {
                 AfterInterruption::Report => return self.end(part, PartState::Uncertain).await,
                 AfterInterruption::Look => {
-                    if let Some(id) = self.look(&channel, &part).await {
-                        return self.end(part, PartState::Sent { id }).await;
+                    if let Some(state) = self.look(&channel, &part).await {
+                        return self.end(part, state).await;
                     }
                 }
                 AfterInterruption::SendMarked => is_repeat = true,
@@ -198,7 +198,7 @@ impl Outbox {
                         return self.end(part, PartState::Uncertain).await;
                     }
                     AfterInterruption::Look => match self.look(&channel, &part).await {
-                        Some(id) => return self.end(part, PartState::Sent { id }).await,
+                        Some(state) => return self.end(part, state).await,
                         None => (pause, reason),
                     },
                     AfterInterruption::SendMarked => {
@@ -280,12 +280,17 @@ impl Outbox {
         Ok(())
     }
 
-    /// Looks until the channel answers: sending without knowing could deliver the part twice.
-    async fn look(&self, channel: &Arc<dyn Channel>, part: &UnsentPart) -> Option<String> {
+    /// Looks until the channel answers: sending without knowing could deliver the part twice. Gives the end of the part, or
+    /// `None` if it has to be sent again.
+    async fn look(&self, channel: &Arc<dyn Channel>, part: &UnsentPart) -> Option<PartState> {
         let mut pause = FIRST_PAUSE;
         loop {
             match channel.find(&to_send(part, false)).await {
-                Ok(found) => return found,
+                Ok(found) => return found.map(|id| PartState::Sent { id }),
+                Err(SendFailure::Never { reason }) => {
+                    tracing::warn!(channel = channel.name(), %reason, "nobody can look for a part");
+                    return Some(PartState::Uncertain);
+                }
                 Err(failure) => tracing::info!(channel = channel.name(), ?failure, "no look"),
             }
             tokio::time::sleep(pause).await;

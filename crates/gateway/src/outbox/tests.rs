@@ -16,13 +16,13 @@ struct Scripted {
     steps: Mutex<VecDeque<SendFailure>>,
     sent: Mutex<Vec<String>>,
     /// What a look finds.
-    found: Option<String>,
+    found: Result<Option<String>, SendFailure>,
 }
 
 impl Scripted {
     fn new(after_interruption: AfterInterruption, steps: Vec<SendFailure>) -> Self {
         let (steps, sent) = (Mutex::new(steps.into()), Mutex::default());
-        Self { after_interruption, steps, sent, found: None }
+        Self { after_interruption, steps, sent, found: Ok(None) }
     }
 
     fn sent(&self) -> Vec<String> {
@@ -60,7 +60,7 @@ impl Channel for Scripted {
     }
 
     fn find<'a>(&'a self, _part: &'a Part) -> BoxFuture<'a, Result<Option<String>, SendFailure>> {
-        Box::pin(async { Ok(self.found.clone()) })
+        Box::pin(async { self.found.clone() })
     }
 }
 
@@ -157,9 +157,16 @@ fn an_interrupted_sending_ends_as_the_channel_allows() {
     let lost = Arc::new(Scripted::new(AfterInterruption::Look, Vec::new()));
     assert_eq!(send(&lost, interrupted()), [sent("one")]);
     let there = Scripted::new(AfterInterruption::Look, Vec::new());
-    let there = Arc::new(Scripted { found: Some("seen".to_owned()), ..there });
+    let there = Arc::new(Scripted { found: Ok(Some("seen".to_owned())), ..there });
     assert_eq!(send(&there, interrupted()), [PartState::Sent { id: "seen".to_owned() }]);
     assert_eq!(there.sent().len(), 0, "a part that was delivered was sent again");
+
+    // A look that the server will never allow does not keep the route.
+    let never = Err(SendFailure::Never { reason: "forbidden".to_owned() });
+    let blind = Scripted::new(AfterInterruption::Look, Vec::new());
+    let blind = Arc::new(Scripted { found: never, ..blind });
+    assert_eq!(send(&blind, interrupted()), [PartState::Uncertain]);
+    assert_eq!(blind.sent().len(), 0, "a part that may have been delivered was sent again");
 
     // The same holds for a time-out of this process.
     let unknown = || vec![SendFailure::Unknown { reason: "no answer".to_owned() }];
