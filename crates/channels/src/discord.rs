@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures_util::future::BoxFuture;
 use secrecy::SecretString;
 use serde::Deserialize;
+use tokio::sync::Semaphore;
 
 use crate::split::split_rendered;
 use crate::{
@@ -30,6 +31,8 @@ pub const DISCORD_BASE_URL: &str = "https://discord.com/api/v10";
 /// Most characters of a message (docs.discord.com, "Create Message", `content`). It does not say how it counts, so this is
 /// for UTF-16 units, of which there are never fewer.
 const MOST_UNITS: usize = 2_000;
+/// Messages whose files are in memory at the same time.
+const MOST_WITH_FILES: usize = 4;
 
 /// How a bot is set up.
 #[derive(Debug, Clone)]
@@ -51,6 +54,8 @@ pub struct Discord {
     options: DiscordOptions,
     api: Api,
     state: StateCell,
+    /// Places for messages with files.
+    with_files: Semaphore,
     memory: Mutex<Memory>,
 }
 
@@ -76,7 +81,13 @@ impl Discord {
     /// The HTTP client cannot be set up; the text says why.
     pub fn new(options: DiscordOptions) -> Result<Self, String> {
         let api = Api::new(&options.base_url, options.token.clone())?;
-        Ok(Self { options, api, state: StateCell::default(), memory: Mutex::default() })
+        Ok(Self {
+            options,
+            api,
+            state: StateCell::default(),
+            with_files: Semaphore::new(MOST_WITH_FILES),
+            memory: Mutex::default(),
+        })
     }
 
     fn set_state(&self, state: State) {

@@ -3,6 +3,7 @@
 mod authenticity;
 mod automatic;
 mod compose;
+mod flat;
 mod imap;
 mod incoming;
 mod quote;

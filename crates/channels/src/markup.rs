@@ -150,9 +150,9 @@ impl Writer {
                 self.close();
             }
             TagEnd::BlockQuote(_) => {
-                let length = self.out.text.trim_end_matches(['\n', '>', ' ']).len();
-                self.out.text.truncate(length);
+                self.drop_empty_marks();
                 self.quotes = self.quotes.saturating_sub(1);
+                self.is_after_bullet = false;
             }
             TagEnd::CodeBlock => {
                 if self.out.text.ends_with('\n') {
@@ -256,6 +256,23 @@ impl Writer {
         }
         if text.is_empty() {
             self.mark_quote();
+        }
+    }
+
+    /// Removes the lines at the end that hold nothing but the mark of a quote. What a quote says may end with `>` too.
+    fn drop_empty_marks(&mut self) {
+        let mut end = self.out.text.trim_end().len();
+        loop {
+            let start = self.out.text[..end].rfind('\n').map_or(0, |at| at + 1);
+            if self.out.text[start..end] != *">" {
+                break;
+            }
+            end = self.out.text[..start].trim_end().len();
+        }
+        self.out.text.truncate(end);
+        // What follows is written there, and no range may reach into it.
+        for span in &mut self.out.spans {
+            span.end = span.end.min(end);
         }
     }
 

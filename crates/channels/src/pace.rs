@@ -8,6 +8,8 @@ use tokio::time::Instant;
 
 /// Most keys that are remembered.
 const MOST_KEYS: usize = 1_000;
+/// Longest pause that a server can ask for.
+const LONGEST_QUIET: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// At most so many calls within a time, for each key, such as a chat or a method.
 pub(crate) struct Pace {
@@ -57,7 +59,7 @@ impl Pace {
 
     /// Makes no call for some time, because the server said so.
     pub(crate) fn pause(&self, key: &str, time: Duration) {
-        let until = Instant::now() + time;
+        let until = Instant::now() + time.min(LONGEST_QUIET);
         let mut places = self.lock();
         let place = places.entry(key.to_owned()).or_default();
         place.quiet_until = place.quiet_until.max(Some(until));
@@ -139,5 +141,7 @@ mod tests {
         tokio::join!(pace.wait("a"), pausing);
         assert_eq!(begun.elapsed().as_millis(), 7_500);
         assert!(!pace.try_now("a", 0));
+        pace.pause("b", Duration::MAX);
+        assert!(!pace.try_now("b", 0));
     }
 }

@@ -17,6 +17,7 @@ use futures_util::future::BoxFuture;
 use secrecy::SecretString;
 use serde::Deserialize;
 use serde_json::json;
+use tokio::sync::Semaphore;
 
 use crate::pace::Pace;
 use crate::split::split_rendered;
@@ -39,6 +40,8 @@ const UPDATES: usize = 50;
 const MINUTE: Duration = Duration::from_secs(60);
 /// Most people whose names are remembered.
 const MOST_PEOPLE: usize = 10_000;
+/// Messages whose files are in memory at the same time.
+const MOST_WITH_FILES: usize = 2;
 
 /// How an app is set up.
 #[derive(Debug, Clone)]
@@ -64,6 +67,8 @@ pub struct Slack {
     posts: Pace,
     updates: Pace,
     state: StateCell,
+    /// Places for messages with files.
+    with_files: Semaphore,
     memory: Mutex<Memory>,
     /// Keeps which file is being sent.
     keeper: OnceLock<Arc<dyn Intake>>,
@@ -100,6 +105,7 @@ impl Slack {
             posts: Pace::new(1, POST_PAUSE),
             updates: Pace::new(UPDATES, MINUTE),
             state: StateCell::default(),
+            with_files: Semaphore::new(MOST_WITH_FILES),
             memory: Mutex::default(),
             keeper: OnceLock::new(),
         })

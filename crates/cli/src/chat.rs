@@ -170,6 +170,10 @@ impl Chat {
         let mut first_failure = None;
         let mut first = Some(first).filter(|first| !first.trim().is_empty());
         loop {
+            if self.interrupts.is_ending() {
+                // The signal came while a command of the user ran, or a page was shown.
+                return Err(CliError::quit());
+            }
             let input = match first.take() {
                 Some(text) => {
                     self.echo(&text)?;
@@ -235,6 +239,9 @@ impl Chat {
             self.refresh_status().await?;
             if std::mem::take(&mut self.leftover.is_unfolded) {
                 self.unfold().await?;
+                if self.interrupts.is_ending() {
+                    return Err(CliError::quit());
+                }
             }
         }
         let unsent = std::mem::take(&mut self.leftover.unsent);

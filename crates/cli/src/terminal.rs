@@ -1,11 +1,16 @@
 //! The terminal: safe output, drawing and its abilities.
 
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
 mod alternate;
 mod colour;
 mod escape;
 mod keyboard;
 mod markdown;
 mod output;
+mod paste;
 mod spinner;
 mod title;
 mod wrapped;
@@ -16,10 +21,13 @@ pub(crate) use escape::{Escaper, escaped};
 pub(crate) use keyboard::{Keyboard, forget_typed};
 pub(crate) use markdown::{MarkdownStream, rendered};
 pub(crate) use output::{Destination, JsonMode, Output};
+pub(crate) use paste::PasteMarks;
 pub(crate) use spinner::{LiveLine, format_elapsed, truncated};
 pub(crate) use title::{Title, ring, set_title};
 pub(crate) use wrapped::wrapped;
 
+/// Longest wait for the last output on an abrupt exit.
+const LAST_WRITE: Duration = Duration::from_millis(200);
 /// Columns to assume if the terminal does not report its size.
 const DEFAULT_COLUMNS: u16 = 80;
 /// Rows to assume if the terminal does not report its size.
@@ -49,8 +57,19 @@ impl Size {
 /// Takes the terminal out of raw mode and shows the cursor. Called on abrupt exits: a panic, a second Ctrl-C. No-op if
 /// raw mode was never on.
 pub(crate) fn restore() {
-    alternate::leave();
     keyboard::restore_own_mode();
+    // The main thread may hold standard output while it waits for a terminal that takes nothing.
+    let (begun, is_done) = mpsc::channel::<()>();
+    let ending = thread::Builder::new().spawn(move || {
+        let _until_the_end = begun;
+        alternate::leave();
+        paste::end();
+        title::restore();
+    });
+    if ending.is_ok() {
+        // The error says that the thread has ended, or waits in vain.
+        let _ = is_done.recv_timeout(LAST_WRITE);
+    }
     if crossterm::terminal::is_raw_mode_enabled().unwrap_or(false) {
         // Nothing can be done about a failure on the way out.
         drop(crossterm::terminal::disable_raw_mode());

@@ -71,7 +71,14 @@ impl Telemetry {
     pub(crate) fn heed(&self, event: &RunEvent, agent: &str) {
         let Some(id) = event.run else { return };
         // What a stream brings is most of all events, and no span begins or ends with it.
-        if matches!(event.kind, AgentRunEvent::LlmStream { .. }) || !self.exporter.is_on() {
+        if matches!(event.kind, AgentRunEvent::LlmStream { .. }) {
+            return;
+        }
+        if !self.exporter.is_on() {
+            // A reload may have switched it off since the run began.
+            if matches!(event.kind, AgentRunEvent::RunEnd { .. }) {
+                self.runs.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+            }
             return;
         }
         let now = export::now_ns();
@@ -133,7 +140,7 @@ impl OpenRun {
                     let reason = finish_reason(message.stop_reason);
                     call.span.put_value(
                         "gen_ai.response.finish_reasons",
-                        json!({"arrayValue": {"values": [{"stringValue": reason}]}}),
+                        &json!({"arrayValue": {"values": [{"stringValue": reason}]}}),
                     );
                 }
             }
@@ -142,13 +149,13 @@ impl OpenRun {
                 self.fail_call(reason.as_str(), message);
                 self.end_call(now, ended);
             }
-            AgentRunEvent::ToolStart { tool_name, tool_call_id, .. } => {
-                if self.tools.len() < MOST_OPEN_TOOLS {
-                    let mut span = self.child("execute_tool", tool_name, SpanKind::Internal, now);
-                    span.put("gen_ai.tool.name", tool_name);
-                    span.put("gen_ai.tool.call.id", tool_call_id);
-                    self.tools.insert(tool_call_id.clone(), span);
-                }
+            AgentRunEvent::ToolStart { tool_name, tool_call_id, .. }
+                if self.tools.len() < MOST_OPEN_TOOLS =>
+            {
+                let mut span = self.child("execute_tool", tool_name, SpanKind::Internal, now);
+                span.put("gen_ai.tool.name", tool_name);
+                span.put("gen_ai.tool.call.id", tool_call_id);
+                self.tools.insert(tool_call_id.clone(), span);
             }
             AgentRunEvent::ToolEnd { tool_call_id, is_error, .. } => {
                 if let Some(mut span) = self.tools.remove(tool_call_id) {
@@ -207,15 +214,15 @@ impl Span {
         // A random UUID has its version in the second half of its first eight bytes, so never only zeros.
         let id = uuid::Uuid::new_v4().simple().to_string()[..16].to_owned();
         let name = format!("{operation} {of}");
-        let attributes = vec![attribute("gen_ai.operation.name", text(operation))];
+        let attributes = vec![attribute("gen_ai.operation.name", &text(operation))];
         Self { id, parent, name, kind, start_ns, attributes, failure: None }
     }
 
     fn put(&mut self, key: &str, value: &str) {
-        self.put_value(key, text(value));
+        self.put_value(key, &text(value));
     }
 
-    fn put_value(&mut self, key: &str, value: Value) {
+    fn put_value(&mut self, key: &str, value: &Value) {
         self.attributes.push(attribute(key, value));
     }
 
@@ -228,9 +235,9 @@ impl Span {
             ("gen_ai.usage.cache_read.input_tokens", used.cache_read),
             ("gen_ai.usage.cache_creation.input_tokens", used.cache_write),
         ] {
-            self.put_value(key, json!({"intValue": tokens.to_string()}));
+            self.put_value(key, &json!({"intValue": tokens.to_string()}));
         }
-        self.put_value("myclaw.usage.cost_usd", json!({"doubleValue": used.cost}));
+        self.put_value("myclaw.usage.cost_usd", &json!({"doubleValue": used.cost}));
     }
 
     /// The span as OTLP's JSON has it: ids in hexadecimal, 64-bit numbers as text.
@@ -254,7 +261,7 @@ impl Span {
     }
 }
 
-fn attribute(key: &str, value: Value) -> Value {
+fn attribute(key: &str, value: &Value) -> Value {
     json!({"key": key, "value": value})
 }
 

@@ -187,7 +187,8 @@ impl Desk {
         let bytes = directory.read(file).or_else(|error| refused(error.to_string()))?;
         let request = serde_json::from_slice(&bytes).or_else(|error| refused(error.to_string()))?;
         // The same file gives the same id, so it has one effect if the host is killed before it is removed.
-        let id = format!("{}-{}", group.folder, file.trim_end_matches(".json"));
+        // No folder has a dot in its name, so no group can make the id of another one's file.
+        let id = format!("{}.{}", group.folder, file.strip_suffix(".json").unwrap_or(file));
         match request {
             Request::Message { chat_jid, text } => {
                 self.send(group, groups, id, (chat_jid, text, OutboundKind::Message)).await

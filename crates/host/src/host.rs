@@ -1,9 +1,9 @@
 //! All of it together.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use myclaw_store::{SqliteStore, Store};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
@@ -25,6 +25,8 @@ const MAX_ID: usize = 512;
 const MAX_TEXT: usize = 256 * 1024;
 /// Most chats without a group that are remembered, for the main group.
 const MAX_STRANGERS: usize = 200;
+/// How often what was over long ago is removed from the store.
+const PRUNED_EVERY: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long an undelivered part waits at first and at most. The wait is doubled each time.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
@@ -214,6 +216,7 @@ impl Host {
             watch: Watch::new(),
             parts: JoinSet::new(),
             attended: HashMap::new(),
+            pruned: Instant::now(),
             complaint: String::new(),
         };
         service.parts.spawn(deliver(Arc::clone(&self.0), messenger));
@@ -224,8 +227,11 @@ impl Host {
         };
         // Runs that are dropped are what a crash leaves, and the next start goes on from there.
         service.parts.shutdown().await;
-        for group in self.0.groups().iter() {
-            run::end_leftovers(&self.0, &group.folder).await?;
+        // Groups that were removed from the list meanwhile may still have a container.
+        let mut folders: BTreeSet<Folder> = service.attended.into_keys().collect();
+        folders.extend(self.0.groups().iter().map(|group| group.folder.clone()));
+        for folder in &folders {
+            run::end_leftovers(&self.0, folder).await?;
         }
         outcome
     }
@@ -262,6 +268,8 @@ struct Service<'a> {
     parts: JoinSet<Result<(), HostError>>,
     /// The groups that something attends to.
     attended: HashMap<Folder, AbortHandle>,
+    /// When the store was pruned last.
+    pruned: Instant,
     /// What was said last about the list of groups.
     complaint: String,
 }
@@ -286,6 +294,7 @@ impl Service<'_> {
                 Change::At(Place::Ipc(folder)) => self.desk.attend(&folder).await?,
                 Change::Anything => {
                     self.look_at_groups()?;
+                    self.prune().await?;
                     self.channel.take_in(self.host).await?;
                     for group in self.host.0.groups().iter() {
                         self.desk.attend(&group.folder).await?;
@@ -293,6 +302,14 @@ impl Service<'_> {
                 }
             }
         }
+    }
+
+    async fn prune(&mut self) -> Result<(), HostError> {
+        if self.pruned.elapsed() >= PRUNED_EVERY {
+            self.host.0.ledger.prune().await?;
+            self.pruned = Instant::now();
+        }
+        Ok(())
     }
 
     /// Reads the list of groups again, and attends to those that are new.

@@ -3,7 +3,6 @@
 //! The list is outside of everything that a container can see, so no agent can widen it. A path is judged by where it
 //! really leads: links are resolved first.
 
-use std::collections::HashSet;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
@@ -60,8 +59,9 @@ pub struct Allowlist {
     blocked_patterns: Vec<String>,
     /// Whether groups other than the main one may only read.
     non_main_read_only: bool,
+    /// Where the list is: the file itself, and the link that leads to it if there is one.
     #[serde(skip)]
-    path: PathBuf,
+    places: [PathBuf; 2],
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -107,8 +107,12 @@ impl Allowlist {
         })?;
         let list: Self = serde_json::from_slice(&bytes)
             .map_err(|error| format!("the allowlist {shown} is damaged: {error}"))?;
-        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        Ok(Self { path, ..list })
+        let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        // Whoever can write the directory of a link can replace the link.
+        let directory = path.parent().and_then(|directory| directory.canonicalize().ok());
+        let link = directory.zip(path.file_name()).map(|(directory, name)| directory.join(name));
+        let link = link.unwrap_or_else(|| path.to_owned());
+        Ok(Self { places: [real, link], ..list })
     }
 
     /// Checks one mount.
@@ -118,11 +122,14 @@ impl Allowlist {
             io::ErrorKind::NotFound => "it does not exist".to_owned(),
             _ => error.to_string(),
         })?;
+        if real.to_str().is_none_or(|path| path.contains([':', ','])) {
+            return Err("its path has a colon, a comma or bytes that are not text".to_owned());
+        }
         if let Some(pattern) = self.blocked(&asked.host_path).or_else(|| self.blocked(&real)) {
             return Err(format!("its path holds {pattern:?}, which is blocked"));
         }
         let host_root = by.host_root.canonicalize().unwrap_or_else(|_| by.host_root.to_owned());
-        if self.path.starts_with(&real) {
+        if self.places.iter().any(|place| place.starts_with(&real)) {
             return Err("it holds the allowlist, which no group may see".to_owned());
         }
         if host_root.starts_with(&real) || real.starts_with(&host_root) {
@@ -131,13 +138,21 @@ impl Allowlist {
         let root = self
             .allowed_roots
             .iter()
-            .filter(|root| root.path.canonicalize().is_ok_and(|root| real.starts_with(root)))
-            .max_by_key(|root| root.path.components().count())
+            .filter_map(|root| Some((root.path.canonicalize().ok()?, root)))
+            .filter(|(place, _)| real.starts_with(place))
+            .max_by_key(|(place, _)| place.components().count())
+            .map(|(_, root)| root)
             .ok_or_else(|| match real == asked.host_path {
                 true => "it is below no allowed root".to_owned(),
                 false => format!("it leads to {}, which is below no allowed root", real.display()),
             })?;
-        let may_write = root.allow_read_write && (by.is_main || !self.non_main_read_only);
+        // Whoever can write a directory can write a root within it, too.
+        let holds_read_only = self.allowed_roots.iter().any(|root| {
+            !root.allow_read_write
+                && root.path.canonicalize().is_ok_and(|place| place.starts_with(&real))
+        });
+        let may_write =
+            root.allow_read_write && !holds_read_only && (by.is_main || !self.non_main_read_only);
         let access = if may_write { asked.access } else { Access::ReadOnly };
         Ok(Mount { host: real, container: target, access })
     }
@@ -159,20 +174,26 @@ pub(crate) fn check(
     allowlist: &Path,
     by: Applicant<'_>,
 ) -> (Vec<Mount>, Vec<MountError>) {
-    let (mut allowed, mut refused) = (Vec::new(), Vec::new());
+    let (mut allowed, mut refused): (Vec<Mount>, Vec<MountError>) = (Vec::new(), Vec::new());
     if asked.is_empty() {
         return (allowed, refused);
     }
     let list = Allowlist::load(allowlist);
-    let mut targets = HashSet::new();
     for mount in asked {
         let checked = match &list {
             Ok(list) => list.check(mount, by),
             Err(problem) => Err(problem.clone()),
         };
-        let checked = checked.and_then(|mount| match targets.insert(mount.container.clone()) {
-            true => Ok(mount),
-            false => Err(format!("another one is at {}", mount.container.display())),
+        // One within another would be made by writing to the other one's directory.
+        let is_in_the_way = |mount: &Mount, other: &Mount| {
+            let (place, taken) = (&mount.container, &other.container);
+            place.starts_with(taken) || taken.starts_with(place)
+        };
+        let checked = checked.and_then(|mount| {
+            match allowed.iter().find(|other| is_in_the_way(&mount, other)) {
+                None => Ok(mount),
+                Some(other) => Err(format!("another one is at {}", other.container.display())),
+            }
         });
         match checked {
             Ok(mount) => allowed.push(mount),

@@ -37,6 +37,12 @@ const CLOSE: &str = "_close";
 const TASK_IDLE: Duration = Duration::from_secs(10);
 /// A runner ends only when the host says so; longer than any limit of the host.
 const RUNNER_IDLE: &str = "520w";
+/// How often an idle run looks whether a task has become due.
+const CLOCK: Duration = Duration::from_secs(1);
+/// So many changes are stored before the next block is looked at, because a batch of the store is limited.
+const AT_ONCE: usize = 100;
+/// Bytes of an input file: runners leave out longer ones.
+const MAX_INPUT: usize = 1_000_000;
 
 /// What is to be done.
 pub(crate) enum Due {
@@ -196,6 +202,10 @@ impl Run<'_> {
                     is_stopping = true;
                     self.look_around(0).await?;
                 }
+                () = tokio::time::sleep(CLOCK), if self.phase == Phase::Open && self.is_idle() => {
+                    let count = *waiting.borrow();
+                    self.look_around(count).await?;
+                }
                 () = tokio::time::sleep_until(deadline) => self.on_deadline(stop),
             }
         }
@@ -213,6 +223,10 @@ impl Run<'_> {
     async fn take(&mut self, parsed: Vec<Parsed>) -> Result<(), HostError> {
         let mut writes = Vec::new();
         for parsed in parsed {
+            if writes.len() >= AT_ONCE {
+                let writes = std::mem::take(&mut writes);
+                self.shared.ledger.save_state(self.state, writes).await?;
+            }
             let block = match parsed {
                 Parsed::Block(block) => block,
                 Parsed::Unusable(problem) => {
@@ -321,9 +335,16 @@ impl Run<'_> {
             return Ok(());
         }
         let file = format!("{}-{}.json", self.shared.ledger.next_ms(), &short_id());
-        let content = serde_json::json!({"type": "message", "text": prompt_of(&batch)});
-        let written = input(self.shared, self.group)
-            .and_then(|input| input.write(&file, content.to_string().as_bytes()));
+        let content = serde_json::json!({"type": "message", "text": prompt_of(&batch)}).to_string();
+        if content.len() > MAX_INPUT {
+            // The next run gets them through its standard input, which takes more.
+            if self.is_idle() {
+                self.close();
+            }
+            return Ok(());
+        }
+        let written =
+            input(self.shared, self.group).and_then(|input| input.write(&file, content.as_bytes()));
         if let Err(error) = written {
             // They wait for the next run.
             self.log.line(&format!("messages cannot be passed on: {error}"));
@@ -456,10 +477,18 @@ fn clear_input(shared: &Shared, group: &Group) -> io::Result<()> {
     loop {
         let names = input.json_files()?;
         if names.is_empty() {
-            return input.remove(CLOSE);
+            return clear(shared, group, &input, CLOSE);
         }
         for name in names {
-            input.remove(&name)?;
+            clear(shared, group, &input, &name)?;
         }
     }
+}
+
+/// Removes a file of the input. What cannot be removed, such as a directory, is moved aside.
+fn clear(shared: &Shared, group: &Group, input: &SharedDirectory, name: &str) -> io::Result<()> {
+    input.remove(name).or_else(|_| {
+        let aside = format!("{}-input-{}", group.folder, short_id());
+        input.move_to(name, &shared.options.home.errors(), &aside)
+    })
 }

@@ -28,7 +28,9 @@ pub(super) fn render(markdown: &str) -> String {
         };
         match event {
             Event::Start(Tag::TableHead | Tag::TableRow) => open.rows.push(Vec::new()),
-            Event::Text(text) | Event::Code(text) => open.cell.push_str(&text),
+            Event::Text(text) | Event::Code(text) | Event::InlineHtml(text) => {
+                open.cell.push_str(&text);
+            }
             Event::End(TagEnd::TableCell) => {
                 let cell = std::mem::take(&mut open.cell);
                 if let Some(row) = open.rows.last_mut() {
@@ -58,6 +60,7 @@ mod tests {
         let text = "**a** <@1>\n\n| x | yy |\n|---|---|\n| 1 | `2` |\n\n> quote\n";
         let rendered = "**a** <@1>\n\n```\nx | yy\n--|---\n1 | 2\n```\n\n> quote";
         assert_eq!(render(text), rendered);
+        assert_eq!(render("| x |\n|---|\n| Vec<u8> |\n"), "```\nx\n-------\nVec<u8>\n```");
         let code = "```\n| a | b |\n|---|---|\n```";
         assert_eq!(render(code), code);
     }

@@ -305,6 +305,11 @@ impl Discord {
             return Ok(());
         }
         let chat = self.chat(message).await.map_err(|error| error.to_string())?;
+        // It fails only if the semaphore is closed, which nobody does.
+        let _place = match message.attachments.is_empty() {
+            true => None,
+            false => self.with_files.acquire().await.ok(),
+        };
         let source_id = format!("{}:{}", message.channel_id, message.id);
         let edit = message.edited_timestamp.as_ref().filter(|_| is_edit);
         let arrival = Arrival {

@@ -137,7 +137,10 @@ impl Discord {
         };
         let says_it = |past: &Past| match size {
             Some(size) => past.attachments.iter().any(|file| file.size == size),
-            None => past.content == text || past.poll["question"]["text"] == part.text,
+            // Discord removes white space at both ends.
+            None => {
+                past.content.trim() == text.trim() || past.poll["question"]["text"] == part.text
+            }
         };
         let is_it = |past: &Past| {
             past.nonce == nonce(part) || says_it(past) && refers_to(past) == part.reply_to

@@ -40,9 +40,9 @@ pub(super) enum ImapError {
     /// It said something that is not IMAP, or does not offer what is needed.
     #[error("the IMAP server {0}")]
     Unusable(String),
-    /// The store cannot be used.
-    #[error("the store: {0}")]
-    Store(String),
+    /// The message cannot be stored, or the position in the mailbox.
+    #[error("the message cannot be stored: {0}")]
+    Intake(String),
 }
 
 /// A mailbox that is open.

@@ -5,7 +5,7 @@ use mail_parser::{Message, MessageParser, MessagePart, MimeHeaders as _, PartTyp
 use ring::digest::{SHA256, digest};
 
 use super::compose::{MOST_ID, MOST_REFERENCES, MOST_SUBJECT, Thread, is_plain_address};
-use super::{EMAIL, EmailOptions, MailChat, SenderCheck, authenticity, automatic, quote};
+use super::{EMAIL, EmailOptions, MailChat, SenderCheck, authenticity, automatic, flat, quote};
 use crate::{Arrival, Attachment, AttachmentContent, Chat, ChatKind, Sender};
 
 /// Most files of a mail that are taken.
@@ -34,7 +34,10 @@ pub(super) enum Downloaded {
 /// Reads a mail. Whatever its form, there is a message, so that nothing disappears.
 pub(super) fn read(options: &EmailOptions, downloaded: &Downloaded) -> Incoming {
     let (Downloaded::Mail(bytes) | Downloaded::Header(bytes, _)) = downloaded;
-    let parsed = MessageParser::default().parse(bytes);
+    let Some(flat) = flat::flat(bytes) else {
+        return unreadable(options, bytes, "it has too many parts");
+    };
+    let parsed = MessageParser::default().parse(&flat);
     let Some(mail) = parsed.filter(|mail| !mail.headers().is_empty()) else {
         return unreadable(options, bytes, "it has no header");
     };
@@ -89,7 +92,9 @@ pub(super) fn read(options: &EmailOptions, downloaded: &Downloaded) -> Incoming 
 
 /// The address and the name of the only sender, in lower case.
 fn sender_of(mail: &Message<'_>) -> Result<(String, Option<String>), &'static str> {
-    let fields = mail.headers_raw().filter(|(name, _)| name.eq_ignore_ascii_case("From")).count();
+    // Raw fields leave out those that are not UTF-8, which count as well.
+    let headers = mail.headers().iter();
+    let fields = headers.filter(|header| header.name().eq_ignore_ascii_case("From")).count();
     let senders: Vec<_> = mail.from().into_iter().flat_map(|from| from.iter()).collect();
     let ([sender], 1) = (senders.as_slice(), fields) else {
         return Err("it does not name one sender");
@@ -152,7 +157,10 @@ fn text_of(mail: &Message<'_>, subject: &str, is_answer: bool) -> String {
         PartType::Html(html) => {
             let html = &html[..html.floor_char_boundary(MOST_HTML)];
             let new = if is_forward { html } else { quote::new_html(html) };
-            Some(html_to_text(&quote::with_breaks(new)))
+            let text = html_to_text(&quote::with_breaks(new));
+            // Whoever answers below the quotation has written nothing above it.
+            let is_all = !text.trim().is_empty() || new.len() == html.len();
+            Some(if is_all { text } else { html_to_text(&quote::with_breaks(html)) })
         }
         _ => None,
     });
@@ -202,12 +210,15 @@ fn is_signature(part: &MessagePart<'_>) -> bool {
 fn file(part: &MessagePart<'_>) -> Attachment {
     let kind = part.content_type();
     let media_type = kind.map(|kind| match kind.subtype() {
-        Some(subtype) => format!("{}/{subtype}", kind.ctype()),
-        None => kind.ctype().to_owned(),
+        Some(subtype) => format!("{}/{subtype}", flat::original_type(kind.ctype())),
+        None => flat::original_type(kind.ctype()).to_owned(),
     });
-    let usual = if part.is_message() { "message.eml" } else { "file" };
+    let is_mail = matches!(media_type.as_deref(), Some("message/rfc822" | "message/global"));
+    let usual = if is_mail { "message.eml" } else { "file" };
     let name = part.attachment_name().unwrap_or(usual).to_owned();
-    let content = AttachmentContent::Bytes(part.contents().to_vec());
+    let bytes = part.contents();
+    let bytes = if is_mail { flat::original(bytes) } else { bytes.to_vec() };
+    let content = AttachmentContent::Bytes(bytes);
     Attachment { name: Some(name), media_type, content }
 }
 

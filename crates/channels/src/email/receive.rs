@@ -83,7 +83,7 @@ impl Email {
         let mut imap = self.imap().await?;
         let mailbox = imap.select(&self.options.mailbox).await?;
         let key = self.progress_key();
-        let stored = |refusal: Refusal| ImapError::Store(refusal.to_string());
+        let stored = |refusal: Refusal| ImapError::Intake(refusal.to_string());
         let known = intake.recall(&key).await.map_err(stored)?;
         let known = known.and_then(|text| serde_json::from_str::<Progress>(&text).ok());
         let mut progress = match known {
@@ -99,7 +99,6 @@ impl Email {
             }
         };
         self.set_state(State::Working);
-        *pause = Pause::new();
         loop {
             for fetch in imap.list(progress.next).await? {
                 let Some(uid) = fetch.uid else { continue };
@@ -115,6 +114,8 @@ impl Email {
                     imap.mark_seen(uid).await?;
                 }
             }
+            // Only now, because servers lock accounts that log in often, and a mail may fail each time.
+            *pause = Pause::new();
             imap.wait().await?;
         }
     }
@@ -142,7 +143,7 @@ impl Email {
             Some(incoming) => incoming,
             None => incoming::unparsable(&options, &downloaded),
         });
-        let incoming = reading.await.map_err(|error| ImapError::Store(error.to_string()))?;
+        let incoming = reading.await.map_err(|error| ImapError::Intake(error.to_string()))?;
         let Incoming { arrival, refused } = incoming;
         let taken = match refused {
             None => intake.take(arrival).await,
@@ -154,7 +155,7 @@ impl Email {
                 tracing::warn!(%reason, uid, "a mail cannot be used");
                 Ok(())
             }
-            Err(Refusal::Later(reason)) => Err(ImapError::Store(reason)),
+            Err(Refusal::Later(reason)) => Err(ImapError::Intake(reason)),
         }
     }
 
@@ -188,8 +189,8 @@ fn catch(options: &super::EmailOptions, downloaded: &Downloaded) -> Option<Incom
 
 async fn keep(intake: &dyn Intake, key: &str, progress: &Progress) -> Result<(), ImapError> {
     let text =
-        serde_json::to_string(progress).map_err(|error| ImapError::Store(error.to_string()))?;
-    intake.remember(key, &text).await.map_err(|refusal| ImapError::Store(refusal.to_string()))
+        serde_json::to_string(progress).map_err(|error| ImapError::Intake(error.to_string()))?;
+    intake.remember(key, &text).await.map_err(|refusal| ImapError::Intake(refusal.to_string()))
 }
 
 /// A date such as `17-Jul-1996 02:44:25 -0700` in seconds since 1970.

@@ -247,12 +247,13 @@ fn expect(command: &'static str, reply: Reply, wanted: u16) -> Result<Reply, Smt
 fn stuffed(message: &[u8]) -> Vec<u8> {
     let mut data = Vec::with_capacity(message.len() + message.len() / 50 + 5);
     for line in message.split_inclusive(|byte| *byte == b'\n') {
-        if line.starts_with(b".") {
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
+        // A lone CR could be read as the end of a line, and what follows as a command. A dot can stand behind one.
+        let mut bytes = line.iter().filter(|byte| **byte != b'\r').peekable();
+        if bytes.peek() == Some(&&b'.') {
             data.push(b'.');
         }
-        let line = line.strip_suffix(b"\n").unwrap_or(line);
-        // A lone CR could be read as the end of a line, and what follows as a command.
-        data.extend(line.iter().filter(|byte| **byte != b'\r'));
+        data.extend(bytes);
         data.extend_from_slice(b"\r\n");
     }
     data.truncate(data.len().saturating_sub(2));
@@ -270,6 +271,7 @@ mod tests {
             ("a\r\n.\r\nQUIT\r\n", "a\r\n..\r\nQUIT\r\n.\r\n"),
             ("a\n.b", "a\r\n..b\r\n.\r\n"),
             ("a\r.\rQUIT", "a.QUIT\r\n.\r\n"),
+            ("a\n\r.\r\nQUIT", "a\r\n..\r\nQUIT\r\n.\r\n"),
             ("", "\r\n.\r\n"),
         ] {
             assert_eq!(

@@ -1,5 +1,6 @@
 //! A connection: registration, with an account of the network if there is one.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -50,6 +51,8 @@ pub(super) struct Connection {
     server: String,
     /// The nickname that the server gave.
     pub(super) nick: String,
+    /// The channels that it was thrown out of.
+    pub(super) kicked: HashSet<String>,
 }
 
 impl Connection {
@@ -62,7 +65,7 @@ impl Connection {
         let failed = |error| IrcError::Wire { server: server.clone(), error };
         let wire = Wire::connect(&options.server).await.map_err(failed)?;
         let nick = options.nick.clone();
-        let mut connection = Self { wire, server: server.clone(), nick };
+        let mut connection = Self { wire, server: server.clone(), nick, kicked: HashSet::new() };
         let registering = connection.introduce(options);
         match tokio::time::timeout(REGISTRATION, registering).await {
             Ok(done) => done.map(|()| connection),

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::connection::{Connection, IrcError};
 use super::message::{Line, folded, is_channel};
 use super::{IRC, Irc, Outgoing, Unconfirmed, advice, format};
-use crate::pause::Pause;
+use crate::pause::{LONGEST, Pause};
 use crate::wire::WireError;
 use crate::{Arrival, Chat, ChatKind, Intake, Refusal, SendFailure, Sender, State};
 
@@ -46,7 +47,7 @@ impl Irc {
         let (sender, mut outgoing) = mpsc::channel(QUEUE);
         self.lock().outgoing = Some(sender);
         self.set_state(State::Working);
-        *pause = Pause::new();
+        let begun = Instant::now();
         let mut unconfirmed = Unconfirmed::new();
         let mut is_asked = false;
         loop {
@@ -54,6 +55,10 @@ impl Irc {
                 line = connection.read(QUIET) => match line {
                     Ok(line) => {
                         is_asked = false;
+                        // A server that bans this client closes each connection at once.
+                        if begun.elapsed() >= LONGEST {
+                            *pause = Pause::new();
+                        }
                         self.handle(&mut connection, line, &mut unconfirmed, intake).await?;
                     }
                     Err(IrcError::Wire { error: WireError::Silent(_), .. }) if !is_asked => {
@@ -104,14 +109,14 @@ impl Irc {
                 connection.nick = line.last().to_owned();
                 Ok(())
             }
-            // Somebody threw it out; it comes back once.
+            // Somebody threw it out; it comes back once. A program would throw it out again and again.
             "KICK" if folded(line.parameter(1)) == folded(&connection.nick) => {
-                tracing::warn!(
-                    channel = line.parameter(0),
-                    by = line.nick(),
-                    "kicked out of a channel"
-                );
-                connection.send(&format!("JOIN {}", line.parameter(0))).await
+                let channel = line.parameter(0);
+                tracing::warn!(channel, by = line.nick(), "kicked out of a channel");
+                match connection.kicked.insert(folded(channel)) {
+                    true => connection.send(&format!("JOIN {channel}")).await,
+                    false => Ok(()),
+                }
             }
             "471" | "473" | "474" | "475" => {
                 tracing::warn!(

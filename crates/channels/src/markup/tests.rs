@@ -23,6 +23,9 @@ fn styles_are_ranges_of_the_text() {
             "| a | b |\n|---|---|\n| ccc | **d** |",
             r#""a   | b\n----|--\nccc | d" [CodeBlock "a   | b\n----|--\nccc | d"]"#,
         ),
+        ("> `->`\n\nend", r#""> ->\n\nend" [Code "->"]"#),
+        ("> `>>>`\n\naöö", r#""> >>>\n\naöö" [Code ">>>"]"#),
+        ("abc\n\n>\n\nd", r#""abc\n\nd" []"#),
         ("****", r#""———" []"#),
         ("", r#""" []"#),
     ] {

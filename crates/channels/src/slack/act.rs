@@ -28,7 +28,8 @@ impl Slack {
         let params =
             json!({"channel": part.target.chat, "ts": message, "text": text, "parse": "none"});
         self.updates.wait(ALL_UPDATES).await;
-        self.change(part, "chat.update", &params, "").await
+        let sent = self.api.call::<Value>(Token::Bot, "chat.update", &params).await;
+        sent.map(drop).map_err(|error| self.failure(ALL_UPDATES, error))
     }
 
     pub(super) async fn remove(&self, part: &Part, message: &str) -> Result<(), SendFailure> {
@@ -52,7 +53,7 @@ impl Slack {
     ) -> Result<(), SendFailure> {
         match self.api.call::<Value>(Token::Bot, method, params).await {
             Ok(_) => Ok(()),
-            Err(ApiError::Refused(refused)) if !done.is_empty() && refused.is(&[done]) => Ok(()),
+            Err(ApiError::Refused(refused)) if refused.is(&[done]) => Ok(()),
             Err(error) => Err(self.failure(&part.target.chat, error)),
         }
     }

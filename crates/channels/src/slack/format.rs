@@ -1,6 +1,6 @@
 //! Markdown as mrkdwn, the markup of Slack's texts.
 
-use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd, TextMergeStream};
 
 use crate::table::aligned;
 use crate::utf16_units;
@@ -13,7 +13,8 @@ pub(super) fn render(markdown: &str) -> String {
     let options =
         Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TABLES | Options::ENABLE_TASKLISTS;
     let mut writer = Writer::default();
-    for event in Parser::new_ext(markdown, options) {
+    // An address with a sign of Markdown, such as `/~ann`, comes in pieces.
+    for event in TextMergeStream::new(Parser::new_ext(markdown, options)) {
         writer.event(event);
     }
     writer.out.truncate(writer.out.trim_end().len());
@@ -216,10 +217,15 @@ impl Writer {
                 continue;
             };
             let (before, rest) = piece.split_at(at);
-            let end = rest
+            let mut end = rest
                 .trim_end()
                 .trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '}', '"', '\''])
                 .len();
+            // A bracket that the address itself opens belongs to it.
+            let opened = rest[..end].matches('(').count();
+            if opened > rest[..end].matches(')').count() && rest[end..].starts_with(')') {
+                end += 1;
+            }
             self.literal(before);
             self.out.push_str(&format!("<{}>", address(&rest[..end])));
             self.literal(&rest[end..]);

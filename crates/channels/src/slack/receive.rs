@@ -32,6 +32,8 @@ const LAST_WORDS: Duration = Duration::from_secs(30);
 const STEADY: Duration = Duration::from_secs(10);
 /// Time to ask for somebody's name. Slack waits three seconds for an acknowledgement.
 const NAME_TIME: Duration = Duration::from_secs(1);
+/// Most people of a text whose names are asked for. Further ones are shown by what is known of them.
+const MOST_NAMED: usize = 20;
 
 /// A socket, for those who look at it from outside.
 #[derive(Default)]
@@ -234,10 +236,15 @@ impl Slack {
             return Ok(());
         }
         let name = self.name_of(&user).await;
-        for person in event.people() {
+        for person in event.people().into_iter().take(MOST_NAMED) {
             self.name_of(&person).await;
         }
         let known = |id: &str| self.lock().names.get(id).cloned().flatten();
+        // It fails only if the semaphore is closed, which nobody does.
+        let _place = match event.files.is_empty() {
+            true => None,
+            false => self.with_files.acquire().await.ok(),
+        };
         // A message and a mention of the same words are two events of one message.
         let source_id = format!("{}:{}:{}", me.team_id, event.channel, event.ts);
         let arrival = Arrival {

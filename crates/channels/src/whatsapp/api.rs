@@ -164,6 +164,10 @@ impl Api {
         let most = usize::try_from(most).unwrap_or(usize::MAX);
         match http::exchange(request, most, limit).await {
             Ok(answer) if answer.status == 200 => Ok(answer.body),
+            // Another attempt may succeed.
+            Ok(Answer { status: status @ 500.., .. }) => {
+                Err(ApiError::Unknown(format!("status {status}")))
+            }
             Ok(answer) => Err(refused(answer.status, "the file is not there")),
             Err(Failure::TooLong(most)) => Err(too_long(most as u64 + 1)),
             Err(failure) => Err(failure.into()),

@@ -187,6 +187,9 @@ pub(crate) enum WorkflowsCommand {
         /// Whose.
         #[command(flatten)]
         whose: WhoseWorkflows,
+        /// Directory with all-MiniLM-L6-v2, as of `myclaw runner --weights`; without it, shared words count
+        #[arg(long, value_name = "DIR")]
+        weights: Option<PathBuf>,
         /// Print JSON, one workflow per line
         #[arg(long)]
         json: bool,

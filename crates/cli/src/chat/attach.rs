@@ -21,7 +21,7 @@ use crate::exit::CliError;
 use crate::home::find_home;
 use crate::interrupt::Interrupts;
 use crate::runtime;
-use crate::terminal::{Keyboard, Paint, Style, escaped};
+use crate::terminal::{Keyboard, Paint, PasteMarks, Style, escaped};
 use command::Command;
 use link::{Link, News};
 use view::View;
@@ -146,13 +146,12 @@ impl Attached {
                     put_line("")?;
                     put_line(self.common.toggle_thinking())?;
                 }
-                Input::Wake(Wake::Unfold) => {
-                    if let Ok(mut keyboard) = Keyboard::listen() {
-                        let (lines, start) = self.common.page();
-                        // If the terminal is gone, the next read of the prompt says so.
-                        let _ = pager::show(&mut keyboard, &lines, start).await;
+                Input::Wake(Wake::Unfold) => match self.common.page() {
+                    (lines, _) if lines.is_empty() => put_line(pager::NOTHING)?,
+                    (lines, start) => {
+                        pager::show_at_prompt(&self.interrupts, &lines, start).await;
                     }
-                }
+                },
                 Input::Text(text) => self.act(&text).await?,
             }
             self.look().await?;
@@ -202,6 +201,7 @@ impl Attached {
         let cancel = self.closed.child_token();
         let armed = self.interrupts.arm(cancel.clone());
         let mut keyboard = Keyboard::listen().ok();
+        let marks = PasteMarks::begin();
         let mut line = TypedLine::default();
         let work = async {
             let mut is_aborting = false;
@@ -222,7 +222,7 @@ impl Attached {
                             break;
                         };
                         // Escape alone; longer sequences are other keys.
-                        if keys == b"\x1b" {
+                        if keys == b"\x1b" && !line.is_pasting() {
                             self.view.abort(&self.link, &display);
                             continue;
                         }
@@ -238,8 +238,11 @@ impl Attached {
                                     display.pause(Drawing::Off);
                                     let (lines, start) = self.common.page();
                                     if let Some(keyboard) = &mut keyboard {
-                                        // If the terminal is gone, the next read says so.
-                                        let _ = pager::show(keyboard, &lines, start).await;
+                                        tokio::select! {
+                                            // If the terminal is gone, the next read says so.
+                                            _ = pager::show(keyboard, &lines, start) => {}
+                                            () = cancel.cancelled() => {}
+                                        }
                                     }
                                     display.pause(Drawing::On);
                                 }
@@ -259,7 +262,7 @@ impl Attached {
         };
         let outcome = armed.unless_quit(display.drawing(work)).await;
         self.unsent = line.take();
-        drop(keyboard);
+        drop((keyboard, marks));
         display.finish();
         outcome
     }

@@ -231,7 +231,7 @@ fn shell(line: &str) -> Parsed {
 }
 
 /// Whether a message begins with an absolute path, such as `/etc/hosts`: commands have no second slash.
-fn begins_with_path(text: &str) -> bool {
+pub(super) fn begins_with_path(text: &str) -> bool {
     let word = text.split_whitespace().next().unwrap_or_default();
     word[1..].contains('/')
         || (!NAMES.contains(&word) && word.len() > 1 && Path::new(word).exists())

@@ -84,6 +84,8 @@ impl Completer for ChatCompleter {
         };
         let suggestions: Vec<Suggestion> = names
             .into_iter()
+            // The names of files may hold escape sequences, which the editor would draw.
+            .filter(|name| !name.contains(char::is_control))
             .take(MOST_SUGGESTIONS)
             .map(|value| Suggestion {
                 value,

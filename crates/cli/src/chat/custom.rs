@@ -17,8 +17,9 @@ const MOST_BYTES: u64 = 256 * 1024;
 
 /// The message that a line asks for, if its first word is the name of such a command.
 pub(super) fn expand(config: &SessionConfig, line: &str) -> Option<Parsed> {
-    let (name, arguments) =
-        line.trim().split_once(char::is_whitespace).unwrap_or((line.trim(), ""));
+    // A space before the slash makes it a message.
+    let line = line.trim_end();
+    let (name, arguments) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let word = name.strip_prefix('/')?;
     let is_name = !word.is_empty()
         && word.chars().all(|char| char.is_alphanumeric() || matches!(char, '-' | '_'));

@@ -180,10 +180,10 @@ impl Editor {
             private_options().write(true).create(true).truncate(true).open(&self.draft)?;
         file.write_all(text.as_bytes())?;
         drop(file);
-        let edited = self.run_editor().and_then(|()| std::fs::read_to_string(&self.draft));
+        let edited = self.run_editor().and_then(|()| std::fs::read(&self.draft));
         // The error is ignored: the file is private.
         let _ = std::fs::remove_file(&self.draft);
-        let edited = edited?.trim_end().to_owned();
+        let edited = String::from_utf8_lossy(&edited?).trim_end().to_owned();
         self.reedline.run_edit_commands(&[EditCommand::Clear, EditCommand::InsertString(edited)]);
         Ok(())
     }

@@ -1,21 +1,21 @@
 //! The commands of the chat that call no model.
 
 use std::io::Write;
+use std::path::PathBuf;
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use myclaw_agent::sessions::{Role, SessionKey, TailLimit, TranscriptMessage};
 use myclaw_agent::tools::WhichTurn;
 use myclaw_agent::{UndoMode, check_agent, spent_today};
-use tokio_util::sync::CancellationToken;
 
 use super::command::{Command, HELP};
+use super::shell::RAN;
 use super::{Chat, View, context, jobs, pager, skill, talk};
 use crate::commands::sessions::undo::describe;
 use crate::exit::CliError;
 use crate::model::{change_model, change_thinking, describe_model, describe_thinking};
 use crate::print::columns;
 use crate::report::tokens_and_cost;
-use crate::terminal::Keyboard;
 use crate::time::{local_minute, new_session_name};
 
 /// Most sessions that `/sessions` lists.
@@ -91,13 +91,23 @@ impl Chat {
     fn begin_session(&mut self, name: Option<String>) -> Result<(), CliError> {
         let before = self.sessions.name_of(self.session.key());
         match self.free_session(name) {
-            Ok(key) => self.session = self.session.open_beside(key),
+            Ok(key) => {
+                self.session = self.session.open_beside(key);
+                self.forget_context();
+            }
             Err(message) => return self.say(&message),
         }
         self.say(&format!(
             "new session `{}`; the one before is kept as `{before}`",
             self.sessions.name_of(self.session.key())
         ))
+    }
+
+    /// The tokens that were counted last are those of another session.
+    fn forget_context(&self) {
+        if let Some(status) = self.common.status().as_mut() {
+            status.used = 0;
+        }
     }
 
     fn exists(&self, name: &str) -> bool {
@@ -109,6 +119,7 @@ impl Chat {
         match self.sessions.find(name) {
             Ok(key) => {
                 self.session = self.session.open_beside(key);
+                self.forget_context();
                 self.say(&format!("continuing `{}`", self.sessions.name_of(self.session.key())))
             }
             Err(error) => self.say(&error.message),
@@ -203,7 +214,9 @@ impl Chat {
             Some(reader) => reader.tail(TailLimit::UNLIMITED)?.messages,
             None => Vec::new(),
         };
-        let Some(at) = rows.iter().rposition(|row| row.role == Role::User) else {
+        let is_message =
+            |row: &TranscriptMessage| row.role == Role::User && !row.content.starts_with(RAN);
+        let Some(at) = rows.iter().rposition(is_message) else {
             self.say("there is no message to send again")?;
             return Ok(None);
         };
@@ -223,7 +236,10 @@ impl Chat {
 
     /// Writes the session to a file whose name says the format.
     fn export(&self, file: &str) -> Result<(), CliError> {
-        let path = self.session.config().working_directory().join(file);
+        let path = match (file.strip_prefix("~/"), std::env::var_os("HOME")) {
+            (Some(below), Some(home)) => PathBuf::from(home).join(below),
+            _ => self.session.config().working_directory().join(file),
+        };
         match self.sessions.export_as(self.session.key(), &path) {
             Ok(()) => self.say(&format!("written to {}", path.display())),
             Err(error) => self.say(&error.message),
@@ -287,16 +303,9 @@ impl Chat {
     pub(super) async fn unfold(&self) -> Result<(), CliError> {
         let (lines, start) = self.common.page();
         if lines.is_empty() {
-            return self.say("no tool has run in this chat");
+            return self.say(pager::NOTHING);
         }
-        let Ok(mut keyboard) = Keyboard::listen() else { return Ok(()) };
-        let closed = CancellationToken::new();
-        let _armed = self.interrupts.arm(closed.clone());
-        tokio::select! {
-            // If the terminal is gone, the next read of the prompt says so.
-            _ = pager::show(&mut keyboard, &lines, start) => {}
-            () = closed.cancelled() => {}
-        }
+        pager::show_at_prompt(&self.interrupts, &lines, start).await;
         Ok(())
     }
 }

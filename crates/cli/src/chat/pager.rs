@@ -1,14 +1,34 @@
 //! Shows the outputs of tools in full, on a screen of its own: Ctrl-O opens it and closes it again.
 
 use std::io::{self, Write};
+use std::time::Duration;
 
+use tokio_util::sync::CancellationToken;
 use unicode_width::UnicodeWidthChar;
 
 use super::outputs::StyledLine;
+use crate::interrupt::Interrupts;
 use crate::terminal::{AlternateScreen, Keyboard, Paint, Size, Style};
 
+/// How often the size of the terminal is looked at.
+const SIZE_INTERVAL: Duration = Duration::from_millis(250);
 /// The last row of the screen.
 const HELP: &str = "Up, Down, PgUp, PgDn, Home, End; Ctrl-O or q closes";
+
+/// What is said if there is nothing to show.
+pub(super) const NOTHING: &str = "no tool has run in this chat";
+
+/// Shows `lines` as [`show`] does while no turn runs. A signal closes the page too.
+pub(super) async fn show_at_prompt(interrupts: &Interrupts, lines: &[StyledLine], start: usize) {
+    let Ok(mut keyboard) = Keyboard::listen() else { return };
+    let closed = CancellationToken::new();
+    let _armed = interrupts.arm(closed.clone());
+    tokio::select! {
+        // If the terminal is gone, the next read of the prompt says so.
+        _ = show(&mut keyboard, lines, start) => {}
+        () = closed.cancelled() => {}
+    }
+}
 
 /// Shows `lines` from line `start` on, until the user closes it.
 ///
@@ -21,17 +41,40 @@ pub(super) async fn show(
 ) -> io::Result<()> {
     let _screen = AlternateScreen::enter()?;
     let mut page = Page::new(lines, start, Size::current());
+    page.draw()?;
     loop {
-        page.draw()?;
-        let keys = keyboard.read_keys().await?;
+        let keys = match tokio::time::timeout(SIZE_INTERVAL, keyboard.read_keys()).await {
+            Ok(keys) => keys?,
+            Err(_) if Size::current() == page.size => continue,
+            Err(_) => Vec::new(),
+        };
         let size = Size::current();
         if size != page.size {
             page = Page::new(lines, page.top_line(), size);
         }
-        if page.press(&keys) == Pressed::Close {
-            return Ok(());
+        let mut rest = keys.as_slice();
+        while !rest.is_empty() {
+            let (key, others) = rest.split_at(key_length(rest));
+            if page.press(key) == Pressed::Close {
+                return Ok(());
+            }
+            rest = others;
         }
+        page.draw()?;
     }
+}
+
+/// Bytes of the first of the keys that were read at once: a wheel and a key that is held send several.
+fn key_length(keys: &[u8]) -> usize {
+    let length = match keys {
+        [0x1b, b'[', rest @ ..] => {
+            rest.iter().position(|byte| matches!(byte, 0x40..=0x7e)).map_or(keys.len(), |at| at + 3)
+        }
+        [0x1b, b'O', ..] => 3,
+        [0x1b, _, ..] => 2,
+        _ => 1,
+    };
+    length.min(keys.len())
 }
 
 /// What a key did.

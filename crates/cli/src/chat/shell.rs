@@ -1,5 +1,6 @@
 //! `!COMMAND` and `!!COMMAND`: commands of the user, run where the tools work.
 
+use std::io::IsTerminal;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -13,10 +14,14 @@ use super::{Chat, View};
 use crate::exit::CliError;
 use crate::terminal::{Escaper, format_elapsed};
 
+/// Begins a message about a command that the user ran.
+pub(super) const RAN: &str = "[The user ran a command in ";
 /// Bytes of the output that the model reads: its end.
 const MOST_BYTES: usize = 30_000;
 /// The longest wait for the last output of a command that has been ended.
 const LAST_OUTPUT: Duration = Duration::from_millis(200);
+/// Bytes that a pipe holds at most when a command has ended, as Linux makes pipes.
+const MOST_LAST_BYTES: usize = 64 * 1024;
 
 impl Chat {
     /// Runs a command, and shows it to the model if it is meant to see it.
@@ -24,21 +29,28 @@ impl Chat {
     /// # Errors
     /// Standard output is closed, or the message for the model cannot be written.
     pub(super) async fn shell(&mut self, line: &ShellLine) -> Result<(), CliError> {
+        if !std::io::stdin().is_terminal() {
+            // What another program passes on may be written by anybody.
+            return self.say(
+                "`!` runs a command only if standard input is a terminal; a space before it makes it a message",
+            );
+        }
         let config = self.session.config();
         if config.working_directory() == config.agent.workspace {
             // The first turn would make it. If it cannot be made, the command says so.
             let _ = create_private_directory(&config.agent.workspace);
         }
-        let cancel = self.closed.child_token();
-        let armed = self.interrupts.arm(cancel.clone());
         let began = Instant::now();
         let ran = match line.audience {
             Audience::User if matches!(self.view, View::Terminal) => {
-                self.on_terminal(&line.command, &cancel).await
+                self.on_terminal(&line.command).await
             }
-            _ => self.captured(&line.command, &cancel).await,
+            _ => {
+                let cancel = self.closed.child_token();
+                let _armed = self.interrupts.arm(cancel.clone());
+                self.captured(&line.command, &cancel).await
+            }
         };
-        drop(armed);
         let (ending, output) = match ran {
             Ok(ran) => ran,
             Err(error) => return self.say(&format!("the command could not be run: {error}")),
@@ -46,11 +58,8 @@ impl Chat {
         self.say(&format!("{ending}, {}", format_elapsed(began.elapsed())))?;
         if line.audience == Audience::UserAndModel {
             let directory = self.session.config().working_directory().display().to_string();
-            let text = format!(
-                "[The user ran a command in {directory}: {ending}]\n$ {}\n{}",
-                line.command,
-                output.trim_end()
-            );
+            let text =
+                format!("{RAN}{directory}: {ending}]\n$ {}\n{}", line.command, output.trim_end());
             if let Err(error) = self.session.tell_model(text).await {
                 return self.say(&format!("the model does not see it: {}", error.message));
             }
@@ -69,14 +78,24 @@ impl Chat {
         shell
     }
 
-    /// Lends the terminal to a command.
-    async fn on_terminal(
-        &self,
-        command: &str,
-        cancel: &CancellationToken,
-    ) -> std::io::Result<(String, String)> {
+    /// Lends the terminal to a command. Ctrl-C is the command's own: an interpreter or a pager goes on after it.
+    async fn on_terminal(&self, command: &str) -> std::io::Result<(String, String)> {
         let mut child = self.command(command).spawn()?;
-        Ok((wait(&mut child, cancel).await?, String::new()))
+        loop {
+            let cancel = self.closed.child_token();
+            let _armed = self.interrupts.arm(cancel.clone());
+            let is_over = tokio::select! {
+                biased;
+                status = child.wait() => {
+                    status?;
+                    true
+                }
+                () = cancel.cancelled() => self.closed.is_cancelled() || self.interrupts.is_ending(),
+            };
+            if is_over {
+                return Ok((wait(&mut child, &cancel).await?, String::new()));
+            }
+        }
     }
 
     /// Runs a command, and shows and keeps what it prints.
@@ -108,10 +127,14 @@ impl Chat {
                 }
             }
         };
-        // What the command left in the background may hold the pipe open.
-        while let Ok(Ok(count @ 1..)) =
-            tokio::time::timeout(LAST_OUTPUT, reader.read(&mut buffer)).await
+        // What the command left in the background may hold the pipe open, and may print for ever.
+        let deadline = tokio::time::Instant::now() + LAST_OUTPUT;
+        let mut rest = MOST_LAST_BYTES;
+        while rest > 0
+            && let Ok(Ok(count @ 1..)) =
+                tokio::time::timeout_at(deadline, reader.read(&mut buffer)).await
         {
+            rest = rest.saturating_sub(count);
             self.print(&buffer[..count], &mut kept, &mut screen)?;
         }
         let mut output = String::from_utf8_lossy(&kept).into_owned();

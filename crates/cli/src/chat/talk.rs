@@ -8,6 +8,7 @@ use myclaw_agent::{PendingMessage, Session};
 
 use tokio::sync::mpsc;
 
+use super::command::begins_with_path;
 use super::display::{Display, Drawing, Queued};
 use super::outputs::{Common, IsShown};
 use super::typed::{Key, SendKey, SentLine, TypedLine};
@@ -16,7 +17,7 @@ use crate::approval::{Asked, question, read_answer};
 use crate::exit::CliError;
 use crate::model::{change_model, change_thinking};
 use crate::report::first_line;
-use crate::terminal::{Keyboard, Style};
+use crate::terminal::{Keyboard, PasteMarks, Style};
 
 /// The text of `/help` while the agent works.
 const HELP: &str = "Enter: the agent reads it before its next step; Alt-Enter or /later TEXT: when it is done; \
@@ -46,7 +47,11 @@ enum Talk {
 /// The keyboard input while the agent works.
 pub(super) struct Talker {
     keyboard: Option<Keyboard>,
+    /// A paste of several lines is one message.
+    _marks: PasteMarks,
     line: TypedLine,
+    /// What was asked for and is not handled yet: the turn may end meanwhile.
+    pressed: VecDeque<Key>,
     wants_to_leave: bool,
     /// Whether the outputs are shown in full.
     is_unfolded: bool,
@@ -68,7 +73,9 @@ impl Talker {
     pub(super) fn listen() -> Self {
         Self {
             keyboard: Keyboard::listen().ok(),
+            _marks: PasteMarks::begin(),
             line: TypedLine::default(),
+            pressed: VecDeque::new(),
             wants_to_leave: false,
             is_unfolded: false,
         }
@@ -76,8 +83,16 @@ impl Talker {
 
     /// Stops listening; returns the input that is left.
     pub(super) fn finish(mut self) -> Leftover {
+        let mut unsent: Vec<String> = Vec::new();
+        for key in self.pressed {
+            if let Key::Send(line) = key {
+                unsent.push(line.text);
+            }
+        }
+        unsent.push(self.line.take());
+        unsent.retain(|text| !text.is_empty());
         Leftover {
-            unsent: self.line.take(),
+            unsent: unsent.join("\n"),
             wants_to_leave: self.wants_to_leave,
             is_unfolded: self.is_unfolded,
         }
@@ -101,19 +116,23 @@ impl Talker {
             };
             // If the terminal is gone, another part ends the turn.
             let Ok(bytes) = keys else { break };
-            if bytes == ESCAPE {
+            if bytes == ESCAPE && !self.line.is_pasting() {
                 session.abort();
                 continue;
             }
-            let pressed = self.line.press(&bytes);
+            self.pressed.extend(self.line.press(&bytes));
             display.show_typed(self.line.text());
-            for key in pressed {
+            while let Some(key) = self.pressed.pop_front() {
                 let line = match key {
                     Key::Send(line) => line,
                     Key::Unfold => {
+                        let (lines, start) = common.page();
+                        if lines.is_empty() {
+                            display.say(Style::Dim, pager::NOTHING);
+                            continue;
+                        }
                         self.is_unfolded = true;
                         display.pause(Drawing::Off);
-                        let (lines, start) = common.page();
                         let shown = pager::show(keyboard, &lines, start).await;
                         display.pause(Drawing::On);
                         self.is_unfolded = false;
@@ -230,7 +249,10 @@ fn parse(line: SentLine) -> Talk {
     if matches!(trimmed, "exit" | "quit") {
         return Talk::Leave;
     }
-    if !text.starts_with('/') {
+    if text.starts_with('!') {
+        return Talk::Unknown(name.to_owned());
+    }
+    if !text.starts_with('/') || begins_with_path(trimmed) {
         let kind = match key {
             SendKey::Enter => QueuedKind::Steer,
             SendKey::AltEnter => QueuedKind::FollowUp,

@@ -60,6 +60,11 @@ impl TypedLine {
         &self.text
     }
 
+    /// Whether the end of a paste is still to come: an escape character is the beginning of its mark.
+    pub(super) fn is_pasting(&self) -> bool {
+        self.is_pasting
+    }
+
     /// Takes the text, and leaves the line empty.
     pub(super) fn take(&mut self) -> String {
         mem::take(&mut self.text)
@@ -81,7 +86,8 @@ impl TypedLine {
             (Escape::None, 0x17) => self.remove_word(),
             (Escape::None, 0x0f) if !self.is_pasting => return Some(Key::Unfold),
             (Escape::None, 0x14) if !self.is_pasting => return Some(Key::Thinking),
-            (Escape::None, b'\t') => self.insert(b' '),
+            (Escape::None, b'\t') if !self.is_pasting => self.insert(b' '),
+            (Escape::None, b'\t') => self.insert(b'\t'),
             (Escape::None, 0..0x20) => {}
             (Escape::None, byte) => self.insert(byte),
             (Escape::Begun, b'\r' | b'\n') => {

@@ -17,6 +17,10 @@ use crate::home::find_home;
 use crate::interrupt::Interrupts;
 use crate::print::note;
 use crate::runtime;
+use crate::terminal::escaped;
+
+/// The longest time that limits anything; clocks cannot add much longer ones.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// Runs the command.
 pub(crate) fn run(args: HostArgs) -> Result<(), CliError> {
@@ -66,8 +70,8 @@ fn options(args: HostArgs, home: &Home) -> Result<HostOptions, CliError> {
     };
     let secrets = Secrets::NAMES.iter().fold(Secrets::default(), |secrets, name| {
         match home.environment.get(name) {
-            Some(value) => secrets.with(name, value.to_owned().into()),
-            None => secrets,
+            Some(value) if !value.trim().is_empty() => secrets.with(name, value.to_owned().into()),
+            _ => secrets,
         }
     });
     Ok(HostOptions {
@@ -76,15 +80,16 @@ fn options(args: HostArgs, home: &Home) -> Result<HostOptions, CliError> {
         backend: backend(&args)?,
         limits: Limits {
             containers: args.containers.into(),
-            idle: args.idle_limit.0,
-            hard: args.hard_limit.0,
-            grace: args.grace.0,
+            idle: args.idle_limit.0.min(LONGEST),
+            hard: args.hard_limit.0.min(LONGEST),
+            grace: args.grace.0.min(LONGEST),
             retry_base: Duration::from_millis(args.retry_base),
             ..Limits::default()
         },
         allowlist,
         runner_options: args.runner_options,
-        say: Arc::new(|line| note(format_args!("myclaw: {line}"))),
+        // Lines may hold what a runner has written.
+        say: Arc::new(|line| note(format_args!("myclaw: {}", escaped(line)))),
         home: host_home(args.directory, home)?,
     })
 }

@@ -1,13 +1,14 @@
 //! `myclaw workflows`: the scripts that the agent of a group finds and runs.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_agent::ToolError;
 use myclaw_agent::llm::joined_text;
 use myclaw_runner::{
-    EnvironmentPolicy, KeywordRanker, Ranker as _, Registry, RegistryError, Workflow, WorkflowRun,
-    check_workflows,
+    EnvironmentPolicy, KeywordRanker, Ranker, Registry, RegistryError, Weights, Workflow,
+    WorkflowRun, check_workflows, semantic_ranker,
 };
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
@@ -17,7 +18,7 @@ use crate::args::{WhoseWorkflows, WorkflowsArgs, WorkflowsCommand};
 use crate::exit::CliError;
 use crate::home::find_home;
 use crate::interrupt::Interrupts;
-use crate::print::{Printer, columns};
+use crate::print::{Printer, columns, note};
 use crate::report::first_line;
 use crate::runtime;
 
@@ -28,11 +29,23 @@ pub(crate) fn run(args: WorkflowsArgs) -> Result<(), CliError> {
             let registry = load(&directory(whose)?)?;
             print(registry.workflows.iter().map(|workflow| (workflow, None)), json)
         }
-        WorkflowsCommand::Search { query, whose, json } => {
-            let registry = load(&directory(whose)?)?;
-            let ranked = KeywordRanker.rank(&query.join(" "), &registry.workflows);
-            let ranked = ranked.map_err(CliError::failure)?;
-            let found = ranked.iter().filter_map(|ranked| {
+        WorkflowsCommand::Search { query, whose, weights, json } => {
+            let directory = directory(whose)?;
+            let registry = load(&directory)?;
+            let ranker: Arc<dyn Ranker> = match weights {
+                Some(weights) => {
+                    let weights = Weights { directory: weights, source: None };
+                    // The ranking says the same.
+                    semantic_ranker(&directory, weights, Arc::new(|_| ()))
+                }
+                None => Arc::new(KeywordRanker),
+            };
+            let ranking = ranker.ranking(&query.join(" "), &registry.workflows);
+            let ranking = ranking.map_err(CliError::failure)?;
+            if let Some(shortcoming) = &ranking.shortcoming {
+                note(format_args!("myclaw: {shortcoming}"));
+            }
+            let found = ranking.ranked.iter().filter_map(|ranked| {
                 Some((registry.workflows.get(ranked.index)?, Some(ranked.score)))
             });
             print(found, json)

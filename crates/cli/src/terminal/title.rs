@@ -1,6 +1,10 @@
 //! The title and the bell of the terminal.
 
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether the title is this program's.
+static IS_CHANGED: AtomicBool = AtomicBool::new(false);
 
 /// A change of the terminal's title.
 #[derive(Debug, Clone, Copy)]
@@ -17,6 +21,7 @@ pub(crate) enum Title<'a> {
 
 /// Changes the title of the terminal, if it has one.
 pub(crate) fn set_title(title: Title<'_>) {
+    IS_CHANGED.store(!matches!(title, Title::Restore), Ordering::SeqCst);
     let plain = |text: &str| text.chars().filter(|char| !char.is_control()).collect::<String>();
     let sequence = match title {
         Title::Begin => "\x1b[22;0t".to_owned(),
@@ -25,6 +30,13 @@ pub(crate) fn set_title(title: Title<'_>) {
         Title::Restore => "\x1b]0;\x07\x1b[23;0t".to_owned(),
     };
     write_sequence(&sequence);
+}
+
+/// Gives the terminal its own title back if it was changed.
+pub(super) fn restore() {
+    if IS_CHANGED.load(Ordering::SeqCst) {
+        set_title(Title::Restore);
+    }
 }
 
 /// Rings the bell, which many terminals show as a notification.

@@ -92,6 +92,11 @@ fn workflows_are_listed_found_and_run() {
     assert_eq!(list, "weather  city  Tell the weather of a city\nmail     -     Send an invoice\n");
     let found = run(&bench, &["workflows", "search", "sending", "invoices"]).stdout();
     assert_eq!(found, "mail  -  Send an invoice\n");
+    // Without a model in the directory, the same way, and it says so.
+    let search = ["workflows", "search", "sending", "invoices", "--weights", "none"];
+    let output = run(&bench, &search);
+    assert_eq!(output.stdout(), "mail  -  Send an invoice\n");
+    assert!(output.stderr().contains("none"), "{}", output.stderr());
     let output = run(&bench, &["workflows", "run", "weather", "city=Rome"]);
     output.assert_code(0);
     assert_eq!(output.stdout(), "sunny in Rome\n");

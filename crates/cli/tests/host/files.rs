@@ -26,7 +26,7 @@ await "$w/group/go"; say "done"; over"#,
     assert_eq!(found("progress")["kind"], "message");
     assert_eq!(
         found("spoken"),
-        json!({"id": "family-2-b", "chat": "fam@g.us", "kind": "voice", "voice": "Ryan", "text": "spoken"})
+        json!({"id": "family.2-b", "chat": "fam@g.us", "kind": "voice", "voice": "Ryan", "text": "spoken"})
     );
     fs::write(bench.host("groups/family/go"), "").unwrap();
     bench.wait_for_out(3);

@@ -54,7 +54,7 @@ fn a_task_that_is_due_runs_once_and_is_over() {
 fn an_interval_goes_on_until_the_task_is_cancelled_and_keeps_no_session() {
     let bench = Bench::with_groups(&planning(&format!(
         r#"if [[ $job == *Stop* ]]; then
-  send tasks 2-b '{{"type":"cancel_task","taskId":"family-1-a"}}'
+  send tasks 2-b '{{"type":"cancel_task","taskId":"family.1-a"}}'
 else
   {}
 fi"#,
@@ -64,7 +64,7 @@ fi"#,
     bench.send("m1", "fam@g.us", "Plan it");
     wait_until("it has run twice", || bench.lines("groups/family/tasks") >= 2);
     let shown = snapshot(&bench, "main");
-    assert_eq!(shown[0]["id"], "family-1-a", "the main group sees all tasks: {shown}");
+    assert_eq!(shown[0]["id"], "family.1-a", "the main group sees all tasks: {shown}");
     assert_eq!(shown[0]["last_result"], "task done");
     let jobs = fs::read_to_string(bench.host("groups/family/tasks")).unwrap();
     assert!(!jobs.contains("sessionId"), "{jobs}");
@@ -74,24 +74,37 @@ fi"#,
 }
 
 #[test]
+fn a_task_that_becomes_due_ends_an_idle_runner() {
+    let bench = Bench::with_groups(&format!(
+        "{}\n[[ $job == *isScheduledTask* ]] || await_close",
+        planning(&task("interval", "2000", "isolated"))
+    ));
+    let host = bench.start(&[]);
+    bench.send("m1", "fam@g.us", "Plan it");
+    // Without that it would run half an hour later.
+    wait_until("it has run", || bench.lines("groups/family/tasks") >= 1);
+    stop(host);
+}
+
+#[test]
 fn a_group_cannot_change_the_tasks_of_another_one() {
     let bench = Bench::with_groups(&planning(
         r#"if [[ $job == *'"groupFolder":"main"'* ]]; then
   send tasks 1-a '{"type":"schedule_task","prompt":"x","schedule_type":"cron","schedule_value":"0 9 * * *"}'
 elif [[ $job == *Resume* ]]; then
-  send tasks 3-c '{"type":"resume_task","taskId":"main-1-a"}'
+  send tasks 3-c '{"type":"resume_task","taskId":"main.1-a"}'
 else
-  send tasks 2-b '{"type":"pause_task","taskId":"main-1-a"}'
+  send tasks 2-b '{"type":"pause_task","taskId":"main.1-a"}'
 fi"#,
     ));
     let host = bench.start(&[]);
     bench.send("m1", "owner", "Plan it");
     wait_until("it is planned", || snapshot(&bench, "main")[0]["status"] == "active");
     bench.send("m2", "fam@g.us", "Pause it");
-    host.wait_for_stderr("has no task \"main-1-a\"");
+    host.wait_for_stderr("has no task \"main.1-a\"");
     assert_eq!(snapshot(&bench, "main")[0]["status"], "active");
     assert_eq!(snapshot(&bench, "family"), json!([]));
-    bench.put_request("main", "9-z", r#"{"type":"pause_task","taskId":"main-1-a"}"#);
+    bench.put_request("main", "9-z", r#"{"type":"pause_task","taskId":"main.1-a"}"#);
     wait_until("it is paused", || snapshot(&bench, "main")[0]["status"] == "paused");
     stop(host);
 }

@@ -10,6 +10,34 @@ fn message(text: &str) -> String {
 }
 
 #[test]
+fn a_mistake_in_a_channel_is_one_line_too() {
+    for (text, expected) in [
+        (
+            "{ channels: { telegram: { botToken: 't', allowedChatIds: [1, true] } } }",
+            "1:62: channels.telegram.allowedChatIds[1]: expected an integer or a string that is not empty, found true",
+        ),
+        (
+            "{ channels: { signal: { account: '0151' } } }",
+            "1:34: channels.signal.account: expected the phone number of the account, or its id; write the number with its country, such as \"+4915112345678\"",
+        ),
+        (
+            "{ channels: { whatsapp: { phoneNumberId: '1', accessToken: 't', appSecret: 's', verifyToken: 'v', apiVersion: '26' } } }",
+            "1:111: channels.whatsapp.apiVersion: expected a version of the Graph API; such as \"v26.0\"",
+        ),
+        (
+            "{ channels: { whatsapp: { phoneNumberId: '1', accessToken: 't', appSecret: 's', verifyToken: 'v', allowFrom: ['+1 650'] } } }",
+            "1:111: channels.whatsapp.allowFrom[0]: nobody has such an id in this channel; write the number with its country, without `+` and spaces, such as \"1650\"",
+        ),
+        (
+            "{ channels: { slack: { appToken: 'xapp-1', botToken: 'xoxb-1', mediaMaxMb: 101 } } }",
+            "1:76: channels.slack.mediaMaxMb: expected an integer from 1 to 100, found 101",
+        ),
+    ] {
+        assert_eq!(message(text), expected, "{text}");
+    }
+}
+
+#[test]
 fn one_mistake_is_one_line_with_place_path_and_help() {
     for (text, expected) in [
         (
@@ -73,26 +101,6 @@ fn one_mistake_is_one_line_with_place_path_and_help() {
             "{ logging: { level: 'inf' } }",
             "1:21: logging.level: expected \"debug\", \"info\", \"warn\" or \"error\", found another string; did you mean \
              `info`?",
-        ),
-        (
-            "{ channels: { telegram: { botToken: 't', allowedChatIds: [1, true] } } }",
-            "1:62: channels.telegram.allowedChatIds[1]: expected an integer or a string that is not empty, found true",
-        ),
-        (
-            "{ channels: { signal: { account: '0151' } } }",
-            "1:34: channels.signal.account: expected the phone number of the account, or its id; write the number with its country, such as \"+4915112345678\"",
-        ),
-        (
-            "{ channels: { whatsapp: { phoneNumberId: '1', accessToken: 't', appSecret: 's', verifyToken: 'v', apiVersion: '26' } } }",
-            "1:111: channels.whatsapp.apiVersion: expected a version of the Graph API; such as \"v26.0\"",
-        ),
-        (
-            "{ channels: { whatsapp: { phoneNumberId: '1', accessToken: 't', appSecret: 's', verifyToken: 'v', allowFrom: ['+1 650'] } } }",
-            "1:111: channels.whatsapp.allowFrom[0]: nobody has such an id in this channel; write the number with its country, without `+` and spaces, such as \"1650\"",
-        ),
-        (
-            "{ channels: { slack: { appToken: 'xapp-1', botToken: 'xoxb-1', mediaMaxMb: 101 } } }",
-            "1:76: channels.slack.mediaMaxMb: expected an integer from 1 to 100, found 101",
         ),
         (
             "{ models: { providers: { 'my.host': { baseUrl: 'localhost:8080' } } } }",

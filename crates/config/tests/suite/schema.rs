@@ -48,11 +48,13 @@ fn secrets_are_plain_strings_marked_as_such() {
         [
             "accessToken",
             "accessToken",
+            "accessToken",
             "additionalProperties",
             "additionalProperties",
             "apiKey",
             "apiKey",
             "apiKey",
+            "appSecret",
             "appToken",
             "botToken",
             "botToken",
@@ -62,7 +64,8 @@ fn secrets_are_plain_strings_marked_as_such() {
             "password",
             "secret",
             "serverPassword",
-            "token"
+            "token",
+            "verifyToken",
         ]
     );
 }

@@ -12,10 +12,20 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Access, Backend, BackendError, Launch, RunnerProgram, child};
 
-/// Longest run of a command of podman or docker that is not the container itself.
+/// Longest run of a command of podman or docker that is not the container itself, without the time that the container is
+/// given to end.
 const COMMAND_LIMIT: Duration = Duration::from_secs(60);
 /// Where the runner's program is in a container. It comes from this machine, so it is as new as the host.
 const PROGRAM: &str = "/usr/local/bin/myclaw";
+/// Where podman looks for runc.
+const RUNC: [&str; 6] = [
+    "/usr/bin/runc",
+    "/usr/sbin/runc",
+    "/usr/local/bin/runc",
+    "/usr/local/sbin/runc",
+    "/sbin/runc",
+    "/bin/runc",
+];
 /// The home directory of the protocol.
 const HOME: &str = "/home/node";
 /// Most open files and processes of a container. Without limits of its own, podman asks for more rights than a process
@@ -46,8 +56,9 @@ impl ContainerBackend {
     fn arguments(&self, launch: &Launch) -> Result<Vec<OsString>, BackendError> {
         let mut arguments: Vec<OsString> = Vec::new();
         let user = (rustix::process::geteuid(), rustix::process::getegid());
-        if self.engine == Engine::Podman && user.0.is_root() {
-            // For root, the other runtime demands a cgroup that it may write to.
+        let has_runc = || RUNC.iter().any(|path| Path::new(path).exists());
+        if self.engine == Engine::Podman && user.0.is_root() && has_runc() {
+            // For root, the other runtime demands a cgroup that it may write to. Many machines have one and no runc.
             arguments.extend(["--runtime", "runc"].map(OsString::from));
         }
         let fixed = [
@@ -88,17 +99,19 @@ impl ContainerBackend {
     }
 
     /// A command about a container. What it says does not matter: the container may be gone already.
-    async fn command(&self, arguments: &[&str]) {
+    async fn command(&self, arguments: &[&str], limit: Duration) {
         let mut spec = ChildSpec::new(self.engine.program(), "/");
         spec.args = arguments.iter().map(OsString::from).collect();
-        spec.timeout = Some(COMMAND_LIMIT);
+        spec.timeout = Some(limit);
         drop(run(spec, &CancellationToken::new(), &mut |_| {}).await);
     }
 
     async fn remove(&self, name: &str) {
         match self.engine {
-            Engine::Podman => self.command(&["rm", "--force", "--time=0", name]).await,
-            Engine::Docker => self.command(&["rm", "--force", name]).await,
+            Engine::Podman => {
+                self.command(&["rm", "--force", "--time=0", name], COMMAND_LIMIT).await;
+            }
+            Engine::Docker => self.command(&["rm", "--force", name], COMMAND_LIMIT).await,
         }
     }
 }
@@ -129,14 +142,17 @@ impl Backend for ContainerBackend {
                 () = stop.cancelled() => {
                     let grace = launch.stop_grace.as_secs().max(1).to_string();
                     let stopping = async {
-                        self.command(&["stop", "--time", &grace, &launch.name]).await;
+                        let limit = launch.stop_grace + COMMAND_LIMIT;
+                        self.command(&["stop", "--time", &grace, &launch.name], limit).await;
                         force.cancel();
                     };
                     let (finished, ()) = tokio::join!(running, stopping);
                     finished.map(|finished| Finished { exit: Exit::Aborted, ..finished })
                 }
             };
-            if force.is_cancelled() {
+            let has_exited = matches!(&finished, Ok(Finished { exit: Exit::Code(_), .. }));
+            if !has_exited {
+                // The engine's own program was ended, and the container may go on without it.
                 self.remove(&launch.name).await;
             }
             Ok(finished?)

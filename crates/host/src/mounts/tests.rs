@@ -61,6 +61,7 @@ fn a_directory_below_an_allowed_root_is_mounted_with_the_rights_of_the_nearest_o
     let access = |name, is_main| scene.check(scene.ask(name), is_main).unwrap().access;
     assert_eq!(access("open/work", false), Access::ReadOnly);
     assert_eq!(access("open/deep/er", true), Access::ReadOnly);
+    assert_eq!(access("open", true), Access::ReadOnly, "it holds a root that may only be read");
     let free = Scene::new(false);
     assert_eq!(free.check(free.ask("open/work"), false).unwrap().access, Access::ReadWrite);
 }
@@ -107,6 +108,42 @@ fn the_place_in_the_container_is_relative_and_used_once() {
     let twice = [scene.ask("open/work"), scene.ask("open/work")];
     let (allowed, refused) = check(&twice, &scene.path("config/list.json"), by);
     assert_eq!((allowed.len(), refused.len()), (1, 1));
+    // A place within another one would be made in the directory that is mounted there.
+    let at = |name: &str, place: &str| ExtraMount {
+        container_path: Some(place.to_owned()),
+        ..scene.ask(name)
+    };
+    for places in [["a", "a/b"], ["a/b", "a"]] {
+        let nested = [at("open/work", places[0]), at("open/deep", places[1])];
+        let (allowed, refused) = check(&nested, &scene.path("config/list.json"), by);
+        assert_eq!((allowed.len(), refused.len()), (1, 1), "{places:?}");
+    }
+}
+
+#[test]
+fn links_to_roots_and_to_the_list_change_nothing() {
+    let scene = Scene::new(false);
+    // A link with a short path to the root that may only be read.
+    fs::create_dir_all(scene.path("open/deep/nested/far")).unwrap();
+    symlink(scene.path("open/deep/nested"), scene.path("short")).unwrap();
+    let list = serde_json::json!({
+        "allowedRoots": [
+            {"path": scene.path("short")},
+            {"path": scene.path("open/deep"), "allowReadWrite": true},
+            {"path": scene.path("links")},
+        ],
+        "nonMainReadOnly": false,
+    });
+    fs::write(scene.path("config/list.json"), list.to_string()).unwrap();
+    let mounted = scene.check(scene.ask("open/deep/nested/far"), true).unwrap();
+    assert_eq!(mounted.access, Access::ReadOnly);
+    fs::create_dir_all(scene.path("links")).unwrap();
+    symlink(scene.path("config/list.json"), scene.path("links/list.json")).unwrap();
+    let host_root = scene.path("host");
+    let by = Applicant { is_main: true, host_root: &host_root };
+    let (allowed, refused) = check(&[scene.ask("links")], &scene.path("links/list.json"), by);
+    assert_eq!((allowed.len(), refused.len()), (0, 1));
+    assert!(refused[0].problem.contains("holds the allowlist"), "{refused:?}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::{Group, HostError};
 /// Most messages of one prompt, and most bytes of their texts. Others wait for the next query.
 const MAX_BATCH: usize = 100;
 const MAX_PROMPT: usize = 256 * 1024;
-/// Most overheard messages of one prompt: the newest.
+/// Most overheard messages of one prompt: the newest, with at most as many bytes.
 const MAX_OVERHEARD: usize = 50;
 
 /// The messages that wait and are not among `known`, with what was overheard before; empty if none waits.
@@ -35,7 +35,12 @@ pub(super) async fn gather(
     let overheard = shared.ledger.overheard(&group.folder, usize::MAX).await?;
     let mut overheard: Vec<_> =
         overheard.into_iter().filter(|message| is_new(message) && message.order < last).collect();
-    let surplus = overheard.len().saturating_sub(MAX_OVERHEARD);
+    let mut bytes = 0;
+    let fitting = overheard.iter().rev().take(MAX_OVERHEARD).take_while(|message| {
+        bytes += message.row.text.len();
+        bytes <= MAX_PROMPT
+    });
+    let surplus = overheard.len() - fitting.count();
     open.extend(overheard.drain(surplus..));
     open.sort_by_key(|message| message.order);
     Ok(open)

@@ -12,20 +12,31 @@ use crate::rows::Work;
 /// Most logs of a group; older ones are deleted.
 const MAX_LOGS: usize = 200;
 
+/// Most bytes of a log: a runner can cause any number of lines.
+const MAX_BYTES: usize = 16 * 1024 * 1024;
+
 /// The file, if it could be made: a full disk must not keep messages from being answered.
-pub(super) struct RunLog(Option<File>);
+pub(super) struct RunLog {
+    file: Option<File>,
+    bytes: usize,
+}
 
 impl RunLog {
     pub(super) fn begin(directory: &Path, name: &str, work: &Work) -> Self {
         prune(directory);
         let path = directory.join(format!("{}.log", now_ms()));
-        let mut log = Self(private_options().create(true).append(true).open(path).ok());
+        let file = private_options().create(true).append(true).open(path).ok();
+        let mut log = Self { file, bytes: 0 };
         log.line(&format!("{name} begins: {}", described(work)));
         log
     }
 
     pub(super) fn line(&mut self, text: &str) {
-        if let Some(file) = &mut self.0 {
+        self.bytes = self.bytes.saturating_add(text.len());
+        if self.bytes > MAX_BYTES {
+            return;
+        }
+        if let Some(file) = &mut self.file {
             let time = jiff::Timestamp::now();
             drop(writeln!(file, "{time:.3} {text}"));
         }

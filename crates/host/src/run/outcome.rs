@@ -56,7 +56,7 @@ impl Run<'_> {
             Err(error) => return Outcome::Failed(format!("the runner was not started: {error}")),
         };
         let is_over = self.is_idle();
-        let said = || self.error.clone().unwrap_or_else(|| tail(&finished.errors.tail));
+        let said = || self.error.as_deref().map_or_else(|| tail(&finished.errors.tail), shortened);
         match (self.phase, finished.exit) {
             (Phase::Stopped(_), _) if is_over => Outcome::Done,
             (Phase::Stopped(Stopped::WasSilent), _) => {

@@ -118,3 +118,31 @@ proptest! {
         let _ = read(&options(), &Downloaded::Mail(raw));
     }
 }
+
+#[test]
+fn an_answer_below_a_quotation_in_html_is_kept() {
+    let raw = "From: ann@example.org\r\nContent-Type: text/html\r\n\r\n\
+               <div class=\"gmail_quote\">old</div><div>new</div>";
+    let text = arrival_of(raw).arrival.text;
+    assert!(text.contains("new"), "{text}");
+}
+
+#[test]
+fn an_attached_mail_is_a_file_as_it_was_sent() {
+    let raw = "From: ann@example.org\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n\
+               --b\r\n\r\nhello\r\n\
+               --b\r\nContent-Type: message/rfc822\r\n\r\nContent-Type: message/rfc822\r\n\r\nSubject: x\r\n--b--\r\n";
+    let arrival = arrival_of(raw).arrival;
+    let [file] = arrival.attachments.as_slice() else { panic!("{:?}", arrival.attachments) };
+    assert_eq!(file.name.as_deref(), Some("message.eml"));
+    assert_eq!(file.media_type.as_deref(), Some("message/rfc822"));
+    let sent = b"Content-Type: message/rfc822\r\n\r\nSubject: x".to_vec();
+    assert_eq!(file.content, AttachmentContent::Bytes(sent));
+}
+
+#[test]
+fn a_second_sender_that_is_not_utf8_counts() {
+    let raw = b"From: ann@example.org\r\nFrom: \xff <bob@example.org>\r\n\r\nhello".to_vec();
+    let refused = read(&options(), &Downloaded::Mail(raw)).refused.unwrap_or_default();
+    assert!(refused.contains("does not name one sender"), "{refused}");
+}

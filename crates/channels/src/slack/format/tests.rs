@@ -8,6 +8,8 @@ fn markdown_becomes_mrkdwn() {
         ("[a|b](https://x.y/?a=1&b=2|3)", "<https://x.y/?a=1&amp;b=2%7C3|a|b>"),
         ("[a](javascript:x)", "a (javascript:x)"),
         ("see https://x.y/z, or not", "see <https://x.y/z>, or not"),
+        ("https://x.y/~ann/a_(b)_c", "<https://x.y/~ann/a_(b)_c>"),
+        ("(see https://x.y/a_(b)).", "(see <https://x.y/a_(b)>)."),
         ("- a\n- b\n  1. c\n  2. d", "• a\n• b\n    1. c\n    2. d"),
         ("> one\n> two\n\nafter", "> one\n> two\n\nafter"),
         ("```rust\nlet a = 1 < 2;\n```\nafter", "```\nlet a = 1 &lt; 2;\n```\n\nafter"),

@@ -354,6 +354,10 @@ impl Scene {
             let more = self.queue.len() - QUEUE_LINES;
             above.push((Style::Dim, truncated(&format!("and {more} more (/queue)"), columns)));
         }
+        // A footer that does not fit on the screen could not be erased. The line of text above it, the typed line and the
+        // status stay; the output of the command goes first.
+        let surplus = above.len().saturating_sub(self.size.rows.saturating_sub(3));
+        above.drain(..surplus);
         let status = self.common.status().as_ref().map(|status| status.line(columns));
         Rows { above, typed, status }
     }

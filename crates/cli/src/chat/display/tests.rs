@@ -5,7 +5,7 @@ use myclaw_agent::llm::StreamEvent;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::Display;
+use super::{Display, Queued};
 use crate::chat::outputs::IsShown;
 use crate::terminal::Size;
 
@@ -161,4 +161,22 @@ fn what_the_model_thinks_is_shown_on_request() {
     scene.finish();
     written.push_str(&scene.pending);
     assert_eq!(left_behind(&written), "First I look.\nThen\n\nDone.");
+}
+
+#[test]
+fn what_is_below_the_text_fits_on_a_low_screen() {
+    let display = Display::new(CancellationToken::new(), Arc::default());
+    let mut scene = display.shared.lock();
+    scene.take(tool_start());
+    scene.take(AgentRunEvent::ToolExecutionUpdate {
+        tool_name: "bash".to_owned(),
+        tool_call_id: "c1".to_owned(),
+        text: "a\nb\nc\nd\n".to_owned(),
+        details: None,
+    });
+    let queued = |number: usize| Queued { id: number.to_string(), line: "next: more".to_owned() };
+    scene.queue = (0..9).map(queued).collect();
+    scene.compose(Size { columns: 60, rows: 8 });
+    // With the line of text above and the status below.
+    assert_eq!(scene.pending.matches("\r\n").count(), 8 - 3);
 }

@@ -1,4 +1,4 @@
-use super::{Page, Pressed};
+use super::{Page, Pressed, key_length};
 use crate::terminal::{Paint, Size, Style};
 
 const SIZE: Size = Size { columns: 12, rows: 4 };
@@ -36,4 +36,19 @@ fn it_begins_at_a_line_and_moves_by_keys() {
 fn long_lines_take_several_rows() {
     let lines = [(Style::Dim, "a".repeat(11) + "漢字"), (Style::Dim, String::new())];
     assert_eq!(screen(&Page::new(&lines, 0, SIZE))[..3], ["a".repeat(11).as_str(), "漢字", ""]);
+}
+
+#[test]
+fn keys_that_arrive_at_once_are_told_apart() {
+    for (keys, length) in [
+        (&b"\x1b[B\x1b[B"[..], 3),
+        (b"\x1b[5~q", 4),
+        (b"\x1bOAq", 3),
+        (b"jq", 1),
+        (b"\x1b", 1),
+        (b"\x1b[", 2),
+        (b"\x1bxq", 2),
+    ] {
+        assert_eq!(key_length(keys), length, "{keys:?}");
+    }
 }

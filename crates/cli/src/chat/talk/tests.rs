@@ -10,6 +10,8 @@ fn lines_while_the_agent_works() {
     for (line, expected) in [
         ("not that", say(QueuedKind::Steer, "not that")),
         (" /etc is wrong", say(QueuedKind::Steer, " /etc is wrong")),
+        ("/etc/hosts is wrong", say(QueuedKind::Steer, "/etc/hosts is wrong")),
+        ("!ls", Talk::Unknown("!ls".to_owned())),
         ("/later  and this ", say(QueuedKind::FollowUp, "and this")),
         ("/later", Talk::Help),
         ("/queue", Talk::ShowQueue),

@@ -29,10 +29,10 @@ fn keys_that_edit_do_and_others_leave_no_trace() {
 fn a_paste_is_one_message_wherever_its_bytes_are_cut() {
     let mut line = TypedLine::default();
     let mut lines = Vec::new();
-    for byte in "\x1b[200~one\ntwö\x1b[201~\r".bytes() {
+    for byte in "\x1b[200~one\n\ttwö\x1b[201~\r".bytes() {
         lines.extend(line.press(&[byte]));
     }
-    let text = "one\ntwö".to_owned();
+    let text = "one\n\ttwö".to_owned();
     assert_eq!(lines, [Key::Send(SentLine { text, key: SendKey::Enter })]);
 }
 
