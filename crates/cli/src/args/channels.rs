@@ -35,7 +35,7 @@ pub(crate) enum ChannelsCommand {
     },
     /// Add a channel to the config file; its comments stay
     #[command(after_long_help = help::CHANNELS_ADD_EXAMPLES)]
-    Add(AddChannelArgs),
+    Add(Box<AddChannelArgs>),
     /// Show how the channels of the running gateway are, what they could not deliver, and what was dropped
     #[command(after_long_help = help::CHANNELS_STATUS_EXAMPLES)]
     Status {

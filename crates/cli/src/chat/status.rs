@@ -102,7 +102,7 @@ impl Status {
                 today.clone(),
             ],
             vec![short.clone(), model, thinking, context.clone(), cost.clone(), today],
-            vec![short.clone(), short_model.clone(), context.clone(), cost.clone()],
+            vec![short, short_model.clone(), context.clone(), cost.clone()],
             vec![short_model.clone(), context.clone(), cost],
             vec![short_model, context],
         ];

@@ -14,13 +14,13 @@ pub(crate) fn run(args: GroupsArgs) -> Result<(), CliError> {
     match args.command {
         GroupsCommand::Add(add) => added(add),
         GroupsCommand::List { directory, json } => {
-            let groups = Groups::load(&home(directory)?).map_err(failure)?;
+            let groups = Groups::load(&home(directory)?).map_err(|error| failure(&error))?;
             if json { list_as_json(&groups) } else { list(&groups) }
         }
         GroupsCommand::Show { folder, directory, json } => show(&folder, &home(directory)?, json),
         GroupsCommand::Remove { folder, directory } => {
             let (folder, home) = (parsed(&folder)?, home(directory)?);
-            Groups::remove(&home, &folder).map_err(failure)?;
+            Groups::remove(&home, &folder).map_err(|error| failure(&error))?;
             note(format_args!(
                 "myclaw: removed; its files are still in {}",
                 home.group(&folder).display()
@@ -50,7 +50,7 @@ fn added(args: AddGroupArgs) -> Result<(), CliError> {
         listens: if args.all { Listens::All } else { Listens::Trigger },
         mounts,
     };
-    Groups::add(&home, group).map_err(failure)?;
+    Groups::add(&home, group).map_err(|error| failure(&error))?;
     note(format_args!("myclaw: added; its files are in {}", home.group(&folder).display()));
     Ok(())
 }
@@ -104,7 +104,7 @@ fn list_as_json(groups: &Groups) -> Result<(), CliError> {
 
 fn show(folder: &str, home: &HostHome, as_json: bool) -> Result<(), CliError> {
     let folder = parsed(folder)?;
-    let groups = Groups::load(home).map_err(failure)?;
+    let groups = Groups::load(home).map_err(|error| failure(&error))?;
     let group = groups.of_folder(&folder).ok_or_else(|| {
         CliError::failure(format!("there is no group {folder}; `myclaw groups list` shows all"))
     })?;
@@ -140,6 +140,6 @@ fn show(folder: &str, home: &HostHome, as_json: bool) -> Result<(), CliError> {
     printer.finish()
 }
 
-fn failure(error: GroupsError) -> CliError {
+fn failure(error: &GroupsError) -> CliError {
     CliError::failure(error.to_string())
 }

@@ -127,7 +127,7 @@ fn channels_follow_the_mention_rule_and_threads_are_chats_of_their_own() {
         (&answer.params["channel"], &answer.params["thread_ts"]),
         (&json!("C1"), &Value::Null)
     );
-    let root = answer.ts.clone();
+    let root = answer.ts;
     bench.say(&json!({"text": "&lt;m2&gt;", "thread_ts": root, "parent_user_id": "UBOT"}));
     let reply = bench.slack.wait_for_text("m2");
     assert_eq!(reply.params["thread_ts"], root);

@@ -184,7 +184,8 @@ fn what_a_command_of_the_user_prints_is_shown_to_the_model_if_it_is_meant_to_be(
         .expect_screen(|screen| screen.contains("\nfor-me\nexit 0, ") && screen.ends_with("You:"));
     terminal.send_line("what was that?");
     terminal.expect("I see.");
-    let request = server.last_request().body_text().to_owned();
+    let request = server.last_request();
+    let request = request.body_text();
     assert!(request.contains("$ echo for-both; exit 4\\nfor-both"), "{request}");
     assert!(request.contains(": exit 4]") && !request.contains("for-me"), "{request}");
 }

@@ -92,13 +92,19 @@ fn a_run_is_a_trace_with_its_calls_and_tools() {
     let traces: std::collections::BTreeSet<&str> =
         spans.iter().map(|span| span["traceId"].as_str().unwrap()).collect();
     assert_eq!(traces.len(), 1, "{spans:?}");
-    for span in &spans {
+    check_spans(&spans);
+    validate(&bench, &requests.iter().map(|request| request.json().clone()).collect::<Vec<_>>());
+}
+
+/// A call of the model, a tool that fails, another call that fails, and the run around them.
+fn check_spans(spans: &[Value]) {
+    for span in spans {
         let [start, end] = ["startTimeUnixNano", "endTimeUnixNano"]
             .map(|key| span[key].as_str().unwrap().parse::<u64>().unwrap());
         assert!(start <= end && span["spanId"].as_str().unwrap().len() == 16, "{span}");
     }
     let session = "agent:main:channel:cli:account:default:peer:direct:main";
-    let shown = shown(&spans);
+    let shown = shown(spans);
     let names: Vec<(&str, Option<&str>)> =
         shown.iter().map(|(name, parent, ..)| (name.as_str(), parent.as_deref())).collect();
     let model = shown[0].2["gen_ai.request.model"].clone();
@@ -139,7 +145,6 @@ fn a_run_is_a_trace_with_its_calls_and_tools() {
     let run = &shown[3];
     assert_eq!((run.2["gen_ai.conversation.id"].as_str(), &run.3["code"]), (session, &json!(2)));
     assert_eq!(run.2["gen_ai.usage.input_tokens"], "1000");
-    validate(&bench, &requests.iter().map(|request| request.json().clone()).collect::<Vec<_>>());
 }
 
 /// Reads the requests with the protocol's own classes for Python.

@@ -126,7 +126,6 @@ fn addition(args: &AddChannelArgs) -> Result<Addition, CliError> {
         let missing = || CliError::usage(format!("--url is missing: {what}"));
         args.url.clone().ok_or_else(missing)
     };
-    let people = || args.allow_from.iter().map(|id| json!(id)).collect::<Vec<_>>();
     let id = |what: &str| {
         let missing = || CliError::usage(format!("--id is missing: {what}"));
         args.id.clone().ok_or_else(missing)
@@ -151,39 +150,24 @@ fn addition(args: &AddChannelArgs) -> Result<Addition, CliError> {
             ("whatsapp", value, secrets)
         }
         ChannelKind::Signal => {
-            let mut value = json!({"account": id("the phone number, such as +4915112345678")?});
-            if let Some(url) = &args.url {
-                value["baseUrl"] = json!(url);
-            }
-            ("signal", value, Vec::new())
+            let account = id("the phone number, such as +4915112345678")?;
+            ("signal", at_url(json!({"account": account}), args), Vec::new())
         }
         ChannelKind::Email => {
             let name = variable("EMAIL_PASSWORD");
             let whence = "It is the password of the account; many providers want one for this program alone.";
             ("email", email(args, &reference(&name))?, vec![(name, whence)])
         }
-        ChannelKind::Irc => {
-            let missing =
-                |name| CliError::usage(format!("{name} is missing: IRC needs --host and --nick"));
-            let host = args.host.as_ref().ok_or_else(|| missing("--host"))?;
-            let nick = args.nick.as_ref().ok_or_else(|| missing("--nick"))?;
-            ("irc", json!({"host": host, "nick": nick}), Vec::new())
-        }
+        ChannelKind::Irc => ("irc", irc(args)?, Vec::new()),
         ChannelKind::Slack => {
             let (app, bot) = ("SLACK_APP_TOKEN".to_owned(), variable("SLACK_BOT_TOKEN"));
-            let mut value = json!({"appToken": reference(&app), "botToken": reference(&bot)});
-            if let Some(url) = &args.url {
-                value["baseUrl"] = json!(url);
-            }
-            ("slack", value, vec![(app, SLACK_APP), (bot, SLACK_BOT)])
+            let value = json!({"appToken": reference(&app), "botToken": reference(&bot)});
+            ("slack", at_url(value, args), vec![(app, SLACK_APP), (bot, SLACK_BOT)])
         }
         ChannelKind::Discord => {
             let name = variable("DISCORD_BOT_TOKEN");
-            let mut value = json!({"botToken": reference(&name)});
-            if let Some(url) = &args.url {
-                value["baseUrl"] = json!(url);
-            }
-            ("discord", value, vec![(name, DISCORD_BOT)])
+            let value = json!({"botToken": reference(&name)});
+            ("discord", at_url(value, args), vec![(name, DISCORD_BOT)])
         }
         ChannelKind::Webhook => {
             let name = variable("WEBHOOK_SECRET");
@@ -194,14 +178,29 @@ fn addition(args: &AddChannelArgs) -> Result<Addition, CliError> {
         ChannelKind::Socket => ("socket", json!({}), Vec::new()),
     };
     let account = account.unwrap_or(DEFAULT_ACCOUNT);
-    let has_people = !matches!(channel, "webhook" | "socket") && is_first;
     if !args.allow_from.is_empty() {
-        if !has_people {
+        if matches!(channel, "webhook" | "socket") || !is_first {
             return Err(CliError::usage("--allow-from has no meaning for this channel or account"));
         }
-        value["allowFrom"] = json!(people());
+        value["allowFrom"] = json!(args.allow_from);
     }
     Ok(Addition { path: place(channel, account), value, secrets })
+}
+
+/// The same with the address of the server, if one is given.
+fn at_url(mut value: Value, args: &AddChannelArgs) -> Value {
+    if let Some(url) = &args.url {
+        value["baseUrl"] = json!(url);
+    }
+    value
+}
+
+/// An account on a network of IRC.
+fn irc(args: &AddChannelArgs) -> Result<Value, CliError> {
+    let missing = |name| CliError::usage(format!("{name} is missing: IRC needs --host and --nick"));
+    let host = args.host.as_ref().ok_or_else(|| missing("--host"))?;
+    let nick = args.nick.as_ref().ok_or_else(|| missing("--nick"))?;
+    Ok(json!({"host": host, "nick": nick}))
 }
 
 /// A number on WhatsApp. Further ones have the secrets of the first.
