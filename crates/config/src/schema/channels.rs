@@ -21,10 +21,6 @@ pub use irc::{IrcConfig, SaslConfig};
 const MAX_MEDIA_MB: u64 = 20;
 /// Largest file on Matrix; it is in memory while it is sent.
 const MAX_MATRIX_MEDIA_MB: u64 = 100;
-/// Largest file on Slack, which takes up to a gigabyte; it is in memory while it is sent.
-const MAX_SLACK_MEDIA_MB: u64 = 100;
-/// Largest file that the most boosted servers of Discord take.
-const MAX_DISCORD_MEDIA_MB: u64 = 100;
 /// Name of the account that the config does not name.
 pub const DEFAULT_ACCOUNT: &str = "default";
 
@@ -92,10 +88,12 @@ macro_rules! plain_chat_channel {
     };
 }
 
-// Below the macros, which it uses.
+// Below the macros, which they use.
 mod phone;
+mod team;
 
 pub use phone::{SignalConfig, WhatsAppAccount, WhatsAppConfig, WhatsAppNumber, WhatsAppTemplate};
+pub use team::{DiscordConfig, SlackConfig};
 
 /// Who may write in a channel, and what holds for their messages.
 #[derive(Debug, Clone, Copy)]
@@ -307,62 +305,6 @@ chat_channel! {
     }
 }
 
-chat_channel! {
-    /// An app in a workspace of Slack.
-    SlackConfig {
-        /// The app-level token (`xapp-…`) with the scope `connections:write`. Preferably a reference such as
-        /// `"${SLACK_APP_TOKEN}"`.
-        #[serde(with = "values::secret")]
-        #[schemars(with = "values::SecretText")]
-        pub app_token: SecretString,
-        /// The token of the app's bot (`xoxb-…`). Preferably a reference such as `"${SLACK_BOT_TOKEN}"`.
-        #[serde(with = "values::secret")]
-        #[schemars(with = "values::SecretText")]
-        pub bot_token: SecretString,
-        /// Address of the Web API, if it is not the public one.
-        #[serde(
-            default,
-            deserialize_with = "values::optional_url",
-            skip_serializing_if = "Option::is_none"
-        )]
-        #[schemars(with = "Option<BaseUrl>")]
-        pub base_url: Option<String>,
-        /// Megabytes of the largest file in both directions; at most 100.
-        #[serde(
-            default = "default_slack_media_mb",
-            deserialize_with = "values::within::<_, _, 1, MAX_SLACK_MEDIA_MB>"
-        )]
-        #[schemars(range(min = 1, max = MAX_SLACK_MEDIA_MB))]
-        pub media_max_mb: u64,
-    }
-}
-
-chat_channel! {
-    /// A bot on Discord.
-    DiscordConfig {
-        /// The bot's token. Preferably a reference such as `"${DISCORD_BOT_TOKEN}"`.
-        #[serde(with = "values::secret")]
-        #[schemars(with = "values::SecretText")]
-        pub bot_token: SecretString,
-        /// Address of the REST API with its version, if it is not the public one.
-        #[serde(
-            default,
-            deserialize_with = "values::optional_url",
-            skip_serializing_if = "Option::is_none"
-        )]
-        #[schemars(with = "Option<BaseUrl>")]
-        pub base_url: Option<String>,
-        /// Megabytes of the largest file in both directions; at most 100. Discord takes 10 from a bot, and more in servers
-        /// that are boosted.
-        #[serde(
-            default = "default_discord_media_mb",
-            deserialize_with = "values::within::<_, _, 1, MAX_DISCORD_MEDIA_MB>"
-        )]
-        #[schemars(range(min = 1, max = MAX_DISCORD_MEDIA_MB))]
-        pub media_max_mb: u64,
-    }
-}
-
 /// A further bot.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -521,16 +463,6 @@ fn default_media_mb() -> u64 {
 /// What homeservers usually allow.
 fn default_matrix_media_mb() -> u64 {
     50
-}
-
-/// As on Matrix: few files are larger.
-fn default_slack_media_mb() -> u64 {
-    50
-}
-
-/// What Discord takes everywhere.
-fn default_discord_media_mb() -> u64 {
-    10
 }
 
 fn yes() -> bool {
