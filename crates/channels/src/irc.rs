@@ -166,7 +166,7 @@ impl Irc {
 fn advice(error: &IrcError) -> String {
     match error {
         IrcError::Wire { .. } => {
-            format!("{error}; check `server` of channels.irc, and the network")
+            format!("{error}; check `host` and `port` of channels.irc, and the network")
         }
         IrcError::Login(_) => format!("{error}; check `sasl` of channels.irc"),
         IrcError::Refused(_) => format!("{error}; check channels.irc"),

@@ -34,11 +34,16 @@ async fn run_and_interrupt(bench: &Bench, event_name: &'static str, words: &[&st
         while bench.events_named(event_name).is_empty() {
             tokio::time::sleep(std::time::Duration::from_millis(2)).await;
         }
-        for word in words {
-            let content = vec![ContentBlock::text(*word)];
-            let arrival = stranger(bench).arrive(&content, &interrupt()).await.unwrap();
-            assert!(matches!(arrival, Arrival::Interrupting { .. }), "{arrival:?}");
-        }
+        let (inbox, handle) = (stranger(bench), tokio::runtime::Handle::current());
+        let arrive = || {
+            for word in words {
+                let content = [ContentBlock::text(*word)];
+                let arrival = handle.block_on(inbox.arrive(&content, &interrupt())).unwrap();
+                assert!(matches!(arrival, Arrival::Interrupting { .. }), "{arrival:?}");
+            }
+        };
+        // This thread waits, so the run cannot end between two messages.
+        std::thread::scope(|scope| scope.spawn(arrive).join()).unwrap();
     });
     assert!(!caller.is_cancelled(), "an interrupt does not fire the caller's token");
     outcome.unwrap_err()

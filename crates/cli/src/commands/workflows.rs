@@ -147,9 +147,9 @@ fn check(directory: &std::path::Path) -> Result<(), CliError> {
     }
     printer.safe_lines(&problems)?;
     printer.finish()?;
-    let count = problems.len();
+    let (count, plural) = (problems.len(), if problems.len() == 1 { "" } else { "s" });
     Err(CliError::failure(format!(
-        "{count} problems in {}",
+        "{count} problem{plural} in {}",
         directory.join("registry.json").display()
     )))
 }
