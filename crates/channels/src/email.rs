@@ -70,7 +70,7 @@ impl Credentials {
     }
 }
 
-/// Who says whether a mail comes from whom it names.
+/// Which server checks that the sender of a mail is not forged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SenderCheck {
     /// The server with this name, in the field `Authentication-Results` (RFC 8601).

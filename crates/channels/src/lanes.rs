@@ -36,7 +36,7 @@ impl<'a, T: Send + 'a> Lanes<'a, T> {
         }
     }
 
-    /// What the next piece gives; `None` if there is none. Nothing is lost if the future is dropped.
+    /// The result of the next piece that ends; `None` if no piece runs. Nothing is lost if the future is dropped.
     pub(crate) async fn next(&mut self) -> Option<T> {
         let (chat, done) = self.running.next().await?;
         self.count = self.count.saturating_sub(1);

@@ -43,7 +43,7 @@ impl Pace {
         }
     }
 
-    /// Takes a place for a call that may be left out, if `kept` others stay free; false if there is none.
+    /// Takes a place for a call that may be left out, if `kept` others stay free; false if no place is free.
     pub(crate) fn try_now(&self, key: &str, kept: usize) -> bool {
         let now = Instant::now();
         let most = self.most.saturating_sub(kept);

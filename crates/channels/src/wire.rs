@@ -188,7 +188,7 @@ fn tls_failure(error: &std::io::Error) -> WireError {
     }
 }
 
-/// Trusts whom the system trusts. Reading its certificates takes time, so it is done once.
+/// Trusts the certificates that the system trusts. Reading its certificates takes time, so it is done once.
 fn client_config() -> Result<Arc<ClientConfig>, String> {
     static CONFIG: OnceLock<Result<Arc<ClientConfig>, String>> = OnceLock::new();
     let make = || {

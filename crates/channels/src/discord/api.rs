@@ -254,7 +254,7 @@ fn route_of(method: &Method, path: &str) -> String {
     format!("{method} {}", parts.collect::<Vec<_>>().join("/"))
 }
 
-/// A time that the server names; `None` if it is none.
+/// A time in seconds that the server sent; `None` if the number is no time.
 fn seconds(time: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(time).ok()
 }

@@ -17,8 +17,8 @@ use crate::pause::{self, Pause};
 use crate::ws::Socket;
 use crate::{Arrival, Attachment, AttachmentContent, Chat, ChatKind, Intake, Refusal, State};
 
-/// What the bot is told (docs.discord.com, "Gateway", "List of Intents"): servers, messages in them and direct ones, and
-/// what the messages say.
+/// The events that the bot asks for (docs.discord.com, "Gateway", "List of Intents"): servers, messages in them and
+/// direct ones, and the text of messages.
 const INTENTS: u64 = 1 | (1 << 9) | (1 << 12) | (1 << 15);
 /// Largest message of a socket, in bytes. A server with all its channels is one.
 const MOST_MESSAGE: usize = 32 * 1024 * 1024;

@@ -1,4 +1,4 @@
-//! Whether a mail comes from whom it names, as the receiving server says (RFC 8601, `Authentication-Results`).
+//! Whether the sender of a mail is genuine, as the receiving server says (RFC 8601, `Authentication-Results`).
 //!
 //! Anybody can write any name into `From`, and any result into such a field as well. Servers put their own above what
 //! came, so only the topmost fields of the server that the config names count, up to the next `Received`.

@@ -154,7 +154,7 @@ impl Said {
 }
 
 impl Data {
-    /// What it says, with the names of people whom it mentions.
+    /// The text, with the names of the people that it mentions.
     pub(super) fn text(&self) -> String {
         let mut units: Vec<u16> =
             self.message.as_deref().unwrap_or_default().encode_utf16().collect();
