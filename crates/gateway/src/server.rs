@@ -149,7 +149,9 @@ impl Server {
             .merge(crate::schedule::routes(Arc::clone(&self.delivery)))
             .merge(crate::usage::routes(Arc::clone(&self.delivery)))
             .route("/v1/responses", post(openai::create))
-            .route("/v1/responses/{id}", get(openai::retrieve))
+            .route("/v1/responses/{id}", get(openai::retrieve).delete(openai::remove))
+            .route("/v1/responses/{id}/cancel", post(openai::cancel))
+            .route("/v1/responses/{id}/input_items", get(openai::input_items))
             .fallback(rest::not_found)
             .layer(middleware::from_fn_with_state(Arc::clone(&self), guard::guard))
             .with_state(Arc::clone(&self));
