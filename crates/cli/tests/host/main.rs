@@ -14,6 +14,7 @@ mod commands;
 mod container;
 mod files;
 mod kill;
+mod model;
 mod protocol;
 mod queue;
 mod runners;
