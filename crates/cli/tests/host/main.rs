@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 mod commands;
 mod container;
 mod files;
+mod image;
 mod kill;
 mod model;
 mod protocol;
