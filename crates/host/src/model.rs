@@ -138,7 +138,12 @@ impl ModelSocket {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let listener = UnixListener::bind(&path)?;
+        let listener = UnixListener::bind(&path).map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidInput => io::Error::other(
+                "the path of a socket must be shorter than 108 bytes, so choose a shorter --directory",
+            ),
+            _ => error,
+        })?;
         let door = Arc::new(Door { upstream, account });
         Ok(Self { path, _serving: AbortOnDropHandle::new(tokio::spawn(accept(listener, door))) })
     }
