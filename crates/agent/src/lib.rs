@@ -93,17 +93,18 @@ pub mod auth {
 /// The config file, its place and its mistakes.
 pub mod config {
     pub use myclaw_config::{
-        AckReactionScope, AgentId, Binding, ChatId, ChatRules, CommandLine, Config, ConfigChange,
-        ConfigError, ConfigFile, ConfigPath, ConnectionSecurity, DEFAULT_ACCOUNT, DiscordConfig,
-        DmPolicy, DmScope, EditError, EditProblem, EmailConfig, Environment, ExposeSecret,
-        GroupConfig, GroupPolicy, Heartbeat, HostName, IrcConfig, KEYRING_SERVICE, KeySource,
-        Loaded, LogLevel, MASKED, MailServerConfig, MailSession, MaskedValues, MatrixConfig,
-        Mistake, ModelDefinition, Network, NodeConfig, OtherChats, PageOrigin, Paths, Persona,
-        QueueMode, RenderStyle, Report, ResolvedAgent, SecretString, SenderCheckConfig,
-        SessionScope, SessionToolsConfig, SignalConfig, SlackConfig, SocketConfig, StarterModel,
-        Subagents, TelegramBot, TelegramConfig, TelemetryConfig, TlsConfig, UncertainDelivery,
-        WebhookConfig, WhatsAppConfig, WhatsAppNumber, WriteError, holds_literal_secret,
-        json_schema, load_config, load_or_default, starter_config, write_config_if_missing,
+        AckReactionScope, AgentId, Binding, BindingMatch, ChatId, ChatRules, CommandLine, Config,
+        ConfigChange, ConfigError, ConfigFile, ConfigPath, ConnectionSecurity, DEFAULT_ACCOUNT,
+        DiscordConfig, DmPolicy, DmScope, EditError, EditProblem, EmailConfig, Environment,
+        ExposeSecret, GroupConfig, GroupPolicy, Heartbeat, HostBinding, HostConfig, HostName,
+        IrcConfig, KEYRING_SERVICE, KeySource, Loaded, LogLevel, MASKED, MailServerConfig,
+        MailSession, MaskedValues, MatrixConfig, Mistake, ModelDefinition, Network, NodeConfig,
+        OtherChats, PageOrigin, Paths, Persona, QueueMode, RenderStyle, Report, ResolvedAgent,
+        SecretString, SenderCheckConfig, SessionScope, SessionToolsConfig, SignalConfig,
+        SlackConfig, SocketConfig, StarterModel, Subagents, TelegramBot, TelegramConfig,
+        TelemetryConfig, TlsConfig, UncertainDelivery, WebhookConfig, WhatsAppConfig,
+        WhatsAppNumber, WriteError, holds_literal_secret, json_schema, load_config,
+        load_or_default, starter_config, write_config_if_missing,
     };
 }
 

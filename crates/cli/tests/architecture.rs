@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 /// The crates from top to bottom, each with those that it may use. The test kit is for tests of all of them.
 const CRATES: [(&str, &[&str]); 25] = [
     ("cli", &["gateway", "host", "runner", "agent"]),
-    ("gateway", &["agent", "channels", "store", "schedule"]),
-    ("host", &["store", "schedule", "sandbox", "exec", "files"]),
+    ("gateway", &["agent", "host", "channels", "store", "schedule"]),
+    ("host", &["store", "schedule", "sandbox", "exec", "llm", "files"]),
     (
         "runner",
         &[

@@ -37,10 +37,11 @@ pub use auth::{AuthConfig, CooldownConfig};
 pub use browser::BrowserToolConfig;
 pub use channels::{
     Binding, BindingMatch, ChannelsConfig, ChatRules, ConnectionSecurity, DEFAULT_ACCOUNT,
-    DiscordConfig, DmPolicy, DmScope, EmailConfig, GroupConfig, GroupPolicy, IrcConfig,
-    MailServerConfig, MailSession, MatrixConfig, SaslConfig, SenderCheckConfig, SignalConfig,
-    SlackConfig, SocketConfig, TelegramAccount, TelegramBot, TelegramConfig, UncertainDelivery,
-    WebhookConfig, WhatsAppAccount, WhatsAppConfig, WhatsAppNumber, WhatsAppTemplate,
+    DiscordConfig, DmPolicy, DmScope, EmailConfig, GroupConfig, GroupPolicy, HostBinding,
+    HostConfig, IrcConfig, MailServerConfig, MailSession, MatrixConfig, SaslConfig,
+    SenderCheckConfig, SignalConfig, SlackConfig, SocketConfig, TelegramAccount, TelegramBot,
+    TelegramConfig, UncertainDelivery, WebhookConfig, WhatsAppAccount, WhatsAppConfig,
+    WhatsAppNumber, WhatsAppTemplate,
 };
 pub use gateway::{Bind, GatewayConfig, HostName, Network, PageOrigin, TelemetryConfig, TlsConfig};
 pub use heartbeat::{ActiveHoursConfig, CronConfig, Heartbeat, HeartbeatConfig};
@@ -108,6 +109,9 @@ pub struct Config {
     /// none names are answered by the default agent.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub bindings: Vec<Binding>,
+    /// Chats that are answered by container runners. With this section, even an empty one, the gateway runs a host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<HostConfig>,
     /// How messages are received.
     pub messages: MessagesConfig,
     /// The long-lived process that serves the web chat and the channels.

@@ -4,15 +4,16 @@
 //! answer, the session and what the model is shown of the sender are fixed here, before the message is acknowledged.
 
 mod access;
+mod bindings;
 mod command;
 mod pairing;
 mod wording;
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use myclaw_agent::FailureClass;
-use myclaw_agent::config::{AckReactionScope, AgentId, Binding, ChatId, Config, DmScope, Persona};
+use myclaw_agent::config::{AckReactionScope, Config, DmScope, Persona};
 use myclaw_agent::sessions::{PeerKind, SessionKey, SessionKeyParts};
 use myclaw_channels::{
     Action, Arrival, Channel, ChatKind, Intake, Part, PartKind, Receipt, Refusal,
@@ -22,11 +23,13 @@ use serde_json::{Value, json};
 
 use crate::GatewayError;
 use crate::channels::Channels;
+use crate::containers::{Containers, binding_of};
 use crate::current::Current;
 use crate::delivery::{Delivery, GroupMessage, MessageFile, NewMessage};
 use crate::ledger::now_ms;
 use crate::rows::{MessageId, MessageState, Origin, PartId, Route};
 use access::Access;
+use bindings::agent_of;
 pub(crate) use pairing::{Pairing, Pairings};
 pub use pairing::{PairingChange, change_pairing, list_pairings};
 
@@ -45,6 +48,8 @@ pub(crate) struct Router {
     pairings: Pairings,
     /// The newest dropped messages, for the owner.
     dropped: Mutex<VecDeque<Value>>,
+    /// The host of containers, if the gateway runs one.
+    containers: OnceLock<Arc<Containers>>,
 }
 
 impl Router {
@@ -54,7 +59,14 @@ impl Router {
         channels: Arc<Channels>,
         pairings: Pairings,
     ) -> Self {
-        Self { delivery, current, channels, pairings, dropped: Mutex::default() }
+        let (dropped, containers) = (Mutex::default(), OnceLock::new());
+        Self { delivery, current, channels, pairings, dropped, containers }
+    }
+
+    /// Introduces the host of containers.
+    pub(crate) fn link_containers(&self, containers: Arc<Containers>) {
+        // There is one only.
+        let _ = self.containers.set(containers);
     }
 
     /// An account of a channel.
@@ -116,6 +128,8 @@ impl Router {
         arrival.mentions_me |= is_group && persona.is_called_in(&arrival.text);
         match access::decide(&config, &arrival, &self.pairings) {
             Access::Granted => {}
+            // The group decides by its own trigger.
+            Access::Unaddressed(_) if binding_of(&config, &arrival).is_some() => {}
             Access::Unaddressed(reason) => {
                 return self.overhear(&arrival, route, reason, persona.group_history()).await;
             }
@@ -124,6 +138,9 @@ impl Router {
                 let (reason, say) = self.pairings.ask(&arrival, &route).await?;
                 return self.drop(&arrival, route, reason, say).await;
             }
+        }
+        if let Some(binding) = binding_of(&config, &arrival) {
+            return self.hand_over(&config, binding, (&arrival, route)).await;
         }
         let session = self.session_of(&arrival);
         let origin = Origin {
@@ -344,18 +361,6 @@ fn route_of(arrival: &Arrival) -> Route {
     }
 }
 
-/// The agent that answers a message: that of the most specific binding, else the default one.
-fn agent_of(config: &Config, arrival: &Arrival) -> AgentId {
-    let mut best: Option<(u8, &Binding)> = None;
-    for binding in &config.bindings {
-        let Some(weight) = weight(binding, arrival) else { continue };
-        if best.is_none_or(|(other, _)| weight > other) {
-            best = Some((weight, binding));
-        }
-    }
-    best.map_or_else(|| config.default_agent_id(), |(_, binding)| AgentId::new(&binding.agent_id))
-}
-
 /// A message of which a later version came.
 enum Original {
     /// The agent knows it.
@@ -364,22 +369,6 @@ enum Original {
     Dropped,
     /// The later version is not for the agent, for this reason.
     Useless(String),
-}
-
-/// How specific a binding is for a message; `None` if it does not fit.
-fn weight(binding: &Binding, arrival: &Arrival) -> Option<u8> {
-    let rule = &binding.matches;
-    let is_group = arrival.chat.kind == ChatKind::Group;
-    let is_account = |account: &String| *account == arrival.account;
-    let is_peer =
-        |peer: &ChatId| !is_group && peer.is(&arrival.sender.id, arrival.sender.handle.as_deref());
-    let is_of_group = |group: &ChatId| is_group && group.is(&arrival.chat.id, None);
-    let fits = rule.channel == arrival.channel
-        && rule.account.as_ref().is_none_or(is_account)
-        && rule.peer.as_ref().is_none_or(is_peer)
-        && rule.group.as_ref().is_none_or(is_of_group);
-    let chat = if rule.peer.is_some() || rule.group.is_some() { 2 } else { 0 };
-    fits.then_some(chat + u8::from(rule.account.is_some()))
 }
 
 fn incoming(
@@ -474,7 +463,8 @@ impl Intake for Router {
     }
 }
 
-pub(crate) use wording::{content, quote};
+pub(crate) use bindings::matches;
+pub(crate) use wording::{content, edited, files, quote};
 
 /// An error of the store, for a channel.
 fn later(error: &GatewayError) -> Refusal {

@@ -3,15 +3,13 @@
 //! Who asks is decided by the directory in which a file is, and by nothing in the file: a container sees only the
 //! directory of its own group.
 
-use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::host::Shared;
+use crate::host::{Shared, lock};
 use crate::rows::{Context, Part, Task, TaskKind, TaskState};
 use crate::shared_directory::SharedDirectory;
 use crate::tasks::{first_run, schedule, snapshot};
@@ -29,10 +27,8 @@ const MAX_TASKS: usize = 100;
 const MAX_ASIDE: usize = 1_000;
 
 /// Looks at the files of runners.
-pub(crate) struct Desk {
-    shared: Arc<Shared>,
-    /// Groups whose files could not be used when they were looked at last.
-    unusable: HashSet<Folder>,
+pub(crate) struct Desk<'a> {
+    shared: &'a Shared,
 }
 
 /// What a runner asks for. Fields that are not here are ignored; none of them says who asks.
@@ -42,6 +38,9 @@ enum Request {
     Message {
         chat_jid: String,
         text: String,
+        /// Whether the runner waits for a reply.
+        #[serde(default)]
+        is_question: bool,
     },
     VoiceMessage {
         chat_jid: String,
@@ -99,9 +98,9 @@ fn refused<T>(problem: impl Into<String>) -> Result<T, Refusal> {
     Err(Refusal::Refused(problem.into()))
 }
 
-impl Desk {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        Self { shared, unusable: HashSet::new() }
+impl<'a> Desk<'a> {
+    pub(crate) fn new(shared: &'a Shared) -> Self {
+        Self { shared }
     }
 
     /// The directories of a group in which files appear. They are made if they are not there.
@@ -115,15 +114,16 @@ impl Desk {
     }
 
     /// Does what the files of a group ask for, the oldest first. A group that makes its files unusable harms only itself.
-    pub(crate) async fn attend(&mut self, folder: &Folder) -> Result<(), HostError> {
+    pub(crate) async fn attend(&self, folder: &Folder) -> Result<(), HostError> {
+        let mut unusable = self.shared.unusable.lock().await;
         match self.attend_to_files(folder).await {
             Ok(()) => {
-                self.unusable.remove(folder);
+                unusable.remove(folder);
                 Ok(())
             }
             Err(Refusal::Failed(error)) => Err(error),
             Err(Refusal::Refused(problem)) => {
-                if self.unusable.insert(folder.clone()) {
+                if unusable.insert(folder.clone()) {
                     self.shared
                         .say(&format!("the files of the group {folder} cannot be used: {problem}"));
                 }
@@ -190,8 +190,13 @@ impl Desk {
         // No folder has a dot in its name, so no group can make the id of another one's file.
         let id = format!("{}.{}", group.folder, file.strip_suffix(".json").unwrap_or(file));
         match request {
-            Request::Message { chat_jid, text } => {
-                self.send(group, groups, id, (chat_jid, text, OutboundKind::Message)).await
+            Request::Message { chat_jid, text, is_question } => {
+                self.send(group, groups, id, (chat_jid, text, OutboundKind::Message)).await?;
+                if is_question {
+                    let now = self.shared.ledger.next_ms();
+                    lock(&self.shared.questions).insert(group.folder.clone(), now);
+                }
+                Ok(())
             }
             Request::VoiceMessage { chat_jid, text, voice } => {
                 self.send(group, groups, id, (chat_jid, text, OutboundKind::Voice { voice })).await
@@ -227,7 +232,7 @@ impl Desk {
             }
             Request::RefreshGroups {} => {
                 only_main(group)?;
-                Ok(write_snapshots(&self.shared, &group.folder).await?)
+                Ok(write_snapshots(self.shared, &group.folder).await?)
             }
             Request::RegisterGroup { jid, name, folder, trigger, requires_trigger } => {
                 only_main(group)?;
@@ -258,6 +263,11 @@ impl Desk {
         if text.trim().is_empty() {
             return refused("its text is empty");
         }
+        // Before the part: if the host is killed in between, the file is still there.
+        let query = lock(&self.shared.queries).get(&group.folder).cloned();
+        if let Some(query) = query {
+            self.shared.ledger.note_spoke(&query).await?;
+        }
         let outbound = Outbound { id, chat, kind, text, about: Vec::new() };
         self.shared.ledger.insert_part(&Part { outbound }).await?;
         self.shared.has_parts();
@@ -273,7 +283,7 @@ impl Desk {
         }
         self.shared.ledger.insert_task(&id, &task).await?;
         self.shared.wake(&task.folder);
-        Ok(write_snapshots(&self.shared, &task.folder).await?)
+        Ok(write_snapshots(self.shared, &task.folder).await?)
     }
 
     async fn change(&self, group: &Group, id: &str, state: TaskState) -> Result<(), Refusal> {
@@ -292,7 +302,7 @@ impl Desk {
         }
         ledger.commit(vec![ledger.changed_task(&task, &row)?]).await?;
         self.shared.wake(&row.folder);
-        Ok(write_snapshots(&self.shared, &row.folder).await?)
+        Ok(write_snapshots(self.shared, &row.folder).await?)
     }
 }
 

@@ -81,6 +81,9 @@ struct ChatMessage<'a> {
     voice: Option<&'a str>,
     group_folder: &'a str,
     timestamp: String,
+    /// Whether the job waits for a reply.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    is_question: bool,
 }
 
 impl Ipc {
@@ -100,6 +103,12 @@ impl Ipc {
         self.send_chat(Outbound::Messages, "message", text, None)
     }
 
+    /// Sends a question to the chat of the job, whose reply the job waits for.
+    pub(crate) fn send_question(&self, text: &str) -> io::Result<()> {
+        let message = self.chat_message("message", text, None);
+        self.write(Outbound::Messages, &ChatMessage { is_question: true, ..message })
+    }
+
     /// Sends a text to be spoken, in `voice` if one is named.
     pub(crate) fn send_voice(&self, text: &str, voice: Option<&str>) -> io::Result<()> {
         self.send_chat(Outbound::Voice, "voice_message", text, voice)
@@ -112,15 +121,24 @@ impl Ipc {
         text: &str,
         voice: Option<&str>,
     ) -> io::Result<()> {
-        let message = ChatMessage {
+        self.write(to, &self.chat_message(kind, text, voice))
+    }
+
+    fn chat_message<'a>(
+        &'a self,
+        kind: &'static str,
+        text: &'a str,
+        voice: Option<&'a str>,
+    ) -> ChatMessage<'a> {
+        ChatMessage {
             r#type: kind,
             chat_jid: &self.chat_jid,
             text,
             voice,
             group_folder: &self.group_folder,
             timestamp: timestamp(),
-        };
-        self.write(to, &message)
+            is_question: false,
+        }
     }
 
     /// Writes a file for the host. It is on the disk when this returns.

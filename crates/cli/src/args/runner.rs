@@ -47,6 +47,15 @@ pub(crate) struct RunnerArgs {
     /// With --download-weights: the files and their SHA-256, in the format of sha256sum, if they are others
     #[arg(long, value_name = "FILE", requires = "download_weights")]
     pub(crate) weights_checksums: Option<PathBuf>,
+    /// Unix socket of the host through which the model is reached; the host adds the key
+    #[arg(long, value_name = "SOCKET")]
+    pub(crate) model_socket: Option<PathBuf>,
+    /// Address of the model's server, before OPENROUTER_BASE_URL of the job
+    #[arg(long, value_name = "URL")]
+    pub(crate) model_url: Option<String>,
+    /// Name of the model, before MODEL_NAME of the job
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
     /// Line before each block of the output
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, requires = "end_marker")]
     pub(crate) start_marker: Option<String>,

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use myclaw_agent::Home;
 use myclaw_agent::config::Environment;
-use myclaw_runner::{Job, Markers, RunnerError, Source, Stay, Weights, serve};
+use myclaw_agent::llm::HttpOptions;
+use myclaw_runner::{Job, Markers, NamedModel, RunnerError, Source, Stay, Weights, serve};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::RunnerArgs;
@@ -62,7 +63,8 @@ fn job(
         ask_limit: args.ask_limit.0,
         allowed_hosts,
         markers,
-        http: Home::http_options_of(environment),
+        model: NamedModel { url: args.model_url, model: args.model },
+        http: HttpOptions { unix_socket: args.model_socket, ..Home::http_options_of(environment) },
         say: Arc::new(|line| note(format_args!("myclaw: {line}"))),
         cancel,
     })

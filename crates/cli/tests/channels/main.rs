@@ -16,6 +16,7 @@ mod chaos;
 mod client;
 #[cfg(target_os = "linux")]
 mod clock;
+mod containers;
 mod discord;
 mod email;
 #[path = "../gateway/fixture.rs"]

@@ -25,6 +25,10 @@ fn full() -> Value {
             { "agentId": "main", "match": { "channel": "telegram", "account": "other", "peer": 1 } },
             { "agentId": "main", "match": { "channel": "webhook", "group": "x" } },
         ],
+        "host": { "options": ["--model-socket"], "bindings": [
+            { "folder": "family", "match": { "channel": "telegram", "group": -5 } },
+            { "folder": "ann", "match": { "channel": "telegram", "account": "other", "peer": 1 } },
+        ] },
         "messages": { "queue": { "mode": "steer-backlog", "debounceMs": 0, "cap": 1, "drop": "new" },
             "responsePrefix": "auto", "ackReaction": "x", "ackReactionScope": "all" },
         "gateway": {

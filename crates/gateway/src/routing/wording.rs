@@ -74,7 +74,7 @@ pub(super) fn overheard(arrival: &Arrival, most: usize) -> String {
 }
 
 /// The text of a later version of a message.
-pub(super) fn edited(text: &str) -> String {
+pub(crate) fn edited(text: &str) -> String {
     format!("[The person edited an earlier message. It says now:]\n{text}")
 }
 
@@ -99,7 +99,7 @@ fn plain(name: &str) -> String {
 }
 
 /// The files of a message.
-pub(super) fn files(arrival: &Arrival) -> Vec<MessageFile> {
+pub(crate) fn files(arrival: &Arrival) -> Vec<MessageFile> {
     arrival
         .attachments
         .iter()

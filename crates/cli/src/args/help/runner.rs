@@ -6,7 +6,8 @@ prompt, and with sessionId, isMain, isScheduledTask, assistantName and secrets i
 is a block on standard output: JSON with status, result and newSessionId, between two markers.
 
 The key and the model come from the secrets of the job only: OPENROUTER_API_KEY, MODEL_NAME and OPENROUTER_BASE_URL. The \
-key `ollama` means an Ollama on the host. The config file is not read.
+key `ollama` means an Ollama on the host. --model-url and --model come before them. With --model-socket all calls go to a \
+socket of the host, which adds the key. The config file is not read.
 
 The directories group, global and ipc are below --workspace. Messages, voice messages and tasks for the host are files \
 in ipc/messages, ipc/voice and ipc/tasks; messages of the host are files in ipc/input, and the file _close ends the job.
