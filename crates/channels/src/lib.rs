@@ -25,6 +25,7 @@ mod slack;
 mod socket;
 mod split;
 mod table;
+mod taking;
 mod telegram;
 mod webhook;
 mod whatsapp;

@@ -99,6 +99,20 @@ impl Gateway {
         }
     }
 
+    /// The texts of all parts that were not delivered, page by page.
+    fn undelivered(&self) -> Vec<String> {
+        let mut texts = Vec::new();
+        let mut path = "/api/channels".to_owned();
+        loop {
+            let (status, state) = self.client.get(&path).unwrap();
+            assert_eq!(status, 200, "{state}");
+            let parts = state["undelivered"].as_array().unwrap();
+            let Some(last) = parts.last() else { return texts };
+            path = format!("/api/channels?before={}", last["part"].as_str().unwrap());
+            texts.extend(parts.iter().map(|part| part["text"].as_str().unwrap().to_owned()));
+        }
+    }
+
     /// The reasons of the dropped messages, once there are `count`.
     fn dropped(&self, count: usize) -> Vec<String> {
         let list = |state: &Value| state["dropped"].as_array().unwrap().clone();

@@ -102,11 +102,17 @@ fn files_go_both_ways_and_long_answers_are_split() {
     let file = desk.server.keep_file("bGluZSBvbmU=");
     let attachments =
         json!([{"contentType": "text/plain", "filename": "note.txt", "id": file, "size": 8}]);
+    // The files of a stranger are not loaded.
+    desk.server.say(STRANGER, 6, "look", &json!({"attachments": attachments}));
     desk.server.say(PERSON, 7, "look", &json!({"attachments": attachments}));
     let sent = desk.server.wait_for("the picture", |sent| {
+        let sent: Vec<_> =
+            sent.iter().filter(|it| it["recipient"] != json!([STRANGER])).cloned().collect();
         sent.last().is_some_and(|last| last["attachments"].is_array()).then(|| sent.to_vec())
     });
     assert!(desk.bench.asked().contains("> line one"), "{}", desk.bench.asked());
+    let loaded = desk.server.calls("getAttachment");
+    assert_eq!((loaded.len(), &loaded[0]["recipient"]), (1, &json!([PERSON])), "{loaded:?}");
     let texts: String = sent.iter().filter_map(|it| it["message"].as_str()).collect();
     assert!(sent.len() >= 4 && texts.matches("answer.").count() == 300, "{sent:?}");
     let picture = "data:image/png;filename=chart%2Epng;base64,bm8gcmVhbCBwaWN0dXJl";

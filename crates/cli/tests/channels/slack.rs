@@ -382,3 +382,35 @@ fn messages_in_are_answers_out_whatever_is_killed() {
     }
     bench.end(gateway);
 }
+
+#[test]
+fn files_are_loaded_once_and_for_those_who_may_write_only() {
+    let bench = SlackBench::new(answering("seen"));
+    let gateway = bench.start();
+    // Slack is asked for the file before it is downloaded.
+    let mut note = bench.slack.keep_file("note.txt", b"a note");
+    note["file_access"] = json!("check_file_info");
+    let event = |person: &str| {
+        json!({
+            "type": "message", "subtype": "file_share", "channel": format!("D{person}"), "channel_type": "im",
+            "user": person, "text": "look", "files": [note],
+        })
+    };
+    bench.slack.deliver(&event("UMALLORY"));
+    bench.slack.wait_for_text("myclaw pairing approve");
+    assert_eq!(bench.calls_of("files.info"), [json!(null); 0]);
+    let ts = bench.slack.deliver(&event(EVE));
+    bench.slack.wait_for_text("seen");
+    assert!(bench.asked().contains("a note"), "{}", bench.asked());
+    // The same message comes again.
+    let mut again = event(EVE);
+    again["ts"] = json!(ts);
+    bench.slack.deliver(&again);
+    let end = Instant::now() + PATIENCE;
+    while bench.slack.waiting() > 0 {
+        assert!(Instant::now() < end, "it is not acknowledged");
+        thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(bench.calls_of("files.info").len(), 1);
+    bench.end(gateway);
+}
