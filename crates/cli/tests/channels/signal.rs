@@ -11,34 +11,19 @@ const PERSON: &str = "+16505551234";
 const STRANGER: &str = "+4915100000000";
 const GROUP: &str = "Pmpi+EfPWmsxiomLe9Nx2XF9HOE483p6iKiFj65iMwI=";
 
-struct Desk {
-    bench: Bench,
-    server: SignalServer,
-}
+type Desk = super::Desk<SignalServer>;
 
-impl Desk {
-    fn new(script: Script) -> Self {
-        let desk = Self { bench: Bench::new(script), server: SignalServer::start() };
-        desk.configure(|_| {});
-        desk
+impl Vendor for SignalServer {
+    const CHANNEL: &'static str = "signal";
+
+    fn begin() -> Self {
+        Self::start()
     }
 
-    fn configure(&self, change: impl FnOnce(&mut Value)) {
-        self.bench.configure(|config| {
-            let mut signal = json!({
-                "account": self.server.account(), "baseUrl": self.server.url(), "allowFrom": [PERSON],
-                "groups": {GROUP: {}},
-            });
-            change(&mut signal);
-            config["channels"] = json!({"signal": signal});
-        });
-    }
-
-    /// A gateway that listens to the daemon.
-    fn start(&self) -> Gateway {
-        let gateway = self.bench.start();
-        gateway.channels(|state| state["channels"][0]["state"] == "working");
-        gateway
+    fn config(&self) -> Value {
+        json!({
+            "account": self.account(), "baseUrl": self.url(), "allowFrom": [PERSON], "groups": {GROUP: {}},
+        })
     }
 }
 

@@ -16,37 +16,24 @@ const PEOPLE: u64 = 2;
 const APP_SECRET: &str = "app-secret-0123456789";
 const VERIFY_TOKEN: &str = "verify-me";
 
-struct Desk {
-    bench: Bench,
-    server: WhatsAppServer,
+type Desk = super::Desk<WhatsAppServer>;
+
+impl Vendor for WhatsAppServer {
+    const CHANNEL: &'static str = "whatsapp";
+
+    fn begin() -> Self {
+        Self::start()
+    }
+
+    fn config(&self) -> Value {
+        json!({
+            "phoneNumberId": self.numbers()[0], "accessToken": self.token(),
+            "appSecret": APP_SECRET, "verifyToken": VERIFY_TOKEN, "baseUrl": self.url(), "allowFrom": [PERSON],
+        })
+    }
 }
 
 impl Desk {
-    fn new(script: Script) -> Self {
-        let desk = Self { bench: Bench::new(script), server: WhatsAppServer::start() };
-        desk.configure(|_| {});
-        desk
-    }
-
-    fn configure(&self, change: impl FnOnce(&mut Value)) {
-        self.bench.configure(|config| {
-            let mut whatsapp = json!({
-                "phoneNumberId": self.server.numbers()[0], "accessToken": self.server.token(),
-                "appSecret": APP_SECRET, "verifyToken": VERIFY_TOKEN, "baseUrl": self.server.url(),
-                "allowFrom": [PERSON],
-            });
-            change(&mut whatsapp);
-            config["channels"] = json!({"whatsapp": whatsapp});
-        });
-    }
-
-    /// A gateway whose number is known to the server.
-    fn start(&self) -> Gateway {
-        let gateway = self.bench.start();
-        gateway.channels(|state| state["channels"][0]["state"] == "working");
-        gateway
-    }
-
     /// Posts what happened to the first number, as Meta does.
     fn post(&self, value: &Value) -> u16 {
         let body = payload(self.server.numbers()[0], value).to_string();
