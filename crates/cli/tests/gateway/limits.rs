@@ -9,7 +9,7 @@ const MOST_OPEN: usize = 10_000;
 /// Sessions that share them. A session has room for 1,000.
 const SESSIONS: usize = 20;
 /// Clients that send them.
-const CLIENTS: usize = 8;
+const CLIENTS: usize = 32;
 /// What the messages may cost, in kilobytes.
 const MOST_KB: u64 = 100_000;
 
