@@ -16,8 +16,9 @@ const MOST_HEADER: usize = 256 * 1024;
 /// mails appear, and whoever was taken already is recognised.
 const LOOK_BACK: i64 = 2 * 24 * 3600;
 
-/// Attempts to read a mail before the next ones are read without it. With the pauses between them they take two minutes.
-const MOST_TRIES: u32 = 8;
+/// Attempts to read a mail before the next ones are read without it. With the pauses between them they take half a
+/// minute.
+const MOST_TRIES: u32 = 7;
 
 /// How far a mailbox has been read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
