@@ -159,13 +159,15 @@ fn what_may_have_been_delivered_is_looked_for_and_sent_once() {
         desk.server.fail_next("chat.postMessage", fault.clone());
         desk.server.fail_next("files.completeUploadExternal", fault);
     }
-    for turn in 1..=2 {
+    // The parts of a chat keep their order, so the third turn shows that nothing of the others comes again.
+    for turn in 1..=3 {
         desk.say(&json!({"text": format!("<@UBOT> {turn}")}));
         desk.server.wait_for("both parts", |sent| {
             (count(sent, "fine") == turn && sent.len() == 2 * turn).then_some(())
         });
     }
     assert_eq!(desk.calls_of("conversations.history").len(), 4);
+    assert_eq!(desk.server.sent().len(), 6);
     desk.end(gateway);
 }
 
@@ -387,4 +389,30 @@ fn files_are_loaded_once_and_for_those_who_may_write_only() {
     }
     assert_eq!(desk.calls_of("files.info").len(), 1);
     desk.end(gateway);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_message_that_cannot_be_stored_is_not_acknowledged() {
+    use rustix::process::{Pid, Resource, Rlimit, prlimit};
+
+    let desk = Desk::new(echoing());
+    // The system's signal would end the process; without it, a write fails as on a full disk.
+    let mut command = desk.bench.home.command("sh");
+    command.args(["-c", "trap '' XFSZ; exec \"$0\" gateway", env!("CARGO_BIN_EXE_myclaw")]);
+    let gateway = Gateway::of(RunningChild::spawn(&mut command), &desk.bench.home, desk.bench.port);
+    gateway.channels(|state| state["channels"][0]["state"] == "working");
+    let process = Pid::from_raw(gateway.child.id() as i32);
+    let limit = |bytes: Option<u64>| {
+        prlimit(process, Resource::Fsize, Rlimit { current: bytes, maximum: None }).unwrap();
+    };
+    limit(Some(0));
+    desk.server.write(EVE, "&lt;m1&gt;");
+    until("another delivery", || desk.server.attempts() >= 2);
+    assert!(desk.server.sent().is_empty());
+    limit(None);
+    desk.server.wait_for_text("m1");
+    let sent = desk.server.clone();
+    desk.end(gateway);
+    assert_eq!(count(&sent.sent(), "<m1>"), 1);
 }
