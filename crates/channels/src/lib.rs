@@ -27,6 +27,7 @@ mod split;
 mod table;
 mod taking;
 mod telegram;
+mod walk;
 mod webhook;
 mod whatsapp;
 mod wire;
