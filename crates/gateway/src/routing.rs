@@ -6,6 +6,7 @@
 mod access;
 mod bindings;
 mod command;
+mod intake;
 mod pairing;
 mod wording;
 
@@ -15,10 +16,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use myclaw_agent::FailureClass;
 use myclaw_agent::config::{AckReactionScope, Config, DmScope, Persona};
 use myclaw_agent::sessions::{PeerKind, SessionKey, SessionKeyParts};
-use myclaw_channels::{
-    Action, Arrival, Channel, ChatKind, Intake, Part, PartKind, Receipt, Refusal,
-};
-use myclaw_store::BoxFuture;
+use myclaw_channels::{Action, Arrival, Channel, ChatKind, Part, PartKind, Receipt};
 use serde_json::{Value, json};
 
 use crate::GatewayError;
@@ -27,7 +25,7 @@ use crate::containers::{Containers, binding_of};
 use crate::current::Current;
 use crate::delivery::{Delivery, GroupMessage, MessageFile, NewMessage};
 use crate::ledger::now_ms;
-use crate::rows::{MessageId, MessageState, Origin, PartId, Route};
+use crate::rows::{MessageId, MessageState, Origin, Route};
 use access::Access;
 use bindings::agent_of;
 pub(crate) use pairing::{Pairing, Pairings};
@@ -87,13 +85,23 @@ impl Router {
         &self.pairings
     }
 
-    /// The channels with their states, the messages that they could not deliver, and the newest dropped ones.
-    pub(crate) async fn describe(&self) -> Result<Value, GatewayError> {
+    /// The channels with their states, the newest messages that they could not deliver, and the newest dropped ones. With
+    /// `before`, only messages that are older than this part.
+    pub(crate) async fn describe(&self, before: Option<&str>) -> Result<Value, GatewayError> {
         let channels = self.channels.describe();
         let trouble = self.delivery.ledger.trouble().await?;
+        let count = trouble.len();
+        let skipped = match before {
+            Some(part) => {
+                let newest = trouble.iter().rev().position(|other| other.id.as_str() == part);
+                newest.map_or(count, |at| at + 1)
+            }
+            None => 0,
+        };
         let trouble: Vec<Value> = trouble
             .iter()
             .rev()
+            .skip(skipped)
             .take(MOST_SHOWN)
             .map(|part| {
                 json!({
@@ -104,7 +112,9 @@ impl Router {
             .collect();
         let dropped: Vec<Value> =
             self.dropped.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect();
-        Ok(json!({"channels": channels, "undelivered": trouble, "dropped": dropped}))
+        Ok(
+            json!({"channels": channels, "undelivered": trouble, "undeliveredCount": count, "dropped": dropped}),
+        )
     }
 
     /// Tells a person that they may write now.
@@ -124,9 +134,7 @@ impl Router {
         }
         let config = self.current.config();
         let persona = config.persona(&agent_of(&config, &arrival));
-        let is_group = arrival.chat.kind == ChatKind::Group;
-        arrival.mentions_me |= is_group && persona.is_called_in(&arrival.text);
-        match access::decide(&config, &arrival, &self.pairings) {
+        match self.access(&config, &persona, &mut arrival) {
             Access::Granted => {}
             // The group decides by its own trigger.
             Access::Unaddressed(_) if binding_of(&config, &arrival).is_some() => {}
@@ -187,6 +195,28 @@ impl Router {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Whether a message is answered. One that calls the agent by its name in the config counts as addressed to it.
+    fn access(&self, config: &Config, persona: &Persona, arrival: &mut Arrival) -> Access {
+        let is_group = arrival.chat.kind == ChatKind::Group;
+        arrival.mentions_me |= is_group && persona.is_called_in(&arrival.text);
+        access::decide(config, arrival, &self.pairings)
+    }
+
+    /// Whether a message is new and will be answered.
+    async fn wants(&self, mut arrival: Arrival) -> Result<bool, GatewayError> {
+        let id = MessageId::of(&route_of(&arrival), &arrival.source_id);
+        if self.delivery.ledger.message(&id).await?.is_some() {
+            return Ok(false);
+        }
+        let config = self.current.config();
+        let persona = config.persona(&agent_of(&config, &arrival));
+        Ok(match self.access(&config, &persona, &mut arrival) {
+            Access::Granted => true,
+            Access::Unaddressed(_) => binding_of(&config, &arrival).is_some(),
+            _ => false,
+        })
     }
 
     /// What is known of the message whose later version is `text`.
@@ -405,71 +435,8 @@ fn is_final(error: &GatewayError) -> bool {
     }
 }
 
-impl Intake for Router {
-    fn take(&self, arrival: Arrival) -> BoxFuture<'_, Result<Receipt, Refusal>> {
-        Box::pin(async {
-            self.route(arrival).await.map_err(|error| match is_final(&error) {
-                true => Refusal::Unusable(error.to_string()),
-                false => later(&error),
-            })
-        })
-    }
-
-    fn refuse(&self, arrival: Arrival, reason: String) -> BoxFuture<'_, Result<Receipt, Refusal>> {
-        Box::pin(async move {
-            let refused = self.refuse_arrival(&arrival, reason).await;
-            refused.map_err(|error| match is_final(&error) {
-                true => Refusal::Unusable(error.to_string()),
-                false => later(&error),
-            })
-        })
-    }
-
-    fn recall<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<String>, Refusal>> {
-        Box::pin(async move {
-            let record = self
-                .delivery
-                .ledger
-                .record::<String>(MEMORY, key)
-                .await
-                .map_err(|error| later(&error))?;
-            Ok(record.map(|(_, text)| text))
-        })
-    }
-
-    fn remember<'a>(&'a self, key: &'a str, text: &'a str) -> BoxFuture<'a, Result<(), Refusal>> {
-        Box::pin(async move {
-            let ledger = &self.delivery.ledger;
-            let known =
-                ledger.record::<String>(MEMORY, key).await.map_err(|error| later(&error))?;
-            let version = known.map(|(version, _)| version);
-            ledger
-                .put(MEMORY, key, &text, version, None)
-                .await
-                .map(|_| ())
-                .map_err(|error| later(&error))
-        })
-    }
-
-    fn undelivered<'a>(
-        &'a self,
-        part: &'a str,
-        reason: &'a str,
-    ) -> BoxFuture<'a, Result<(), Refusal>> {
-        Box::pin(async move {
-            let part = PartId::from_text(part);
-            self.delivery.ledger.undelivered(&part, reason).await.map_err(|error| later(&error))
-        })
-    }
-}
-
 pub(crate) use bindings::matches;
 pub(crate) use wording::{content, edited, files, quote};
-
-/// An error of the store, for a channel.
-fn later(error: &GatewayError) -> Refusal {
-    Refusal::Later(error.to_string())
-}
 
 /// A file that came with a message, before it is stored.
 pub(crate) fn message_file(name: String, bytes: Vec<u8>) -> MessageFile {

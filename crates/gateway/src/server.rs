@@ -27,6 +27,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::Router;
+use axum::extract::DefaultBodyLimit;
 use axum::middleware;
 use axum::routing::{delete, get, post};
 use myclaw_channels::{AfterInterruption, BoxFuture, Capabilities, Channel, Part, SendFailure};
@@ -153,6 +154,8 @@ impl Server {
             .route("/v1/responses/{id}/cancel", post(openai::cancel))
             .route("/v1/responses/{id}/input_items", get(openai::input_items))
             .fallback(rest::not_found)
+            // The guard reads the body, within a limit of its own.
+            .layer(DefaultBodyLimit::disable())
             .layer(middleware::from_fn_with_state(Arc::clone(&self), guard::guard))
             .with_state(Arc::clone(&self));
         accept::accept(self, listener, router, stop).await;

@@ -10,12 +10,11 @@ use super::api::{ApiError, Refused};
 use super::format::{escape, render};
 use super::{CALL_TIME, MOST_SENT_BYTES, MOST_UNITS, Telegram, split_rendered};
 use crate::form::Upload;
+use crate::split::preview;
 use crate::{Live, Part, PartFile, SendFailure, Target, utf16_units};
 
 /// What is put before a message that may have been delivered before.
 const REPEAT: &str = "(possible repeat) ";
-/// What is put behind a preview.
-const GOES_ON: &str = " …";
 /// A chat action is shown for five seconds (Bot API, sendChatAction).
 const TYPING_PAUSE: Duration = Duration::from_secs(4);
 /// Shortest time between two edits of a preview; more would use up the chat's rate.
@@ -237,12 +236,10 @@ impl Live for Telegram {
 
 /// The beginning of a reply as HTML and as plain text; `None` if there is nothing to see yet.
 fn preview_of(text: &str) -> Option<(String, String)> {
-    let first = split_rendered(text, MOST_UNITS - GOES_ON.len()).into_iter().next()?;
-    let rendered = render(&first);
-    if rendered.units == 0 || rendered.units + utf16_units(GOES_ON) > MOST_UNITS {
-        return None;
-    }
-    Some((format!("{}{GOES_ON}", rendered.html), format!("{first}{GOES_ON}")))
+    preview(text, MOST_UNITS, split_rendered, |first| {
+        let rendered = render(first);
+        (rendered.html, rendered.units)
+    })
 }
 
 pub(super) fn text_params(chat: &str, html: Option<&str>, plain: &str) -> Map<String, Value> {

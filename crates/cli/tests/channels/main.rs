@@ -85,6 +85,45 @@ impl Bench {
     }
 }
 
+/// A server that stands for a vendor.
+trait Vendor {
+    /// The name of its channel.
+    const CHANNEL: &'static str;
+
+    fn begin() -> Self;
+
+    /// The config of its channel.
+    fn config(&self) -> Value;
+}
+
+/// A [`Bench`] whose channel is that of another vendor than Telegram.
+struct Desk<V> {
+    bench: Bench,
+    server: V,
+}
+
+impl<V: Vendor> Desk<V> {
+    fn new(script: Script) -> Self {
+        let desk = Self { bench: Bench::new(script), server: V::begin() };
+        desk.configure(|_| {});
+        desk
+    }
+
+    /// Writes a config whose channel is changed.
+    fn configure(&self, change: impl FnOnce(&mut Value)) {
+        let mut channel = self.server.config();
+        change(&mut channel);
+        self.bench.configure(|config| config["channels"] = json!({V::CHANNEL: channel}));
+    }
+
+    /// A gateway whose channel works.
+    fn start(&self) -> Gateway {
+        let gateway = self.bench.start();
+        gateway.channels(|state| state["channels"][0]["state"] == "working");
+        gateway
+    }
+}
+
 impl Gateway {
     /// What `GET /api/channels` says, as soon as `is_there` finds what it looks for.
     fn channels(&self, is_there: impl Fn(&Value) -> bool) -> Value {
@@ -97,6 +136,20 @@ impl Gateway {
             }
             assert!(Instant::now() < end, "{state:#}");
             std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// The texts of all parts that were not delivered, page by page.
+    fn undelivered(&self) -> Vec<String> {
+        let mut texts = Vec::new();
+        let mut path = "/api/channels".to_owned();
+        loop {
+            let (status, state) = self.client.get(&path).unwrap();
+            assert_eq!(status, 200, "{state}");
+            let parts = state["undelivered"].as_array().unwrap();
+            let Some(last) = parts.last() else { return texts };
+            path = format!("/api/channels?before={}", last["part"].as_str().unwrap());
+            texts.extend(parts.iter().map(|part| part["text"].as_str().unwrap().to_owned()));
         }
     }
 
