@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use clap::error::ErrorKind;
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use myclaw_agent::llm::ThinkingLevel;
 use myclaw_agent::{SessionOptions, did_you_mean};
@@ -404,8 +404,26 @@ pub(crate) struct DoctorArgs {
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsArgs {
     /// The shell
-    #[arg(value_enum)]
-    pub(crate) shell: Shell,
+    #[arg(value_enum, required_unless_present = "values")]
+    pub(crate) shell: Option<Shell>,
+    /// Print the values of an option, one per line, as the scripts do
+    #[arg(long, value_enum, hide = true, conflicts_with = "shell")]
+    pub(crate) values: Option<CompletedValues>,
+}
+
+/// The options whose values a shell completes by asking this program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CompletedValues {
+    /// Names of sessions.
+    Session,
+    /// Models, as provider/model.
+    Model,
+    /// Levels of thinking.
+    Thinking,
+    /// Ids of agents.
+    Agent,
+    /// Names of auth profiles.
+    AuthProfile,
 }
 
 #[cfg(test)]
