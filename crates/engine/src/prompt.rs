@@ -1,4 +1,4 @@
-//! The system prompt: five sections in a fixed order, the same bytes from turn to turn.
+//! The system prompt: sections in a fixed order, the same bytes from turn to turn.
 //!
 //! The prompt holds nothing that changes between turns, so that a provider's cache of the prefix stays warm. The time
 //! is part of each user message instead (see `transcript`).

@@ -32,6 +32,8 @@ pub(super) const ROOT_EXAMPLES: &str = "\
 Examples:
   myclaw run \"List the files in my workspace\"  one message, one answer
   myclaw                                       an interactive chat
+  myclaw -c                                    go on with the last session of this directory
+  myclaw --resume                              choose a session from a list
   myclaw init                                  write a starter config
   myclaw doctor                                what is configured, what is missing
 

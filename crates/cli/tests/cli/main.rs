@@ -24,6 +24,7 @@ mod chat_terminal;
 mod choice;
 mod commands;
 mod compaction;
+mod completions;
 mod config_change;
 mod config_check;
 mod doctor;
