@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use myclaw_agent::sessions::{About, Case, IndexedSession, SearchQuery, SessionKey};
+use myclaw_agent::sessions::{
+    About, Case, FIRST_WORDS, IndexedSession, SearchQuery, SessionKey, automatic_title,
+};
 use serde::Serialize;
 
 use super::Sessions;

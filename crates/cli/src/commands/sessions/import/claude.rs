@@ -85,7 +85,7 @@ fn read_nodes(
         let kind = text("type").unwrap_or_default();
         let parent = text("parentUuid").or_else(|| text("logicalParentUuid"));
         let parent = parent.and_then(|parent| by_id.get(parent).copied());
-        let left_out = match kind {
+        match kind {
             "custom-title" => titles.custom = text("customTitle").map(str::to_owned),
             "ai-title" => titles.made = text("aiTitle").map(str::to_owned),
             "summary" => titles.summary = text("summary").map(str::to_owned),
@@ -111,8 +111,7 @@ fn read_nodes(
                 continue;
             }
             kind => import.left_out.add_named("line of the type", kind),
-        };
-        let () = left_out;
+        }
         // What is left out still leads from one message to the next.
         if let (Some(uuid), Some(parent)) = (text("uuid"), parent) {
             by_id.insert(uuid.to_owned(), parent);
@@ -254,7 +253,7 @@ impl Taker {
         for result in std::mem::take(&mut self.results) {
             let id = result.get("tool_use_id").and_then(Value::as_str).unwrap_or_default();
             let is_error = result.get("is_error") == Some(&Value::Bool(true));
-            let content = result.get("content").cloned().unwrap_or_default();
+            let content = result.get("content").unwrap_or(&Value::Null);
             self.pairing.result(id, content, is_error, import)?;
         }
         Ok(())

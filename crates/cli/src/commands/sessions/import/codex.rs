@@ -189,7 +189,7 @@ impl Taker {
                 self.flush(import)?;
                 self.pairing.set_time(ts);
                 let (content, is_error) = output(payload.get("output"));
-                self.pairing.result(text("call_id"), content, is_error, import)
+                self.pairing.result(text("call_id"), &content, is_error, import)
             }
             kind => {
                 import.left_out.add_named("item of the type", kind);

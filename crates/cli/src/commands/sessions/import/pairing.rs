@@ -56,7 +56,7 @@ impl Pairing {
     pub(super) fn result(
         &mut self,
         id: &str,
-        content: Value,
+        content: &Value,
         is_error: bool,
         import: &mut Import,
     ) -> Result<(), CliError> {
