@@ -34,9 +34,10 @@ pub(crate) async fn choose(
     let filter = ModelFilter { provider: None, search: None };
     let models = find_models(&config.home, &config.config, filter).await?;
     let mut choices = ModelChoices { models, order: Vec::new(), favorites: Vec::new(), active };
-    let mut at = 0;
+    let mut marked = String::new();
     loop {
         choices.arrange(&favorites);
+        let at = choices.place_of(&marked);
         let (picked, keeps) = match pick(interrupts, WORDS, &choices, at).await {
             Picked::Nothing => return Ok(None),
             Picked::Entry(picked) => (picked, false),
@@ -45,8 +46,8 @@ pub(crate) async fn choose(
                 if let Err(error) = toggle_favorite(&config, &mut favorites, &name).await {
                     return Ok(Some(error.message));
                 }
-                // The entry has moved; the mark stays where it was.
-                at = picked;
+                // The entry has moved, and the mark with it.
+                marked = name;
                 continue;
             }
             Picked::With(_, picked) => (picked, true),
@@ -139,6 +140,10 @@ impl ModelChoices {
 
     fn model(&self, at: usize) -> Option<&ListedModel> {
         self.order.get(at).and_then(|(at, _)| self.models.get(*at))
+    }
+
+    fn place_of(&self, name: &str) -> usize {
+        (0..self.order.len()).find(|at| self.name(*at) == name).unwrap_or(0)
     }
 
     fn name(&self, at: usize) -> String {
