@@ -22,6 +22,7 @@ mod key_lookup;
 mod models;
 mod outgoing;
 pub mod permissions;
+mod project;
 mod providers;
 mod run;
 mod selection;
@@ -36,7 +37,9 @@ mod web_tools;
 
 pub use browser_tool::browser_obstacle;
 pub use config_check::{Examination, load_checked};
-pub use config_write::{ConfigWriteError, WrittenConfig, change_config, check_config};
+pub use config_write::{
+    ConfigWriteError, WrittenConfig, change_config, check_config, replace_config,
+};
 #[cfg(target_os = "linux")]
 pub use confinement::try_escapes;
 pub use confinement::{SandboxProblem, SandboxReport, StoppedRuns, own_sandbox, sandbox_problems};
@@ -99,12 +102,12 @@ pub mod config {
         ExposeSecret, GroupConfig, GroupPolicy, Heartbeat, HostBinding, HostConfig, HostName,
         IrcConfig, KEYRING_SERVICE, KeySource, Loaded, LogLevel, MASKED, MailServerConfig,
         MailSession, MaskedValues, MatrixConfig, Mistake, ModelDefinition, Network, NodeConfig,
-        OtherChats, PageOrigin, Paths, Persona, QueueMode, RenderStyle, Report, ResolvedAgent,
-        SecretString, SenderCheckConfig, SessionScope, SessionToolsConfig, SignalConfig,
-        SlackConfig, SocketConfig, StarterModel, Subagents, TelegramBot, TelegramConfig,
-        TelemetryConfig, TlsConfig, UncertainDelivery, WebhookConfig, WhatsAppConfig,
-        WhatsAppNumber, WriteError, holds_literal_secret, json_schema, load_config,
-        load_or_default, starter_config, write_config_if_missing,
+        OtherChats, PageOrigin, Paths, Persona, ProjectStart, QueueMode, RenderStyle, Report,
+        ResolvedAgent, SecretString, SenderCheckConfig, SessionScope, SessionToolsConfig,
+        SignalConfig, SlackConfig, SocketConfig, StarterModel, Subagents, TelegramBot,
+        TelegramConfig, TelemetryConfig, TlsConfig, UncertainDelivery, WebhookConfig,
+        WhatsAppConfig, WhatsAppNumber, WriteError, holds_literal_secret, json_schema, json5_value,
+        load_config, load_or_default, starter_config, write_config_if_missing,
     };
 }
 
@@ -147,11 +150,11 @@ pub mod sandbox {
 /// Sessions on disk: keys, transcripts, the index.
 pub mod sessions {
     pub use myclaw_session::{
-        About, AboutEntry, CLI_CHANNEL, Case, CompactionEntry, Entry, EntryId, IndexedSession,
-        JsonSessions, LockWait, MetaPatch, NewSession, PeerKind, PruneScope, QueuedKind, Role,
-        SearchHit, SearchQuery, SearchScope, SessionEntry, SessionError, SessionIndex, SessionKey,
-        SessionKeyParts, SessionReader, SessionStore, Sessions, Spent, TailLimit,
-        TranscriptMessage, UpdatedAt,
+        About, AboutEntry, CLI_CHANNEL, Case, CompactionEntry, Entry, EntryId, FIRST_WORDS,
+        IndexedSession, JsonSessions, LockWait, MetaPatch, NewSession, PeerKind, PruneScope,
+        QueuedKind, Role, SearchHit, SearchQuery, SearchScope, SessionEntry, SessionError,
+        SessionIndex, SessionKey, SessionKeyParts, SessionReader, SessionStore, Sessions, Spent,
+        TailLimit, TranscriptMessage, UpdatedAt, automatic_title, first_words,
     };
 }
 

@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 use myclaw_agent::llm::Usage;
 use myclaw_agent::sessions::Role;
 use myclaw_agent::{
-    AgentRunEvent, Approver, Driver, Foreground, RunEvent, RunResult, Session, SessionConfig,
-    engine,
+    AgentRunEvent, Approver, Driver, Foreground, RunEvent, RunResult, Session, engine,
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -18,12 +17,12 @@ use crate::approval::{Asked, TerminalApprover, questions};
 use crate::args::{ChatArgs, SessionArgs};
 use crate::commands::sessions::Sessions;
 use crate::exit::{CliError, Exit};
-use crate::home::session_config;
 use crate::interrupt::Interrupts;
 use crate::model::{announce, thinking_difference};
 use crate::print::note;
 use crate::report::{Verbosity, first_line, text_reporter};
 use crate::runtime;
+use crate::start::{Start, Wanted};
 use crate::terminal::{
     Output, Paint, Size, Style, Title, escaped, rendered, ring, set_title, truncated, wrapped,
 };
@@ -37,6 +36,7 @@ use outputs::Common;
 use talk::{Leftover, Talker};
 
 pub(crate) mod attach;
+mod choose;
 mod command;
 mod compaction;
 mod completion;
@@ -78,10 +78,18 @@ enum View {
 
 /// Runs the chat until the user leaves.
 pub(crate) fn run(args: &ChatArgs) -> Result<(), CliError> {
-    let config = session_config(&args.session)?;
+    let wanted = if args.resume.continue_last { Wanted::Last } else { Wanted::Usual };
+    let start = Start::find(&args.session, wanted)?;
     let interrupts = Interrupts::install()?;
     runtime::block_on(async {
-        let mut chat = Chat::begin(config, interrupts, &args.session).await?;
+        let start = match args.resume.resume {
+            true => match choose::session(start, &interrupts, &args.session).await? {
+                Some(start) => start,
+                None => return Ok(()),
+            },
+            false => start,
+        };
+        let mut chat = Chat::begin(start, interrupts, &args.session).await?;
         let outcome = chat.converse(args.message.join(" ")).await;
         if let View::Terminal = chat.view {
             set_title(Title::Restore);
@@ -92,6 +100,8 @@ pub(crate) fn run(args: &ChatArgs) -> Result<(), CliError> {
 }
 
 struct Chat {
+    /// Where it works, if the user is told.
+    place: Option<String>,
     interrupts: Interrupts,
     sessions: Sessions,
     session: Arc<Session>,
@@ -112,10 +122,12 @@ struct Chat {
 
 impl Chat {
     async fn begin(
-        config: SessionConfig,
+        start: Start,
         interrupts: Interrupts,
         args: &SessionArgs,
     ) -> Result<Self, CliError> {
+        let place = start.line();
+        let config = start.config;
         let sessions = Sessions::of_agent(&config);
         let bell = JobBell::default();
         config.wake_for_jobs(bell.wake());
@@ -138,6 +150,7 @@ impl Chat {
             note(format_args!("myclaw: {line}"));
         }
         Ok(Self {
+            place,
             interrupts,
             sessions,
             session,
@@ -381,6 +394,9 @@ impl Chat {
         let line =
             format!("{head}  {}, session `{}`, /help for help", escaped(&model), escaped(&session));
         put_line(&line)?;
+        if let Some(place) = &self.place {
+            self.say(place)?;
+        }
         set_title(Title::Begin);
         set_title(Title::Waiting(&self.title_line()));
         self.show_end()

@@ -22,6 +22,7 @@ mod lookup;
 mod mask;
 mod masked;
 mod paths;
+mod project;
 mod report;
 mod scaffold;
 mod schema;
@@ -47,6 +48,7 @@ pub use lookup::{SubstitutionLookup, Workspaces};
 pub use mask::holds_literal_secret;
 pub use masked::{MASKED, MaskedValues};
 pub use paths::{CONFIG_PATH_VARIABLE, HOME_VARIABLE, Paths, STATE_DIR_VARIABLE};
+pub use project::{PROJECT_MARKERS, project_root};
 pub use report::{Issue, Location, RenderStyle, Report};
 pub use scaffold::{
     STARTER_CONFIG, Scaffold, StarterModel, scaffold_config_if_missing, starter_config,
@@ -66,16 +68,18 @@ pub use schema::{
     LogLevel, LoggingConfig, MailServerConfig, MailSession, MatrixConfig, MessageToolConfig,
     MessagesConfig, ModelApi, ModelChoice, ModelCompat, ModelDefinition, ModelInput, ModelName,
     ModelPrice, ModelTimeouts, ModelsConfig, Network, NodeCommands, NodeConfig, OtherChats,
-    OutputLimitName, PageOrigin, Persona, PrimaryModel, ProgramRule, ProviderConfig,
-    ProviderModels, QueueConfig, QueueMode, ReasoningReplayRule, RunLimits, SandboxMode,
-    SandboxNetwork, SandboxRules, SaslConfig, SearchProvider, SenderCheckConfig, SessionScope,
-    SessionToolsConfig, SignalConfig, SkillDirectory, SkillEntry, SkillPlaces, SkillsConfig,
-    SlackConfig, SocketConfig, StreamUsageRule, Subagents, SubagentsConfig, SystemRoleName,
-    TelegramAccount, TelegramBot, TelegramConfig, TelemetryConfig, ThinkingDefault,
-    ThinkingFormName, ThinkingWords, TlsConfig, ToolHookCommand, ToolProfile, ToolRules,
-    ToolsConfig, UncertainDelivery, WebFetchConfig, WebSearchConfig, WebToolsConfig, WebhookConfig,
-    WhatsAppAccount, WhatsAppConfig, WhatsAppNumber, WhatsAppTemplate, WorkspaceAccessName,
+    OutputLimitName, PageOrigin, Persona, PrimaryModel, ProgramRule, ProjectConfig, ProjectMarker,
+    ProjectStart, ProviderConfig, ProviderModels, QueueConfig, QueueMode, ReasoningReplayRule,
+    RunLimits, SandboxMode, SandboxNetwork, SandboxRules, SaslConfig, SearchProvider,
+    SenderCheckConfig, SessionScope, SessionToolsConfig, SignalConfig, SkillDirectory, SkillEntry,
+    SkillPlaces, SkillsConfig, SlackConfig, SocketConfig, StreamUsageRule, Subagents,
+    SubagentsConfig, SystemRoleName, TelegramAccount, TelegramBot, TelegramConfig, TelemetryConfig,
+    ThinkingDefault, ThinkingFormName, ThinkingWords, TlsConfig, ToolHookCommand, ToolProfile,
+    ToolRules, ToolsConfig, UncertainDelivery, WebFetchConfig, WebSearchConfig, WebToolsConfig,
+    WebhookConfig, WhatsAppAccount, WhatsAppConfig, WhatsAppNumber, WhatsAppTemplate,
+    WorkspaceAccessName,
 };
 pub use secrecy::{ExposeSecret, SecretString};
 pub use substitute::has_env_reference;
 pub use suggest::nearest;
+pub use tree::json5_value;

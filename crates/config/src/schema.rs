@@ -24,6 +24,7 @@ mod models;
 mod node;
 mod persona;
 mod policy;
+mod project;
 mod sandbox;
 mod skills;
 mod subagents;
@@ -67,6 +68,7 @@ pub use policy::{
     AgentSandboxRules, AgentToolRules, ApprovalConfig, CommandRule, ExecAsk, ExecRules,
     ExecSecurity, ProgramRule, SandboxMode, SandboxRules, ToolProfile, ToolRules,
 };
+pub use project::{ProjectConfig, ProjectMarker, ProjectStart};
 pub use sandbox::{
     ConfinementConfig, ConfinementLevel, ConfinementLimits, SandboxNetwork, WorkspaceAccessName,
 };
@@ -128,6 +130,8 @@ pub struct Config {
     pub hooks: HooksConfig,
     /// Skills: directories with a `SKILL.md` that teach the agent a task.
     pub skills: SkillsConfig,
+    /// Projects: directories in which the agent works instead of its workspace.
+    pub project: ProjectConfig,
     /// Time limits of model calls, and models of your own.
     pub models: ModelsConfig,
     /// How keys that fail are treated.

@@ -32,6 +32,8 @@ pub(super) const ROOT_EXAMPLES: &str = "\
 Examples:
   myclaw run \"List the files in my workspace\"  one message, one answer
   myclaw                                       an interactive chat
+  myclaw -c                                    go on with the last session of this directory
+  myclaw --resume                              choose a session from a list
   myclaw init                                  write a starter config
   myclaw doctor                                what is configured, what is missing
 
@@ -55,6 +57,7 @@ the session in order; a second Ctrl-C quits at once.";
 pub(super) const RUN_EXAMPLES: &str = "\
 Examples:
   myclaw run \"List the files in my workspace\"
+  myclaw run -c \"And now?\"                        go on with the last session of this directory
   myclaw run -C ~/src/project \"Why does the build fail?\"
   git diff | myclaw run \"explain this\"           the message, and what is piped in
   git diff | myclaw run -                         the message from standard input
@@ -140,12 +143,13 @@ Examples:
   MYCLAW_HOME=/tmp/try myclaw init    somewhere else than the home directory";
 
 pub(super) const CONFIG: &str = "\
-Check the config file, print its path, or print its JSON Schema. The file is JSON5 (comments and trailing commas \
+Check, read and change the config file, print its path, or print its JSON Schema. The file is JSON5 (comments and trailing commas \
 are fine); ${NAME} is replaced by the environment variable NAME.";
 
 pub(super) const CONFIG_EXAMPLES: &str = "\
 Examples:
   myclaw config check
+  myclaw config set agents.defaults.model anthropic/claude-sonnet-4-6
   $EDITOR \"$(myclaw config path)\"
   myclaw config schema > myclaw.schema.json";
 

@@ -9,7 +9,7 @@ use super::jobs::killed_id;
 use super::talk::queue_number;
 
 /// The commands and their arguments, for completion and suggestions.
-pub(super) const NAMES: [&str; 27] = [
+pub(super) const NAMES: [&str; 28] = [
     "/help",
     "/new",
     "/clear",
@@ -28,6 +28,7 @@ pub(super) const NAMES: [&str; 27] = [
     "/model",
     "/thinking",
     "/sessions",
+    "/resume",
     "/compact",
     "/undo",
     "/redo",
@@ -45,10 +46,11 @@ pub(super) const HELP: &str = "\
 /new [NAME]              begin a new session; the one before is kept (also: /clear)
 /fork [NAME]             go on in a copy of this session
 /retry                   send the last message again, in a copy of the session without the answer
-/model [PROVIDER/MODEL]  show or change the model
+/model [PROVIDER/MODEL]  choose the model from a list, or change it
 /thinking [LEVEL]        show or change how much the model thinks: off, minimal, low, medium, high, xhigh
 /thinking show, hide     show what the model thinks, or hide it (also: Ctrl-T)
 /sessions [NAME]         list the sessions, or continue one
+/resume                  choose a session from a list
 /title [TEXT]            show or change the title of this session
 /search TEXT             find messages in all sessions
 /export FILE             write this session to a new file: .md, .html or .jsonl
@@ -81,6 +83,8 @@ pub(super) enum Command {
     Model(Option<String>),
     Thinking(Option<String>),
     Sessions(Option<String>),
+    /// Lets the user choose a session.
+    Resume,
     /// With the focus of the summary.
     Compact(Option<String>),
     /// Lists the skills, or asks the agent to use one. The text is its name, and a message if there is one.
@@ -179,6 +183,7 @@ pub(super) fn parse(text: &str) -> Parsed {
         ("/model", model) => Parsed::Command(Command::Model(model)),
         ("/thinking", level) => Parsed::Command(Command::Thinking(level)),
         ("/sessions", name) => Parsed::Command(Command::Sessions(name)),
+        ("/resume", None) => Parsed::Command(Command::Resume),
         ("/compact", focus) => Parsed::Command(Command::Compact(focus)),
         ("/skill" | "/skills", argument) => Parsed::Command(Command::Skill(argument)),
         ("/queue", None) => Parsed::Command(Command::Queue(None)),
@@ -208,7 +213,7 @@ pub(super) fn parse(text: &str) -> Parsed {
         ("/quit" | "/exit", None) => Parsed::Command(Command::Quit),
         (
             "/help" | "/?" | "/continue" | "/usage" | "/cost" | "/quit" | "/exit" | "/retry"
-            | "/copy" | "/context" | "/config",
+            | "/copy" | "/context" | "/config" | "/resume",
             Some(_),
         ) => Parsed::Unknown(format!("{name} takes no argument")),
         _ => Parsed::Unknown(unknown(name)),

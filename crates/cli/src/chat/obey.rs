@@ -13,7 +13,7 @@ use super::shell::RAN;
 use super::{Chat, View, context, jobs, pager, skill, talk};
 use crate::commands::sessions::undo::describe;
 use crate::exit::CliError;
-use crate::model::{change_model, change_thinking, describe_model, describe_thinking};
+use crate::model::{change_model, change_thinking, describe_thinking};
 use crate::print::columns;
 use crate::report::tokens_and_cost;
 use crate::time::{local_minute, new_session_name};
@@ -36,7 +36,7 @@ impl Chat {
             | Command::Skill(Some(_)) => Ok(()),
             Command::Help => self.say(HELP),
             Command::New(name) => self.begin_session(name),
-            Command::Model(None) => self.say(&describe_model(&self.session).await?),
+            Command::Model(None) => self.choose_model().await,
             Command::Model(Some(name)) => {
                 let changed = change_model(&self.session, &name).await;
                 self.say(&changed.unwrap_or_else(|error| error.message))
@@ -55,6 +55,7 @@ impl Chat {
                 self.show_end()?;
                 self.tell_what_waits().await
             }
+            Command::Resume => self.choose_session().await,
             Command::Skill(None) => self.say(&skill::list(&self.session.config())),
             Command::Queue(None) => {
                 let pending = self.session.pending().await?;
@@ -115,8 +116,8 @@ impl Chat {
             .is_ok_and(|key| self.sessions.store.exists(&key))
     }
 
-    fn continue_session(&mut self, name: &str) -> Result<(), CliError> {
-        match self.sessions.find(name) {
+    pub(super) fn continue_session(&mut self, name: &str) -> Result<(), CliError> {
+        match self.sessions.find(name).and_then(|key| self.with_its_directory(key)) {
             Ok(key) => {
                 self.session = self.session.open_beside(key);
                 self.forget_context();
@@ -126,7 +127,7 @@ impl Chat {
         }
     }
 
-    fn list_sessions(&self) -> Result<(), CliError> {
+    pub(super) fn list_sessions(&self) -> Result<(), CliError> {
         let (sessions, count) = match self.sessions.latest(LISTED_SESSIONS) {
             Ok(found) => found,
             Err(error) => return self.say(&error.message),

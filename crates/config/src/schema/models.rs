@@ -8,7 +8,7 @@ use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
 use super::MAX_SECONDS;
-use super::values::{self, BaseUrl, NonBlankText, SecretText};
+use super::values::{self, BaseUrl, ModelName, NonBlankText, SecretText};
 
 /// The model provider that answers, with its keys.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -57,6 +57,10 @@ pub struct AuthProfile {
 pub struct ModelsConfig {
     /// Time limits of one model call.
     pub timeouts: ModelTimeouts,
+    /// The models that come first where one is chosen, each as `provider/model`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<NonBlankText>")]
+    pub favorites: Vec<ModelName>,
     /// Providers that MyClaw does not know, or models that it does not know there, by provider name.
     pub providers: BTreeMap<String, ProviderModels>,
 }

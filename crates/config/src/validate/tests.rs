@@ -47,6 +47,7 @@ fn full() -> Value {
             "billingLongestSeconds": 86_400, "forgetAfterSeconds": 86_400,
         } },
         "hooks": hooks(),
+        "project": { "detect": false, "markers": [".git", "x"], "start": "continue", "instructions": false },
         "models": models(),
     })
 }
@@ -150,6 +151,7 @@ fn hooks() -> Value {
 
 fn models() -> Value {
     json!({
+        "favorites": ["p/m"],
         "timeouts": { "connectSeconds": 1, "firstEventSeconds": 2, "betweenEventsSeconds": 3 },
         "providers": { "mine": {
             "baseUrl": "http://127.0.0.1:8080", "apiKey": "k", "api": "openai-completions",
