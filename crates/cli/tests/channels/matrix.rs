@@ -12,6 +12,9 @@ use myclaw_testkit::{Random, number_from};
 use super::third_party::installed;
 use super::*;
 
+#[cfg(feature = "matrix-encryption")]
+mod encryption;
+
 /// Kills in a quick run.
 const DEFAULT_KILLS: u64 = 8;
 /// Longest life of a process.
