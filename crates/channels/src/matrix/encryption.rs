@@ -19,9 +19,13 @@ use serde_json::{Map, Value};
 use tokio::sync::{Mutex, OnceCell};
 
 use super::event::{Event, Sync};
+use super::send::text_content;
 use super::{Failure, Matrix, Me};
-use crate::{Intake, SendFailure};
+use crate::{Intake, PartKind, SendFailure};
 use rows::Rows;
+
+/// The notice that an encrypted room gets once when somebody writes without encryption.
+const PLAIN: &str = "A message here was not encrypted, though the room is. I do not read such messages, because the                      server could have written them.";
 
 /// The keys of an account, once they are open.
 pub(super) type Cell = OnceCell<Arc<Encryption>>;
@@ -107,6 +111,19 @@ impl Matrix {
         match encryption.decrypt(room, &event).await {
             Ok(Ok(decrypted)) => decrypted,
             _ => event,
+        }
+    }
+
+    /// Says once that messages without encryption are not read.
+    pub(super) async fn refuse_plain(&self, room: &str) {
+        if !self.is_first_notice(room) {
+            return;
+        }
+        tracing::warn!(room, "a message without encryption in an encrypted room is not read");
+        let content = text_content(PLAIN, PartKind::Report);
+        let id = format!("myclaw-plain-{}", uuid::Uuid::new_v4());
+        if let Err(failure) = self.put(room, &id, content).await {
+            tracing::warn!(?failure, "the notice about encryption was not sent");
         }
     }
 

@@ -41,13 +41,18 @@ impl Matrix {
         Err(SendFailure::Never { reason: REFUSED.to_owned() })
     }
 
-    /// Says once that the room cannot be read. The notice says nothing that is not public.
     pub(super) async fn open_event(
         &self,
         room: &str,
         _event: &Event,
         _me: &Me,
     ) -> Result<Option<Event>, String> {
+        self.refuse_plain(room).await;
+        Ok(None)
+    }
+
+    /// Says once that nothing is read in the room. The notice says nothing that is not public.
+    pub(super) async fn refuse_plain(&self, room: &str) {
         if self.is_first_notice(room) {
             tracing::warn!(room, "{REFUSED}");
             let notice = json!({"msgtype": "m.notice", "body": REFUSED});
@@ -56,7 +61,6 @@ impl Matrix {
                 tracing::debug!(%error, "the notice about encryption was not sent");
             }
         }
-        Ok(None)
     }
 
     pub(super) async fn look_into(&self, _room: &str, event: Event) -> Event {

@@ -10,12 +10,10 @@ use tokio::time::Instant;
 
 use super::api::{ApiError, encode};
 use super::event::{Event, Joined, Sync};
-use super::send::text_content;
 use super::{CALL_TIME, Failure, MATRIX, Matrix, Me, WRONG_TOKEN, encryption, is_wrong_token};
 use crate::pause::{self, Pause};
 use crate::{
-    Arrival, Attachment, AttachmentContent, Chat, ChatKind, Intake, PartKind, Quoted, Refusal,
-    Sender, State,
+    Arrival, Attachment, AttachmentContent, Chat, ChatKind, Intake, Quoted, Refusal, Sender, State,
 };
 
 /// How long the server waits for an event before it answers with nothing.
@@ -35,8 +33,6 @@ const ATTEMPTS: u32 = 3;
 /// The kinds of events that are read.
 const KINDS: [&str; 5] =
     ["m.room.message", "m.room.member", "m.room.name", "m.room.encrypted", "m.room.encryption"];
-/// The notice that an encrypted room gets once when somebody writes without encryption.
-const PLAIN: &str = "A message here was not encrypted, though the room is. I do not read such messages, because the                      server could have written them.";
 
 /// What is known of a room.
 #[derive(Debug, Clone, Default)]
@@ -411,18 +407,6 @@ impl Matrix {
         let mut memory = self.lock();
         let known = memory.rooms.entry(room.to_owned()).or_default();
         !std::mem::replace(&mut known.is_told, true)
-    }
-
-    async fn refuse_plain(&self, room: &str) {
-        if !self.is_first_notice(room) {
-            return;
-        }
-        tracing::warn!(room, "a message without encryption in an encrypted room is not read");
-        let content = text_content(PLAIN, PartKind::Report);
-        let id = format!("myclaw-plain-{}", uuid::Uuid::new_v4());
-        if let Err(failure) = self.put(room, &id, content).await {
-            tracing::warn!(?failure, "the notice about encryption was not sent");
-        }
     }
 
     async fn attachments(&self, event: &Event) -> Vec<Attachment> {
