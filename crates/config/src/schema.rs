@@ -26,6 +26,7 @@ mod persona;
 mod policy;
 mod sandbox;
 mod skills;
+mod speech;
 mod subagents;
 mod values;
 mod web;
@@ -52,9 +53,10 @@ pub use messages::{
     AckReactionScope, DeliveryMode, DropPolicy, MessagesConfig, QueueConfig, QueueMode,
 };
 pub use models::{
-    AuthProfile, ModelApi, ModelCompat, ModelDefinition, ModelInput, ModelPrice, ModelTimeouts,
-    ModelsConfig, OutputLimitName, ProviderConfig, ProviderModels, ReasoningReplayRule,
-    StreamUsageRule, SystemRoleName, ThinkingDefault, ThinkingFormName, ThinkingWords,
+    AttributionConfig, AuthProfile, ModelApi, ModelCompat, ModelDefinition, ModelInput, ModelPrice,
+    ModelTimeouts, ModelsConfig, OutputLimitName, ProviderConfig, ProviderModels,
+    ReasoningReplayRule, StreamUsageRule, SystemRoleName, ThinkingDefault, ThinkingFormName,
+    ThinkingWords,
 };
 pub use node::{NodeCommands, NodeConfig};
 pub(crate) use persona::pattern as mention_pattern;
@@ -70,6 +72,7 @@ pub use sandbox::{
     ConfinementConfig, ConfinementLevel, ConfinementLimits, SandboxNetwork, WorkspaceAccessName,
 };
 pub use skills::{SkillDirectory, SkillEntry, SkillPlaces, SkillsConfig};
+pub use speech::{SpeechConfig, TranscriptionConfig};
 pub use subagents::{SessionScope, SessionToolsConfig, Subagents, SubagentsConfig};
 pub use values::{ChatId, IterationCap, ModelChoice, ModelName, PrimaryModel};
 pub(crate) use values::{FORMATS, Format};
@@ -124,6 +127,10 @@ pub struct Config {
     pub hooks: HooksConfig,
     /// Skills: directories with a `SKILL.md` that teach the agent a task.
     pub skills: SkillsConfig,
+    /// Who speaks: makes voice messages of texts.
+    pub speech: SpeechConfig,
+    /// Who listens: makes texts of voice notes that arrive on channels.
+    pub transcription: TranscriptionConfig,
     /// Time limits of model calls, and models of your own.
     pub models: ModelsConfig,
     /// How keys that fail are treated.

@@ -474,7 +474,7 @@ impl Intake for Router {
     }
 }
 
-pub(crate) use wording::{content, quote};
+pub(crate) use wording::{ShownFile, content, quote};
 
 /// An error of the store, for a channel.
 fn later(error: &GatewayError) -> Refusal {

@@ -43,6 +43,14 @@ fn full() -> Value {
             "billingLongestSeconds": 86_400, "forgetAfterSeconds": 86_400,
         } },
         "hooks": hooks(),
+        "speech": {
+            "command": "espeak-ng --stdout", "baseUrl": "https://h/v1", "apiKey": "k", "model": "m", "voice": "v",
+            "maxChars": 1, "maxMb": 100, "timeoutSeconds": 600,
+        },
+        "transcription": {
+            "command": ["listen"], "baseUrl": "https://h/v1", "apiKey": "k", "model": "m", "language": "de",
+            "maxMb": 1, "maxSeconds": 14_400, "timeoutSeconds": 1,
+        },
         "models": models(),
     })
 }
@@ -147,6 +155,7 @@ fn hooks() -> Value {
 fn models() -> Value {
     json!({
         "timeouts": { "connectSeconds": 1, "firstEventSeconds": 2, "betweenEventsSeconds": 3 },
+        "attribution": { "enabled": false, "url": "https://h", "title": "t" },
         "providers": { "mine": {
             "baseUrl": "http://127.0.0.1:8080", "apiKey": "k", "api": "openai-completions",
             "headers": { "mine": "secret" }, "compat": compat(),
