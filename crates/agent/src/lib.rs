@@ -31,6 +31,7 @@ mod session_config;
 mod setup;
 mod similar;
 mod skills;
+mod speech_setup;
 mod trial;
 mod undo;
 mod web_tools;
@@ -83,6 +84,7 @@ pub use myclaw_engine::{
     ToolError, ToolInvocation, ToolOutput, ToolUpdate, TurnId, message_to_row,
 };
 pub use myclaw_exec::hide_environment;
+pub use myclaw_executor::{CallHandler, with_handler};
 
 /// Keys of providers, and the store that keeps them.
 pub mod auth {
@@ -161,6 +163,12 @@ pub mod sessions {
 /// Directories with a `SKILL.md`, and what is wrong with some.
 pub mod skill {
     pub use myclaw_skills::{Origin, Problem, Requirements, Skill};
+}
+
+/// Speech: who speaks and who listens, as the config says.
+pub mod speech {
+    pub use crate::speech_setup::{speaker, speech_obstacles, transcriber};
+    pub use myclaw_speech::{Audio, AudioFormat, Speaker, SpeechError, Transcriber};
 }
 
 /// Tools and what prepares their input.

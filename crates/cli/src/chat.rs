@@ -61,6 +61,8 @@ mod talk;
 mod tool_lines;
 mod typed;
 
+pub(crate) use custom::names as custom_commands;
+
 /// A turn that took longer rings the bell when it ends: the user may look elsewhere by then.
 const LONG_TURN: Duration = Duration::from_secs(10);
 /// Rows of the last answer that are shown when a session is continued.

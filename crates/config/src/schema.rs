@@ -27,6 +27,7 @@ mod policy;
 mod project;
 mod sandbox;
 mod skills;
+mod speech;
 mod subagents;
 mod values;
 mod web;
@@ -54,9 +55,10 @@ pub use messages::{
     AckReactionScope, DeliveryMode, DropPolicy, MessagesConfig, QueueConfig, QueueMode,
 };
 pub use models::{
-    AuthProfile, ModelApi, ModelCompat, ModelDefinition, ModelInput, ModelPrice, ModelTimeouts,
-    ModelsConfig, OutputLimitName, ProviderConfig, ProviderModels, ReasoningReplayRule,
-    StreamUsageRule, SystemRoleName, ThinkingDefault, ThinkingFormName, ThinkingWords,
+    AttributionConfig, AuthProfile, ModelApi, ModelCompat, ModelDefinition, ModelInput, ModelPrice,
+    ModelTimeouts, ModelsConfig, OutputLimitName, ProviderConfig, ProviderModels,
+    ReasoningReplayRule, StreamUsageRule, SystemRoleName, ThinkingDefault, ThinkingFormName,
+    ThinkingWords,
 };
 pub use node::{NodeCommands, NodeConfig};
 pub(crate) use persona::pattern as mention_pattern;
@@ -73,6 +75,7 @@ pub use sandbox::{
     ConfinementConfig, ConfinementLevel, ConfinementLimits, SandboxNetwork, WorkspaceAccessName,
 };
 pub use skills::{SkillDirectory, SkillEntry, SkillPlaces, SkillsConfig};
+pub use speech::{SpeechConfig, TranscriptionConfig};
 pub use subagents::{SessionScope, SessionToolsConfig, Subagents, SubagentsConfig};
 pub use values::{ChatId, IterationCap, ModelChoice, ModelName, PrimaryModel};
 pub(crate) use values::{FORMATS, Format};
@@ -132,6 +135,10 @@ pub struct Config {
     pub skills: SkillsConfig,
     /// Projects: directories in which the agent works instead of its workspace.
     pub project: ProjectConfig,
+    /// Who speaks: makes voice messages of texts.
+    pub speech: SpeechConfig,
+    /// Who listens: makes texts of voice notes that arrive on channels.
+    pub transcription: TranscriptionConfig,
     /// Time limits of model calls, and models of your own.
     pub models: ModelsConfig,
     /// How keys that fail are treated.

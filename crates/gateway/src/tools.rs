@@ -9,6 +9,7 @@ mod sessions;
 use std::sync::{Arc, Weak};
 
 use myclaw_agent::sessions::CLI_CHANNEL;
+use myclaw_agent::speech::speaker;
 use myclaw_agent::{FrontEndTools, SessionConfig, Tool, ToolError, ToolOutput};
 use serde_json::Value;
 
@@ -59,6 +60,9 @@ impl FrontEndTools for GatewayTools {
         }
         if child.is_none() {
             kinds.push(Kind::Message);
+            if speaker(&session.config).is_some() {
+                kinds.push(Kind::Voice);
+            }
         }
         if session.session_key.parts().channel == CLI_CHANNEL {
             kinds.push(Kind::Gateway);

@@ -54,6 +54,9 @@ pub enum OutboundKind {
         /// The voice, if one was asked for.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         voice: Option<String>,
+        /// The name of the file with the speech, in the same directory, if it is made already.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        audio: Option<String>,
     },
     /// The host says that something failed.
     Notice,

@@ -21,6 +21,10 @@ const DIRECTORIES: [&str; 3] = ["messages", "voice", "tasks"];
 const MAX_NAME: usize = 120;
 /// Longest text or prompt, in bytes.
 const MAX_TEXT: usize = 256 * 1024;
+/// Most bytes of a voice message.
+const MAX_AUDIO: u64 = 25 * 1024 * 1024;
+/// The ends of names of voice messages.
+const AUDIO_ENDINGS: [&str; 7] = ["ogg", "mp3", "m4a", "wav", "flac", "aac", "amr"];
 /// Most tasks of a group.
 const MAX_TASKS: usize = 100;
 /// Most files that are kept aside; further ones are deleted.
@@ -47,6 +51,9 @@ enum Request {
         text: String,
         #[serde(default)]
         voice: Option<String>,
+        /// The name of the file beside it that holds the speech, if the runner has made it.
+        #[serde(default)]
+        audio: Option<String>,
     },
     ScheduleTask {
         prompt: String,
@@ -198,8 +205,13 @@ impl<'a> Desk<'a> {
                 }
                 Ok(())
             }
-            Request::VoiceMessage { chat_jid, text, voice } => {
-                self.send(group, groups, id, (chat_jid, text, OutboundKind::Voice { voice })).await
+            Request::VoiceMessage { chat_jid, text, voice, audio } => {
+                let audio = match audio {
+                    Some(name) => self.take_audio(directory, &name, &id)?,
+                    None => None,
+                };
+                let kind = OutboundKind::Voice { voice, audio };
+                self.send(group, groups, id, (chat_jid, text, kind)).await
             }
             Request::ScheduleTask { prompt, kind, value, context, target_jid } => {
                 let target = target_jid.unwrap_or_else(|| group.jid.clone());
@@ -249,6 +261,44 @@ impl<'a> Desk<'a> {
                 Groups::add(&self.shared.options.home, new)
                     .or_else(|error| refused(error.to_string()))
             }
+        }
+    }
+
+    /// Moves the speech of a message to where it goes out, and gives its new name; `None` if there is no such file, so that
+    /// the text is sent. A second call finds it there.
+    fn take_audio(
+        &self,
+        directory: &SharedDirectory,
+        name: &str,
+        id: &str,
+    ) -> Result<Option<String>, Refusal> {
+        let ending = name.rsplit('.').next().unwrap_or_default();
+        let is_usable = name.len() <= MAX_NAME
+            && name.chars().all(|char| plain_sign(char) == char)
+            && AUDIO_ENDINGS.contains(&ending);
+        if !is_usable {
+            return refused(format!(
+                "its audio must be a file of the type {}",
+                AUDIO_ENDINGS.join(", ")
+            ));
+        }
+        let out = self.shared.options.home.channel().join("out");
+        let new_name = format!("{id}.{ending}");
+        let moved = directory.move_to(name, &out, &new_name);
+        moved.map_err(|error| HostError::io("move a file to", &out, error))?;
+        // The container may have put anything there. Now it cannot change what it is any more.
+        let path = out.join(&new_name);
+        match std::fs::symlink_metadata(&path) {
+            Ok(found) if found.is_file() && found.len() <= MAX_AUDIO => Ok(Some(new_name)),
+            Ok(found) => {
+                let gone = match found.is_dir() {
+                    true => std::fs::remove_dir_all(&path),
+                    false => std::fs::remove_file(&path),
+                };
+                gone.map_err(|error| HostError::io("remove", &path, error))?;
+                refused(format!("its audio is no regular file of at most {MAX_AUDIO} bytes"))
+            }
+            Err(_) => Ok(None),
         }
     }
 

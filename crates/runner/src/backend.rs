@@ -2,7 +2,7 @@
 
 use myclaw_auth::AuthProfile;
 use myclaw_engine::ActiveModel;
-use myclaw_llm::{Api, InputKind, Model, Quirks};
+use myclaw_llm::{Api, Attribution, InputKind, Model, Quirks};
 use secrecy::ExposeSecret as _;
 
 use crate::job::NamedModel;
@@ -48,7 +48,7 @@ pub(crate) fn backend(secrets: &Secrets, named: &NamedModel) -> ActiveModel {
         price: None,
         context_window: WINDOW,
         max_output: MAX_OUTPUT,
-        quirks: Quirks::default(),
+        quirks: Quirks { attribution: Some(Attribution::default()), ..Quirks::default() },
     };
     let profiles = key.map(|key| AuthProfile::with_key("payload", key.clone()));
     ActiveModel::new(model, profiles.into_iter().collect())

@@ -14,6 +14,7 @@ use myclaw_engine::{
 };
 use myclaw_llm::{ContentBlock, HttpOptions, redact};
 use myclaw_session::{DaySpending, JsonSessions, SessionKey, Sessions};
+use myclaw_speech::{Speaker, Way};
 use myclaw_web::AllowedHost;
 use tokio_util::sync::CancellationToken;
 
@@ -51,6 +52,9 @@ pub struct Job {
     pub allowed_hosts: Vec<AllowedHost>,
     /// The model by which workflows are searched.
     pub weights: Weights,
+    /// Who speaks for `send_voice`; without one, that is the host's business. A server without a key gets the secret
+    /// `SPEECH_API_KEY` of the job.
+    pub speaker: Option<Speaker>,
     /// The lines around each block of the output.
     pub markers: Markers,
     /// The model, where the job's secrets do not name it.
@@ -175,7 +179,8 @@ impl<'a> Running<'a> {
         }
         // A sign from before was for another job.
         self.ipc.forget_close();
-        let toolbox = tools(&Toolbox { job: self.job, ipc: &self.ipc, group: &group });
+        let speaker = self.speaker();
+        let toolbox = tools(&Toolbox { job: self.job, ipc: &self.ipc, group: &group, speaker });
         let prompt =
             system_prompt(&self.payload.assistant_name, &self.job.workspace, &*self.job.say);
         let mut params = RunParams::go_on(
@@ -245,6 +250,16 @@ impl<'a> Running<'a> {
             () = self.job.cancel.cancelled() => None,
             next = tokio::time::timeout(limit, waiting) => next.unwrap_or(None),
         }
+    }
+
+    fn speaker(&self) -> Option<Speaker> {
+        let mut speaker = self.job.speaker.clone()?;
+        if let Way::Endpoint(endpoint) = &mut speaker.way
+            && endpoint.api_key.is_none()
+        {
+            endpoint.api_key = self.payload.secrets.get("SPEECH_API_KEY").cloned();
+        }
+        Some(speaker)
     }
 
     /// Answers one message.

@@ -127,11 +127,19 @@ impl Matrix {
             }
             error => self.failure(error),
         })?;
-        let kind = if file.is_picture { "m.image" } else { "m.file" };
+        let kind = match media_type.split('/').next() {
+            _ if file.is_picture => "m.image",
+            Some("audio") => "m.audio",
+            _ => "m.file",
+        };
         let mut content = object(json!({
             "msgtype": kind, "body": file.name, "filename": file.name,
             "info": {"mimetype": media_type, "size": size},
         }));
+        // Clients show it as a voice note (MSC3245); those that do not know it play the file.
+        if media_type == "audio/ogg" {
+            content.insert("org.matrix.msc3245.voice".to_owned(), json!({}));
+        }
         match key {
             Some(mut key) => {
                 key.insert("url".to_owned(), json!(address));

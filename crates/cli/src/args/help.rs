@@ -89,9 +89,10 @@ Serve a program that embeds MyClaw. It writes one JSON object per line to standa
 {\"type\":\"prompt\",\"message\":\"Hello\"}, and reads replies and events from standard output, one JSON object per \
 line as well.
 
-Commands: prompt, steer, follow_up, abort, approve, set_model, set_thinking, compact, undo, get_state, get_messages, fork, \
-new_session, switch_session, list_sessions, list_models, list_jobs, kill_job, list_skills. An `id` is repeated in the reply. Any command may name a \
-`session`; the default is the current one. docs/rpc.md describes all of it.
+Commands: prompt, steer, follow_up, abort, approve, bash, set_model, set_thinking, compact, undo, get_state, get_messages, \
+get_session_stats, get_commands, fork, new_session, switch_session, rename, export, delete, list_sessions, list_models, \
+list_jobs, kill_job, list_skills. An `id` is repeated in the reply. A field that is not known is an error. Any command may \
+name a `session`; the default is the current one. docs/rpc.md describes all of it.
 
 A prompt for a busy session is handled by its `mode`, else by messages.queue.mode of the config: steer (read before the \
 next step), followup (answered afterwards), collect (answered afterwards, together with others; the default), \

@@ -216,9 +216,18 @@ impl Sessions {
 
     fn delete(&self, name: &str) -> Result<(), CliError> {
         let key = self.find(name)?;
-        self.store.delete(&key)?;
-        self.store.index().remove(&key)?;
+        self.remove(&key)?;
         note(format_args!("deleted `{}`", self.name_of(&key)));
+        Ok(())
+    }
+
+    /// Deletes a session with its transcript.
+    ///
+    /// # Errors
+    /// It is in use, or it cannot be deleted.
+    pub(crate) fn remove(&self, key: &SessionKey) -> Result<(), CliError> {
+        self.store.delete(key)?;
+        self.store.index().remove(key)?;
         Ok(())
     }
 

@@ -5,8 +5,8 @@ use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use myclaw_testkit::{
-    ChildOutput, Gate, ModelServer, Reply, RunningChild, Script, Signal, TelegramServer, TempHome,
-    WireFormat,
+    ChildOutput, Gate, ModelServer, Reply, RunningChild, Script, Signal, TelegramFault,
+    TelegramServer, TempHome, WireFormat,
 };
 use serde_json::{Value, json};
 
@@ -29,6 +29,7 @@ mod programs;
 mod reload;
 mod signal;
 mod slack;
+mod speech;
 mod telegram;
 mod third_party;
 mod whatsapp;

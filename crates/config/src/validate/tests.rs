@@ -48,6 +48,14 @@ fn full() -> Value {
         } },
         "hooks": hooks(),
         "project": { "detect": false, "markers": [".git", "x"], "start": "continue", "instructions": false },
+        "speech": {
+            "command": "espeak-ng --stdout", "baseUrl": "https://h/v1", "apiKey": "k", "model": "m", "voice": "v",
+            "maxChars": 1, "maxMb": 100, "timeoutSeconds": 600,
+        },
+        "transcription": {
+            "command": ["listen"], "baseUrl": "https://h/v1", "apiKey": "k", "model": "m", "language": "de",
+            "maxMb": 1, "maxSeconds": 14_400, "timeoutSeconds": 1,
+        },
         "models": models(),
     })
 }
@@ -153,6 +161,7 @@ fn models() -> Value {
     json!({
         "favorites": ["p/m"],
         "timeouts": { "connectSeconds": 1, "firstEventSeconds": 2, "betweenEventsSeconds": 3 },
+        "attribution": { "enabled": false, "url": "https://h", "title": "t" },
         "providers": { "mine": {
             "baseUrl": "http://127.0.0.1:8080", "apiKey": "k", "api": "openai-completions",
             "headers": { "mine": "secret" }, "compat": compat(),

@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
+use super::message::text_of;
 use super::{output, running};
 use crate::GatewayError;
 use crate::delivery::Delivery;
@@ -22,6 +23,7 @@ pub(super) enum Kind {
     History,
     Send,
     Message,
+    Voice,
     Gateway,
 }
 
@@ -99,6 +101,7 @@ impl Tool for SessionTool {
                 Kind::History => call.history().await,
                 Kind::Send => call.send().await,
                 Kind::Message => call.message().await,
+                Kind::Voice => call.voice().await,
                 Kind::Gateway => call.gateway().await,
             };
             let value = answer.map_err(|error| ToolError::Failed(error.to_string()))?;
@@ -119,6 +122,10 @@ impl Tool for SessionTool {
             let session = self.caller.session_key.as_str();
             let known = match self.kind {
                 Kind::Message => delivery.spoken(session, &call.id, asked_at).await,
+                Kind::Voice => match delivery.spoken(session, &text_of(&call.id), asked_at).await {
+                    Ok(None) => delivery.spoken(session, &call.id, asked_at).await,
+                    as_text => as_text,
+                },
                 Kind::Gateway => delivery.restarted(session, &call.id, asked_at).await,
                 _ => Ok(None),
             };
@@ -138,6 +145,7 @@ impl Kind {
             Self::History => ("sessions_history", include_str!("session/history.md")),
             Self::Send => ("sessions_send", include_str!("session/send.md")),
             Self::Message => ("message", include_str!("session/message.md")),
+            Self::Voice => ("send_voice", include_str!("session/voice.md")),
             Self::Gateway => ("gateway", include_str!("session/gateway.md")),
         }
     }
@@ -195,6 +203,7 @@ impl Kind {
                 vec!["session", "message"],
             ),
             Self::Message => (super::message::parameters(&session), vec!["action"]),
+            Self::Voice => (super::message::voice_parameters(), vec!["text"]),
             Self::Gateway => (
                 json!({"action": {"type": "string", "enum": ["status", "restart"]}}),
                 vec!["action"],

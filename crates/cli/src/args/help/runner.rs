@@ -15,6 +15,8 @@ in ipc/messages, ipc/voice and ipc/tasks; messages of the host are files in ipc/
 Workflows are searched by meaning if the model all-MiniLM-L6-v2 is in --weights, or if --download-weights lets the first \
 search get it (23 MB). Otherwise they are searched by keywords.
 
+send_voice leaves speaking to the host, unless --speech-command or --speech-url name who speaks.
+
 Exit codes: 0 when the job is done, 1 after a block with status error, 2 for a wrong command line, 141 when the host has \
 closed the output.";
 
@@ -23,4 +25,5 @@ Examples:
   myclaw runner < job.json                        in a container, with the usual directories
   myclaw runner --stay --idle-limit 10m < job.json
   myclaw runner --download-weights < job.json     search workflows by meaning
+  myclaw runner --speech-command 'espeak-ng --stdout' < job.json
   myclaw runner --workspace ./w --home ./h --allow-host 127.0.0.1:8080 < job.json";
