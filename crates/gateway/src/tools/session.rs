@@ -30,7 +30,7 @@ pub(super) enum Kind {
 /// One of the tools, for one session.
 pub(super) struct SessionTool {
     kind: Kind,
-    schema: ToolSchema,
+    schema: Arc<ToolSchema>,
     delivery: Weak<Delivery>,
     caller: Arc<SessionConfig>,
 }
@@ -55,17 +55,18 @@ impl Call<'_> {
 }
 
 impl SessionTool {
-    pub(super) fn new(kind: Kind, delivery: Weak<Delivery>, caller: Arc<SessionConfig>) -> Self {
-        let (name, description) = kind.text();
-        let mut description = description.trim().to_owned();
+    pub(super) fn new(
+        (kind, mut schema): (Kind, Arc<ToolSchema>),
+        delivery: Weak<Delivery>,
+        caller: Arc<SessionConfig>,
+    ) -> Self {
         if kind == Kind::Message
             && let Some(delivery) = delivery.upgrade()
         {
+            let description = &mut Arc::make_mut(&mut schema).description;
             description.push_str("\nWhat the channels can do: ");
             description.push_str(&delivery.abilities(&caller));
         }
-        let schema =
-            ToolSchema { name: name.to_owned(), description, parameters: kind.parameters() };
         Self { kind, schema, delivery, caller }
     }
 }
@@ -136,6 +137,25 @@ impl Tool for SessionTool {
 }
 
 impl Kind {
+    /// All of them, in the order in which the model sees them.
+    pub(super) const ALL: [Self; 8] = [
+        Self::List,
+        Self::History,
+        Self::Send,
+        Self::Spawn,
+        Self::Subagents,
+        Self::Agents,
+        Self::Message,
+        Self::Gateway,
+    ];
+
+    /// What the model is told of it, whatever the session.
+    pub(super) fn schema(self) -> ToolSchema {
+        let (name, description) = self.text();
+        let description = description.trim().to_owned();
+        ToolSchema { name: name.to_owned(), description, parameters: self.parameters() }
+    }
+
     fn text(self) -> (&'static str, &'static str) {
         match self {
             Self::Spawn => ("sessions_spawn", include_str!("session/spawn.md")),
