@@ -138,7 +138,7 @@ impl Tool for SessionTool {
 
 impl Kind {
     /// All of them, in the order in which the model sees them.
-    pub(super) const ALL: [Self; 8] = [
+    pub(super) const ALL: [Self; 9] = [
         Self::List,
         Self::History,
         Self::Send,
@@ -146,6 +146,7 @@ impl Kind {
         Self::Subagents,
         Self::Agents,
         Self::Message,
+        Self::Voice,
         Self::Gateway,
     ];
 
