@@ -16,6 +16,7 @@ mod irc;
 mod lanes;
 mod markup;
 mod matrix;
+mod mention;
 mod pace;
 mod pause;
 mod recent;
