@@ -14,6 +14,7 @@ mod form;
 pub mod http;
 mod irc;
 mod lanes;
+mod marks;
 mod markup;
 mod matrix;
 mod mention;
@@ -31,6 +32,7 @@ mod webhook;
 mod whatsapp;
 mod wire;
 mod ws;
+mod xmpp;
 
 pub use arrival::{
     Arrival, Attachment, AttachmentContent, Chat, ChatKind, Intake, Quoted, Receipt, Refusal,
@@ -58,3 +60,4 @@ pub use whatsapp::{
     WhatsAppTemplate,
 };
 pub use wire::{Security, ServerAddress};
+pub use xmpp::{AcceptsContact, FetchFile, FetchedFile, XMPP, Xmpp, XmppOptions};

@@ -40,7 +40,7 @@ pub use channels::{
     DiscordConfig, DmPolicy, DmScope, EmailConfig, GroupConfig, GroupPolicy, IrcConfig,
     MailServerConfig, MailSession, MatrixConfig, SaslConfig, SenderCheckConfig, SignalConfig,
     SlackConfig, SocketConfig, TelegramAccount, TelegramBot, TelegramConfig, UncertainDelivery,
-    WebhookConfig, WhatsAppAccount, WhatsAppConfig, WhatsAppNumber, WhatsAppTemplate,
+    WebhookConfig, WhatsAppAccount, WhatsAppConfig, WhatsAppNumber, WhatsAppTemplate, XmppConfig,
 };
 pub use gateway::{Bind, GatewayConfig, HostName, Network, PageOrigin, TelemetryConfig, TlsConfig};
 pub use heartbeat::{ActiveHoursConfig, CronConfig, Heartbeat, HeartbeatConfig};

@@ -31,6 +31,7 @@ mod slack;
 mod telegram;
 mod third_party;
 mod whatsapp;
+mod xmpp;
 
 use client::Client;
 use fixture::*;
