@@ -237,7 +237,7 @@ fn people_are_answered_in_rooms_and_directly() {
         <body>&lt;m3&gt;</body></message></forwarded></received></message>"}));
     ann.run(&json!({"do": "raw", "xml": "<message to='claw@localhost' type='chat'><body>&lt;m4&gt;</body>\
         <encrypted xmlns='eu.siacs.conversations.axolotl'/></message>"}));
-    assert!(gateway.dropped(1)[0].contains("encrypted between people"));
+    gateway.channels(|state| state["dropped"].to_string().contains("encrypted between people"));
     // An edit refers to what was said.
     ann.run(&json!({"do": "send", "to": "claw@localhost", "text": "<m5>", "id": "five"}));
     ann.hear("chat", "re: <m5>");
@@ -283,7 +283,7 @@ fn strangers_get_a_code_and_become_contacts() {
     ann.hear("chat", "re: <m1>");
     // Behind a nickname of a room can be anybody.
     ann.run(&json!({"do": "send", "to": format!("{ROOM}/claw"), "text": "<m2>"}));
-    assert!(gateway.dropped(1).iter().any(|reason| reason.contains("through a room")));
+    gateway.channels(|state| state["dropped"].to_string().contains("through a room"));
     gateway.stop();
 }
 
@@ -309,7 +309,7 @@ fn files_go_both_ways() {
     let url = format!("http://127.0.0.1:{}/x.txt", server.port);
     ann.run(&json!({"do": "send", "to": "claw@localhost", "text": url, "url": url}));
     ann.hear("chat", "Here.");
-    assert!(bench.asked().contains("do not connect to"), "{}", bench.asked());
+    assert!(bench.asked().contains("is an address of this machine"), "{}", bench.asked());
     gateway.stop();
 }
 
@@ -327,11 +327,7 @@ fn what_cannot_work_is_one_clear_message() {
     assert!(probed.stdout().contains("ok      xmpp"), "{}", probed.stdout());
     for (key, value, words) in [
         ("port", json!(free_port()), "cannot be reached"),
-        (
-            "password",
-            json!("wrong"),
-            "refused the login: Unable to authorize you with the authentication credentials",
-        ),
+        ("password", json!("wrong"), "refused the login: The response provided by the client"),
         ("address", json!("nobody@localhost"), "refused the login"),
         ("address", json!("claw@other.example"), "check"),
         ("security", json!("none"), "offers no login that can be used"),
