@@ -84,12 +84,8 @@ pub(super) fn check(config: &Config, findings: &mut Vec<Finding>) {
         email::check(account, findings);
     }
     phone::check(&config.channels, &channels, findings);
-    if let Some(account) = &config.channels.irc {
-        irc::check(account, findings);
-    }
-    if let Some(account) = &config.channels.xmpp {
-        xmpp::check(account, findings);
-    }
+    config.channels.irc.iter().for_each(|account| irc::check(account, findings));
+    config.channels.xmpp.iter().for_each(|account| xmpp::check(account, findings));
     if let Some(slack) = &config.channels.slack {
         check_slack(slack, &channels.clone().key("slack"), findings);
     }
