@@ -77,7 +77,7 @@ pub use schema::{
     TelegramConfig, TelemetryConfig, ThinkingDefault, ThinkingFormName, ThinkingWords, TlsConfig,
     ToolHookCommand, ToolProfile, ToolRules, ToolsConfig, TranscriptionConfig, UncertainDelivery,
     WebFetchConfig, WebSearchConfig, WebToolsConfig, WebhookConfig, WhatsAppAccount,
-    WhatsAppConfig, WhatsAppNumber, WhatsAppTemplate, WorkspaceAccessName,
+    WhatsAppConfig, WhatsAppNumber, WhatsAppTemplate, WorkspaceAccessName, XmppConfig,
 };
 pub use secrecy::{ExposeSecret, SecretString};
 pub use substitute::has_env_reference;
