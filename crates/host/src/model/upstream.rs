@@ -26,6 +26,8 @@ const OLLAMA_URL: &str = "http://127.0.0.1:11434/v1";
 const OLLAMA_MODEL: &str = "llama3.2";
 const OPENROUTER_URL: &str = "https://openrouter.ai/api/v1";
 const OPENROUTER_MODEL: &str = "liquid/lfm-2.5";
+/// Shortest key that is kept out of answers, in bytes, as in error texts.
+const MIN_SECRET: usize = 8;
 /// Longest wait for a connection to the server.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 
@@ -120,8 +122,13 @@ impl ModelUpstream {
         self.key.as_ref().map_or("", ExposeSecret::expose_secret)
     }
 
+    /// The key, if it is a secret: keys of local servers are often words such as `ollama`, which a text may hold.
+    fn secret(&self) -> &str {
+        if self.key().len() < MIN_SECRET { "" } else { self.key() }
+    }
+
     pub(super) fn has_key(&self, bytes: &[u8]) -> bool {
-        !self.key().is_empty() && memchr::memmem::find(bytes, self.key().as_bytes()).is_some()
+        !self.secret().is_empty() && memchr::memmem::find(bytes, self.secret().as_bytes()).is_some()
     }
 
     /// Makes a call. The error says why there is no answer, without the key.
@@ -165,7 +172,7 @@ impl ModelUpstream {
         answer: reqwest::Response,
         (meter, place): (Meter, OwnedSemaphorePermit),
     ) -> Body {
-        let filter = SecretFilter::new(self.key());
+        let filter = SecretFilter::new(self.secret());
         let begun = Some((answer, filter, meter, place));
         let chunks = stream::unfold(begun, |state| async move {
             let (mut answer, mut filter, mut meter, place) = state?;
@@ -195,4 +202,26 @@ impl ModelUpstream {
 
 fn frame(bytes: Vec<u8>) -> Frame<Bytes> {
     Frame::data(bytes.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn upstream(key: &str) -> ModelUpstream {
+        let secrets = Secrets::default().with("OPENROUTER_API_KEY", key.to_owned().into());
+        let made = ModelUpstream::new(&secrets, ModelLimits::default(), HttpOptions::default());
+        made.expect("the usual address can be used")
+    }
+
+    #[test]
+    fn a_key_that_is_a_word_stays_in_texts_and_a_secret_does_not() {
+        let (local, remote) = (upstream("ollama"), upstream("sk-or-0123456789"));
+        assert_eq!(local.call.as_str(), "http://127.0.0.1:11434/v1/chat/completions");
+        assert!(!local.has_key(b"start ollama first"));
+        assert_eq!(remote.call.as_str(), "https://openrouter.ai/api/v1/chat/completions");
+        assert!(remote.has_key(b"the key sk-or-0123456789 is bad"));
+        let options = remote.runner_options();
+        assert_eq!(options[1], "http://openrouter.ai/api/v1");
+    }
 }
