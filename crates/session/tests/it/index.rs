@@ -50,6 +50,8 @@ fn an_entry_is_made_changed_and_written_as_documented() {
         chat_type: Some(PeerKind::Direct),
         model: Some("anthropic/claude".into()),
         add_tokens: 42,
+        add_micro_dollars: 7,
+        add_messages: 2,
         extra: json!({"a": 1}).as_object().cloned(),
     };
     let changed = index.upsert(&work(), patch).unwrap();
@@ -68,6 +70,8 @@ fn an_entry_is_made_changed_and_written_as_documented() {
     "chatType": "direct",
     "model": "anthropic/claude",
     "totalTokens": 42,
+    "microDollars": 7,
+    "messages": 2,
     "extra": {{
       "a": 1
     }}
