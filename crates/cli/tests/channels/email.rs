@@ -118,16 +118,11 @@ impl Mail {
 
     /// Puts a mail into the mailbox, as a server does that received it.
     fn deliver(&self, mail: &str) {
-        self.deliver_as(0o666, mail);
-    }
-
-    /// The same, with these permissions.
-    fn deliver_as(&self, mode: u32, mail: &str) {
         let number = self.next.fetch_add(1, Ordering::SeqCst);
         let name = format!("{}.{number}.test", 1_700_000_000 + number);
         let before = self.path(&format!("mail/claw/tmp/{name}"));
         fs::write(&before, mail).unwrap();
-        fs::set_permissions(&before, fs::Permissions::from_mode(mode)).unwrap();
+        fs::set_permissions(&before, fs::Permissions::from_mode(0o666)).unwrap();
         fs::rename(before, self.path(&format!("mail/claw/new/{name}"))).unwrap();
     }
 
@@ -494,24 +489,6 @@ fn large_and_hostile_mails_do_not_stop_the_others() {
     assert!(shown.iter().any(|asked| asked.contains(size)), "{:?}", shown.last());
     assert!(gateway.dropped(1)[0].contains("the mail cannot be read"));
     gateway.stop();
-}
-
-#[test]
-fn a_mail_that_cannot_be_read_does_not_stop_the_others() {
-    let Some(servers) = Mail::start(Encryption::None) else { return };
-    let bench = Bench::new(echoing());
-    servers.configure(&bench, |_| {});
-    let gateway = bench.start();
-    works(&gateway);
-    // The server has the first mail, and fails whenever it is asked for it.
-    servers.deliver_as(0o000, &mail("ann@example.org", "1", "", "<m1>"));
-    servers.write("2", "<m2>");
-    servers.wait_for_text("re: <m2>");
-    let dropped = gateway.dropped(1);
-    assert_eq!(dropped.len(), 1, "{dropped:?}");
-    assert!(dropped[0].contains("the mail cannot be read: it was tried 7 times"), "{dropped:?}");
-    gateway.stop();
-    assert_eq!(bench.model.requests().len(), 1);
 }
 
 /// An SMTP server that refuses everybody until it is up; then it is the one at `port`.

@@ -420,7 +420,13 @@ fn messages_are_answered_once_whatever_is_killed() {
     let seed = number_from("MYCLAW_KILL_SEED").unwrap_or(20_261_123);
     let mut random = Random::new(seed);
     let desk = Desk::new(echoing());
-    desk.configure(|it| it["dmPolicy"] = json!("open"));
+    let mut channel = desk.server.config();
+    channel["dmPolicy"] = json!("open");
+    desk.bench.configure(|config| {
+        config["channels"] = json!({"whatsapp": channel});
+        // A full queue would tell the model what was dropped, and the model would repeat that.
+        config["messages"] = json!({"queue": {"cap": 1_000}});
+    });
     let mut gateway = desk.start();
     let mut posted = 0;
     for _ in 0..kills {
