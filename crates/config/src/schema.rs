@@ -18,6 +18,7 @@ mod channels;
 mod gateway;
 mod heartbeat;
 mod hooks;
+mod host;
 mod limits;
 mod messages;
 mod models;
@@ -39,17 +40,17 @@ pub use auth::{AuthConfig, CooldownConfig};
 pub use browser::BrowserToolConfig;
 pub use channels::{
     Binding, BindingMatch, ChannelsConfig, ChatRules, ConnectionSecurity, DEFAULT_ACCOUNT,
-    DiscordConfig, DmPolicy, DmScope, EmailConfig, GroupConfig, GroupPolicy, HostBinding,
-    HostConfig, IrcConfig, MailServerConfig, MailSession, MatrixConfig, SaslConfig,
-    SenderCheckConfig, SignalConfig, SlackConfig, SocketConfig, TelegramAccount, TelegramBot,
-    TelegramConfig, UncertainDelivery, WebhookConfig, WhatsAppAccount, WhatsAppConfig,
-    WhatsAppNumber, WhatsAppTemplate, XmppConfig,
+    DiscordConfig, DmPolicy, DmScope, EmailConfig, GroupConfig, GroupPolicy, IrcConfig,
+    MailServerConfig, MailSession, MatrixConfig, SaslConfig, SenderCheckConfig, SignalConfig,
+    SlackConfig, SocketConfig, TelegramAccount, TelegramBot, TelegramConfig, UncertainDelivery,
+    WebhookConfig, WhatsAppAccount, WhatsAppConfig, WhatsAppNumber, WhatsAppTemplate, XmppConfig,
 };
 pub use gateway::{Bind, GatewayConfig, HostName, Network, PageOrigin, TelemetryConfig, TlsConfig};
 pub use heartbeat::{ActiveHoursConfig, CronConfig, Heartbeat, HeartbeatConfig};
 pub use hooks::{
     AnyHookCommand, CommandLine, HookCommand, HookEvent, HooksConfig, ToolHookCommand,
 };
+pub use host::{HostBinding, HostConfig};
 pub use limits::{AgentLimits, LaneWidths, RunLimits};
 pub use messages::{
     AckReactionScope, DeliveryMode, DropPolicy, MessagesConfig, QueueConfig, QueueMode,

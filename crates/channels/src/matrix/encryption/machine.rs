@@ -198,8 +198,17 @@ impl Encryption {
         let raw = raw(&json).map_err(|failure| failure.to_string())?;
         let decrypted = match self.machine.decrypt_room_event(&raw, &room, &TRUST).await {
             Ok(decrypted) => decrypted,
-            Err(MegolmError::Store(error)) => return Err(error.to_string()),
-            Err(error) => return Ok(Err(error.to_string())),
+            Err(
+                error @ (MegolmError::EventError(_)
+                | MegolmError::JsonError(_)
+                | MegolmError::MissingRoomKey(_)
+                | MegolmError::MismatchedIdentityKeys(_)
+                | MegolmError::Decode(_)
+                | MegolmError::Decryption(_)
+                | MegolmError::SenderIdentityNotTrusted(_)),
+            ) => return Ok(Err(error.to_string())),
+            // The keys cannot be read or written.
+            Err(error) => return Err(error.to_string()),
         };
         use VerificationLevel::{MismatchedSender, VerificationViolation};
         if let VerificationState::Unverified(level @ (MismatchedSender | VerificationViolation)) =
