@@ -98,12 +98,13 @@ pub mod config {
         DmPolicy, DmScope, EditError, EditProblem, EmailConfig, Environment, ExposeSecret,
         GroupConfig, GroupPolicy, Heartbeat, HostName, IrcConfig, KEYRING_SERVICE, KeySource,
         Loaded, LogLevel, MASKED, MailServerConfig, MailSession, MaskedValues, MatrixConfig,
-        Mistake, ModelDefinition, Network, NodeConfig, OtherChats, PageOrigin, Paths, Persona,
-        QueueMode, RenderStyle, Report, ResolvedAgent, SecretString, SenderCheckConfig,
-        SessionScope, SessionToolsConfig, SignalConfig, SlackConfig, SocketConfig, StarterModel,
-        Subagents, TelegramBot, TelegramConfig, TelemetryConfig, TlsConfig, UncertainDelivery,
-        WebhookConfig, WhatsAppConfig, WhatsAppNumber, WriteError, holds_literal_secret,
-        json_schema, load_config, load_or_default, starter_config, write_config_if_missing,
+        Mistake, ModelDefinition, Network, NodeConfig, NotificationsName, OtherChats, PageOrigin,
+        Paths, Persona, QueueMode, RenderStyle, Report, ResolvedAgent, SecretString,
+        SenderCheckConfig, SessionScope, SessionToolsConfig, SignalConfig, SlackConfig,
+        SocketConfig, StarterModel, Subagents, TelegramBot, TelegramConfig, TelemetryConfig,
+        TerminalConfig, ThemeName, TlsConfig, UncertainDelivery, WebhookConfig, WhatsAppConfig,
+        WhatsAppNumber, WriteError, holds_literal_secret, json_schema, load_config,
+        load_or_default, starter_config, write_config_if_missing,
     };
 }
 

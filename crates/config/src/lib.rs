@@ -65,16 +65,16 @@ pub use schema::{
     IdentityConfig, IrcConfig, IterationCap, LaneWidths, LogLevel, LoggingConfig, MailServerConfig,
     MailSession, MatrixConfig, MessageToolConfig, MessagesConfig, ModelApi, ModelChoice,
     ModelCompat, ModelDefinition, ModelInput, ModelName, ModelPrice, ModelTimeouts, ModelsConfig,
-    Network, NodeCommands, NodeConfig, OtherChats, OutputLimitName, PageOrigin, Persona,
-    PrimaryModel, ProgramRule, ProviderConfig, ProviderModels, QueueConfig, QueueMode,
+    Network, NodeCommands, NodeConfig, NotificationsName, OtherChats, OutputLimitName, PageOrigin,
+    Persona, PrimaryModel, ProgramRule, ProviderConfig, ProviderModels, QueueConfig, QueueMode,
     ReasoningReplayRule, RunLimits, SandboxMode, SandboxNetwork, SandboxRules, SaslConfig,
     SearchProvider, SenderCheckConfig, SessionScope, SessionToolsConfig, SignalConfig,
     SkillDirectory, SkillEntry, SkillPlaces, SkillsConfig, SlackConfig, SocketConfig,
     StreamUsageRule, Subagents, SubagentsConfig, SystemRoleName, TelegramAccount, TelegramBot,
-    TelegramConfig, TelemetryConfig, ThinkingDefault, ThinkingFormName, ThinkingWords, TlsConfig,
-    ToolHookCommand, ToolProfile, ToolRules, ToolsConfig, UncertainDelivery, WebFetchConfig,
-    WebSearchConfig, WebToolsConfig, WebhookConfig, WhatsAppAccount, WhatsAppConfig,
-    WhatsAppNumber, WhatsAppTemplate, WorkspaceAccessName,
+    TelegramConfig, TelemetryConfig, TerminalConfig, ThemeName, ThinkingDefault, ThinkingFormName,
+    ThinkingWords, TlsConfig, ToolHookCommand, ToolProfile, ToolRules, ToolsConfig,
+    UncertainDelivery, WebFetchConfig, WebSearchConfig, WebToolsConfig, WebhookConfig,
+    WhatsAppAccount, WhatsAppConfig, WhatsAppNumber, WhatsAppTemplate, WorkspaceAccessName,
 };
 pub use secrecy::{ExposeSecret, SecretString};
 pub use substitute::has_env_reference;
