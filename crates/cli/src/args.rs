@@ -96,8 +96,14 @@ impl Cli {
                     None => Ok(self),
                 };
             }
-            Some(Command::Run(args)) => args.session.complete(before),
-            Some(Command::Chat(args)) => args.session.complete(before),
+            Some(Command::Run(args)) => {
+                args.session.complete(before);
+                args.images.paths.splice(0..0, std::mem::take(&mut self.chat.images.paths));
+            }
+            Some(Command::Chat(args)) => {
+                args.session.complete(before);
+                args.images.paths.splice(0..0, std::mem::take(&mut self.chat.images.paths));
+            }
             Some(Command::Rpc(args)) => args.session.complete(before),
             Some(_) if before == SessionArgs::default() => {}
             Some(_) => {
@@ -284,9 +290,20 @@ pub(crate) struct RunArgs {
     /// Print only the answer, errors, and a line when builtin/demo answers
     #[arg(short, long)]
     pub(crate) quiet: bool,
+    /// Pictures.
+    #[command(flatten)]
+    pub(crate) images: ImageArgs,
     /// The session.
     #[command(flatten)]
     pub(crate) session: SessionArgs,
+}
+
+/// Pictures for a message.
+#[derive(Debug, Default, Args)]
+pub(crate) struct ImageArgs {
+    /// Picture to send with the message: PNG, JPEG, GIF or WebP; may be repeated
+    #[arg(short = 'i', long = "image", value_name = "FILE")]
+    pub(crate) paths: Vec<PathBuf>,
 }
 
 /// Arguments of `chat`.
@@ -295,6 +312,9 @@ pub(crate) struct ChatArgs {
     /// The first message, sent at once; several words are joined by spaces
     #[arg(value_name = "MESSAGE")]
     pub(crate) message: Vec<String>,
+    /// Pictures.
+    #[command(flatten)]
+    pub(crate) images: ImageArgs,
     /// The session.
     #[command(flatten)]
     pub(crate) session: SessionArgs,
