@@ -4,6 +4,7 @@ What the model answers is in crates/cli/tests/gateway/openai.rs.
 """
 
 import os
+import time
 
 import openai
 
@@ -42,7 +43,40 @@ with client.responses.stream(model="myclaw", input="say many words") as stream:
     assert stream.get_final_response().output_text.strip() == text.strip()
 assert len(deltas) > 3, deltas
 
+background = client.responses.create(model="myclaw", input="<m8>", background=True)
+assert background.status == "queued", background
+for _ in range(600):
+    stored = client.responses.retrieve(background.id)
+    if stored.status not in ("queued", "in_progress"):
+        break
+    time.sleep(0.1)
+assert (stored.status, stored.output_text) == ("completed", "re: <m8>"), stored
+
+endless = client.responses.create(model="myclaw", input="say it without end", background=True)
+cancelled = client.responses.cancel(endless.id)
+assert cancelled.status == "cancelled", cancelled
+items = client.responses.input_items.list(endless.id).data
+assert [item.content[0].text for item in items] == ["say it without end"], items
+client.responses.delete(endless.id)
+
+pixel = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+seen = client.chat.completions.create(
+    model="myclaw",
+    messages=[{"role": "user", "content": [
+        {"type": "text", "text": "what is this?"}, {"type": "image_url", "image_url": {"url": pixel}}]}],
+)
+assert seen.choices[0].message.content == "a picture", seen
+seen = client.responses.create(
+    model="myclaw",
+    input=[{"role": "user", "content": [{"type": "input_image", "image_url": pixel, "detail": "auto"}]}],
+)
+assert seen.output_text == "a picture", seen
+
+far = [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "http://127.0.0.1:9/a.png"}}]}]
 for problem, request in [
+    (openai.BadRequestError, lambda: client.chat.completions.create(model="myclaw", messages=far)),
+    (openai.NotFoundError, lambda: client.responses.retrieve(endless.id)),
+    (openai.NotFoundError, lambda: client.responses.delete(endless.id)),
     (openai.BadRequestError, lambda: client.chat.completions.create(model="myclaw", messages=[])),
     (openai.NotFoundError, lambda: client.responses.retrieve("resp_none")),
     (openai.AuthenticationError, lambda: client.with_options(api_key="wrong-token-wrong-token").models.list()),

@@ -51,16 +51,24 @@ export function Files({ messageIds, paths, isOver }: Props) {
     };
   }, [id, isOver]);
   const named = paths.map((path) => path.split("/").at(-1)?.replace(/[`"']/g, "") ?? path);
+  // An answer can have several texts that name files, and each shows its own.
+  const left = [...(files ?? [])];
+  const shown = named.map((name) => {
+    const at = left.findIndex((file) => file.name === name);
+    return at < 0 ? name : (left.splice(at, 1)[0] ?? name);
+  });
   return (
     <ul class="files" aria-label="Files">
-      {files?.length
-        ? files.map((file) => <File key={file.url} file={file} />)
-        : named.map((name, number) => (
-            <li key={number} class="muted">
-              {visible(name)}
-              {files && " (not kept here)"}
-            </li>
-          ))}
+      {shown.map((file, number) =>
+        typeof file === "object" ? (
+          <File key={file.url} file={file} />
+        ) : (
+          <li key={number} class="muted">
+            {visible(file)}
+            {files && " (not kept here)"}
+          </li>
+        ),
+      )}
     </ul>
   );
 }

@@ -70,7 +70,18 @@ pub async fn change_config(
     file: &ConfigFile,
     changes: &[ConfigChange],
 ) -> Result<WrittenConfig, ConfigWriteError> {
-    let changed = file.with(changes)?;
+    replace_config(home, file, file.with(changes)?).await
+}
+
+/// Replaces `file` by `changed` in the same way.
+///
+/// # Errors
+/// As [`change_config`].
+pub async fn replace_config(
+    home: &Home,
+    file: &ConfigFile,
+    changed: ConfigFile,
+) -> Result<WrittenConfig, ConfigWriteError> {
     let loaded = changed.load(&home.environment)?;
     config_check::refuse_mistakes(&loaded)?;
     let Examination { mistakes, mut warnings } = check_config(&loaded, home).await;

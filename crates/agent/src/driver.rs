@@ -32,6 +32,13 @@ pub trait FrontEndTools: Send + Sync {
     /// The tools for a session.
     fn tools(&self, session: &SessionConfig) -> Vec<Arc<dyn Tool>>;
 
+    /// The tools of the config as they work in this front-end, such as those that use an editor's own files. Sessions in a
+    /// sandbox keep theirs.
+    fn adapt(&self, session: &SessionConfig, tools: Vec<Arc<dyn Tool>>) -> Vec<Arc<dyn Tool>> {
+        let _ = session;
+        tools
+    }
+
     /// A note for the model about where its replies go. It is the same in all runs of a session.
     fn note(&self, session: &SessionConfig) -> Option<String> {
         let _ = session;
@@ -84,6 +91,18 @@ impl Driver {
     /// The tools of the front-end for a session.
     pub(crate) fn tools_for(&self, session: &SessionConfig) -> Vec<Arc<dyn Tool>> {
         self.tools.as_ref().map(|tools| tools.tools(session)).unwrap_or_default()
+    }
+
+    /// The tools of the config as the front-end uses them.
+    pub(crate) fn adapted(
+        &self,
+        session: &SessionConfig,
+        tools: Vec<Arc<dyn Tool>>,
+    ) -> Vec<Arc<dyn Tool>> {
+        match &self.tools {
+            Some(front_end) if !session.is_sandboxed() => front_end.adapt(session, tools),
+            _ => tools,
+        }
     }
 
     /// What the front-end says to the model in a session.

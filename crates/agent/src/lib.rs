@@ -22,6 +22,7 @@ mod key_lookup;
 mod models;
 mod outgoing;
 pub mod permissions;
+mod project;
 mod providers;
 mod run;
 mod selection;
@@ -30,13 +31,16 @@ mod session_config;
 mod setup;
 mod similar;
 mod skills;
+mod speech_setup;
 mod trial;
 mod undo;
 mod web_tools;
 
 pub use browser_tool::browser_obstacle;
 pub use config_check::{Examination, load_checked};
-pub use config_write::{ConfigWriteError, WrittenConfig, change_config, check_config};
+pub use config_write::{
+    ConfigWriteError, WrittenConfig, change_config, check_config, replace_config,
+};
 #[cfg(target_os = "linux")]
 pub use confinement::try_escapes;
 pub use confinement::{SandboxProblem, SandboxReport, StoppedRuns, own_sandbox, sandbox_problems};
@@ -80,6 +84,7 @@ pub use myclaw_engine::{
     ToolError, ToolInvocation, ToolOutput, ToolUpdate, TurnId, message_to_row,
 };
 pub use myclaw_exec::hide_environment;
+pub use myclaw_executor::{CallHandler, with_handler};
 
 /// Keys of providers, and the store that keeps them.
 pub mod auth {
@@ -93,18 +98,19 @@ pub mod auth {
 /// The config file, its place and its mistakes.
 pub mod config {
     pub use myclaw_config::{
-        AckReactionScope, AgentId, Binding, ChatId, ChatRules, CommandLine, Config, ConfigChange,
-        ConfigError, ConfigFile, ConfigPath, ConnectionSecurity, DEFAULT_ACCOUNT, DiscordConfig,
-        DmPolicy, DmScope, EditError, EditProblem, EmailConfig, Environment, ExposeSecret,
-        GroupConfig, GroupPolicy, Heartbeat, HostName, IrcConfig, KEYRING_SERVICE, KeySource,
-        Loaded, LogLevel, MASKED, MailServerConfig, MailSession, MaskedValues, MatrixConfig,
-        Mistake, ModelDefinition, Network, NodeConfig, NotificationsName, OtherChats, PageOrigin,
-        Paths, Persona, QueueMode, RenderStyle, Report, ResolvedAgent, SecretString,
-        SenderCheckConfig, SessionScope, SessionToolsConfig, SignalConfig, SlackConfig,
-        SocketConfig, StarterModel, Subagents, TelegramBot, TelegramConfig, TelemetryConfig,
-        TerminalConfig, ThemeName, TlsConfig, UncertainDelivery, WebhookConfig, WhatsAppConfig,
-        WhatsAppNumber, WriteError, holds_literal_secret, json_schema, load_config,
-        load_or_default, starter_config, write_config_if_missing,
+        AckReactionScope, AgentId, Binding, BindingMatch, ChatId, ChatRules, CommandLine, Config,
+        ConfigChange, ConfigError, ConfigFile, ConfigPath, ConnectionSecurity, DEFAULT_ACCOUNT,
+        DiscordConfig, DmPolicy, DmScope, EditError, EditProblem, EmailConfig, Environment,
+        ExposeSecret, GroupConfig, GroupPolicy, Heartbeat, HostBinding, HostConfig, HostName,
+        IrcConfig, KEYRING_SERVICE, KeySource, Loaded, LogLevel, MASKED, MailServerConfig,
+        MailSession, MaskedValues, MatrixConfig, Mistake, ModelDefinition, Network, NodeConfig,
+        NotificationsName, OtherChats, PageOrigin, Paths, Persona, ProjectStart, QueueMode,
+        RenderStyle, Report, ResolvedAgent, SecretString, SenderCheckConfig, SessionScope,
+        SessionToolsConfig, SignalConfig, SlackConfig, SocketConfig, StarterModel, Subagents,
+        TelegramBot, TelegramConfig, TelemetryConfig, TerminalConfig, ThemeName, TlsConfig,
+        UncertainDelivery, WebhookConfig, WhatsAppConfig, WhatsAppNumber, WriteError,
+        holds_literal_secret, json_schema, json5_value, load_config, load_or_default,
+        starter_config, write_config_if_missing,
     };
 }
 
@@ -147,17 +153,23 @@ pub mod sandbox {
 /// Sessions on disk: keys, transcripts, the index.
 pub mod sessions {
     pub use myclaw_session::{
-        About, AboutEntry, CLI_CHANNEL, Case, CompactionEntry, Entry, EntryId, IndexedSession,
-        JsonSessions, LockWait, MetaPatch, NewSession, PeerKind, PruneScope, QueuedKind, Role,
-        SearchHit, SearchQuery, SearchScope, SessionEntry, SessionError, SessionIndex, SessionKey,
-        SessionKeyParts, SessionReader, SessionStore, Sessions, Spent, TailLimit,
-        TranscriptMessage, UpdatedAt,
+        About, AboutEntry, CLI_CHANNEL, Case, CompactionEntry, Entry, EntryId, FIRST_WORDS,
+        IndexedSession, JsonSessions, LockWait, MetaPatch, NewSession, PeerKind, PruneScope,
+        QueuedKind, Role, SearchHit, SearchQuery, SearchScope, SessionEntry, SessionError,
+        SessionIndex, SessionKey, SessionKeyParts, SessionReader, SessionStore, Sessions, Spent,
+        TailLimit, TranscriptMessage, UpdatedAt, automatic_title, first_words,
     };
 }
 
 /// Directories with a `SKILL.md`, and what is wrong with some.
 pub mod skill {
     pub use myclaw_skills::{Origin, Problem, Requirements, Skill};
+}
+
+/// Speech: who speaks and who listens, as the config says.
+pub mod speech {
+    pub use crate::speech_setup::{speaker, speech_obstacles, transcriber};
+    pub use myclaw_speech::{Audio, AudioFormat, Speaker, SpeechError, Transcriber};
 }
 
 /// Tools and what prepares their input.

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use myclaw_auth::{AuthFile, AuthProfile, OrderRules, arrange};
 use myclaw_config::{Config, KeySource, ModelDefinition, SecretString};
 use myclaw_engine::{ActiveModel, WindowSource};
-use myclaw_llm::{Model, ModelRef, ResolveModel, resolve_model};
+use myclaw_llm::{Attribution, Model, ModelRef, ResolveModel, resolve_model};
 
 /// A provider's address and key variable that were discovered outside of the config file.
 #[derive(Debug, Default)]
@@ -45,6 +45,10 @@ pub(crate) fn resolve(config: &Config, reference: &ModelRef, found: &Found) -> A
         api: overlay::api(own, definition),
     });
     overlay::overlay(&mut model, own, definition);
+    let attribution = &config.models.attribution;
+    model.quirks.attribution = attribution
+        .enabled
+        .then(|| Attribution { url: attribution.url.clone(), title: attribution.title.clone() });
     let own_key = own.and_then(|own| own.api_key.as_ref());
     let found_key = found.key_variable.map(|variable| {
         let id = if own.is_some() { reference.provider.as_str() } else { variable };

@@ -470,6 +470,7 @@ impl Session {
             ..RunAdditions::default()
         };
         let mut params = config.run_params(selection, added).await?;
+        params.tools = self.driver.adapted(config, params.tools);
         params.thinking = self.lock().thinking_of(selection);
         params.switch = running.switch;
         params.quiet = self.quiet.clone();

@@ -23,6 +23,7 @@ use crate::config_check::load_checked;
 use crate::confinement::ExecutorSlot;
 use crate::jobs::{BackgroundJobs, JobWake};
 use crate::permissions::Permissions;
+use crate::project::SeenInstructions;
 use crate::selection::{Selection, Wanted, select};
 use crate::web_tools::web_tools;
 use crate::{AgentError, Home, permissions};
@@ -92,6 +93,8 @@ pub struct SessionConfig {
     pub senders: permissions::Senders,
     /// The sessions on whose behalf this one works, whose rules hold in it too.
     pub(crate) principals: Vec<permissions::Principal>,
+    /// The instructions of its project's directories that the model has seen.
+    pub(crate) seen_instructions: SeenInstructions,
     /// The browser of the session, once a page was opened. It ends with the last clone.
     pub(crate) browser: BrowserSlot,
     /// Of all sessions that are made from this one.
@@ -127,7 +130,10 @@ impl SessionConfig {
         {
             agent = named;
         }
-        let directory = options.directory.as_deref().map(existing_directory).transpose()?;
+        let directory = match options.directory.as_deref() {
+            Some(directory) => Some(existing_directory(directory)?),
+            None => remembered_directory(&home, &session_key)?,
+        };
         let (auth_profile, sender) = (options.auth_profile.clone(), options.sender.clone());
         let (background, executor) = (BackgroundJobs::new(home.clone()), Arc::default());
         let browser = BrowserSlot::default();
@@ -142,6 +148,7 @@ impl SessionConfig {
             sender,
             senders: permissions::Senders::default(),
             principals: Vec::new(),
+            seen_instructions: SeenInstructions::default(),
             browser,
             background,
         })
@@ -152,7 +159,15 @@ impl SessionConfig {
     pub fn for_session(&self, session_key: SessionKey) -> Self {
         let (executor, browser) = (Arc::default(), BrowserSlot::default());
         let senders = permissions::Senders::default();
-        Self { session_key, executor, browser, senders, ..self.clone() }
+        let seen_instructions = SeenInstructions::default();
+        let store = self.home.session_store();
+        // A new session works where this one does.
+        let directory = match store.exists(&session_key) {
+            true => store.directory_of(&session_key).unwrap_or_else(|_| self.directory.clone()),
+            false => self.directory.clone(),
+        };
+        let new = Self { session_key, directory, executor, browser, senders, ..self.clone() };
+        Self { seen_instructions, ..new }
     }
 
     /// The same session with its user at the terminal: nothing has to end by the clock, as Ctrl-C ends it. Time limits that
@@ -191,6 +206,7 @@ impl SessionConfig {
         Ok(Self {
             executor,
             senders: self.senders.clone(),
+            seen_instructions: self.seen_instructions.clone(),
             browser: self.browser.clone(),
             background: Arc::clone(&self.background),
             ..new
@@ -266,6 +282,9 @@ impl SessionConfig {
         params.tools.extend(browser_tool(self)?);
         params.skills = skills;
         params.hooks = command_hooks(&self.config, run)?;
+        params.project = self.project_instructions().await;
+        let project_hook = params.project.as_ref().map(|project| self.project_hook(project));
+        params.hooks.extend(project_hook);
         permissions::apply(self, permissions, added, &mut params);
         params.working_directory.clone_from(&self.directory);
         Ok(params)
@@ -337,8 +356,10 @@ impl SessionConfig {
 
     /// The stores of the session's runs: what stays on disk after a run.
     fn stores(&self) -> RunStores {
+        // The main session is the assistant's, wherever it is asked to work.
+        let work = self.directory.clone().filter(|_| !self.is_main());
         RunStores {
-            sessions: Arc::new(self.home.session_store()),
+            sessions: Arc::new(self.home.session_store().for_work_in(work)),
             spending: spending(&self.home),
             keys: self.agent.agent_dir.as_deref().map(AuthStore::in_agent_dir),
         }
@@ -432,6 +453,17 @@ pub fn stored_keys(agent: &ResolvedAgent) -> AuthFile {
 fn default_thinking(agent: &ResolvedAgent) -> ThinkingLevel {
     let configured = agent.thinking.map(ThinkingDefault::as_str);
     configured.and_then(|level| level.parse().ok()).unwrap_or_default()
+}
+
+/// The directory in which an existing session works, if not its agent's workspace.
+fn remembered_directory(home: &Home, key: &SessionKey) -> Result<Option<PathBuf>, AgentError> {
+    // The run reports a session that cannot be read.
+    match home.session_store().directory_of(key).ok().flatten() {
+        Some(directory) if !directory.is_dir() => {
+            Err(SessionConfig::directory_gone(key, &directory))
+        }
+        remembered => Ok(remembered),
+    }
 }
 
 /// The directory that the caller named, absolute. It is never created: a misspelt one should be noticed.

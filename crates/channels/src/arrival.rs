@@ -150,6 +150,13 @@ pub trait Intake: Send + Sync + 'static {
     /// The message is not on disk.
     fn take(&self, arrival: Arrival) -> BoxFuture<'_, Result<Receipt, Refusal>>;
 
+    /// Whether the files of a message are wanted: it will be answered, and is not on disk yet. Its attachments need no
+    /// content for this question.
+    ///
+    /// # Errors
+    /// It cannot be told.
+    fn wants_files<'a>(&'a self, arrival: &'a Arrival) -> BoxFuture<'a, Result<bool, Refusal>>;
+
     /// Stores a message that its channel does not let through, such as one with a forged sender. It gets no answer, and the
     /// owner sees it with the reason.
     ///

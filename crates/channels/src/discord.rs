@@ -17,6 +17,7 @@ use serde::Deserialize;
 use tokio::sync::Semaphore;
 
 use crate::split::split_rendered;
+use crate::taking::MOST_WITH_FILES;
 use crate::{
     Action, AfterInterruption, Capabilities, Channel, Intake, Live, Part, Poll, ProbeFailure,
     SendFailure, State, StateCell, utf16_units,
@@ -31,8 +32,6 @@ pub const DISCORD_BASE_URL: &str = "https://discord.com/api/v10";
 /// Most characters of a message (docs.discord.com, "Create Message", `content`). It does not say how it counts, so this is
 /// for UTF-16 units, of which there are never fewer.
 const MOST_UNITS: usize = 2_000;
-/// Messages whose files are in memory at the same time.
-const MOST_WITH_FILES: usize = 4;
 
 /// How a bot is set up.
 #[derive(Debug, Clone)]

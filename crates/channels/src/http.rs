@@ -4,8 +4,9 @@ use std::fmt;
 use std::time::Duration;
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+pub use reqwest::Client;
 use reqwest::header::HeaderMap;
-use reqwest::{Client, RequestBuilder, redirect, retry};
+use reqwest::{RequestBuilder, redirect, retry};
 
 /// Time to connect.
 const CONNECT: Duration = Duration::from_secs(10);

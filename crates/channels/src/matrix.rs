@@ -1,13 +1,16 @@
-//! Matrix, through the client-server API: one account. Encrypted rooms cannot be read.
+//! Matrix, through the client-server API: one account. Encrypted rooms need the feature `matrix-encryption`.
 
 mod act;
 mod api;
+#[cfg_attr(not(feature = "matrix-encryption"), path = "matrix/no_encryption.rs")]
+mod encryption;
 mod event;
 mod format;
 mod receive;
 mod send;
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -29,6 +32,8 @@ pub(crate) use format::render;
 pub const MATRIX: &str = "matrix";
 /// Most bytes of a message. An event has at most 65,536 bytes, and holds the text twice, once with tags.
 const MOST_BYTES: usize = 8_000;
+/// Pause after a refusal that only the owner can end.
+const OWNER_PAUSE: Duration = Duration::from_secs(60);
 
 /// Whether an invitation of `inviter` (second) to `room` (first) is accepted.
 pub type AcceptsInvite = Arc<dyn Fn(&str, &str) -> bool + Send + Sync>;
@@ -48,6 +53,8 @@ pub struct MatrixOptions {
     pub most_file_bytes: u64,
     /// Whether a reply is shown while it is written.
     pub preview: bool,
+    /// The file with the keys of encryption. A program that is built without encryption leaves it alone.
+    pub keys: PathBuf,
 }
 
 /// An account.
@@ -56,6 +63,11 @@ pub struct Matrix {
     api: Api,
     state: StateCell,
     memory: Mutex<Memory>,
+    #[cfg_attr(
+        not(feature = "matrix-encryption"),
+        expect(dead_code, reason = "there are no keys")
+    )]
+    encryption: encryption::Cell,
 }
 
 /// What the process knows of the server.
@@ -65,6 +77,9 @@ struct Memory {
     rooms: HashMap<String, Room>,
     /// The server asked for quiet until then.
     quiet_until: Option<Instant>,
+    /// Whether messages that wait for keys were looked at.
+    #[cfg(feature = "matrix-encryption")]
+    has_looked: bool,
 }
 
 /// The account itself.
@@ -74,11 +89,30 @@ struct Me {
     id: String,
     /// The name that is shown.
     name: Option<String>,
+    /// The device that the token names.
+    device: Option<String>,
 }
 
 #[derive(Deserialize)]
 struct WhoAmI {
     user_id: String,
+    device_id: Option<String>,
+}
+
+/// Why an account cannot be used.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    /// A call failed.
+    #[error("{0}")]
+    Call(ApiError),
+    /// Another attempt may succeed.
+    #[error("{0}")]
+    #[cfg_attr(not(feature = "matrix-encryption"), expect(dead_code, reason = "there are no keys"))]
+    NotNow(String),
+    /// Only the owner can mend it. The text says how.
+    #[error("{0}")]
+    #[cfg_attr(not(feature = "matrix-encryption"), expect(dead_code, reason = "there are no keys"))]
+    Stop(String),
 }
 
 #[derive(Default, Deserialize)]
@@ -94,7 +128,8 @@ impl Matrix {
     /// The HTTP client cannot be set up; the text says why.
     pub fn new(options: MatrixOptions) -> Result<Self, String> {
         let api = Api::new(&options.base_url, options.token.clone())?;
-        Ok(Self { options, api, state: StateCell::default(), memory: Mutex::default() })
+        let (state, memory) = (StateCell::default(), Mutex::default());
+        Ok(Self { options, api, state, memory, encryption: encryption::Cell::default() })
     }
 
     fn set_state(&self, state: State) {
@@ -111,7 +146,7 @@ impl Matrix {
         if let Some(me) = self.lock().me.clone() {
             return Ok(me);
         }
-        let WhoAmI { user_id: id } =
+        let WhoAmI { user_id: id, device_id: device } =
             self.api.get("/_matrix/client/v3/account/whoami", &[], CALL_TIME).await?;
         let path = format!("/_matrix/client/v3/profile/{}", api::encode(&id));
         let profile: Profile = match self.api.get(&path, &[], CALL_TIME).await {
@@ -119,7 +154,7 @@ impl Matrix {
             Err(ApiError::Refused(refused)) if refused.status == 404 => Profile::default(),
             profile => profile?,
         };
-        let me = Me { id, name: profile.displayname };
+        let me = Me { id, name: profile.displayname, device };
         self.lock().me = Some(me.clone());
         Ok(me)
     }
@@ -132,6 +167,12 @@ impl Matrix {
 
     fn is_quiet(&self) -> bool {
         self.lock().quiet_until.is_some_and(|until| until > Instant::now())
+    }
+}
+
+impl From<ApiError> for Failure {
+    fn from(error: ApiError) -> Self {
+        Self::Call(error)
     }
 }
 
@@ -204,7 +245,13 @@ impl Channel for Matrix {
     fn probe(&self) -> BoxFuture<'_, Result<String, ProbeFailure>> {
         Box::pin(async {
             match self.me().await {
-                Ok(me) => Ok(format!("{} at {}", me.id, self.options.base_url)),
+                Ok(me) => Ok(format!(
+                    "{} at {}, login {}, {} encryption",
+                    me.id,
+                    self.options.base_url,
+                    me.device.as_deref().unwrap_or("without a device"),
+                    if encryption::is_built() { "with" } else { "built without" },
+                )),
                 Err(error) if is_wrong_token(&error) => Err(ProbeFailure(WRONG_TOKEN.to_owned())),
                 Err(error) => {
                     Err(ProbeFailure(format!("{error}; check the network and homeserverUrl")))

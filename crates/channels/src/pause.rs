@@ -10,6 +10,17 @@ pub(crate) const LONGEST: Duration = Duration::from_secs(60);
 /// Pauses that grow while something fails.
 pub(crate) struct Pause(Duration);
 
+/// Does `work` until it succeeds: what came in is on disk then.
+pub(crate) async fn until_stored<W: Future<Output = Result<(), String>>>(
+    mut work: impl FnMut() -> W,
+) {
+    let mut pause = Pause::new();
+    while let Err(reason) = work().await {
+        tracing::warn!(%reason, "a message cannot be stored; trying again");
+        pause.wait().await;
+    }
+}
+
 impl Pause {
     pub(crate) fn new() -> Self {
         Self(FIRST)

@@ -12,8 +12,10 @@ mod send;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
+use tokio::sync::Semaphore;
 
 use crate::recent::Recent;
+use crate::taking::MOST_WITH_FILES;
 use crate::{
     Action, AfterInterruption, Capabilities, Channel, Intake, Live, Part, ProbeFailure,
     SendFailure, State, StateCell, split,
@@ -50,6 +52,8 @@ pub struct Signal {
     state: StateCell,
     /// What messages say, by their ids: a quote holds the text.
     texts: Mutex<Recent<String>>,
+    /// Places for messages with files.
+    with_files: Semaphore,
 }
 
 impl Signal {
@@ -59,7 +63,13 @@ impl Signal {
     /// The HTTP client cannot be set up; the text says why.
     pub fn new(options: SignalOptions) -> Result<Self, String> {
         let api = Api::new(&options.base_url, &options.number, options.most_file_bytes)?;
-        Ok(Self { options, api, state: StateCell::default(), texts: Mutex::default() })
+        Ok(Self {
+            options,
+            api,
+            state: StateCell::default(),
+            texts: Mutex::default(),
+            with_files: Semaphore::new(MOST_WITH_FILES),
+        })
     }
 
     fn set_state(&self, state: State) {

@@ -47,6 +47,24 @@ pub(crate) fn split_rendered(
         .collect()
 }
 
+/// What is put behind a preview.
+pub(crate) const GOES_ON: &str = " …";
+
+/// The beginning of a reply, as long as it fits together with [`GOES_ON`], and what `render` makes of it: a text to show
+/// and its length. `None` if there is nothing to see yet.
+pub(crate) fn preview(
+    text: &str,
+    most_units: usize,
+    split: fn(&str, usize) -> Vec<String>,
+    render: impl FnOnce(&str) -> (String, usize),
+) -> Option<(String, String)> {
+    let most = most_units.saturating_sub(utf16_units(GOES_ON));
+    let first = split(text, most).into_iter().next()?;
+    let (shown, units) = render(&first);
+    let is_shown = units > 0 && units <= most;
+    is_shown.then(|| (format!("{shown}{GOES_ON}"), format!("{first}{GOES_ON}")))
+}
+
 /// A code block that is open.
 #[derive(Clone)]
 struct Fence {

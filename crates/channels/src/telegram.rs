@@ -15,8 +15,10 @@ use futures_util::future::BoxFuture;
 use ring::hmac;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
+use tokio::sync::Semaphore;
 
 use crate::split::split_rendered as split_rendered_by;
+use crate::taking::MOST_WITH_FILES;
 use crate::{
     Action, AfterInterruption, Capabilities, Channel, HookAnswer, HookRequest, Intake, Live, Part,
     Poll, ProbeFailure, SendFailure, State, StateCell, utf16_units,
@@ -83,6 +85,8 @@ pub struct Telegram {
     limits: Limits,
     state: StateCell,
     me: Mutex<Option<Me>>,
+    /// Places for messages with files.
+    with_files: Semaphore,
 }
 
 impl Telegram {
@@ -98,6 +102,7 @@ impl Telegram {
             limits: Limits::default(),
             state: StateCell::default(),
             me: Mutex::default(),
+            with_files: Semaphore::new(MOST_WITH_FILES),
         })
     }
 

@@ -18,6 +18,7 @@ use futures_util::future::BoxFuture;
 use secrecy::SecretString;
 use tokio::sync::{Notify, Semaphore, mpsc};
 
+use crate::taking::MOST_WITH_FILES;
 use crate::{
     Action, AfterInterruption, Capabilities, Channel, HookAnswer, HookRequest, Intake, Live, Part,
     ProbeFailure, SendFailure, State, StateCell, utf16_units,
@@ -38,8 +39,6 @@ const MOST_UNITS: usize = 4_096;
 const MOST_SENT_BYTES: u64 = 100 * 1024 * 1024;
 /// Requests of Meta that wait to be taken. Further ones are refused, and come again.
 const MOST_JOBS: usize = 256;
-/// Files that are downloaded at the same time.
-const MOST_DOWNLOADS: usize = 4;
 
 /// How a phone number is set up.
 #[derive(Debug, Clone)]
@@ -96,7 +95,8 @@ pub struct WhatsApp {
     state: StateCell,
     /// What was posted, for [`Channel::run`].
     jobs: tokio::sync::Mutex<mpsc::Receiver<Job>>,
-    downloads: Semaphore,
+    /// Places for messages with files.
+    with_files: Semaphore,
     memory: Mutex<Memory>,
     /// Fires when Meta says what became of a message.
     heard: Notify,
@@ -118,7 +118,7 @@ impl WhatsApp {
             api,
             state: StateCell::default(),
             jobs: tokio::sync::Mutex::new(jobs),
-            downloads: Semaphore::new(MOST_DOWNLOADS),
+            with_files: Semaphore::new(MOST_WITH_FILES),
             memory: Mutex::default(),
             heard: Notify::new(),
         })

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use clap::error::ErrorKind;
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use myclaw_agent::llm::ThinkingLevel;
 use myclaw_agent::{SessionOptions, did_you_mean};
@@ -14,6 +14,7 @@ mod acp;
 mod attach;
 pub(crate) mod auth;
 mod channels;
+mod config;
 mod cron;
 mod devices;
 mod duration;
@@ -23,6 +24,7 @@ mod host;
 mod nodes;
 mod onboard;
 mod policy;
+mod resume;
 mod runner;
 mod sandbox;
 mod sessions;
@@ -35,6 +37,7 @@ pub(crate) use channels::{
     AddChannelArgs, ChannelKind, ChannelsArgs, ChannelsCommand, DISCORD_BOT, PairingArgs,
     PairingCommand, SLACK_APP, SLACK_BOT,
 };
+pub(crate) use config::{ConfigArgs, ConfigCommand};
 pub(crate) use cron::{CronArgs, CronCommand, JobArgs};
 pub(crate) use devices::{DeviceScope, DevicesArgs, DevicesCommand};
 pub(crate) use duration::Age;
@@ -48,6 +51,7 @@ pub(crate) use host::{
 pub(crate) use nodes::{NodeArgs, NodesArgs, NodesCommand};
 pub(crate) use onboard::OnboardArgs;
 pub(crate) use policy::{ApprovalsArgs, ApprovalsCommand, ExplainArgs, PolicyArgs, PolicyCommand};
+pub(crate) use resume::ResumeArgs;
 pub(crate) use runner::RunnerArgs;
 pub(crate) use sandbox::{SandboxArgs, SandboxCommand};
 pub(crate) use sessions::{
@@ -88,21 +92,38 @@ impl Cli {
     /// message.
     fn arranged(mut self) -> Result<Self, clap::Error> {
         let before = std::mem::take(&mut self.chat.session);
+        let resume = std::mem::take(&mut self.chat.resume);
+        let images = std::mem::take(&mut self.chat.images);
         match &mut self.command {
             None => {
                 self.chat.session = before;
+                self.chat.resume = resume;
+                self.chat.images = images;
                 return match misspelt_command(&self.chat.message) {
                     Some(word) => Err(unknown_command(word)),
                     None => Ok(self),
                 };
             }
-            Some(Command::Run(args)) => {
+            Some(Command::Run(args)) if !resume.resume => {
+                args.continue_last |= resume.continue_last;
                 args.session.complete(before);
-                args.images.paths.splice(0..0, std::mem::take(&mut self.chat.images.paths));
+                args.images.complete(images);
+                return refuse_two(args.continue_last, &args.session).map(|()| self);
             }
             Some(Command::Chat(args)) => {
+                args.resume.complete(resume);
                 args.session.complete(before);
-                args.images.paths.splice(0..0, std::mem::take(&mut self.chat.images.paths));
+                args.images.complete(images);
+                return refuse_two(args.resume.is_given(), &args.session).map(|()| self);
+            }
+            Some(_) if resume.is_given() => {
+                let message = "--continue stands before `run` and `chat` only, --resume before `chat` only, or without \
+                               a command";
+                return Err(Self::command().error(ErrorKind::ArgumentConflict, message));
+            }
+            Some(_) if images != ImageArgs::default() => {
+                let message = "--image stands before `run` and `chat` only, or without a command";
+                return Err(Self::command().error(ErrorKind::ArgumentConflict, message));
             }
             Some(Command::Rpc(args)) => args.session.complete(before),
             Some(_) if before == SessionArgs::default() => {}
@@ -114,6 +135,16 @@ impl Cli {
         }
         Ok(self)
     }
+}
+
+/// Refuses `--continue` and `--resume` beside the name of a session.
+fn refuse_two(is_resumed: bool, session: &SessionArgs) -> Result<(), clap::Error> {
+    if !is_resumed || session.session.is_none() {
+        return Ok(());
+    }
+    let message =
+        "--session names a session; --continue and --resume look for one. Give one of them";
+    Err(Cli::command().error(ErrorKind::ArgumentConflict, message))
 }
 
 /// The first word of a message if it is most likely a misspelt command: it is alone, or a command of its command
@@ -238,7 +269,7 @@ pub(crate) enum Command {
 /// Options that select a session, its agent, its model and its directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub(crate) struct SessionArgs {
-    /// Name of the session to continue or begin; the default is the agent's main session
+    /// Name of the session to continue or begin; the default is a new one in a project, else the agent's main session
     #[arg(short, long, value_name = "NAME")]
     pub(crate) session: Option<String>,
     /// Model to use instead of the configured one, as PROVIDER/MODEL
@@ -253,7 +284,7 @@ pub(crate) struct SessionArgs {
     /// Agent to talk to, by its id in the config file
     #[arg(short, long, value_name = "ID")]
     pub(crate) agent: Option<String>,
-    /// Directory in which the tools work, instead of the agent's workspace
+    /// Directory in which the tools work, as a project, instead of the current one or the agent's workspace
     #[arg(short = 'C', long, value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
 }
@@ -293,17 +324,27 @@ pub(crate) struct RunArgs {
     /// Pictures.
     #[command(flatten)]
     pub(crate) images: ImageArgs,
+    /// Continue the last session of this directory
+    #[arg(short, long = "continue", conflicts_with = "session")]
+    pub(crate) continue_last: bool,
     /// The session.
     #[command(flatten)]
     pub(crate) session: SessionArgs,
 }
 
 /// Pictures for a message.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Default, PartialEq, Eq, Args)]
 pub(crate) struct ImageArgs {
     /// Picture to send with the message: PNG, JPEG, GIF or WebP; may be repeated
     #[arg(short = 'i', long = "image", value_name = "FILE")]
     pub(crate) paths: Vec<PathBuf>,
+}
+
+impl ImageArgs {
+    /// Takes the pictures of `other` before these.
+    fn complete(&mut self, other: Self) {
+        self.paths.splice(0..0, other.paths);
+    }
 }
 
 /// Arguments of `chat`.
@@ -315,6 +356,9 @@ pub(crate) struct ChatArgs {
     /// Pictures.
     #[command(flatten)]
     pub(crate) images: ImageArgs,
+    /// Which session to go on with.
+    #[command(flatten)]
+    pub(crate) resume: ResumeArgs,
     /// The session.
     #[command(flatten)]
     pub(crate) session: SessionArgs,
@@ -326,28 +370,6 @@ pub(crate) struct RpcArgs {
     /// The first current session.
     #[command(flatten)]
     pub(crate) session: SessionArgs,
-}
-
-/// Arguments of `config`.
-#[derive(Debug, Args)]
-pub(crate) struct ConfigArgs {
-    /// What to do.
-    #[command(subcommand)]
-    pub(crate) command: ConfigCommand,
-}
-
-/// What can be done with the config file.
-#[derive(Debug, Subcommand)]
-pub(crate) enum ConfigCommand {
-    /// Check the config file and show each mistake with its line and column
-    #[command(after_long_help = help::CONFIG_CHECK_EXAMPLES)]
-    Check,
-    /// Print the path of the config file, whether or not it exists
-    #[command(after_long_help = help::CONFIG_PATH_EXAMPLES)]
-    Path,
-    /// Print the JSON Schema of the config file, for editors
-    #[command(after_long_help = help::CONFIG_SCHEMA_EXAMPLES)]
-    Schema,
 }
 
 /// Arguments of `models`.
@@ -411,8 +433,26 @@ pub(crate) struct DoctorArgs {
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsArgs {
     /// The shell
-    #[arg(value_enum)]
-    pub(crate) shell: Shell,
+    #[arg(value_enum, required_unless_present = "values")]
+    pub(crate) shell: Option<Shell>,
+    /// Print the values of an option, one per line, as the scripts do
+    #[arg(long, value_enum, hide = true, conflicts_with = "shell")]
+    pub(crate) values: Option<CompletedValues>,
+}
+
+/// The options whose values a shell completes by asking this program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CompletedValues {
+    /// Names of sessions.
+    Session,
+    /// Models, as provider/model.
+    Model,
+    /// Levels of thinking.
+    Thinking,
+    /// Ids of agents.
+    Agent,
+    /// Names of auth profiles.
+    AuthProfile,
 }
 
 #[cfg(test)]

@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use myclaw_agent::llm::{ContentBlock, Usage};
 use myclaw_agent::{
-    AgentRunEvent, Approver, Bound, Driver, Foreground, RunEvent, RunResult, Session,
-    SessionConfig, engine,
+    AgentRunEvent, Approver, Bound, Driver, Foreground, RunEvent, RunResult, Session, engine,
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -17,12 +16,12 @@ use crate::args::{ChatArgs, SessionArgs};
 use crate::attachments::{self, Attachment};
 use crate::commands::sessions::Sessions;
 use crate::exit::{CliError, Exit};
-use crate::home::session_config;
 use crate::interrupt::Interrupts;
 use crate::model::{announce, thinking_difference};
 use crate::print::note;
 use crate::report::{Verbosity, text_reporter};
 use crate::runtime;
+use crate::start::{Start, Wanted};
 use crate::terminal::images::shown_picture;
 use crate::terminal::{Output, Size, Title, escaped, set_title, wrapped};
 use command::{Command, Parsed};
@@ -38,7 +37,7 @@ use talk::{Leftover, Talker};
 pub(crate) mod attach;
 mod attention;
 mod back;
-mod chooser;
+mod choose;
 mod command;
 mod compaction;
 mod completion;
@@ -66,6 +65,8 @@ mod tool_lines;
 mod typed;
 mod welcome;
 
+pub(crate) use custom::names as custom_commands;
+
 /// The output for answers.
 enum View {
     /// A terminal that is drawn on.
@@ -76,12 +77,23 @@ enum View {
 
 /// Runs the chat until the user leaves.
 pub(crate) fn run(args: &ChatArgs) -> Result<(), CliError> {
-    let config = session_config(&args.session)?;
-    let config = if is_interactive() { config.attended() } else { config };
+    let wanted = if args.resume.continue_last { Wanted::Last } else { Wanted::Usual };
+    let start = Start::find(&args.session, wanted)?;
+    let pictures = attachments::named(&args.images.paths)?;
     let interrupts = Interrupts::install()?;
     runtime::block_on(async {
-        let mut chat = Chat::begin(config, interrupts, &args.session).await?;
-        chat.pictures = attachments::named(&args.images.paths)?;
+        let mut start = match args.resume.resume {
+            true => match choose::session(start, &interrupts, &args.session).await? {
+                Some(start) => start,
+                None => return Ok(()),
+            },
+            false => start,
+        };
+        if is_interactive() {
+            start.config = start.config.attended();
+        }
+        let mut chat = Chat::begin(start, interrupts, &args.session).await?;
+        chat.pictures = pictures;
         let outcome = chat.converse(args.message.join(" ")).await;
         if let View::Terminal = chat.view {
             set_title(Title::Restore);
@@ -92,6 +104,8 @@ pub(crate) fn run(args: &ChatArgs) -> Result<(), CliError> {
 }
 
 struct Chat {
+    /// Where it works, if the user is told.
+    place: Option<String>,
     interrupts: Interrupts,
     sessions: Sessions,
     session: Arc<Session>,
@@ -116,10 +130,12 @@ struct Chat {
 
 impl Chat {
     async fn begin(
-        config: SessionConfig,
+        start: Start,
         interrupts: Interrupts,
         args: &SessionArgs,
     ) -> Result<Self, CliError> {
+        let place = start.line();
+        let config = start.config;
         let sessions = Sessions::of_agent(&config);
         let bell = JobBell::default();
         config.wake_for_jobs(bell.wake());
@@ -142,6 +158,7 @@ impl Chat {
             note(format_args!("myclaw: {line}"));
         }
         Ok(Self {
+            place,
             interrupts,
             sessions,
             session,

@@ -14,10 +14,14 @@ mod home;
 mod interrupt;
 mod logging;
 mod model;
+mod model_picker;
 mod panic;
+mod picker;
 mod print;
 mod report;
+mod resume;
 mod runtime;
+mod start;
 mod terminal;
 mod time;
 

@@ -5,15 +5,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The crates from top to bottom, each with those that it may use. The test kit is for tests of all of them.
-const CRATES: [(&str, &[&str]); 25] = [
+const CRATES: [(&str, &[&str]); 26] = [
     ("cli", &["gateway", "host", "runner", "agent"]),
-    ("gateway", &["agent", "channels", "store", "schedule"]),
-    ("host", &["store", "schedule", "sandbox", "exec", "files"]),
+    ("gateway", &["agent", "host", "channels", "store", "schedule"]),
+    ("host", &["store", "schedule", "sandbox", "exec", "llm", "files"]),
     (
         "runner",
         &[
             "agent", "browser", "web", "tools", "engine", "session", "llm", "auth", "exec",
-            "config", "embed", "files",
+            "config", "embed", "speech", "files",
         ],
     ),
     (
@@ -34,6 +34,7 @@ const CRATES: [(&str, &[&str]); 25] = [
             "exec",
             "config",
             "skills",
+            "speech",
             "files",
         ],
     ),
@@ -49,6 +50,7 @@ const CRATES: [(&str, &[&str]); 25] = [
     ("auth", &["exec", "config", "files"]),
     ("policy", &["config"]),
     ("sandbox", &["exec"]),
+    ("speech", &["exec"]),
     ("exec", &[]),
     ("config", &["schedule", "files"]),
     ("skills", &[]),

@@ -59,6 +59,11 @@ impl ConfigPath {
         &self.0
     }
 
+    /// Whether this is `other`, or something in it.
+    pub fn is_within(&self, other: &Self) -> bool {
+        self.0.starts_with(&other.0)
+    }
+
     /// Whether this is the path of the whole file.
     pub fn is_root(&self) -> bool {
         self.0.is_empty()

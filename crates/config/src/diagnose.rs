@@ -74,7 +74,7 @@ pub(crate) fn missing_variables(
         let mut help = format!("set it in the environment or in {}", dotenv.display());
         if lookup.passed_over_current_dir() {
             help.push_str(
-                "; `.env` of the current directory is not read, since an agent works there",
+                "; `.env` of the current directory is not read, since it belongs to a project or an agent works there",
             );
         }
         let span = located.span(path, Target::Value);

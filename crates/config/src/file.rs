@@ -127,6 +127,17 @@ impl ConfigFile {
         Ok(changed)
     }
 
+    /// The same file with another text.
+    #[must_use]
+    pub fn with_text(&self, text: String) -> Self {
+        Self { text, ..self.clone() }
+    }
+
+    /// The text, which may hold secrets.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// Puts the secrets back for which a change has the placeholder.
     fn fill_in(&self, change: &mut ConfigChange) -> Result<(), EditError> {
         let path = change.path().clone();

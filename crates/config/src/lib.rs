@@ -22,6 +22,7 @@ mod lookup;
 mod mask;
 mod masked;
 mod paths;
+mod project;
 mod report;
 mod scaffold;
 mod schema;
@@ -47,6 +48,7 @@ pub use lookup::{SubstitutionLookup, Workspaces};
 pub use mask::holds_literal_secret;
 pub use masked::{MASKED, MaskedValues};
 pub use paths::{CONFIG_PATH_VARIABLE, HOME_VARIABLE, Paths, STATE_DIR_VARIABLE};
+pub use project::{PROJECT_MARKERS, project_root};
 pub use report::{Issue, Location, RenderStyle, Report};
 pub use scaffold::{
     STARTER_CONFIG, Scaffold, StarterModel, scaffold_config_if_missing, starter_config,
@@ -54,28 +56,31 @@ pub use scaffold::{
 };
 pub use schema::{
     AckReactionScope, ActiveHoursConfig, AgentConfig, AgentDefaults, AgentEntry, AgentLimits,
-    AgentSandboxRules, AgentToolRules, AgentsConfig, AnyHookCommand, ApprovalConfig, AuthConfig,
-    AuthProfile, BashToolConfig, Bind, Binding, BindingMatch, BrowserToolConfig, ChannelsConfig,
-    ChatId, ChatRules, CommandLine, CommandRule, CompactionConfig, Config, ConfinementConfig,
-    ConfinementLevel, ConfinementLimits, ConnectionSecurity, ContextPruning, CooldownConfig,
-    CronConfig, DEFAULT_ACCOUNT, DeliveryMode, DiscordConfig, DmPolicy, DmScope, DropPolicy,
-    EmailConfig, ExecAsk, ExecRules, ExecSecurity, FsToolConfig, GATEWAY_PORT_VARIABLE,
-    GatewayConfig, GroupChatConfig, GroupConfig, GroupPolicy, Heartbeat, HeartbeatConfig,
-    HookCommand, HookEvent, HooksConfig, HostEntry, HostName, HumanDelayConfig, HumanDelayMode,
-    IdentityConfig, IrcConfig, IterationCap, LaneWidths, LogLevel, LoggingConfig, MailServerConfig,
-    MailSession, MatrixConfig, MessageToolConfig, MessagesConfig, ModelApi, ModelChoice,
-    ModelCompat, ModelDefinition, ModelInput, ModelName, ModelPrice, ModelTimeouts, ModelsConfig,
-    Network, NodeCommands, NodeConfig, NotificationsName, OtherChats, OutputLimitName, PageOrigin,
-    Persona, PrimaryModel, ProgramRule, ProviderConfig, ProviderModels, QueueConfig, QueueMode,
-    ReasoningReplayRule, RunLimits, SandboxMode, SandboxNetwork, SandboxRules, SaslConfig,
-    SearchProvider, SenderCheckConfig, SessionScope, SessionToolsConfig, SignalConfig,
-    SkillDirectory, SkillEntry, SkillPlaces, SkillsConfig, SlackConfig, SocketConfig,
-    StreamUsageRule, Subagents, SubagentsConfig, SystemRoleName, TelegramAccount, TelegramBot,
-    TelegramConfig, TelemetryConfig, TerminalConfig, ThemeName, ThinkingDefault, ThinkingFormName,
-    ThinkingWords, TlsConfig, ToolHookCommand, ToolProfile, ToolRules, ToolsConfig,
-    UncertainDelivery, WebFetchConfig, WebSearchConfig, WebToolsConfig, WebhookConfig,
-    WhatsAppAccount, WhatsAppConfig, WhatsAppNumber, WhatsAppTemplate, WorkspaceAccessName,
+    AgentSandboxRules, AgentToolRules, AgentsConfig, AnyHookCommand, ApprovalConfig,
+    AttributionConfig, AuthConfig, AuthProfile, BashToolConfig, Bind, Binding, BindingMatch,
+    BrowserToolConfig, ChannelsConfig, ChatId, ChatRules, CommandLine, CommandRule,
+    CompactionConfig, Config, ConfinementConfig, ConfinementLevel, ConfinementLimits,
+    ConnectionSecurity, ContextPruning, CooldownConfig, CronConfig, DEFAULT_ACCOUNT, DeliveryMode,
+    DiscordConfig, DmPolicy, DmScope, DropPolicy, EmailConfig, ExecAsk, ExecRules, ExecSecurity,
+    FsToolConfig, GATEWAY_PORT_VARIABLE, GatewayConfig, GroupChatConfig, GroupConfig, GroupPolicy,
+    Heartbeat, HeartbeatConfig, HookCommand, HookEvent, HooksConfig, HostBinding, HostConfig,
+    HostEntry, HostName, HumanDelayConfig, HumanDelayMode, IdentityConfig, IrcConfig, IterationCap,
+    LaneWidths, LogLevel, LoggingConfig, MailServerConfig, MailSession, MatrixConfig,
+    MessageToolConfig, MessagesConfig, ModelApi, ModelChoice, ModelCompat, ModelDefinition,
+    ModelInput, ModelName, ModelPrice, ModelTimeouts, ModelsConfig, Network, NodeCommands,
+    NodeConfig, NotificationsName, OtherChats, OutputLimitName, PageOrigin, Persona, PrimaryModel,
+    ProgramRule, ProjectConfig, ProjectMarker, ProjectStart, ProviderConfig, ProviderModels,
+    QueueConfig, QueueMode, ReasoningReplayRule, RunLimits, SandboxMode, SandboxNetwork,
+    SandboxRules, SaslConfig, SearchProvider, SenderCheckConfig, SessionScope, SessionToolsConfig,
+    SignalConfig, SkillDirectory, SkillEntry, SkillPlaces, SkillsConfig, SlackConfig, SocketConfig,
+    SpeechConfig, StreamUsageRule, Subagents, SubagentsConfig, SystemRoleName, TelegramAccount,
+    TelegramBot, TelegramConfig, TelemetryConfig, TerminalConfig, ThemeName, ThinkingDefault,
+    ThinkingFormName, ThinkingWords, TlsConfig, ToolHookCommand, ToolProfile, ToolRules,
+    ToolsConfig, TranscriptionConfig, UncertainDelivery, WebFetchConfig, WebSearchConfig,
+    WebToolsConfig, WebhookConfig, WhatsAppAccount, WhatsAppConfig, WhatsAppNumber,
+    WhatsAppTemplate, WorkspaceAccessName,
 };
 pub use secrecy::{ExposeSecret, SecretString};
 pub use substitute::has_env_reference;
 pub use suggest::nearest;
+pub use tree::json5_value;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::environment::DOTENV_FILE;
 use crate::paths::WORKSPACE_DIR_NAME;
-use crate::{Environment, Paths, dotenv};
+use crate::{Environment, PROJECT_MARKERS, Paths, dotenv, project_root};
 
 /// Prefix of the variables that control MyClaw itself. A file of a working directory must not set them.
 const OWN_PREFIX: &str = "MYCLAW_";
@@ -17,7 +17,7 @@ const OWN_PREFIX: &str = "MYCLAW_";
 ///
 /// That last file may belong to somebody else's project, or may have been written by the agent. So it is read only if
 /// the other sources do not have the variable, never for a `MYCLAW_` variable, and not at all if the current directory
-/// is in an agent's workspace.
+/// is in an agent's workspace or in a project.
 #[derive(Debug)]
 pub struct SubstitutionLookup<'a> {
     environment: &'a Environment,
@@ -57,7 +57,7 @@ impl<'a> SubstitutionLookup<'a> {
         self.current_dir_file()?.get(name).map(String::as_str)
     }
 
-    /// Whether `.env` in the current directory was skipped because an agent may have written it.
+    /// Whether `.env` in the current directory was skipped because an agent or somebody else may have written it.
     pub(crate) fn passed_over_current_dir(&self) -> bool {
         let exists = |directory: &Path| directory.join(DOTENV_FILE).is_file();
         self.current_dir_file().is_none() && self.environment.current_dir().is_some_and(exists)
@@ -66,10 +66,15 @@ impl<'a> SubstitutionLookup<'a> {
     fn current_dir_file(&self) -> Option<&BTreeMap<String, String>> {
         let read = || {
             let directory = self.environment.current_dir()?;
-            (!self.may_be_workspace(directory))
+            (!self.may_be_workspace(directory) && !self.is_project(directory))
                 .then(|| dotenv::read(&directory.join(DOTENV_FILE)).variables)
         };
         self.current_dir_file.get_or_init(read).as_ref()
+    }
+
+    /// Whether the files of `directory` belong to a project, and so perhaps to somebody else.
+    fn is_project(&self, directory: &Path) -> bool {
+        project_root(directory, &PROJECT_MARKERS, self.environment.os_home()).is_some()
     }
 
     fn may_be_workspace(&self, directory: &Path) -> bool {

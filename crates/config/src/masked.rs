@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::ConfigPath;
+use crate::edit::find;
 use crate::json_schema;
 use crate::mask::{holds_literal_secret, is_secret_key};
 use crate::substitute::is_one_reference;
@@ -17,6 +18,13 @@ pub struct MaskedValues {
     pub values: Value,
     /// Where the secrets are.
     pub secrets: Vec<ConfigPath>,
+}
+
+impl MaskedValues {
+    /// The value at a place; the root is the whole file.
+    pub fn get(&self, path: &ConfigPath) -> Option<&Value> {
+        find(&self.values, path.steps())
+    }
 }
 
 /// Masks what the schema calls a secret, and what looks like one. `${NAME}` is shown.

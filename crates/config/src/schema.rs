@@ -24,8 +24,10 @@ mod models;
 mod node;
 mod persona;
 mod policy;
+mod project;
 mod sandbox;
 mod skills;
+mod speech;
 mod subagents;
 mod terminal;
 mod values;
@@ -38,10 +40,11 @@ pub use auth::{AuthConfig, CooldownConfig};
 pub use browser::BrowserToolConfig;
 pub use channels::{
     Binding, BindingMatch, ChannelsConfig, ChatRules, ConnectionSecurity, DEFAULT_ACCOUNT,
-    DiscordConfig, DmPolicy, DmScope, EmailConfig, GroupConfig, GroupPolicy, IrcConfig,
-    MailServerConfig, MailSession, MatrixConfig, SaslConfig, SenderCheckConfig, SignalConfig,
-    SlackConfig, SocketConfig, TelegramAccount, TelegramBot, TelegramConfig, UncertainDelivery,
-    WebhookConfig, WhatsAppAccount, WhatsAppConfig, WhatsAppNumber, WhatsAppTemplate,
+    DiscordConfig, DmPolicy, DmScope, EmailConfig, GroupConfig, GroupPolicy, HostBinding,
+    HostConfig, IrcConfig, MailServerConfig, MailSession, MatrixConfig, SaslConfig,
+    SenderCheckConfig, SignalConfig, SlackConfig, SocketConfig, TelegramAccount, TelegramBot,
+    TelegramConfig, UncertainDelivery, WebhookConfig, WhatsAppAccount, WhatsAppConfig,
+    WhatsAppNumber, WhatsAppTemplate,
 };
 pub use gateway::{Bind, GatewayConfig, HostName, Network, PageOrigin, TelemetryConfig, TlsConfig};
 pub use heartbeat::{ActiveHoursConfig, CronConfig, Heartbeat, HeartbeatConfig};
@@ -53,9 +56,10 @@ pub use messages::{
     AckReactionScope, DeliveryMode, DropPolicy, MessagesConfig, QueueConfig, QueueMode,
 };
 pub use models::{
-    AuthProfile, ModelApi, ModelCompat, ModelDefinition, ModelInput, ModelPrice, ModelTimeouts,
-    ModelsConfig, OutputLimitName, ProviderConfig, ProviderModels, ReasoningReplayRule,
-    StreamUsageRule, SystemRoleName, ThinkingDefault, ThinkingFormName, ThinkingWords,
+    AttributionConfig, AuthProfile, ModelApi, ModelCompat, ModelDefinition, ModelInput, ModelPrice,
+    ModelTimeouts, ModelsConfig, OutputLimitName, ProviderConfig, ProviderModels,
+    ReasoningReplayRule, StreamUsageRule, SystemRoleName, ThinkingDefault, ThinkingFormName,
+    ThinkingWords,
 };
 pub use node::{NodeCommands, NodeConfig};
 pub(crate) use persona::pattern as mention_pattern;
@@ -67,10 +71,12 @@ pub use policy::{
     AgentSandboxRules, AgentToolRules, ApprovalConfig, CommandRule, ExecAsk, ExecRules,
     ExecSecurity, ProgramRule, SandboxMode, SandboxRules, ToolProfile, ToolRules,
 };
+pub use project::{ProjectConfig, ProjectMarker, ProjectStart};
 pub use sandbox::{
     ConfinementConfig, ConfinementLevel, ConfinementLimits, SandboxNetwork, WorkspaceAccessName,
 };
 pub use skills::{SkillDirectory, SkillEntry, SkillPlaces, SkillsConfig};
+pub use speech::{SpeechConfig, TranscriptionConfig};
 pub use subagents::{SessionScope, SessionToolsConfig, Subagents, SubagentsConfig};
 pub use terminal::{NotificationsName, TerminalConfig, ThemeName};
 pub use values::{ChatId, IterationCap, ModelChoice, ModelName, PrimaryModel};
@@ -110,6 +116,9 @@ pub struct Config {
     /// none names are answered by the default agent.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub bindings: Vec<Binding>,
+    /// Chats that are answered by container runners. With this section, even an empty one, the gateway runs a host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<HostConfig>,
     /// How messages are received.
     pub messages: MessagesConfig,
     /// The long-lived process that serves the web chat and the channels.
@@ -128,6 +137,12 @@ pub struct Config {
     pub hooks: HooksConfig,
     /// Skills: directories with a `SKILL.md` that teach the agent a task.
     pub skills: SkillsConfig,
+    /// Projects: directories in which the agent works instead of its workspace.
+    pub project: ProjectConfig,
+    /// Who speaks: makes voice messages of texts.
+    pub speech: SpeechConfig,
+    /// Who listens: makes texts of voice notes that arrive on channels.
+    pub transcription: TranscriptionConfig,
     /// Time limits of model calls, and models of your own.
     pub models: ModelsConfig,
     /// How keys that fail are treated.

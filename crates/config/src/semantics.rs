@@ -23,6 +23,7 @@ pub(crate) fn check(config: &Config) -> Vec<Finding> {
     check_agents(config, &mut findings);
     check_models(config, &mut findings);
     check_hooks(config, &mut findings);
+    check_speech(config, &mut findings);
     channels::check(config, &mut findings);
     gateway::check(config, &mut findings);
     check_heartbeats(config, &mut findings);
@@ -242,6 +243,28 @@ fn check_hooks(config: &Config, findings: &mut Vec<Finding>) {
                 "a list begins with the program; its arguments follow",
             ));
         }
+    }
+}
+
+/// Checks that the commands name programs, and that requests can be sent to the servers.
+fn check_speech(config: &Config, findings: &mut Vec<Finding>) {
+    let (speech, transcription) = (&config.speech, &config.transcription);
+    let sections = [
+        ("speech", &speech.command, &speech.base_url),
+        ("transcription", &transcription.command, &transcription.base_url),
+    ];
+    for (name, command, base_url) in sections {
+        let path = root().key(name);
+        if let Some(CommandLine::Program(words)) = command
+            && words.first().is_none_or(|program| program.trim().is_empty())
+        {
+            findings.push(finding(
+                path.clone().key("command").index(0),
+                "expected the name or path of a program",
+                "a list begins with the program; its arguments follow",
+            ));
+        }
+        check_base_url(base_url.as_deref(), &path, findings);
     }
 }
 

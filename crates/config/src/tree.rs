@@ -36,6 +36,11 @@ pub(crate) struct ParseFailure {
     pub(crate) offset: usize,
 }
 
+/// Reads a single JSON5 value; `None` if the text is none.
+pub fn json5_value(text: &str) -> Option<Value> {
+    parse(text).ok()
+}
+
 /// Reads JSON5 text without a byte order mark.
 pub(crate) fn parse(text: &str) -> Result<Value, ParseFailure> {
     match parse_positions(text) {

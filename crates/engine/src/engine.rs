@@ -275,6 +275,7 @@ fn first_prompt(params: &RunParams, opened: &Opened, model: &ActiveModel) -> Pro
             model: &model.reference(),
             time_zone: time_zone(params.rules.time_zone.as_deref()).as_deref(),
             note: params.note.as_deref(),
+            project: params.project.as_ref(),
         })
     };
     let system_prompt = params.system_prompt.clone().unwrap_or_else(built);

@@ -29,6 +29,8 @@ const MOST_READ: u64 = 500_000;
 pub(crate) struct OpenLog {
     session: Box<dyn OpenSession>,
     messages: Vec<Message>,
+    /// Messages that were appended, without results of tools.
+    added: u64,
     /// The first row of the list, if the log holds older rows that no compaction covers.
     loaded_from: Option<EntryId>,
     /// Most tokens that the newest messages may cost in a request.
@@ -90,6 +92,7 @@ impl OpenLog {
         let mut log = Self {
             session,
             messages: Vec::new(),
+            added: 0,
             loaded_from: None,
             budget,
             switched_off,
@@ -172,6 +175,7 @@ impl OpenLog {
     /// Appends to the log, then to the list.
     pub(crate) fn append(&mut self, message: Message) -> Result<(), SessionError> {
         self.session.append(&[Entry::Message(message_to_row(&message))])?;
+        self.added += u64::from(!matches!(message, Message::ToolResult(_)));
         self.messages.push(message);
         Ok(())
     }
@@ -207,6 +211,7 @@ impl OpenLog {
     ) -> Result<(), SessionError> {
         let entries: Vec<Entry> = rows.iter().cloned().map(Entry::Message).collect();
         self.session.append(&entries)?;
+        self.added += entries.len() as u64;
         self.messages.extend(rows.into_iter().filter_map(row_to_message));
         Ok(())
     }
@@ -225,6 +230,11 @@ impl OpenLog {
         let tail = self.tail()?;
         self.fill(tail);
         Ok(())
+    }
+
+    /// Messages that were appended since the log was opened, without results of tools.
+    pub(crate) fn added(&self) -> u64 {
+        self.added
     }
 
     /// The next step, as the end of the list determines it.

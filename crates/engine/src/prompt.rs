@@ -1,4 +1,4 @@
-//! The system prompt: five sections in a fixed order, the same bytes from turn to turn.
+//! The system prompt: sections in a fixed order, the same bytes from turn to turn.
 //!
 //! The prompt holds nothing that changes between turns, so that a provider's cache of the prefix stays warm. The time
 //! is part of each user message instead (see `transcript`).
@@ -10,8 +10,8 @@ use std::path::Path;
 use jiff::tz::TimeZone;
 use myclaw_llm::ToolSchema;
 
-use crate::SkillSummary;
 use crate::workspace::BootstrapFile;
+use crate::{ProjectInstructions, SkillSummary};
 
 const IDENTITY: &str = include_str!("../prompts/identity.md");
 const SAFETY: &str = include_str!("../prompts/safety.md");
@@ -35,11 +35,13 @@ pub(crate) struct PromptParts<'a> {
     pub(crate) time_zone: Option<&'a str>,
     /// What the program around the engine says about replies.
     pub(crate) note: Option<&'a str>,
+    /// What the project in the working directory says.
+    pub(crate) project: Option<&'a ProjectInstructions>,
 }
 
-/// Builds the prompt: identity, bootstrap files, tools with skills, safety, runtime. The sections for bootstrap files,
-/// tools and skills are omitted if there are none. File contents are copied verbatim: a file that contains such tags is
-/// the user's responsibility.
+/// Builds the prompt: identity, bootstrap files, the project's instructions, tools with skills, safety, runtime. Sections
+/// without content are omitted. The contents of bootstrap files are copied verbatim: a file that contains such tags is
+/// the user's responsibility. Those of a project cannot close their tags.
 pub(crate) fn build_system_prompt(parts: &PromptParts<'_>) -> String {
     let identity = parts.identity.map_or(IDENTITY, |file| &file.content);
     let mut prompt = format!("<identity>\n{}\n</identity>", identity.trim_end());
@@ -54,6 +56,9 @@ pub(crate) fn build_system_prompt(parts: &PromptParts<'_>) -> String {
             );
         }
         prompt.push_str("\n</bootstrap-files>");
+    }
+    if let Some(project) = parts.project.filter(|project| !project.files.is_empty()) {
+        let _infallible = write!(prompt, "\n\n{}", project.section());
     }
     if !parts.tools.is_empty() {
         prompt.push_str("\n\n<tools>\nYou have access to the following tools:");

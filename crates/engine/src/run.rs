@@ -13,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 use crate::event::Events;
 use crate::{
     ActiveModel, Approver, Bound, Clock, Enqueue, EventCallback, Hook, Lane, ModelSwitch,
-    QuietMessages, RunId, RunRules, SkillSummary, SystemClock, SystemPromptReport, Tool,
-    WithheldTool,
+    ProjectInstructions, QuietMessages, RunId, RunRules, SkillSummary, SystemClock,
+    SystemPromptReport, Tool, WithheldTool,
 };
 
 /// How long a run waits for a session that another process runs. Most turns end sooner after an abort, and a user does
@@ -77,6 +77,8 @@ pub struct RunParams {
     pub system_prompt: Option<String>,
     /// What the prompt says about where replies go: one line, the same in all runs of a session.
     pub note: Option<String>,
+    /// The instructions of the project in the working directory, if it has any.
+    pub project: Option<ProjectInstructions>,
 }
 
 /// The stores for state that outlives a run.
@@ -165,6 +167,7 @@ impl RunParams {
             quiet: QuietMessages::default(),
             system_prompt: None,
             note: None,
+            project: None,
         }
     }
 

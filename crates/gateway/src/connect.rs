@@ -26,6 +26,8 @@ mod irc;
 
 /// The socket in the gateway's directory.
 const SOCKET_FILE: &str = "socket";
+/// The keys of encrypted rooms in the gateway's directory.
+const MATRIX_KEYS_FILE: &str = "matrix-keys.sqlite";
 const MEGABYTE: u64 = 1024 * 1024;
 
 /// An account of a channel in the config.
@@ -46,7 +48,7 @@ pub fn channels_of(home: &Home, config: &Config) -> Vec<ChannelSetup> {
     if let Some(telegram) = &config.channels.telegram {
         setups.extend(telegram.bots().map(|bot| telegram_of(telegram, bot)));
     }
-    setups.extend(config.channels.matrix.as_ref().map(matrix_of));
+    setups.extend(config.channels.matrix.as_ref().map(|matrix| matrix_of(home, matrix)));
     setups.extend(config.channels.email.as_ref().map(email::set_up));
     if let Some(whatsapp) = &config.channels.whatsapp {
         let app = WhatsAppApp::default();
@@ -161,7 +163,7 @@ fn fingerprint(options: &[&str]) -> String {
     digest.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn matrix_of(config: &MatrixConfig) -> ChannelSetup {
+fn matrix_of(home: &Home, config: &MatrixConfig) -> ChannelSetup {
     let options = MatrixOptions {
         account: DEFAULT_ACCOUNT.to_owned(),
         base_url: config.homeserver_url.clone(),
@@ -169,6 +171,7 @@ fn matrix_of(config: &MatrixConfig) -> ChannelSetup {
         accepts_invite: accepts_invite(config),
         most_file_bytes: config.media_max_mb * MEGABYTE,
         preview: config.preview,
+        keys: directory(home).join(MATRIX_KEYS_FILE),
     };
     let fingerprint = fingerprint(&[
         config.access_token.expose_secret(),

@@ -180,7 +180,7 @@ impl Delivery {
                 Some(Arc::new(tools)),
             );
             Self {
-                telemetry: Arc::new(Telemetry::new(Arc::clone(&current))),
+                telemetry: Arc::new(Telemetry::new(config)),
                 current,
                 driver,
                 live: Live::new(Ledger::new(Arc::clone(store)), Arc::clone(&outbox)),

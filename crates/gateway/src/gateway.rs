@@ -18,6 +18,7 @@ use crate::GatewayError;
 use crate::channels::Channels;
 use crate::client::ask;
 use crate::connect::channels_of;
+use crate::containers::{Containers, MakeHost};
 use crate::current::{Current, InForce};
 use crate::delivery::{Delivery, Links};
 use crate::devices::Devices;
@@ -59,14 +60,18 @@ pub struct Running {
     pub token_file: Option<PathBuf>,
     /// Messages of an earlier process that are still to be answered.
     pub recovered: usize,
+    /// What the owner has to correct, one line each.
+    pub problems: Vec<String>,
+    containers: Option<Arc<Containers>>,
 }
 
 impl Gateway {
     /// Reads the config, opens the store, listens on the loopback address, and goes on with what an earlier process left.
     ///
     /// # Errors
-    /// Another gateway runs, the config or another file cannot be used, or the port is in use.
-    pub async fn start(home: Home) -> Result<Running, GatewayError> {
+    /// Another gateway runs, the config or another file cannot be used, or the port is in use. A host that cannot be
+    /// opened is no error: everything else works.
+    pub async fn start(home: Home, host: MakeHost) -> Result<Running, GatewayError> {
         let Opened { store, stamp, loaded, token, front } = open(&home).await?;
         let (config, found) = (loaded.config, loaded.found);
         let directory = directory(&home);
@@ -103,6 +108,11 @@ impl Gateway {
         ));
         delivery.link(Links { server: Arc::downgrade(&server), routing: Arc::downgrade(&routing) });
         let first = current.get();
+        let containers = Containers::open(&first.config, host).await.map(Arc::new);
+        let problems = containers.iter().flat_map(|it| it.problems(&first.config)).collect();
+        if let Some(containers) = &containers {
+            routing.link_containers(Arc::clone(containers));
+        }
         let reloader = Reloader {
             current,
             channels,
@@ -124,6 +134,8 @@ impl Gateway {
             is_everywhere,
             token_file,
             recovered,
+            containers,
+            problems,
         })
     }
 }
@@ -210,6 +222,12 @@ impl Running {
         let (server, runner) =
             (Arc::clone(&self.reloader.server), Arc::clone(&self.reloader.runner));
         self.reloader.channels.receive(self.routing, stop.clone());
+        let hosting = self.containers.map(|containers| {
+            let delivery = Arc::downgrade(&self.reloader.delivery);
+            let current = Arc::clone(&self.reloader.current);
+            let (say, stop) = (Arc::clone(&say), stop.clone());
+            tokio::spawn(async move { containers.serve((delivery, current), say, stop).await })
+        });
         let scheduling = AbortOnDropHandle::new(tokio::spawn(runner.run()));
         let _watching = AbortOnDropHandle::new(tokio::spawn(self.reloader.watch(
             reload,
@@ -229,6 +247,10 @@ impl Running {
                 scheduling.abort();
                 server.close(PATIENCE).await;
             } => {}
+        }
+        if let Some(hosting) = hosting {
+            // Its runs get their own time to end.
+            drop(hosting.await);
         }
         let directory = self.directory;
         // Whether it is removed matters to nobody: the store says whether a gateway runs.

@@ -240,6 +240,26 @@ impl Ledger {
         }
     }
 
+    /// Empties a message that is over and marks it as dropped for `reason`; its id stays known. Returns the message as it
+    /// was; an open one is not changed.
+    pub(crate) async fn forget(
+        &self,
+        id: &MessageId,
+        reason: &str,
+    ) -> Result<Option<Incoming>, GatewayError> {
+        let Some((version, row)) = self.record::<Incoming>(INCOMING, id.as_str()).await? else {
+            return Ok(None);
+        };
+        if row.state != MessageState::Open {
+            let state = MessageState::Dropped { reason: reason.to_owned(), parts: Vec::new() };
+            let (text, images) = (String::new(), Vec::new());
+            let empty = Incoming { text, images, context: None, said: None, state, ..row.clone() };
+            let place = Some(Place::new(OVER, row.accepted_at));
+            self.put(INCOMING, id.as_str(), &empty, Some(version), place).await?;
+        }
+        Ok(Some(row))
+    }
+
     /// The write that adds a message without an answer.
     pub(crate) fn insert_open(
         &self,
@@ -301,14 +321,12 @@ impl Ledger {
 
     /// The message with this id.
     pub(crate) async fn message(&self, id: &MessageId) -> Result<Option<Incoming>, GatewayError> {
-        let record = self.store.get(RecordId::new(INCOMING, id.as_str())).await?;
-        record.as_ref().map(decode).transpose()
+        Ok(self.record(INCOMING, id.as_str()).await?.map(|(_, row)| row))
     }
 
     /// The part with this id.
     pub(crate) async fn part(&self, id: &PartId) -> Result<Option<Outgoing>, GatewayError> {
-        let record = self.store.get(RecordId::new(OUTGOING, id.as_str())).await?;
-        record.as_ref().map(decode).transpose()
+        Ok(self.record(OUTGOING, id.as_str()).await?.map(|(_, row)| row))
     }
 
     /// Records that a part was not delivered although its channel had taken it. A part that is not known is no error, nor

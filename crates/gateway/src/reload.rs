@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use myclaw_agent::config::Config;
 use myclaw_agent::{AgentError, Home, load_checked};
 use serde::Serialize;
 use tokio::sync::{Notify, watch};
@@ -302,6 +303,10 @@ fn needs_restart(first: &InForce, now: &InForce) -> Vec<&'static str> {
     }
     if first.config.logging != now.config.logging {
         keys.push("logging");
+    }
+    let options = |config: &Config| config.host.as_ref().map(|host| host.options.clone());
+    if options(&first.config) != options(&now.config) {
+        keys.push("host.options");
     }
     keys
 }

@@ -4,29 +4,30 @@
 //! answer, the session and what the model is shown of the sender are fixed here, before the message is acknowledged.
 
 mod access;
+mod bindings;
 mod command;
+mod intake;
 mod pairing;
 mod wording;
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use myclaw_agent::FailureClass;
-use myclaw_agent::config::{AckReactionScope, AgentId, Binding, ChatId, Config, DmScope, Persona};
+use myclaw_agent::config::{AckReactionScope, Config, DmScope, Persona};
 use myclaw_agent::sessions::{PeerKind, SessionKey, SessionKeyParts};
-use myclaw_channels::{
-    Action, Arrival, Channel, ChatKind, Intake, Part, PartKind, Receipt, Refusal,
-};
-use myclaw_store::BoxFuture;
+use myclaw_channels::{Action, Arrival, Channel, ChatKind, Part, PartKind, Receipt};
 use serde_json::{Value, json};
 
 use crate::GatewayError;
 use crate::channels::Channels;
+use crate::containers::{Containers, binding_of};
 use crate::current::Current;
 use crate::delivery::{Delivery, GroupMessage, MessageFile, NewMessage};
 use crate::ledger::now_ms;
-use crate::rows::{MessageId, MessageState, Origin, PartId, Route};
+use crate::rows::{MessageId, MessageState, Origin, Route};
 use access::Access;
+use bindings::agent_of;
 pub(crate) use pairing::{Pairing, Pairings};
 pub use pairing::{PairingChange, change_pairing, list_pairings};
 
@@ -45,6 +46,8 @@ pub(crate) struct Router {
     pairings: Pairings,
     /// The newest dropped messages, for the owner.
     dropped: Mutex<VecDeque<Value>>,
+    /// The host of containers, if the gateway runs one.
+    containers: OnceLock<Arc<Containers>>,
 }
 
 impl Router {
@@ -54,7 +57,14 @@ impl Router {
         channels: Arc<Channels>,
         pairings: Pairings,
     ) -> Self {
-        Self { delivery, current, channels, pairings, dropped: Mutex::default() }
+        let (dropped, containers) = (Mutex::default(), OnceLock::new());
+        Self { delivery, current, channels, pairings, dropped, containers }
+    }
+
+    /// Introduces the host of containers.
+    pub(crate) fn link_containers(&self, containers: Arc<Containers>) {
+        // There is one only.
+        let _ = self.containers.set(containers);
     }
 
     /// An account of a channel.
@@ -75,13 +85,23 @@ impl Router {
         &self.pairings
     }
 
-    /// The channels with their states, the messages that they could not deliver, and the newest dropped ones.
-    pub(crate) async fn describe(&self) -> Result<Value, GatewayError> {
+    /// The channels with their states, the newest messages that they could not deliver, and the newest dropped ones. With
+    /// `before`, only messages that are older than this part.
+    pub(crate) async fn describe(&self, before: Option<&str>) -> Result<Value, GatewayError> {
         let channels = self.channels.describe();
         let trouble = self.delivery.ledger.trouble().await?;
+        let count = trouble.len();
+        let skipped = match before {
+            Some(part) => {
+                let newest = trouble.iter().rev().position(|other| other.id.as_str() == part);
+                newest.map_or(count, |at| at + 1)
+            }
+            None => 0,
+        };
         let trouble: Vec<Value> = trouble
             .iter()
             .rev()
+            .skip(skipped)
             .take(MOST_SHOWN)
             .map(|part| {
                 json!({
@@ -92,7 +112,9 @@ impl Router {
             .collect();
         let dropped: Vec<Value> =
             self.dropped.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect();
-        Ok(json!({"channels": channels, "undelivered": trouble, "dropped": dropped}))
+        Ok(
+            json!({"channels": channels, "undelivered": trouble, "undeliveredCount": count, "dropped": dropped}),
+        )
     }
 
     /// Tells a person that they may write now.
@@ -112,10 +134,10 @@ impl Router {
         }
         let config = self.current.config();
         let persona = config.persona(&agent_of(&config, &arrival));
-        let is_group = arrival.chat.kind == ChatKind::Group;
-        arrival.mentions_me |= is_group && persona.is_called_in(&arrival.text);
-        match access::decide(&config, &arrival, &self.pairings) {
+        match self.access(&config, &persona, &mut arrival) {
             Access::Granted => {}
+            // The group decides by its own trigger.
+            Access::Unaddressed(_) if binding_of(&config, &arrival).is_some() => {}
             Access::Unaddressed(reason) => {
                 return self.overhear(&arrival, route, reason, persona.group_history()).await;
             }
@@ -124,6 +146,9 @@ impl Router {
                 let (reason, say) = self.pairings.ask(&arrival, &route).await?;
                 return self.drop(&arrival, route, reason, say).await;
             }
+        }
+        if let Some(binding) = binding_of(&config, &arrival) {
+            return self.hand_over(&config, binding, (&arrival, route)).await;
         }
         let session = self.session_of(&arrival);
         let origin = Origin {
@@ -170,6 +195,28 @@ impl Router {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Whether a message is answered. One that calls the agent by its name in the config counts as addressed to it.
+    fn access(&self, config: &Config, persona: &Persona, arrival: &mut Arrival) -> Access {
+        let is_group = arrival.chat.kind == ChatKind::Group;
+        arrival.mentions_me |= is_group && persona.is_called_in(&arrival.text);
+        access::decide(config, arrival, &self.pairings)
+    }
+
+    /// Whether a message is new and will be answered.
+    async fn wants(&self, mut arrival: Arrival) -> Result<bool, GatewayError> {
+        let id = MessageId::of(&route_of(&arrival), &arrival.source_id);
+        if self.delivery.ledger.message(&id).await?.is_some() {
+            return Ok(false);
+        }
+        let config = self.current.config();
+        let persona = config.persona(&agent_of(&config, &arrival));
+        Ok(match self.access(&config, &persona, &mut arrival) {
+            Access::Granted => true,
+            Access::Unaddressed(_) => binding_of(&config, &arrival).is_some(),
+            _ => false,
+        })
     }
 
     /// What is known of the message whose later version is `text`.
@@ -344,18 +391,6 @@ fn route_of(arrival: &Arrival) -> Route {
     }
 }
 
-/// The agent that answers a message: that of the most specific binding, else the default one.
-fn agent_of(config: &Config, arrival: &Arrival) -> AgentId {
-    let mut best: Option<(u8, &Binding)> = None;
-    for binding in &config.bindings {
-        let Some(weight) = weight(binding, arrival) else { continue };
-        if best.is_none_or(|(other, _)| weight > other) {
-            best = Some((weight, binding));
-        }
-    }
-    best.map_or_else(|| config.default_agent_id(), |(_, binding)| AgentId::new(&binding.agent_id))
-}
-
 /// A message of which a later version came.
 enum Original {
     /// The agent knows it.
@@ -364,22 +399,6 @@ enum Original {
     Dropped,
     /// The later version is not for the agent, for this reason.
     Useless(String),
-}
-
-/// How specific a binding is for a message; `None` if it does not fit.
-fn weight(binding: &Binding, arrival: &Arrival) -> Option<u8> {
-    let rule = &binding.matches;
-    let is_group = arrival.chat.kind == ChatKind::Group;
-    let is_account = |account: &String| *account == arrival.account;
-    let is_peer =
-        |peer: &ChatId| !is_group && peer.is(&arrival.sender.id, arrival.sender.handle.as_deref());
-    let is_of_group = |group: &ChatId| is_group && group.is(&arrival.chat.id, None);
-    let fits = rule.channel == arrival.channel
-        && rule.account.as_ref().is_none_or(is_account)
-        && rule.peer.as_ref().is_none_or(is_peer)
-        && rule.group.as_ref().is_none_or(is_of_group);
-    let chat = if rule.peer.is_some() || rule.group.is_some() { 2 } else { 0 };
-    fits.then_some(chat + u8::from(rule.account.is_some()))
 }
 
 fn incoming(
@@ -416,70 +435,8 @@ fn is_final(error: &GatewayError) -> bool {
     }
 }
 
-impl Intake for Router {
-    fn take(&self, arrival: Arrival) -> BoxFuture<'_, Result<Receipt, Refusal>> {
-        Box::pin(async {
-            self.route(arrival).await.map_err(|error| match is_final(&error) {
-                true => Refusal::Unusable(error.to_string()),
-                false => later(&error),
-            })
-        })
-    }
-
-    fn refuse(&self, arrival: Arrival, reason: String) -> BoxFuture<'_, Result<Receipt, Refusal>> {
-        Box::pin(async move {
-            let refused = self.refuse_arrival(&arrival, reason).await;
-            refused.map_err(|error| match is_final(&error) {
-                true => Refusal::Unusable(error.to_string()),
-                false => later(&error),
-            })
-        })
-    }
-
-    fn recall<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<String>, Refusal>> {
-        Box::pin(async move {
-            let record = self
-                .delivery
-                .ledger
-                .record::<String>(MEMORY, key)
-                .await
-                .map_err(|error| later(&error))?;
-            Ok(record.map(|(_, text)| text))
-        })
-    }
-
-    fn remember<'a>(&'a self, key: &'a str, text: &'a str) -> BoxFuture<'a, Result<(), Refusal>> {
-        Box::pin(async move {
-            let ledger = &self.delivery.ledger;
-            let known =
-                ledger.record::<String>(MEMORY, key).await.map_err(|error| later(&error))?;
-            let version = known.map(|(version, _)| version);
-            ledger
-                .put(MEMORY, key, &text, version, None)
-                .await
-                .map(|_| ())
-                .map_err(|error| later(&error))
-        })
-    }
-
-    fn undelivered<'a>(
-        &'a self,
-        part: &'a str,
-        reason: &'a str,
-    ) -> BoxFuture<'a, Result<(), Refusal>> {
-        Box::pin(async move {
-            let part = PartId::from_text(part);
-            self.delivery.ledger.undelivered(&part, reason).await.map_err(|error| later(&error))
-        })
-    }
-}
-
-pub(crate) use wording::{content, quote};
-
-/// An error of the store, for a channel.
-fn later(error: &GatewayError) -> Refusal {
-    Refusal::Later(error.to_string())
-}
+pub(crate) use bindings::matches;
+pub(crate) use wording::{ShownFile, content, edited, files, quote};
 
 /// A file that came with a message, before it is stored.
 pub(crate) fn message_file(name: String, bytes: Vec<u8>) -> MessageFile {

@@ -27,6 +27,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::Router;
+use axum::extract::DefaultBodyLimit;
 use axum::middleware;
 use axum::routing::{delete, get, post};
 use myclaw_channels::{AfterInterruption, BoxFuture, Capabilities, Channel, Part, SendFailure};
@@ -149,8 +150,12 @@ impl Server {
             .merge(crate::schedule::routes(Arc::clone(&self.delivery)))
             .merge(crate::usage::routes(Arc::clone(&self.delivery)))
             .route("/v1/responses", post(openai::create))
-            .route("/v1/responses/{id}", get(openai::retrieve))
+            .route("/v1/responses/{id}", get(openai::retrieve).delete(openai::remove))
+            .route("/v1/responses/{id}/cancel", post(openai::cancel))
+            .route("/v1/responses/{id}/input_items", get(openai::input_items))
             .fallback(rest::not_found)
+            // The guard reads the body, within a limit of its own.
+            .layer(DefaultBodyLimit::disable())
             .layer(middleware::from_fn_with_state(Arc::clone(&self), guard::guard))
             .with_state(Arc::clone(&self));
         accept::accept(self, listener, router, stop).await;

@@ -7,15 +7,15 @@
 mod export;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
+use myclaw_agent::config::Config;
 use myclaw_agent::llm::StopReason;
 use myclaw_agent::{AgentRunEvent, RunEvent, RunId, RunOutcome, RunWork};
 use serde_json::{Value, json};
 
 pub(crate) use export::Exporter;
 
-use crate::current::Current;
 use crate::usage::Used;
 
 /// Most tool calls of a run that are followed at the same time.
@@ -63,17 +63,13 @@ pub(crate) struct Telemetry {
 }
 
 impl Telemetry {
-    pub(crate) fn new(current: Arc<Current>) -> Self {
-        Self { runs: Mutex::default(), exporter: Exporter::new(current) }
+    pub(crate) fn new(config: &Config) -> Self {
+        Self { runs: Mutex::default(), exporter: Exporter::new(config) }
     }
 
     /// Takes note of an event of a run of `agent`. Costs next to nothing without `gateway.telemetry`.
     pub(crate) fn heed(&self, event: &RunEvent, agent: &str) {
         let Some(id) = event.run else { return };
-        // What a stream brings is most of all events, and no span begins or ends with it.
-        if matches!(event.kind, AgentRunEvent::LlmStream { .. }) {
-            return;
-        }
         if !self.exporter.is_on() {
             // A reload may have switched it off since the run began.
             if matches!(event.kind, AgentRunEvent::RunEnd { .. }) {

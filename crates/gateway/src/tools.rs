@@ -8,7 +8,9 @@ mod sessions;
 
 use std::sync::{Arc, Weak};
 
+use myclaw_agent::llm::ToolSchema;
 use myclaw_agent::sessions::CLI_CHANNEL;
+use myclaw_agent::speech::speaker;
 use myclaw_agent::{FrontEndTools, SessionConfig, Tool, ToolError, ToolOutput};
 use serde_json::Value;
 
@@ -35,11 +37,13 @@ pub(crate) fn output(value: &Value) -> ToolOutput {
 /// Makes the tools of a session.
 pub(crate) struct GatewayTools {
     delivery: Weak<Delivery>,
+    /// What the model is told of each kind. All sessions share it.
+    kinds: [(Kind, Arc<ToolSchema>); Kind::ALL.len()],
 }
 
 impl GatewayTools {
     pub(crate) fn new(delivery: Weak<Delivery>) -> Self {
-        Self { delivery }
+        Self { delivery, kinds: Kind::ALL.map(|kind| (kind, Arc::new(kind.schema()))) }
     }
 }
 
@@ -53,16 +57,13 @@ impl FrontEndTools for GatewayTools {
         let child = self.delivery.upgrade().and_then(|delivery| delivery.children.get(key));
         let depth = child.as_ref().map_or(0, |child| child.depth);
         let rules = session.config.subagents(&session.agent.id);
-        let mut kinds = vec![Kind::List, Kind::History, Kind::Send];
-        if depth < rules.max_depth {
-            kinds.extend([Kind::Spawn, Kind::Subagents, Kind::Agents]);
-        }
-        if child.is_none() {
-            kinds.push(Kind::Message);
-        }
-        if session.session_key.parts().channel == CLI_CHANNEL {
-            kinds.push(Kind::Gateway);
-        }
+        let is_offered = |kind: Kind| match kind {
+            Kind::List | Kind::History | Kind::Send => true,
+            Kind::Spawn | Kind::Subagents | Kind::Agents => depth < rules.max_depth,
+            Kind::Message => child.is_none(),
+            Kind::Voice => child.is_none() && speaker(&session.config).is_some(),
+            Kind::Gateway => session.session_key.parts().channel == CLI_CHANNEL,
+        };
         let caller = Arc::new(session.clone());
         let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
         if session.is_main() {
@@ -70,9 +71,9 @@ impl FrontEndTools for GatewayTools {
             tools.push(Arc::new(CronTool::new(self.delivery.clone(), agent)));
             tools.push(Arc::new(NodesTool::new(self.delivery.clone(), session)));
         }
-        for kind in kinds {
+        for kind in self.kinds.iter().filter(|(kind, _)| is_offered(*kind)) {
             let (delivery, caller) = (self.delivery.clone(), Arc::clone(&caller));
-            tools.push(Arc::new(SessionTool::new(kind, delivery, caller)));
+            tools.push(Arc::new(SessionTool::new(kind.clone(), delivery, caller)));
         }
         tools
     }

@@ -13,6 +13,8 @@ use myclaw_sandbox::SandboxError;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
+use crate::model::SOCKET;
+
 pub use container::ContainerBackend;
 pub use process::ProcessBackend;
 pub use sandboxed::SandboxBackend;
@@ -66,6 +68,8 @@ pub struct Launch {
     pub home: PathBuf,
     /// A directory for temporary files.
     pub temporary: PathBuf,
+    /// The directory with the socket of the model. With it, the runner has no network.
+    pub model: Option<PathBuf>,
     /// Options for the runner.
     pub options: Vec<String>,
     /// The name of the time zone.
@@ -135,6 +139,9 @@ fn local_arguments(runner: &RunnerProgram, launch: &Launch) -> Vec<std::ffi::OsS
     arguments.extend(["--workspace".into(), launch.workspace.clone().into_os_string()]);
     arguments.extend(["--home".into(), launch.home.clone().into_os_string()]);
     arguments.extend(launch.options.iter().map(Into::into));
+    if let Some(model) = &launch.model {
+        arguments.extend(["--model-socket".into(), model.join(SOCKET).into_os_string()]);
+    }
     arguments
 }
 

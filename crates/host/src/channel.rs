@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::home::make;
 use crate::shared_directory::SharedDirectory;
-use crate::{Accepted, Host, HostError, HostHome, Inbound};
+use crate::{Accepted, Addressing, Host, HostError, HostHome, Inbound};
 
 /// Delivers messages. A part may be given again with the same id if the host was killed just after its delivery.
 pub trait Messenger: Send + Sync + 'static {
@@ -54,6 +54,9 @@ pub enum OutboundKind {
         /// The voice, if one was asked for.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         voice: Option<String>,
+        /// The name of the file with the speech, in the same directory, if it is made already.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        audio: Option<String>,
     },
     /// The host says that something failed.
     Notice,
@@ -157,5 +160,7 @@ fn inbound(name: &str, bytes: &[u8]) -> Result<Inbound, String> {
         sender: file.name.or(file.sender).unwrap_or_else(|| "user".to_owned()),
         text: file.text,
         at_ms: file.time,
+        addressing: Addressing::ByText,
+        files: Vec::new(),
     })
 }

@@ -3,15 +3,13 @@
 //! Who asks is decided by the directory in which a file is, and by nothing in the file: a container sees only the
 //! directory of its own group.
 
-use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::host::Shared;
+use crate::host::{Shared, lock};
 use crate::rows::{Context, Part, Task, TaskKind, TaskState};
 use crate::shared_directory::SharedDirectory;
 use crate::tasks::{first_run, schedule, snapshot};
@@ -23,16 +21,18 @@ const DIRECTORIES: [&str; 3] = ["messages", "voice", "tasks"];
 const MAX_NAME: usize = 120;
 /// Longest text or prompt, in bytes.
 const MAX_TEXT: usize = 256 * 1024;
+/// Most bytes of a voice message.
+const MAX_AUDIO: u64 = 25 * 1024 * 1024;
+/// The ends of names of voice messages.
+const AUDIO_ENDINGS: [&str; 7] = ["ogg", "mp3", "m4a", "wav", "flac", "aac", "amr"];
 /// Most tasks of a group.
 const MAX_TASKS: usize = 100;
 /// Most files that are kept aside; further ones are deleted.
 const MAX_ASIDE: usize = 1_000;
 
 /// Looks at the files of runners.
-pub(crate) struct Desk {
-    shared: Arc<Shared>,
-    /// Groups whose files could not be used when they were looked at last.
-    unusable: HashSet<Folder>,
+pub(crate) struct Desk<'a> {
+    shared: &'a Shared,
 }
 
 /// What a runner asks for. Fields that are not here are ignored; none of them says who asks.
@@ -42,12 +42,18 @@ enum Request {
     Message {
         chat_jid: String,
         text: String,
+        /// Whether the runner waits for a reply.
+        #[serde(default)]
+        is_question: bool,
     },
     VoiceMessage {
         chat_jid: String,
         text: String,
         #[serde(default)]
         voice: Option<String>,
+        /// The name of the file beside it that holds the speech, if the runner has made it.
+        #[serde(default)]
+        audio: Option<String>,
     },
     ScheduleTask {
         prompt: String,
@@ -99,9 +105,9 @@ fn refused<T>(problem: impl Into<String>) -> Result<T, Refusal> {
     Err(Refusal::Refused(problem.into()))
 }
 
-impl Desk {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        Self { shared, unusable: HashSet::new() }
+impl<'a> Desk<'a> {
+    pub(crate) fn new(shared: &'a Shared) -> Self {
+        Self { shared }
     }
 
     /// The directories of a group in which files appear. They are made if they are not there.
@@ -115,15 +121,16 @@ impl Desk {
     }
 
     /// Does what the files of a group ask for, the oldest first. A group that makes its files unusable harms only itself.
-    pub(crate) async fn attend(&mut self, folder: &Folder) -> Result<(), HostError> {
+    pub(crate) async fn attend(&self, folder: &Folder) -> Result<(), HostError> {
+        let mut unusable = self.shared.unusable.lock().await;
         match self.attend_to_files(folder).await {
             Ok(()) => {
-                self.unusable.remove(folder);
+                unusable.remove(folder);
                 Ok(())
             }
             Err(Refusal::Failed(error)) => Err(error),
             Err(Refusal::Refused(problem)) => {
-                if self.unusable.insert(folder.clone()) {
+                if unusable.insert(folder.clone()) {
                     self.shared
                         .say(&format!("the files of the group {folder} cannot be used: {problem}"));
                 }
@@ -190,11 +197,21 @@ impl Desk {
         // No folder has a dot in its name, so no group can make the id of another one's file.
         let id = format!("{}.{}", group.folder, file.strip_suffix(".json").unwrap_or(file));
         match request {
-            Request::Message { chat_jid, text } => {
-                self.send(group, groups, id, (chat_jid, text, OutboundKind::Message)).await
+            Request::Message { chat_jid, text, is_question } => {
+                self.send(group, groups, id, (chat_jid, text, OutboundKind::Message)).await?;
+                if is_question {
+                    let now = self.shared.ledger.next_ms();
+                    lock(&self.shared.questions).insert(group.folder.clone(), now);
+                }
+                Ok(())
             }
-            Request::VoiceMessage { chat_jid, text, voice } => {
-                self.send(group, groups, id, (chat_jid, text, OutboundKind::Voice { voice })).await
+            Request::VoiceMessage { chat_jid, text, voice, audio } => {
+                let audio = match audio {
+                    Some(name) => self.take_audio(directory, &name, &id)?,
+                    None => None,
+                };
+                let kind = OutboundKind::Voice { voice, audio };
+                self.send(group, groups, id, (chat_jid, text, kind)).await
             }
             Request::ScheduleTask { prompt, kind, value, context, target_jid } => {
                 let target = target_jid.unwrap_or_else(|| group.jid.clone());
@@ -227,7 +244,7 @@ impl Desk {
             }
             Request::RefreshGroups {} => {
                 only_main(group)?;
-                Ok(write_snapshots(&self.shared, &group.folder).await?)
+                Ok(write_snapshots(self.shared, &group.folder).await?)
             }
             Request::RegisterGroup { jid, name, folder, trigger, requires_trigger } => {
                 only_main(group)?;
@@ -247,6 +264,44 @@ impl Desk {
         }
     }
 
+    /// Moves the speech of a message to where it goes out, and gives its new name; `None` if there is no such file, so that
+    /// the text is sent. A second call finds it there.
+    fn take_audio(
+        &self,
+        directory: &SharedDirectory,
+        name: &str,
+        id: &str,
+    ) -> Result<Option<String>, Refusal> {
+        let ending = name.rsplit('.').next().unwrap_or_default();
+        let is_usable = name.len() <= MAX_NAME
+            && name.chars().all(|char| plain_sign(char) == char)
+            && AUDIO_ENDINGS.contains(&ending);
+        if !is_usable {
+            return refused(format!(
+                "its audio must be a file of the type {}",
+                AUDIO_ENDINGS.join(", ")
+            ));
+        }
+        let out = self.shared.options.home.channel().join("out");
+        let new_name = format!("{id}.{ending}");
+        let moved = directory.move_to(name, &out, &new_name);
+        moved.map_err(|error| HostError::io("move a file to", &out, error))?;
+        // The container may have put anything there. Now it cannot change what it is any more.
+        let path = out.join(&new_name);
+        match std::fs::symlink_metadata(&path) {
+            Ok(found) if found.is_file() && found.len() <= MAX_AUDIO => Ok(Some(new_name)),
+            Ok(found) => {
+                let gone = match found.is_dir() {
+                    true => std::fs::remove_dir_all(&path),
+                    false => std::fs::remove_file(&path),
+                };
+                gone.map_err(|error| HostError::io("remove", &path, error))?;
+                refused(format!("its audio is no regular file of at most {MAX_AUDIO} bytes"))
+            }
+            Err(_) => Ok(None),
+        }
+    }
+
     async fn send(
         &self,
         group: &Group,
@@ -257,6 +312,11 @@ impl Desk {
         let chat = reachable(group, groups, &chat)?.jid.clone();
         if text.trim().is_empty() {
             return refused("its text is empty");
+        }
+        // Before the part: if the host is killed in between, the file is still there.
+        let query = lock(&self.shared.queries).get(&group.folder).cloned();
+        if let Some(query) = query {
+            self.shared.ledger.note_spoke(&query).await?;
         }
         let outbound = Outbound { id, chat, kind, text, about: Vec::new() };
         self.shared.ledger.insert_part(&Part { outbound }).await?;
@@ -273,7 +333,7 @@ impl Desk {
         }
         self.shared.ledger.insert_task(&id, &task).await?;
         self.shared.wake(&task.folder);
-        Ok(write_snapshots(&self.shared, &task.folder).await?)
+        Ok(write_snapshots(self.shared, &task.folder).await?)
     }
 
     async fn change(&self, group: &Group, id: &str, state: TaskState) -> Result<(), Refusal> {
@@ -292,7 +352,7 @@ impl Desk {
         }
         ledger.commit(vec![ledger.changed_task(&task, &row)?]).await?;
         self.shared.wake(&row.folder);
-        Ok(write_snapshots(&self.shared, &row.folder).await?)
+        Ok(write_snapshots(self.shared, &row.folder).await?)
     }
 }
 

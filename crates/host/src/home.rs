@@ -68,6 +68,16 @@ impl HostHome {
         self.root.join("data/tmp").join(folder.as_str())
     }
 
+    /// The directory with the socket of a group's runner.
+    pub(crate) fn model(&self, folder: &Folder) -> PathBuf {
+        self.root.join("data/model").join(folder.as_str())
+    }
+
+    /// What a group has used of the model behind the socket.
+    pub fn usage(&self, folder: &Folder) -> PathBuf {
+        self.root.join("data/usage").join(format!("{folder}.json"))
+    }
+
     /// One file for each run of a group. No container can reach it.
     pub fn logs(&self, folder: &Folder) -> PathBuf {
         self.root.join("logs").join(folder.as_str())

@@ -1,6 +1,6 @@
 //! All of it together.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,25 +11,19 @@ use tokio::task::{AbortHandle, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use crate::desk::Desk;
-use crate::ledger::{Ledger, now_ms};
-use crate::rows::{Message, MessageState};
+use crate::home::make;
+use crate::ledger::Ledger;
+use crate::model::{Account, ModelSocket};
 use crate::watch::{Change, Place, Watch};
 use crate::{
-    Backend, BackendError, FileChannel, Folder, Groups, HostError, HostHome, Messenger, Secrets,
-    queue, run,
+    Backend, BackendError, FileChannel, Folder, Groups, HostError, HostHome, Messenger,
+    ModelUpstream, Secrets, outbox, queue, run,
 };
 
-/// Longest id of a message, in bytes: it is part of the key of a record.
-const MAX_ID: usize = 512;
-/// Longest text of a message, in bytes.
-const MAX_TEXT: usize = 256 * 1024;
 /// Most chats without a group that are remembered, for the main group.
 const MAX_STRANGERS: usize = 200;
 /// How often what was over long ago is removed from the store.
 const PRUNED_EVERY: Duration = Duration::from_secs(24 * 60 * 60);
-/// How long an undelivered part waits at first and at most. The wait is doubled each time.
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// Gets one line for each thing that the owner should know.
 pub type Say = Arc<dyn Fn(&str) + Send + Sync>;
@@ -73,8 +67,10 @@ pub struct HostOptions {
     pub home: HostHome,
     /// The name of the assistant; `@` and this name is the usual trigger.
     pub assistant: String,
-    /// What runners need to reach a model.
+    /// What runners need to reach a model; nothing if they get it through a socket.
     pub secrets: Secrets,
+    /// The model that runners reach through a socket, without a key and without the network.
+    pub model: Option<Arc<ModelUpstream>>,
     /// What runs runners.
     pub backend: Arc<dyn Backend>,
     /// Its limits.
@@ -87,39 +83,9 @@ pub struct HostOptions {
     pub say: Say,
 }
 
-/// A message of a chat.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Inbound {
-    /// As the source names it. A second message of a chat with the same id is the same message.
-    pub id: String,
-    /// The chat.
-    pub chat: String,
-    /// Who wrote it, as the agent is shown it.
-    pub sender: String,
-    /// The text.
-    pub text: String,
-    /// When it was written, in milliseconds since the Unix epoch; now if it is absent.
-    pub at_ms: Option<u64>,
-}
-
-/// What has become of a message. All but the last may be acknowledged.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Accepted {
-    /// It is in the store and will be answered, or reported as not answered.
-    ForAgent,
-    /// It is in the store, and the agent sees it with the next message that is for it.
-    Overheard,
-    /// It was taken before.
-    Known,
-    /// The chat belongs to no group.
-    NoGroup,
-    /// It cannot be taken, and why.
-    Unusable(String),
-}
-
 /// A host. Clones are the same one.
 #[derive(Clone)]
-pub struct Host(Arc<Shared>);
+pub struct Host(pub(crate) Arc<Shared>);
 
 /// What the parts of a host share.
 pub(crate) struct Shared {
@@ -129,7 +95,7 @@ pub(crate) struct Shared {
     /// Wakes what attends to a group.
     wakes: Mutex<HashMap<Folder, Arc<Notify>>>,
     /// Wakes what delivers parts.
-    outbox: Notify,
+    pub(crate) outbox: Notify,
     /// Held while a task is read and changed.
     pub(crate) tasks: tokio::sync::Mutex<()>,
     permits: Arc<Semaphore>,
@@ -137,6 +103,15 @@ pub(crate) struct Shared {
     waiting: watch::Sender<usize>,
     /// Fires when the host is to stop: nothing new is begun.
     pub(crate) stopping: CancellationToken,
+    /// The query of each group that goes on: what its files say belongs to it.
+    pub(crate) queries: Mutex<HashMap<Folder, String>>,
+    /// Tasks that wait for a reply, with the time of the question in the ledger's order.
+    pub(crate) questions: Mutex<HashMap<Folder, u64>>,
+    /// Held while the files of a group are attended to; the groups whose files could not be used when they were looked at
+    /// last.
+    pub(crate) unusable: tokio::sync::Mutex<HashSet<Folder>>,
+    /// What groups have used of the model behind the socket.
+    accounts: Mutex<HashMap<Folder, Arc<Account>>>,
     /// Chats that belong to no group, with the name of who wrote last.
     strangers: Mutex<BTreeMap<String, String>>,
 }
@@ -158,44 +133,24 @@ impl Host {
             permits: Arc::new(Semaphore::new(options.limits.containers.max(1))),
             waiting: watch::Sender::new(0),
             stopping: CancellationToken::new(),
+            queries: Mutex::default(),
+            questions: Mutex::default(),
+            unusable: tokio::sync::Mutex::default(),
+            accounts: Mutex::default(),
             strangers: Mutex::default(),
             options,
         };
         Ok(Self(Arc::new(shared)))
     }
 
-    /// Takes a message. When this returns, it may be acknowledged: it is in the store, or will never be answered.
-    ///
-    /// # Errors
-    /// The store cannot be used. The message was not taken, or will be known when it is given again.
-    pub async fn accept(&self, inbound: Inbound) -> Result<Accepted, HostError> {
-        if let Some(problem) = unusable(&inbound) {
-            return Ok(Accepted::Unusable(problem));
-        }
-        let groups = self.0.groups();
-        let Some(group) = groups.of_chat(&inbound.chat) else {
-            self.0.meet(inbound.chat, inbound.sender);
-            return Ok(Accepted::NoGroup);
-        };
-        let is_addressed = group.is_addressed(&inbound.text, &self.0.options.assistant);
-        let state = if is_addressed { MessageState::Open } else { MessageState::Overheard };
-        let key = format!("{}\n{}", inbound.chat, inbound.id);
-        let row = Message {
-            source_id: inbound.id,
-            chat: inbound.chat,
-            folder: group.folder.clone(),
-            sender: inbound.sender,
-            text: inbound.text,
-            at_ms: inbound.at_ms.unwrap_or_else(now_ms),
-            state,
-        };
-        let is_new = self.0.ledger.insert_message(&key, &row).await?;
-        self.0.wake(&row.folder);
-        Ok(match (is_new, is_addressed) {
-            (false, _) => Accepted::Known,
-            (true, true) => Accepted::ForAgent,
-            (true, false) => Accepted::Overheard,
-        })
+    /// The chat of a group; `None` if there is no such group.
+    pub fn chat_of(&self, folder: &Folder) -> Option<String> {
+        self.0.groups().of_folder(folder).map(|group| group.jid.clone())
+    }
+
+    /// The directories of the host.
+    pub fn home(&self) -> &HostHome {
+        &self.0.options.home
     }
 
     /// Works until `stop` fires or something fails that only the owner can repair. Messages of `channel` are taken.
@@ -209,9 +164,10 @@ impl Host {
         stop: CancellationToken,
     ) -> Result<(), HostError> {
         self.0.ledger.prune().await?;
+        run::end_removed(&self.0).await?;
         let mut service = Service {
             host: self,
-            desk: Desk::new(Arc::clone(&self.0)),
+            desk: Desk::new(&self.0),
             channel,
             watch: Watch::new(),
             parts: JoinSet::new(),
@@ -219,7 +175,7 @@ impl Host {
             pruned: Instant::now(),
             complaint: String::new(),
         };
-        service.parts.spawn(deliver(Arc::clone(&self.0), messenger));
+        service.parts.spawn(outbox::deliver(Arc::clone(&self.0), messenger));
         let outcome = tokio::select! {
             biased;
             () = self.stopped(&stop) => Ok(()),
@@ -262,7 +218,7 @@ impl Host {
 /// What goes on while a host serves.
 struct Service<'a> {
     host: &'a Host,
-    desk: Desk,
+    desk: Desk<'a>,
     channel: FileChannel,
     watch: Watch,
     parts: JoinSet<Result<(), HostError>>,
@@ -328,6 +284,8 @@ impl Service<'_> {
                 }
             }
         }
+        // The runs of groups that are gone end.
+        self.attended.keys().for_each(|folder| shared.wake_if_gone(folder));
         for group in shared.groups().iter() {
             let is_attended =
                 self.attended.get(&group.folder).is_some_and(|task| !task.is_finished());
@@ -366,6 +324,12 @@ impl Shared {
         self.wake_of(folder).notify_one();
     }
 
+    fn wake_if_gone(&self, folder: &Folder) {
+        if self.groups().of_folder(folder).is_none() {
+            self.wake(folder);
+        }
+    }
+
     pub(crate) fn wake_of(&self, folder: &Folder) -> Arc<Notify> {
         Arc::clone(lock(&self.wakes).entry(folder.clone()).or_default())
     }
@@ -385,6 +349,22 @@ impl Shared {
         permit.map_err(|_| HostError::Conflict("places".to_owned()))
     }
 
+    /// The socket of a group's next run, if runners reach the model so.
+    pub(crate) fn model_socket(&self, folder: &Folder) -> Result<Option<ModelSocket>, HostError> {
+        let Some(upstream) = &self.options.model else { return Ok(None) };
+        let directory = self.options.home.model(folder);
+        make(&directory)?;
+        let usage = self.options.home.usage(folder);
+        make(&myclaw_files::parent_of(&usage))?;
+        let account = Arc::clone(
+            lock(&self.accounts)
+                .entry(folder.clone())
+                .or_insert_with(|| Arc::new(Account::open(&upstream.limits, usage))),
+        );
+        let opened = ModelSocket::open(Arc::clone(upstream), account, &directory);
+        opened.map(Some).map_err(|error| HostError::io("listen in", &directory, error))
+    }
+
     /// How many groups wait for a place.
     pub(crate) fn waiting(&self) -> watch::Receiver<usize> {
         self.waiting.subscribe()
@@ -395,7 +375,7 @@ impl Shared {
         lock(&self.strangers).clone()
     }
 
-    fn meet(&self, chat: String, name: String) {
+    pub(crate) fn meet(&self, chat: String, name: String) {
         let mut strangers = lock(&self.strangers);
         if strangers.len() < MAX_STRANGERS || strangers.contains_key(&chat) {
             strangers.insert(chat, name);
@@ -421,49 +401,6 @@ impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         self.0.send_modify(|count| *count -= 1);
     }
-}
-
-/// Delivers parts in their order, each until it succeeds.
-async fn deliver(shared: Arc<Shared>, messenger: Arc<dyn Messenger>) -> Result<(), HostError> {
-    let mut pause = FIRST_PAUSE;
-    loop {
-        let parts = shared.ledger.unsent().await?;
-        if parts.is_empty() {
-            shared.outbox.notified().await;
-        }
-        for part in parts {
-            match messenger.deliver(&part.row.outbound).await {
-                Ok(()) => {
-                    pause = FIRST_PAUSE;
-                    shared.ledger.sent(&part).await?;
-                }
-                Err(problem) => {
-                    shared.say(&format!(
-                        "a message for {} waits, because {problem}",
-                        part.row.outbound.chat
-                    ));
-                    tokio::time::sleep(pause).await;
-                    pause = (pause * 2).min(LONGEST_PAUSE);
-                    break;
-                }
-            }
-        }
-    }
-}
-
-/// Why a message cannot be taken, if it cannot.
-fn unusable(inbound: &Inbound) -> Option<String> {
-    let Inbound { id, chat, text, .. } = inbound;
-    if id.is_empty() || id.len() > MAX_ID {
-        return Some(format!("its id must have 1 to {MAX_ID} bytes"));
-    }
-    if chat.is_empty() || chat.len() > crate::groups::MAX_JID || chat.contains('\n') {
-        return Some("its chat is empty, too long, or has a line break".to_owned());
-    }
-    if text.trim().is_empty() || text.len() > MAX_TEXT {
-        return Some(format!("its text must have 1 to {MAX_TEXT} bytes"));
-    }
-    None
 }
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use secrecy::{ExposeSecret as _, SecretString};
+use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 
 use crate::Group;
@@ -21,6 +21,11 @@ impl Secrets {
     pub fn with(mut self, name: &str, value: SecretString) -> Self {
         self.0.insert(name.to_owned(), value);
         self
+    }
+
+    /// A value, unless it is blank.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(ExposeSecret::expose_secret).filter(|value| !value.trim().is_empty())
     }
 }
 

@@ -19,6 +19,10 @@ const TASK: &str = "task";
 const STATE: &str = "state";
 /// Queue of the parts that are not delivered.
 const UNSENT: &str = "unsent";
+/// Queue of the groups whose run goes on, or was left by a killed host.
+const RUNNING: &str = "running";
+/// Kind of the records of queries that have sent a message through a file.
+const SPOKE: &str = "spoke";
 /// Queue of everything that is over, by the time of its end.
 const OVER: &str = "over";
 /// How long that is kept, so that a source which delivers a message again finds it.
@@ -173,14 +177,31 @@ impl Ledger {
     ) -> Result<(), HostError> {
         let id = RecordId::new(STATE, state.key.clone());
         let value = encode(&state.row)?;
+        let place = state.row.run.is_some().then(|| Place::new(RUNNING, 0));
         let write = match state.version {
-            None => Write::Insert { id, value, place: None },
-            Some(expected) => Write::Replace { id, expected, value, place: None },
+            None => Write::Insert { id, value, place },
+            Some(expected) => Write::Replace { id, expected, value, place },
         };
         let mut writes = vec![write];
         writes.extend(more);
         state.version = Some(self.commit_all(writes).await?);
         Ok(())
+    }
+
+    /// The states of the groups whose run goes on, or was left by a killed host.
+    pub(crate) async fn running(&self) -> Result<Vec<Stored<GroupState>>, HostError> {
+        self.scan(RUNNING.to_owned(), usize::MAX).await
+    }
+
+    /// Notes that a query has sent a message through a file.
+    pub(crate) async fn note_spoke(&self, query: &str) -> Result<(), HostError> {
+        let place = Some(Place::new(OVER, self.next_ms()));
+        self.insert(RecordId::new(SPOKE, query), &(), place).await.map(|_| ())
+    }
+
+    /// Whether a query has sent a message through a file.
+    pub(crate) async fn has_spoken(&self, query: &str) -> Result<bool, HostError> {
+        Ok(self.get::<()>(RecordId::new(SPOKE, query)).await?.is_some())
     }
 
     /// Stores a new task. False if it is there already.

@@ -11,6 +11,7 @@
 //! | `mounts` | further directories of a group, checked against the owner's allowlist |
 //! | `backend` | what runs a runner: a plain process, the sandbox, podman or docker |
 //! | `output` | the blocks between markers, from chunks that end anywhere |
+//! | `model` | the model behind a Unix socket, for runners without a key and without the network |
 //! | `job` | the job for standard input, and the prompt |
 //! | `ledger`, `rows` | messages, parts, tasks and the state of groups in the store |
 //! | `shared_directory` | files that a container can write: nothing in them is followed or believed |
@@ -19,10 +20,11 @@
 //! | `watch` | files are noticed when they appear |
 //! | `channel` | where messages go to, and the file channel |
 //! | `queue`, `run` | what a group does next, and one run of a container |
+//! | `intake`, `outbox` | messages that come in, and parts that go out |
 //! | `host` | all of it together |
 //!
 //! A message is in the store before it is acknowledged. What becomes of it is stored in the same transaction as what is
-//! sent about it. This crate knows neither models nor sessions, and nothing of the gateway: whoever has messages calls
+//! sent about it. This crate knows no sessions, and nothing of the gateway: whoever has messages calls
 //! [`Host::accept`], and whoever can deliver them implements [`Messenger`].
 #![forbid(unsafe_code)]
 
@@ -33,9 +35,12 @@ mod error;
 mod groups;
 mod home;
 mod host;
+mod intake;
 mod job;
 mod ledger;
+mod model;
 mod mounts;
+mod outbox;
 mod output;
 mod queue;
 mod rows;
@@ -52,7 +57,9 @@ pub use channel::{FileChannel, Messenger, Outbound, OutboundKind};
 pub use error::HostError;
 pub use groups::{Folder, Group, Groups, GroupsError, Listens};
 pub use home::HostHome;
-pub use host::{Accepted, Host, HostOptions, Inbound, Limits, Say};
+pub use host::{Host, HostOptions, Limits, Say};
+pub use intake::{Accepted, Addressing, Inbound};
 pub use job::Secrets;
+pub use model::{DayUsage, GroupUsage, ModelLimits, ModelUpstream};
 pub use mounts::{Allowlist, ExtraMount, MountError};
 pub use myclaw_sandbox::{Engine, Level};

@@ -24,9 +24,9 @@ pub(crate) struct Block {
     /// Why it failed.
     #[serde(default)]
     pub(crate) error: Option<String>,
-    /// The names of the input files that the query took; in the block that ends it.
+    /// The names of the input files that the query took; in the block that ends it. Some runners never name them.
     #[serde(default)]
-    pub(crate) inputs: Vec<String>,
+    pub(crate) inputs: Option<Vec<String>>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]

@@ -111,6 +111,16 @@ pub(crate) struct RunState {
     /// The messages that were put into input files, with the names of the files.
     pub(crate) passed: Vec<(String, String)>,
     pub(crate) query: Query,
+    /// How many queries of the run are over.
+    #[serde(default)]
+    pub(crate) queries: u32,
+}
+
+impl RunState {
+    /// Names the query that goes on.
+    pub(crate) fn query_key(&self) -> String {
+        format!("{}.{}", self.traces.name, self.queries)
+    }
 }
 
 /// By what the processes of a run are found after a crash.

@@ -5,10 +5,10 @@
 //! and which wait.
 
 mod batch;
+mod input;
 mod log;
 mod outcome;
 
-use std::io;
 use std::path::Path;
 use std::time::Duration;
 
@@ -18,21 +18,19 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::backend::{Access, BackendError, Launch, Mount};
-use crate::desk::write_snapshots;
-use crate::host::Shared;
+use crate::desk::{Desk, write_snapshots};
+use crate::host::{Shared, lock};
 use crate::job::{Job, without_internal};
 use crate::ledger::{Stored, now_ms};
 use crate::mounts::{self, Applicant};
 use crate::output::{Block, BlockParser, Parsed, Status};
 use crate::rows::{Context, GroupState, MessageState, Part, Query, RunState, Task, Traces, Work};
-use crate::shared_directory::SharedDirectory;
 use crate::{Group, HostError, Limits, Outbound, OutboundKind};
 use batch::{gather, keys, prompt_of};
+use input::{clear_input, input};
 use log::RunLog;
-pub(crate) use outcome::{end_leftovers, recover};
+pub(crate) use outcome::{end_leftovers, end_removed, recover};
 
-/// The file by which the host ends a run.
-const CLOSE: &str = "_close";
 /// How long a runner that has done a task may stay.
 const TASK_IDLE: Duration = Duration::from_secs(10);
 /// A runner ends only when the host says so; longer than any limit of the host.
@@ -41,8 +39,6 @@ const RUNNER_IDLE: &str = "520w";
 const CLOCK: Duration = Duration::from_secs(1);
 /// So many changes are stored before the next block is looked at, because a batch of the store is limited.
 const AT_ONCE: usize = 100;
-/// Bytes of an input file: runners leave out longer ones.
-const MAX_INPUT: usize = 1_000_000;
 
 /// What is to be done.
 pub(crate) enum Due {
@@ -78,6 +74,8 @@ struct Run<'a> {
     has_answered: bool,
     /// The last text, for the list of tasks.
     last_text: String,
+    /// Whether there was a text since messages were passed on last.
+    has_spoken_since: bool,
     /// What the runner said about its failure.
     error: Option<String>,
     /// The task, if that is what runs.
@@ -122,7 +120,10 @@ pub(crate) async fn run(
     };
     let payload = job.payload();
     write_snapshots(shared, &group.folder).await?;
-    state.row.run = Some(RunState { traces, work, passed: Vec::new(), query: Query::Silent });
+    let run = RunState { traces, work, passed: Vec::new(), query: Query::Silent, queries: 0 };
+    lock(&shared.queries).insert(group.folder.clone(), run.query_key());
+    lock(&shared.questions).remove(&group.folder);
+    state.row.run = Some(run);
     shared.ledger.save_state(state, Vec::new()).await?;
     let mut run = Run {
         shared,
@@ -133,6 +134,7 @@ pub(crate) async fn run(
         last_block: Instant::now(),
         has_answered: false,
         last_text: String::new(),
+        has_spoken_since: false,
         error: None,
         task,
     };
@@ -140,7 +142,13 @@ pub(crate) async fn run(
         let problem = format!("the input of the runner cannot be cleared: {error}");
         return run.end(Err(BackendError::Unusable(problem))).await;
     }
-    let launch = run.launch(name, payload);
+    // It ends with the run.
+    let model = match shared.model_socket(&group.folder) {
+        Ok(model) => model,
+        Err(error) => return run.end(Err(BackendError::Unusable(error.to_string()))).await,
+    };
+    let mut launch = run.launch(name, payload);
+    launch.model = model.as_ref().map(|_| shared.options.home.model(&group.folder));
     let (sender, blocks) = unbounded_channel();
     let mut parser = BlockParser::new(shared.options.limits.block);
     let stop = CancellationToken::new();
@@ -244,8 +252,9 @@ impl Run<'_> {
             self.error = None;
             writes.extend(self.answer(&block)?);
             // A block without a text, or one that says what it took, ends a query.
-            if block.result.is_none() || !block.inputs.is_empty() {
-                writes.extend(self.end_query(&block.inputs).await?);
+            let inputs = block.inputs.as_deref();
+            if block.result.is_none() || inputs.is_some_and(|inputs| !inputs.is_empty()) {
+                writes.extend(self.end_query(inputs).await?);
             }
             if let Some(id) = block.new_session_id.filter(|_| self.is_of_group()) {
                 self.state.row.session_id = Some(id);
@@ -270,6 +279,7 @@ impl Run<'_> {
         if let Some(run) = &mut self.state.row.run {
             run.query = Query::Spoke;
         }
+        self.has_spoken_since = true;
         self.last_text.clone_from(&text);
         let part = part(&self.group.jid, OutboundKind::Message, text, Vec::new());
         self.shared.ledger.new_part(&part).map(Some)
@@ -278,15 +288,25 @@ impl Run<'_> {
     /// The end of the messages that a query has answered: those of the prompt, and those of the files it took.
     async fn end_query(
         &mut self,
-        inputs: &[String],
+        inputs: Option<&[String]>,
     ) -> Result<Vec<myclaw_store::Write>, HostError> {
+        // What was sent through files belongs to this query.
+        Desk::new(self.shared).attend(&self.group.folder).await?;
+        let directory = input(self.shared, self.group);
+        let is_gone = |file: &str| directory.as_ref().is_ok_and(|input| !input.has(file));
+        let has_spoken_since = self.has_spoken_since;
+        // A runner that does not name files has answered those that it took before it said something.
+        let was_taken = |file: &String| match inputs {
+            Some(inputs) => inputs.contains(file),
+            None => has_spoken_since && is_gone(file),
+        };
         let Some(run) = &mut self.state.row.run else { return Ok(Vec::new()) };
         let mut answered = match &mut run.work {
             Work::Messages { ids } => std::mem::take(ids),
             Work::Task { .. } => Vec::new(),
         };
         run.passed.retain(|(id, file)| {
-            let is_taken = inputs.contains(file);
+            let is_taken = was_taken(file);
             if is_taken {
                 answered.push(id.clone());
             }
@@ -294,6 +314,8 @@ impl Run<'_> {
         });
         // The next query has begun, or will at once, if files wait.
         run.query = if run.passed.is_empty() { Query::Over } else { Query::Silent };
+        run.queries += 1;
+        lock(&self.shared.queries).insert(self.group.folder.clone(), run.query_key());
         self.state.row.failures = 0;
         outcome::ends(self.shared, &answered, MessageState::Answered).await
     }
@@ -306,68 +328,27 @@ impl Run<'_> {
         if self.is_idle() {
             let task = self.shared.ledger.first_due(&self.group.folder).await?;
             let is_due = |task: &Stored<Task>| task.row.next_run.is_none_or(|due| due <= now_ms());
-            let is_stopping = self.shared.stopping.is_cancelled();
+            let is_stopping = self.shared.stopping.is_cancelled()
+                || self.shared.groups().of_folder(&self.group.folder).is_none();
             if is_stopping || waiting > 0 || task.as_ref().is_some_and(is_due) {
                 self.close();
                 return Ok(());
             }
         }
-        match self.task.is_some() || self.shared.stopping.is_cancelled() {
-            true => Ok(()),
-            false => self.pass_on().await,
-        }
+        let asked = lock(&self.shared.questions).get(&self.group.folder).copied();
+        let since = match (&self.task, asked) {
+            _ if self.shared.stopping.is_cancelled() => return Ok(()),
+            (None, _) => 0,
+            // A task takes nothing but the reply to its question.
+            (Some(_), Some(asked)) => asked,
+            (Some(_), None) => return Ok(()),
+        };
+        self.pass_on(since).await
     }
 
     /// Whether no query runs.
     fn is_idle(&self) -> bool {
         self.state.row.run.as_ref().is_some_and(|run| run.query == Query::Over)
-    }
-
-    /// Puts messages that have come into a file for the runner.
-    async fn pass_on(&mut self) -> Result<(), HostError> {
-        let Some(run) = &self.state.row.run else { return Ok(()) };
-        let mut known: Vec<String> = run.passed.iter().map(|(id, _)| id.clone()).collect();
-        if let Work::Messages { ids } = &run.work {
-            known.extend_from_slice(ids);
-        }
-        let batch = gather(self.shared, self.group, &known).await?;
-        if batch.is_empty() {
-            return Ok(());
-        }
-        let file = format!("{}-{}.json", self.shared.ledger.next_ms(), &short_id());
-        let content = serde_json::json!({"type": "message", "text": prompt_of(&batch)}).to_string();
-        if content.len() > MAX_INPUT {
-            // The next run gets them through its standard input, which takes more.
-            if self.is_idle() {
-                self.close();
-            }
-            return Ok(());
-        }
-        let written =
-            input(self.shared, self.group).and_then(|input| input.write(&file, content.as_bytes()));
-        if let Err(error) = written {
-            // They wait for the next run.
-            self.log.line(&format!("messages cannot be passed on: {error}"));
-            return Ok(());
-        }
-        if let Some(run) = &mut self.state.row.run {
-            run.passed.extend(keys(&batch).into_iter().map(|id| (id, file.clone())));
-            if run.query == Query::Over {
-                run.query = Query::Silent;
-            }
-        }
-        self.last_block = Instant::now();
-        self.log.line(&format!("{} messages passed on", batch.len()));
-        self.shared.ledger.save_state(self.state, Vec::new()).await
-    }
-
-    /// Tells the runner to end. One that cannot be told is stopped after the same time.
-    fn close(&mut self) {
-        self.phase = Phase::Closing(Instant::now());
-        match input(self.shared, self.group).and_then(|input| input.write(CLOSE, b"")) {
-            Ok(()) => self.log.line("told to end"),
-            Err(error) => self.log.line(&format!("it cannot be told to end: {error}")),
-        }
     }
 
     /// How long the runner may stay as it is.
@@ -429,6 +410,9 @@ impl Run<'_> {
             self.shared.say(&format!("group {folder}: {problem}"));
         }
         let mut options = self.shared.options.runner_options.clone();
+        if let Some(model) = &self.shared.options.model {
+            options.extend(model.runner_options());
+        }
         if self.task.is_none() {
             options.extend(["--stay", "--idle-limit", RUNNER_IDLE].map(str::to_owned));
         }
@@ -440,6 +424,7 @@ impl Run<'_> {
             home: home.session(folder),
             temporary: home.temporary(folder),
             options,
+            model: None,
             time_zone: myclaw_schedule::local_zone(),
             stop_grace: self.shared.options.limits.grace,
         }
@@ -459,36 +444,4 @@ fn hard(limits: &Limits) -> Duration {
 
 fn length(block: &Block) -> usize {
     block.result.as_ref().map_or(0, String::len)
-}
-
-fn short_id() -> String {
-    uuid::Uuid::new_v4().simple().to_string().chars().take(8).collect()
-}
-
-fn input(shared: &Shared, group: &Group) -> io::Result<SharedDirectory> {
-    let home = &shared.options.home;
-    let aside = (&*home.errors(), group.folder.as_str());
-    SharedDirectory::open_or_replace(&home.ipc(&group.folder), "input", aside)
-}
-
-/// Removes the input of an earlier run. Its messages wait in the store.
-fn clear_input(shared: &Shared, group: &Group) -> io::Result<()> {
-    let input = input(shared, group)?;
-    loop {
-        let names = input.json_files()?;
-        if names.is_empty() {
-            return clear(shared, group, &input, CLOSE);
-        }
-        for name in names {
-            clear(shared, group, &input, &name)?;
-        }
-    }
-}
-
-/// Removes a file of the input. What cannot be removed, such as a directory, is moved aside.
-fn clear(shared: &Shared, group: &Group, input: &SharedDirectory, name: &str) -> io::Result<()> {
-    input.remove(name).or_else(|_| {
-        let aside = format!("{}-input-{}", group.folder, short_id());
-        input.move_to(name, &shared.options.home.errors(), &aside)
-    })
 }

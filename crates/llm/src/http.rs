@@ -33,6 +33,8 @@ pub struct HttpOptions {
     pub user_agent: String,
     /// PEM files with certificate authorities to trust beside the system's.
     pub extra_ca_files: Vec<PathBuf>,
+    /// A Unix socket that all connections go to, whatever the address says.
+    pub unix_socket: Option<PathBuf>,
     /// Where credentials of cloud providers are looked for (AWS profiles, Google's application default credentials).
     pub variables: Variables,
 }
@@ -87,7 +89,10 @@ impl Clients {
     pub async fn client(&self, url: &Url, connect_limit: Duration) -> Result<Client, ModelError> {
         let kind = ClientKind {
             transport: if url.scheme() == "https" { Transport::Tls } else { Transport::Plain },
-            route: match is_loopback(url) || is_link_local(url) {
+            route: match self.options.unix_socket.is_some()
+                || is_loopback(url)
+                || is_link_local(url)
+            {
                 true => Route::Direct,
                 false => Route::Environment,
             },
@@ -139,6 +144,10 @@ impl Clients {
             .retry(retry::never())
             .redirect(redirect::Policy::custom(follow_on_same_host))
             .referer(false);
+        let builder = match &self.options.unix_socket {
+            Some(socket) => builder.unix_socket(socket.as_path()),
+            None => builder,
+        };
         let builder = match kind.route {
             Route::Direct => builder.no_proxy(),
             Route::Environment => builder,

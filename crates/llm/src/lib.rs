@@ -49,7 +49,7 @@ pub use message::{
 pub use model::{Api, InputKind, Model, Price};
 pub use pairing::{INTERRUPTED_RESULT, PairedMessages};
 pub use provider::{CallLimits, EventSink, ModelRequest, Provider, ToolSchema, ToolUse};
-pub use quirks::{ExtraHeaders, Quirks};
+pub use quirks::{Attribution, ExtraHeaders, Quirks};
 pub use redact::redact;
 pub use thinking::{ThinkingForm, ThinkingLevel, ThinkingLevels, UnknownThinkingLevel};
 pub use usage::{Cost, Usage};

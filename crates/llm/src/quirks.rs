@@ -16,6 +16,24 @@ pub struct Quirks {
     pub headers: ExtraHeaders,
     /// The requirements of its host, where they differ from those that its address implies.
     pub compat: CompatOverrides,
+    /// What hosts that count the programs that use them are told; `None` for nothing.
+    pub attribution: Option<Attribution>,
+}
+
+/// Which program asks, for hosts that count that: OpenRouter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attribution {
+    /// The header `HTTP-Referer`: the site of the program.
+    pub url: String,
+    /// The header `X-Title`: its name.
+    pub title: String,
+}
+
+impl Default for Attribution {
+    /// A program without a site, by its name.
+    fn default() -> Self {
+        Self { url: "http://localhost".to_owned(), title: "MyClaw".to_owned() }
+    }
 }
 
 /// The user's own headers. Values may be secrets, so only names are ever printed.

@@ -45,8 +45,8 @@ pub(crate) use thinking_control::{Off, ThinkingControl};
 
 use crate::sse::Frame;
 use crate::{
-    Api, AssistantMessage, ErrorClass, EventSink, ExtraHeaders, Message, Model, ModelError,
-    ModelRequest, StopReason, classify,
+    Api, AssistantMessage, Attribution, ErrorClass, EventSink, ExtraHeaders, Message, Model,
+    ModelError, ModelRequest, StopReason, classify,
 };
 
 /// The end of a stream in Chat Completions; some gateways send it in every format.
@@ -291,6 +291,7 @@ pub(crate) fn json_request(
     headers.insert("accept", HeaderValue::from_static("text/event-stream"));
     // Compressed events arrive late: the compressor waits for more.
     headers.insert("accept-encoding", HeaderValue::from_static("identity"));
+    add_attribution(request.model, &mut headers)?;
     add_extra_headers(&request.model.quirks.headers, &mut headers)?;
     let body = serde_json::to_vec(body).map_err(|error| {
         ModelError::new(
@@ -299,6 +300,24 @@ pub(crate) fn json_request(
         )
     })?;
     Ok(EncodedRequest { url, headers, body: body.into() })
+}
+
+/// Tells a host that counts programs which one asks.
+fn add_attribution(model: &Model, headers: &mut HeaderMap) -> Result<(), ModelError> {
+    let Some(Attribution { url, title }) = &model.quirks.attribution else { return Ok(()) };
+    if !compat::Compat::of(model).counts_programs {
+        return Ok(());
+    }
+    for (name, value) in [("http-referer", url), ("x-title", title)] {
+        let value = HeaderValue::from_str(value).map_err(|_| {
+            let message = format!(
+                "the header {name:?} cannot be sent: correct models.attribution in the config file"
+            );
+            ModelError::new(ErrorClass::Unknown, message)
+        })?;
+        headers.insert(name, value);
+    }
+    Ok(())
 }
 
 /// Adds the user's own headers. They replace headers of the same name, except for one that is a list.

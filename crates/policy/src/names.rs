@@ -23,7 +23,7 @@ const GROUPS: [(&str, &[&str]); 10] = [
     ("group:sessions", &SESSION_TOOLS),
     ("group:memory", &["memory_search", "memory_get"]),
     ("group:automation", &["cron", "gateway"]),
-    ("group:messaging", &["message"]),
+    ("group:messaging", &["message", "send_voice"]),
     ("group:nodes", &["nodes"]),
     ("group:myclaw", &KNOWN),
 ];
@@ -39,7 +39,7 @@ const SESSION_TOOLS: [&str; 7] = [
 ];
 
 /// Canonical names of the tools that come with MyClaw, including those that need a gateway or a container.
-const KNOWN: [&str; 30] = [
+const KNOWN: [&str; 31] = [
     "read",
     "write",
     "edit",
@@ -70,6 +70,7 @@ const KNOWN: [&str; 30] = [
     "ask_boss",
     "send_voice",
     "run_workflow",
+    "update_plan",
 ];
 
 /// The name that rules are compared with: lower case, without surrounding spaces, and one name for tools that have

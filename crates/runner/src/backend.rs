@@ -2,9 +2,10 @@
 
 use myclaw_auth::AuthProfile;
 use myclaw_engine::ActiveModel;
-use myclaw_llm::{Api, InputKind, Model, Quirks};
+use myclaw_llm::{Api, Attribution, InputKind, Model, Quirks};
 use secrecy::ExposeSecret as _;
 
+use crate::job::NamedModel;
 use crate::payload::Secrets;
 
 /// A key of this value means a local Ollama.
@@ -20,8 +21,8 @@ const MAX_OUTPUT: u64 = 8192;
 /// request that is too long is refused with status 400, and made again with fewer messages.
 const WINDOW: u64 = 10_000_000;
 
-/// The model and its key.
-pub(crate) fn backend(secrets: &Secrets) -> ActiveModel {
+/// The model and its key. What `named` says comes before the secrets.
+pub(crate) fn backend(secrets: &Secrets, named: &NamedModel) -> ActiveModel {
     let key = secrets.get("OPENROUTER_API_KEY");
     let is_ollama = key.is_some_and(|key| key.expose_secret().trim() == OLLAMA);
     let (provider, usual_url, usual_model) = match is_ollama {
@@ -29,11 +30,15 @@ pub(crate) fn backend(secrets: &Secrets) -> ActiveModel {
         false => ("openrouter", OPENROUTER_URL, OPENROUTER_MODEL),
     };
     let plain = |name: &str| secrets.get(name).map(|value| value.expose_secret().trim().to_owned());
-    let base_url = plain("OPENROUTER_BASE_URL");
+    let base_url = named.url.clone().or_else(|| plain("OPENROUTER_BASE_URL"));
     // Any other server: what it needs is known by its address, if at all.
     let provider = if base_url.is_some() && !is_ollama { "custom" } else { provider };
     let model = Model {
-        id: plain("MODEL_NAME").unwrap_or_else(|| usual_model.to_owned()),
+        id: named
+            .model
+            .clone()
+            .or_else(|| plain("MODEL_NAME"))
+            .unwrap_or_else(|| usual_model.to_owned()),
         provider: provider.to_owned(),
         api: Api::OpenaiCompletions,
         base_url: base_url.unwrap_or_else(|| usual_url.to_owned()),
@@ -43,7 +48,7 @@ pub(crate) fn backend(secrets: &Secrets) -> ActiveModel {
         price: None,
         context_window: WINDOW,
         max_output: MAX_OUTPUT,
-        quirks: Quirks::default(),
+        quirks: Quirks { attribution: Some(Attribution::default()), ..Quirks::default() },
     };
     let profiles = key.map(|key| AuthProfile::with_key("payload", key.clone()));
     ActiveModel::new(model, profiles.into_iter().collect())

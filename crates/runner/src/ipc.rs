@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime};
 
 use myclaw_engine::{Clock as _, SystemClock};
 use myclaw_files::{Durability, NewFile, read_regular, remove_if_there};
+use myclaw_speech::Audio;
 use serde::{Deserialize, Serialize};
 
 use crate::payload::Payload;
@@ -79,8 +80,14 @@ struct ChatMessage<'a> {
     text: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     voice: Option<&'a str>,
+    /// The name of the file beside this one that holds the speech.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    audio: Option<&'a str>,
     group_folder: &'a str,
     timestamp: String,
+    /// Whether the job waits for a reply.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    is_question: bool,
 }
 
 impl Ipc {
@@ -97,12 +104,29 @@ impl Ipc {
 
     /// Sends a text to the chat of the job.
     pub(crate) fn send_message(&self, text: &str) -> io::Result<()> {
-        self.send_chat(Outbound::Messages, "message", text, None)
+        self.send_chat(Outbound::Messages, "message", text, (None, None))
     }
 
-    /// Sends a text to be spoken, in `voice` if one is named.
-    pub(crate) fn send_voice(&self, text: &str, voice: Option<&str>) -> io::Result<()> {
-        self.send_chat(Outbound::Voice, "voice_message", text, voice)
+    /// Sends a question to the chat of the job, whose reply the job waits for.
+    pub(crate) fn send_question(&self, text: &str) -> io::Result<()> {
+        let message = self.chat_message("message", text, (None, None));
+        self.write(Outbound::Messages, &ChatMessage { is_question: true, ..message })
+    }
+
+    /// Sends a text to be spoken, in `voice` if one is named. `audio` is the speech, if it is made already: it becomes a
+    /// file of its own. A host that does not know it has the text.
+    pub(crate) fn send_voice(
+        &self,
+        text: &str,
+        voice: Option<&str>,
+        audio: Option<&Audio>,
+    ) -> io::Result<()> {
+        let Some(audio) = audio else {
+            return self.send_chat(Outbound::Voice, "voice_message", text, (voice, None));
+        };
+        let name = file_name(audio.format.ending());
+        self.put(Outbound::Voice, &name, &audio.bytes)?;
+        self.send_chat(Outbound::Voice, "voice_message", text, (voice, Some(&name)))
     }
 
     fn send_chat(
@@ -110,28 +134,41 @@ impl Ipc {
         to: Outbound,
         kind: &'static str,
         text: &str,
-        voice: Option<&str>,
+        speech: (Option<&str>, Option<&str>),
     ) -> io::Result<()> {
-        let message = ChatMessage {
+        self.write(to, &self.chat_message(kind, text, speech))
+    }
+
+    fn chat_message<'a>(
+        &'a self,
+        kind: &'static str,
+        text: &'a str,
+        (voice, audio): (Option<&'a str>, Option<&'a str>),
+    ) -> ChatMessage<'a> {
+        ChatMessage {
             r#type: kind,
             chat_jid: &self.chat_jid,
             text,
             voice,
+            audio,
             group_folder: &self.group_folder,
             timestamp: timestamp(),
-        };
-        self.write(to, &message)
+            is_question: false,
+        }
     }
 
     /// Writes a file for the host. It is on the disk when this returns.
     pub(crate) fn write(&self, to: Outbound, content: &impl Serialize) -> io::Result<()> {
+        self.put(to, &file_name("json"), &serde_json::to_vec_pretty(content)?)
+    }
+
+    fn put(&self, to: Outbound, name: &str, content: &[u8]) -> io::Result<()> {
         let directory = self.root.join(to.name());
         std::fs::create_dir_all(&directory)?;
-        let name = file_name();
         let mut file = NewFile::named(&directory.join(format!("{name}.tmp")))?;
         // The host may be another user.
         file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644))?;
-        file.write_all(&serde_json::to_vec_pretty(content)?)?;
+        file.write_all(content)?;
         file.put_at_free(&directory.join(name), Durability::Synced)?;
         Ok(())
     }
@@ -226,7 +263,7 @@ fn is_young(path: &Path) -> bool {
 }
 
 /// Milliseconds, a dash, and random base-36 digits.
-fn file_name() -> String {
+fn file_name(ending: &str) -> String {
     const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
     let mut random = uuid::Uuid::new_v4().as_u128();
     let mut digits = String::new();
@@ -234,7 +271,7 @@ fn file_name() -> String {
         digits.push(char::from(DIGITS[(random % 36) as usize]));
         random /= 36;
     }
-    format!("{}-{digits}.json", SystemClock.now_ms())
+    format!("{}-{digits}.{ending}", SystemClock.now_ms())
 }
 
 /// The time as the host writes it: ISO 8601 in UTC, with milliseconds.

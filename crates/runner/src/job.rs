@@ -14,6 +14,7 @@ use myclaw_engine::{
 };
 use myclaw_llm::{ContentBlock, HttpOptions, redact};
 use myclaw_session::{DaySpending, JsonSessions, SessionKey, Sessions};
+use myclaw_speech::{Speaker, Way};
 use myclaw_web::AllowedHost;
 use tokio_util::sync::CancellationToken;
 
@@ -51,14 +52,28 @@ pub struct Job {
     pub allowed_hosts: Vec<AllowedHost>,
     /// The model by which workflows are searched.
     pub weights: Weights,
+    /// Who speaks for `send_voice`; without one, that is the host's business. A server without a key gets the secret
+    /// `SPEECH_API_KEY` of the job.
+    pub speaker: Option<Speaker>,
     /// The lines around each block of the output.
     pub markers: Markers,
-    /// How requests to the model are made.
+    /// The model, where the job's secrets do not name it.
+    pub model: NamedModel,
+    /// How requests to the model are made. With a socket, the host adds the key.
     pub http: HttpOptions,
     /// Receives one line for each thing that whoever reads the log should know.
     pub say: Arc<dyn Fn(&str) + Send + Sync>,
     /// Ends the job, with the session saved.
     pub cancel: CancellationToken,
+}
+
+/// A model that the command line names.
+#[derive(Debug, Clone, Default)]
+pub struct NamedModel {
+    /// The address of its server.
+    pub url: Option<String>,
+    /// Its name.
+    pub model: Option<String>,
 }
 
 /// What happens after the first answer.
@@ -137,7 +152,7 @@ impl<'a> Running<'a> {
         let session_id = sessions.resume(&key, payload.session_id.as_deref().unwrap_or_default());
         Self {
             engine: Engine::new(provider, key_resolver(job.http.clone())),
-            model: backend(&payload.secrets),
+            model: backend(&payload.secrets, &job.model),
             job,
             payload,
             output,
@@ -164,7 +179,8 @@ impl<'a> Running<'a> {
         }
         // A sign from before was for another job.
         self.ipc.forget_close();
-        let toolbox = tools(&Toolbox { job: self.job, ipc: &self.ipc, group: &group });
+        let speaker = self.speaker();
+        let toolbox = tools(&Toolbox { job: self.job, ipc: &self.ipc, group: &group, speaker });
         let prompt =
             system_prompt(&self.payload.assistant_name, &self.job.workspace, &*self.job.say);
         let mut params = RunParams::go_on(
@@ -236,6 +252,16 @@ impl<'a> Running<'a> {
         }
     }
 
+    fn speaker(&self) -> Option<Speaker> {
+        let mut speaker = self.job.speaker.clone()?;
+        if let Way::Endpoint(endpoint) = &mut speaker.way
+            && endpoint.api_key.is_none()
+        {
+            endpoint.api_key = self.payload.secrets.get("SPEECH_API_KEY").cloned();
+        }
+        Some(speaker)
+    }
+
     /// Answers one message.
     async fn query(&self, mut params: RunParams, message: String) -> Result<(), Stop> {
         let stop = self.job.cancel.child_token();
@@ -261,20 +287,37 @@ impl<'a> Running<'a> {
             Ok(result) => {
                 let unsent = Some(result.reply).filter(|reply| !reply.trim().is_empty());
                 let unsent = unsent.filter(|_| !has_sent.load(Ordering::Relaxed));
-                self.output.end(unsent.as_deref(), &self.session_id, &self.ipc.end_query());
+                self.end_query(unsent.as_deref());
                 return Ok(());
             }
             Err(RunError::Aborted) if self.ipc.is_closed() => {
-                self.output.end(None, &self.session_id, &self.ipc.end_query());
+                self.end_query(None);
                 Stop::Closed
             }
             Err(RunError::Aborted) => Stop::Failed(
                 "the runner was stopped by a signal; the session is saved, so send the message again"
                     .to_owned(),
             ),
-            Err(error) => Stop::Failed(redact(&error.to_string(), self.payload.secrets.values())),
+            Err(error) => Stop::Failed(self.failure(&error)),
         };
         Err(ending)
+    }
+
+    /// Writes the block that ends a query. A runner that stays always says which files the query took, also if it took none,
+    /// so that the host need not guess.
+    fn end_query(&self, unsent: Option<&str>) {
+        let inputs = self.ipc.end_query();
+        let is_named = self.job.stay != Stay::No || !inputs.is_empty();
+        self.output.end(unsent, &self.session_id, is_named.then_some(&*inputs));
+    }
+
+    /// A failure in words, without secrets.
+    fn failure(&self, error: &RunError) -> String {
+        let text = redact(&error.to_string(), self.payload.secrets.values());
+        match &self.job.http.unix_socket {
+            Some(socket) => format!("{text} (through the host's socket {})", socket.display()),
+            None => text,
+        }
     }
 
     /// Writes the texts of the model as they come.

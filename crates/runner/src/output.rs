@@ -74,8 +74,8 @@ struct Success<'a> {
     status: &'static str,
     result: Option<&'a str>,
     new_session_id: &'a str,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    inputs: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    inputs: Option<&'a [String]>,
 }
 
 #[derive(Serialize)]
@@ -106,11 +106,11 @@ impl Output {
     /// A text of the model.
     pub(crate) fn text(&self, text: &str, session_id: &str) {
         let (status, result) = ("success", Some(text));
-        self.write(&Success { status, result, new_session_id: session_id, inputs: &[] });
+        self.write(&Success { status, result, new_session_id: session_id, inputs: None });
     }
 
     /// The end of a query that took the messages of `inputs`, with its text unless that was sent already.
-    pub(crate) fn end(&self, unsent: Option<&str>, session_id: &str, inputs: &[String]) {
+    pub(crate) fn end(&self, unsent: Option<&str>, session_id: &str, inputs: Option<&[String]>) {
         let (status, result) = ("success", unsent);
         self.write(&Success { status, result, new_session_id: session_id, inputs });
     }

@@ -15,6 +15,7 @@ use myclaw_browser::{BrowserOptions, BrowserSlot, BrowserTool, Programs};
 use myclaw_engine::{Tool, ToolError, ToolInvocation, ToolOutput};
 use myclaw_exec::EnvironmentPolicy;
 use myclaw_llm::ToolSchema;
+use myclaw_speech::Speaker;
 use myclaw_tools::{BashTool, EditTool, FindTool, GrepTool, ReadTool, WriteTool};
 use myclaw_web::{
     AddressGuard, AddressRules, DownloadOptions, Downloader, FetchLimits, PrivateNetworks,
@@ -43,6 +44,8 @@ pub(crate) struct Toolbox<'a> {
     pub(crate) job: &'a Job,
     pub(crate) ipc: &'a Arc<Ipc>,
     pub(crate) group: &'a Path,
+    /// Who speaks. Without one, that is the host's business.
+    pub(crate) speaker: Option<Speaker>,
 }
 
 /// The tools of a job.
@@ -65,7 +68,7 @@ pub(crate) fn tools(with: &Toolbox<'_>) -> Tools {
     let mut tools = file_tools(job.command_limit, environment.clone());
     tools.push(web_fetch(job, guard.clone()));
     tools.push(agent_browser(job, guard, browser.clone()));
-    tools.extend(send::tools(with.ipc));
+    tools.extend(send::tools(with.ipc, with.speaker.clone()));
     tools.push(Arc::new(ask_boss::AskBoss::new(Arc::clone(with.ipc), job.ask_limit, &job.say)));
     let workflows = with.group.join("workflows");
     tools.extend(find_workflows::tools(&find_workflows::Workflows {

@@ -34,7 +34,8 @@ impl SessionStore {
     /// The session exists, another process is creating it, or an I/O error.
     pub fn create(&self, key: &SessionKey, created_at: u64) -> Result<NewSession, SessionError> {
         let mut session = self.begin(key)?;
-        session.write(&SessionHeader::of_new_log(key.as_str(), created_at))?;
+        let header = SessionHeader::of_new_log(key.as_str(), created_at);
+        session.write(&header.in_directory(self.work()))?;
         Ok(session)
     }
 

@@ -1,5 +1,7 @@
 //! The entries of a session log.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -164,6 +166,9 @@ pub struct SessionHeader {
     /// A UUID (version 4) by which programs identify the session; `None` in logs written before there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
+    /// The directory that the session works in, if not its agent's workspace; absolute.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub directory: Option<String>,
     /// In a fork: where it branched off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<ForkOrigin>,
@@ -186,6 +191,7 @@ impl SessionHeader {
             session_key: session_key.into(),
             created_at,
             session_id: None,
+            directory: None,
             forked_from: None,
             history: Vec::new(),
         }
@@ -194,6 +200,11 @@ impl SessionHeader {
     /// The header of a new log, with a new id.
     pub(crate) fn of_new_log(session_key: impl Into<String>, created_at: u64) -> Self {
         Self { session_id: Some(new_session_id()), ..Self::new(session_key, created_at) }
+    }
+
+    /// The same for a session that works in `directory`. A path that is not UTF-8 is not kept.
+    pub(crate) fn in_directory(self, directory: Option<&Path>) -> Self {
+        Self { directory: directory.and_then(Path::to_str).map(str::to_owned), ..self }
     }
 
     /// The header for a file that holds all entries itself, as an export of a fork does.

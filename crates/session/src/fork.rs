@@ -172,10 +172,16 @@ fn share_history(
     history.push(cut.offset);
     child.write(&SessionHeader {
         version: FORK_VERSION,
+        directory: directory_of(parent)?,
         forked_from: Some(origin.clone()),
         history,
         ..SessionHeader::of_new_log(child.key().as_str(), now_ms())
     })
+}
+
+/// A fork works where its parent does.
+fn directory_of(parent: &SessionReader) -> Result<Option<String>, SessionError> {
+    Ok(parent.header()?.and_then(|header| header.directory))
 }
 
 /// Links the first `end` bytes of `file`, which is at `source`, to the name `target`.
@@ -231,6 +237,7 @@ fn write_history_out(
     child: &mut NewSession,
 ) -> Result<usize, SessionError> {
     child.write(&SessionHeader {
+        directory: directory_of(parent)?,
         forked_from: Some(origin.clone()),
         ..SessionHeader::of_new_log(child.key().as_str(), now_ms())
     })?;

@@ -21,7 +21,7 @@ use tracing::debug;
 use crate::error::{IoContext, SessionError};
 use crate::store::session_file;
 use crate::{ForkOrigin, LockWait, PeerKind, SessionKey, SessionStore, now_ms};
-use journal::{Change, Journal, Record, Records};
+use journal::{Change, Journal, MadeFrom, Record, Records};
 use snapshot::{Loaded, Snapshot, SnapshotWriter, Stamp};
 use view::View;
 
@@ -68,6 +68,15 @@ pub struct SessionEntry {
     /// Tokens that the session has used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_tokens: Option<u64>,
+    /// What the session has cost, in millionths of a US dollar.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub micro_dollars: Option<u64>,
+    /// Messages that runs have added to the session, without results of tools.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub messages: Option<u64>,
+    /// The directory that the session works in, if not its agent's workspace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<String>,
     /// Other values that the caller keeps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extra: Option<Map<String, Value>>,
@@ -91,6 +100,10 @@ pub struct MetaPatch {
     pub model: Option<String>,
     /// Tokens to add to what the session has used.
     pub add_tokens: u64,
+    /// Millionths of a US dollar to add to what the session has cost.
+    pub add_micro_dollars: u64,
+    /// Messages to add to those that the session has.
+    pub add_messages: u64,
     /// Replaces the values of the names in it.
     pub extra: Option<Map<String, Value>>,
 }
@@ -175,8 +188,8 @@ impl SessionIndex {
     pub fn record(&self, key: &SessionKey, patch: MetaPatch) -> Result<(), SessionError> {
         create_private_directory(&self.directory)
             .context("create the sessions directory", &self.directory)?;
-        let id = rebuild::session_id_of(&self.directory.join(session_file(key)));
-        self.append(&Record::Set(Box::new(Change::new(key, id, patch))))
+        let made = rebuild::made_from(&self.directory.join(session_file(key)));
+        self.append(&Record::Set(Box::new(Change::new(key, made, patch))))
     }
 
     /// Like [`SessionIndex::record`], but returns the new entry.
@@ -388,7 +401,8 @@ impl MetaPatch {
         key: &SessionKey,
         session_id: String,
     ) -> Option<SessionEntry> {
-        Change::new(key, session_id, self).apply(before)
+        let made = MadeFrom { session_id, directory: None };
+        Change::new(key, made, self).apply(before)
     }
 
     /// The metadata of a new fork.
@@ -415,6 +429,9 @@ impl SessionEntry {
             chat_type: None,
             model: None,
             total_tokens: None,
+            micro_dollars: None,
+            messages: None,
+            directory: None,
             extra: None,
             unknown: Map::new(),
         }

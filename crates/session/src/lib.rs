@@ -28,6 +28,7 @@ mod sessions;
 mod spending;
 mod store;
 mod tail;
+mod title;
 mod wanted;
 
 pub use about::{About, AboutEntry};
@@ -56,6 +57,10 @@ pub use sessions::{IndexUpdate, OpenSession, Sessions, SyncHandle};
 pub use spending::{DaySpending, Spent};
 pub use store::SessionStore;
 pub use tail::{SwitchedOff, Tail, TailLimit};
+pub use title::{automatic_title, first_words};
+
+/// Field of a session's entry in the index, in `extra`: the beginning of the first message.
+pub const FIRST_WORDS: &str = "firstWords";
 
 /// Microseconds since `begun`, for logs.
 fn micros(begun: std::time::Instant) -> u64 {

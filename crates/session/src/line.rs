@@ -121,6 +121,7 @@ fn decode_header(object: &Map<String, Value>) -> Option<SessionHeader> {
         session_key: object.get("sessionKey")?.as_str()?.to_owned(),
         created_at: milliseconds(object.get("createdAt")),
         session_id: object.get("sessionId").and_then(Value::as_str).map(str::to_owned),
+        directory: object.get("directory").and_then(Value::as_str).map(str::to_owned),
         forked_from: object
             .get("forkedFrom")
             .and_then(|origin| ForkOrigin::deserialize(origin).ok()),

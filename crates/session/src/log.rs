@@ -31,6 +31,8 @@ pub struct SessionLog {
     cut_back_to: Option<u64>,
     repaired_torn_tail: bool,
     moved_aside: Option<MovedAside>,
+    /// The directory that the session works in, for the header of a new log.
+    work: Option<PathBuf>,
     /// Held for the lock. Declared last, so that everything else is closed before the next writer gets the lock.
     _lock: LockFile,
 }
@@ -76,8 +78,15 @@ impl SessionLog {
             cut_back_to: None,
             repaired_torn_tail: false,
             moved_aside: None,
+            work: None,
             _lock: lock,
         })
+    }
+
+    /// Sets the directory that a new session works in.
+    pub(crate) fn for_work_in(mut self, work: Option<PathBuf>) -> Self {
+        self.work = work;
+        self
     }
 
     /// The session's key.
@@ -203,7 +212,8 @@ impl SessionLog {
         let mut lines = Vec::new();
         if file_length == 0 {
             let created_at = entries.iter().find_map(Entry::ts).unwrap_or_else(now_ms);
-            let header = SessionHeader::of_new_log(self.key.as_str(), created_at);
+            let header = SessionHeader::of_new_log(self.key.as_str(), created_at)
+                .in_directory(self.work.as_deref());
             self.encode_line(&header, &mut lines)?;
         }
         for entry in entries {

@@ -32,12 +32,35 @@ pub(crate) fn session_file(key: &SessionKey) -> String {
 #[derive(Debug, Clone)]
 pub struct SessionStore {
     directory: PathBuf,
+    /// The directory that new sessions work in, if not their agent's workspace.
+    work: Option<PathBuf>,
 }
 
 impl SessionStore {
     /// The sessions in `directory`, which need not exist yet.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
-        Self { directory: directory.into() }
+        Self { directory: directory.into(), work: None }
+    }
+
+    /// The same; sessions that are created through it remember that they work in `directory`.
+    #[must_use]
+    pub fn for_work_in(self, directory: Option<PathBuf>) -> Self {
+        Self { work: directory, ..self }
+    }
+
+    /// The directory that new sessions work in.
+    pub(crate) fn work(&self) -> Option<&Path> {
+        self.work.as_deref()
+    }
+
+    /// The directory that a session works in; `None` if that is its agent's workspace, or there is no such session.
+    /// Reads the first line of the log.
+    ///
+    /// # Errors
+    /// The log cannot be read.
+    pub fn directory_of(&self, key: &SessionKey) -> Result<Option<PathBuf>, SessionError> {
+        let header = self.reader(key)?.as_ref().map(SessionReader::header).transpose()?.flatten();
+        Ok(header.and_then(|header| header.directory).map(PathBuf::from))
     }
 
     /// The path of the sessions directory.
@@ -77,7 +100,9 @@ impl SessionStore {
         let changed_directories = create_private_directory(&self.directory)
             .context("create the sessions directory", &self.directory)?;
         let lock = self.lock(key, wait)?;
-        SessionLog::open(key.clone(), self.transcript_path(key), lock, changed_directories)
+        let log =
+            SessionLog::open(key.clone(), self.transcript_path(key), lock, changed_directories)?;
+        Ok(log.for_work_in(self.work.clone()))
     }
 
     /// The messages that wait for a session.

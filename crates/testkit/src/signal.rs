@@ -347,7 +347,9 @@ impl State {
         if method == "getAttachment" {
             let id = params["id"].as_str().unwrap_or_default();
             let file = self.files.iter().enumerate().find(|(at, _)| format!("file{at}") == id);
-            return json!({"data": file.map(|(_, data)| data)});
+            let answer = json!({"data": file.map(|(_, data)| data)});
+            self.calls.push((method.to_owned(), params));
+            return answer;
         }
         if method == "version" {
             return json!({"version": "0.13.18"});

@@ -20,6 +20,8 @@ use crate::wire::{Push, Request, answer, serve_socket};
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Slack sends an event again if it is not acknowledged within this time.
 const ACKNOWLEDGE: Duration = Duration::from_secs(3);
+/// How long an announced end of a socket waits for another one.
+const REFRESH: Duration = Duration::from_secs(10);
 const BOT_TOKEN: &str = "xoxb-1-secret";
 const APP_TOKEN: &str = "xapp-1-secret";
 /// The user of the bot.
@@ -180,10 +182,7 @@ impl SlackServer {
         let mut state = self.lock();
         let id = format!("F{}", state.number());
         state.files.push((id.clone(), name.to_owned(), bytes.to_vec()));
-        json!({
-            "id": id, "name": name, "mimetype": "application/octet-stream", "size": bytes.len(),
-            "url_private": format!("http://127.0.0.1:{}/files-pri/{id}", self.port),
-        })
+        state.file(&id).unwrap_or_default()
     }
 
     /// The next call of `method` meets a fault.
@@ -196,10 +195,22 @@ impl SlackServer {
         let notice = json!({"type": "disconnect", "reason": reason, "debug_info": {"host": "x"}});
         self.push_all(|| Push::Text(notice.to_string()));
         let server = self.clone();
-        let old: Vec<u64> = self.lock().sockets.iter().map(|(id, _)| *id).collect();
+        let (old, before): (Vec<u64>, usize) = {
+            let state = self.lock();
+            (state.sockets.iter().map(|(id, _)| *id).collect(), state.greetings)
+        };
         thread::spawn(move || {
-            thread::sleep(Duration::from_millis(500));
-            let state = server.lock();
+            // They end when there is another one.
+            let end = Instant::now() + REFRESH;
+            while server.lock().greetings == before && Instant::now() < end {
+                thread::sleep(Duration::from_millis(10));
+            }
+            let mut state = server.lock();
+            if state.greetings == before {
+                state
+                    .mistakes
+                    .push("no other socket was opened before the old one ended".to_owned());
+            }
             for (_, socket) in state.sockets.iter().filter(|(id, _)| old.contains(id)) {
                 let _ = socket.send(Push::Close(1000));
             }
@@ -222,6 +233,11 @@ impl SlackServer {
     /// How often a socket was opened.
     pub fn greetings(&self) -> usize {
         self.lock().greetings
+    }
+
+    /// How often an event was sent at most that is not acknowledged.
+    pub fn attempts(&self) -> u64 {
+        self.lock().events.iter().map(|event| event.attempts).max().unwrap_or_default()
     }
 
     /// Events that are not acknowledged.
@@ -444,6 +460,15 @@ impl SlackServer {
 }
 
 impl State {
+    /// A file, as events name it.
+    fn file(&self, id: &str) -> Option<Value> {
+        let (_, name, bytes) = self.files.iter().find(|(other, ..)| other == id)?;
+        Some(json!({
+            "id": id, "name": name, "mimetype": "application/octet-stream", "size": bytes.len(),
+            "url_private": format!("http://127.0.0.1:{}/files-pri/{id}", self.port),
+        }))
+    }
+
     fn number(&mut self) -> u64 {
         self.next += 1;
         self.next

@@ -322,7 +322,9 @@ impl State {
                 check_text(params)?;
                 Ok(self.store(params.clone()))
             }
-            "sendPhoto" | "sendDocument" => Ok(self.store(params.clone())),
+            "sendPhoto" | "sendDocument" | "sendVoice" | "sendAudio" => {
+                Ok(self.store(params.clone()))
+            }
             "sendPoll" => {
                 let options = params["options"].as_array().ok_or("options are missing")?;
                 let are_texts = options.iter().all(|option| option["text"].is_string());

@@ -14,6 +14,8 @@ mod parse;
 mod plan;
 mod unified;
 
+use std::sync::LazyLock;
+
 use futures_util::future::BoxFuture;
 use myclaw_engine::{Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput};
 use myclaw_llm::ToolSchema;
@@ -34,41 +36,38 @@ const MAX_PATCH_BYTES: usize = 4 * 1024 * 1024;
 const MAX_DETAIL_CHARS: usize = 60_000;
 
 /// The tool; see the module.
-#[derive(Debug)]
-pub struct ApplyPatchTool {
-    schema: ToolSchema,
-}
+#[derive(Debug, Default)]
+pub struct ApplyPatchTool;
 
 #[derive(Debug, Deserialize)]
 struct Arguments {
     patch: String,
 }
 
+/// What the model is told. All sessions share it.
+static SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| {
+    let parameters = json!({
+        "type": "object",
+        "properties": {"patch": {"type": "string"}},
+        "required": ["patch"],
+        "additionalProperties": false
+    });
+    let description = "Apply a unified diff (---, +++, @@; git renames and /dev/null too) to files in the working \
+                       directory: all of it or nothing. Show 3 lines of context around each change."
+        .to_owned();
+    ToolSchema { name: "apply_patch".to_owned(), description, parameters }
+});
+
 impl ApplyPatchTool {
     /// The tool.
     pub fn new() -> Self {
-        let parameters = json!({
-            "type": "object",
-            "properties": {"patch": {"type": "string"}},
-            "required": ["patch"],
-            "additionalProperties": false
-        });
-        let description = "Apply a unified diff (---, +++, @@; git renames and /dev/null too) to files in the working \
-                           directory: all of it or nothing. Show 3 lines of context around each change."
-            .to_owned();
-        Self { schema: ToolSchema { name: "apply_patch".to_owned(), description, parameters } }
-    }
-}
-
-impl Default for ApplyPatchTool {
-    fn default() -> Self {
-        Self::new()
+        Self
     }
 }
 
 impl Tool for ApplyPatchTool {
     fn schema(&self) -> &ToolSchema {
-        &self.schema
+        &SCHEMA
     }
 
     fn aliases(&self) -> ToolAliases {

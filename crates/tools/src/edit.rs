@@ -7,6 +7,8 @@ mod locate;
 mod numbered;
 mod rewrite;
 
+use std::sync::LazyLock;
+
 use futures_util::future::BoxFuture;
 use myclaw_engine::{Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput};
 use myclaw_llm::ToolSchema;
@@ -32,10 +34,8 @@ const MAX_LINES_LISTED: usize = 10;
 const LEAST_DISTINCT_CHARS: usize = 12;
 
 /// The tool; see the module.
-#[derive(Debug)]
-pub struct EditTool {
-    schema: ToolSchema,
-}
+#[derive(Debug, Default)]
+pub struct EditTool;
 
 #[derive(Debug, Deserialize)]
 struct Arguments {
@@ -48,35 +48,34 @@ struct Arguments {
     all: bool,
 }
 
+/// What the model is told. All sessions share it.
+static SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| {
+    let parameters = json!({
+        "type": "object",
+        "properties": {
+            "path": {"type": "string"},
+            "oldText": {"type": "string", "description": "text to replace, copied from the file; must occur exactly once"},
+            "newText": {"type": "string"},
+            "all": {"type": "boolean", "description": "replace every occurrence"}
+        },
+        "required": ["path", "oldText", "newText"],
+        "additionalProperties": false
+    });
+    let description =
+        "Replace text in a file. Give enough lines in oldText to make it unique.".to_owned();
+    ToolSchema { name: "edit".to_owned(), description, parameters }
+});
+
 impl EditTool {
     /// The tool.
     pub fn new() -> Self {
-        let parameters = json!({
-            "type": "object",
-            "properties": {
-                "path": {"type": "string"},
-                "oldText": {"type": "string", "description": "text to replace, copied from the file; must occur exactly once"},
-                "newText": {"type": "string"},
-                "all": {"type": "boolean", "description": "replace every occurrence"}
-            },
-            "required": ["path", "oldText", "newText"],
-            "additionalProperties": false
-        });
-        let description =
-            "Replace text in a file. Give enough lines in oldText to make it unique.".to_owned();
-        Self { schema: ToolSchema { name: "edit".to_owned(), description, parameters } }
-    }
-}
-
-impl Default for EditTool {
-    fn default() -> Self {
-        Self::new()
+        Self
     }
 }
 
 impl Tool for EditTool {
     fn schema(&self) -> &ToolSchema {
-        &self.schema
+        &SCHEMA
     }
 
     fn aliases(&self) -> ToolAliases {

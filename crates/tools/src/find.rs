@@ -1,6 +1,7 @@
 //! The `find` tool: files and directories by glob.
 
 use std::path::Path;
+use std::sync::LazyLock;
 
 use futures_util::future::BoxFuture;
 use myclaw_engine::{Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput};
@@ -21,10 +22,8 @@ const DEFAULT_LIMIT: u64 = 1000;
 const MAX_PATTERN_CHARS: usize = 200;
 
 /// Finds files and directories by glob, by the rules of ignore files.
-#[derive(Debug)]
-pub struct FindTool {
-    schema: ToolSchema,
-}
+#[derive(Debug, Default)]
+pub struct FindTool;
 
 #[derive(Debug, Deserialize)]
 struct Arguments {
@@ -39,40 +38,35 @@ fn here() -> String {
     ".".to_owned()
 }
 
+/// What the model is told. All sessions share it.
+static SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| ToolSchema {
+    name: "find".to_owned(),
+    description: "Find files and directories by glob. Skips what .gitignore excludes.".to_owned(),
+    parameters: json!({
+        "type": "object",
+        "properties": {
+            "pattern": {
+                "type": "string",
+                "description": "Like *.rs (a name at any depth) or src/**/*.rs (a path)",
+            },
+            "path": {"type": "string", "description": "Directory; default: working directory"},
+            "limit": {"type": "integer", "minimum": 1, "description": format!("Default {DEFAULT_LIMIT}")},
+        },
+        "required": ["pattern"],
+        "additionalProperties": false,
+    }),
+});
+
 impl FindTool {
     /// The tool.
     pub fn new() -> Self {
-        let schema = ToolSchema {
-            name: "find".to_owned(),
-            description: "Find files and directories by glob. Skips what .gitignore excludes."
-                .to_owned(),
-            parameters: json!({
-                "type": "object",
-                "properties": {
-                    "pattern": {
-                        "type": "string",
-                        "description": "Like *.rs (a name at any depth) or src/**/*.rs (a path)",
-                    },
-                    "path": {"type": "string", "description": "Directory; default: working directory"},
-                    "limit": {"type": "integer", "minimum": 1, "description": format!("Default {DEFAULT_LIMIT}")},
-                },
-                "required": ["pattern"],
-                "additionalProperties": false,
-            }),
-        };
-        Self { schema }
-    }
-}
-
-impl Default for FindTool {
-    fn default() -> Self {
-        Self::new()
+        Self
     }
 }
 
 impl Tool for FindTool {
     fn schema(&self) -> &ToolSchema {
-        &self.schema
+        &SCHEMA
     }
 
     fn aliases(&self) -> ToolAliases {

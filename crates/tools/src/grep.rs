@@ -3,6 +3,8 @@
 mod matcher;
 mod search;
 
+use std::sync::LazyLock;
+
 use futures_util::future::BoxFuture;
 use myclaw_engine::{Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput};
 use myclaw_llm::{ContentBlock, ToolSchema};
@@ -32,10 +34,8 @@ const MAX_SEARCHES: usize = 4;
 static SEARCHES: Semaphore = Semaphore::const_new(MAX_SEARCHES);
 
 /// Searches file contents with the libraries of ripgrep, by the rules of ignore files.
-#[derive(Debug)]
-pub struct GrepTool {
-    schema: ToolSchema,
-}
+#[derive(Debug, Default)]
+pub struct GrepTool;
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -59,46 +59,41 @@ fn here() -> String {
     ".".to_owned()
 }
 
+/// What the model is told. All sessions share it.
+static SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| ToolSchema {
+    name: "grep".to_owned(),
+    description: "Search file contents by regex. Skips binary files and what .gitignore excludes."
+        .to_owned(),
+    parameters: json!({
+        "type": "object",
+        "properties": {
+            "pattern": {"type": "string", "description": "Regex for one line"},
+            "path": {"type": "string", "description": "File or directory; default: working directory"},
+            "glob": {"type": "string", "description": "Only these files, like *.rs or src/**/*.ts"},
+            "ignoreCase": {"type": "boolean"},
+            "literal": {"type": "boolean", "description": "Pattern is plain text"},
+            "context": {"type": "integer", "minimum": 0, "description": "Lines around each match"},
+            "limit": {
+                "type": "integer",
+                "minimum": 1,
+                "description": format!("Matches; default {DEFAULT_LIMIT}"),
+            },
+        },
+        "required": ["pattern"],
+        "additionalProperties": false,
+    }),
+});
+
 impl GrepTool {
     /// The tool.
     pub fn new() -> Self {
-        let schema = ToolSchema {
-            name: "grep".to_owned(),
-            description:
-                "Search file contents by regex. Skips binary files and what .gitignore excludes."
-                    .to_owned(),
-            parameters: json!({
-                "type": "object",
-                "properties": {
-                    "pattern": {"type": "string", "description": "Regex for one line"},
-                    "path": {"type": "string", "description": "File or directory; default: working directory"},
-                    "glob": {"type": "string", "description": "Only these files, like *.rs or src/**/*.ts"},
-                    "ignoreCase": {"type": "boolean"},
-                    "literal": {"type": "boolean", "description": "Pattern is plain text"},
-                    "context": {"type": "integer", "minimum": 0, "description": "Lines around each match"},
-                    "limit": {
-                        "type": "integer",
-                        "minimum": 1,
-                        "description": format!("Matches; default {DEFAULT_LIMIT}"),
-                    },
-                },
-                "required": ["pattern"],
-                "additionalProperties": false,
-            }),
-        };
-        Self { schema }
-    }
-}
-
-impl Default for GrepTool {
-    fn default() -> Self {
-        Self::new()
+        Self
     }
 }
 
 impl Tool for GrepTool {
     fn schema(&self) -> &ToolSchema {
-        &self.schema
+        &SCHEMA
     }
 
     fn aliases(&self) -> ToolAliases {

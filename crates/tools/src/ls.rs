@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirEntry};
+use std::sync::LazyLock;
 
 use futures_util::future::BoxFuture;
 use myclaw_engine::{Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput};
@@ -23,10 +24,8 @@ const DEFAULT_LIMIT: u64 = 500;
 const MAX_LIMIT: usize = 25_000;
 
 /// Lists a directory: sorted, directories with a slash, hidden entries included.
-#[derive(Debug)]
-pub struct LsTool {
-    schema: ToolSchema,
-}
+#[derive(Debug, Default)]
+pub struct LsTool;
 
 #[derive(Debug, Deserialize)]
 struct Arguments {
@@ -40,35 +39,30 @@ fn here() -> String {
     ".".to_owned()
 }
 
+/// What the model is told. All sessions share it.
+static SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| ToolSchema {
+    name: "ls".to_owned(),
+    description: "List a directory, hidden entries included; directories end in /.".to_owned(),
+    parameters: json!({
+        "type": "object",
+        "properties": {
+            "path": {"type": "string", "description": "Default: working directory"},
+            "limit": {"type": "integer", "minimum": 1, "description": format!("Default {DEFAULT_LIMIT}")},
+        },
+        "additionalProperties": false,
+    }),
+});
+
 impl LsTool {
     /// The tool.
     pub fn new() -> Self {
-        let schema = ToolSchema {
-            name: "ls".to_owned(),
-            description: "List a directory, hidden entries included; directories end in /."
-                .to_owned(),
-            parameters: json!({
-                "type": "object",
-                "properties": {
-                    "path": {"type": "string", "description": "Default: working directory"},
-                    "limit": {"type": "integer", "minimum": 1, "description": format!("Default {DEFAULT_LIMIT}")},
-                },
-                "additionalProperties": false,
-            }),
-        };
-        Self { schema }
-    }
-}
-
-impl Default for LsTool {
-    fn default() -> Self {
-        Self::new()
+        Self
     }
 }
 
 impl Tool for LsTool {
     fn schema(&self) -> &ToolSchema {
-        &self.schema
+        &SCHEMA
     }
 
     fn aliases(&self) -> ToolAliases {

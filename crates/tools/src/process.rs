@@ -3,7 +3,7 @@
 mod keys;
 mod log;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -33,7 +33,6 @@ const NOTE_CHARS: usize = 400;
 
 /// Shows, writes to and ends background jobs.
 pub struct ProcessTool {
-    schema: ToolSchema,
     jobs: Arc<Jobs>,
 }
 
@@ -69,41 +68,45 @@ struct Arguments {
     wait_ms: Option<u64>,
 }
 
+/// What the model is told. All sessions share it.
+static SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| {
+    ToolSchema {
+        name: "process".to_owned(),
+        description: "Background jobs that bash started: list; poll (new output); log (lines); write, submit (data \
+                      and Enter), paste, send-keys; kill; clear (ended ones); remove. A message comes when a job \
+                      ends, so do not poll for that."
+            .to_owned(),
+        parameters: json!({
+            "type": "object",
+            "properties": {
+                "action": {
+                    "type": "string",
+                    "enum": [
+                        "list", "poll", "log", "write", "send-keys", "paste", "submit", "kill", "clear", "remove"
+                    ],
+                },
+                "id": {"type": "string"},
+                "data": {"type": "string"},
+                "keys": {
+                    "type": "array",
+                    "items": {"type": "string"},
+                    "description": "send-keys: enter, up, ctrl-c, …",
+                },
+                "eof": {"type": "boolean", "description": "write: then end the input"},
+                "offset": {"type": "integer", "minimum": 1, "description": "log: first line"},
+                "limit": {"type": "integer", "minimum": 1, "description": "log: lines"},
+                "waitMs": {"type": "integer", "minimum": 0, "description": "Wait for output"},
+            },
+            "required": ["action"],
+            "additionalProperties": false,
+        }),
+    }
+});
+
 impl ProcessTool {
     /// The tool for the jobs of one session.
     pub fn new(jobs: Arc<Jobs>) -> Self {
-        let schema = ToolSchema {
-            name: "process".to_owned(),
-            description: "Background jobs that bash started: list; poll (new output); log (lines); write, submit (data \
-                          and Enter), paste, send-keys; kill; clear (ended ones); remove. A message comes when a job \
-                          ends, so do not poll for that."
-                .to_owned(),
-            parameters: json!({
-                "type": "object",
-                "properties": {
-                    "action": {
-                        "type": "string",
-                        "enum": [
-                            "list", "poll", "log", "write", "send-keys", "paste", "submit", "kill", "clear", "remove"
-                        ],
-                    },
-                    "id": {"type": "string"},
-                    "data": {"type": "string"},
-                    "keys": {
-                        "type": "array",
-                        "items": {"type": "string"},
-                        "description": "send-keys: enter, up, ctrl-c, …",
-                    },
-                    "eof": {"type": "boolean", "description": "write: then end the input"},
-                    "offset": {"type": "integer", "minimum": 1, "description": "log: first line"},
-                    "limit": {"type": "integer", "minimum": 1, "description": "log: lines"},
-                    "waitMs": {"type": "integer", "minimum": 0, "description": "Wait for output"},
-                },
-                "required": ["action"],
-                "additionalProperties": false,
-            }),
-        };
-        Self { schema, jobs }
+        Self { jobs }
     }
 
     async fn act(
@@ -221,7 +224,7 @@ impl ProcessTool {
 
 impl Tool for ProcessTool {
     fn schema(&self) -> &ToolSchema {
-        &self.schema
+        &SCHEMA
     }
 
     fn aliases(&self) -> ToolAliases {

@@ -4,6 +4,7 @@ mod picture;
 mod text;
 
 use std::io::Read;
+use std::sync::LazyLock;
 
 use futures_util::future::BoxFuture;
 use myclaw_engine::{Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput};
@@ -21,10 +22,8 @@ use crate::support::{
 use text::LineRange;
 
 /// The tool; see the module.
-#[derive(Debug)]
-pub struct ReadTool {
-    schema: ToolSchema,
-}
+#[derive(Debug, Default)]
+pub struct ReadTool;
 
 #[derive(Debug, Deserialize)]
 struct Arguments {
@@ -38,36 +37,35 @@ struct Arguments {
     limit: Option<u64>,
 }
 
+/// What the model is told. All sessions share it.
+static SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| {
+    let parameters = json!({
+        "type": "object",
+        "properties": {
+            "path": {"type": "string"},
+            "startLine": {"type": "integer", "minimum": 1, "description": "first line, from 1"},
+            "endLine": {"type": "integer", "minimum": 1, "description": "last line, included"}
+        },
+        "required": ["path"],
+        "additionalProperties": false
+    });
+    let description = format!(
+        "Read a text file (at most {} lines a call, then go on with startLine) or look at an image.",
+        text::MAX_LINES
+    );
+    ToolSchema { name: "read".to_owned(), description, parameters }
+});
+
 impl ReadTool {
     /// The tool.
     pub fn new() -> Self {
-        let parameters = json!({
-            "type": "object",
-            "properties": {
-                "path": {"type": "string"},
-                "startLine": {"type": "integer", "minimum": 1, "description": "first line, from 1"},
-                "endLine": {"type": "integer", "minimum": 1, "description": "last line, included"}
-            },
-            "required": ["path"],
-            "additionalProperties": false
-        });
-        let description = format!(
-            "Read a text file (at most {} lines a call, then go on with startLine) or look at an image.",
-            text::MAX_LINES
-        );
-        Self { schema: ToolSchema { name: "read".to_owned(), description, parameters } }
-    }
-}
-
-impl Default for ReadTool {
-    fn default() -> Self {
-        Self::new()
+        Self
     }
 }
 
 impl Tool for ReadTool {
     fn schema(&self) -> &ToolSchema {
-        &self.schema
+        &SCHEMA
     }
 
     fn aliases(&self) -> ToolAliases {

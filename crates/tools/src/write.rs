@@ -3,6 +3,7 @@
 use std::fs::Metadata;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
+use std::sync::LazyLock;
 
 use futures_util::future::BoxFuture;
 use myclaw_engine::{Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput};
@@ -25,10 +26,8 @@ use crate::support::{
 const MAX_COMPARED_BYTES: u64 = 8 * 1024 * 1024;
 
 /// The tool; see the module.
-#[derive(Debug)]
-pub struct WriteTool {
-    schema: ToolSchema,
-}
+#[derive(Debug, Default)]
+pub struct WriteTool;
 
 #[derive(Debug, Deserialize)]
 struct Arguments {
@@ -48,30 +47,28 @@ enum Present {
     },
 }
 
+/// What the model is told. All sessions share it.
+static SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| {
+    let parameters = json!({
+        "type": "object",
+        "properties": {"path": {"type": "string"}, "content": {"type": "string"}},
+        "required": ["path", "content"],
+        "additionalProperties": false
+    });
+    let description = "Create a file or replace all of it. Makes missing directories.".to_owned();
+    ToolSchema { name: "write".to_owned(), description, parameters }
+});
+
 impl WriteTool {
     /// The tool.
     pub fn new() -> Self {
-        let parameters = json!({
-            "type": "object",
-            "properties": {"path": {"type": "string"}, "content": {"type": "string"}},
-            "required": ["path", "content"],
-            "additionalProperties": false
-        });
-        let description =
-            "Create a file or replace all of it. Makes missing directories.".to_owned();
-        Self { schema: ToolSchema { name: "write".to_owned(), description, parameters } }
-    }
-}
-
-impl Default for WriteTool {
-    fn default() -> Self {
-        Self::new()
+        Self
     }
 }
 
 impl Tool for WriteTool {
     fn schema(&self) -> &ToolSchema {
-        &self.schema
+        &SCHEMA
     }
 
     fn aliases(&self) -> ToolAliases {

@@ -39,13 +39,14 @@ pub(crate) async fn measure(table: &mut Table, myclaw: &Path, minutes: u64) -> F
     for stream in 0..STREAMS {
         let address = gateway.address.clone();
         tasks.spawn(async move {
-            let mut http = Http::open(&address).await?;
             let mut socket = Socket::open(&address).await?;
             socket.send(&format!(
                 r#"{{"type":"request","id":"w","method":"watch","params":{{"session":"t{stream}"}}}}"#
             )).await?;
             for round in 0_u64.. {
                 let number = 1_000_000_000 + stream * 1_000_000 + round;
+                // Anew for each message: the gateway closes a connection on which nothing is asked for long.
+                let mut http = Http::open(&address).await?;
                 send(&mut http, &format!("t{stream}"), number, "stream 100 10").await?;
                 while !socket.next().await?.contains(r#""type":"reply""#) {}
             }

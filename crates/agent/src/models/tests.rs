@@ -114,6 +114,7 @@ fn a_known_provider_may_be_changed_in_parts() {
             stream_usage: Some(StreamUsage::Always),
             ..CompatOverrides::default()
         },
+        attribution: Some(Attribution::default()),
     };
     assert_eq!(known.quirks, expected);
     assert!(!format!("{known:?}").contains("secret"));
@@ -132,4 +133,16 @@ fn a_provider_with_another_address_keeps_its_usual_format() {
     };
     assert_eq!(model("http://127.0.0.1:9/v1"), Api::OpenaiCompletions);
     assert_eq!(model("https://api.openai.com/v1/"), Api::OpenaiResponses);
+}
+
+#[test]
+fn the_config_says_what_hosts_are_told_about_the_program() {
+    let told = |attribution: serde_json::Value| {
+        let config = config(json!({"models": {"attribution": attribution}}));
+        choose(&config, "openrouter", "openai/gpt-5-mini").model.quirks.attribution
+    };
+    assert_eq!(told(json!({})), Some(Attribution::default()));
+    assert_eq!(told(json!({"enabled": false})), None);
+    let own = Attribution { url: "https://claw.example".to_owned(), title: "Claw".to_owned() };
+    assert_eq!(told(json!({"url": own.url, "title": own.title})), Some(own));
 }

@@ -3,7 +3,8 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{Quoted, Sender};
+use crate::taking::not_loaded;
+use crate::{Attachment, Quoted, Sender};
 
 /// A message of the socket.
 #[derive(Debug, Clone, Deserialize)]
@@ -66,6 +67,17 @@ pub(super) struct File {
     pub(super) content_type: Option<String>,
     pub(super) size: u64,
     pub(super) url: String,
+}
+
+impl File {
+    /// It, before it is downloaded.
+    pub(super) fn attachment(&self) -> Attachment {
+        Attachment {
+            name: Some(self.filename.clone()),
+            media_type: self.content_type.clone(),
+            content: not_loaded(),
+        }
+    }
 }
 
 /// A channel or thread.

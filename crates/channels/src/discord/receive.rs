@@ -13,9 +13,10 @@ use super::event::{File, Message, Payload, Place, Ready};
 use super::session::{Progress, Session};
 use super::{DISCORD, Discord, Me, WRONG_INTENTS, WRONG_TOKEN};
 use crate::lanes::Lanes;
-use crate::pause::{self, Pause};
+use crate::pause::{self, Pause, until_stored};
+use crate::taking::{hand_over, load};
 use crate::ws::Socket;
-use crate::{Arrival, Attachment, AttachmentContent, Chat, ChatKind, Intake, Refusal, State};
+use crate::{Arrival, AttachmentContent, Chat, ChatKind, Intake, State};
 
 /// The events that the bot asks for (docs.discord.com, "Gateway", "List of Intents"): servers, messages in them and
 /// direct ones, and the text of messages.
@@ -28,8 +29,6 @@ const MOST_OPEN: usize = 1_000;
 const HELLO_TIME: Duration = Duration::from_secs(20);
 /// A connection that lived this long was a good one. Discord allows an identification each five seconds.
 const STEADY: Duration = Duration::from_secs(10);
-/// Attempts to download a file before its message goes on without it.
-const DOWNLOADS: u32 = 3;
 /// Most channels that are remembered.
 const MOST_PLACES: usize = 10_000;
 
@@ -204,7 +203,7 @@ impl Discord {
                         Ok(Some((seq, message, is_edit))) => {
                             let me = me.clone();
                             lanes.push(message.channel_id.clone(), Box::pin(async move {
-                                self.take_surely(&message, is_edit, &me, intake).await;
+                                until_stored(|| self.take(&message, is_edit, &me, intake)).await;
                                 seq
                             }));
                         }
@@ -282,14 +281,6 @@ impl Discord {
         Ok(None)
     }
 
-    async fn take_surely(&self, message: &Message, is_edit: bool, me: &Me, intake: &dyn Intake) {
-        let mut pause = Pause::new();
-        while let Err(reason) = self.take(message, is_edit, me, intake).await {
-            tracing::warn!(%reason, "a message cannot be stored; trying again");
-            pause.wait().await;
-        }
-    }
-
     /// Takes a message.
     ///
     /// # Errors
@@ -305,11 +296,6 @@ impl Discord {
             return Ok(());
         }
         let chat = self.chat(message).await.map_err(|error| error.to_string())?;
-        // It fails only if the semaphore is closed, which nobody does.
-        let _place = match message.attachments.is_empty() {
-            true => None,
-            false => self.with_files.acquire().await.ok(),
-        };
         let source_id = format!("{}:{}", message.channel_id, message.id);
         let edit = message.edited_timestamp.as_ref().filter(|_| is_edit);
         let arrival = Arrival {
@@ -324,22 +310,15 @@ impl Discord {
             reply_id: Some(message.id.clone()),
             sender: message.sender(),
             text: message.text(&me.id),
-            attachments: self.attachments(&message.attachments).await,
+            attachments: message.attachments.iter().map(File::attachment).collect(),
             mentions_me: message.mentions(&me.id),
             reply_to: message.quoted(&me.id),
         };
         if arrival.text.is_empty() && arrival.attachments.is_empty() {
             return Ok(());
         }
-        let message = arrival.source_id.clone();
-        match intake.take(arrival).await {
-            Ok(_) => Ok(()),
-            Err(Refusal::Unusable(reason)) => {
-                tracing::warn!(%reason, message, "a message cannot be used");
-                Ok(())
-            }
-            Err(Refusal::Later(reason)) => Err(reason),
-        }
+        let files = self.load_files(&message.attachments);
+        hand_over(intake, arrival, &self.with_files, files).await.map(drop)
     }
 
     /// Where a message was said. A thread has an id like a channel; the rules are those of the channel that it is in.
@@ -374,39 +353,14 @@ impl Discord {
         Ok(Chat { id, kind: ChatKind::Group, thread, title: place.name })
     }
 
-    async fn attachments(&self, files: &[File]) -> Vec<Attachment> {
-        let mut attachments = Vec::new();
+    async fn load_files(&self, files: &[File]) -> Vec<AttachmentContent> {
+        let most = self.options.most_file_bytes;
+        let mut contents = Vec::with_capacity(files.len());
         for file in files {
-            attachments.push(Attachment {
-                name: Some(file.filename.clone()),
-                media_type: file.content_type.clone(),
-                content: self.download(file).await,
-            });
+            let loaded = load(Some(file.size), most, || self.api.download(&file.url, most));
+            contents.push(loaded.await);
         }
-        attachments
-    }
-
-    async fn download(&self, file: &File) -> AttachmentContent {
-        let (most, size) = (self.options.most_file_bytes, file.size);
-        if size > most {
-            let reason = format!("it has {size} bytes, and at most {most} are downloaded");
-            return AttachmentContent::Missing(reason);
-        }
-        let mut pause = Pause::new();
-        let mut attempt = 1;
-        loop {
-            match self.api.download(&file.url, most).await {
-                Ok(bytes) => return AttachmentContent::Bytes(bytes),
-                Err(error @ ApiError::Refused(_)) => {
-                    return AttachmentContent::Missing(error.to_string());
-                }
-                Err(error) if attempt >= DOWNLOADS => {
-                    return AttachmentContent::Missing(error.to_string());
-                }
-                Err(_) => pause.wait().await,
-            }
-            attempt += 1;
-        }
+        contents
     }
 }
 

@@ -13,10 +13,9 @@ use super::format::render;
 use super::{Discord, MOST_UNITS, split};
 use crate::form::Upload;
 use crate::http::encode;
+use crate::split::preview;
 use crate::{Live, Part, PartFile, SendFailure, Target, utf16_units};
 
-/// What is put behind a preview.
-const GOES_ON: &str = " …";
 /// "typing" is shown for ten seconds (docs.discord.com, "Trigger Typing Indicator").
 const TYPING_PAUSE: Duration = Duration::from_secs(8);
 /// Shortest time between two edits of a preview; more would use up the rate of the channel.
@@ -249,11 +248,12 @@ pub(super) fn text_of(markdown: &str) -> Result<String, SendFailure> {
 
 /// The beginning of a reply; `None` if there is nothing to see yet.
 fn preview_of(text: &str) -> Option<String> {
-    let first = split(text, MOST_UNITS - utf16_units(GOES_ON)).into_iter().next()?;
-    let text = render(&first);
-    let is_shown =
-        !text.trim().is_empty() && utf16_units(&text) + utf16_units(GOES_ON) <= MOST_UNITS;
-    is_shown.then(|| format!("{text}{GOES_ON}"))
+    let shown = preview(text, MOST_UNITS, split, |first| {
+        let text = render(first);
+        let units = if text.trim().is_empty() { 0 } else { utf16_units(&text) };
+        (text, units)
+    });
+    shown.map(|(text, _)| text)
 }
 
 /// The failure of a call, in the words of channels.

@@ -168,7 +168,13 @@ impl Imap {
     pub(super) async fn list(&mut self, first: u32) -> Result<Vec<Fetch>, ImapError> {
         self.has_news = false;
         let command = format!("UID FETCH {first}:* (UID RFC822.SIZE INTERNALDATE)");
-        let responses = self.ask("FETCH", &command).await?;
+        let responses = match self.ask("FETCH", &command).await {
+            // A mail that cannot be read has no size; the others have numbers all the same.
+            Err(ImapError::Refused { .. }) => {
+                self.ask("FETCH", &format!("UID FETCH {first}:* (UID)")).await?
+            }
+            responses => responses?,
+        };
         let fetches = responses.into_iter().filter_map(|response| match response {
             // Of an empty range the server names the last message.
             Response::Fetch(fetch) if fetch.uid.is_some_and(|uid| uid >= first) => Some(fetch),

@@ -117,8 +117,8 @@ fn refusal(options: &EmailOptions, mail: &Message<'_>, sender: &str) -> Option<S
     }
 }
 
-/// A mail without a sender.
-fn unreadable(options: &EmailOptions, bytes: &[u8], reason: &str) -> Incoming {
+/// A message that stands for a mail that cannot be read. `bytes` are the mail, or name it.
+pub(super) fn unreadable(options: &EmailOptions, bytes: &[u8], reason: &str) -> Incoming {
     let unknown = || "unknown".to_owned();
     let arrival = Arrival {
         channel: EMAIL.to_owned(),

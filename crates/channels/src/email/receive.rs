@@ -16,6 +16,10 @@ const MOST_HEADER: usize = 256 * 1024;
 /// mails appear, and whoever was taken already is recognised.
 const LOOK_BACK: i64 = 2 * 24 * 3600;
 
+/// Attempts to read a mail before the next ones are read without it. With the pauses between them they take half a
+/// minute.
+const MOST_TRIES: u32 = 7;
+
 /// How far a mailbox has been read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Progress {
@@ -29,13 +33,16 @@ struct Progress {
     newest: i64,
     /// Mails below this number were numbered anew. Of them, those that are older than [`LOOK_BACK`] are not read again.
     renumbered: u32,
+    /// The attempts to read the mail with the number `next` that have failed.
+    #[serde(default)]
+    failed: u32,
 }
 
 impl Progress {
     fn begin(mailbox: Mailbox) -> Self {
         let now = Timestamp::now().as_second();
         let Mailbox { validity, next } = mailbox;
-        Self { validity, next, since: now, newest: now, renumbered: 0 }
+        Self { validity, next, since: now, newest: now, renumbered: 0, failed: 0 }
     }
 
     /// Compares with the mailbox as it is.
@@ -44,6 +51,7 @@ impl Progress {
             tracing::warn!("the mailbox was numbered anew; its newest mails are looked at again");
             self.validity = mailbox.validity;
             self.next = 1;
+            self.failed = 0;
             self.renumbered = mailbox.next;
         }
     }
@@ -54,8 +62,16 @@ impl Progress {
         uid < self.renumbered && date.is_some_and(|date| date < oldest)
     }
 
+    /// Notes that the mail `uid`, the first that was not read, cannot be read. Whether that was tried often enough.
+    fn fail(&mut self, uid: u32) -> bool {
+        self.next = uid;
+        self.failed = self.failed.saturating_add(1);
+        self.failed >= MOST_TRIES
+    }
+
     fn pass(&mut self, uid: u32, date: Option<i64>) {
         self.next = uid.saturating_add(1);
+        self.failed = 0;
         if uid >= self.renumbered {
             self.newest = self.newest.max(date.unwrap_or_default());
         }
@@ -104,8 +120,12 @@ impl Email {
                 let Some(uid) = fetch.uid else { continue };
                 let date = fetch.date.as_deref().and_then(seconds);
                 let is_old = progress.is_old(uid, date);
-                if !is_old {
-                    self.take(&mut imap, intake, &fetch, uid).await?;
+                let taken = match is_old {
+                    true => Ok(()),
+                    false => self.take(&mut imap, intake, &fetch, uid).await,
+                };
+                if let Err(error) = taken {
+                    return self.heed_failure(intake, progress, uid, error, pause).await;
                 }
                 // From here on the mail is not read again, so it must be on disk before.
                 progress.pass(uid, date);
@@ -118,6 +138,33 @@ impl Email {
             *pause = Pause::new();
             imap.wait().await?;
         }
+    }
+
+    /// Counts a failure to read the mail `uid`. If it has failed too often, its number is passed, and the owner is told.
+    async fn heed_failure(
+        &self,
+        intake: &dyn Intake,
+        mut progress: Progress,
+        uid: u32,
+        error: ImapError,
+        pause: &mut Pause,
+    ) -> Result<(), ImapError> {
+        if let ImapError::Intake(_) = error {
+            return Err(error);
+        }
+        if progress.fail(uid) {
+            let name = format!("{} {} {uid}", self.options.mailbox, progress.validity);
+            let reason = format!("it was tried {MOST_TRIES} times: {error}");
+            let Incoming { arrival, refused } =
+                incoming::unreadable(&self.options, name.as_bytes(), &reason);
+            let told = intake.refuse(arrival, refused.unwrap_or(reason)).await;
+            told.map_err(|refusal| ImapError::Intake(refusal.to_string()))?;
+            tracing::error!(uid, %error, "a mail is left out, because it cannot be read");
+            progress.pass(uid, None);
+            *pause = Pause::new();
+        }
+        keep(intake, &self.progress_key(), &progress).await?;
+        Err(error)
     }
 
     fn progress_key(&self) -> String {

@@ -30,9 +30,12 @@ pub(super) enum SmtpError {
     /// The server does not accept the user with this password or token.
     #[error("the SMTP server refused the login: {0}")]
     Login(Reply),
-    /// The server refused a command.
+    /// The server refused a command about the message.
     #[error("the SMTP server refused {command}: {reply}")]
     Refused { command: &'static str, reply: Reply },
+    /// The server refused a command before it knew of any message.
+    #[error("the SMTP server refused {command}: {reply}")]
+    NotServed { command: &'static str, reply: Reply },
     /// It does not offer what is needed.
     #[error("the SMTP server {0}")]
     Unusable(String),
@@ -50,6 +53,14 @@ pub(super) struct Reply {
     pub(super) lines: Vec<String>,
 }
 
+impl Reply {
+    /// Whether the server will never take this message. Codes of the form 52x are about the connection (RFC 5321, section
+    /// 4.2.1), and 530 asks for a login (RFC 4954).
+    fn is_about_message(&self) -> bool {
+        self.code >= 500 && self.code / 10 != 52 && self.code != 530
+    }
+}
+
 impl std::fmt::Display for Reply {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(out, "{} {}", self.code, self.lines.join(" "))
@@ -62,8 +73,8 @@ impl From<SmtpError> for SendFailure {
         match error {
             SmtpError::Unknown { .. } => Self::Unknown { reason },
             SmtpError::Login(_) => Self::Later { after: Some(OWNER_PAUSE), reason },
-            SmtpError::Refused { reply, .. } if reply.code >= 500 => Self::Never { reason },
-            // The owner may mend the server's set-up; the reply is not lost until then.
+            SmtpError::Refused { reply, .. } if reply.is_about_message() => Self::Never { reason },
+            // The server may be back soon, or the owner may mend its set-up; the reply is not lost until then.
             _ => Self::Later { after: None, reason },
         }
     }
@@ -83,6 +94,14 @@ impl Smtp {
         server: &ServerAddress,
         credentials: &Credentials,
     ) -> Result<Self, SmtpError> {
+        // Nothing was said of a message yet, so no answer is about it.
+        Self::begin(server, credentials).await.map_err(|error| match error {
+            SmtpError::Refused { command, reply } => SmtpError::NotServed { command, reply },
+            other => other,
+        })
+    }
+
+    async fn begin(server: &ServerAddress, credentials: &Credentials) -> Result<Self, SmtpError> {
         let name = server.to_string();
         let failed = |error| SmtpError::Wire { server: name.clone(), error };
         let wire = Wire::connect(server).await.map_err(failed)?;
@@ -263,7 +282,30 @@ fn stuffed(message: &[u8]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::{reply_line, stuffed};
+    use super::{Reply, SmtpError, reply_line, stuffed};
+    use crate::SendFailure;
+
+    #[test]
+    fn only_what_a_server_says_of_a_message_is_final() {
+        let reply = |code| Reply { code, lines: vec!["no".to_owned()] };
+        let refused = |code| SmtpError::Refused { command: "RCPT", reply: reply(code) };
+        let down = |code| SmtpError::NotServed { command: "the connection", reply: reply(code) };
+        for (error, is_final) in [
+            (refused(550), true),
+            (refused(552), true),
+            (refused(451), false),
+            (refused(421), false),
+            (refused(521), false),
+            (refused(530), false),
+            (down(554), false),
+            (down(421), false),
+            (down(502), false),
+        ] {
+            let said = error.to_string();
+            let failure = SendFailure::from(error);
+            assert_eq!(matches!(failure, SendFailure::Never { .. }), is_final, "{said}");
+        }
+    }
 
     #[test]
     fn lines_that_begin_with_a_dot_are_no_end() {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The answer to `/sync`, as far as this program reads it.
@@ -11,6 +11,27 @@ use serde_json::Value;
 pub(super) struct Sync {
     pub(super) next_batch: String,
     pub(super) rooms: Rooms,
+    #[cfg(feature = "matrix-encryption")]
+    #[serde(flatten)]
+    pub(super) keys: KeyChanges,
+}
+
+/// What a sync says about the keys of encryption.
+#[cfg(feature = "matrix-encryption")]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct KeyChanges {
+    pub(super) to_device: ToDevice,
+    pub(super) device_lists: Value,
+    pub(super) device_one_time_keys_count: Value,
+    pub(super) device_unused_fallback_key_types: Option<Value>,
+}
+
+#[cfg(feature = "matrix-encryption")]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ToDevice {
+    pub(super) events: Vec<Value>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -48,15 +69,19 @@ pub(super) struct Events {
 }
 
 /// Something that happened in a room. Whatever has another form is read as nothing.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Event {
     #[serde(rename = "type")]
     pub(super) kind: String,
     pub(super) event_id: String,
     pub(super) sender: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) state_key: Option<String>,
     pub(super) content: Value,
+    /// Milliseconds since the Unix epoch, as its server says.
+    origin_server_ts: u64,
+    #[serde(skip_serializing_if = "Value::is_null")]
     unsigned: Value,
 }
 
@@ -67,11 +92,23 @@ pub(super) struct File<'a> {
     pub(super) name: &'a str,
     pub(super) media_type: Option<&'a str>,
     pub(super) bytes: Option<u64>,
+    /// How it is encrypted.
+    pub(super) key: Option<&'a Value>,
 }
 
 impl Event {
     fn text_at(&self, pointer: &str) -> Option<&str> {
         self.content.pointer(pointer).and_then(Value::as_str)
+    }
+
+    #[cfg(feature = "matrix-encryption")]
+    pub(super) fn time(&self) -> u64 {
+        self.origin_server_ts
+    }
+
+    /// Whether it says that the room is encrypted.
+    pub(super) fn begins_encryption(&self) -> bool {
+        self.kind == "m.room.encryption" && self.state_key.as_deref() == Some("")
     }
 
     /// The membership of `user` that it sets.
@@ -143,10 +180,11 @@ impl Event {
         let text = |pointer: &str| said.pointer(pointer).and_then(Value::as_str);
         let name = text("/filename").or_else(|| text("/body")).unwrap_or("file");
         Some(File {
-            address: text("/url")?,
+            address: text("/url").or_else(|| text("/file/url"))?,
             name,
             media_type: text("/info/mimetype"),
             bytes: said.pointer("/info/size").and_then(Value::as_u64),
+            key: said.get("file"),
         })
     }
 
@@ -236,7 +274,8 @@ mod tests {
         }));
         assert_eq!(file.text(), "look");
         let (address, name, media_type) = ("mxc://s/id", "a.png", Some("image/png"));
-        assert_eq!(file.file(), Some(File { address, name, media_type, bytes: Some(7) }));
+        let bytes = Some(7);
+        assert_eq!(file.file(), Some(File { address, name, media_type, bytes, key: None }));
         assert!(!event(json!({"msgtype": "m.notice", "body": "x"})).is_said());
         assert!(!event(json!("nonsense")).is_said());
     }

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::api::{ApiError, encode};
 use super::event::{Event, Joined, Sync};
-use super::{CALL_TIME, MATRIX, Matrix, Me, WRONG_TOKEN, is_wrong_token};
+use super::{CALL_TIME, Failure, MATRIX, Matrix, Me, WRONG_TOKEN, encryption, is_wrong_token};
 use crate::pause::{self, Pause};
 use crate::{
     Arrival, Attachment, AttachmentContent, Chat, ChatKind, Intake, Quoted, Refusal, Sender, State,
@@ -30,18 +30,20 @@ const MOST_PAGES: usize = 100;
 const MOST_ROOMS: usize = 1_000;
 /// Attempts to download a file, or to join a room, before this is given up.
 const ATTEMPTS: u32 = 3;
-/// The notice that an encrypted room gets once.
-const ENCRYPTED: &str =
-    "This room is encrypted, and I cannot read it. Invite me to a room without encryption.";
+/// The kinds of events that are read.
+const KINDS: [&str; 5] =
+    ["m.room.message", "m.room.member", "m.room.name", "m.room.encrypted", "m.room.encryption"];
 
 /// What is known of a room.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Room {
     /// The people in it with their names; `None` if there are too many to ask for.
-    people: Option<HashMap<String, Option<String>>>,
+    pub(super) people: Option<HashMap<String, Option<String>>>,
     name: Option<String>,
-    /// Whether it was said there that it cannot be read.
-    is_encrypted_told: bool,
+    /// Whether it is known to be encrypted. This cannot be undone.
+    is_encrypted: bool,
+    /// Whether it got a notice about encryption.
+    is_told: bool,
 }
 
 #[derive(Default, Deserialize)]
@@ -75,10 +77,16 @@ impl Matrix {
         let mut pause = Pause::new();
         loop {
             if let Err(error) = self.synchronise(intake, &mut pause).await {
-                if is_wrong_token(&error) {
-                    return self.set_state(State::Stopped(WRONG_TOKEN.to_owned()));
+                match &error {
+                    Failure::Stop(reason) => {
+                        return self.set_state(State::Stopped(reason.clone()));
+                    }
+                    Failure::Call(error) if is_wrong_token(error) => {
+                        return self.set_state(State::Stopped(WRONG_TOKEN.to_owned()));
+                    }
+                    Failure::Call(_) | Failure::NotNow(_) => {}
                 }
-                if let ApiError::Refused(refused) = &error
+                if let Failure::Call(ApiError::Refused(refused)) = &error
                     && let Some(time) = refused.retry_after
                 {
                     tokio::time::sleep(time.min(pause::LONGEST)).await;
@@ -90,17 +98,19 @@ impl Matrix {
     }
 
     /// Takes events until something fails.
-    async fn synchronise(&self, intake: &dyn Intake, pause: &mut Pause) -> Result<(), ApiError> {
+    async fn synchronise(&self, intake: &dyn Intake, pause: &mut Pause) -> Result<(), Failure> {
         let me = self.me().await?;
+        self.begin_encryption(&me).await?;
         let key = format!("{MATRIX} {} {} {}", self.options.account, self.options.base_url, me.id);
         let stored = |refusal: Refusal| ApiError::NotSent(format!("the store: {refusal}"));
         let mut since = intake.recall(&key).await.map_err(stored)?;
         loop {
             let asked = Instant::now();
-            let sync = self.sync(since.as_deref()).await?;
+            let mut sync = self.sync(since.as_deref()).await?;
             self.set_state(State::Working);
             *pause = Pause::new();
             let next = sync.next_batch.clone();
+            self.take_keys(&mut sync, &me, intake).await?;
             self.take_all(sync, &me, since.as_deref(), intake).await?;
             if since.as_ref() == Some(&next) {
                 tokio::time::sleep_until(asked + IDLE_PAUSE).await;
@@ -114,13 +124,15 @@ impl Matrix {
 
     async fn sync(&self, since: Option<&str>) -> Result<Sync, ApiError> {
         let nothing = json!({"types": []});
-        let kinds = ["m.room.message", "m.room.member", "m.room.name", "m.room.encrypted"];
         let filter = json!({
             "presence": nothing, "account_data": nothing,
             "room": {
                 "ephemeral": nothing, "account_data": nothing,
-                "state": {"types": ["m.room.member", "m.room.name"], "lazy_load_members": true},
-                "timeline": {"limit": MOST_EVENTS, "types": kinds},
+                "state": {
+                    "types": ["m.room.member", "m.room.name", "m.room.encryption"],
+                    "lazy_load_members": true,
+                },
+                "timeline": {"limit": MOST_EVENTS, "types": KINDS},
             },
         })
         .to_string();
@@ -149,13 +161,17 @@ impl Matrix {
         // What was said before this account was set up here is not answered.
         let Some(since) = since else { return Ok(()) };
         let rooms = sync.rooms.join.into_iter().map(async |(room, joined)| {
-            let events = self.new_events(&room, joined, me, since).await?;
-            for event in events {
+            let encryption = joined.state.events.iter().find(|event| event.begins_encryption());
+            let encryption = encryption.map(|event| event.content.clone());
+            for event in self.new_events(&room, joined, me, since).await? {
                 let mut pause = Pause::new();
                 while let Err(reason) = self.take(&room, &event, me, intake).await {
                     tracing::warn!(%reason, "a message cannot be taken; trying again");
                     pause.wait().await;
                 }
+            }
+            if let Some(content) = encryption {
+                self.note_encryption(&room, &content).await;
             }
             Ok(())
         });
@@ -193,8 +209,8 @@ impl Matrix {
         let mut events = timeline.events;
         let is_about =
             |event: &Event| matches!(event.kind.as_str(), "m.room.member" | "m.room.name");
-        if events.iter().chain(&state.events).any(is_about) {
-            // Asked for again when it is needed.
+        if timeline.limited || events.iter().chain(&state.events).any(is_about) {
+            // Asked for again when it is needed: the people also get the keys of encryption.
             if let Some(known) = self.lock().rooms.get_mut(room) {
                 known.people = None;
                 known.name = None;
@@ -220,7 +236,7 @@ impl Matrix {
         me: &Me,
     ) -> Result<Vec<Event>, ApiError> {
         let path = format!("/_matrix/client/v3/rooms/{}/messages", encode(room));
-        let filter = json!({"types": ["m.room.message", "m.room.member"]}).to_string();
+        let filter = json!({"types": KINDS}).to_string();
         let mut found = Vec::new();
         for _ in 0..MOST_PAGES {
             let Some(start) = from.take() else { break };
@@ -255,13 +271,38 @@ impl Matrix {
         me: &Me,
         intake: &dyn Intake,
     ) -> Result<(), String> {
+        if event.begins_encryption() {
+            self.note_encryption(room, &event.content).await;
+            return Ok(());
+        }
         if event.sender == me.id || event.event_id.is_empty() {
             return Ok(());
         }
         if event.kind == "m.room.encrypted" {
-            self.say_encrypted(room).await;
+            self.note_encryption(room, &Value::Null).await;
+            return match self.open_event(room, event, me).await? {
+                Some(event) => self.take_said(room, &event, me, intake).await,
+                None => Ok(()),
+            };
+        }
+        if event.is_said() && self.knows_encryption(room).await {
+            self.refuse_plain(room).await;
             return Ok(());
         }
+        self.take_said(room, event, me, intake).await
+    }
+
+    /// Takes a message that could be read.
+    ///
+    /// # Errors
+    /// It has to be tried again.
+    pub(super) async fn take_said(
+        &self,
+        room: &str,
+        event: &Event,
+        me: &Me,
+        intake: &dyn Intake,
+    ) -> Result<(), String> {
         if !event.is_said() {
             return Ok(());
         }
@@ -308,7 +349,7 @@ impl Matrix {
     }
 
     /// What is known of a room, which the server is asked for if needed.
-    async fn room(&self, id: &str) -> Result<Room, ApiError> {
+    pub(super) async fn room(&self, id: &str) -> Result<Room, ApiError> {
         let known = self.lock().rooms.get(id).cloned();
         if let Some(room) = known.filter(|room| room.people.is_some()) {
             return Ok(room);
@@ -344,27 +385,28 @@ impl Matrix {
     /// An earlier event of a room, if it can be seen.
     async fn event(&self, room: &str, id: &str) -> Option<Event> {
         let path = format!("/_matrix/client/v3/rooms/{}/event/{}", encode(room), encode(id));
-        self.api.get::<Event>(&path, &[], CALL_TIME).await.ok()
+        let event = self.api.get::<Event>(&path, &[], CALL_TIME).await.ok()?;
+        Some(self.look_into(room, event).await)
     }
 
-    async fn say_encrypted(&self, room: &str) {
-        {
-            let mut memory = self.lock();
-            let known = memory.rooms.entry(room.to_owned()).or_default();
-            if std::mem::replace(&mut known.is_encrypted_told, true) {
-                return;
-            }
+    /// Notes that a room is encrypted, with what its event says about it, if that is known.
+    pub(super) async fn note_encryption(&self, room: &str, content: &Value) {
+        self.lock().rooms.entry(room.to_owned()).or_default().is_encrypted = true;
+        if !content.is_null() {
+            self.note_settings(room, content).await;
         }
-        tracing::warn!(room, "the room is encrypted and cannot be read");
-        let path = format!(
-            "/_matrix/client/v3/rooms/{}/send/m.room.message/myclaw-encrypted-{}",
-            encode(room),
-            encode(room)
-        );
-        let notice = json!({"msgtype": "m.notice", "body": ENCRYPTED});
-        if let Err(error) = self.api.put::<Value>(&path, &notice).await {
-            tracing::debug!(%error, "the notice about encryption was not sent");
-        }
+    }
+
+    pub(super) async fn knows_encryption(&self, room: &str) -> bool {
+        let is_known = self.lock().rooms.get(room).is_some_and(|known| known.is_encrypted);
+        is_known || self.has_settings(room).await
+    }
+
+    /// Whether the room has had no notice about encryption. The next call says no.
+    pub(super) fn is_first_notice(&self, room: &str) -> bool {
+        let mut memory = self.lock();
+        let known = memory.rooms.entry(room.to_owned()).or_default();
+        !std::mem::replace(&mut known.is_told, true)
     }
 
     async fn attachments(&self, event: &Event) -> Vec<Attachment> {
@@ -374,7 +416,13 @@ impl Matrix {
             Some(bytes) => AttachmentContent::Missing(format!(
                 "it has {bytes} bytes, and at most {most} are downloaded"
             )),
-            None => self.download(file.address, most).await,
+            None => match (self.download(file.address, most).await, file.key) {
+                (AttachmentContent::Bytes(bytes), Some(key)) => {
+                    encryption::decrypt_file(&bytes, key)
+                        .map_or_else(AttachmentContent::Missing, AttachmentContent::Bytes)
+                }
+                (content, _) => content,
+            },
         };
         let (name, media_type) = (file.name.to_owned(), file.media_type.map(str::to_owned));
         vec![Attachment { name: Some(name), media_type, content }]

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::api::{ApiError, encode};
 use super::format::render;
-use super::{MOST_BYTES, Matrix};
+use super::{CALL_TIME, MOST_BYTES, Matrix, OWNER_PAUSE, encryption};
 use crate::form::media_type;
 use crate::{Live, Part, PartFile, PartKind, SendFailure, Target, split};
 
@@ -22,8 +22,6 @@ const GOES_ON: &str = " …";
 const MOST_HTML: usize = 24_000;
 /// Pause after a refusal that names none.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
-/// Pause after a refusal that only the owner can end.
-const OWNER_PAUSE: Duration = Duration::from_secs(60);
 
 #[derive(Deserialize)]
 pub(super) struct Sent {
@@ -33,7 +31,7 @@ pub(super) struct Sent {
 impl Matrix {
     pub(super) async fn send_part(&self, part: &Part) -> Result<String, SendFailure> {
         let mut content = match &part.file {
-            Some(file) => self.file_content(file).await?,
+            Some(file) => self.file_content(&part.target.chat, file).await?,
             None if part.text.trim().is_empty() => {
                 return Err(SendFailure::Never { reason: "there is no text".to_owned() });
             }
@@ -63,13 +61,47 @@ impl Matrix {
         id: &str,
         content: Map<String, Value>,
     ) -> Result<String, SendFailure> {
-        let (room, id) = (encode(room), encode(id));
-        let path = format!("/_matrix/client/v3/rooms/{room}/send/{kind}/{id}");
-        let sent = self.api.put::<Sent>(&path, &Value::Object(content)).await;
+        let (kind, content) = match self.is_encrypted(room).await? {
+            true => ("m.room.encrypted", self.encrypt(room, kind, content).await?),
+            false => (kind, content),
+        };
+        let sent = self.put_plain(room, kind, id, &Value::Object(content)).await;
         sent.map(|sent| sent.event_id).map_err(|error| self.failure(error))
     }
 
-    async fn file_content(&self, file: &PartFile) -> Result<Map<String, Value>, SendFailure> {
+    /// Sends an event as it is.
+    pub(super) async fn put_plain(
+        &self,
+        room: &str,
+        kind: &str,
+        id: &str,
+        content: &Value,
+    ) -> Result<Sent, ApiError> {
+        let (room, id) = (encode(room), encode(id));
+        self.api.put(&format!("/_matrix/client/v3/rooms/{room}/send/{kind}/{id}"), content).await
+    }
+
+    /// Whether a room is encrypted. The server is asked each time until it is: it may have become so just now.
+    async fn is_encrypted(&self, room: &str) -> Result<bool, SendFailure> {
+        if self.knows_encryption(room).await {
+            return Ok(true);
+        }
+        let path = format!("/_matrix/client/v3/rooms/{}/state/m.room.encryption", encode(room));
+        match self.api.get::<Value>(&path, &[], CALL_TIME).await {
+            Ok(content) => {
+                self.note_encryption(room, &content).await;
+                Ok(true)
+            }
+            Err(ApiError::Refused(refused)) if refused.status == 404 => Ok(false),
+            Err(error) => Err(self.failure(error)),
+        }
+    }
+
+    async fn file_content(
+        &self,
+        room: &str,
+        file: &PartFile,
+    ) -> Result<Map<String, Value>, SendFailure> {
         let never = |reason: String| SendFailure::Never { reason };
         let size = tokio::fs::metadata(&file.path).await.map(|data| data.len());
         let size = size.map_err(|error| never(format!("the file cannot be read: {error}")))?;
@@ -82,18 +114,40 @@ impl Matrix {
         let bytes = bytes.map_err(|error| never(format!("the file cannot be read: {error}")))?;
         let media_type = media_type(&file.name);
         // A second upload costs space, and nobody sees it.
-        let uploaded = self.api.upload(&file.name, media_type, bytes).await;
+        let (uploaded, key) = if self.is_encrypted(room).await? {
+            let (bytes, key) = encryption::encrypt_file(&bytes).map_err(never)?;
+            // The server knows neither name nor type.
+            (self.api.upload("file", "application/octet-stream", bytes).await, Some(key))
+        } else {
+            (self.api.upload(&file.name, media_type, bytes).await, None)
+        };
         let address = uploaded.map_err(|error| match error {
             ApiError::Refused(refused) if refused.status == 413 => {
                 never("the homeserver refuses a file of this size".to_owned())
             }
             error => self.failure(error),
         })?;
-        let kind = if file.is_picture { "m.image" } else { "m.file" };
-        Ok(object(json!({
-            "msgtype": kind, "body": file.name, "filename": file.name, "url": address,
+        let kind = match media_type.split('/').next() {
+            _ if file.is_picture => "m.image",
+            Some("audio") => "m.audio",
+            _ => "m.file",
+        };
+        let mut content = object(json!({
+            "msgtype": kind, "body": file.name, "filename": file.name,
             "info": {"mimetype": media_type, "size": size},
-        })))
+        }));
+        // Clients show it as a voice note (MSC3245); those that do not know it play the file.
+        if media_type == "audio/ogg" {
+            content.insert("org.matrix.msc3245.voice".to_owned(), json!({}));
+        }
+        match key {
+            Some(mut key) => {
+                key.insert("url".to_owned(), json!(address));
+                content.insert("file".to_owned(), Value::Object(key))
+            }
+            None => content.insert("url".to_owned(), json!(address)),
+        };
+        Ok(content)
     }
 
     /// The failure of a call, in the words of channels. The server takes a transaction id once, so nothing is uncertain.

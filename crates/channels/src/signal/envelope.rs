@@ -2,7 +2,9 @@
 
 use serde::Deserialize;
 
-use crate::{Chat, ChatKind, Quoted, Sender};
+use crate::form::file_name;
+use crate::taking::not_loaded;
+use crate::{Attachment, Chat, ChatKind, Quoted, Sender};
 
 /// An event of the stream. Fields that this program does not use are left out.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -77,6 +79,19 @@ pub(super) struct File {
     pub(super) content_type: Option<String>,
     pub(super) filename: Option<String>,
     pub(super) size: Option<u64>,
+}
+
+impl File {
+    /// It, before it is downloaded.
+    pub(super) fn attachment(&self) -> Attachment {
+        let given = self.filename.clone().filter(|name| !name.is_empty());
+        let name = given.unwrap_or_else(|| file_name("file", self.content_type.as_deref()));
+        Attachment {
+            name: Some(name),
+            media_type: self.content_type.clone(),
+            content: not_loaded(),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]

@@ -10,11 +10,9 @@ use super::api::ApiError;
 use super::envelope::{Event, File, Said};
 use super::send::receiver;
 use super::{SIGNAL, Signal};
-use crate::form::file_name;
-use crate::pause::Pause;
-use crate::{
-    Arrival, Attachment, AttachmentContent, Chat, ChatKind, Intake, Refusal, State, Target,
-};
+use crate::pause::{Pause, until_stored};
+use crate::taking::hand_over;
+use crate::{Arrival, AttachmentContent, Chat, ChatKind, Intake, State, Target};
 
 /// signal-cli writes a comment each 15 seconds. After this time without one the connection is dead.
 const SILENCE: Duration = Duration::from_secs(60);
@@ -83,11 +81,7 @@ impl Signal {
             }
         };
         let Some(said) = event.envelope.said(&self.options.number) else { return };
-        let mut pause = Pause::new();
-        while let Err(reason) = self.take(&said, intake).await {
-            tracing::warn!(channel = SIGNAL, %reason, "a message cannot be stored; trying again");
-            pause.wait().await;
-        }
+        until_stored(|| self.take(&said, intake)).await;
     }
 
     async fn take(&self, said: &Said, intake: &dyn Intake) -> Result<(), String> {
@@ -99,7 +93,7 @@ impl Signal {
             channel: SIGNAL.to_owned(),
             account: self.options.account.clone(),
             mentions_me: chat.kind == ChatKind::Direct || data.mentions(&self.options.number),
-            attachments: self.attachments(&data.attachments, &chat).await,
+            attachments: data.attachments.iter().map(File::attachment).collect(),
             chat: chat.clone(),
             source_id: match edits {
                 Some(_) => format!("{id}:edit"),
@@ -111,19 +105,13 @@ impl Signal {
             edits: edits.map(id_at),
             reply_to: data.quoted(),
         };
-        match intake.take(arrival).await {
-            Ok(receipt) if receipt.dropped.is_none() => {
-                self.texts().put(&id, text);
-                self.say_read(&sender.id, data.timestamp).await;
-                Ok(())
-            }
-            Ok(_) => Ok(()),
-            Err(Refusal::Unusable(reason)) => {
-                tracing::warn!(channel = SIGNAL, %reason, message = id, "a message cannot be used");
-                Ok(())
-            }
-            Err(Refusal::Later(reason)) => Err(reason),
+        let files = self.load_files(&data.attachments, &chat);
+        let receipt = hand_over(intake, arrival, &self.with_files, files).await?;
+        if receipt.is_some_and(|receipt| receipt.dropped.is_none()) {
+            self.texts().put(&id, text);
+            self.say_read(&sender.id, data.timestamp).await;
         }
+        Ok(())
     }
 
     /// Tells a person that the message was read.
@@ -137,19 +125,12 @@ impl Signal {
         }
     }
 
-    async fn attachments(&self, files: &[File], chat: &Chat) -> Vec<Attachment> {
-        let mut attachments = Vec::new();
+    async fn load_files(&self, files: &[File], chat: &Chat) -> Vec<AttachmentContent> {
+        let mut contents = Vec::with_capacity(files.len());
         for file in files {
-            let given = file.filename.clone().filter(|name| !name.is_empty());
-            let name = given.unwrap_or_else(|| file_name("file", file.content_type.as_deref()));
-            let content = self.download(file, chat).await;
-            attachments.push(Attachment {
-                name: Some(name),
-                media_type: file.content_type.clone(),
-                content,
-            });
+            contents.push(self.download(file, chat).await);
         }
-        attachments
+        contents
     }
 
     async fn download(&self, file: &File, chat: &Chat) -> AttachmentContent {

@@ -3,7 +3,8 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::ChatKind;
+use crate::taking::not_loaded;
+use crate::{Attachment, ChatKind};
 
 /// A message of the socket. Fields that this program does not use are left out.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -63,6 +64,17 @@ pub(super) struct File {
     pub(super) url_private: Option<String>,
     /// How the bytes can be reached, if that is unusual.
     pub(super) file_access: Option<String>,
+}
+
+impl File {
+    /// It, before it is downloaded.
+    pub(super) fn attachment(&self) -> Attachment {
+        Attachment {
+            name: self.name.clone(),
+            media_type: self.mimetype.clone(),
+            content: not_loaded(),
+        }
+    }
 }
 
 /// A message of a person, or a later version of one.

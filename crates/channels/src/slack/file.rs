@@ -6,11 +6,8 @@ use serde_json::{Value, json};
 use super::api::{ApiError, Refused, Token};
 use super::event::File;
 use super::{SLACK, Slack};
-use crate::pause::Pause;
-use crate::{Attachment, AttachmentContent, Part, PartFile, SendFailure};
-
-/// Attempts to download a file before its message goes on without it.
-const DOWNLOADS: u32 = 3;
+use crate::taking::load;
+use crate::{AttachmentContent, Part, PartFile, SendFailure};
 
 #[derive(Deserialize)]
 struct Upload {
@@ -25,38 +22,16 @@ struct FileInfo {
 }
 
 impl Slack {
-    pub(super) async fn attachments(&self, files: &[File]) -> Vec<Attachment> {
-        let mut attachments = Vec::new();
-        for file in files {
-            attachments.push(Attachment {
-                name: file.name.clone(),
-                media_type: file.mimetype.clone(),
-                content: self.download(file).await,
-            });
-        }
-        attachments
-    }
-
-    async fn download(&self, file: &File) -> AttachmentContent {
+    pub(super) async fn load_files(&self, files: &[File]) -> Vec<AttachmentContent> {
         let most = self.options.most_file_bytes;
-        let mut pause = Pause::new();
-        let mut attempt = 1;
-        loop {
-            match self.download_once(file, most).await {
-                Ok(bytes) => return AttachmentContent::Bytes(bytes),
-                Err(error @ ApiError::Refused(_)) => {
-                    return AttachmentContent::Missing(error.to_string());
-                }
-                Err(error) if attempt >= DOWNLOADS => {
-                    return AttachmentContent::Missing(error.to_string());
-                }
-                Err(_) => pause.wait().await,
-            }
-            attempt += 1;
+        let mut contents = Vec::with_capacity(files.len());
+        for file in files {
+            contents.push(load(None, most, || self.download(file, most)).await);
         }
+        contents
     }
 
-    async fn download_once(&self, file: &File, most: u64) -> Result<Vec<u8>, ApiError> {
+    async fn download(&self, file: &File, most: u64) -> Result<Vec<u8>, ApiError> {
         let unusable = |reason: String| ApiError::Refused(Refused::said(&reason));
         // In channels that are shared with another workspace the event holds the id only.
         let asked;

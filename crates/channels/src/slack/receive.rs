@@ -13,12 +13,13 @@ use tokio::time::Instant;
 use tokio_tungstenite::tungstenite::{Bytes, Message};
 
 use super::api::{ApiError, Token};
-use super::event::{Callback, Envelope, Said};
+use super::event::{Callback, Envelope, File, Said};
 use super::{MOST_PEOPLE, Me, SLACK, Slack, wrong_token};
 use crate::lanes::Lanes;
-use crate::pause::{self, Pause};
+use crate::pause::{self, Pause, until_stored};
+use crate::taking::hand_over;
 use crate::ws::Socket;
-use crate::{Arrival, Chat, Intake, Refusal, Sender, State};
+use crate::{Arrival, Chat, Intake, Sender, State};
 
 /// Largest message of a socket, in bytes. A text has at most 40,000 characters, and an event holds it a few times.
 const MOST_MESSAGE: usize = 4 * 1024 * 1024;
@@ -161,7 +162,7 @@ impl Slack {
                         Next::Take(said, envelope) => {
                             let (chat, me) = (said.event.channel.clone(), me.clone());
                             lanes.push(chat, Box::pin(async move {
-                                self.take_surely(&said, &me, intake).await;
+                                until_stored(|| self.take(&said, &me, intake)).await;
                                 envelope
                             }));
                         }
@@ -217,14 +218,6 @@ impl Slack {
         }
     }
 
-    async fn take_surely(&self, said: &Said, me: &Me, intake: &dyn Intake) {
-        let mut pause = Pause::new();
-        while let Err(reason) = self.take(said, me, intake).await {
-            tracing::warn!(%reason, "a message cannot be stored; trying again");
-            pause.wait().await;
-        }
-    }
-
     /// Takes a message.
     ///
     /// # Errors
@@ -240,11 +233,6 @@ impl Slack {
             self.name_of(&person).await;
         }
         let known = |id: &str| self.lock().names.get(id).cloned().flatten();
-        // It fails only if the semaphore is closed, which nobody does.
-        let _place = match event.files.is_empty() {
-            true => None,
-            false => self.with_files.acquire().await.ok(),
-        };
         // A message and a mention of the same words are two events of one message.
         let source_id = format!("{}:{}:{}", me.team_id, event.channel, event.ts);
         let arrival = Arrival {
@@ -264,22 +252,15 @@ impl Slack {
             reply_id: Some(event.ts.clone()),
             sender: Sender { id: user, name, handle: None },
             text: event.text(&me.user_id, &known),
-            attachments: self.attachments(&event.files).await,
+            attachments: event.files.iter().map(File::attachment).collect(),
             mentions_me: event.mentions(&me.user_id),
             reply_to: None,
         };
         if arrival.text.is_empty() && arrival.attachments.is_empty() {
             return Ok(());
         }
-        let message = arrival.source_id.clone();
-        match intake.take(arrival).await {
-            Ok(_) => Ok(()),
-            Err(Refusal::Unusable(reason)) => {
-                tracing::warn!(%reason, message, "a message cannot be used");
-                Ok(())
-            }
-            Err(Refusal::Later(reason)) => Err(reason),
-        }
+        let files = self.load_files(&event.files);
+        hand_over(intake, arrival, &self.with_files, files).await.map(drop)
     }
 
     /// The name of a person. Slack tells it to apps with the scope `users:read`; without it, the id has to do.

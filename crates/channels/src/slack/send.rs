@@ -10,10 +10,9 @@ use super::api::{ApiError, Token};
 use super::event::File;
 use super::format::{escape, render, units};
 use super::{MOST_UNITS, Slack, split};
-use crate::{Live, Part, SendFailure, Target, utf16_units};
+use crate::split::preview;
+use crate::{Live, Part, SendFailure, Target};
 
-/// What is put behind a preview.
-const GOES_ON: &str = " …";
 /// The status of a thread is shown for two minutes (docs.slack.dev, `assistant.threads.setStatus`).
 const STATUS_PAUSE: Duration = Duration::from_secs(90);
 /// What people see after the bot's name while it works.
@@ -255,8 +254,10 @@ pub(super) fn text_of(markdown: &str) -> Result<String, SendFailure> {
 
 /// The beginning of a reply; `None` if there is nothing to see yet.
 fn preview_of(text: &str) -> Option<String> {
-    let first = split(text, MOST_UNITS - utf16_units(GOES_ON)).into_iter().next()?;
-    let rendered = render(&first);
-    let is_shown = !rendered.is_empty() && units(&rendered) + utf16_units(GOES_ON) <= MOST_UNITS;
-    is_shown.then(|| format!("{rendered}{GOES_ON}"))
+    let shown = preview(text, MOST_UNITS, split, |first| {
+        let text = render(first);
+        let units = units(&text);
+        (text, units)
+    });
+    shown.map(|(text, _)| text)
 }

@@ -9,12 +9,11 @@ use subtle::ConstantTimeEq as _;
 use tokio::time::Instant;
 
 use super::api::ApiError;
-use super::update::{Message, PhotoSize, Said, Update};
+use super::update::{FileRef, Said, Update};
 use super::{CALL_TIME, TELEGRAM, Telegram, WRONG_TOKEN, is_wrong_token};
-use crate::pause::{self, Pause};
-use crate::{
-    Arrival, Attachment, AttachmentContent, HookAnswer, HookRequest, Intake, Refusal, State,
-};
+use crate::pause::{self, Pause, until_stored};
+use crate::taking::{hand_over, load};
+use crate::{Arrival, Attachment, AttachmentContent, HookAnswer, HookRequest, Intake, State};
 
 /// How long the server waits for a message before it answers with an empty list.
 const POLL_TIME: Duration = Duration::from_secs(25);
@@ -24,8 +23,6 @@ const POLL_GRACE: Duration = Duration::from_secs(15);
 const MOST_UPDATES: usize = 100;
 /// Shortest time between two polls that find nothing, for servers that do not wait.
 const IDLE_PAUSE: Duration = Duration::from_secs(1);
-/// Attempts to download a file before its message goes on without it.
-const DOWNLOADS: u32 = 3;
 /// What Telegram is asked for.
 const UPDATES: [&str; 2] = ["message", "edited_message"];
 /// The header with the secret of a webhook.
@@ -141,11 +138,7 @@ impl Telegram {
         }
         let taking = by_chat.into_iter().map(async |(_, all)| {
             for said in all {
-                let mut pause = Pause::new();
-                while let Err(reason) = self.take(&said, intake).await {
-                    tracing::warn!(%reason, "a message cannot be stored; trying again");
-                    pause.wait().await;
-                }
+                until_stored(|| self.take(&said, intake)).await;
             }
         });
         join_all(taking).await;
@@ -162,7 +155,7 @@ impl Telegram {
         if message.is_from_bot() || !message.is_said() {
             return Ok(());
         }
-        let chat = message.chat();
+        let (chat, files) = (message.chat(), message.files());
         // Ids of messages are unique in a chat of a bot.
         let source_id = format!("{}:{}:{}", me.id, chat.id, message.message_id);
         let arrival = Arrival {
@@ -176,80 +169,28 @@ impl Telegram {
             reply_id: Some(message.message_id.to_string()),
             sender: message.sender(),
             text: message.text(Some(&me)),
-            attachments: self.attachments(message).await,
+            attachments: files.iter().map(|(_, attachment)| attachment.clone()).collect(),
             mentions_me: message.mentions(&me),
             reply_to: message.quoted(),
             chat,
         };
-        let source_id = arrival.source_id.clone();
-        match intake.take(arrival).await {
-            Ok(_) => Ok(()),
-            Err(Refusal::Unusable(reason)) => {
-                tracing::warn!(%reason, message = source_id, "a message cannot be used");
-                Ok(())
-            }
-            Err(Refusal::Later(reason)) => Err(reason),
-        }
+        let loading = self.load_files(&files);
+        hand_over(intake, arrival, &self.with_files, loading).await.map(drop)
     }
 
-    async fn attachments(&self, message: &Message) -> Vec<Attachment> {
-        let mut attachments = Vec::new();
-        let largest = |photo: &&PhotoSize| photo.width * photo.height;
-        let photo = message.photo.iter().max_by_key(largest);
-        let mut files = Vec::new();
-        if let Some(photo) = photo {
-            let name = Some("photo.jpg".to_owned());
-            files.push((&photo.file_id, name, Some("image/jpeg".to_owned()), photo.file_size));
-        }
-        // Telegram repeats an animation as a document.
-        let document = message.document.as_ref().filter(|_| message.animation.is_none());
-        let others = [
-            (document, "file"),
-            (message.audio.as_ref(), "audio"),
-            (message.voice.as_ref(), "voice.ogg"),
-            (message.video.as_ref(), "video.mp4"),
-            (message.video_note.as_ref(), "video.mp4"),
-            (message.animation.as_ref(), "animation.mp4"),
-        ];
-        for (file, name) in others {
-            let Some(file) = file else { continue };
-            let name = file.file_name.clone().unwrap_or_else(|| name.to_owned());
-            files.push((&file.file_id, Some(name), file.mime_type.clone(), file.file_size));
-        }
-        for (id, name, media_type, size) in files {
-            let content = self.download(id, size).await;
-            attachments.push(Attachment { name, media_type, content });
-        }
-        attachments
-    }
-
-    async fn download(&self, id: &str, size: Option<u64>) -> AttachmentContent {
+    async fn load_files(&self, files: &[(FileRef, Attachment)]) -> Vec<AttachmentContent> {
         let most = self.options.most_file_bytes;
-        if let Some(size) = size.filter(|size| *size > most) {
-            let reason = format!("it has {size} bytes, and at most {most} are downloaded");
-            return AttachmentContent::Missing(reason);
+        let mut contents = Vec::with_capacity(files.len());
+        for (file, _) in files {
+            contents.push(load(file.size, most, || self.download(&file.id, most)).await);
         }
-        let mut pause = Pause::new();
-        let mut attempt = 1;
-        loop {
-            let loading = async {
-                let found: FilePath =
-                    self.api.call("getFile", &json!({"file_id": id}), CALL_TIME).await?;
-                let path = found.file_path.unwrap_or_default();
-                self.api.download(&path, most, CALL_TIME * 2).await
-            };
-            match loading.await {
-                Ok(bytes) => return AttachmentContent::Bytes(bytes),
-                Err(error @ ApiError::Refused(_)) => {
-                    return AttachmentContent::Missing(error.to_string());
-                }
-                Err(error) if attempt >= DOWNLOADS => {
-                    return AttachmentContent::Missing(error.to_string());
-                }
-                Err(_) => pause.wait().await,
-            }
-            attempt += 1;
-        }
+        contents
+    }
+
+    async fn download(&self, id: &str, most: u64) -> Result<Vec<u8>, ApiError> {
+        let found: FilePath = self.api.call("getFile", &json!({"file_id": id}), CALL_TIME).await?;
+        let path = found.file_path.unwrap_or_default();
+        self.api.download(&path, most, CALL_TIME * 2).await
     }
 
     /// A request of Telegram, or of somebody who poses as it.

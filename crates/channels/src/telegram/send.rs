@@ -9,13 +9,12 @@ use serde_json::{Map, Value, json};
 use super::api::{ApiError, Refused};
 use super::format::{escape, render};
 use super::{CALL_TIME, MOST_SENT_BYTES, MOST_UNITS, Telegram, split_rendered};
-use crate::form::Upload;
+use crate::form::{Upload, media_type};
+use crate::split::preview;
 use crate::{Live, Part, PartFile, SendFailure, Target, utf16_units};
 
 /// What is put before a message that may have been delivered before.
 const REPEAT: &str = "(possible repeat) ";
-/// What is put behind a preview.
-const GOES_ON: &str = " …";
 /// A chat action is shown for five seconds (Bot API, sendChatAction).
 const TYPING_PAUSE: Duration = Duration::from_secs(4);
 /// Shortest time between two edits of a preview; more would use up the chat's rate.
@@ -115,9 +114,13 @@ impl Telegram {
         }
         let bytes = tokio::fs::read(&file.path).await;
         let bytes = bytes.map_err(|error| never(format!("the file cannot be read: {error}")))?;
-        let is_picture = file.is_picture && bytes.len() <= MOST_PICTURE_BYTES;
-        let (method, field) =
-            if is_picture { ("sendPhoto", "photo") } else { ("sendDocument", "document") };
+        // Ogg is shown as a voice note, two more formats with a player (Bot API, sendVoice and sendAudio).
+        let (method, field) = match media_type(&file.name) {
+            _ if file.is_picture && bytes.len() <= MOST_PICTURE_BYTES => ("sendPhoto", "photo"),
+            "audio/ogg" => ("sendVoice", "voice"),
+            "audio/mpeg" | "audio/mp4" => ("sendAudio", "audio"),
+            _ => ("sendDocument", "document"),
+        };
         let mut params = Map::new();
         params.insert("chat_id".to_owned(), chat_id(&part.target.chat));
         if part.is_repeat {
@@ -136,8 +139,8 @@ impl Telegram {
         let time = self.options.send_time + Duration::from_secs(size / 100_000);
         let upload = Upload { field, name: file.name.clone(), bytes: bytes.clone() };
         let sent = match self.api.upload::<SentMessage>(method, &texts, upload, time).await {
-            // A picture of unusual form is a file for Telegram.
-            Err(ApiError::Refused(refused)) if is_picture && refused.code == 400 => {
+            // A picture or a sound of unusual form is a file for Telegram.
+            Err(ApiError::Refused(refused)) if method != "sendDocument" && refused.code == 400 => {
                 let upload = Upload { field: "document", name: file.name.clone(), bytes };
                 self.api.upload::<SentMessage>("sendDocument", &texts, upload, time).await
             }
@@ -237,12 +240,10 @@ impl Live for Telegram {
 
 /// The beginning of a reply as HTML and as plain text; `None` if there is nothing to see yet.
 fn preview_of(text: &str) -> Option<(String, String)> {
-    let first = split_rendered(text, MOST_UNITS - GOES_ON.len()).into_iter().next()?;
-    let rendered = render(&first);
-    if rendered.units == 0 || rendered.units + utf16_units(GOES_ON) > MOST_UNITS {
-        return None;
-    }
-    Some((format!("{}{GOES_ON}", rendered.html), format!("{first}{GOES_ON}")))
+    preview(text, MOST_UNITS, split_rendered, |first| {
+        let rendered = render(first);
+        (rendered.html, rendered.units)
+    })
 }
 
 pub(super) fn text_params(chat: &str, html: Option<&str>, plain: &str) -> Map<String, Value> {

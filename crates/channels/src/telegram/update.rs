@@ -2,7 +2,8 @@
 
 use serde::Deserialize;
 
-use crate::{Chat, ChatKind, Quoted, Sender};
+use crate::taking::not_loaded;
+use crate::{Attachment, Chat, ChatKind, Quoted, Sender};
 
 /// One thing that happened. Fields that this program does not use are left out.
 #[derive(Debug, Clone, Deserialize)]
@@ -45,13 +46,13 @@ pub(super) struct Message {
     caption: Option<String>,
     entities: Vec<Entity>,
     caption_entities: Vec<Entity>,
-    pub(super) photo: Vec<PhotoSize>,
-    pub(super) document: Option<File>,
-    pub(super) audio: Option<File>,
-    pub(super) voice: Option<File>,
-    pub(super) video: Option<File>,
-    pub(super) video_note: Option<File>,
-    pub(super) animation: Option<File>,
+    photo: Vec<PhotoSize>,
+    document: Option<File>,
+    audio: Option<File>,
+    voice: Option<File>,
+    video: Option<File>,
+    video_note: Option<File>,
+    animation: Option<File>,
     sticker: Option<Sticker>,
     location: Option<Location>,
     contact: Option<Contact>,
@@ -93,20 +94,27 @@ struct Entity {
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct PhotoSize {
-    pub(super) file_id: String,
-    pub(super) file_size: Option<u64>,
-    pub(super) width: u64,
-    pub(super) height: u64,
+struct PhotoSize {
+    file_id: String,
+    file_size: Option<u64>,
+    width: u64,
+    height: u64,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct File {
-    pub(super) file_id: String,
-    pub(super) file_name: Option<String>,
-    pub(super) mime_type: Option<String>,
-    pub(super) file_size: Option<u64>,
+struct File {
+    file_id: String,
+    file_name: Option<String>,
+    mime_type: Option<String>,
+    file_size: Option<u64>,
+}
+
+/// By what Telegram knows a file.
+#[derive(Debug, Clone)]
+pub(super) struct FileRef {
+    pub(super) id: String,
+    pub(super) size: Option<u64>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -188,7 +196,36 @@ impl Message {
         !self.text(None).is_empty() || self.has_files()
     }
 
-    pub(super) fn has_files(&self) -> bool {
+    /// Its files, before they are downloaded.
+    pub(super) fn files(&self) -> Vec<(FileRef, Attachment)> {
+        let of = |id: &str, size, name: String, media_type| {
+            let attachment = Attachment { name: Some(name), media_type, content: not_loaded() };
+            (FileRef { id: id.to_owned(), size }, attachment)
+        };
+        let photo = self.photo.iter().max_by_key(|photo| photo.width * photo.height);
+        let photo = photo.map(|photo| {
+            let media_type = Some("image/jpeg".to_owned());
+            of(&photo.file_id, photo.file_size, "photo.jpg".to_owned(), media_type)
+        });
+        // Telegram repeats an animation as a document.
+        let document = self.document.as_ref().filter(|_| self.animation.is_none());
+        let others = [
+            (document, "file"),
+            (self.audio.as_ref(), "audio"),
+            (self.voice.as_ref(), "voice.ogg"),
+            (self.video.as_ref(), "video.mp4"),
+            (self.video_note.as_ref(), "video.mp4"),
+            (self.animation.as_ref(), "animation.mp4"),
+        ];
+        let others = others.into_iter().filter_map(|(file, name)| {
+            let file = file?;
+            let name = file.file_name.clone().unwrap_or_else(|| name.to_owned());
+            Some(of(&file.file_id, file.file_size, name, file.mime_type.clone()))
+        });
+        photo.into_iter().chain(others).collect()
+    }
+
+    fn has_files(&self) -> bool {
         let files = [
             &self.document,
             &self.audio,

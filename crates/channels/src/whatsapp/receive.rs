@@ -15,15 +15,13 @@ use super::send::reason_of;
 use super::{WHATSAPP, WRONG_TOKEN, WhatsApp, is_wrong_token};
 use crate::pause::Pause;
 use crate::signature::is_signed;
+use crate::taking::{hand_over, load, not_loaded};
 use crate::{
-    Arrival, Attachment, AttachmentContent, ChatKind, HookAnswer, HookRequest, Intake, Refusal,
-    State,
+    Arrival, Attachment, AttachmentContent, ChatKind, HookAnswer, HookRequest, Intake, State,
 };
 
 /// The header with the signature of the body.
 const SIGNATURE_HEADER: &str = "x-hub-signature-256";
-/// Attempts to download a file before its message goes on without it.
-const DOWNLOADS: u32 = 3;
 /// Longest challenge of Meta that is repeated, in bytes.
 const MOST_CHALLENGE: usize = 256;
 
@@ -102,7 +100,7 @@ impl WhatsApp {
                 );
                 continue;
             };
-            stored.push(hand_over(&sender, said));
+            stored.push(enqueue(&sender, said));
         }
         for stored in stored {
             if let Err(reason) = stored.await {
@@ -205,7 +203,12 @@ impl WhatsApp {
             return Ok(());
         }
         let sender = message.sender(person, &said.contacts);
-        let text = message.said();
+        let (text, file) = (message.said(), message.file());
+        let attachments = file.iter().map(|(media, name)| Attachment {
+            name: Some(name.clone()),
+            media_type: media.mime_type.clone(),
+            content: not_loaded(),
+        });
         let answered = &message.context;
         let own = said.metadata.display_phone_number.trim_start_matches('+');
         let is_answer_to_me = answered.from.as_ref().is_some_and(|from| from == own);
@@ -220,53 +223,38 @@ impl WhatsApp {
             reply_id: Some(message.id.clone()),
             sender,
             text: text.clone(),
-            attachments: self.attachments(message).await,
+            attachments: attachments.collect(),
             edits: None,
             reply_to: answered.id.as_ref().and_then(|id| self.memory().quoted(id)),
         };
-        match intake.take(arrival).await {
-            Ok(receipt) => {
-                let mut memory = self.memory();
-                memory.note_stored(&message.id);
-                if receipt.dropped.is_none() {
-                    memory.note_text(&message.id, Some(name), &text);
-                    memory.note_newest(&chat_id, &message.id);
-                }
-                Ok(())
+        let loading = async {
+            match &file {
+                Some((media, _)) => vec![self.load_file(&media.id).await],
+                None => Vec::new(),
             }
-            Err(Refusal::Unusable(reason)) => {
-                tracing::warn!(channel = WHATSAPP, %reason, message = message.id, "a message cannot be used");
-                Ok(())
+        };
+        if let Some(receipt) = hand_over(intake, arrival, &self.with_files, loading).await? {
+            let mut memory = self.memory();
+            memory.note_stored(&message.id);
+            if receipt.dropped.is_none() {
+                memory.note_text(&message.id, Some(name), &text);
+                memory.note_newest(&chat_id, &message.id);
             }
-            Err(Refusal::Later(reason)) => Err(reason),
         }
+        Ok(())
     }
 
-    async fn attachments(&self, message: &Message) -> Vec<Attachment> {
-        let Some((media, name)) = message.file() else { return Vec::new() };
-        let content = self.download(&media.id).await;
-        vec![Attachment { name: Some(name), media_type: media.mime_type.clone(), content }]
-    }
-
-    async fn download(&self, id: &str) -> AttachmentContent {
-        // It fails only if the semaphore is closed, which nobody does.
-        let _place = self.downloads.acquire().await;
-        let mut pause = Pause::new();
-        let mut attempt = 1;
-        loop {
-            match self.api.download(id, self.options.most_file_bytes).await {
-                Ok(bytes) => return AttachmentContent::Bytes(bytes),
-                Err(error @ ApiError::Refused(_)) => {
-                    self.note_failure(&error);
-                    return AttachmentContent::Missing(error.to_string());
+    async fn load_file(&self, id: &str) -> AttachmentContent {
+        let most = self.options.most_file_bytes;
+        let download = async || {
+            let loaded = self.api.download(id, most).await;
+            loaded.inspect_err(|error| {
+                if matches!(error, ApiError::Refused(_)) {
+                    self.note_failure(error);
                 }
-                Err(error) if attempt >= DOWNLOADS => {
-                    return AttachmentContent::Missing(error.to_string());
-                }
-                Err(_) => pause.wait().await,
-            }
-            attempt += 1;
-        }
+            })
+        };
+        load(None, most, download).await
     }
 
     /// Takes the news about a message of ours.
@@ -290,8 +278,8 @@ impl WhatsApp {
     }
 }
 
-/// Hands what was posted to its number. What is given says whether it is stored.
-fn hand_over(
+/// Gives what was posted to its number. The result says whether it is stored.
+fn enqueue(
     number: &mpsc::Sender<Job>,
     said: Said,
 ) -> impl Future<Output = Result<(), String>> + use<> {

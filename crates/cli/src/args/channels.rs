@@ -39,6 +39,9 @@ pub(crate) enum ChannelsCommand {
     /// Show how the channels of the running gateway are, what they could not deliver, and what was dropped
     #[command(after_long_help = help::CHANNELS_STATUS_EXAMPLES)]
     Status {
+        /// Show all that could not be delivered, not the newest 50 only
+        #[arg(long)]
+        all: bool,
         /// Print one JSON object
         #[arg(long)]
         json: bool,

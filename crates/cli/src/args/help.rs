@@ -32,6 +32,8 @@ pub(super) const ROOT_EXAMPLES: &str = "\
 Examples:
   myclaw run \"List the files in my workspace\"  one message, one answer
   myclaw                                       an interactive chat
+  myclaw -c                                    go on with the last session of this directory
+  myclaw --resume                              choose a session from a list
   myclaw init                                  write a starter config
   myclaw doctor                                what is configured, what is missing
 
@@ -55,6 +57,7 @@ the session in order; a second Ctrl-C quits at once.";
 pub(super) const RUN_EXAMPLES: &str = "\
 Examples:
   myclaw run \"List the files in my workspace\"
+  myclaw run -c \"And now?\"                        go on with the last session of this directory
   myclaw run -C ~/src/project \"Why does the build fail?\"
   git diff | myclaw run \"explain this\"           the message, and what is piped in
   myclaw run -i plan.png \"What is wrong here?\"    with a picture
@@ -87,9 +90,10 @@ Serve a program that embeds MyClaw. It writes one JSON object per line to standa
 {\"type\":\"prompt\",\"message\":\"Hello\"}, and reads replies and events from standard output, one JSON object per \
 line as well.
 
-Commands: prompt, steer, follow_up, abort, approve, set_model, set_thinking, compact, undo, get_state, get_messages, fork, \
-new_session, switch_session, list_sessions, list_models, list_jobs, kill_job, list_skills. An `id` is repeated in the reply. Any command may name a \
-`session`; the default is the current one. docs/rpc.md describes all of it.
+Commands: prompt, steer, follow_up, abort, approve, bash, set_model, set_thinking, compact, undo, get_state, get_messages, \
+get_session_stats, get_commands, fork, new_session, switch_session, rename, export, delete, list_sessions, list_models, \
+list_jobs, kill_job, list_skills. An `id` is repeated in the reply. A field that is not known is an error. Any command may \
+name a `session`; the default is the current one. docs/rpc.md describes all of it.
 
 A prompt for a busy session is handled by its `mode`, else by messages.queue.mode of the config: steer (read before the \
 next step), followup (answered afterwards), collect (answered afterwards, together with others; the default), \
@@ -141,12 +145,13 @@ Examples:
   MYCLAW_HOME=/tmp/try myclaw init    somewhere else than the home directory";
 
 pub(super) const CONFIG: &str = "\
-Check the config file, print its path, or print its JSON Schema. The file is JSON5 (comments and trailing commas \
+Check, read and change the config file, print its path, or print its JSON Schema. The file is JSON5 (comments and trailing commas \
 are fine); ${NAME} is replaced by the environment variable NAME.";
 
 pub(super) const CONFIG_EXAMPLES: &str = "\
 Examples:
   myclaw config check
+  myclaw config set agents.defaults.model anthropic/claude-sonnet-4-6
   $EDITOR \"$(myclaw config path)\"
   myclaw config schema > myclaw.schema.json";
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::{Age, help};
 
@@ -45,6 +45,16 @@ pub(crate) struct HostArgs {
     /// Network of the containers, as podman or docker name it; the default is theirs
     #[arg(long, value_name = "NETWORK")]
     pub(crate) network: Option<String>,
+    /// Runners get neither the key nor the network: they reach the model through a socket of the host, which adds the key
+    /// and counts what each group uses. `--network` gives them a network nevertheless
+    #[arg(long)]
+    pub(crate) model_socket: bool,
+    /// With --model-socket: tokens of a day (UTC) after which a group's calls are refused
+    #[arg(long, value_name = "N", requires = "model_socket")]
+    pub(crate) model_tokens: Option<u64>,
+    /// With --model-socket: most calls of a group within a minute
+    #[arg(long, value_name = "N", default_value = "60", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) model_calls: u16,
     /// Most containers at a time
     #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) containers: u16,
@@ -69,6 +79,29 @@ pub(crate) struct HostArgs {
     /// Further option of `myclaw runner`, such as --runner-option=--max-turns=20; can be repeated
     #[arg(long = "runner-option", value_name = "OPTION", allow_hyphen_values = true)]
     pub(crate) runner_options: Vec<String>,
+}
+
+/// The options of `host` without a command line around them.
+#[derive(Debug, Parser)]
+#[command(name = "host.options", no_binary_name = true)]
+struct HostLine {
+    #[command(flatten)]
+    args: HostArgs,
+}
+
+impl HostArgs {
+    /// Reads options as on the command line.
+    ///
+    /// # Errors
+    /// What is wrong, in one line.
+    pub(crate) fn from_options(options: &[String]) -> Result<Self, String> {
+        let parsed = HostLine::try_parse_from(options);
+        parsed.map(|line| line.args).map_err(|error| {
+            let text = error.to_string();
+            let first = text.lines().next().unwrap_or_default();
+            first.trim_start_matches("error: ").to_owned()
+        })
+    }
 }
 
 /// Arguments of `groups`.

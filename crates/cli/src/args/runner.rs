@@ -47,6 +47,27 @@ pub(crate) struct RunnerArgs {
     /// With --download-weights: the files and their SHA-256, in the format of sha256sum, if they are others
     #[arg(long, value_name = "FILE", requires = "download_weights")]
     pub(crate) weights_checksums: Option<PathBuf>,
+    /// Unix socket of the host through which the model is reached; the host adds the key
+    #[arg(long, value_name = "SOCKET")]
+    pub(crate) model_socket: Option<PathBuf>,
+    /// Address of the model's server, before OPENROUTER_BASE_URL of the job
+    #[arg(long, value_name = "URL")]
+    pub(crate) model_url: Option<String>,
+    /// Name of the model, before MODEL_NAME of the job
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+    /// Who speaks for the tool send_voice: a shell command that reads text and prints audio
+    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["speech_url", "speech_model"])]
+    pub(crate) speech_command: Option<String>,
+    /// The same as a server with the interface of OpenAI; its key is the secret SPEECH_API_KEY of the job
+    #[arg(long, value_name = "URL")]
+    pub(crate) speech_url: Option<String>,
+    /// With --speech-url: the model [default: tts-1]
+    #[arg(long, value_name = "NAME", requires = "speech_url")]
+    pub(crate) speech_model: Option<String>,
+    /// With --speech-command or --speech-url: the voice if the agent names none
+    #[arg(long, value_name = "NAME")]
+    pub(crate) speech_voice: Option<String>,
     /// Line before each block of the output
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, requires = "end_marker")]
     pub(crate) start_marker: Option<String>,

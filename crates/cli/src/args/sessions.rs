@@ -133,7 +133,7 @@ pub(crate) enum SessionsCommand {
     /// Import sessions from files of this and of other programs
     #[command(after_long_help = help::SESSIONS_IMPORT_EXAMPLES)]
     Import {
-        /// Files to read, each a session
+        /// Files to read, each a session, or directories in which all such files are read
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
         /// Their format
@@ -232,6 +232,10 @@ pub(crate) enum ImportFormat {
     Auto,
     /// A transcript of this program.
     Myclaw,
+    /// JSON lines of Claude Code.
+    Claude,
+    /// JSON lines of Codex.
+    Codex,
     /// JSON lines of Pi, Clawdbot, Moltbot or OpenClaw.
     Pi,
     /// A JSON document with a list of messages, or one message per line.

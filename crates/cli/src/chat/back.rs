@@ -7,8 +7,9 @@ use myclaw_agent::sessions::{
 };
 
 use super::shell::RAN;
-use super::{Chat, View, chooser};
+use super::{Chat, View};
 use crate::exit::CliError;
+use crate::picker::{Choices, Picked, Row, Words, pick};
 use crate::report::first_line;
 use crate::time::local_minute;
 
@@ -24,6 +25,24 @@ struct Said {
     /// The row before it; `None` if it is the first.
     before: Option<EntryId>,
     message: TranscriptMessage,
+}
+
+/// Lines to choose from, each with the text in which it is found before it.
+struct ChosenLines(Vec<(String, String)>);
+
+impl Choices for ChosenLines {
+    fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    fn search_text(&self, at: usize) -> &str {
+        self.0.get(at).map_or("", |(text, _)| text)
+    }
+
+    fn row(&self, at: usize) -> Row {
+        let name = self.0.get(at).map(|(_, line)| line.clone()).unwrap_or_default();
+        Row { name, ..Row::default() }
+    }
 }
 
 impl Chat {
@@ -86,9 +105,8 @@ impl Chat {
                 format!("{}  {}", local_minute(said.message.ts), first_line(&said.message.content))
             })
             .collect();
-        let title = "Go back to which message? This session is kept.";
         let last = lines.len() - 1;
-        let Some(at) = chooser::choose(&self.interrupts, title, &lines, last).await else {
+        let Some(at) = self.choose_line("Go back to which message", lines, last).await else {
             return Ok(());
         };
         if let Some(text) = self.go_back_before(said.swap_remove(at))? {
@@ -116,8 +134,7 @@ impl Chat {
             return self.say(&lines.join("\n"));
         }
         let current = branches.iter().position(|(_, key)| *key == *self.session.key());
-        let title = "Which branch?";
-        let chosen = chooser::choose(&self.interrupts, title, &lines, current.unwrap_or(0)).await;
+        let chosen = self.choose_line("Go on in which branch", lines, current.unwrap_or(0)).await;
         let Some((_, key)) = chosen.and_then(|at| branches.get(at)) else { return Ok(()) };
         if key == self.session.key() {
             return Ok(());
@@ -125,6 +142,21 @@ impl Chat {
         self.continue_session(key.as_str())?;
         self.show_end()?;
         self.tell_what_waits().await
+    }
+
+    /// Lets the user choose one of the lines.
+    async fn choose_line(
+        &self,
+        title: &'static str,
+        lines: Vec<String>,
+        current: usize,
+    ) -> Option<usize> {
+        let words = Words { title, keys: ", typing searches; this session is kept", letters: &[] };
+        let lines = lines.into_iter().map(|line| (line.to_lowercase(), line)).collect();
+        match pick(&self.interrupts, words, &ChosenLines(lines), current).await {
+            Picked::Entry(at) => Some(at),
+            Picked::With(..) | Picked::Nothing => None,
+        }
     }
 
     fn branch(&self, depth: usize, key: &SessionKey) -> String {

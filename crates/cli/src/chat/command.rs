@@ -9,7 +9,7 @@ use super::jobs::killed_id;
 use super::talk::queue_number;
 
 /// The commands and their arguments, for completion and suggestions.
-pub(super) const NAMES: [&str; 30] = [
+pub(super) const NAMES: [&str; 31] = [
     "/help",
     "/new",
     "/clear",
@@ -31,6 +31,7 @@ pub(super) const NAMES: [&str; 30] = [
     "/model",
     "/thinking",
     "/sessions",
+    "/resume",
     "/compact",
     "/undo",
     "/redo",
@@ -51,10 +52,11 @@ pub(super) const HELP: &str = "\
 /tree                    show the branches of this session, and change to one
 /image FILE [MESSAGE]    send a picture (also: a message with the path of one)
 /retry                   send the last message again, in a copy of the session without the answer
-/model [PROVIDER/MODEL]  show or change the model
+/model [PROVIDER/MODEL]  choose the model from a list, or change it
 /thinking [LEVEL]        show or change how much the model thinks: off, minimal, low, medium, high, xhigh
 /thinking show, hide     show what the model thinks, or hide it (also: Ctrl-T)
 /sessions [NAME]         list the sessions, or continue one
+/resume                  choose a session from a list
 /title [TEXT]            show or change the title of this session
 /search TEXT             find messages in all sessions
 /export FILE             write this session to a new file: .md, .html or .jsonl
@@ -87,6 +89,8 @@ pub(super) enum Command {
     Model(Option<String>),
     Thinking(Option<String>),
     Sessions(Option<String>),
+    /// Lets the user choose a session.
+    Resume,
     /// With the focus of the summary.
     Compact(Option<String>),
     /// Lists the skills, or asks the agent to use one. The text is its name, and a message if there is one.
@@ -212,6 +216,7 @@ pub(super) fn parse(text: &str) -> Parsed {
         ("/model", model) => Parsed::Command(Command::Model(model)),
         ("/thinking", level) => Parsed::Command(Command::Thinking(level)),
         ("/sessions", name) => Parsed::Command(Command::Sessions(name)),
+        ("/resume", None) => Parsed::Command(Command::Resume),
         ("/compact", focus) => Parsed::Command(Command::Compact(focus)),
         ("/skill" | "/skills", argument) => Parsed::Command(Command::Skill(argument)),
         ("/queue", None) => Parsed::Command(Command::Queue(None)),
@@ -241,7 +246,7 @@ pub(super) fn parse(text: &str) -> Parsed {
         ("/quit" | "/exit", None) => Parsed::Command(Command::Quit),
         (
             "/help" | "/?" | "/continue" | "/usage" | "/cost" | "/quit" | "/exit" | "/retry"
-            | "/copy" | "/context" | "/config" | "/back" | "/tree",
+            | "/copy" | "/context" | "/config" | "/back" | "/tree" | "/resume",
             Some(_),
         ) => Parsed::Unknown(format!("{name} takes no argument")),
         _ => Parsed::Unknown(unknown(name)),

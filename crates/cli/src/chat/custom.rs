@@ -40,7 +40,7 @@ pub(super) fn expand(config: &SessionConfig, line: &str) -> Option<Parsed> {
 }
 
 /// The names of the commands, with the slash.
-pub(super) fn names(config: &SessionConfig) -> Vec<String> {
+pub(crate) fn names(config: &SessionConfig) -> Vec<String> {
     let entries = directories(config).into_iter().filter_map(|it| fs::read_dir(it).ok()).flatten();
     let mut names: Vec<String> = entries
         .flatten()

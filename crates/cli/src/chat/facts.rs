@@ -46,7 +46,11 @@ impl Facts<'_> {
         }))
     }
 
-    fn list_sessions(&self) -> Result<String, CliError> {
+    /// The latest sessions.
+    ///
+    /// # Errors
+    /// The sessions cannot be read.
+    pub(super) fn list_sessions(&self) -> Result<String, CliError> {
         let (sessions, count) = self.sessions.latest(LISTED_SESSIONS)?;
         if sessions.is_empty() {
             return Ok("no sessions yet".to_owned());

@@ -22,13 +22,16 @@ impl Chat {
     /// # Errors
     /// Standard output is closed, or the session cannot be read.
     pub(super) async fn obey(&mut self, command: Command) -> Result<(), CliError> {
+        if command == Command::Model(None) {
+            return self.choose_model().await;
+        }
         match self.facts().answer(&command).await {
             Ok(None) => {}
             Ok(Some(answer)) => return self.say(&answer),
             Err(error) => return self.say(&error.message),
         }
         match command {
-            // These are answered above.
+            // These are handled above.
             Command::Help
             | Command::Model(None)
             | Command::Thinking(None)
@@ -61,6 +64,7 @@ impl Chat {
                 self.show_end()?;
                 self.tell_what_waits().await
             }
+            Command::Resume => self.choose_session().await,
             Command::Queue(None) => {
                 let pending = self.session.pending().await?;
                 self.say(&talk::list(&pending))
@@ -122,7 +126,7 @@ impl Chat {
     }
 
     pub(super) fn continue_session(&mut self, name: &str) -> Result<(), CliError> {
-        match self.sessions.find(name) {
+        match self.sessions.find(name).and_then(|key| self.with_its_directory(key)) {
             Ok(key) => {
                 self.session = self.session.open_beside(key);
                 self.forget_context();

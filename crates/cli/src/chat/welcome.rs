@@ -48,6 +48,9 @@ impl Chat {
         let line =
             format!("{head}  {}, session `{}`, /help for help", escaped(&model), escaped(&session));
         put_line(&line)?;
+        if let Some(place) = &self.place {
+            self.say(place)?;
+        }
         set_title(Title::Begin);
         set_title(Title::Waiting(&self.title_line()));
         self.show_end()

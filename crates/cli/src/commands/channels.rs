@@ -19,7 +19,9 @@ pub(crate) fn run(args: &ChannelsArgs) -> Result<(), CliError> {
     match &args.command {
         ChannelsCommand::List { json } => list(*json),
         ChannelsCommand::Add(args) => setup::add(args),
-        ChannelsCommand::Status { json } => status(*json),
+        ChannelsCommand::Status { all, json } => {
+            status(if *all { Shown::All } else { Shown::Newest }, *json)
+        }
         ChannelsCommand::Probe { channel } => probe(channel.as_deref()),
         ChannelsCommand::Remove { channel, account, dry_run } => {
             setup::remove(channel, account, if *dry_run { Mode::Show } else { Mode::Change })
@@ -101,13 +103,42 @@ fn probe(only: Option<&str>) -> Result<(), CliError> {
     }
 }
 
-fn status(as_json: bool) -> Result<(), CliError> {
+/// How much of what could not be delivered is shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    Newest,
+    All,
+}
+
+/// Asks the running gateway how its channels are. `All` asks page by page.
+fn ask_state(shown: Shown) -> Result<Value, CliError> {
     let session = load_session(find_home()?, &SessionOptions::default())?;
-    let asking = ask(&session.home, &session.config, "GET", "/api/channels", None);
-    let AskedGateway::Answer(state) = runtime::block_on(asking)?.map_err(failure)? else {
-        let message = "no gateway runs; start one with `myclaw gateway`";
-        return Err(CliError::failure_of_class("not_running", message));
+    let page = |path: &str| {
+        let asking = ask(&session.home, &session.config, "GET", path, None);
+        match runtime::block_on(asking)?.map_err(failure)? {
+            AskedGateway::Answer(state) => Ok(state),
+            _ => {
+                let message = "no gateway runs; start one with `myclaw gateway`";
+                Err(CliError::failure_of_class("not_running", message))
+            }
+        }
     };
+    let mut state = page("/api/channels")?;
+    while shown == Shown::All
+        && let Some(parts) = state["undelivered"].as_array_mut()
+        && let Some(last) = parts.last().and_then(|part| part["part"].as_str())
+    {
+        let mut older = page(&format!("/api/channels?before={last}"))?;
+        match older["undelivered"].as_array_mut() {
+            Some(older) if !older.is_empty() => parts.append(older),
+            _ => break,
+        }
+    }
+    Ok(state)
+}
+
+fn status(shown: Shown, as_json: bool) -> Result<(), CliError> {
+    let state = ask_state(shown)?;
     let mut printer = Printer::stdout();
     if as_json {
         printer.json(&state)?;
@@ -133,6 +164,13 @@ fn status(as_json: bool) -> Result<(), CliError> {
             text(route, "chat"),
             text(how, "state"),
             text(how, "reason"),
+        )])?;
+    }
+    let parts = list("undelivered").len() as u64;
+    let more = state["undeliveredCount"].as_u64().unwrap_or_default().saturating_sub(parts);
+    if more > 0 {
+        printer.safe_lines([format!(
+            "not delivered  {more} more; `myclaw channels status --all` shows them"
         )])?;
     }
     for message in list("dropped") {

@@ -9,10 +9,16 @@ use crate::home::find_home;
 use crate::print::{Printer, note};
 use crate::runtime;
 
+mod change;
+
 /// Runs one of the commands.
 pub(crate) fn run(args: &ConfigArgs) -> Result<(), CliError> {
-    match args.command {
+    match &args.command {
         ConfigCommand::Check => check(),
+        ConfigCommand::Get { key } => change::get(key),
+        ConfigCommand::Set { key, value } => change::set(key, value),
+        ConfigCommand::Unset { key } => change::unset(key),
+        ConfigCommand::Edit => change::edit(),
         ConfigCommand::Path => path(),
         ConfigCommand::Schema => schema(),
     }

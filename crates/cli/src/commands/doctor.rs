@@ -8,6 +8,7 @@ use std::sync::Arc;
 use myclaw_agent::config::{Config, ConfigError, ResolvedAgent};
 use myclaw_agent::hooks::{UnusableCommand, unusable_commands};
 use myclaw_agent::llm::{LocalCandidate, LocalFinding, survey_local};
+use myclaw_agent::speech::{speaker, speech_obstacles, transcriber};
 use myclaw_agent::{
     FailureClass, Home, LOCAL_SERVERS_VARIABLE, SandboxProblem, Selection, SelectionSource,
     StoppedRuns, Wanted, browser_obstacle, exhausted_today, find_program, load_checked,
@@ -138,6 +139,7 @@ fn examine(home: &Home) -> Result<Vec<Check>, CliError> {
     checks.push(check_directory("sessions", &home.paths.sessions_dir(), "MYCLAW_STATE_DIR"));
     checks.extend(check_torn_ends(home));
     checks.extend(check_hooks(&config, home));
+    checks.extend(check_speech(&config));
     checks.push(check_program("bash", without_bash()));
     checks.push(check_program("git", "many tasks in repositories need it"));
     checks.push(check_browser(&config, home));
@@ -204,6 +206,26 @@ fn check_browser(config: &Config, home: &Home) -> Check {
         None if enabled == Some(false) => Check::ok(NAME, "none, as the config file says"),
         None => Check::ok(NAME, "agent-browser and Chromium are installed"),
     }
+}
+
+/// Checks for the programs of `speech` and `transcription`. Servers are not asked: each request costs money.
+fn check_speech(config: &Config) -> Vec<Check> {
+    const NAME: &str = "speech";
+    let obstacles = speech_obstacles(config);
+    let is_set = [speaker(config).is_some(), transcriber(config).is_some()];
+    if obstacles.is_empty() && is_set.contains(&true) {
+        let what = match is_set {
+            [true, true] => "send_voice speaks, and voice notes are transcribed",
+            [true, false] => "send_voice speaks; voice notes are not transcribed",
+            _ => "voice notes are transcribed; there is no send_voice",
+        };
+        return vec![Check::ok(NAME, what)];
+    }
+    let next = "install the program, or correct `command`; docs/speech.md has examples";
+    let check = |(section, problem): (&str, String)| {
+        Check::warn(NAME, format!("{section}.command: {problem}"), next)
+    };
+    obstacles.into_iter().map(check).collect()
 }
 
 /// Checks for damaged ends of transcripts that were moved aside after a crash.

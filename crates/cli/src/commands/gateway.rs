@@ -9,12 +9,13 @@ use std::process::Command;
 use std::sync::Arc;
 
 use myclaw_agent::SessionOptions;
-use myclaw_gateway::{Control, Ended, Gateway, GatewayError, OnConfig, Say, state_of};
+use myclaw_gateway::{Control, Ended, Gateway, GatewayError, MakeHost, OnConfig, Say, state_of};
 use serde_json::{Value, json};
 use service::Service;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use super::host;
 use crate::args::{GatewayArgs, GatewayCommand, InstallArgs};
 use crate::exit::CliError;
 use crate::home::{find_home, load_session};
@@ -54,7 +55,9 @@ fn serve() -> Result<(), CliError> {
     interrupts.on_hangup(move || asked.notify_one());
     let say: Say = Arc::new(|line| note(format_args!("myclaw: {line}")));
     let serving = async {
-        let running = Gateway::start(home).await.map_err(failure)?;
+        let of_host = home.clone();
+        let make: MakeHost = Box::new(move |config| host::options_of(config, &of_host));
+        let running = Gateway::start(home, make).await.map_err(failure)?;
         note(format_args!("myclaw: listening on {}", running.url));
         if running.is_everywhere {
             note(format_args!("myclaw: other machines reach it at every address of this one"));
@@ -65,6 +68,9 @@ fn serve() -> Result<(), CliError> {
         if running.recovered > 0 {
             let count = running.recovered;
             note(format_args!("myclaw: going on with {count} messages without an answer"));
+        }
+        for problem in &running.problems {
+            note(format_args!("myclaw: {problem}"));
         }
         let on_config: OnConfig = Arc::new(|home, config| {
             // Its secrets stay out of the log.

@@ -1,6 +1,10 @@
 //! `myclaw groups`: the chats that a host answers.
 
-use myclaw_host::{Access, ExtraMount, Folder, Group, Groups, GroupsError, HostHome, Listens};
+use myclaw_agent::config::{BindingMatch, ChatId};
+use myclaw_agent::load_checked;
+use myclaw_host::{
+    Access, DayUsage, ExtraMount, Folder, Group, GroupUsage, Groups, GroupsError, HostHome, Listens,
+};
 use serde_json::json;
 
 use super::host::host_home;
@@ -114,10 +118,14 @@ fn show(folder: &str, home: &HostHome, as_json: bool) -> Result<(), CliError> {
         ("ipc", home.ipc(&folder)),
         ("logs", home.logs(&folder)),
     ];
+    let binding = binding(&folder);
+    let usage = GroupUsage::load(&home.usage(&folder));
     let mut printer = Printer::stdout();
     if as_json {
         let mut value =
             serde_json::to_value(group).map_err(|error| CliError::failure(error.to_string()))?;
+        value["binding"] = json!(binding);
+        value["usage"] = json!(usage);
         value["isMain"] = group.is_main().into();
         value["directories"] =
             directories.iter().map(|(name, path)| (*name, json!(path))).collect();
@@ -132,12 +140,51 @@ fn show(folder: &str, home: &HostHome, as_json: bool) -> Result<(), CliError> {
         row("answers", listens(group)),
     ];
     rows.extend(directories.iter().map(|(name, path)| row(name, path.display().to_string())));
+    if let Some(rule) = &binding {
+        rows.push(row("binding", bound_to(rule)));
+    }
+    for (name, used) in [("today", usage.today()), ("in all", usage.total())] {
+        if used.calls > 0 {
+            rows.push(row(name, used_in_words(&used)));
+        }
+    }
     for mount in &group.mounts {
         let access = if mount.access == Access::ReadWrite { "read and write" } else { "read" };
         rows.push(row("mount", format!("{} ({access})", mount.host_path.display())));
     }
     printer.safe_lines(columns(&rows))?;
     printer.finish()
+}
+
+/// The chat of the gateway that the group answers, if the config can be read and names one.
+fn binding(folder: &Folder) -> Option<BindingMatch> {
+    let environment = find_home().ok()?.environment;
+    let host = load_checked(&environment).ok()?.config.host.clone()?;
+    let found = host.bindings.into_iter().find(|binding| binding.folder == folder.as_str());
+    found.map(|binding| binding.matches)
+}
+
+fn bound_to(rule: &BindingMatch) -> String {
+    let id = |id: &ChatId| match id {
+        ChatId::Number(number) => number.to_string(),
+        ChatId::Name(name) => name.clone(),
+    };
+    let mut words = vec![rule.channel.clone()];
+    words.extend(rule.account.iter().map(|account| format!("account {account}")));
+    words.extend(rule.peer.iter().map(|peer| format!("person {}", id(peer))));
+    words.extend(rule.group.iter().map(|group| format!("group {}", id(group))));
+    words.join(", ")
+}
+
+fn used_in_words(used: &DayUsage) -> String {
+    let unpriced = match used.unpriced {
+        0 => String::new(),
+        calls => format!(", without {calls} calls of unknown price"),
+    };
+    format!(
+        "{} model calls, {} tokens in, {} out, ${:.4}{unpriced}",
+        used.calls, used.input, used.output, used.cost
+    )
 }
 
 fn failure(error: &GroupsError) -> CliError {

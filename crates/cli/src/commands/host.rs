@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use myclaw_agent::config::Config;
 use myclaw_agent::{Home, own_sandbox};
 use myclaw_host::{
     Backend, ContainerBackend, Engine, FileChannel, Host, HostError, HostHome, HostOptions, Level,
-    Limits, ProcessBackend, RunnerProgram, SandboxBackend, Secrets,
+    Limits, ModelLimits, ModelUpstream, ProcessBackend, RunnerProgram, SandboxBackend, Secrets,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -45,6 +46,17 @@ pub(crate) fn run(args: HostArgs) -> Result<(), CliError> {
     Ok(())
 }
 
+/// The host of the gateway, by the options in its config.
+///
+/// # Errors
+/// What is wrong with them, or missing on this machine.
+pub(super) fn options_of(config: &Config, home: &Home) -> Result<HostOptions, String> {
+    let list = config.host.as_ref().map(|host| host.options.as_slice()).unwrap_or_default();
+    let args = HostArgs::from_options(list)
+        .map_err(|problem| format!("host.options of the config: {problem}"))?;
+    options(args, home).map_err(|error| error.message)
+}
+
 /// The directory of a host.
 ///
 /// # Errors
@@ -74,9 +86,14 @@ fn options(args: HostArgs, home: &Home) -> Result<HostOptions, CliError> {
             _ => secrets,
         }
     });
+    let (secrets, model) = match args.model_socket {
+        true => (Secrets::default(), Some(Arc::new(upstream(&args, &secrets, home)?))),
+        false => (secrets, None),
+    };
     Ok(HostOptions {
         assistant: name.to_owned(),
         secrets,
+        model,
         backend: backend(&args)?,
         limits: Limits {
             containers: args.containers.into(),
@@ -92,6 +109,16 @@ fn options(args: HostArgs, home: &Home) -> Result<HostOptions, CliError> {
         say: Arc::new(|line| note(format_args!("myclaw: {}", escaped(line)))),
         home: host_home(args.directory, home)?,
     })
+}
+
+/// The model behind the sockets of runners.
+fn upstream(args: &HostArgs, secrets: &Secrets, home: &Home) -> Result<ModelUpstream, CliError> {
+    let limits = ModelLimits {
+        per_minute: args.model_calls.into(),
+        tokens_per_day: args.model_tokens,
+        ..ModelLimits::default()
+    };
+    ModelUpstream::new(secrets, limits, home.http_options()).map_err(CliError::usage)
 }
 
 /// The directory of the user's config files.
@@ -122,6 +149,11 @@ fn backend(args: &HostArgs) -> Result<Arc<dyn Backend>, CliError> {
         HostBackend::Sandbox => {
             let sandbox = own_sandbox()?;
             let has_bubblewrap = sandbox.probe().bubblewrap.is_some();
+            if args.model_socket && !has_bubblewrap {
+                return Err(CliError::failure(
+                    "--model-socket with --backend sandbox needs bubblewrap; install it, or use podman",
+                ));
+            }
             let level = if has_bubblewrap { Level::Bubblewrap } else { Level::Landlock };
             Ok(Arc::new(SandboxBackend::new(runner, sandbox, level)))
         }

@@ -173,6 +173,14 @@ impl ListedModel {
     }
 }
 
+impl ListedModel {
+    /// Its context window, and what a million tokens of input and of output cost.
+    pub(crate) fn figures(&self) -> [String; 2] {
+        let price = self.model.price.map(|price| format!("${}/${}", price.input, price.output));
+        [thousands(self.model.context_window), price.unwrap_or_default()]
+    }
+}
+
 fn table(models: &[ListedModel]) -> Vec<String> {
     let head = ["MODEL", "CONTEXT", "OUTPUT", "$/M IN", "$/M OUT", "IMAGES", "THINKING", "KEY"]
         .map(str::to_owned)

@@ -11,13 +11,13 @@ use crate::approval::TerminalApprover;
 use crate::args::RunArgs;
 use crate::attachments;
 use crate::exit::CliError;
-use crate::home::session_config;
 use crate::interrupt::Interrupts;
 use crate::model::announce;
 use crate::print::note;
 use crate::report::{ErrorLine, Verbosity, json_reporter, text_reporter};
 use crate::runtime;
-use crate::terminal::{Destination, JsonMode, Output};
+use crate::start::{Start, Wanted};
+use crate::terminal::{Destination, JsonMode, Output, escaped};
 
 /// Largest message that is read from standard input: far more than fits a model.
 const MAX_STDIN_BYTES: u64 = 10 * 1024 * 1024;
@@ -51,8 +51,13 @@ fn run_turn(
 ) -> Result<(), CliError> {
     let message = message(&args.message)?;
     let pictures = attachments::named(&args.images.paths)?;
-    let config = session_config(&args.session)?;
+    let wanted = if args.continue_last { Wanted::Last } else { Wanted::Usual };
+    let start = Start::find(&args.session, wanted)?;
     let verbosity = if args.quiet { Verbosity::Quiet } else { Verbosity::Normal };
+    if let Some(line) = start.line().filter(|_| verbosity == Verbosity::Normal) {
+        note(format_args!("myclaw: {}", escaped(&line)));
+    }
+    let config = start.config;
     let on_event = match json_mode {
         Some(mode) => json_reporter(Arc::clone(output), mode),
         None => text_reporter(Arc::clone(output), verbosity),

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use myclaw_agent::Home;
-use myclaw_agent::config::Environment;
-use myclaw_runner::{Job, Markers, RunnerError, Source, Stay, Weights, serve};
+use myclaw_agent::config::{CommandLine, Config, Environment};
+use myclaw_agent::llm::HttpOptions;
+use myclaw_agent::speech::Speaker;
+use myclaw_runner::{Job, Markers, NamedModel, RunnerError, Source, Stay, Weights, serve};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::RunnerArgs;
@@ -53,6 +55,12 @@ fn job(
         })?;
     Ok(Job {
         weights,
+        speaker: speaker(
+            args.speech_command,
+            args.speech_url,
+            args.speech_model,
+            args.speech_voice,
+        )?,
         workspace: args.workspace,
         home: args.home,
         stay: if args.stay { Stay::UntilIdle(args.idle_limit.0) } else { Stay::No },
@@ -62,10 +70,41 @@ fn job(
         ask_limit: args.ask_limit.0,
         allowed_hosts,
         markers,
-        http: Home::http_options_of(environment),
+        model: NamedModel { url: args.model_url, model: args.model },
+        http: HttpOptions { unix_socket: args.model_socket, ..Home::http_options_of(environment) },
         say: Arc::new(|line| note(format_args!("myclaw: {line}"))),
         cancel,
     })
+}
+
+/// Who speaks, with the limits of the config's defaults.
+fn speaker(
+    command: Option<String>,
+    url: Option<String>,
+    model: Option<String>,
+    voice: Option<String>,
+) -> Result<Option<Speaker>, CliError> {
+    let mut config = Config::default();
+    let is_named = command.is_some() || url.is_some();
+    if !is_named && voice.is_some() {
+        return Err(CliError::usage(
+            "--speech-voice: nobody speaks; give --speech-command or --speech-url too",
+        ));
+    }
+    if let Some(url) = &url
+        && !url.starts_with("http://")
+        && !url.starts_with("https://")
+    {
+        return Err(CliError::usage(
+            "--speech-url: the address begins with http:// or https://, such as https://api.openai.com/v1",
+        ));
+    }
+    config.speech.command = command.map(CommandLine::Shell);
+    (config.speech.base_url, config.speech.voice) = (url, voice);
+    if let Some(model) = model {
+        config.speech.model = model;
+    }
+    Ok(myclaw_agent::speech::speaker(&config))
 }
 
 /// Where the model for searches is, and from where it may come.

@@ -7,15 +7,13 @@ use std::time::Duration;
 use myclaw_agent::did_you_mean;
 use myclaw_agent::sessions::{
     Case, Entry, IndexedSession, PruneScope, Role, SessionIndex, SessionKey, SessionReader,
-    SessionStore,
+    SessionStore, automatic_title,
 };
 use myclaw_agent::{Home, MAIN_SESSION, SessionConfig};
 
 use crate::args::{Age, SessionsArgs, SessionsCommand, WhichSessions};
 use crate::exit::CliError;
 use crate::print::{Printer, note};
-use crate::report::first_line;
-use crate::terminal::truncated;
 
 mod branch;
 pub(crate) mod compact;
@@ -31,8 +29,6 @@ use list::ListFormat;
 use search::{SearchOptions, Syntax};
 use show::{ShowFormat, ShowPart};
 
-/// Columns of a title that is made from the first message.
-const TITLE_COLUMNS: usize = 60;
 /// Most sessions that are compared with a misspelt name: the latest ones.
 const MOST_SIMILAR: usize = 10_000;
 
@@ -133,7 +129,7 @@ impl Sessions {
     }
 
     /// Passes the sessions to `take`, the latest first, until it returns `Break`.
-    fn each(
+    pub(crate) fn each(
         &self,
         take: impl FnMut(IndexedSession) -> Result<ControlFlow<()>, CliError>,
     ) -> Result<(), CliError> {
@@ -206,7 +202,7 @@ impl Sessions {
             Entry::Message(message) if message.role == Role::User => Some(message.content),
             _ => None,
         })?;
-        Some(truncated(&first_line(&first), TITLE_COLUMNS)).filter(|title| !title.is_empty())
+        automatic_title(&first)
     }
 
     fn ask_before_delete(&self, name: &str) -> Result<(), CliError> {
@@ -220,9 +216,18 @@ impl Sessions {
 
     fn delete(&self, name: &str) -> Result<(), CliError> {
         let key = self.find(name)?;
-        self.store.delete(&key)?;
-        self.store.index().remove(&key)?;
+        self.remove(&key)?;
         note(format_args!("deleted `{}`", self.name_of(&key)));
+        Ok(())
+    }
+
+    /// Deletes a session with its transcript.
+    ///
+    /// # Errors
+    /// It is in use, or it cannot be deleted.
+    pub(crate) fn remove(&self, key: &SessionKey) -> Result<(), CliError> {
+        self.store.delete(key)?;
+        self.store.index().remove(key)?;
         Ok(())
     }
 

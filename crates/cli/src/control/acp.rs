@@ -6,6 +6,7 @@
 
 mod agent;
 mod client_sessions;
+mod editor;
 mod failure;
 mod hunks;
 mod markdown;
@@ -13,17 +14,20 @@ mod message;
 mod opening;
 mod options;
 mod permission;
+mod plan;
 mod prompt;
 mod prompts;
 mod replay;
+mod requests;
 mod stored_sessions;
+mod terminal;
 mod tools;
 mod translator;
 mod wire;
 
 use std::sync::Arc;
 
-use myclaw_agent::{Approver, Driver, SessionConfig, engine};
+use myclaw_agent::{Driver, SessionConfig, engine};
 use tokio_util::sync::CancellationToken;
 
 use super::lines::standard_input;
@@ -33,7 +37,9 @@ use crate::exit::CliError;
 use crate::home::session_config;
 use agent::Agent;
 use client_sessions::ClientSessions;
+use editor::EditorTools;
 use permission::Permissions;
+use requests::Requests;
 use wire::Wire;
 
 /// Serves the editor until it closes standard input or sends a signal.
@@ -54,12 +60,16 @@ async fn serve(
 ) -> Result<(), CliError> {
     let client_sessions = Arc::new(ClientSessions::new(wire.clone()));
     let listener = Arc::clone(&client_sessions);
-    let permissions = Arc::new(Permissions::new(wire.clone(), Arc::clone(&client_sessions)));
-    let driver = Driver::new(
+    let requests = Arc::new(Requests::new(wire.clone()));
+    let permissions =
+        Permissions { requests: Arc::clone(&requests), sessions: Arc::clone(&client_sessions) };
+    let editor = EditorTools::new(Arc::clone(&requests), Arc::clone(&client_sessions));
+    let driver = Driver::with_tools(
         engine(session_config.home.http_options()),
         stop.clone(),
         Arc::new(move |key, event| listener.on_event(key, &event)),
-        Some(Arc::clone(&permissions) as Arc<dyn Approver>),
+        Some(Arc::new(permissions)),
+        Some(Arc::new(editor)),
     );
     let mut lines = standard_input()
         .map_err(|error| CliError::failure(format!("cannot read standard input: {error}")))?;
@@ -69,7 +79,7 @@ async fn serve(
         Arc::clone(&driver),
         client_sessions,
         wire.clone(),
-        permissions,
+        requests,
     );
     loop {
         let line = tokio::select! {

@@ -4,9 +4,11 @@
 //! the protocol.
 
 mod approvals;
+mod bash;
 mod command;
 mod reply;
 mod request;
+mod stats;
 
 use std::sync::Arc;
 
@@ -25,14 +27,14 @@ use crate::report::Verbosity;
 use crate::terminal::{Destination, JsonMode, Output};
 use approvals::Approvals;
 use command::Controller;
-use reply::{Event, Ready, Reply};
+use reply::{Event, NotReady, Ready, Reply};
 use request::{BadRequest, Request};
 
 /// Serves the client program until it closes standard input and everything is answered.
 pub(crate) fn run(args: &SessionArgs) -> Result<(), CliError> {
-    let session_config = session_config(args)?;
     let stop = CancellationToken::new();
     let wire = Wire::new(stop.clone());
+    let session_config = session_config(args).inspect_err(|error| wire.not_ready(error))?;
     serve_until_over(&wire.output, stop.clone(), serve(args, session_config, &wire, stop))
 }
 
@@ -52,6 +54,12 @@ impl Wire {
     /// A reply is written at once; events may be buffered.
     fn reply(&self, reply: &Reply<'_>) {
         self.output.push_json(reply, self.mode);
+        self.output.flush();
+    }
+
+    /// Says why the program cannot begin.
+    fn not_ready(&self, error: &CliError) {
+        self.output.push_json(&NotReady::from(error), self.mode);
         self.output.flush();
     }
 
@@ -99,8 +107,10 @@ async fn serve(
     let mut lines = standard_input()
         .map_err(|error| CliError::failure(format!("cannot read standard input: {error}")))?;
     session_config.wake_for_jobs(JobWake::StartTurn);
-    let mut controller = Controller::begin(Arc::clone(&driver), session_config, args, approvals);
-    let model = controller.current().selection().await?;
+    let mut controller =
+        Controller::begin(Arc::clone(&driver), session_config, args, approvals, stop.clone());
+    let selected = controller.current().selection().await.map_err(CliError::from);
+    let model = selected.inspect_err(|error| wire.not_ready(error))?;
     announce(&model, Verbosity::Normal);
     let ready = Ready {
         version: env!("CARGO_PKG_VERSION"),

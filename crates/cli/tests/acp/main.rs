@@ -7,6 +7,7 @@
 )]
 
 mod client;
+mod editor;
 mod prompts;
 mod protocol;
 mod schema;

@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use agent_client_protocol_schema::v1::{
     AuthenticateResponse, CloseSessionResponse, DeleteSessionResponse, Error, InitializeResponse,
     JsonRpcMessage, ListSessionsResponse, LoadSessionResponse, NewSessionResponse, Notification,
-    PromptResponse, Request, RequestPermissionRequest, Response, ResumeSessionResponse,
-    SessionNotification, SetSessionConfigOptionResponse,
+    PromptResponse, ReadTextFileRequest, Request, RequestPermissionRequest, Response,
+    ResumeSessionResponse, SessionNotification, SetSessionConfigOptionResponse,
+    WriteTextFileRequest,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -18,6 +19,14 @@ pub(crate) fn check(output: &str, methods: &HashMap<String, String>) {
         let message: Value = serde_json::from_str(line).expect("a line of JSON");
         if message["method"] == "session/request_permission" {
             round_trip::<Request<RequestPermissionRequest>>(&message);
+            continue;
+        }
+        if message["method"] == "fs/read_text_file" {
+            round_trip::<Request<ReadTextFileRequest>>(&message);
+            continue;
+        }
+        if message["method"] == "fs/write_text_file" {
+            round_trip::<Request<WriteTextFileRequest>>(&message);
             continue;
         }
         if message.get("method").is_some() {

@@ -171,11 +171,6 @@ fn messages_in_are_answers_out_whatever_is_killed() {
     };
     let telegram =
         || bench.bot.sent().iter().map(|sent| sent.text().to_owned()).collect::<Vec<_>>();
-    let uncertain = |gateway: &Gateway| {
-        let state = gateway.channels(|_| true);
-        let parts = state["undelivered"].as_array().unwrap().clone();
-        parts.iter().map(|part| part["text"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
-    };
     loop {
         let missing = |texts: &[String], source| {
             load.of(source)
@@ -183,7 +178,7 @@ fn messages_in_are_answers_out_whatever_is_killed() {
                 .filter(|number| count(texts, *number) == 0)
                 .collect::<Vec<_>>()
         };
-        let mut reported = uncertain(&gateway);
+        let mut reported = gateway.undelivered();
         reported.extend(telegram());
         let open = (missing(&webhook(&receiver), "webhook"), missing(&reported, "telegram"));
         if open == (Vec::new(), Vec::new()) {
@@ -209,7 +204,7 @@ fn messages_in_are_answers_out_whatever_is_killed() {
         load.of("telegram").len(),
         load.of("webhook").len(),
         load.of("socket").len(),
-        uncertain(&gateway).len()
+        gateway.undelivered().len()
     );
     gateway.stop();
 }

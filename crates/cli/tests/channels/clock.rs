@@ -162,3 +162,44 @@ fn due_times_run_once_when_the_clock_is_set_forward_and_back() {
     assert_eq!(dues, [0, 1, 2, 3].map(|hours| first + hours * hour));
     gateway.stop();
 }
+
+#[test]
+fn a_day_forward_and_an_hour_back_repeat_and_lose_nothing() {
+    let bench = Bench::new(echoing());
+    let Some(clock) = SetClock::new(&bench) else { return };
+    let gateway = clock.start(&bench);
+    let job = bench.add_job(&["--every", "1h", "--missed", "once"]);
+    // A part waits for its next attempt while the clock is set.
+    for _ in 0..2 {
+        bench.bot.fail_next("sendMessage", TelegramFault::TooMany(2));
+    }
+    let say = |number: usize| {
+        bench.bot.write(ANN, &format!("<m{number}>"));
+        let mark = format!("&lt;m{number}&gt;");
+        bench.bot.wait_for_text(&mark);
+    };
+    bench.bot.write(ANN, "<m1>");
+    bench.model.wait_for_requests_blocking(1);
+    clock.set("+1440m");
+    assert_eq!(bench.occurrences(&job, 1).len(), 1);
+    bench.bot.wait_for_text("&lt;m1&gt;");
+    say(2);
+    clock.set("+1380m");
+    bench.let_one_pass();
+    say(3);
+    gateway.kill();
+    let gateway = clock.start(&bench);
+    bench.let_one_pass();
+    say(4);
+    assert_eq!(bench.occurrences(&job, 1).len(), 1);
+    // Where it was before, it goes on: an hour after the last time.
+    clock.set("+1510m");
+    let dues: Vec<u64> = bench.occurrences(&job, 2).into_iter().map(|run| run.0).collect();
+    assert_eq!((dues.len(), dues[1] > dues[0]), (2, true), "{dues:?}");
+    let sent = bench.bot.sent();
+    for number in 1..=4 {
+        let mark = format!("&lt;m{number}&gt;");
+        assert_eq!(sent.iter().filter(|sent| sent.text().contains(&mark)).count(), 1, "{sent:#?}");
+    }
+    gateway.stop();
+}

@@ -15,72 +15,41 @@ const DEFAULT_KILLS: u64 = 8;
 /// Longest life of a process.
 const LONGEST_LIFE: Duration = Duration::from_millis(1_200);
 
-/// A home, a model, a Discord, and a port for a gateway.
-struct DiscordBench {
-    home: TempHome,
-    model: ModelServer,
-    discord: DiscordServer,
-    port: u16,
+type Desk = super::Desk<DiscordServer>;
+
+impl Vendor for DiscordServer {
+    const CHANNEL: &'static str = "discord";
+
+    fn begin() -> Self {
+        Self::start()
+    }
+
+    fn config(&self) -> Value {
+        json!({
+            "botToken": self.token(), "baseUrl": self.url(), "allowFrom": [KIM],
+            "groups": {ROOM: {}}, "preview": false,
+        })
+    }
 }
 
-impl DiscordBench {
-    fn new(script: Script) -> Self {
-        let (home, model) = (TempHome::new(), ModelServer::spawn_blocking_thread(script));
-        let bench = Self { home, model, discord: DiscordServer::start(), port: free_port() };
-        bench.configure(|_| {});
-        bench
-    }
-
-    /// Writes a config with a bot to which [`KIM`] may write.
-    fn configure(&self, change: impl FnOnce(&mut Value)) {
-        let mut config = TempHome::config_for(self.model.url(), WireFormat::AnthropicMessages);
-        config["gateway"] = json!({"port": self.port});
-        config["agents"] = json!({"defaults": {"sandbox": {"mode": "off"}}});
-        config["channels"] = json!({"discord": {
-            "botToken": self.discord.token(), "baseUrl": self.discord.url(), "allowFrom": [KIM],
-            "groups": {ROOM: {}}, "preview": false,
-        }});
-        change(&mut config["channels"]["discord"]);
-        self.home.write_config(&config);
-    }
-
-    /// Starts a gateway whose bot is connected.
-    fn start(&self) -> Gateway {
-        let (identified, resumed, _) = self.discord.connections();
-        let gateway = Gateway::of(spawn(&self.home), &self.home, self.port);
-        self.discord.wait_for_connection(identified + resumed);
-        gateway.channels(|state| state["channels"][0]["state"] == "working");
-        gateway
-    }
-
-    fn run(&self, arguments: &[&str]) -> ChildOutput {
-        let mut command = self.home.command(env!("CARGO_BIN_EXE_myclaw"));
-        RunningChild::run(command.args(arguments))
-    }
-
-    /// The user messages of the newest model call.
-    fn asked(&self) -> String {
-        let requests = self.model.requests();
-        json!(requests.last().unwrap().messages()).to_string()
-    }
-
+impl Desk {
     /// Somebody writes in the channel of the server.
     fn say(&self, channel: &str, fields: &Value) -> String {
         let mut message = json!({"guild_id": "1", "member": {"nick": "Kimmy"}});
         for (key, value) in fields.as_object().unwrap() {
             message[key] = value.clone();
         }
-        self.discord.deliver(KIM, channel, &message)
+        self.server.deliver(KIM, channel, &message)
     }
 
     fn calls_of(&self, route: &str) -> Vec<Value> {
-        let calls = self.discord.calls().into_iter().filter(|(name, _)| name == route);
+        let calls = self.server.calls().into_iter().filter(|(name, _)| name == route);
         calls.map(|(_, body)| body).collect()
     }
 
     fn end(self, gateway: Gateway) {
         gateway.stop();
-        assert_eq!(self.discord.mistakes(), [""; 0]);
+        assert_eq!(self.server.mistakes(), [""; 0]);
     }
 }
 
@@ -96,139 +65,138 @@ fn to_me(text: &str) -> Value {
 
 #[test]
 fn a_message_is_answered_in_its_chat_and_calls_nobody() {
-    let bench =
-        DiscordBench::new(answering("**bold** @everyone <@1>\n\n| a | b |\n|---|---|\n| 1 | 2 |"));
-    let gateway = bench.start();
-    let id = bench.discord.write(KIM, "hello <@7>");
-    let answer = bench.discord.wait_for_text("bold");
+    let desk = Desk::new(answering("**bold** @everyone <@1>\n\n| a | b |\n|---|---|\n| 1 | 2 |"));
+    let gateway = desk.start();
+    let id = desk.server.write(KIM, "hello <@7>");
+    let answer = desk.server.wait_for_text("bold");
     assert_eq!(answer.text(), "**bold** @everyone <@1>\n\n```\na | b\n--|--\n1 | 2\n```");
     assert_eq!(answer.channel, "542");
     assert_eq!(answer.body["allowed_mentions"], json!({"parse": [], "replied_user": false}));
     assert_eq!(answer.body["message_reference"]["message_id"], id);
-    assert_eq!(bench.calls_of("POST typing").len(), 1);
-    bench.discord.write("666", "hello");
-    bench.discord.wait_for_text("myclaw pairing approve");
-    assert_eq!(bench.model.requests().len(), 1);
-    bench.end(gateway);
+    assert_eq!(desk.calls_of("POST typing").len(), 1);
+    desk.server.write("666", "hello");
+    desk.server.wait_for_text("myclaw pairing approve");
+    assert_eq!(desk.bench.model.requests().len(), 1);
+    desk.end(gateway);
 }
 
 #[test]
 fn channels_follow_the_mention_rule_and_threads_the_rules_of_their_channel() {
-    let bench = DiscordBench::new(echoing());
-    bench.discord.add_thread("200", ROOM);
-    bench.discord.add_thread("300", "101");
-    let gateway = bench.start();
-    bench.say(ROOM, &json!({"content": "not for the bot"}));
-    bench.say(ROOM, &json!({"content": "joined", "type": 7}));
+    let desk = Desk::new(echoing());
+    desk.server.add_thread("200", ROOM);
+    desk.server.add_thread("300", "101");
+    let gateway = desk.start();
+    desk.say(ROOM, &json!({"content": "not for the bot"}));
+    desk.say(ROOM, &json!({"content": "joined", "type": 7}));
     assert_eq!(gateway.dropped(1).len(), 1);
-    bench.say(ROOM, &to_me("<m1>"));
-    assert_eq!(bench.discord.wait_for_text("m1").channel, ROOM);
-    bench.say("200", &to_me("<m2>"));
-    assert_eq!(bench.discord.wait_for_text("m2").channel, "200");
-    assert!(!bench.asked().contains("m1"), "the thread is no session of its own");
-    bench.say("300", &to_me("<m3>"));
+    desk.say(ROOM, &to_me("<m1>"));
+    assert_eq!(desk.server.wait_for_text("m1").channel, ROOM);
+    desk.say("200", &to_me("<m2>"));
+    assert_eq!(desk.server.wait_for_text("m2").channel, "200");
+    assert!(!desk.bench.asked().contains("m1"), "the thread is no session of its own");
+    desk.say("300", &to_me("<m3>"));
     assert!(gateway.dropped(2).contains(&"the group is not in channels.discord.groups".to_owned()));
     // A reply to the bot needs no name.
     let mut reply = json!({"content": "<m4>", "type": 19});
     reply["referenced_message"] =
         json!({"id": "1", "author": {"id": "900"}, "content": "what I said"});
-    bench.say(ROOM, &reply);
-    bench.discord.wait_for_text("m4");
-    assert!(bench.asked().contains("what I said"), "{}", bench.asked());
-    bench.end(gateway);
+    desk.say(ROOM, &reply);
+    desk.server.wait_for_text("m4");
+    assert!(desk.bench.asked().contains("what I said"), "{}", desk.bench.asked());
+    desk.end(gateway);
 }
 
 #[test]
 fn long_answers_arrive_whole_with_their_code_blocks() {
     let code = "let x = 1; // a line of code\n".repeat(200);
-    let bench = DiscordBench::new(answering(&format!("begin\n\n```rust\n{code}```\n\nend")));
-    let gateway = bench.start();
-    bench.discord.write(KIM, "hello");
-    let parts = bench.discord.wait_for("the last part", |sent| {
+    let desk = Desk::new(answering(&format!("begin\n\n```rust\n{code}```\n\nend")));
+    let gateway = desk.start();
+    desk.server.write(KIM, "hello");
+    let parts = desk.server.wait_for("the last part", |sent| {
         sent.last().is_some_and(|last| last.text().ends_with("end")).then(|| sent.to_vec())
     });
     let all: String = parts.iter().map(DiscordMessage::text).collect();
     assert_eq!(all.matches("let x = 1;").count(), 200);
     assert!(parts.len() >= 3 && parts[1].text().starts_with("```rust\n"), "{}", parts[1].text());
-    bench.end(gateway);
+    desk.end(gateway);
 }
 
 #[test]
 fn a_preview_grows_and_the_answer_takes_its_place() {
     let reply = Reply::anthropic().text("one two three four five six seven eight").in_deltas(8);
     let step = reply.step().event_by_event().pause(Duration::from_millis(700));
-    let bench = DiscordBench::new(Script::repeat(step));
-    bench.configure(|discord| discord["preview"] = json!(true));
-    let gateway = bench.start();
-    bench.discord.write(KIM, "hello");
-    bench.discord.wait_for_text(" …");
-    let answer = bench.discord.wait_for("the answer", |sent| {
+    let desk = Desk::new(Script::repeat(step));
+    desk.configure(|discord| discord["preview"] = json!(true));
+    let gateway = desk.start();
+    desk.server.write(KIM, "hello");
+    desk.server.wait_for_text(" …");
+    let answer = desk.server.wait_for("the answer", |sent| {
         sent.iter().find(|message| message.text().ends_with("eight")).cloned()
     });
     assert!(answer.edits >= 1);
-    assert_eq!(bench.discord.sent().len(), 1, "the answer is not in the place of the preview");
-    bench.end(gateway);
+    assert_eq!(desk.server.sent().len(), 1, "the answer is not in the place of the preview");
+    desk.end(gateway);
 }
 
 #[test]
 fn what_may_have_been_delivered_is_looked_for_and_sent_once() {
-    let bench = DiscordBench::new(answering("fine\nMEDIA: report.txt"));
-    bench.home.write_in_workspace("report.txt", "all is well");
-    bench.discord.forget_nonces();
-    let gateway = bench.start();
+    let desk = Desk::new(answering("fine\nMEDIA: report.txt"));
+    desk.bench.home.write_in_workspace("report.txt", "all is well");
+    desk.server.forget_nonces();
+    let gateway = desk.start();
     // Delivered, and nobody says so; then not delivered, and nobody says so.
     for fault in [DiscordFault::Silence, DiscordFault::Break] {
-        bench.discord.fail_next("POST messages", fault);
+        desk.server.fail_next("POST messages", fault);
     }
     for turn in 1..=2 {
-        bench.say(ROOM, &to_me(&turn.to_string()));
-        bench.discord.wait_for("both parts", |sent| {
+        desk.say(ROOM, &to_me(&turn.to_string()));
+        desk.server.wait_for("both parts", |sent| {
             (count(sent, "fine") == turn && sent.len() == 2 * turn).then_some(())
         });
     }
-    assert!(bench.calls_of("GET messages").len() >= 2);
-    let files: Vec<_> = bench.discord.sent().into_iter().filter_map(|sent| sent.file).collect();
+    assert!(desk.calls_of("GET messages").len() >= 2);
+    let files: Vec<_> = desk.server.sent().into_iter().filter_map(|sent| sent.file).collect();
     assert_eq!(files, vec![("report.txt".to_owned(), b"all is well".to_vec()); 2]);
-    bench.end(gateway);
+    desk.end(gateway);
 }
 
 #[test]
 fn a_server_that_is_busy_or_down_delays_and_loses_nothing() {
-    let bench = DiscordBench::new(echoing());
-    bench.discord.set_down(true);
-    let gateway = Gateway::of(spawn(&bench.home), &bench.home, bench.port);
+    let desk = Desk::new(echoing());
+    desk.server.set_down(true);
+    let gateway = desk.bench.start();
     gateway.channels(|state| state["channels"][0]["state"] == "waiting");
-    bench.discord.set_down(false);
-    bench.discord.wait_for_connection(0);
+    desk.server.set_down(false);
+    desk.server.wait_for_connection(0);
     for fault in [
         DiscordFault::TooMany(0.3, false),
         DiscordFault::TooMany(0.3, true),
         DiscordFault::Refuse(503, 0),
     ] {
-        bench.discord.fail_next("POST messages", fault);
+        desk.server.fail_next("POST messages", fault);
     }
-    bench.discord.write(KIM, "<m1>");
-    bench.discord.wait_for_text("m1");
+    desk.server.write(KIM, "<m1>");
+    desk.server.wait_for_text("m1");
     gateway.channels(|state| state["channels"][0]["state"] == "working");
-    assert_eq!(count(&bench.discord.sent(), "<m1>"), 1);
-    bench.end(gateway);
+    assert_eq!(count(&desk.server.sent(), "<m1>"), 1);
+    desk.end(gateway);
 }
 
 #[test]
 fn a_session_is_resumed_without_loss_or_doubling() {
-    let bench = DiscordBench::new(echoing());
-    bench.discord.set_heartbeat(300);
-    let gateway = bench.start();
+    let desk = Desk::new(echoing());
+    desk.server.set_heartbeat(300);
+    let gateway = desk.start();
     for round in 0..5 {
-        let (identified, resumed, _) = bench.discord.connections();
-        bench.discord.write(KIM, &format!("<m{}>", round * 2));
+        let (identified, resumed, _) = desk.server.connections();
+        desk.server.write(KIM, &format!("<m{}>", round * 2));
         match round {
-            0 => bench.discord.ask_to_reconnect(),
-            1 => bench.discord.break_socket(None),
-            2 => bench.discord.break_socket(Some(4000)),
+            0 => desk.server.ask_to_reconnect(),
+            1 => desk.server.break_socket(None),
+            2 => desk.server.break_socket(Some(4000)),
             // It is there, and answers nothing.
-            3 => bench.discord.set_deaf(true),
-            _ => bench.discord.send_frames(&[
+            3 => desk.server.set_deaf(true),
+            _ => desk.server.send_frames(&[
                 "no JSON",
                 "[]",
                 "{}",
@@ -239,40 +207,40 @@ fn a_session_is_resumed_without_loss_or_doubling() {
             ]),
         }
         if round < 4 {
-            bench.discord.wait_for_connection(identified + resumed);
-            bench.discord.set_deaf(false);
+            desk.server.wait_for_connection(identified + resumed);
+            desk.server.set_deaf(false);
         }
-        bench.discord.write(KIM, &format!("<m{}>", round * 2 + 1));
+        desk.server.write(KIM, &format!("<m{}>", round * 2 + 1));
     }
     let all = |sent: &[DiscordMessage]| {
         (0..10).all(|number| count(sent, &format!("<m{number}>")) > 0).then(|| sent.to_vec())
     };
-    let sent = bench.discord.wait_for("all answers", all);
+    let sent = desk.server.wait_for("all answers", all);
     for number in 0..10 {
         assert_eq!(count(&sent, &format!("<m{number}>")), 1, "{sent:#?}");
     }
-    let (identified, resumed, heartbeats) = bench.discord.connections();
+    let (identified, resumed, heartbeats) = desk.server.connections();
     assert!(
         identified == 1 && resumed >= 4 && heartbeats > 0,
         "{identified} {resumed} {heartbeats}"
     );
     // A session that has ended is followed by another one.
-    bench.discord.end_session();
-    bench.discord.wait_for_connection(identified + resumed);
-    bench.discord.write(KIM, "<m10>");
-    bench.discord.wait_for_text("<m10>");
-    bench.end(gateway);
+    desk.server.end_session();
+    desk.server.wait_for_connection(identified + resumed);
+    desk.server.write(KIM, "<m10>");
+    desk.server.wait_for_text("<m10>");
+    desk.end(gateway);
 }
 
 #[test]
 fn a_wrong_token_or_intent_is_one_clear_message_and_everything_else_works() {
     for (code, words) in [(None, "page Bot"), (Some(4014), "Message Content Intent")] {
-        let bench = DiscordBench::new(answering("fine"));
+        let desk = Desk::new(answering("fine"));
         match code {
-            Some(code) => bench.discord.refuse_sessions(Some(code)),
-            None => bench.configure(|discord| discord["botToken"] = json!("wrong.token")),
+            Some(code) => desk.server.refuse_sessions(Some(code)),
+            None => desk.configure(|discord| discord["botToken"] = json!("wrong.token")),
         }
-        let probed = bench.run(&["channels", "probe"]);
+        let probed = desk.bench.run(&["channels", "probe"]);
         if code.is_none() {
             probed.assert_code(1);
             assert!(
@@ -281,7 +249,7 @@ fn a_wrong_token_or_intent_is_one_clear_message_and_everything_else_works() {
                 probed.stdout()
             );
         }
-        let gateway = Gateway::of(spawn(&bench.home), &bench.home, bench.port);
+        let gateway = desk.bench.start();
         let state = gateway.channels(|state| state["channels"][0]["state"] == "stopped");
         assert!(state["channels"][0]["reason"].as_str().unwrap().contains(words), "{state}");
         let id = gateway.client.send("main", "one", "hello").unwrap();
@@ -292,56 +260,56 @@ fn a_wrong_token_or_intent_is_one_clear_message_and_everything_else_works() {
 
 #[test]
 fn files_come_in_from_discord_only() {
-    let bench = DiscordBench::new(answering("seen"));
-    bench.configure(|discord| discord["mediaMaxMb"] = json!(1));
-    let gateway = bench.start();
-    let note = bench.discord.keep_file("note.txt", b"line one\nline two");
-    let mut big = bench.discord.keep_file("big.bin", b"x");
+    let desk = Desk::new(answering("seen"));
+    desk.configure(|discord| discord["mediaMaxMb"] = json!(1));
+    let gateway = desk.start();
+    let note = desk.server.keep_file("note.txt", b"line one\nline two");
+    let mut big = desk.server.keep_file("big.bin", b"x");
     big["size"] = json!(2 * 1024 * 1024);
     let trap = TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut elsewhere = bench.discord.keep_file("trap.txt", b"x");
+    let mut elsewhere = desk.server.keep_file("trap.txt", b"x");
     elsewhere["url"] = json!(format!("http://{}/x", trap.local_addr().unwrap()));
     let message = json!({"content": "look", "attachments": [note, big, elsewhere]});
-    bench.discord.deliver(KIM, "542", &message);
-    bench.discord.wait_for_text("seen");
-    let asked = bench.asked();
+    desk.server.deliver(KIM, "542", &message);
+    desk.server.wait_for_text("seen");
+    let asked = desk.bench.asked();
     assert!(asked.contains("> line one\\n> line two"), "{asked}");
     assert!(asked.contains("big.bin") && asked.contains("at most 1048576"), "{asked}");
     assert!(asked.contains("at another server than Discord's"), "{asked}");
     trap.set_nonblocking(true).unwrap();
     assert!(trap.accept().is_err(), "another server was asked");
-    bench.end(gateway);
+    desk.end(gateway);
 }
 
 #[test]
 fn an_edited_message_is_a_new_one_and_the_session_acts_in_its_chat() {
-    let bench = DiscordBench::new(message::calling(&[
+    let desk = Desk::new(message::calling(&[
         r#"{"action": "react", "emoji": "👍"}"#,
         r#"{"action": "send", "text": "first **words**"}"#,
         r#"{"action": "edit", "messageId": "{first}", "text": "better words"}"#,
         r#"{"action": "poll", "question": "Where?", "options": ["here", "there"], "several": true}"#,
         r#"{"action": "unsend", "messageId": "{first}"}"#,
     ]));
-    let gateway = bench.start();
-    let id = bench.discord.write(KIM, "hello");
-    bench.discord.wait_for_text("done");
-    assert_eq!(bench.calls_of("PUT reaction").len(), 1);
-    assert_eq!(bench.calls_of("PATCH message")[0]["content"], "better words");
-    assert_eq!(bench.calls_of("DELETE message").len(), 1);
-    let sent = bench.discord.sent();
+    let gateway = desk.start();
+    let id = desk.server.write(KIM, "hello");
+    desk.server.wait_for_text("done");
+    assert_eq!(desk.calls_of("PUT reaction").len(), 1);
+    assert_eq!(desk.calls_of("PATCH message")[0]["content"], "better words");
+    assert_eq!(desk.calls_of("DELETE message").len(), 1);
+    let sent = desk.server.sent();
     assert_eq!((sent.len(), &sent[0].body["poll"]["allow_multiselect"]), (2, &json!(true)));
     // A preview of a link, and an edit.
-    bench.discord.edit(&id, KIM, "542", &json!({"content": "hello"}));
+    desk.server.edit(&id, KIM, "542", &json!({"content": "hello"}));
     let edit =
         json!({"content": "hello again", "edited_timestamp": "2026-01-01T00:00:01.000000+00:00"});
-    bench.discord.edit(&id, KIM, "542", &edit);
-    bench.discord.wait_for("the second answer", |sent| (sent.len() == 3).then_some(()));
+    desk.server.edit(&id, KIM, "542", &edit);
+    desk.server.wait_for("the second answer", |sent| (sent.len() == 3).then_some(()));
     assert!(
-        bench
+        desk.bench
             .asked()
             .contains("[The person edited an earlier message. It says now:]\\nhello again")
     );
-    bench.end(gateway);
+    desk.end(gateway);
 }
 
 #[test]
@@ -349,37 +317,36 @@ fn messages_in_are_answers_out_whatever_is_killed() {
     let kills = number_from("MYCLAW_DISCORD_KILLS").unwrap_or(DEFAULT_KILLS);
     let seed = number_from("MYCLAW_KILL_SEED").unwrap_or(20_261_123);
     let mut random = Random::new(seed);
-    let bench = DiscordBench::new(echoing());
-    bench.configure(|discord| discord["dmPolicy"] = json!("open"));
-    bench.discord.forget_nonces();
-    let mut gateway = bench.start();
+    let desk = Desk::new(echoing());
+    desk.configure(|discord| discord["dmPolicy"] = json!("open"));
+    desk.server.forget_nonces();
+    let mut gateway = desk.start();
     let mut number = 0;
     for kill in 0..kills {
         for _ in 0..3 {
-            bench.discord.write(&(1_000 + number).to_string(), &format!("<m{number}>"));
+            desk.server.write(&(1_000 + number).to_string(), &format!("<m{number}>"));
             number += 1;
         }
         if kill % 2 == 0 {
-            bench.discord.fail_next("POST messages", DiscordFault::Silence);
+            desk.server.fail_next("POST messages", DiscordFault::Silence);
         }
         thread::sleep(Duration::from_micros(random.below(LONGEST_LIFE.as_micros() as u64)));
         gateway.kill();
         // This one waits in the session until the next process resumes it.
-        bench.discord.write(&(1_000 + number).to_string(), &format!("<m{number}>"));
+        desk.server.write(&(1_000 + number).to_string(), &format!("<m{number}>"));
         number += 1;
-        gateway = bench.start();
+        gateway = desk.start();
         eprint!("\rseed {seed}, kill {}", kill + 1);
     }
     eprintln!();
     let missing = |sent: &[DiscordMessage]| {
         (0..number).filter(|number| count(sent, &format!("<m{number}>")) == 0).collect::<Vec<_>>()
     };
-    let sent = bench
-        .discord
-        .wait_for("all answers", |sent| missing(sent).is_empty().then(|| sent.to_vec()));
+    let sent =
+        desk.server.wait_for("all answers", |sent| missing(sent).is_empty().then(|| sent.to_vec()));
     for number in 0..number {
         let count = count(&sent, &format!("<m{number}>"));
         assert_eq!(count, 1, "seed {seed}: <m{number}> was answered {count} times");
     }
-    bench.end(gateway);
+    desk.end(gateway);
 }

@@ -5,8 +5,8 @@ use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use myclaw_testkit::{
-    ChildOutput, Gate, ModelServer, Reply, RunningChild, Script, Signal, TelegramServer, TempHome,
-    WireFormat,
+    ChildOutput, Gate, ModelServer, Reply, RunningChild, Script, Signal, TelegramFault,
+    TelegramServer, TempHome, WireFormat,
 };
 use serde_json::{Value, json};
 
@@ -16,6 +16,7 @@ mod chaos;
 mod client;
 #[cfg(target_os = "linux")]
 mod clock;
+mod containers;
 mod discord;
 mod email;
 #[path = "../gateway/fixture.rs"]
@@ -28,6 +29,7 @@ mod programs;
 mod reload;
 mod signal;
 mod slack;
+mod speech;
 mod telegram;
 mod third_party;
 mod whatsapp;
@@ -84,6 +86,45 @@ impl Bench {
     }
 }
 
+/// A server that stands for a vendor.
+trait Vendor {
+    /// The name of its channel.
+    const CHANNEL: &'static str;
+
+    fn begin() -> Self;
+
+    /// The config of its channel.
+    fn config(&self) -> Value;
+}
+
+/// A [`Bench`] whose channel is that of another vendor than Telegram.
+struct Desk<V> {
+    bench: Bench,
+    server: V,
+}
+
+impl<V: Vendor> Desk<V> {
+    fn new(script: Script) -> Self {
+        let desk = Self { bench: Bench::new(script), server: V::begin() };
+        desk.configure(|_| {});
+        desk
+    }
+
+    /// Writes a config whose channel is changed.
+    fn configure(&self, change: impl FnOnce(&mut Value)) {
+        let mut channel = self.server.config();
+        change(&mut channel);
+        self.bench.configure(|config| config["channels"] = json!({V::CHANNEL: channel}));
+    }
+
+    /// A gateway whose channel works.
+    fn start(&self) -> Gateway {
+        let gateway = self.bench.start();
+        gateway.channels(|state| state["channels"][0]["state"] == "working");
+        gateway
+    }
+}
+
 impl Gateway {
     /// What `GET /api/channels` says, as soon as `is_there` finds what it looks for.
     fn channels(&self, is_there: impl Fn(&Value) -> bool) -> Value {
@@ -96,6 +137,20 @@ impl Gateway {
             }
             assert!(Instant::now() < end, "{state:#}");
             std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// The texts of all parts that were not delivered, page by page.
+    fn undelivered(&self) -> Vec<String> {
+        let mut texts = Vec::new();
+        let mut path = "/api/channels".to_owned();
+        loop {
+            let (status, state) = self.client.get(&path).unwrap();
+            assert_eq!(status, 200, "{state}");
+            let parts = state["undelivered"].as_array().unwrap();
+            let Some(last) = parts.last() else { return texts };
+            path = format!("/api/channels?before={}", last["part"].as_str().unwrap());
+            texts.extend(parts.iter().map(|part| part["text"].as_str().unwrap().to_owned()));
         }
     }
 

@@ -12,6 +12,9 @@ use myclaw_testkit::{Random, number_from};
 use super::third_party::installed;
 use super::*;
 
+#[cfg(feature = "matrix-encryption")]
+mod encryption;
+
 /// Kills in a quick run.
 const DEFAULT_KILLS: u64 = 8;
 /// Longest life of a process.
@@ -274,6 +277,37 @@ fn a_session_reacts_edits_and_removes() {
         events.iter().filter_map(|event| event["content"]["body"].as_str()).collect();
     assert!(bodies.contains(&"first words") && !bodies.contains(&"a slip"), "{bodies:?}");
     gateway.stop();
+}
+
+#[cfg(not(feature = "matrix-encryption"))]
+#[test]
+fn an_encrypted_room_gets_one_notice_and_nothing_else() {
+    let Some(synapse) = Synapse::start() else { return };
+    // The room becomes encrypted while the answer is made.
+    let gate = Gate::closed();
+    let step = Reply::anthropic().text("a secret answer").step().hold_after(0, &gate);
+    let (bench, claw, ann) = set_up(&synapse, Script::repeat(step));
+    let gateway = bench.start();
+    works(&gateway);
+    let room = ann.room(&[&claw], "chat");
+    ann.write(&room, "hello");
+    let end = Instant::now() + PATIENCE;
+    while bench.model.requests().is_empty() {
+        assert!(Instant::now() < end, "the message did not come");
+        thread::sleep(Duration::from_millis(50));
+    }
+    let path = format!("/rooms/{}/state/m.room.encryption/", encode(&room));
+    ann.call("PUT", &path, &json!({"algorithm": "m.megolm.v1.aes-sha2"}));
+    gate.open();
+    let path = format!("/rooms/{}/send/m.room.encrypted/e", encode(&room));
+    let content =
+        json!({"algorithm": "m.megolm.v1.aes-sha2", "session_id": "s", "ciphertext": "c"});
+    ann.call("PUT", &path, &content);
+    let notice = ann.wait_for_text(&room, "cargo feature matrix-encryption");
+    assert_eq!(notice["content"]["msgtype"], "m.notice");
+    ann.write(&room, "without encryption");
+    gateway.stop();
+    assert_eq!((ann.heard(&room).len(), bench.model.requests().len()), (1, 1));
 }
 
 #[test]

@@ -4,8 +4,13 @@ use myclaw_testkit::TelegramFault;
 
 use super::*;
 
-/// A model that makes each of these calls in a turn of its own messages, and then answers `done`.
+/// A model that makes each of these calls of `message` in a turn of its own messages, and then answers `done`.
 pub(super) fn calling(calls: &'static [&'static str]) -> Script {
+    calling_tool("message", calls)
+}
+
+/// The same with another tool.
+pub(super) fn calling_tool(tool: &'static str, calls: &'static [&'static str]) -> Script {
     Script::answer_with(move |request, _| {
         let messages = request.messages();
         let text = |message: &Value| message.to_string();
@@ -29,7 +34,7 @@ pub(super) fn calling(calls: &'static [&'static str]) -> Script {
         let call = call.replace("{first}", ids.first().unwrap_or(&"none"));
         let call = call.replace("{last}", ids.last().unwrap_or(&"none"));
         let arguments: Value = serde_json::from_str(&call).unwrap();
-        Reply::anthropic().tool_call(format!("call_{made}"), "message", arguments).step()
+        Reply::anthropic().tool_call(format!("call_{made}"), tool, arguments).step()
     })
 }
 

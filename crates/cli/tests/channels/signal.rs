@@ -11,34 +11,19 @@ const PERSON: &str = "+16505551234";
 const STRANGER: &str = "+4915100000000";
 const GROUP: &str = "Pmpi+EfPWmsxiomLe9Nx2XF9HOE483p6iKiFj65iMwI=";
 
-struct Desk {
-    bench: Bench,
-    server: SignalServer,
-}
+type Desk = super::Desk<SignalServer>;
 
-impl Desk {
-    fn new(script: Script) -> Self {
-        let desk = Self { bench: Bench::new(script), server: SignalServer::start() };
-        desk.configure(|_| {});
-        desk
+impl Vendor for SignalServer {
+    const CHANNEL: &'static str = "signal";
+
+    fn begin() -> Self {
+        Self::start()
     }
 
-    fn configure(&self, change: impl FnOnce(&mut Value)) {
-        self.bench.configure(|config| {
-            let mut signal = json!({
-                "account": self.server.account(), "baseUrl": self.server.url(), "allowFrom": [PERSON],
-                "groups": {GROUP: {}},
-            });
-            change(&mut signal);
-            config["channels"] = json!({"signal": signal});
-        });
-    }
-
-    /// A gateway that listens to the daemon.
-    fn start(&self) -> Gateway {
-        let gateway = self.bench.start();
-        gateway.channels(|state| state["channels"][0]["state"] == "working");
-        gateway
+    fn config(&self) -> Value {
+        json!({
+            "account": self.account(), "baseUrl": self.url(), "allowFrom": [PERSON], "groups": {GROUP: {}},
+        })
     }
 }
 
@@ -102,11 +87,17 @@ fn files_go_both_ways_and_long_answers_are_split() {
     let file = desk.server.keep_file("bGluZSBvbmU=");
     let attachments =
         json!([{"contentType": "text/plain", "filename": "note.txt", "id": file, "size": 8}]);
+    // The files of a stranger are not loaded.
+    desk.server.say(STRANGER, 6, "look", &json!({"attachments": attachments}));
     desk.server.say(PERSON, 7, "look", &json!({"attachments": attachments}));
     let sent = desk.server.wait_for("the picture", |sent| {
+        let sent: Vec<_> =
+            sent.iter().filter(|it| it["recipient"] != json!([STRANGER])).cloned().collect();
         sent.last().is_some_and(|last| last["attachments"].is_array()).then(|| sent.to_vec())
     });
     assert!(desk.bench.asked().contains("> line one"), "{}", desk.bench.asked());
+    let loaded = desk.server.calls("getAttachment");
+    assert_eq!((loaded.len(), &loaded[0]["recipient"]), (1, &json!([PERSON])), "{loaded:?}");
     let texts: String = sent.iter().filter_map(|it| it["message"].as_str()).collect();
     assert!(sent.len() >= 4 && texts.matches("answer.").count() == 300, "{sent:?}");
     let picture = "data:image/png;filename=chart%2Epng;base64,bm8gcmVhbCBwaWN0dXJl";

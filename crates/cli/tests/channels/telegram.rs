@@ -276,3 +276,55 @@ const PNG: &[u8] = &[
     0x78, 0x9c, 0x63, 0xf8, 0xcf, 0xc0, 0, 0, 3, 1, 1, 0, 0xc9, 0xfe, 0x92, 0xef, 0, 0, 0, 0, 0x49,
     0x45, 0x4e, 0x44, 0xae, 0x42, 0x60, 0x82,
 ];
+
+#[test]
+fn files_are_loaded_once_and_for_those_who_may_write_only() {
+    let bench = Bench::new(answering("seen"));
+    let gateway = bench.start();
+    let [theirs, mine] = [&b"theirs"[..], b"mine"].map(|bytes| bench.bot.keep_file(bytes));
+    let write = |person: i64, file: &str| {
+        let chat = json!({"id": person, "type": "private", "first_name": "Somebody"});
+        bench.bot.deliver(person, &chat, &json!({"document": {"file_id": file}}));
+    };
+    write(7, &theirs);
+    bench.bot.wait_for_text("myclaw pairing approve");
+    write(ANN, &mine);
+    bench.bot.wait_for_text("seen");
+    assert!(bench.asked().contains("mine"), "{}", bench.asked());
+    let asked = bench.bot.calls().into_iter().filter(|(method, _)| method == "getFile");
+    let asked: Vec<Value> = asked.map(|(_, params)| params["file_id"].clone()).collect();
+    assert_eq!(asked, [json!(mine)]);
+    gateway.stop();
+}
+
+#[test]
+fn all_that_was_not_delivered_is_shown_page_by_page() {
+    const MANY: usize = 60;
+    let bench = Bench::new(echoing());
+    bench.configure(|config| config["channels"]["telegram"]["dmPolicy"] = json!("open"));
+    let gateway = bench.start();
+    for person in 0..MANY {
+        let blocked = TelegramFault::Refuse(403, "Forbidden: bot was blocked by the user");
+        bench.bot.fail_next("sendMessage", blocked);
+        bench.bot.write(1_000 + person as i64, &format!("<m{person}>"));
+    }
+    let state = gateway.channels(|state| state["undeliveredCount"] == MANY);
+    assert_eq!(state["undelivered"].as_array().unwrap().len(), 50);
+    let mut texts = gateway.undelivered();
+    texts.sort();
+    let mut expected: Vec<String> = (0..MANY).map(|person| format!("re: <m{person}>")).collect();
+    expected.sort();
+    assert_eq!(texts, expected);
+    let shown = |arguments: &[&str]| {
+        let shown = bench.run(&[&["channels", "status"], arguments].concat());
+        shown.assert_code(0);
+        shown.stdout()
+    };
+    let newest = shown(&[]);
+    assert!(newest.contains("10 more; `myclaw channels status --all` shows them"), "{newest}");
+    let all = shown(&["--all"]);
+    assert_eq!(all.matches("not delivered  telegram").count(), MANY, "{all}");
+    let all: Value = serde_json::from_str(&shown(&["--all", "--json"])).unwrap();
+    assert_eq!(all["undelivered"].as_array().unwrap().len(), MANY);
+    gateway.stop();
+}

@@ -22,19 +22,18 @@ fn escape_twice_goes_back_to_a_message_and_tree_shows_the_branches() {
     }
     let mut terminal = Terminal::spawn_sized(&myclaw(&home, &[]), 80, 30);
     terminal.expect("You: ");
-    // Not at once: two such bytes that arrive together are one key.
     terminal.send_line("/back");
     let screen = terminal.expect_screen(|screen| screen.contains("Enter chooses"));
     assert!(
         screen
             .lines()
-            .nth(3)
-            .is_some_and(|row| row.starts_with("> ") && row.ends_with("the third")),
+            .nth(4)
+            .is_some_and(|row| row.starts_with("› ") && row.ends_with("the third")),
         "{screen}"
     );
     terminal.send("\x1b[A");
     terminal.expect_screen(|screen| {
-        screen.lines().any(|row| row.starts_with("> ") && row.ends_with("the second"))
+        screen.lines().any(|row| row.starts_with("› ") && row.ends_with("the second"))
     });
     terminal.send("\r");
     terminal.expect_screen(|screen| screen.ends_with("You: the second"));
@@ -48,9 +47,9 @@ fn escape_twice_goes_back_to_a_message_and_tree_shows_the_branches() {
     terminal.send_line("/tree");
     let screen = terminal.expect_screen(|screen| screen.contains("Enter chooses"));
     let rows: Vec<&str> = screen.lines().collect();
-    assert!(rows[1].starts_with("    main"), "{screen}");
-    assert!(rows[2].starts_with("> *   "), "{screen}");
-    terminal.send("k\r");
+    assert!(rows[2].starts_with("    main"), "{screen}");
+    assert!(rows[3].starts_with("› *   "), "{screen}");
+    terminal.send("\x1b[A\r");
     terminal.expect("continuing `main`");
     terminal.expect("You: ");
     terminal.press_ctrl_d();
@@ -69,7 +68,7 @@ fn two_presses_of_escape_open_the_list() {
     terminal.expect("Esc again goes back to an earlier message");
     terminal.send("\x1b");
     terminal.expect_screen(|screen| screen.contains("Enter chooses"));
-    terminal.send("q");
+    terminal.send("\x1b");
     terminal.expect_screen(|screen| screen.ends_with("You:"));
 }
 

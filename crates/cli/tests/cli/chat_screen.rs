@@ -242,6 +242,7 @@ fn a_session_is_continued_with_its_end_and_its_title() {
     terminal.expect("`plan-b` goes on from here; `main` stays as it is");
     terminal.send_line("/retry");
     terminal.expect("Take the train.");
+    terminal.expect("You: ");
     terminal.send_line("/export talk.md");
     terminal.expect("written to ");
     assert!(home.workspace().join("talk.md").exists());

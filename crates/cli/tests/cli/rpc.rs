@@ -431,3 +431,101 @@ fn a_session_that_another_process_runs_is_busy_elsewhere() {
     working.finish().0.assert_code(0);
     client.finish().0.assert_code(0);
 }
+
+#[test]
+fn unknown_fields_are_refused_and_every_reply_names_its_command() {
+    let server = ModelServer::spawn_blocking_thread(Script::answer_with(echo));
+    let home = home_with(&server);
+    let input = "{\"id\":1,\"type\":\"prompt\",\"message\":\"x\",\"modes\":\"steer\"}\n{\"id\":2,\"type\":\"prompts\"}\n\
+                 nonsense\n{\"id\":3,\"type\":\"get_commands\"}\n";
+    let output = RunningChild::run_with_input(&mut myclaw(&home, &["rpc"]), input);
+    output.assert_code(0);
+    let lines = lines(&output);
+    let replies = of_type(&lines, "response");
+    let commands: Vec<&Value> = replies.iter().map(|reply| &reply["command"]).collect();
+    assert_eq!(commands, ["prompt", "prompts", "parse", "get_commands"]);
+    assert!(replies[0]["error"].as_str().unwrap().contains("did you mean `mode`?"), "{replies:?}");
+    let described = replies[3]["data"]["commands"].as_array().unwrap();
+    let bash = described.iter().find(|command| command["name"] == "bash").unwrap();
+    assert_eq!(bash["fields"], json!(["command", "timeoutSeconds", "forModel"]));
+    assert!(server.requests().is_empty(), "a misspelt prompt was sent");
+}
+
+#[test]
+fn a_command_of_the_program_runs_and_the_model_reads_it_if_asked() {
+    let server = ModelServer::spawn_blocking_thread(Script::answer_with(echo));
+    let home = home_with(&server);
+    let mut client = Client::start(&home);
+    let run = json!({"type": "bash", "command": "echo hidden-$((40 + 2)); exit 3"});
+    let ran = client.ask(run, 1);
+    assert_eq!((&ran["success"], &ran["data"]["failed"]), (&json!(true), &json!(true)), "{ran}");
+    assert!(ran["data"]["output"].as_str().unwrap().contains("hidden-42"), "{ran}");
+    assert_eq!(ran["data"]["details"]["exitCode"], 3);
+    let shown = client.ask(json!({"type": "bash", "command": "echo shown", "forModel": true}), 2);
+    assert_eq!(shown["data"]["failed"], false, "{shown}");
+    let slow = json!({"type": "bash", "command": "sleep 600", "timeoutSeconds": 1});
+    let ended = client.ask(slow, 3);
+    assert_eq!(ended["data"]["details"]["timedOut"], true, "{ended}");
+    let empty = client.ask(json!({"type": "bash", "command": " "}), 4);
+    assert_eq!(empty["class"], "usage", "{empty}");
+    client.ask(prompt("what did I run?"), 5);
+    client.wait_for("\"idle\":true");
+    client.finish().0.assert_code(0);
+    let asked = server.requests()[0].body_text();
+    assert!(asked.contains("$ echo shown\\nshown") && !asked.contains("hidden"), "{asked}");
+}
+
+#[test]
+fn a_session_is_counted_renamed_exported_and_deleted() {
+    let server = ModelServer::spawn_blocking_thread(Script::answer_with(echo));
+    let home = home_with(&server);
+    let mut client = Client::start(&home);
+    let before = client.ask(json!({"type": "get_session_stats"}), 1);
+    assert_eq!(before["data"]["messages"]["user"], 0, "{before}");
+    client.ask(prompt("hello"), 2);
+    client.wait_for("\"idle\":true");
+    let stats = client.ask(json!({"type": "get_session_stats"}), 3)["data"].clone();
+    assert_eq!(
+        (&stats["messages"]["user"], &stats["messages"]["assistant"]),
+        (&json!(1), &json!(1))
+    );
+    assert!(stats["tokens"]["total"].as_u64().unwrap() > 0, "{stats}");
+    let renamed = client.ask(json!({"type": "rename", "title": " The first one "}), 4);
+    assert_eq!(renamed["data"]["title"], "The first one");
+    assert_eq!(client.ask(json!({"type": "rename", "title": "a\nb"}), 5)["class"], "usage");
+    let path = home.path().join("session.md");
+    let exported = client.ask(json!({"type": "export", "path": path}), 6);
+    assert_eq!(exported["success"], true, "{exported}");
+    let document = std::fs::read_to_string(&path).unwrap();
+    assert!(document.contains("The first one") && document.contains("hello"), "{document}");
+    let again = client.ask(json!({"type": "export", "path": path}), 7);
+    assert!(again["error"].as_str().unwrap().contains("exists already"), "{again}");
+    let nameless = client.ask(json!({"type": "export", "path": home.path().join("x")}), 8);
+    assert_eq!(nameless["class"], "usage", "{nameless}");
+
+    let current = client.ask(json!({"type": "delete"}), 9);
+    assert!(current["error"].as_str().unwrap().contains("the current session"), "{current}");
+    let old = stats["session"].clone();
+    client.ask(json!({"type": "new_session", "name": "other"}), 10);
+    let deleted = client.ask(json!({"type": "delete", "session": old}), 11);
+    assert_eq!(deleted["data"]["session"], old, "{deleted}");
+    let gone = client.ask(json!({"type": "switch_session", "name": old}), 12);
+    assert_eq!(gone["class"], "session", "{gone}");
+    let listed = client.ask(json!({"type": "list_sessions"}), 13);
+    assert_eq!(listed["data"]["total"], 0, "{listed}");
+    client.finish().0.assert_code(0);
+}
+
+#[test]
+fn a_broken_config_is_reported_in_the_protocol() {
+    let home = TempHome::new();
+    home.write_config(&json!({"agent": {"maxIterations": "many"}}));
+    let output = RunningChild::run_with_input(&mut myclaw(&home, &["rpc"]), "");
+    assert_ne!(output.code(), Some(0));
+    let lines = lines(&output);
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert_eq!((&lines[0]["type"], &lines[0]["class"]), (&json!("not_ready"), &json!("config")));
+    let error = lines[0]["error"].as_str().unwrap();
+    assert!(error.contains("maxIterations"), "{error}");
+    assert!(output.stderr().contains("maxIterations"), "people read standard error");
+}

@@ -55,3 +55,82 @@ fn a_full_disk_refuses_messages_and_loses_none_that_was_acknowledged() {
     }
     gateway.stop();
 }
+
+/// A token that the test knows: it does not see the files of the gateway.
+const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+
+#[test]
+fn a_small_disk_that_fills_up_loses_nothing_and_is_used_again() {
+    let namespace = ["unshare", "--user", "--map-root-user", "--mount"];
+    let mut probe = std::process::Command::new(namespace[0]);
+    probe.args(&namespace[1..]).args(["sh", "-c", "mount -t tmpfs none /mnt"]);
+    if !probe.output().is_ok_and(|output| output.status.success()) {
+        println!("skipped: it needs `unshare` and the right to mount in a namespace");
+        return;
+    }
+    let gate = Gate::closed();
+    let held = gate.clone();
+    let bench = Bench::new(shared(move |request, number| match number {
+        1 => echo(request).step().hold_after(0, &held),
+        _ => echo(request).step(),
+    }));
+    bench.configure(|config| config["gateway"]["token"] = json!(TOKEN));
+    let state = bench.home.state_directory();
+    let place = state.display();
+    let shell = format!(
+        "cp -a '{place}' '{place}.kept' && mount -t tmpfs -o size=16m none '{place}' && \
+         cp -a '{place}.kept/.' '{place}' && exec \"$@\""
+    );
+    let mut command = bench.home.command(namespace[0]);
+    command.args(&namespace[1..]).args(["sh", "-c", &shell, "sh"]);
+    command.args([env!("CARGO_BIN_EXE_myclaw"), "gateway"]);
+    let child = RunningChild::spawn(&mut command);
+    child.wait_for_stderr("listening on http://127.0.0.1:");
+    let gateway = Gateway { child, client: Client { port: bench.port, token: TOKEN.to_owned() } };
+    let client = &gateway.client;
+    let first = client.send("s", "one", "<m1>").unwrap();
+    assert_eq!(client.outcome(&first).unwrap()["reply"], "re: <m1>");
+    // This turn ends on the full disk.
+    let second = client.send("s", "two", "<m2>").unwrap();
+    bench.model.wait_for_requests_blocking(2);
+    // The disk of the process, seen from here.
+    let seen = format!("/proc/{}/root{place}/ballast", gateway.child.id());
+    let mut ballast = std::fs::File::create(&seen).unwrap();
+    while std::io::Write::write_all(&mut ballast, &[0; 4_096]).is_ok() {}
+    while std::io::Write::write_all(&mut ballast, &[0]).is_ok() {}
+    gate.open();
+    // The store may have room left in its own files, until it is used up too.
+    let sent: Vec<(String, bool)> = (3..2_000)
+        .map(|number| {
+            let text = format!("<m{number}> {}", "x".repeat(20_000));
+            let body = json!({"session": "t", "id": number.to_string(), "text": text});
+            let (status, answer) = client.post("/api/messages", &body).unwrap();
+            if status == 503 {
+                assert_eq!(answer["error"]["class"], "storage", "{answer}");
+                let message = answer["error"]["message"].as_str().unwrap();
+                assert!(message.contains("check the free space"), "{message}");
+            }
+            (number.to_string(), status == 202)
+        })
+        .scan(false, |is_over, sent| {
+            let is_last = std::mem::replace(is_over, !sent.1);
+            (!is_last).then_some(sent)
+        })
+        .collect();
+    let refused = sent.last().unwrap();
+    assert!(!refused.1, "nothing was refused");
+    assert_eq!(client.outcome(&first).unwrap()["state"], "answered");
+    assert_eq!(client.get("/health").unwrap().0, 200);
+    std::fs::remove_file(&seen).unwrap();
+    drop(ballast);
+    let number = &refused.0;
+    let third = client.send("t", number, &format!("<m{number}>")).unwrap();
+    for message in [&second, &third] {
+        let outcome = client.outcome(message).unwrap();
+        assert!(outcome["state"] == "answered" || outcome["state"] == "reported", "{outcome}");
+    }
+    let fourth = client.send("u", "last", "<m5000>").unwrap();
+    assert_eq!(client.outcome(&fourth).unwrap()["reply"], "re: <m5000>");
+    super::subagents::settle(client);
+    gateway.stop();
+}

@@ -29,6 +29,8 @@ mod devices;
 mod disk;
 mod fixture;
 mod guard;
+#[cfg(target_os = "linux")]
+mod limits;
 mod nodes;
 mod openai;
 mod pages;

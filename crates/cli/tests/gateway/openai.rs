@@ -68,7 +68,7 @@ fn a_user_continues_a_session_and_a_key_repeats_nothing() {
     assert_eq!(bench.said("openai-ann"), ["<m1>", "re: <m1>", "<m2>", "re: <m2>"]);
 }
 
-/// Twenty words in pieces, or `re: ` with the marks of the last message and of those before.
+/// Twenty words in pieces, no end at all, `a picture` if there is one, or `re: ` with the marks of the last message and of those before.
 fn for_clients() -> Script {
     shared(|request, _| {
         let last = json!(request.messages().last()).to_string();
@@ -79,6 +79,12 @@ fn for_clients() -> Script {
                 .step()
                 .event_by_event()
                 .pause(pause);
+        }
+        if last.contains("without end") {
+            return Reply::anthropic().text("so").step().stall_after(200);
+        }
+        if last.contains(r#""type":"image""#) {
+            return Reply::anthropic().text("a picture").step();
         }
         let all = request.messages();
         let before = json!(all.iter().filter(|one| one["role"] == "user").collect::<Vec<_>>());

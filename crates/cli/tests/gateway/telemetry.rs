@@ -75,6 +75,7 @@ fn a_run_is_a_trace_with_its_calls_and_tools() {
     gateway.stop();
     let requests = receiver.all_requests();
     assert!(requests.len() >= 2, "{}", requests.len());
+    assert_eq!(receiver.connections(), 1, "the connection is kept");
     for request in &requests {
         assert_eq!(request.path, "/v1/traces");
         assert_eq!(request.header("x-key"), Some("k1"));
@@ -175,4 +176,24 @@ fn a_receiver_that_is_away_delays_nothing() {
         assert_eq!(gateway.client.outcome(&id).unwrap()["state"], "answered");
     }
     gateway.stop();
+}
+
+#[test]
+fn a_reload_changes_the_receiver() {
+    let ok = || Step::status(200, &[("content-type", "application/json")], "{}");
+    let second = receiver(Script::new().then_repeat(ok()));
+    let bench = Bench::new(answering("hello"));
+    let gateway = bench.start();
+    let id = gateway.client.send("main", "one", "before").unwrap();
+    assert_eq!(gateway.client.outcome(&id).unwrap()["state"], "answered");
+    bench.configure(|config| {
+        config["gateway"]["telemetry"] = json!({"endpoint": second.url()});
+    });
+    gateway.child.wait_for_stderr("the config was reloaded");
+    let id = gateway.client.send("main", "two", "after").unwrap();
+    assert_eq!(gateway.client.outcome(&id).unwrap()["state"], "answered");
+    gateway.stop();
+    let spans = spans(&second);
+    let runs = spans.iter().filter(|span| span["name"] == "invoke_agent main");
+    assert_eq!(runs.count(), 1, "{spans:?}");
 }

@@ -46,7 +46,7 @@ fn needed_files() -> BTreeSet<PathBuf> {
 }
 
 /// The containers of a group.
-fn containers(folder: &str) -> String {
+pub(super) fn containers(folder: &str) -> String {
     let mut list = Command::new("podman");
     let output = list.args(["ps", "--all", "--format", "{{.Names}}"]).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();

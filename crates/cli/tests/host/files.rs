@@ -135,3 +135,28 @@ fn only_what_the_allowlist_allows_is_mounted() {
     assert!(said.contains("open/link is not mounted: it leads to"), "{said}");
     assert!(said.contains("secret/.ssh is not mounted: its path holds \".ssh\""), "{said}");
 }
+
+#[test]
+fn speech_that_a_runner_has_made_goes_out_beside_its_text() {
+    let bench = Bench::with_groups(&asking(
+        r#"printf OggS > "$w/ipc/voice/1-a.ogg"; ln -s /etc/passwd "$w/ipc/voice/2-b.ogg"; mkdir "$w/ipc/voice/3-c.ogg"
+send voice 1-a '{"type":"voice_message","chatJid":"fam@g.us","text":"spoken","audio":"1-a.ogg"}'
+send voice 2-b '{"type":"voice_message","chatJid":"fam@g.us","text":"a link","audio":"2-b.ogg"}'
+send voice 3-c '{"type":"voice_message","chatJid":"fam@g.us","text":"a directory","audio":"3-c.ogg"}'
+send voice 4-d '{"type":"voice_message","chatJid":"fam@g.us","text":"elsewhere","audio":"../tasks/x.ogg"}'
+send voice 5-e '{"type":"voice_message","chatJid":"fam@g.us","text":"missing","audio":"5-e.ogg"}'"#,
+    ));
+    let host = bench.start(&[]);
+    bench.send("m1", "fam@g.us", "Hello");
+    wait_until("the others are refused", || asides(&bench).len() == 3);
+    let out = bench.wait_for_out(3);
+    let found = |text: &str| out.iter().find(|part| part["text"] == text).unwrap().clone();
+    assert_eq!(found("spoken")["audio"], "family.1-a.ogg");
+    let audio = bench.host("channel/out/family.1-a.ogg");
+    assert_eq!(fs::read_to_string(audio).unwrap(), "OggS");
+    // Without the file the text is what there is.
+    assert_eq!(found("missing").get("audio"), None);
+    assert!(!bench.host("channel/out/family.2-b.ogg").is_symlink());
+    assert!(!bench.host("channel/out/family.3-c.ogg").exists());
+    stop(host);
+}

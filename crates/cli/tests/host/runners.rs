@@ -142,3 +142,71 @@ echo $$ > "$w/group/pid.tmp"; mv "$w/group/pid.tmp" "$w/group/pid"; exec sleep 1
 fn pid(bench: &Bench) -> u32 {
     fs::read_to_string(bench.host("groups/family/pid")).unwrap().trim().parse().unwrap()
 }
+
+#[test]
+fn a_run_that_fails_after_a_message_by_file_is_reported_and_not_repeated() {
+    let bench = Bench::with_groups(
+        r#"echo run >> "$w/group/runs"
+send messages 1-a '{"type":"message","chatJid":"fam@g.us","text":"Working on it"}'; exit 1"#,
+    );
+    let host = bench.start(&[]);
+    bench.send("m1", "fam@g.us", "Hello");
+    let texts = bench.texts(2);
+    stop(host);
+    assert_eq!(texts[0], "Working on it");
+    assert!(texts[1].contains("may be incomplete"), "{texts:?}");
+    assert_eq!((bench.out().len(), bench.lines("groups/family/runs")), (2, 1));
+}
+
+#[test]
+fn a_runner_that_names_no_files_is_not_asked_twice() {
+    let bench = Bench::with_groups(
+        r#"if [[ $job == *One* ]]; then
+  say first; over; while :; do f=$(ls "$w/ipc/input"/*.json 2>/dev/null) && break; sleep 0.01; done
+  rm "$f"; say second; over; touch "$w/group/done"; sleep 1000
+else say "m2 again: $(grep -c '>Two<' <<< "$job")"; over; fi"#,
+    );
+    let host = bench.start(&[]);
+    bench.send("m1", "fam@g.us", "One");
+    bench.texts(1);
+    bench.send("m2", "fam@g.us", "Two");
+    bench.texts(2);
+    wait_until("the second query is over", || bench.host("groups/family/done").exists());
+    stop(host);
+    let host = bench.start(&[]);
+    bench.send("m3", "fam@g.us", "Three");
+    let texts = bench.texts(3);
+    stop(host);
+    assert_eq!(texts, ["first", "second", "m2 again: 0"]);
+}
+
+#[test]
+fn the_runner_of_a_group_that_was_removed_meanwhile_is_ended() {
+    let bench = Bench::with_groups(r#"echo $$ > "$w/group/pid"; sleep 1000"#);
+    let host = bench.start(&[]);
+    bench.send("m1", "fam@g.us", "Hello");
+    let pid = || fs::read_to_string(bench.host("groups/family/pid")).unwrap_or_default();
+    wait_until("the runner has begun", || pid().trim().parse::<u32>().is_ok());
+    host.signal(Signal::Kill);
+    drop(host.wait(PATIENCE));
+    let mut remove = bench.command(&["groups", "remove", "family"]);
+    RunningChild::run(&mut remove).assert_code(0);
+    let host = bench.start(&[]);
+    wait_until_gone(pid().trim().parse().unwrap());
+    stop(host);
+}
+
+#[test]
+fn an_idle_runner_ends_when_its_group_is_removed() {
+    let bench = Bench::with_groups("say fine; over; await_close");
+    let host = bench.start(&[]);
+    bench.send("m1", "fam@g.us", "Hello");
+    bench.texts(1);
+    let mut remove = bench.command(&["groups", "remove", "family"]);
+    RunningChild::run(&mut remove).assert_code(0);
+    wait_until("the runner is told to end", || {
+        let logs = files(&bench.host("logs/family"), "log");
+        logs.last().is_some_and(|log| fs::read_to_string(log).unwrap().contains("ended: Done"))
+    });
+    stop(host);
+}

@@ -133,3 +133,36 @@ impl Bench {
         fs::rename(&temporary, directory.join(format!("{name}.json"))).unwrap();
     }
 }
+
+#[test]
+fn a_task_gets_the_reply_to_its_question_and_nothing_else() {
+    let question =
+        r#"{"type":"message","chatJid":"fam@g.us","text":"Which plants?","isQuestion":true}"#;
+    let plan = task("once", "2020-01-01T00:00:00", "group");
+    let bench = Bench::with_groups(&format!(
+        r#"if [[ $job == *isScheduledTask* ]]; then
+  await "$w/group/go"; send messages 2-q '{question}'
+  while :; do f=$(ls "$w/ipc/input"/*.json 2>/dev/null) && break; sleep 0.01; done
+  reply=$(grep -o 'The [a-z]* plants' "$f"); rm "$f"; say "watered: $reply"
+  block "{{\"status\":\"success\",\"result\":null,\"newSessionId\":\"s1\",\"inputs\":[\"$(basename "$f")\"]}}"; await_close
+else
+  {plan}
+  say "$(grep -o 'Plan it\|Before' <<< "$job")"; over
+fi"#
+    ));
+    let host = bench.start(&[]);
+    bench.send("m1", "fam@g.us", "Plan it");
+    assert_eq!(bench.texts(1), ["Plan it"]);
+    wait_until("the task runs", || files(&bench.host("logs/family"), "log").len() == 2);
+    bench.send("m2", "fam@g.us", "Before the question");
+    wait_until("the message is in the store", || {
+        files(&bench.host("channel/in"), "json").is_empty()
+    });
+    fs::write(bench.host("groups/family/go"), "").unwrap();
+    assert_eq!(bench.texts(2)[1], "Which plants?");
+    bench.send("m3", "fam@g.us", "The green plants");
+    assert_eq!(bench.texts(3)[2], "watered: The green plants");
+    assert_eq!(bench.texts(4)[3], "Before");
+    stop(host);
+    assert_eq!(bench.out().len(), 4);
+}

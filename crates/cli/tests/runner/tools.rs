@@ -195,3 +195,67 @@ fn private_addresses_are_refused_unless_they_are_allowed() {
     assert!(missing.contains("open"), "{missing}");
     bench.run("", &["--allow-host", "not a host"]).assert_code(2);
 }
+
+#[test]
+fn a_voice_message_that_is_spoken_here_is_a_file_beside_its_text() {
+    let bench = Bench::new(Script::from([
+        Reply::openai()
+            .tool_call("1", "send_voice", json!({"text": "Good morning", "voice": "Ryan"}))
+            .tool_call("2", "send_voice", json!({"text": "fail"})),
+        Reply::openai().text("Done."),
+    ]));
+    let speak = "read -r text; [ \"$text\" != fail ] || { echo 'no voice today' >&2; exit 1; }; \
+                 printf 'OggS%024dOpusHead%s by %s' 0 \"$text\" \"$MYCLAW_VOICE\"";
+    let options = ["--speech-command", speak, "--speech-voice", "Vivian"];
+    bench.run(bench.job("Do it", json!({})), &options).assert_code(0);
+    let spoken = bench.sent("voice");
+    assert_eq!(spoken.len(), 1, "{spoken:?}");
+    assert_eq!(
+        (&spoken[0]["text"], &spoken[0]["voice"]),
+        (&json!("Good morning"), &json!("Ryan")),
+        "a host that knows no audio has the text"
+    );
+    let audio = bench.path("w/ipc/voice").join(spoken[0]["audio"].as_str().unwrap());
+    assert_eq!(audio.extension().unwrap(), "ogg");
+    assert!(fs::read_to_string(audio).unwrap().ends_with("OpusHeadGood morning by Ryan"));
+    assert_eq!(bench.sent("messages")[0]["text"], "fail");
+    let result = bench.result(1);
+    assert!(
+        result.contains("sent as text, because it could not be spoken")
+            && result.contains("no voice today"),
+        "{result}"
+    );
+}
+
+#[test]
+fn a_server_that_speaks_gets_the_key_of_the_job() {
+    // The model's server has no such path, and says so.
+    let bench = Bench::new(Script::from([
+        Reply::openai().tool_call("1", "send_voice", json!({"text": "Good morning"})),
+        Reply::openai().text("Done."),
+        Reply::openai().text("no audio"),
+    ]));
+    let mut job: Value = serde_json::from_str(&bench.job("Do it", json!({}))).unwrap();
+    job["secrets"]["SPEECH_API_KEY"] = json!("sk-speech-0123456789");
+    let url = format!("{}/v1", bench.server.url());
+    bench.run(job.to_string(), &["--speech-url", &url]).assert_code(0);
+    let requests = bench.server.requests();
+    let asked = requests.iter().find(|request| request.path.ends_with("/audio/speech")).unwrap();
+    assert_eq!(asked.header("authorization"), Some("Bearer sk-speech-0123456789"));
+    assert!(asked.body_text().contains("\"model\":\"tts-1\""), "{}", asked.body_text());
+    assert_eq!(bench.sent("messages")[0]["text"], "Good morning");
+}
+
+#[test]
+fn options_for_speech_that_make_no_sense_are_refused() {
+    let bench = Bench::new(Script::from([Reply::openai().text("unused")]));
+    for (options, words) in [
+        (&["--speech-voice", "x"][..], "give --speech-command or --speech-url too"),
+        (&["--speech-url", "host/v1"], "begins with http:// or https://"),
+        (&["--speech-command", "x", "--speech-url", "http://h"], "cannot be used with"),
+    ] {
+        let output = bench.run(bench.job("x", json!({})), options);
+        output.assert_code(2);
+        assert!(output.stderr().contains(words), "{}", output.stderr());
+    }
+}

@@ -8,7 +8,7 @@ use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
 use super::MAX_SECONDS;
-use super::values::{self, BaseUrl, NonBlankText, SecretText};
+use super::values::{self, BaseUrl, ModelName, NonBlankText, SecretText};
 
 /// The model provider that answers, with its keys.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -57,8 +57,36 @@ pub struct AuthProfile {
 pub struct ModelsConfig {
     /// Time limits of one model call.
     pub timeouts: ModelTimeouts,
+    /// The models that come first where one is chosen, each as `provider/model`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<NonBlankText>")]
+    pub favorites: Vec<ModelName>,
+    /// What OpenRouter is told about the program that asks.
+    pub attribution: AttributionConfig,
     /// Providers that MyClaw does not know, or models that it does not know there, by provider name.
     pub providers: BTreeMap<String, ProviderModels>,
+}
+
+/// What OpenRouter is told about the program that asks. It counts requests by it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct AttributionConfig {
+    /// Whether it is told anything.
+    pub enabled: bool,
+    /// The header `HTTP-Referer`.
+    #[serde(deserialize_with = "values::url")]
+    #[schemars(with = "BaseUrl")]
+    pub url: String,
+    /// The header `X-Title`.
+    #[serde(deserialize_with = "values::non_blank")]
+    #[schemars(with = "NonBlankText")]
+    pub title: String,
+}
+
+impl Default for AttributionConfig {
+    fn default() -> Self {
+        Self { enabled: true, url: "http://localhost".to_owned(), title: "MyClaw".to_owned() }
+    }
 }
 
 /// Time limits of one model call. There is no limit on the whole call: a model may write for long.

@@ -2,6 +2,8 @@
 
 mod phone;
 
+use std::collections::HashSet;
+
 use secrecy::ExposeSecret as _;
 use url::Url;
 
@@ -106,6 +108,7 @@ pub(super) fn check(config: &Config, findings: &mut Vec<Finding>) {
         }
     }
     check_bindings(config, findings);
+    check_host_bindings(config, findings);
 }
 
 fn check_slack(slack: &SlackConfig, path: &ConfigPath, findings: &mut Vec<Finding>) {
@@ -164,35 +167,64 @@ fn check_bindings(config: &Config, findings: &mut Vec<Finding>) {
             let message = format!("there is no agent `{id}`");
             findings.push(finding(path.clone().key("agentId"), message, help));
         }
-        let BindingMatch { channel, account, peer, group } = &binding.matches;
-        let path = path.key("match");
-        if !CHANNELS.contains(&channel.as_str()) {
-            let help = match nearest(channel, CHANNELS) {
-                Some(name) => format!("did you mean `{name}`?"),
-                None => format!("channels: {}", CHANNELS.join(", ")),
-            };
-            findings.push(finding(path.clone().key("channel"), "there is no such channel", help));
-        } else if let Some(account) = account {
-            let known = accounts(config, channel);
-            if !known.contains(&account.as_str()) {
-                let help = match nearest(account, known.iter().copied()) {
-                    Some(name) => format!("did you mean `{name}`?"),
-                    None => format!("accounts of {channel}: {}", known.join(", ")),
-                };
-                findings.push(finding(
-                    path.clone().key("account"),
-                    "there is no such account",
-                    help,
-                ));
-            }
-        }
-        if peer.is_some() && group.is_some() {
+        check_match(config, &binding.matches, &path.key("match"), findings);
+    }
+}
+
+/// A group of the host has one chat: what it sends goes there.
+fn check_host_bindings(config: &Config, findings: &mut Vec<Finding>) {
+    let mut folders = HashSet::new();
+    let bindings = config.host.iter().flat_map(|host| &host.bindings);
+    for (index, binding) in bindings.enumerate() {
+        let path = root().key("host").key("bindings").index(index);
+        if !folders.insert(&binding.folder) {
             findings.push(finding(
-                path.key("group"),
-                "a message comes from a person or from a group, not from both",
-                "make two bindings",
+                path.clone().key("folder"),
+                "a group of the host has one chat",
+                "add a group for each chat with `myclaw groups add`",
             ));
         }
+        let path = path.key("match");
+        if binding.matches.peer.is_none() && binding.matches.group.is_none() {
+            findings.push(finding(
+                path.clone(),
+                "a group of the host has one chat, and this names none",
+                "add `peer` with the id of a person, or `group` with that of a group",
+            ));
+        }
+        check_match(config, &binding.matches, &path, findings);
+    }
+}
+
+fn check_match(
+    config: &Config,
+    rule: &BindingMatch,
+    path: &ConfigPath,
+    findings: &mut Vec<Finding>,
+) {
+    let BindingMatch { channel, account, peer, group } = rule;
+    if !CHANNELS.contains(&channel.as_str()) {
+        let help = match nearest(channel, CHANNELS) {
+            Some(name) => format!("did you mean `{name}`?"),
+            None => format!("channels: {}", CHANNELS.join(", ")),
+        };
+        findings.push(finding(path.clone().key("channel"), "there is no such channel", help));
+    } else if let Some(account) = account {
+        let known = accounts(config, channel);
+        if !known.contains(&account.as_str()) {
+            let help = match nearest(account, known.iter().copied()) {
+                Some(name) => format!("did you mean `{name}`?"),
+                None => format!("accounts of {channel}: {}", known.join(", ")),
+            };
+            findings.push(finding(path.clone().key("account"), "there is no such account", help));
+        }
+    }
+    if peer.is_some() && group.is_some() {
+        findings.push(finding(
+            path.clone().key("group"),
+            "a message comes from a person or from a group, not from both",
+            "make two bindings",
+        ));
     }
 }
 

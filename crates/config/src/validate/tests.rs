@@ -25,6 +25,10 @@ fn full() -> Value {
             { "agentId": "main", "match": { "channel": "telegram", "account": "other", "peer": 1 } },
             { "agentId": "main", "match": { "channel": "webhook", "group": "x" } },
         ],
+        "host": { "options": ["--model-socket"], "bindings": [
+            { "folder": "family", "match": { "channel": "telegram", "group": -5 } },
+            { "folder": "ann", "match": { "channel": "telegram", "account": "other", "peer": 1 } },
+        ] },
         "messages": { "queue": { "mode": "steer-backlog", "debounceMs": 0, "cap": 1, "drop": "new" },
             "responsePrefix": "auto", "ackReaction": "x", "ackReactionScope": "all" },
         "gateway": {
@@ -44,6 +48,15 @@ fn full() -> Value {
             "billingLongestSeconds": 86_400, "forgetAfterSeconds": 86_400,
         } },
         "hooks": hooks(),
+        "project": { "detect": false, "markers": [".git", "x"], "start": "continue", "instructions": false },
+        "speech": {
+            "command": "espeak-ng --stdout", "baseUrl": "https://h/v1", "apiKey": "k", "model": "m", "voice": "v",
+            "maxChars": 1, "maxMb": 100, "timeoutSeconds": 600,
+        },
+        "transcription": {
+            "command": ["listen"], "baseUrl": "https://h/v1", "apiKey": "k", "model": "m", "language": "de",
+            "maxMb": 1, "maxSeconds": 14_400, "timeoutSeconds": 1,
+        },
         "models": models(),
     })
 }
@@ -147,7 +160,9 @@ fn hooks() -> Value {
 
 fn models() -> Value {
     json!({
+        "favorites": ["p/m"],
         "timeouts": { "connectSeconds": 1, "firstEventSeconds": 2, "betweenEventsSeconds": 3 },
+        "attribution": { "enabled": false, "url": "https://h", "title": "t" },
         "providers": { "mine": {
             "baseUrl": "http://127.0.0.1:8080", "apiKey": "k", "api": "openai-completions",
             "headers": { "mine": "secret" }, "compat": compat(),

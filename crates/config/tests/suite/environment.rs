@@ -248,7 +248,10 @@ fn a_workspaces_file_is_never_read() {
         assert_eq!(token(&home, &directory), None, "{}", directory.display());
         let message =
             myclaw_config::load_config(&home.environment_in(&directory)).unwrap_err().to_string();
-        assert!(message.contains("not read, since an agent works there"), "{message}");
+        assert!(
+            message.contains("not read, since it belongs to a project or an agent works there"),
+            "{message}"
+        );
     }
     for directory in ["free", "one-and-a-half", ".myclaw"] {
         let directory = home_path.join(directory);

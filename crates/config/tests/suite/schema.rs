@@ -54,6 +54,8 @@ fn secrets_are_plain_strings_marked_as_such() {
             "apiKey",
             "apiKey",
             "apiKey",
+            "apiKey",
+            "apiKey",
             "appSecret",
             "appToken",
             "botToken",

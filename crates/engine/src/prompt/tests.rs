@@ -12,6 +12,7 @@ fn prompt(bootstrap: &[BootstrapFile], tools: &[ToolSchema]) -> String {
         model: "anthropic/claude-x",
         time_zone: Some("Europe/Berlin"),
         note: Some("Files go out too."),
+        project: None,
     })
 }
 
@@ -70,6 +71,7 @@ fn skills_stand_behind_the_tools_if_the_model_can_read_them() {
             model: "m",
             time_zone: None,
             note: None,
+            project: None,
         })
     };
     let line = "\n- notes: Writes notes. (/s/notes/SKILL.md)\n</tools>";

@@ -5,6 +5,7 @@ use myclaw_session::{IndexRepair, IndexUpdate, MetaPatch, UpdatedAt};
 use serde_json::{Map, json};
 
 use super::Shared;
+use crate::bound::micro_dollars;
 use crate::{
     ActiveModel, AgentRunEvent, Bound, HookPoint, Notice, RunError, RunParams, RunResult,
     SystemPromptReport,
@@ -100,6 +101,8 @@ pub(super) async fn make_durable(shared: &Shared, model: &ActiveModel) -> Result
         chat_type: Some(parts.peer_kind),
         model: Some(model.reference()),
         add_tokens: shared.tally.usage.total_tokens,
+        add_micro_dollars: micro_dollars(shared.tally.usage.cost.total),
+        add_messages: shared.log.added(),
         extra: Some(Map::from_iter([(LAST_RUN_TOKENS.to_owned(), json!(last_run_tokens))])),
     };
     let blocking = tokio::task::spawn_blocking(move || {

@@ -10,11 +10,12 @@ use std::time::Duration;
 
 use myclaw_config::DeliveryMode;
 use myclaw_files::Durability;
-use myclaw_llm::{ContentBlock, UserMessage, joined_text};
+use myclaw_llm::{ContentBlock, Message, UserMessage, joined_text};
 use myclaw_session::{
-    EntryId, Inbox, MetaPatch, OpenInbox, QueuedKind, QueuedMessage, SessionError,
-    TranscriptMessage, durability_of,
+    EntryId, FIRST_WORDS, Inbox, MetaPatch, OpenInbox, QueuedKind, QueuedMessage, SessionError,
+    TranscriptMessage, durability_of, first_words,
 };
+use serde_json::Map;
 
 use super::{Interrupts, Shared};
 use crate::hook::unless_aborted;
@@ -356,5 +357,11 @@ async fn blocking<T: Send + 'static>(
 /// which repeats the entry.
 fn enter_in_index(shared: &Shared) {
     let (store, key) = (shared.run.store.clone(), shared.run.session_key.clone());
-    tokio::task::spawn_blocking(move || store.record(&key, MetaPatch::default()));
+    let first = shared.log.messages().first().and_then(|message| match message {
+        Message::User(user) => Some(first_words(&joined_text(&user.content, "\n"))),
+        _ => None,
+    });
+    let extra = first.map(|words| Map::from_iter([(FIRST_WORDS.to_owned(), words.into())]));
+    let patch = MetaPatch { extra, ..MetaPatch::default() };
+    tokio::task::spawn_blocking(move || store.record(&key, patch));
 }

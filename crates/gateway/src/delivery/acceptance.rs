@@ -64,7 +64,14 @@ impl Delivery {
             origin,
             ..Incoming::new(new.route, new.source_id, session, new.text, now_ms())
         };
-        let bytes = self.enter(&row)?;
+        let bytes = match self.enter(&row) {
+            Ok(bytes) => bytes,
+            Err(full) => {
+                // What is stored already takes no place.
+                let known = self.ledger.message(&id).await?.ok_or(full)?;
+                return known_as(id, known, key.as_str());
+            }
+        };
         match self.store_with_route(&id, row, contents).await {
             Ok(Acceptance::New(message)) => {
                 self.metrics.accepted();
@@ -75,8 +82,7 @@ impl Delivery {
             }
             Ok(Acceptance::Known(row)) => {
                 self.leave(bytes);
-                let is_same = row.session == key.as_str();
-                if is_same { Ok(Accepted { id, row }) } else { Err(GatewayError::OtherMessage) }
+                known_as(id, row, key.as_str())
             }
             Err(error) => {
                 self.leave(bytes);
@@ -138,6 +144,11 @@ impl Delivery {
         self.open.fetch_sub(1, Ordering::SeqCst);
         self.pictures.fetch_sub(bytes, Ordering::SeqCst);
     }
+}
+
+/// A message that is stored already, if it is the one that was sent to `session`.
+fn known_as(id: MessageId, row: Incoming, session: &str) -> Result<Accepted, GatewayError> {
+    if row.session == session { Ok(Accepted { id, row }) } else { Err(GatewayError::OtherMessage) }
 }
 
 fn check(new: &NewMessage) -> Result<(), GatewayError> {

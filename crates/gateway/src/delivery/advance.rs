@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use myclaw_agent::llm::ContentBlock;
 use myclaw_agent::sessions::EntryId;
+use myclaw_agent::speech::{AudioFormat, transcriber};
 use myclaw_agent::{FailureClass, Handover, TakenState};
+use tokio_util::sync::CancellationToken;
 
 use super::desk::Desk;
 use super::{Delivery, Report};
 use crate::GatewayError;
 use crate::ledger::OpenMessage;
-use crate::routing::content;
+use crate::routing::{ShownFile, content};
 use crate::rows::{Incoming, MessageState, PartKind};
 
 /// Pause before a step that failed, for example on a full disk, is tried again; it doubles.
@@ -215,13 +217,25 @@ impl Delivery {
         let mut files = Vec::new();
         for file in &message.row.origin.files {
             let bytes = self.ledger.file(&file.key).await?;
-            files.extend(bytes.map(|bytes| (file.name.clone(), bytes)));
+            let Some(bytes) = bytes else { continue };
+            let heard = self.heard(&bytes).await;
+            files.push(ShownFile { name: file.name.clone(), bytes, heard });
         }
         let workspace = desk.session.config().working_directory().to_owned();
         let id = message.id.to_string();
         let making = tokio::task::spawn_blocking(move || content(&text, files, &id, &workspace));
         let made = making.await.map_err(|error| GatewayError::Internal(error.to_string()))?;
         made.map_err(GatewayError::Internal)
+    }
+
+    /// What is said in a file: a transcript, or why there is none; `None` if it is no audio or nobody listens.
+    async fn heard(&self, bytes: &[u8]) -> Option<Result<String, String>> {
+        let transcriber = AudioFormat::of(bytes).and(transcriber(&self.config()))?;
+        let heard = transcriber.transcribe(bytes, &CancellationToken::new()).await;
+        if let Err(error) = &heard {
+            tracing::warn!(%error, "a voice note is not transcribed");
+        }
+        Some(heard.map_err(|error| error.to_string()))
     }
 
     /// Step 3 and 4 for messages that no run works on: starts one. An answer that was cut off is not continued.

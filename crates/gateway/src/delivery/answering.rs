@@ -4,13 +4,14 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use myclaw_store::Place;
 use serde_json::json;
 
 use super::media::Saying;
 use super::{Delivery, GroupMessage, Report, occasion};
 use crate::GatewayError;
 use crate::hub;
-use crate::ledger::{Acceptance, OpenMessage, Stored, now_ms};
+use crate::ledger::{Acceptance, OVER, OpenMessage, Stored, now_ms, write_of};
 use crate::rows::{
     Incoming, MessageId, MessageState, Outgoing, PartId, PartKind, Refers, Route, SentFile,
 };
@@ -187,6 +188,23 @@ impl Delivery {
         let parts = self.parts_of(route, "", said, PartKind::Report, Saying::of(text));
         let stored = self.ledger.say(parts).await?;
         self.outbox.push(stored);
+        Ok(())
+    }
+
+    /// Says something that has a record of its own, so that it is said once however often this is called.
+    pub(crate) async fn say_once(
+        &self,
+        (record, key): (&str, &str),
+        route: &Route,
+        (kind, text): (PartKind, &str),
+    ) -> Result<(), GatewayError> {
+        let said = format!("{record} {key}");
+        let parts = self.parts_of(route, "", &said, kind, Saying::of(text));
+        let place = Some(Place::new(OVER, now_ms()));
+        let first = write_of(record, key, &route, None, place)?;
+        if let Some(stored) = self.ledger.say_with(parts, vec![first]).await? {
+            self.outbox.push(stored);
+        }
         Ok(())
     }
 

@@ -9,12 +9,16 @@ use crate::usage::Caller;
 impl Delivery {
     /// Tells everybody who has to know of an event.
     pub(super) fn heed(&self, key: &SessionKey, event: &SessionEvent<'_>) {
-        let desk = self.desks().get(key.as_str()).cloned();
         if let SessionEvent::Run(event) = event {
             self.metrics.heed(&event.kind);
             self.hub.publish_run(key.as_str(), event);
             self.live.heed(key.as_str(), &event.kind);
+            // Nothing else concerns what a stream brings, which is most of all events.
+            if matches!(event.kind, AgentRunEvent::LlmStream { .. }) {
+                return;
+            }
         }
+        let desk = self.desks().get(key.as_str()).cloned();
         if let Some(desk) = desk {
             desk.heed(event);
             if let SessionEvent::Run(event) = event {

@@ -4,13 +4,14 @@
 //! part is over.
 
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use myclaw_agent::SessionConfig;
 use myclaw_agent::files::{Durability, NewFile, create_private_directory, remove_if_there};
 use myclaw_agent::sessions::CLI_CHANNEL;
+use myclaw_agent::speech::Audio;
 
 use super::Delivery;
 use crate::GatewayError;
@@ -143,6 +144,46 @@ impl Delivery {
             })?);
         }
         Ok(files)
+    }
+
+    /// Stores speech as a file that is sent alone.
+    ///
+    /// # Errors
+    /// The channel takes no such file, or it cannot be stored.
+    pub(super) async fn keep_audio(
+        &self,
+        route: &Route,
+        session: &str,
+        said: &str,
+        audio: Audio,
+    ) -> Result<SentFile, GatewayError> {
+        let most =
+            self.outbox.channel(route).and_then(|channel| channel.capabilities().most_file_bytes);
+        let size = audio.bytes.len() as u64;
+        if most.is_none_or(|most| size > most) {
+            return Err(GatewayError::Unusable(match most {
+                Some(most) => format!(
+                    "the voice message has {size} bytes, and the channel {} sends at most {most}",
+                    route.channel
+                ),
+                None => format!("the channel {} takes no files", route.channel),
+            }));
+        }
+        let directory = self.outgoing();
+        let path = directory.join(PartId::of(session, said, route, 0).as_str());
+        let name = format!("voice.{}", audio.format.ending());
+        let kept = path.clone();
+        let storing = tokio::task::spawn_blocking(move || -> io::Result<()> {
+            create_private_directory(&directory)?;
+            let mut file = NewFile::in_directory(&directory, "copy")?;
+            file.write_all(&audio.bytes)?;
+            file.put_at(&kept, Durability::Synced).map(|_| ())
+        });
+        let stored = storing.await.map_err(|error| GatewayError::Internal(error.to_string()))?;
+        stored.map_err(|error| {
+            GatewayError::Internal(format!("the voice message cannot be stored: {error}"))
+        })?;
+        Ok(SentFile { path, name })
     }
 
     /// Whether replies of a session may go where files can be sent. Those of the terminal's sessions go

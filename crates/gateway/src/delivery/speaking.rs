@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use myclaw_agent::SessionConfig;
 use myclaw_agent::sessions::SessionKey;
+use myclaw_agent::speech::Audio;
 use myclaw_channels::Action;
 use myclaw_store::Place;
 use serde::{Deserialize, Serialize};
@@ -40,6 +41,8 @@ pub(crate) struct Speech {
     pub(crate) text: String,
     /// Files of the workspace.
     pub(crate) files: Vec<String>,
+    /// What the agent says, as a file that is not in the workspace.
+    pub(crate) audio: Option<Audio>,
     /// What is done instead of sending the text.
     pub(crate) act: Option<Act>,
     /// The channel's id of the message that it answers.
@@ -227,7 +230,7 @@ impl Delivery {
         route: &Route,
         speech: Speech,
     ) -> Result<Vec<(PartId, Outgoing)>, GatewayError> {
-        let Speech { text, files, act, reply_to } = speech;
+        let Speech { text, files, audio, act, reply_to } = speech;
         if let Some(act) = act {
             let (id, mut part) =
                 self.part_of(route, session, said, PartKind::Reply, (0, 1), (text, None));
@@ -235,7 +238,10 @@ impl Delivery {
             part.refers.reply_to = reply_to;
             return Ok(vec![(id, part)]);
         }
-        let files = self.copies(route, session, said, files).await?;
+        let mut files = self.copies(route, session, said, files).await?;
+        if let Some(audio) = audio {
+            files.push(self.keep_audio(route, session, said, audio).await?);
+        }
         let mut parts =
             self.parts_of(route, session, said, PartKind::Reply, Saying { text, files });
         if let Some((_, first)) = parts.first_mut() {

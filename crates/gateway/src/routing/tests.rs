@@ -2,6 +2,7 @@
 
 use myclaw_channels::{Chat, Sender};
 
+use super::bindings::weight;
 use super::*;
 
 fn arrival(kind: ChatKind, account: &str) -> Arrival {
@@ -20,7 +21,7 @@ fn arrival(kind: ChatKind, account: &str) -> Arrival {
     }
 }
 
-fn binding(matches: &Value) -> Binding {
+fn binding(matches: &Value) -> myclaw_agent::config::Binding {
     serde_json::from_value(json!({"agentId": "a", "match": matches})).expect("a binding")
 }
 
@@ -40,7 +41,7 @@ fn a_binding_fits_by_everything_that_it_names() {
         (json!({"channel": "telegram", "group": "-5", "account": "work"}), None, Some(3)),
     ] {
         let binding = binding(&rule);
-        assert_eq!(weight(&binding, &direct), of_direct, "{rule}");
-        assert_eq!(weight(&binding, &group), of_group, "{rule}");
+        assert_eq!(weight(&binding.matches, &direct), of_direct, "{rule}");
+        assert_eq!(weight(&binding.matches, &group), of_group, "{rule}");
     }
 }

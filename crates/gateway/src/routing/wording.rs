@@ -74,7 +74,7 @@ pub(super) fn overheard(arrival: &Arrival, most: usize) -> String {
 }
 
 /// The text of a later version of a message.
-pub(super) fn edited(text: &str) -> String {
+pub(crate) fn edited(text: &str) -> String {
     format!("[The person edited an earlier message. It says now:]\n{text}")
 }
 
@@ -99,7 +99,7 @@ fn plain(name: &str) -> String {
 }
 
 /// The files of a message.
-pub(super) fn files(arrival: &Arrival) -> Vec<MessageFile> {
+pub(crate) fn files(arrival: &Arrival) -> Vec<MessageFile> {
     arrival
         .attachments
         .iter()
@@ -122,18 +122,27 @@ fn file_name(name: &str) -> String {
     if name.is_empty() { "file".to_owned() } else { name }
 }
 
+/// A file that came with a message.
+pub(crate) struct ShownFile {
+    /// Its name, without anything that could be a path.
+    pub(crate) name: String,
+    pub(crate) bytes: Vec<u8>,
+    /// What is said in it, or why that is not known, if it is a voice note and somebody listens.
+    pub(crate) heard: Option<Result<String, String>>,
+}
+
 /// What the model is shown of a message with files: pictures, short texts, and where the others are. Blocks.
 ///
 /// # Errors
 /// A file cannot be written; the text says why.
 pub(crate) fn content(
     text: &str,
-    files: Vec<(String, Vec<u8>)>,
+    files: Vec<ShownFile>,
     message: &str,
     workspace: &Path,
 ) -> Result<Vec<ContentBlock>, String> {
     let mut blocks = vec![ContentBlock::text(text.to_owned())];
-    for (number, (name, bytes)) in files.into_iter().enumerate() {
+    for (number, ShownFile { name, bytes, heard }) in files.into_iter().enumerate() {
         if let Ok(picture) = picture_from_bytes(bytes.clone()) {
             blocks.push(ContentBlock::Image(picture));
             continue;
@@ -146,7 +155,18 @@ pub(crate) fn content(
             None => {
                 let path = save(workspace, &format!("{message}-{number}-{name}"), &bytes)
                     .map_err(|error| format!("cannot save the file \"{name}\": {error}"))?;
-                format!("[the file \"{name}\" is {path}]")
+                match heard {
+                    None => format!("[the file \"{name}\" is {path}]"),
+                    Some(Ok(text)) => format!(
+                        "[transcript of the voice note \"{name}\", which is {path}; a machine made it, so words may be \
+                         wrong]\n{}",
+                        quote(&text, "> ")
+                    ),
+                    Some(Err(why)) => format!(
+                        "[the voice note \"{name}\" is {path}; there is no transcript: {}]",
+                        why.replace(['[', ']', '\n'], " ")
+                    ),
+                }
             }
         };
         blocks.push(ContentBlock::text(shown));

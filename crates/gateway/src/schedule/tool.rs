@@ -1,6 +1,6 @@
 //! The tool `cron`: the agent plans its own work.
 
-use std::sync::Weak;
+use std::sync::{LazyLock, Weak};
 
 use myclaw_agent::llm::ToolSchema;
 use myclaw_agent::{BoxFuture, Tool, ToolError, ToolInvocation, ToolOutput};
@@ -13,27 +13,28 @@ use crate::tools::{output, running};
 
 const DESCRIPTION: &str = include_str!("tool/description.md");
 
+/// What the model is told. All sessions share it.
+static SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| ToolSchema {
+    name: "cron".to_owned(),
+    description: DESCRIPTION.trim().to_owned(),
+    parameters: parameters(),
+});
+
 /// The tool for one agent.
 pub(crate) struct CronTool {
-    schema: ToolSchema,
     delivery: Weak<Delivery>,
     agent: String,
 }
 
 impl CronTool {
     pub(crate) fn new(delivery: Weak<Delivery>, agent: String) -> Self {
-        let schema = ToolSchema {
-            name: "cron".to_owned(),
-            description: DESCRIPTION.trim().to_owned(),
-            parameters: parameters(),
-        };
-        Self { schema, delivery, agent }
+        Self { delivery, agent }
     }
 }
 
 impl Tool for CronTool {
     fn schema(&self) -> &ToolSchema {
-        &self.schema
+        &SCHEMA
     }
 
     fn execute<'a>(

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::body::Bytes;
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{Path, Query, RawQuery, State};
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get, post};
@@ -57,8 +57,17 @@ async fn hook(
     (status, [(header::CONTENT_TYPE, answer.content_type)], answer.body).into_response()
 }
 
-async fn channels(State(server): State<Arc<Server>>) -> Result<Json<Value>, GatewayError> {
-    server.routing.describe().await.map(Json)
+#[derive(Deserialize)]
+struct Page {
+    /// A part that was not delivered; older ones are wanted.
+    before: Option<String>,
+}
+
+async fn channels(
+    State(server): State<Arc<Server>>,
+    Query(page): Query<Page>,
+) -> Result<Json<Value>, GatewayError> {
+    server.routing.describe(page.before.as_deref()).await.map(Json)
 }
 
 async fn pairings(State(server): State<Arc<Server>>) -> Json<Value> {

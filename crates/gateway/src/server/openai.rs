@@ -16,9 +16,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 pub(super) use chat::chat_completions;
-pub(super) use responses::{create, retrieve};
+pub(super) use responses::{cancel, create, input_items, remove, retrieve};
 
 use super::answer::{class_of, message as message_object};
+use super::rest::{Attachment, pictures};
 use super::{Server, route};
 use crate::GatewayError;
 use crate::delivery::NewMessage;
@@ -52,6 +53,23 @@ struct Part {
     r#type: String,
     #[serde(default)]
     text: Option<String>,
+    #[serde(default)]
+    image_url: Option<ImageUrl>,
+}
+
+/// Address of a picture: chat completions wrap it in an object, responses do not.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum ImageUrl {
+    Text(String),
+    Object { url: String },
+}
+
+/// What a message says.
+#[derive(Default)]
+struct Said {
+    text: String,
+    pictures: Vec<Attachment>,
 }
 
 /// A request that was stored.
@@ -73,14 +91,15 @@ impl Server {
         &self,
         source: Source,
         session: Option<String>,
-        text: String,
+        question: Said,
     ) -> Result<Accepted, GatewayError> {
         let session = session.unwrap_or_else(|| source.session());
         let Source { route, id: source_id } = source;
         let (key, _) = self.delivery.session(&session)?;
         // Before the message is stored: nothing of its answer is missed.
         let watching = self.delivery.hub.watch(key.as_str());
-        let new = NewMessage { route, source_id, session, text, images: Vec::new() };
+        let images = pictures(question.pictures).await?;
+        let new = NewMessage { route, source_id, session, text: question.text, images };
         let id = self.delivery.accept(new).await?.id;
         Ok(Accepted { id, key, watching })
     }
@@ -139,36 +158,60 @@ fn named_session(headers: &HeaderMap, user: Option<&str>) -> Option<String> {
     of_header.map(str::to_owned).or_else(|| user.map(|user| format!("openai-{user}")))
 }
 
-/// What is asked, after what was said before it.
-fn with_earlier(before: &[(String, String)], question: String) -> String {
+/// What is asked, after what was said before it. The pictures of all of it belong to the question.
+fn with_earlier(before: Vec<(String, Said)>, question: Said) -> Said {
     if before.is_empty() {
         return question;
     }
     let mut text = "[Earlier messages, as the program that asks has them:]\n".to_owned();
+    let mut pictures = Vec::new();
     for (role, said) in before {
-        text.push_str(&format!("{role}: {said}\n"));
+        text.push_str(&format!("{role}: {}\n", said.text));
+        pictures.extend(said.pictures);
     }
-    format!("{text}[The message to answer:]\n{question}")
+    pictures.extend(question.pictures);
+    Said { text: format!("{text}[The message to answer:]\n{}", question.text), pictures }
+}
+
+impl From<String> for Said {
+    fn from(text: String) -> Self {
+        Self { text, pictures: Vec::new() }
+    }
 }
 
 impl Content {
-    /// The text; `types` are the types of parts that are text.
-    fn text(&self, types: &[&str]) -> Result<String, GatewayError> {
+    /// The text and the pictures. Parts of other types are refused.
+    fn read(self) -> Result<Said, GatewayError> {
         let parts = match self {
-            Self::Text(text) => return Ok(text.clone()),
+            Self::Text(text) => return Ok(text.into()),
             Self::Parts(parts) => parts,
         };
-        let mut all = String::new();
+        let mut said = Said::default();
         for part in parts {
-            let text = part.text.as_deref().filter(|_| types.contains(&part.r#type.as_str()));
-            all.push_str(text.ok_or_else(|| {
-                let kind = &part.r#type;
-                GatewayError::Unusable(format!(
-                    "content of type `{kind}` is not supported; send text"
-                ))
-            })?);
+            match (part.r#type.as_str(), part.text, part.image_url) {
+                ("text" | "input_text" | "output_text", Some(text), _) => said.text.push_str(&text),
+                ("image_url" | "input_image", _, Some(url)) => said.pictures.push(url.picture()?),
+                (kind, ..) => {
+                    let why =
+                        format!("content of type `{kind}` is not supported; send text or pictures");
+                    return Err(GatewayError::Unusable(why));
+                }
+            }
         }
-        Ok(all)
+        Ok(said)
+    }
+}
+
+impl ImageUrl {
+    /// The picture in a data URL. Other addresses are refused: the gateway fetches nothing that a program names.
+    fn picture(self) -> Result<Attachment, GatewayError> {
+        let (Self::Text(url) | Self::Object { url }) = self;
+        let data = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
+        let (_, data) = data.ok_or_else(|| {
+            let why = "pictures are not fetched; send them as `data:image/…;base64,…`";
+            GatewayError::Unusable(why.to_owned())
+        })?;
+        Ok(Attachment::new(data.to_owned()))
     }
 }
 

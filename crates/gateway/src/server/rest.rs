@@ -61,6 +61,12 @@ pub(super) struct Attachment {
     data: String,
 }
 
+impl Attachment {
+    pub(super) fn new(base64: String) -> Self {
+        Self { _media_type: None, data: base64 }
+    }
+}
+
 #[derive(Deserialize)]
 pub(super) struct ForkBody {
     #[serde(rename = "newSession")]

@@ -57,6 +57,9 @@ const ROUTES: &[(&str, &str, Needs)] = &[
     ("POST", "/v1/chat/completions", Needs::Talk),
     ("POST", "/v1/responses", Needs::Talk),
     ("GET", "/v1/responses/{id}", Needs::See),
+    ("DELETE", "/v1/responses/{id}", Needs::Talk),
+    ("POST", "/v1/responses/{id}/cancel", Needs::Talk),
+    ("GET", "/v1/responses/{id}/input_items", Needs::See),
 ];
 
 /// The methods of the WebSocket.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::error::Error as _;
 use std::net::IpAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -182,7 +183,9 @@ impl Client {
         let wake = Arc::clone(&self.wake);
         let mut last_heard = Instant::now();
         let mut ping = tokio::time::interval(PING);
-        let (stop, gone) = (self.server.stop.clone(), login.gone);
+        let stop = self.server.stop.clone();
+        // Made once: to wait anew for each event would cost more than to send it.
+        let (mut stopping, mut gone) = (pin!(stop.cancelled()), pin!(login.gone.cancelled()));
         loop {
             let goes_on = tokio::select! {
                 frame = self.socket.recv() => {
@@ -206,8 +209,8 @@ impl Client {
                 _ = ping.tick() => {
                     last_heard.elapsed() < SILENCE && self.send(Message::Ping(Vec::new().into())).await
                 }
-                () = stop.cancelled() => self.close(close_code::AWAY, "the gateway stops").await,
-                () = gone.cancelled() => {
+                () = &mut stopping => self.close(close_code::AWAY, "the gateway stops").await,
+                () = &mut gone => {
                     let why = "the token was replaced or revoked; log in again";
                     self.close(close_code::POLICY, why).await
                 }

@@ -2,15 +2,13 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use myclaw_agent::config::{ExposeSecret as _, TelemetryConfig};
-use myclaw_channels::http::{Failure, client, exchange};
+use myclaw_agent::config::{Config, ExposeSecret as _, TelemetryConfig};
+use myclaw_channels::http::{Client, Failure, client, exchange};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
-
-use crate::current::Current;
 
 /// Most spans that wait; further ones replace the oldest.
 const MOST_WAITING: usize = 2_048;
@@ -34,9 +32,17 @@ enum Sent {
     Refused(String),
 }
 
+/// Where spans go.
+struct Receiver {
+    config: TelemetryConfig,
+    /// Made for the first request. It keeps the connection.
+    client: OnceLock<Result<Client, String>>,
+}
+
 /// Spans that wait to be sent.
 pub(crate) struct Exporter {
-    current: Arc<Current>,
+    /// `None` if the config names none.
+    receiver: RwLock<Option<Arc<Receiver>>>,
     waiting: Mutex<VecDeque<Value>>,
     /// Held while a request is on its way, so that the end of the process waits for what it may bring back.
     sending: tokio::sync::Mutex<()>,
@@ -47,9 +53,9 @@ pub(crate) struct Exporter {
 }
 
 impl Exporter {
-    pub(super) fn new(current: Arc<Current>) -> Self {
+    pub(super) fn new(config: &Config) -> Self {
         Self {
-            current,
+            receiver: RwLock::new(receiver_of(config)),
             waiting: Mutex::default(),
             sending: tokio::sync::Mutex::default(),
             wake: Notify::new(),
@@ -58,9 +64,18 @@ impl Exporter {
         }
     }
 
+    /// Sends to the receiver of another config from now on.
+    pub(crate) fn use_config(&self, config: &Config) {
+        *self.receiver.write().unwrap_or_else(PoisonError::into_inner) = receiver_of(config);
+    }
+
+    fn receiver(&self) -> Option<Arc<Receiver>> {
+        self.receiver.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Whether the config names a receiver.
     pub(super) fn is_on(&self) -> bool {
-        self.current.config().gateway.telemetry.is_some()
+        self.receiver.read().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
     /// Spans that were never sent, because the receiver did not take them in time.
@@ -106,7 +121,7 @@ impl Exporter {
     async fn send_waiting(&self) -> bool {
         let _sending = self.sending.lock().await;
         loop {
-            let Some(config) = self.current.config().gateway.telemetry.clone() else {
+            let Some(receiver) = self.receiver() else {
                 self.waiting().clear();
                 return true;
             };
@@ -118,10 +133,10 @@ impl Exporter {
             if spans.is_empty() {
                 return true;
             }
-            match send(&config, &spans).await {
+            match receiver.send(&spans).await {
                 Sent::Taken => self.is_reported.store(false, Ordering::Relaxed),
                 Sent::Later(reason) => {
-                    self.report(&config, &reason);
+                    self.report(&receiver.config, &reason);
                     let mut waiting = self.waiting();
                     let room = MOST_WAITING.saturating_sub(waiting.len());
                     self.dropped
@@ -132,7 +147,7 @@ impl Exporter {
                     return false;
                 }
                 Sent::Refused(reason) => {
-                    self.report(&config, &reason);
+                    self.report(&receiver.config, &reason);
                     self.dropped.fetch_add(spans.len() as u64, Ordering::Relaxed);
                 }
             }
@@ -157,36 +172,44 @@ pub(super) fn now_ns() -> u64 {
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// One request. Which statuses are worth another try is decided by the protocol: 429, 502, 503 and 504.
-async fn send(config: &TelemetryConfig, spans: &[Value]) -> Sent {
-    let endpoint = config.endpoint.trim_end_matches('/');
-    let name = json!({"key": "service.name", "value": {"stringValue": config.service_name}});
-    let version =
-        json!({"key": "service.version", "value": {"stringValue": env!("CARGO_PKG_VERSION")}});
-    let scope = json!({"name": "myclaw", "version": env!("CARGO_PKG_VERSION")});
-    let body = json!({"resourceSpans": [{
-        "resource": {"attributes": [name, version]},
-        "scopeSpans": [{"scope": scope, "spans": spans}],
-    }]});
-    let client = match client(endpoint) {
-        Ok(client) => client,
-        Err(reason) => return Sent::Refused(reason),
-    };
-    let mut request = client.post(format!("{endpoint}/v1/traces"));
-    for (name, value) in &config.headers {
-        request = request.header(name, value.expose_secret());
-    }
-    request = request.header("content-type", "application/json").body(body.to_string());
-    match exchange(request, MOST_ANSWER, LIMIT).await {
-        Ok(answer) if (200..300).contains(&answer.status) => Sent::Taken,
-        Ok(answer) => {
-            let reason = format!("status {}", answer.status);
-            match answer.status {
-                429 | 502 | 503 | 504 => Sent::Later(reason),
-                _ => Sent::Refused(reason),
-            }
+fn receiver_of(config: &Config) -> Option<Arc<Receiver>> {
+    let config = config.gateway.telemetry.clone()?;
+    Some(Arc::new(Receiver { config, client: OnceLock::new() }))
+}
+
+impl Receiver {
+    /// One request. Which statuses are worth another try is decided by the protocol: 429, 502, 503 and 504.
+    async fn send(&self, spans: &[Value]) -> Sent {
+        let config = &self.config;
+        let endpoint = config.endpoint.trim_end_matches('/');
+        let name = json!({"key": "service.name", "value": {"stringValue": config.service_name}});
+        let version =
+            json!({"key": "service.version", "value": {"stringValue": env!("CARGO_PKG_VERSION")}});
+        let scope = json!({"name": "myclaw", "version": env!("CARGO_PKG_VERSION")});
+        let body = json!({"resourceSpans": [{
+            "resource": {"attributes": [name, version]},
+            "scopeSpans": [{"scope": scope, "spans": spans}],
+        }]});
+        let client = match self.client.get_or_init(|| client(endpoint)) {
+            Ok(client) => client,
+            Err(reason) => return Sent::Refused(reason.clone()),
+        };
+        let mut request = client.post(format!("{endpoint}/v1/traces"));
+        for (name, value) in &config.headers {
+            request = request.header(name, value.expose_secret());
         }
-        Err(Failure::NotSent(reason) | Failure::Unknown(reason)) => Sent::Later(reason),
-        Err(Failure::TooLong(_)) => Sent::Taken,
+        request = request.header("content-type", "application/json").body(body.to_string());
+        match exchange(request, MOST_ANSWER, LIMIT).await {
+            Ok(answer) if (200..300).contains(&answer.status) => Sent::Taken,
+            Ok(answer) => {
+                let reason = format!("status {}", answer.status);
+                match answer.status {
+                    429 | 502 | 503 | 504 => Sent::Later(reason),
+                    _ => Sent::Refused(reason),
+                }
+            }
+            Err(Failure::NotSent(reason) | Failure::Unknown(reason)) => Sent::Later(reason),
+            Err(Failure::TooLong(_)) => Sent::Taken,
+        }
     }
 }

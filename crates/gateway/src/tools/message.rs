@@ -1,6 +1,7 @@
 //! The tool `message`.
 
 use myclaw_agent::config::OtherChats;
+use myclaw_agent::speech::speaker;
 use myclaw_channels::Action;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -76,7 +77,73 @@ pub(super) fn parameters(session: &Value) -> Value {
     })
 }
 
+/// The arguments of `send_voice`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct VoiceArguments {
+    text: String,
+    #[serde(default)]
+    voice: Option<String>,
+}
+
+/// The id under which the text of a voice message is sent that could not be spoken.
+pub(super) fn text_of(call: &str) -> String {
+    format!("{call}/text")
+}
+
+/// The properties of the arguments of `send_voice`.
+pub(super) fn voice_parameters() -> Value {
+    json!({
+        "text": {"type": "string", "description": "What is said, in plain sentences without Markdown"},
+        "voice": {"type": "string", "description": "Name of a voice, if the person wants a certain one"}
+    })
+}
+
 impl Call<'_> {
+    /// Speaks a text in the chat of the present turn. If that is not possible, the text is sent, and the result says why.
+    pub(super) async fn voice(&self) -> Result<Value, GatewayError> {
+        let VoiceArguments { text, voice } = self.arguments()?;
+        if text.trim().is_empty() {
+            return Err(unusable("the text is empty; say something"));
+        }
+        let ChatPlace { route, .. } = self.place(None).await?;
+        let why = match self.spoken(&text, voice.as_deref(), &route).await {
+            Ok(mut value) if value["status"] != "failed" => {
+                value["spoken"] = json!(true);
+                return Ok(value);
+            }
+            Ok(value) => value["reason"].as_str().unwrap_or_default().to_owned(),
+            Err(GatewayError::Unusable(why)) => why,
+            Err(error) => return Err(error),
+        };
+        if self.cancel.is_cancelled() {
+            return Err(unusable("aborted"));
+        }
+        let (id, speech) = (text_of(self.id), Speech { text, ..Speech::default() });
+        let call = SpeakCall { id: &id, turn: &self.turn };
+        let sent = self.delivery.speak(self.caller, call, &route, speech, self.cancel.cancelled());
+        let mut value = sent.await?;
+        value["spoken"] = json!(false);
+        value["note"] =
+            json!(format!("it was sent as text, because it could not be spoken: {why}"));
+        Ok(value)
+    }
+
+    /// Sends a text as speech.
+    async fn spoken(
+        &self,
+        text: &str,
+        voice: Option<&str>,
+        route: &Route,
+    ) -> Result<Value, GatewayError> {
+        let speaker = speaker(&self.delivery.config());
+        let speaker = speaker.ok_or_else(|| unusable("nobody speaks (`speech` in the config)"))?;
+        let audio = speaker.speak(text, voice, self.cancel).await;
+        let audio = Some(audio.map_err(|error| unusable(error.to_string()))?);
+        let call = SpeakCall { id: self.id, turn: &self.turn };
+        let speech = Speech { audio, ..Speech::default() };
+        self.delivery.speak(self.caller, call, route, speech, self.cancel.cancelled()).await
+    }
     pub(super) async fn message(&self) -> Result<Value, GatewayError> {
         let mut arguments: Arguments = self.arguments()?;
         // Some models fill in everything.
@@ -150,7 +217,7 @@ impl Call<'_> {
             (Doing::Reply, None) => Some(newest(&place)?),
             _ => None,
         };
-        Ok((place.route, Speech { text, files, act: None, reply_to }))
+        Ok((place.route, Speech { text, files, reply_to, ..Speech::default() }))
     }
 
     async fn reaction(

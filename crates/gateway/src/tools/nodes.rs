@@ -1,7 +1,7 @@
 //! The tool `nodes`: the agent uses other machines.
 
 use std::path::PathBuf;
-use std::sync::Weak;
+use std::sync::{LazyLock, Weak};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -18,9 +18,16 @@ use crate::devices::{DeviceChange, Scope};
 use crate::nodes::{Content, MAX_FILE_BYTES};
 
 const DESCRIPTION: &str = include_str!("nodes/description.md");
+
+/// What the model is told. All sessions share it.
+static SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| ToolSchema {
+    name: "nodes".to_owned(),
+    description: DESCRIPTION.trim().to_owned(),
+    parameters: parameters(),
+});
+
 /// The tool for one session.
 pub(super) struct NodesTool {
-    schema: ToolSchema,
     delivery: Weak<Delivery>,
     /// Where files of nodes go.
     directory: PathBuf,
@@ -77,14 +84,9 @@ struct Arguments {
 
 impl NodesTool {
     pub(super) fn new(delivery: Weak<Delivery>, session: &SessionConfig) -> Self {
-        let schema = ToolSchema {
-            name: "nodes".to_owned(),
-            description: DESCRIPTION.trim().to_owned(),
-            parameters: parameters(),
-        };
         let store = session.home.session_store();
         let directory = store.artifact_directory(&session.session_key);
-        Self { schema, delivery, directory }
+        Self { delivery, directory }
     }
 
     async fn carry_out(&self, arguments: Map<String, Value>) -> Result<ToolOutput, GatewayError> {
@@ -237,7 +239,7 @@ fn lacks(name: &str) -> GatewayError {
 
 impl Tool for NodesTool {
     fn schema(&self) -> &ToolSchema {
-        &self.schema
+        &SCHEMA
     }
 
     fn execute<'a>(

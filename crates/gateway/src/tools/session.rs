@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
+use super::message::text_of;
 use super::{output, running};
 use crate::GatewayError;
 use crate::delivery::Delivery;
@@ -22,13 +23,14 @@ pub(super) enum Kind {
     History,
     Send,
     Message,
+    Voice,
     Gateway,
 }
 
 /// One of the tools, for one session.
 pub(super) struct SessionTool {
     kind: Kind,
-    schema: ToolSchema,
+    schema: Arc<ToolSchema>,
     delivery: Weak<Delivery>,
     caller: Arc<SessionConfig>,
 }
@@ -53,17 +55,18 @@ impl Call<'_> {
 }
 
 impl SessionTool {
-    pub(super) fn new(kind: Kind, delivery: Weak<Delivery>, caller: Arc<SessionConfig>) -> Self {
-        let (name, description) = kind.text();
-        let mut description = description.trim().to_owned();
+    pub(super) fn new(
+        (kind, mut schema): (Kind, Arc<ToolSchema>),
+        delivery: Weak<Delivery>,
+        caller: Arc<SessionConfig>,
+    ) -> Self {
         if kind == Kind::Message
             && let Some(delivery) = delivery.upgrade()
         {
+            let description = &mut Arc::make_mut(&mut schema).description;
             description.push_str("\nWhat the channels can do: ");
             description.push_str(&delivery.abilities(&caller));
         }
-        let schema =
-            ToolSchema { name: name.to_owned(), description, parameters: kind.parameters() };
         Self { kind, schema, delivery, caller }
     }
 }
@@ -99,6 +102,7 @@ impl Tool for SessionTool {
                 Kind::History => call.history().await,
                 Kind::Send => call.send().await,
                 Kind::Message => call.message().await,
+                Kind::Voice => call.voice().await,
                 Kind::Gateway => call.gateway().await,
             };
             let value = answer.map_err(|error| ToolError::Failed(error.to_string()))?;
@@ -119,6 +123,10 @@ impl Tool for SessionTool {
             let session = self.caller.session_key.as_str();
             let known = match self.kind {
                 Kind::Message => delivery.spoken(session, &call.id, asked_at).await,
+                Kind::Voice => match delivery.spoken(session, &text_of(&call.id), asked_at).await {
+                    Ok(None) => delivery.spoken(session, &call.id, asked_at).await,
+                    as_text => as_text,
+                },
                 Kind::Gateway => delivery.restarted(session, &call.id, asked_at).await,
                 _ => Ok(None),
             };
@@ -129,6 +137,26 @@ impl Tool for SessionTool {
 }
 
 impl Kind {
+    /// All of them, in the order in which the model sees them.
+    pub(super) const ALL: [Self; 9] = [
+        Self::List,
+        Self::History,
+        Self::Send,
+        Self::Spawn,
+        Self::Subagents,
+        Self::Agents,
+        Self::Message,
+        Self::Voice,
+        Self::Gateway,
+    ];
+
+    /// What the model is told of it, whatever the session.
+    pub(super) fn schema(self) -> ToolSchema {
+        let (name, description) = self.text();
+        let description = description.trim().to_owned();
+        ToolSchema { name: name.to_owned(), description, parameters: self.parameters() }
+    }
+
     fn text(self) -> (&'static str, &'static str) {
         match self {
             Self::Spawn => ("sessions_spawn", include_str!("session/spawn.md")),
@@ -138,6 +166,7 @@ impl Kind {
             Self::History => ("sessions_history", include_str!("session/history.md")),
             Self::Send => ("sessions_send", include_str!("session/send.md")),
             Self::Message => ("message", include_str!("session/message.md")),
+            Self::Voice => ("send_voice", include_str!("session/voice.md")),
             Self::Gateway => ("gateway", include_str!("session/gateway.md")),
         }
     }
@@ -195,6 +224,7 @@ impl Kind {
                 vec!["session", "message"],
             ),
             Self::Message => (super::message::parameters(&session), vec!["action"]),
+            Self::Voice => (super::message::voice_parameters(), vec!["text"]),
             Self::Gateway => (
                 json!({"action": {"type": "string", "enum": ["status", "restart"]}}),
                 vec!["action"],

@@ -10,6 +10,8 @@ use myclaw_exec::{ChildSpec, Exit, Finished, Link, run, run_attached};
 use myclaw_sandbox::{Engine, Sandbox};
 use tokio_util::sync::CancellationToken;
 
+use crate::model::SOCKET;
+
 use super::{Access, Backend, BackendError, Launch, RunnerProgram, child};
 
 /// Longest run of a command of podman or docker that is not the container itself, without the time that the container is
@@ -26,6 +28,8 @@ const RUNC: [&str; 6] = [
     "/sbin/runc",
     "/bin/runc",
 ];
+/// Where the directory with the model's socket is in a container.
+const MODEL: &str = "/run/myclaw";
 /// The home directory of the protocol.
 const HOME: &str = "/home/node";
 /// Most open files and processes of a container. Without limits of its own, podman asks for more rights than a process
@@ -43,7 +47,8 @@ pub struct ContainerBackend {
 }
 
 impl ContainerBackend {
-    /// With containers of `image`. `network` is the name of a network of the engine, or the engine's default one.
+    /// With containers of `image`. `network` is the name of a network of the engine; without it, it is the engine's
+    /// default one, or none if runners reach the model through a socket.
     pub fn new(
         runner: RunnerProgram,
         sandbox: Sandbox,
@@ -78,8 +83,10 @@ impl ContainerBackend {
         flag(format!("--env=TZ={}", launch.time_zone));
         flag(format!("--env=HOME={HOME}"));
         flag("--workdir=/workspace/group".to_owned());
-        if let Some(network) = &self.network {
-            flag(format!("--network={network}"));
+        match &self.network {
+            Some(network) => flag(format!("--network={network}")),
+            None if launch.model.is_some() => flag("--network=none".to_owned()),
+            None => {}
         }
         if self.engine == Engine::Docker && !user.0.is_root() {
             // Files of the group stay those of this user. Podman without root does so by itself.
@@ -87,6 +94,9 @@ impl ContainerBackend {
         }
         arguments.push(volume(&self.runner.program, Path::new(PROGRAM), Access::ReadOnly)?);
         arguments.push(volume(&launch.home, Path::new(HOME), Access::ReadWrite)?);
+        if let Some(model) = &launch.model {
+            arguments.push(volume(model, Path::new(MODEL), Access::ReadOnly)?);
+        }
         for mount in &launch.mounts {
             arguments.push(volume(&mount.host, &mount.container, mount.access)?);
         }
@@ -95,6 +105,9 @@ impl ContainerBackend {
         arguments.push(PROGRAM.into());
         arguments.extend(self.runner.arguments.iter().map(OsString::from));
         arguments.extend(launch.options.iter().map(OsString::from));
+        if launch.model.is_some() {
+            arguments.extend(["--model-socket".into(), format!("{MODEL}/{SOCKET}").into()]);
+        }
         Ok(arguments)
     }
 

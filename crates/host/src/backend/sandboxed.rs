@@ -9,7 +9,8 @@ use super::{
     Access, Backend, BackendError, Launch, RunnerProgram, child, link_mounts, local_arguments,
 };
 
-/// Runs runners in the sandbox. They see the group's directories and the programs of the system, and have the network.
+/// Runs runners in the sandbox. They see the group's directories and the programs of the system, and have the network,
+/// unless they reach the model through a socket.
 #[derive(Debug)]
 pub struct SandboxBackend {
     runner: RunnerProgram,
@@ -26,7 +27,8 @@ impl SandboxBackend {
     fn confinement(&self, launch: &Launch) -> Confinement {
         let mut confinement = Confinement::new(self.level.clone(), &launch.workspace);
         confinement.access = WorkspaceAccess::Ro;
-        confinement.network = Network::Open;
+        confinement.network = if launch.model.is_some() { Network::None } else { Network::Open };
+        confinement.read_only.extend(launch.model.clone());
         confinement.temporary = Some(launch.temporary.clone());
         confinement.read_only.push(self.runner.program.clone());
         confinement.read_write.push(launch.home.clone());
@@ -54,6 +56,11 @@ impl Backend for SandboxBackend {
         on_output: &'a mut (dyn FnMut(&[u8]) + Send),
     ) -> BoxFuture<'a, Result<Finished, BackendError>> {
         Box::pin(async move {
+            if launch.model.is_some() && self.level != Level::Bubblewrap {
+                // The other level keeps runners from all sockets, or from none.
+                let problem = "a sandbox with the model's socket needs bubblewrap; install it";
+                return Err(BackendError::Unusable(problem.to_owned()));
+            }
             link_mounts(&launch)?;
             std::fs::create_dir_all(&launch.temporary).map_err(|error| {
                 BackendError::Unusable(format!(

@@ -4,7 +4,7 @@ const LONGEST: usize = 1_000;
 
 fn text(text: &str) -> Parsed {
     let (result, status) = (Some(text.to_owned()), Status::Success);
-    Parsed::Block(Block { status, result, new_session_id: None, error: None, inputs: Vec::new() })
+    Parsed::Block(Block { status, result, new_session_id: None, error: None, inputs: None })
 }
 
 fn written(json: &str) -> String {

@@ -5,8 +5,8 @@ use myclaw_store::Write;
 
 use super::{Phase, Run, Stopped, clear_input, hard, input, part};
 use crate::backend::BackendError;
-use crate::desk::write_snapshots;
-use crate::host::Shared;
+use crate::desk::{Desk, write_snapshots};
+use crate::host::{Shared, lock};
 use crate::ledger::{Stored, now_ms};
 use crate::rows::{GroupState, MessageState, Query, RunState, Work};
 use crate::tasks::after_run;
@@ -90,6 +90,7 @@ pub(crate) async fn recover(
 ) -> Result<(), HostError> {
     let Some(run) = state.row.run.clone() else { return Ok(()) };
     end_processes(shared, &run).await;
+    lock(&shared.queries).insert(folder.clone(), run.query_key());
     let groups = shared.groups();
     let Some(group) = groups.of_folder(folder) else { return Ok(()) };
     close_books(shared, group, state, Outcome::Interrupted, "").await
@@ -99,6 +100,18 @@ pub(crate) async fn recover(
 pub(crate) async fn end_leftovers(shared: &Shared, folder: &Folder) -> Result<(), HostError> {
     if let Some(run) = shared.ledger.state(folder).await?.row.run {
         end_processes(shared, &run).await;
+    }
+    Ok(())
+}
+
+/// Ends what a killed host has left of runs of groups that were removed from the list meanwhile. Their messages stay, for
+/// the case that the group comes back.
+pub(crate) async fn end_removed(shared: &Shared) -> Result<(), HostError> {
+    for mut state in shared.ledger.running().await? {
+        let is_there = shared.groups().iter().any(|group| group.folder.as_str() == state.key);
+        let Some(run) = state.row.run.take_if(|_| !is_there) else { continue };
+        end_processes(shared, &run).await;
+        shared.ledger.save_state(&mut state, Vec::new()).await?;
     }
     Ok(())
 }
@@ -115,7 +128,14 @@ async fn close_books(
     outcome: Outcome,
     last_text: &str,
 ) -> Result<(), HostError> {
-    let Some(run) = state.row.run.take() else { return Ok(()) };
+    // What the runner has written last counts too.
+    Desk::new(shared).attend(&group.folder).await?;
+    lock(&shared.queries).remove(&group.folder);
+    lock(&shared.questions).remove(&group.folder);
+    let Some(mut run) = state.row.run.take() else { return Ok(()) };
+    if run.query == Query::Silent && shared.ledger.has_spoken(&run.query_key()).await? {
+        run.query = Query::Spoke;
+    }
     let input = input(shared, group);
     let is_there = |file: &str| input.as_ref().is_ok_and(|input| input.has(file));
     let taken = run.passed.iter().filter(|(_, file)| !is_there(file)).map(|(id, _)| id.clone());
@@ -133,6 +153,10 @@ async fn close_books(
         }
     }
     match outcome {
+        // A reply that a task took is answered with it; otherwise it waits for the next run.
+        Outcome::Done if is_task => {
+            writes.extend(ends(shared, &in_hand, MessageState::Answered).await?);
+        }
         _ if is_task => {}
         Outcome::Done => {
             state.row.failures = 0;

@@ -133,6 +133,8 @@ pub struct Compat {
     pub inline_thinking: InlineThinking,
     /// The place of the key and the model in a request.
     pub addressing: Addressing,
+    /// Whether it counts the programs that use it.
+    pub counts_programs: bool,
 }
 
 /// Values of the config that override the row of a host.

@@ -2,9 +2,9 @@
 
 use myclaw_llm::wire::{EncodedRequest, encode};
 use myclaw_llm::{
-    Api, AssistantMessage, CallLimits, ContentBlock, Message, Model, ModelRequest, PairedMessages,
-    StopReason, ThinkingContent, ThinkingLevel, ThinkingLevels, ToolCall, ToolResultMessage,
-    ToolUse, Usage, UserMessage,
+    Api, AssistantMessage, Attribution, CallLimits, ContentBlock, Message, Model, ModelRequest,
+    PairedMessages, StopReason, ThinkingContent, ThinkingLevel, ThinkingLevels, ToolCall,
+    ToolResultMessage, ToolUse, Usage, UserMessage,
 };
 use secrecy::SecretString;
 use serde_json::{Value, json};
@@ -300,4 +300,24 @@ fn what_looked_like_a_tag_is_not_lost() {
     assert_eq!((message.text().as_str(), message.tool_calls().count()), ("<thi", 1));
     let (message, _) = decode_for(&model, &[delta(json!({"content": "<"})), finish("stop")]);
     assert_eq!(message.unwrap().text(), "<");
+}
+
+#[test]
+fn openrouter_is_told_which_program_asks_and_others_are_not() {
+    let told = |model: &Model| {
+        let encoded = request(model, &hello(), ThinkingLevel::Off);
+        let header = |name| encoded.headers.get(name).map(|it| it.to_str().unwrap().to_owned());
+        (header("http-referer"), header("x-title"))
+    };
+    let own = Attribution { url: "https://claw.example".to_owned(), title: "Claw".to_owned() };
+    let mut model = host("mine", "https://openrouter.ai/api/v1");
+    assert_eq!(told(&model), (None, None));
+    model.quirks.attribution = Some(own.clone());
+    assert_eq!(told(&model), (Some(own.url.clone()), Some(own.title.clone())));
+    // The user's own headers replace them.
+    model.quirks.headers = [("X-Title".to_owned(), "Mine".into())].into_iter().collect();
+    assert_eq!(told(&model), (Some(own.url.clone()), Some("Mine".to_owned())));
+    let mut other = host("openai", "https://api.openai.com/v1");
+    other.quirks.attribution = Some(own);
+    assert_eq!(told(&other), (None, None));
 }

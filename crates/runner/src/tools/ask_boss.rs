@@ -66,7 +66,7 @@ impl Tool for AskBoss {
             let question = send::text_of(text.unwrap_or_default())?;
             // What came before the question is no reply to it.
             let earlier = self.ipc.pending(&*self.say);
-            self.ipc.send_message(&question).map_err(|error| not_written(&error))?;
+            self.ipc.send_question(&question).map_err(|error| not_written(&error))?;
             let reply = tokio::select! {
                 biased;
                 () = invocation.cancel.cancelled() => {

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use myclaw_engine::{Tool, ToolError, ToolOutput};
+use myclaw_speech::{Speaker, SpeechError};
 use serde_json::json;
 
-use super::{Call, not_written, ready, schema, simple};
+use super::{Answer, Call, not_written, ready, schema, simple};
 use crate::ipc::Ipc;
 
-pub(super) fn tools(ipc: &Arc<Ipc>) -> [Arc<dyn Tool>; 2] {
-    [message(Arc::clone(ipc)), voice(Arc::clone(ipc))]
+pub(super) fn tools(ipc: &Arc<Ipc>, speaker: Option<Speaker>) -> [Arc<dyn Tool>; 2] {
+    [message(Arc::clone(ipc)), voice(Arc::clone(ipc), speaker)]
 }
 
 fn message(ipc: Arc<Ipc>) -> Arc<dyn Tool> {
@@ -31,7 +32,7 @@ fn message(ipc: Arc<Ipc>) -> Arc<dyn Tool> {
     simple(schema, work)
 }
 
-fn voice(ipc: Arc<Ipc>) -> Arc<dyn Tool> {
+fn voice(ipc: Arc<Ipc>, speaker: Option<Speaker>) -> Arc<dyn Tool> {
     let schema = schema(
         "send_voice",
         "Send a voice message to the chat: the text is spoken. If speech is not available, it arrives as text.",
@@ -41,14 +42,32 @@ fn voice(ipc: Arc<Ipc>) -> Arc<dyn Tool> {
         }),
         &["text"],
     );
-    let work = move |call: Call| {
-        let text = text_of(call.text("text"));
-        let voice = Some(call.text("voice")).filter(|voice| !voice.trim().is_empty());
-        let sent = text.and_then(|text| {
-            ipc.send_voice(&text, voice).map_err(|error| not_written(&error))?;
-            Ok(ToolOutput::text("The voice message is sent."))
-        });
-        ready(sent)
+    let speaker = speaker.map(Arc::new);
+    let work = move |call: Call| -> Answer {
+        let (ipc, speaker) = (Arc::clone(&ipc), speaker.clone());
+        Box::pin(async move {
+            let text = text_of(call.text("text"))?;
+            let voice = Some(call.text("voice")).filter(|voice| !voice.trim().is_empty());
+            let Some(speaker) = speaker else {
+                ipc.send_voice(&text, voice, None).map_err(|error| not_written(&error))?;
+                return Ok(ToolOutput::text("The voice message is sent."));
+            };
+            let (sent, said) = match speaker.speak(&text, voice, &call.cancel).await {
+                Ok(audio) => (
+                    ipc.send_voice(&text, voice, Some(&audio)),
+                    "The voice message is sent.".to_owned(),
+                ),
+                Err(SpeechError::Aborted) => {
+                    return Err(ToolError::Aborted("aborted while it was spoken".to_owned()));
+                }
+                Err(error) => (
+                    ipc.send_message(&text),
+                    format!("The message is sent as text, because it could not be spoken: {error}"),
+                ),
+            };
+            sent.map_err(|error| not_written(&error))?;
+            Ok(ToolOutput::text(said))
+        })
     };
     simple(schema, work)
 }

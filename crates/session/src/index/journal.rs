@@ -42,6 +42,9 @@ pub(super) struct Change {
     key: String,
     /// The id of the entry if this line creates it.
     session_id: String,
+    /// The directory of the entry if this line creates it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    directory: Option<String>,
     /// When, in milliseconds since the Unix epoch.
     at: u64,
     /// True if only a new entry gets the time.
@@ -57,8 +60,19 @@ pub(super) struct Change {
     model: Option<String>,
     #[serde(default, skip_serializing_if = "is_zero")]
     add_tokens: u64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    add_micro_dollars: u64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    add_messages: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     extra: Option<Map<String, Value>>,
+}
+
+/// What the log of a session says about it, for an entry that is made.
+#[derive(Debug)]
+pub(super) struct MadeFrom {
+    pub(super) session_id: String,
+    pub(super) directory: Option<String>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
@@ -72,13 +86,14 @@ fn is_zero(value: &u64) -> bool {
 }
 
 impl Change {
-    /// The line for `patch`. `session_id` is used only if there is no entry yet.
-    pub(super) fn new(key: &SessionKey, session_id: String, patch: MetaPatch) -> Self {
-        let MetaPatch { updated_at, last_channel, last_to, chat_type, model, add_tokens, extra } =
-            patch;
+    /// The line for `patch`. `made` is used only if there is no entry yet.
+    pub(super) fn new(key: &SessionKey, made: MadeFrom, patch: MetaPatch) -> Self {
+        let MetaPatch { updated_at, last_channel, last_to, chat_type, model, .. } = patch;
+        let MetaPatch { add_tokens, add_micro_dollars, add_messages, extra, .. } = patch;
         Self {
             key: key.to_string(),
-            session_id,
+            session_id: made.session_id,
+            directory: made.directory,
             at: if let UpdatedAt::At(time) = updated_at { time } else { now_ms() },
             keep_updated_at: updated_at == UpdatedAt::Keep,
             last_channel,
@@ -86,6 +101,8 @@ impl Change {
             chat_type,
             model,
             add_tokens,
+            add_micro_dollars,
+            add_messages,
             extra,
         }
     }
@@ -96,7 +113,11 @@ impl Change {
             Some(entry) => entry,
             None => {
                 let key = SessionKey::parse_canonical(&self.key)?;
-                SessionEntry::new(&key, self.session_id.clone(), self.at)
+                let directory = self.directory.clone();
+                SessionEntry {
+                    directory,
+                    ..SessionEntry::new(&key, self.session_id.clone(), self.at)
+                }
             }
         };
         if !self.keep_updated_at {
@@ -111,10 +132,14 @@ impl Change {
         replace(&mut entry.last_to, &self.last_to);
         replace(&mut entry.model, &self.model);
         entry.chat_type = self.chat_type.or(entry.chat_type);
-        if self.add_tokens > 0 {
-            let total = entry.total_tokens.unwrap_or(0).saturating_add(self.add_tokens);
-            entry.total_tokens = Some(total);
-        }
+        let add = |field: &mut Option<u64>, more: u64| {
+            if more > 0 {
+                *field = Some(field.unwrap_or(0).saturating_add(more));
+            }
+        };
+        add(&mut entry.total_tokens, self.add_tokens);
+        add(&mut entry.micro_dollars, self.add_micro_dollars);
+        add(&mut entry.messages, self.add_messages);
         if let Some(extra) = &self.extra {
             entry.extra.get_or_insert_default().extend(extra.clone());
         }

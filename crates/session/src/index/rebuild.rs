@@ -2,18 +2,27 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use serde_json::{Map, Value};
 
+use super::journal::MadeFrom;
 use super::{EntriesByKey, SessionEntry};
 use crate::about::read_about;
 use crate::entry::new_session_id;
 use crate::error::{IoContext, SessionError};
-use crate::reader::read_header;
+use crate::line::{self, Line};
+use crate::reader::{Positioned, read_header};
 use crate::store::LOG_EXTENSION;
-use crate::{About, SessionHeader, SessionKey};
+use crate::title::first_words;
+use crate::{About, Entry, FIRST_WORDS, Role, SessionHeader, SessionKey};
+
+/// Bytes of a log in which its first message is looked for.
+const MOST_FIRST_BYTES: u64 = 64 * 1024;
+/// Lines of a log in which its first message is looked for.
+const MOST_FIRST_LINES: usize = 5;
 
 /// An entry for each log in `directory`.
 pub(super) fn entries_from_logs(directory: &Path) -> Result<EntriesByKey, SessionError> {
@@ -45,6 +54,7 @@ fn entry_from_log(path: &Path) -> Option<(String, SessionEntry)> {
         from_header.filter(|key| key.slug() == slug).or_else(|| SessionKey::from_slug(slug))?;
     let modified = metadata.modified().ok()?.duration_since(UNIX_EPOCH).unwrap_or_default();
     let session_id = header.as_ref().and_then(|header| header.session_id.clone());
+    let directory = header.as_ref().and_then(|header| header.directory.clone());
     let mut entry = SessionEntry::new(
         &key,
         session_id.unwrap_or_else(new_session_id),
@@ -53,14 +63,27 @@ fn entry_from_log(path: &Path) -> Option<(String, SessionEntry)> {
     let parts = key.parts();
     entry.last_channel = Some(parts.channel);
     entry.chat_type = Some(parts.peer_kind);
+    entry.directory = directory;
     entry.extra = extra(&file, header.as_ref());
     Some((key.to_string(), entry))
 }
 
-/// The id in the header of the log at `path`, or a new one.
-pub(super) fn session_id_of(path: &Path) -> String {
+/// What the header of the log at `path` says; without an id there, a new one.
+pub(super) fn made_from(path: &Path) -> MadeFrom {
     let header = File::open(path).ok().and_then(|file| read_header(&file).ok().flatten());
-    header.and_then(|header| header.session_id).unwrap_or_else(new_session_id)
+    let (id, directory) =
+        header.map_or((None, None), |header| (header.session_id, header.directory));
+    MadeFrom { session_id: id.unwrap_or_else(new_session_id), directory }
+}
+
+/// The text of the first message, if the log begins with it.
+fn first_message(file: &File) -> Option<String> {
+    let beginning = Positioned::new(file).take(MOST_FIRST_BYTES);
+    let lines = BufReader::new(beginning).split(b'\n').map_while(Result::ok);
+    lines.take(MOST_FIRST_LINES).find_map(|bytes| match line::decode(&bytes, 0) {
+        Line::Entry(Entry::Message(message)) if message.role == Role::User => Some(message.content),
+        _ => None,
+    })
 }
 
 /// The title and labels of the session and its fork origin, if it has any.
@@ -69,6 +92,9 @@ fn extra(file: &File, header: Option<&SessionHeader>) -> Option<Map<String, Valu
     let mut extra = if about == About::default() { Map::new() } else { about.to_extra() };
     if let Some(origin) = header.and_then(|header| header.forked_from.as_ref()) {
         extra.extend(origin.to_extra());
+    }
+    if let Some(first) = first_message(file) {
+        extra.insert(FIRST_WORDS.to_owned(), first_words(&first).into());
     }
     (!extra.is_empty()).then_some(extra)
 }

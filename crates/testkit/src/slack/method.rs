@@ -249,6 +249,10 @@ pub(super) fn carry_out(state: &mut State, name: &str, params: &Value) -> Result
             store(state, message, vec![shared]);
             Ok(json!({"files": [described]}))
         }
+        "files.info" => {
+            let file = state.file(&text("file")).ok_or("file_not_found")?;
+            Ok(json!({"file": file}))
+        }
         "assistant.threads.setStatus" => Ok(json!({})),
         other => Err(format!("unknown_method {other}")),
     }

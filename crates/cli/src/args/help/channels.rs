@@ -32,6 +32,7 @@ Examples:
 pub(in crate::args) const CHANNELS_STATUS_EXAMPLES: &str = "\
 Examples:
   myclaw channels status
+  myclaw channels status --all
   myclaw channels status --json | jq .undelivered";
 
 pub(in crate::args) const CHANNELS_PROBE_EXAMPLES: &str = "\

@@ -4,6 +4,26 @@ pub(in crate::args) const CONFIG_CHECK_EXAMPLES: &str = "\
 Examples:
   myclaw config check";
 
+pub(in crate::args) const CONFIG_GET_EXAMPLES: &str = "\
+Examples:
+  myclaw config get agents.defaults.model
+  myclaw config get                               the whole file as JSON";
+
+pub(in crate::args) const CONFIG_SET_EXAMPLES: &str = "\
+Examples:
+  myclaw config set agents.defaults.model anthropic/claude-sonnet-4-6
+  myclaw config set project.start continue
+  myclaw config set models.favorites '[\"ollama/qwen3:8b\", \"openai/gpt-5\"]'
+  myclaw config set gateway.token '${MY_TOKEN}'   a secret stays in the environment";
+
+pub(in crate::args) const CONFIG_UNSET_EXAMPLES: &str = "\
+Examples:
+  myclaw config unset agents.defaults.model";
+
+pub(in crate::args) const CONFIG_EDIT_EXAMPLES: &str = "\
+Examples:
+  EDITOR=nano myclaw config edit";
+
 pub(in crate::args) const CONFIG_PATH_EXAMPLES: &str = "\
 Examples:
   $EDITOR \"$(myclaw config path)\"";
@@ -53,7 +73,9 @@ Examples:
 pub(in crate::args) const SESSIONS_IMPORT_EXAMPLES: &str = "\
 Examples:
   myclaw sessions import trip.jsonl --session trip
-  myclaw sessions import ~/.pi/agent/sessions/*/*.jsonl";
+  myclaw sessions import ~/.pi/agent/sessions/*/*.jsonl
+  myclaw sessions import ~/.claude/projects       all sessions of Claude Code
+  myclaw sessions import ~/.codex/sessions        all sessions of Codex";
 
 pub(in crate::args) const SESSIONS_DELETE_EXAMPLES: &str = "\
 Examples:

@@ -8,6 +8,8 @@ goes on at the next start.
 Messages come in as JSON files in channel/in of its directory and go out as files in channel/out. `myclaw groups add` \
 says which chats are answered. The key and the model of the runners are OPENROUTER_API_KEY, MODEL_NAME and \
 OPENROUTER_BASE_URL, from the environment or ~/.myclaw/.env; runners get them through standard input only. \
+\
+With --model-socket they do not get them at all: the host adds the key to their calls, and they need no network. \
 docs/host.md describes all of it.";
 
 pub(in crate::args) const HOST_EXAMPLES: &str = "\
@@ -15,6 +17,7 @@ Examples:
   myclaw groups add 49170123@s.whatsapp.net --folder main --name Me
   OPENROUTER_API_KEY=… myclaw host --name Andy
   myclaw host --backend docker --image myclaw-runner:1 --network none
+  myclaw host --model-socket --model-tokens 2000000     runners without key and network
   OPENROUTER_API_KEY=ollama OPENROUTER_BASE_URL=http://127.0.0.1:11434/v1 myclaw host --backend sandbox
   echo '{\"chat\":\"49170123@s.whatsapp.net\",\"text\":\"Hello\"}' > m.tmp && mv m.tmp ~/.myclaw/host/channel/in/1.json";
 

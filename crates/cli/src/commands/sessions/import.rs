@@ -3,12 +3,16 @@
 //! Files are read a line or a message at a time, so their length does not matter. Content that a session here cannot
 //! hold is counted and reported.
 
+mod claude;
+mod codex;
 mod detect;
+mod files;
 mod left_out;
 mod lines;
 mod message;
 mod messages;
 mod native;
+mod pairing;
 mod pi;
 mod target;
 
@@ -17,7 +21,8 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use myclaw_agent::sessions::{
-    About, AboutEntry, Entry, LockWait, MetaPatch, NewSession, SessionKey,
+    About, AboutEntry, Entry, FIRST_WORDS, LockWait, MetaPatch, NewSession, Role, SessionKey,
+    UpdatedAt, first_words,
 };
 
 use super::Sessions;
@@ -27,17 +32,36 @@ use crate::print::{Printer, note};
 use detect::Format;
 use left_out::LeftOut;
 
+/// Class of the failure of a file without messages.
+const EMPTY: &str = "empty";
+
 /// A session that is being imported.
 struct Import {
     session: NewSession,
     /// Rows so far.
     messages: usize,
+    /// Those of the user and of the model.
+    said: u64,
     /// Token usage that the answers report.
     tokens: u64,
     /// Model of the last answer, as `provider/model`.
     model: Option<String>,
     about: About,
     left_out: LeftOut,
+    /// Calls that were given a result, as the file has none.
+    repaired: usize,
+    /// Time of the last row, if the session is to be listed by it, in milliseconds since the Unix epoch.
+    last_ts: Option<u64>,
+    /// The beginning of the first message of the user.
+    first_words: Option<String>,
+}
+
+/// What became of a file.
+enum Imported {
+    /// A new session.
+    New(SessionKey),
+    /// It was imported before.
+    Before(SessionKey),
 }
 
 impl Sessions {
@@ -56,12 +80,20 @@ impl Sessions {
                 files.len()
             )));
         }
+        let (files, is_search) = files::expanded(files)?;
         let named = session.map(|name| self.key_for_agent(name, agent)).transpose()?;
         let mut printer = Printer::stdout();
         let mut failures = Vec::new();
-        for path in files {
+        for path in &files {
             match self.import_file(path, format, named.clone(), agent) {
-                Ok(key) => printer.line(self.name_of(&key))?,
+                Ok(Imported::New(key)) => printer.line(self.name_of(&key))?,
+                Ok(Imported::Before(key)) => {
+                    let name = self.name_of(&key);
+                    let path = path.display();
+                    note(format_args!("`{name}`: {path} was imported before; nothing was added"));
+                }
+                // A directory may hold files of sessions in which nothing was said.
+                Err(error) if is_search && error.class == EMPTY => note(error),
                 Err(error) => failures.push(error),
             }
         }
@@ -98,7 +130,7 @@ impl Sessions {
         format: ImportFormat,
         named: Option<SessionKey>,
         agent: Option<&str>,
-    ) -> Result<SessionKey, CliError> {
+    ) -> Result<Imported, CliError> {
         let file = File::open(path).map_err(|error| cannot_read(path, &error))?;
         let metadata = file.metadata().map_err(|error| cannot_read(path, &error))?;
         if !metadata.is_file() {
@@ -108,44 +140,62 @@ impl Sessions {
             ImportFormat::Auto => detect::detect(&file, path)?,
             ImportFormat::Myclaw => Format::Native,
             ImportFormat::Pi => Format::Pi,
+            ImportFormat::Claude => Format::Claude,
+            ImportFormat::Codex => Format::Codex,
             ImportFormat::Messages => detect::messages(&file, path)?,
         };
         let key = match named {
             Some(key) => key,
-            None => target::key_of(path, format, agent.unwrap_or(&self.agent_id))?,
+            None => {
+                let key = target::key_of(path, format, agent.unwrap_or(&self.agent_id))?;
+                if matches!(format, Format::Claude | Format::Codex) && self.store.exists(&key) {
+                    return Ok(Imported::Before(key));
+                }
+                key
+            }
         };
         let modified =
             metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         let modified = modified.map_or(0, super::millis);
         let created_at = match format {
             Format::Native => native::created_at(path)?.unwrap_or(modified),
-            Format::Pi | Format::MessageDocument | Format::MessageLines => modified,
+            _ => modified,
         };
+        // A directory that is gone could not be worked in.
+        let directory = files::directory_of(&file, path, format)?.filter(|path| path.is_dir());
+        let store = self.store.clone().for_work_in(directory);
         let mut import = Import {
-            session: self.store.create(&key, created_at)?,
+            session: store.create(&key, created_at)?,
             messages: 0,
+            said: 0,
             tokens: 0,
             model: None,
             about: About::default(),
             left_out: LeftOut::default(),
+            repaired: 0,
+            last_ts: None,
+            first_words: None,
         };
         match format {
             Format::Native => native::import(path, &mut import)?,
             Format::Pi => pi::import(&file, path, &mut import)?,
+            Format::Claude => claude::import(&file, path, &mut import)?,
+            Format::Codex => codex::import(&file, path, &mut import)?,
             Format::MessageDocument => messages::document(&file, path, modified, &mut import)?,
             Format::MessageLines => messages::lines(&file, path, modified, &mut import)?,
         }
         self.finish(import, path)?;
-        Ok(key)
+        Ok(Imported::New(key))
     }
 
     fn finish(&self, mut import: Import, path: &Path) -> Result<(), CliError> {
         if import.messages == 0 {
-            return Err(CliError::failure(format!(
+            let message = format!(
                 "{} holds no messages{}; nothing was imported",
                 path.display(),
                 import.left_out
-            )));
+            );
+            return Err(CliError::failure_of_class(EMPTY, message));
         }
         if import.about != About::default() {
             import.session.append(&AboutEntry::new(import.about.clone()).into())?;
@@ -158,6 +208,11 @@ impl Sessions {
             chat_type: Some(parts.peer_kind),
             model: import.model,
             add_tokens: import.tokens,
+            add_messages: import.said,
+            updated_at: import.last_ts.map_or(UpdatedAt::Now, UpdatedAt::At),
+            extra: import
+                .first_words
+                .map(|words| serde_json::Map::from_iter([(FIRST_WORDS.to_owned(), words.into())])),
             ..MetaPatch::default()
         };
         self.store.index().upsert(&key, patch)?;
@@ -170,7 +225,12 @@ impl Sessions {
             count => format!("{count} messages"),
         };
         let name = self.name_of(&key);
-        note(format_args!("`{name}`: {messages} of {}{}", path.display(), import.left_out));
+        let repaired = match import.repaired {
+            0 => String::new(),
+            count => format!("; calls without a result in the file: {count}"),
+        };
+        let (path, left_out) = (path.display(), import.left_out);
+        note(format_args!("`{name}`: {messages} of {path}{left_out}{repaired}"));
         Ok(())
     }
 }
@@ -189,7 +249,13 @@ impl Import {
     }
 
     fn entry(&mut self, entry: &Entry) -> Result<(), CliError> {
-        self.messages += usize::from(matches!(entry, Entry::Message(_)));
+        if let Entry::Message(row) = entry {
+            self.messages += 1;
+            self.said += u64::from(matches!(row.role, Role::User | Role::Assistant));
+            if row.role == Role::User && self.first_words.is_none() {
+                self.first_words = Some(first_words(&row.content));
+            }
+        }
         Ok(self.session.append(entry)?)
     }
 }

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use myclaw_agent::sessions::{About, Case, IndexedSession, SearchQuery, SessionKey};
+use myclaw_agent::sessions::{
+    About, Case, FIRST_WORDS, IndexedSession, SearchQuery, SessionKey, automatic_title,
+};
 use serde::Serialize;
 
 use super::Sessions;
@@ -181,7 +183,13 @@ impl Sessions {
     fn print_table(&self, sessions: &[IndexedSession]) -> Result<(), CliError> {
         let abouts: Vec<About> = sessions
             .iter()
-            .map(|session| About::from_extra(session.entry.extra.as_ref()))
+            .map(|session| {
+                let extra = session.entry.extra.as_ref();
+                let about = About::from_extra(extra);
+                let first = extra.and_then(|extra| extra.get(FIRST_WORDS)?.as_str());
+                let title = about.title.or_else(|| first.and_then(automatic_title));
+                About { title, ..about }
+            })
             .collect();
         let is_described = abouts.iter().any(|about| *about != About::default());
         let mut head = vec!["NAME", "LAST USED", "MODEL", "TOKENS"];

@@ -23,9 +23,9 @@ use super::failure::{failed, failure, internal, invalid, of, unknown_session};
 use super::message::{BadMessage, Call, Message};
 use super::opening::{Opening, Reopening};
 use super::options::{options, set, usable_models};
-use super::permission::Permissions;
 use super::prompts;
 use super::replay::{Known, replay};
+use super::requests::Requests;
 use super::stored_sessions::StoredSessions;
 use super::translator::{Abilities, Translator, usage};
 use super::wire::Wire;
@@ -42,7 +42,7 @@ pub(super) struct Agent {
     pub(super) stored_sessions: StoredSessions,
     args: SessionArgs,
     wire: Wire,
-    permissions: Arc<Permissions>,
+    requests: Arc<Requests>,
     open: HashMap<SessionKey, Open>,
     is_initialized: bool,
 }
@@ -72,7 +72,7 @@ impl Agent {
         driver: Arc<Driver>,
         client_sessions: Arc<ClientSessions>,
         wire: Wire,
-        permissions: Arc<Permissions>,
+        requests: Arc<Requests>,
     ) -> Self {
         let stored_sessions = StoredSessions {
             store: session_config.home.session_store(),
@@ -85,7 +85,7 @@ impl Agent {
             stored_sessions,
             args,
             wire,
-            permissions,
+            requests,
             open: HashMap::new(),
             is_initialized: false,
         }
@@ -100,7 +100,7 @@ impl Agent {
         match message {
             Ok(Message::Request(id, call)) => self.request(id, call).await,
             Ok(Message::Notification(call)) => self.notification(call),
-            Ok(Message::Response(id, outcome)) => self.permissions.answer(&id, outcome),
+            Ok(Message::Response(id, outcome)) => self.requests.answer(&id, outcome),
             Err(bad) => self.wire.answer(bad.id, Err(*bad.error)),
         }
     }

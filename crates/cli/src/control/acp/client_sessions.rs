@@ -196,6 +196,11 @@ impl ClientSessions {
         }
     }
 
+    /// The client's id of an open session.
+    pub(super) fn id(&self, key: &SessionKey) -> Option<SessionId> {
+        self.lock().sessions.get(key).map(|session| session.id.clone())
+    }
+
     /// Sends an update.
     pub(super) fn send(&self, key: &SessionKey, update: SessionUpdate) {
         if let Some(session) = self.lock().sessions.get(key) {

@@ -54,12 +54,22 @@ impl StoredSessions {
     pub(super) fn find(&self, id: &SessionId) -> Result<SessionKey, Error> {
         let key = SessionKey::parse_for_agent(&self.agent_id, &id.0)
             .map_err(|error| unknown_session(format!("there is no session `{id}`: {error}")))?;
-        if !self.store.exists(&key) {
+        if !self.store.exists(&key) && !self.was_never_prompted(&key) {
             return Err(unknown_session(format!(
                 "there is no session `{id}`; session/list lists them"
             )));
         }
         Ok(key)
+    }
+
+    /// Whether the key is one of [`StoredSessions::new_key`]: a client may load the session that it has begun in an earlier
+    /// process and never prompted. Such a session has no file yet.
+    fn was_never_prompted(&self, key: &SessionKey) -> bool {
+        let name = key.parts().peer_id;
+        let is_own = SessionKey::for_cli(&self.agent_id, &name) == *key;
+        let lengths: Vec<usize> = name.split('-').map(str::len).collect();
+        let has_form = matches!(lengths.as_slice(), [4, 2, 2, 6, _] | [4, 2, 2, 6, _, _]);
+        is_own && has_form && name.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
     }
 
     /// Records the directory of a session's tools. Only the list uses it.

@@ -1,17 +1,19 @@
 //! Tool calls as an editor shows them: title, place and changes.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use agent_client_protocol_schema::v1::{
-    Diff, ToolCall, ToolCallContent, ToolCallLocation, ToolCallStatus, ToolCallUpdate,
+    Diff, Terminal, ToolCall, ToolCallContent, ToolCallLocation, ToolCallStatus, ToolCallUpdate,
     ToolCallUpdateFields, ToolKind,
 };
 use myclaw_agent::ApprovalRequest;
 use myclaw_agent::sessions::EntryId;
 use serde_json::{Map, Value};
 
+use super::editor::absolute;
 use super::hunks::hunks;
 use super::markdown::{code, fenced};
+use super::plan::UPDATE_PLAN;
 use crate::report::{first_line, summarise_arguments};
 
 /// Bytes of a running command's output that are shown. Each update repeats them, so they are few.
@@ -27,6 +29,9 @@ pub(super) struct Ending<'a> {
     /// The details for user interfaces.
     pub(super) details: Option<&'a Value>,
 }
+
+/// Where the details of a call name the editor's terminal.
+pub(super) const TERMINAL_FIELD: &str = "terminalId";
 
 /// The client's id for a call of the message `message`. The model's own id need not be unique in an imported session.
 pub(super) fn call_id(message: &EntryId, id: &str) -> String {
@@ -92,12 +97,28 @@ pub(super) fn progress(id: &str, printed: &mut String, more: &str) -> ToolCallUp
     ToolCallUpdate::new(id.to_owned(), fields)
 }
 
+/// The editor's terminal that a call names.
+pub(super) fn terminal(details: &Value) -> Option<&str> {
+    details.get(TERMINAL_FIELD)?.as_str()
+}
+
+/// A call whose output the editor has in one of its terminals.
+pub(super) fn in_terminal(id: &str, terminal: &str) -> ToolCallUpdate {
+    let content = ToolCallContent::Terminal(Terminal::new(terminal.to_owned()));
+    let fields =
+        ToolCallUpdateFields::new().status(ToolCallStatus::InProgress).content(vec![content]);
+    ToolCallUpdate::new(id.to_owned(), fields)
+}
+
 /// A call that is over.
 pub(super) fn ended(directory: &Path, id: &str, ending: &Ending<'_>) -> ToolCallUpdate {
     let status = if ending.is_error { ToolCallStatus::Failed } else { ToolCallStatus::Completed };
     let changes = ending.details.map(|details| changes(directory, details)).unwrap_or_default();
     let mut fields = ToolCallUpdateFields::new().status(status);
-    if changes.is_empty() {
+    if let Some(terminal) = ending.details.and_then(terminal) {
+        let content = ToolCallContent::Terminal(Terminal::new(terminal.to_owned()));
+        fields = fields.content(vec![content]);
+    } else if changes.is_empty() {
         let content = (!ending.text.is_empty()).then(|| fenced("", ending.text).into());
         fields = fields.content(content.into_iter().collect::<Vec<_>>());
         if let Some(details) = ending.details {
@@ -153,6 +174,7 @@ fn kind(name: &str) -> ToolKind {
         "grep" | "find" | "web_search" => ToolKind::Search,
         "web_fetch" => ToolKind::Fetch,
         "bash" => ToolKind::Execute,
+        UPDATE_PLAN => ToolKind::Think,
         _ => ToolKind::Other,
     }
 }
@@ -173,6 +195,7 @@ fn title(name: &str, arguments: &Map<String, Value>) -> String {
         "find" => format!("Find {}{within}", code(&text("pattern").unwrap_or_default())),
         "web_fetch" => format!("Fetch {}", code(&text("url").unwrap_or_default())),
         "web_search" => format!("Search the web for {}", code(&text("query").unwrap_or_default())),
+        UPDATE_PLAN => "Update the plan".to_owned(),
         "image" => format!("Look at {}", code(&text("image").unwrap_or_default())),
         _ => format!("{name} {}", summarise_arguments(arguments)).trim_end().to_owned(),
     }
@@ -189,16 +212,21 @@ fn lines(arguments: &Map<String, Value>) -> String {
     }
 }
 
-/// Names the files of a patch, in either of the forms that the tool takes.
-fn patch_title(arguments: &Map<String, Value>) -> String {
+/// The names of the files of a patch, in either of the forms that the tool takes.
+pub(super) fn patched_files(arguments: &Map<String, Value>) -> impl Iterator<Item = &str> {
     const MARKS: [&str; 5] =
         ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "+++ b/", "+++ "];
     let patch = arguments.get("patch").and_then(Value::as_str).unwrap_or_default();
+    let lines = patch.lines().filter(|line| *line != "+++ /dev/null");
+    lines.filter_map(|line| MARKS.iter().find_map(|mark| line.strip_prefix(mark)))
+}
+
+/// Names the files of a patch.
+fn patch_title(arguments: &Map<String, Value>) -> String {
     let mut names: Vec<String> = Vec::new();
-    for line in patch.lines() {
-        let Some(name) = MARKS.iter().find_map(|mark| line.strip_prefix(mark)) else { continue };
+    for name in patched_files(arguments) {
         let name = code(&first_line(name));
-        if line != "+++ /dev/null" && !names.contains(&name) {
+        if !names.contains(&name) {
             names.push(name);
         }
     }
@@ -222,11 +250,6 @@ fn location(
     let line = arguments.get("startLine").and_then(Value::as_u64).filter(|_| name == "read");
     let line = line.and_then(|line| u32::try_from(line).ok());
     Some(ToolCallLocation::new(absolute(directory, path)).line(line))
-}
-
-fn absolute(directory: &Path, path: &str) -> PathBuf {
-    // `components` drops redundant parts such as `./`.
-    directory.join(path).components().collect()
 }
 
 #[cfg(test)]

@@ -26,6 +26,12 @@ pub(super) struct Abilities {
     pub(super) notices: bool,
     /// Compactions.
     pub(super) compaction: bool,
+    /// It gives the text of its files, with changes that are not saved.
+    pub(super) reads_files: bool,
+    /// It takes new texts of files.
+    pub(super) writes_files: bool,
+    /// It runs commands in terminals of its own.
+    pub(super) has_terminals: bool,
 }
 
 impl From<&ClientCapabilities> for Abilities {
@@ -34,6 +40,9 @@ impl From<&ClientCapabilities> for Abilities {
         Self {
             notices: session.is_some_and(|session| session.notices.is_some()),
             compaction: session.is_some_and(|session| session.compaction.is_some()),
+            reads_files: client.fs.read_text_file,
+            writes_files: client.fs.write_text_file,
+            has_terminals: client.terminal,
         }
     }
 }
@@ -149,8 +158,13 @@ impl Translator {
                 self.calls.insert(tool_call_id.clone(), Running { id, printed: String::new() });
                 vec![update]
             }
-            AgentRunEvent::ToolExecutionUpdate { tool_call_id, text, .. } => {
+            AgentRunEvent::ToolExecutionUpdate { tool_call_id, text, details, .. } => {
                 let Some(call) = self.calls.get_mut(tool_call_id) else { return Vec::new() };
+                if let Some(terminal) = details.as_ref().and_then(tools::terminal) {
+                    return vec![SessionUpdate::ToolCallUpdate(tools::in_terminal(
+                        &call.id, terminal,
+                    ))];
+                }
                 let update = tools::progress(&call.id, &mut call.printed, text);
                 vec![SessionUpdate::ToolCallUpdate(update)]
             }

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use agent_client_protocol_schema::v1::{
     AgentResponse, CLIENT_METHOD_NAMES, Error, JsonRpcMessage, Notification, Request, RequestId,
-    RequestPermissionRequest, Response, SessionId, SessionNotification, SessionUpdate,
+    Response, SessionId, SessionNotification, SessionUpdate,
 };
+use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::terminal::{Destination, JsonMode, Output};
@@ -35,10 +36,9 @@ impl Wire {
         self.output.flush();
     }
 
-    /// Asks the client for a permission. It is written at once, after all updates before it.
-    pub(super) fn ask_permission(&self, id: RequestId, params: RequestPermissionRequest) {
-        let method = CLIENT_METHOD_NAMES.session_request_permission.into();
-        let request = Request { id, method, params: Some(params) };
+    /// Asks the client for something. It is written at once, after all updates before it.
+    pub(super) fn ask(&self, id: RequestId, method: &'static str, params: impl Serialize) {
+        let request = Request { id, method: method.into(), params: Some(params) };
         self.output.push_json(&JsonRpcMessage::wrap(request), self.mode);
         self.output.flush();
     }

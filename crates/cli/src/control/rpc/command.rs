@@ -7,19 +7,22 @@ use myclaw_agent::PendingMessage;
 use myclaw_agent::llm::{ContentBlock, joined_text};
 use myclaw_agent::sessions::{EntryId, QueuedKind, SessionKey, SessionStore};
 use myclaw_agent::tools::{Direction, JobRecord, WhichTurn};
-use myclaw_agent::{Accepted, Driver, Session};
+use myclaw_agent::{Accepted, AgentError, Driver, FailureClass, Session};
 use myclaw_agent::{Approval, Selection};
 use myclaw_agent::{SessionConfig, SessionOptions, UndoMode, check_agent};
 use serde::Serialize;
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use super::approvals::Approvals;
 use super::reply::Compacted;
 use super::request::{
-    Approve, Block, Command, Compact, Decision, Fork, GetMessages, KillJob, ListModels, Message,
-    Name, Prompt, Request, SetModel, SetThinking, Spoken, Undo,
+    Approve, Block, Command, Compact, Decision, Export, Fork, GetMessages, KillJob, ListModels,
+    Message, Name, Prompt, Rename, Request, SetModel, SetThinking, Spoken, Undo, described,
 };
+use super::{bash, stats};
 use crate::args::SessionArgs;
+use crate::chat::custom_commands;
 use crate::commands::models::{ModelFilter, find_models};
 use crate::commands::sessions::Sessions;
 use crate::control::content::picture;
@@ -48,6 +51,8 @@ pub(super) struct Controller {
     open: HashMap<SessionKey, Arc<Session>>,
     current: Arc<Session>,
     approvals: Approvals,
+    /// Fires when everything is to end.
+    stop: CancellationToken,
 }
 
 impl Controller {
@@ -57,6 +62,7 @@ impl Controller {
         session_config: SessionConfig,
         args: &SessionArgs,
         approvals: Approvals,
+        stop: CancellationToken,
     ) -> Self {
         let options = args.options();
         let current = Session::open(Arc::clone(&driver), session_config.clone(), &options);
@@ -68,6 +74,7 @@ impl Controller {
             options,
             current,
             approvals,
+            stop,
         }
     }
 
@@ -90,6 +97,11 @@ impl Controller {
             Ok(session) => session,
             Err(error) => return answer(Err(error)),
         };
+        if let Command::Bash(wanted) = request.command {
+            let stop = self.stop.child_token();
+            self.driver.spawn(async move { answer(bash::run(&session, wanted, stop).await) });
+            return;
+        }
         if let Command::Compact(Compact { focus }) = request.command {
             // A compaction calls a model, so it replies later.
             self.driver.spawn(async move {
@@ -124,6 +136,29 @@ impl Controller {
             Command::Undo(wanted) => undo(&session, wanted).await,
             Command::GetState => state(&session, &self.sessions.store).await,
             Command::GetMessages(wanted) => self.messages(&session, wanted).await,
+            Command::GetSessionStats => stats::of(&session, &self.sessions).await,
+            Command::GetCommands => {
+                Ok(json!({"commands": described(), "custom": custom_commands(&session.config())}))
+            }
+            Command::Rename(Rename { title }) => {
+                let title = Some(title).filter(|title| !title.trim().is_empty());
+                let key = session.key().to_string();
+                self.blocking(move |sessions| {
+                    sessions.title(&key, title.as_deref())?;
+                    Ok(json!({"session": key, "title": title.as_deref().map(str::trim)}))
+                })
+                .await
+            }
+            Command::Export(Export { path }) => {
+                let key = session.key().clone();
+                self.blocking(move |sessions| {
+                    sessions.find(key.as_str())?;
+                    sessions.export_as(&key, &path)?;
+                    Ok(json!({"session": key.as_str(), "path": path}))
+                })
+                .await
+            }
+            Command::Delete => self.delete(&session).await,
             Command::Fork(fork) => self.fork(&session, fork).await,
             Command::NewSession(name) => self.begin_session(name),
             Command::SwitchSession(name) => self.switch_session(name),
@@ -140,8 +175,8 @@ impl Controller {
                 Ok(json!({"job": job(&killed)}))
             }
             Command::ListSkills => list_skills(&session.config()).await,
-            // The caller replies later, because this takes long.
-            Command::Compact(_) => Ok(Value::Null),
+            // The caller replies later, because these take long.
+            Command::Compact(_) | Command::Bash(_) => Ok(Value::Null),
         }
     }
 
@@ -159,6 +194,38 @@ impl Controller {
             "approve: no question about the call `{tool_call_id}` waits in this session; it was answered, its time is \
              over, or `session` names another one"
         )))
+    }
+
+    /// Works with the stored sessions on a thread where it may block.
+    async fn blocking(
+        &self,
+        work: impl FnOnce(Sessions) -> Result<Value, CliError> + Send + 'static,
+    ) -> Result<Value, CliError> {
+        let sessions = self.sessions.clone();
+        let working = tokio::task::spawn_blocking(move || work(sessions));
+        working.await.map_err(|error| CliError::failure(format!("internal error: {error}")))?
+    }
+
+    /// Deletes a session that is neither at work nor the current one.
+    async fn delete(&mut self, session: &Session) -> Result<Value, CliError> {
+        if session.key() == self.current.key() {
+            return Err(CliError::usage(
+                "delete: this is the current session; begin or switch to another one first, then name this one in \
+                 `session`",
+            ));
+        }
+        if session.work().is_some() {
+            let message = "delete: the session is at work; wait for its `run_end`, or `abort`";
+            return Err(AgentError::new(FailureClass::Busy, message.to_owned()).into());
+        }
+        session.config().close_own_jobs(&|_| {}).await;
+        let key = session.key().clone();
+        self.open.remove(&key);
+        self.blocking(move |sessions| {
+            sessions.remove(&key)?;
+            Ok(json!({"session": key.as_str()}))
+        })
+        .await
     }
 
     fn key(&self, name: &str) -> Result<SessionKey, CliError> {

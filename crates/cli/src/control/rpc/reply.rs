@@ -17,14 +17,27 @@ pub(super) struct Ready<'a> {
     pub(super) model: String,
 }
 
+/// The only line, in place of the first one: the program cannot begin.
+#[derive(Serialize)]
+#[serde(tag = "type", rename = "not_ready")]
+pub(super) struct NotReady<'a> {
+    #[serde(flatten)]
+    failure: Failure<'a>,
+}
+
+impl<'a> From<&'a CliError> for NotReady<'a> {
+    fn from(error: &'a CliError) -> Self {
+        Self { failure: Failure::from(error) }
+    }
+}
+
 /// The answer to one line.
 #[derive(Serialize)]
 #[serde(tag = "type", rename = "response")]
 pub(super) struct Reply<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    command: Option<&'static str>,
+    command: &'a str,
     success: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     data: Option<Value>,
@@ -45,7 +58,7 @@ impl<'a> Reply<'a> {
     /// The reply to a command.
     pub(super) fn to(
         id: Option<&'a Value>,
-        command: &'static str,
+        command: &'a str,
         outcome: &'a Result<Value, CliError>,
     ) -> Self {
         let (data, failure) = match outcome {
@@ -53,13 +66,13 @@ impl<'a> Reply<'a> {
             Ok(data) => (Some(data.clone()).filter(|data| !data.is_null()), None),
             Err(error) => (None, Some(Failure::from(error))),
         };
-        Self { id, command: Some(command), success: failure.is_none(), data, failure }
+        Self { id, command, success: failure.is_none(), data, failure }
     }
 
     /// The reply to a line that is not a command.
     pub(super) fn to_bad_request(id: Option<&'a Value>, bad: &'a BadRequest) -> Self {
         let failure = Some(Failure { class: bad.class, error: &bad.message });
-        Self { id, command: bad.name, success: false, data: None, failure }
+        Self { id, command: &bad.name, success: false, data: None, failure }
     }
 }
 

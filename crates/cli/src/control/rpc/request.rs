@@ -1,11 +1,13 @@
 //! Requests of the program: one JSON object per line.
 
+use std::path::PathBuf;
+
 use myclaw_agent::config::QueueMode;
 use myclaw_agent::did_you_mean;
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-/// A command with its arguments. Unknown fields are ignored, so that programs can be older or newer.
+/// A command with its arguments.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Command {
@@ -19,6 +21,8 @@ pub(super) enum Command {
     Abort,
     /// Answers a question about a call that needs an approval.
     Approve(Approve),
+    /// Runs a command of the program.
+    Bash(Bash),
     /// Changes the active model.
     SetModel(SetModel),
     /// Changes the thinking level.
@@ -31,12 +35,22 @@ pub(super) enum Command {
     GetState,
     /// Returns messages of the session.
     GetMessages(GetMessages),
+    /// Returns figures about the session.
+    GetSessionStats,
+    /// Returns the commands.
+    GetCommands,
     /// Begins a session that continues another one.
     Fork(Fork),
     /// Begins a session.
     NewSession(Name),
     /// Continues a session.
     SwitchSession(Name),
+    /// Gives the session a title.
+    Rename(Rename),
+    /// Writes the session to a file.
+    Export(Export),
+    /// Deletes the session.
+    Delete,
     /// Lists sessions.
     ListSessions(Limit),
     /// Lists models.
@@ -49,28 +63,37 @@ pub(super) enum Command {
     ListSkills,
 }
 
-/// The commands by name.
-const NAMES: [&str; 19] = [
-    "prompt",
-    "steer",
-    "follow_up",
-    "abort",
-    "approve",
-    "set_model",
-    "set_thinking",
-    "compact",
-    "undo",
-    "get_state",
-    "get_messages",
-    "fork",
-    "new_session",
-    "switch_session",
-    "list_sessions",
-    "list_models",
-    "list_jobs",
-    "kill_job",
-    "list_skills",
+/// The commands, each with its fields beside `id`, `type` and `session`. Other fields are errors: a misspelt one would
+/// change what happens without a word.
+const COMMANDS: [(&str, &[&str]); 25] = [
+    ("prompt", &["message", "content", "images", "skill", "mode"]),
+    ("steer", &["message", "content", "images", "skill"]),
+    ("follow_up", &["message", "content", "images", "skill"]),
+    ("abort", &[]),
+    ("approve", &["toolCallId", "decision", "reason"]),
+    ("bash", &["command", "timeoutSeconds", "forModel"]),
+    ("set_model", &["model", "modelId", "provider"]),
+    ("set_thinking", &["level"]),
+    ("compact", &["focus", "customInstructions"]),
+    ("undo", &["turn", "redo", "dryRun"]),
+    ("get_state", &[]),
+    ("get_messages", &["limit", "before"]),
+    ("get_session_stats", &[]),
+    ("get_commands", &[]),
+    ("fork", &["at", "entryId", "name"]),
+    ("new_session", &["name"]),
+    ("switch_session", &["name"]),
+    ("rename", &["title"]),
+    ("export", &["path"]),
+    ("delete", &[]),
+    ("list_sessions", &["limit"]),
+    ("list_models", &["provider", "search"]),
+    ("list_jobs", &[]),
+    ("kill_job", &["job"]),
+    ("list_skills", &[]),
 ];
+/// Longest unknown command that a reply repeats, in characters.
+const MOST_NAME_CHARS: usize = 64;
 
 /// One line of a program.
 #[derive(Debug)]
@@ -86,8 +109,8 @@ pub(super) struct Request {
 /// Why a line is not a valid request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct BadRequest {
-    /// The command, if it is one.
-    pub(super) name: Option<&'static str>,
+    /// The command, or what stands in its place; `parse` for a line without one.
+    pub(super) name: String,
     /// `parse`, `unknown_command` or `usage`.
     pub(super) class: &'static str,
     /// A message for the program's author.
@@ -168,6 +191,29 @@ pub(super) enum Decision {
     Once,
     Always,
     No,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Bash {
+    pub(super) command: String,
+    #[serde(default)]
+    pub(super) timeout_seconds: Option<u64>,
+    /// Whether the model reads the command and its output with its next message.
+    #[serde(default)]
+    pub(super) for_model: bool,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Rename {
+    /// Blank for none.
+    pub(super) title: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Export {
+    /// Its end says the format.
+    pub(super) path: PathBuf,
 }
 
 #[derive(Debug, Deserialize)]
@@ -269,16 +315,28 @@ impl Request {
         let Some(Value::String(kind)) = fields.get("type") else {
             return Err(BadRequest::unreadable("the object has no text as its `type`"));
         };
-        let Some(name) = NAMES.into_iter().find(|name| name == kind) else {
-            let suggestion = did_you_mean(kind, NAMES);
-            return Err(BadRequest {
-                class: "unknown_command",
-                ..BadRequest::unreadable(&format!(
-                    "there is no command `{kind}`{suggestion} There are: {}",
-                    NAMES.join(", ")
-                ))
-            });
+        let names = || COMMANDS.iter().map(|(name, _)| *name);
+        let Some((name, known)) = COMMANDS.iter().copied().find(|(name, _)| name == kind) else {
+            let suggestion = did_you_mean(kind, names());
+            let there_are = names().collect::<Vec<_>>().join(", ");
+            let unknown = BadRequest::unreadable(&format!(
+                "there is no command `{kind}`{suggestion} There are: {there_are}"
+            ));
+            let name = kind.chars().take(MOST_NAME_CHARS).collect();
+            return Err(BadRequest { name, class: "unknown_command", ..unknown });
         };
+        let is_unknown = |key: &&String| {
+            !known.contains(&key.as_str()) && !matches!(key.as_str(), "type" | "session")
+        };
+        if let Some(key) = fields.keys().find(is_unknown) {
+            let suggestion = did_you_mean(key, known.iter().copied());
+            let has = match known {
+                [] => "it has none beside `id` and `session`".to_owned(),
+                known => format!("there are: {}", known.join(", ")),
+            };
+            let why = format!("there is no field `{key}`{suggestion} In `{name}` {has}");
+            return Err(BadRequest::unusable(name, &why));
+        }
         let session = match fields.remove("session") {
             None | Some(Value::Null) => None,
             Some(Value::String(session)) => Some(session),
@@ -290,16 +348,21 @@ impl Request {
     }
 }
 
+/// The commands with their fields.
+pub(super) fn described() -> Vec<Value> {
+    COMMANDS.iter().map(|(name, fields)| json!({"name": name, "fields": fields})).collect()
+}
+
 impl BadRequest {
     pub(super) fn unreadable(message: &str) -> Self {
         let message = format!(
             "{message}; write one JSON object per line, such as {{\"type\":\"get_state\"}}"
         );
-        Self { name: None, class: "parse", message }
+        Self { name: "parse".to_owned(), class: "parse", message }
     }
 
     fn unusable(name: &'static str, why: &str) -> Self {
-        Self { name: Some(name), class: "usage", message: format!("{name}: {why}") }
+        Self { name: name.to_owned(), class: "usage", message: format!("{name}: {why}") }
     }
 }
 

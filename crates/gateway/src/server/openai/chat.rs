@@ -18,7 +18,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::stream::{Piece, Used, Whole, pieces};
-use super::{Accepted, Content, MODEL, Source, failure, named_session, with_earlier};
+use super::{Accepted, Content, MODEL, Said, Source, failure, named_session, with_earlier};
 use crate::GatewayError;
 use crate::devices::Login;
 use crate::ledger::now_ms;
@@ -70,8 +70,8 @@ pub(in crate::server) async fn chat_completions(
     };
     let named = named_session(&headers, request.user.as_deref());
     let question = match &named {
-        Some(_) => last_message(&request.messages),
-        None => whole_question(&request.messages),
+        Some(_) => last_message(request.messages),
+        None => whole_question(request.messages),
     };
     let accepted = match question {
         Ok(question) => server.accept(Source::new(&login, &headers), named, question).await,
@@ -164,24 +164,21 @@ fn usage(used: Used) -> Value {
     })
 }
 
-fn last_message(messages: &[Message]) -> Result<String, GatewayError> {
-    let last = messages.last().filter(|message| message.role == "user");
+fn last_message(mut messages: Vec<Message>) -> Result<Said, GatewayError> {
+    let last = messages.pop().filter(|message| message.role == "user");
     let why = "the last message must be the user's; tool results cannot be handed in";
-    last.ok_or_else(|| GatewayError::Unusable(why.to_owned()))?.text()
+    last.ok_or_else(|| GatewayError::Unusable(why.to_owned()))?.read()
 }
 
 /// The last message, after what was said before it.
-fn whole_question(messages: &[Message]) -> Result<String, GatewayError> {
-    let last = last_message(messages)?;
-    let before: Result<Vec<(String, String)>, GatewayError> = messages[..messages.len() - 1]
-        .iter()
-        .map(|message| Ok((message.role.clone(), message.text()?)))
-        .collect();
-    Ok(with_earlier(&before?, last))
+fn whole_question(mut messages: Vec<Message>) -> Result<Said, GatewayError> {
+    let last = last_message(messages.split_off(messages.len().saturating_sub(1)))?;
+    let before = messages.into_iter().map(|message| Ok((message.role.clone(), message.read()?)));
+    Ok(with_earlier(before.collect::<Result<_, GatewayError>>()?, last))
 }
 
 impl Message {
-    fn text(&self) -> Result<String, GatewayError> {
-        self.content.as_ref().map_or_else(|| Ok(String::new()), |content| content.text(&["text"]))
+    fn read(self) -> Result<Said, GatewayError> {
+        self.content.map_or_else(|| Ok(Said::default()), Content::read)
     }
 }

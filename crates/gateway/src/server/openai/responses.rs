@@ -3,6 +3,7 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{Path, State};
@@ -17,18 +18,22 @@ use serde_json::{Value, json};
 
 use super::chat::whole;
 use super::stream::{Piece, Used, Whole, pieces};
-use super::{Accepted, Content, MODEL, Source, failure, named_session, with_earlier};
+use super::{Accepted, Content, MODEL, Said, Source, failure, named_session, with_earlier};
 use crate::GatewayError;
 use crate::devices::Login;
 use crate::ledger::now_ms;
-use crate::rows::{MessageId, MessageState};
+use crate::rows::{Incoming, MessageId, MessageState};
 use crate::server::Server;
 use crate::server::answer::message as message_object;
 
 /// Before the id of the message.
 const PREFIX: &str = "resp_";
-/// Types of parts that are text.
-const TEXT_TYPES: [&str; 3] = ["input_text", "output_text", "text"];
+/// Longest wait for the end of a run that was cancelled.
+const CANCEL_PATIENCE: Duration = Duration::from_secs(10);
+/// Time between two tries to stop it.
+const CANCEL_AGAIN: Duration = Duration::from_millis(100);
+/// Why a removed response is dropped.
+const REMOVED: &str = "removed by the program that asked";
 /// Rows that are read at once to find where a conversation goes on.
 const ROWS_AT_ONCE: usize = 50;
 
@@ -43,6 +48,9 @@ pub(in crate::server) struct Request {
     previous_response_id: Option<String>,
     #[serde(default)]
     stream: bool,
+    /// Whether the answer is only stored, for a program that asks for it later.
+    #[serde(default)]
+    background: bool,
     #[serde(default)]
     user: Option<String>,
 }
@@ -84,19 +92,20 @@ pub(in crate::server) async fn create(
         Err(error) => return failure(&GatewayError::Unusable(error.body_text())),
     };
     let source = Source::new(&login, &headers);
-    let accepted = server.accept_response(source, &headers, &request).await;
+    let model = request.model.clone().unwrap_or_else(|| MODEL.to_owned());
+    let (previous, is_stream) = (request.previous_response_id.clone(), request.stream);
+    let is_background = request.background;
+    let accepted = server.accept_response(source, &headers, request).await;
     let Accepted { id, key, watching } = match accepted {
         Ok(accepted) => accepted,
         Err(error) => return failure(&error),
     };
-    let form = Form {
-        id: id.clone(),
-        model: request.model.unwrap_or_else(|| MODEL.to_owned()),
-        created: now_ms() / 1_000,
-        previous: request.previous_response_id,
-    };
+    let form = Form { id: id.clone(), model, created: now_ms() / 1_000, previous };
+    if is_background && !is_stream {
+        return Json(form.object("queued", &json!([]))).into_response();
+    }
     let pieces = pieces(server, key, watching, id);
-    if request.stream {
+    if is_stream {
         let mut events = Events { form, number: 0, text: String::new() };
         let begin = events.begin();
         let rest = pieces.flat_map(move |piece| stream::iter(events.of(piece)));
@@ -121,29 +130,97 @@ pub(in crate::server) async fn retrieve(
     }
 }
 
+/// Stops the run that works on a response.
+pub(in crate::server) async fn cancel(
+    State(server): State<Arc<Server>>,
+    Path(id): Path<String>,
+) -> Response {
+    match server.cancel_response(&id).await {
+        Ok(response) => Json(response).into_response(),
+        Err(error) => failure(&error),
+    }
+}
+
+/// Removes a stored response. The session keeps what was said.
+pub(in crate::server) async fn remove(
+    State(server): State<Arc<Server>>,
+    Path(id): Path<String>,
+) -> Response {
+    match server.remove_response(&id).await {
+        Ok(()) => {
+            Json(json!({"id": id, "object": "response.deleted", "deleted": true})).into_response()
+        }
+        Err(error) => failure(&error),
+    }
+}
+
+/// What a stored response was asked.
+pub(in crate::server) async fn input_items(
+    State(server): State<Arc<Server>>,
+    Path(id): Path<String>,
+) -> Response {
+    match server.response_row(&id).await {
+        Ok((message, row)) => Json(input_of(&message, &row)).into_response(),
+        Err(error) => failure(&error),
+    }
+}
+
 impl Server {
     async fn accept_response(
         &self,
         source: Source,
         headers: &HeaderMap,
-        request: &Request,
+        request: Request,
     ) -> Result<Accepted, GatewayError> {
-        let question = request.question()?;
         let session = match &request.previous_response_id {
             None => named_session(headers, request.user.as_deref()),
             Some(previous) => Some(self.continuation(previous, source.session()).await?),
         };
-        self.accept(source, session, question).await
+        self.accept(source, session, request.question()?).await
+    }
+
+    /// The message of a response that was not removed.
+    async fn response_row(&self, id: &str) -> Result<(MessageId, Incoming), GatewayError> {
+        let message = message_of(id)?;
+        let row = self.delivery.ledger.message(&message).await?;
+        let row = row.filter(|row| !is_removed(row)).ok_or_else(|| unknown(id))?;
+        Ok((message, row))
+    }
+
+    async fn cancel_response(&self, id: &str) -> Result<Value, GatewayError> {
+        let (message, row) = self.response_row(id).await?;
+        let mut is_open = row.state == MessageState::Open;
+        let begun = Instant::now();
+        while is_open && begun.elapsed() < CANCEL_PATIENCE {
+            // The run of a message that was stored a moment ago may not have begun.
+            self.delivery.abort(&row.session)?;
+            let now = self.delivery.outcome(&message, tokio::time::sleep(CANCEL_AGAIN)).await?;
+            is_open = now.is_some_and(|row| row.state == MessageState::Open);
+        }
+        self.stored_response(id).await
+    }
+
+    async fn remove_response(&self, id: &str) -> Result<(), GatewayError> {
+        let message = message_of(id)?;
+        let why = || GatewayError::InUse(format!("{id} is not answered yet; cancel it first"));
+        let row = self.delivery.ledger.forget(&message, REMOVED).await?;
+        match row.ok_or_else(|| unknown(id))? {
+            row if row.state == MessageState::Open => Err(why()),
+            row if is_removed(&row) => Err(unknown(id)),
+            _ => Ok(()),
+        }
     }
 
     async fn stored_response(&self, id: &str) -> Result<Value, GatewayError> {
-        let message = message_of(id)?;
-        let row = self.delivery.ledger.message(&message).await?.ok_or_else(|| unknown(id))?;
+        let (message, row) = self.response_row(id).await?;
         let answer = message_object(&self.delivery, &message, &row).await?;
         let created = row.accepted_at / 1_000;
         let form = Form { id: message, model: MODEL.to_owned(), created, previous: None };
         Ok(match &row.state {
             MessageState::Open => form.object("in_progress", &json!([])),
+            MessageState::Reported { class, .. } if class == "aborted" => {
+                form.object("cancelled", &json!([]))
+            }
             MessageState::Answered { .. } => {
                 let text = answer["reply"].as_str().unwrap_or_default().to_owned();
                 form.completed(&Whole { text, usage: None })
@@ -155,9 +232,7 @@ impl Server {
 
     /// The session that goes on from a response: that of the response, or a fork `place` if more was said there since.
     async fn continuation(&self, previous: &str, place: String) -> Result<String, GatewayError> {
-        let message = message_of(previous)?;
-        let row = self.delivery.ledger.message(&message).await?;
-        let row = row.ok_or_else(|| unknown(previous))?;
+        let (message, row) = self.response_row(previous).await?;
         if row.state == MessageState::Open {
             let why = format!("{previous} is not answered yet; wait for it");
             return Err(GatewayError::InUse(why));
@@ -218,37 +293,44 @@ fn unknown(id: &str) -> GatewayError {
     GatewayError::NotFound(format!("there is no response `{id}`; responses are kept for 30 days"))
 }
 
+fn is_removed(row: &Incoming) -> bool {
+    matches!(&row.state, MessageState::Dropped { reason, .. } if reason == REMOVED)
+}
+
+/// The list of what was asked, which is one message.
+fn input_of(id: &MessageId, row: &Incoming) -> Value {
+    let mut content = vec![json!({"type": "input_text", "text": row.text})];
+    content.extend(row.images.iter().map(|image| {
+        let url = format!("data:{};base64,{}", image.mime_type, image.data);
+        json!({"type": "input_image", "detail": "auto", "image_url": url, "file_id": null})
+    }));
+    let id = format!("msg_in_{id}");
+    let item = json!({"id": id, "type": "message", "role": "user", "status": "completed", "content": content});
+    json!({"object": "list", "data": [item], "first_id": id, "last_id": id, "has_more": false})
+}
+
 impl Request {
-    fn question(&self) -> Result<String, GatewayError> {
-        let items = match &self.input {
-            Input::Text(text) => return Ok(with_earlier(&self.instructions(), text.clone())),
+    fn question(self) -> Result<Said, GatewayError> {
+        let instructions = self.instructions.filter(|text| !text.trim().is_empty());
+        let mut before: Vec<(String, Said)> = Vec::new();
+        before.extend(instructions.map(|text| ("system".to_owned(), text.into())));
+        let items = match self.input {
+            Input::Text(text) => return Ok(with_earlier(before, text.into())),
             Input::Items(items) => items,
         };
-        let mut said = Vec::with_capacity(items.len());
         for item in items {
             let kind = item.r#type.as_deref().unwrap_or("message");
             if kind != "message" {
                 let why = format!("input of type `{kind}` is not supported; send messages");
                 return Err(GatewayError::Unusable(why));
             }
-            let text =
-                item.content.as_ref().map(|content| content.text(&TEXT_TYPES)).transpose()?;
-            said.push((
-                item.role.clone().unwrap_or_else(|| "user".to_owned()),
-                text.unwrap_or_default(),
-            ));
+            let role = item.role.unwrap_or_else(|| "user".to_owned());
+            before.push((role, item.content.map(Content::read).transpose()?.unwrap_or_default()));
         }
-        let last = said.pop().filter(|(role, _)| role == "user");
+        let last = before.pop().filter(|(role, _)| role == "user");
         let why = "the last item of `input` must be a message of the user; results of functions cannot be handed in";
         let (_, question) = last.ok_or_else(|| GatewayError::Unusable(why.to_owned()))?;
-        let mut before = self.instructions();
-        before.extend(said);
-        Ok(with_earlier(&before, question))
-    }
-
-    fn instructions(&self) -> Vec<(String, String)> {
-        let instructions = self.instructions.clone().filter(|text| !text.trim().is_empty());
-        instructions.map(|text| ("system".to_owned(), text)).into_iter().collect()
+        Ok(with_earlier(before, question))
     }
 }
 

@@ -26,6 +26,7 @@ pub(super) const COMMON: Compat = Compat {
     reasoning_fields: REASONING_CONTENT_FIRST,
     inline_thinking: InlineThinking::Never,
     addressing: Addressing::Usual,
+    counts_programs: false,
 };
 
 /// An unknown server on this machine: it runs open models, whose thinking it may leave in the text.
@@ -63,6 +64,7 @@ pub(super) const HOSTS: &[HostRow] = &[
             thinking_field: ThinkingField::ReasoningObject,
             reasoning_replay: ReasoningReplay::Details,
             reasoning_fields: REASONING_FIRST,
+            counts_programs: true,
             ..COMMON
         },
     ),

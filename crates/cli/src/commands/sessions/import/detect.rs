@@ -16,6 +16,9 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// The beginning of a single message, as all programs write it.
 const FIRST_OF_MESSAGE: [&[u8]; 2] = [b"{\"role\":", b"{\"role\" :"];
 
+/// Fields that only lines of Claude Code have; each line has one of them.
+const CLAUDE_FIELDS: [&str; 4] = ["isSidechain", "leafUuid", "messageId", "sessionId"];
+
 /// The layouts that can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
@@ -23,6 +26,10 @@ pub(super) enum Format {
     Native,
     /// Pi's entries, one per line; Clawdbot and its successors write the same.
     Pi,
+    /// Claude Code's lines.
+    Claude,
+    /// Codex's lines.
+    Codex,
     /// One JSON document with a list of messages.
     MessageDocument,
     /// One message per line.
@@ -37,7 +44,9 @@ pub(super) fn detect(file: &File, path: &Path) -> Result<Format, CliError> {
 /// Which of the two layouts of plain messages `file` has.
 pub(super) fn messages(file: &File, path: &Path) -> Result<Format, CliError> {
     match by_beginning(&beginning(file, path)?) {
-        Some(Format::Native | Format::Pi | Format::MessageLines) => Ok(Format::MessageLines),
+        Some(
+            Format::Native | Format::Pi | Format::Claude | Format::Codex | Format::MessageLines,
+        ) => Ok(Format::MessageLines),
         Some(Format::MessageDocument) => Ok(Format::MessageDocument),
         None => Err(unknown(path)),
     }
@@ -72,8 +81,16 @@ fn by_beginning(beginning: &[u8]) -> Option<Format> {
     };
     let kind = object.get("type").and_then(Value::as_str);
     match kind {
+        // Both write other lines first, which have nothing in common with a message.
+        _ if object.contains_key("payload") => Some(Format::Codex),
+        None if object.contains_key("instructions") && object.contains_key("timestamp") => {
+            Some(Format::Codex)
+        }
         Some("session") if object.contains_key("sessionKey") => Some(Format::Native),
         Some("session") => Some(Format::Pi),
+        Some(_) if CLAUDE_FIELDS.iter().any(|field| object.contains_key(*field)) => {
+            Some(Format::Claude)
+        }
         Some(_) if object.contains_key("message") || object.contains_key("parentId") => {
             Some(Format::Pi)
         }

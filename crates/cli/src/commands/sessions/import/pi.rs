@@ -204,7 +204,7 @@ fn take(
 }
 
 /// A name as this program keeps titles: one line, not too long; `None` if nothing is left.
-fn as_title(name: &str) -> Option<String> {
+pub(super) fn as_title(name: &str) -> Option<String> {
     let printable = name.trim().chars().filter(|character| !character.is_control());
     let title: String = printable.take(MOST_TITLE_CHARS).collect();
     (!title.is_empty()).then_some(title)

@@ -33,6 +33,12 @@ pub(super) fn key_of(path: &Path, format: Format, agent_id: &str) -> Result<Sess
         return Ok(key);
     }
     let name = path.file_stem().and_then(OsStr::to_str).unwrap_or_default();
+    // So that a file is known again when it is imported a second time.
+    let name = match format {
+        Format::Claude => &format!("claude-{name}"),
+        Format::Codex => &format!("codex-{}", id_of_rollout(name)),
+        _ => name,
+    };
     if let Some(key) = key_in_index(path, name) {
         return Ok(key);
     }
@@ -41,6 +47,14 @@ pub(super) fn key_of(path: &Path, format: Format, agent_id: &str) -> Result<Sess
     SessionKey::parse_for_agent(agent_id, &name.replace(':', "-")).map_err(|error| {
         CliError::usage(format!("{}: {error}; name the session with --session", path.display()))
     })
+}
+
+/// The id of a session in the name of its file, `rollout-<time>-<id>`.
+fn id_of_rollout(name: &str) -> &str {
+    /// Characters of a UUID.
+    const ID: usize = 36;
+    let id = name.len().checked_sub(ID).and_then(|at| name.get(at..));
+    id.filter(|id| id.split('-').count() == 5).unwrap_or(name)
 }
 
 fn key_in_index(path: &Path, session_id: &str) -> Option<SessionKey> {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use super::*;
 
 fn translator(notices: bool) -> Translator {
-    let abilities = Abilities { notices, compaction: notices };
+    let abilities = Abilities { notices, compaction: notices, ..Abilities::default() };
     Translator::new(abilities, PathBuf::from("/project"), 1_000, Some(0.0))
 }
 

@@ -1,0 +1,257 @@
+//! Work in the directory of a project: which project that is, and what its files say to the agent.
+//!
+//! A project's files are the words of whoever wrote them. They reach the model, labelled, and nothing else: no file of a
+//! project is part of the config, a hook, or a skill.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::future::BoxFuture;
+use myclaw_config::{PROJECT_MARKERS, project_root};
+use myclaw_engine::{
+    CompactionReport, Hook, HookError, PendingToolCall, ProjectFile, ProjectInstructions,
+    ToolOutput,
+};
+use myclaw_files::read_regular;
+use myclaw_llm::ContentBlock;
+
+use crate::{AgentError, FailureClass, SessionConfig};
+
+/// The files of a directory that speak to agents.
+const INSTRUCTION_FILES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
+/// Most characters of one file, as of the workspace's own.
+const MAX_FILE_CHARS: usize = 50_000;
+/// Most characters of all files in the prompt.
+const MAX_TOTAL_CHARS: usize = 100_000;
+/// Most bytes of a character.
+const LONGEST_CHAR: usize = 4;
+/// Most directories between the root and a file: deeper ones are not looked at.
+const MAX_DEPTH: usize = 64;
+/// The tool whose argument names several files.
+const PATCH_TOOL: &str = "apply_patch";
+/// The lines of a patch that name a file begin so.
+const PATCH_MARKS: [&str; 4] =
+    ["*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: "];
+
+/// The files of a session's project that the model has read because it touched their directories.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SeenInstructions(Arc<Mutex<BTreeSet<PathBuf>>>);
+
+impl SeenInstructions {
+    fn lock(&self) -> MutexGuard<'_, BTreeSet<PathBuf>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl SessionConfig {
+    /// The directory that a front-end on a terminal works in: the current one, if it belongs to a project and the config
+    /// does not forbid it. The agent's own directories belong to none.
+    pub fn project_here(&self) -> Option<PathBuf> {
+        let rules = &self.config.project;
+        let current = self.home.environment.current_dir()?.canonicalize().ok()?;
+        let is_own = |path: &Path| path.canonicalize().is_ok_and(|path| current.starts_with(path));
+        if !rules.detect || is_own(self.home.paths.state_dir()) || is_own(&self.agent.workspace) {
+            return None;
+        }
+        project_root(&current, &rules.markers, self.home_directory().as_deref())?;
+        Some(current)
+    }
+
+    /// The root of the project that the tools work in; `None` in the agent's workspace.
+    pub fn project_root(&self) -> Option<PathBuf> {
+        let directory = self.directory.as_deref()?;
+        if directory == self.agent.workspace
+            || self.agent.workspace.canonicalize().is_ok_and(|workspace| workspace == directory)
+        {
+            return None;
+        }
+        let root = project_root(directory, &PROJECT_MARKERS, self.home_directory().as_deref());
+        Some(root.unwrap_or_else(|| directory.to_owned()))
+    }
+
+    fn home_directory(&self) -> Option<PathBuf> {
+        let home = self.home.environment.os_home().or(self.home.paths.home())?;
+        home.canonicalize().ok()
+    }
+
+    /// What the project says, off the async thread; `None` in the agent's workspace, or if the config does not want it.
+    pub(crate) async fn project_instructions(&self) -> Option<ProjectInstructions> {
+        if !self.config.project.instructions {
+            return None;
+        }
+        let (root, directory) = (self.project_root()?, self.directory.clone()?);
+        tokio::task::spawn_blocking(move || {
+            let mut left = MAX_TOTAL_CHARS;
+            let mut files: Vec<ProjectFile> = Vec::new();
+            for path in below(&root, &directory).iter().flat_map(|at| instruction_files(at)) {
+                let Some(file) = read(&root, &path, left) else { continue };
+                // One is often a copy of the other.
+                if files.iter().any(|other| other.content == file.content) {
+                    continue;
+                }
+                left -= file.content.chars().count().min(left);
+                files.push(file);
+            }
+            ProjectInstructions { root, files }
+        })
+        .await
+        .ok()
+    }
+
+    /// The hook that shows the instructions of a directory with the first file of it that a tool touches.
+    pub(crate) fn project_hook(&self, project: &ProjectInstructions) -> Arc<dyn Hook> {
+        Arc::new(ProjectHook {
+            root: project.root.clone(),
+            directory: self.working_directory().to_owned(),
+            seen: self.seen_instructions.clone(),
+        })
+    }
+
+    /// The error for a session whose directory is gone.
+    pub(crate) fn directory_gone(key: &impl std::fmt::Display, directory: &Path) -> AgentError {
+        let directory = directory.display();
+        let message = format!(
+            "session {key} works in {directory}, which is no directory any more; make it again, or give -C another one"
+        );
+        AgentError::new(FailureClass::Usage, message)
+    }
+}
+
+/// The directories from `root` down to `directory`, both included; only `directory` if it is not below.
+fn below(root: &Path, directory: &Path) -> Vec<PathBuf> {
+    let is_below = |path: &&Path| path.starts_with(root);
+    let mut found: Vec<PathBuf> =
+        directory.ancestors().take(MAX_DEPTH).take_while(is_below).map(Path::to_owned).collect();
+    if found.is_empty() {
+        found.push(directory.to_owned());
+    }
+    found.reverse();
+    found
+}
+
+fn instruction_files(directory: &Path) -> [PathBuf; 2] {
+    INSTRUCTION_FILES.map(|name| directory.join(name))
+}
+
+/// The file at `path`, cut to `most` characters; `None` if there is none, it is blank, or it is a link that leads out of
+/// the project: such a link could name a private file of the user.
+fn read(root: &Path, path: &Path, most: usize) -> Option<ProjectFile> {
+    let real = path.canonicalize().ok()?;
+    if !real.starts_with(root) || most == 0 {
+        return None;
+    }
+    let text = read_text(&real).ok()?;
+    let most = most.min(MAX_FILE_CHARS);
+    let cut = text.char_indices().nth(most).map(|(at, _)| at);
+    let content = match cut {
+        Some(at) => format!("{}\n[cut after {most} characters]", &text[..at]),
+        None => text,
+    };
+    if content.trim().is_empty() {
+        return None;
+    }
+    let shown = path.strip_prefix(root).unwrap_or(path).to_string_lossy().into_owned();
+    Some(ProjectFile { path: shown, content })
+}
+
+fn read_text(path: &Path) -> io::Result<String> {
+    let bytes = read_regular(path, ((MAX_FILE_CHARS + 1) * LONGEST_CHAR) as u64)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Shows instructions of subdirectories.
+struct ProjectHook {
+    root: PathBuf,
+    directory: PathBuf,
+    seen: SeenInstructions,
+}
+
+impl Hook for ProjectHook {
+    fn name(&self) -> &str {
+        "project instructions"
+    }
+
+    fn heeds_start(&self) -> bool {
+        false
+    }
+
+    fn tool_result<'a>(
+        &'a self,
+        call: &'a PendingToolCall,
+        output: &'a mut ToolOutput,
+    ) -> BoxFuture<'a, Result<(), HookError>> {
+        Box::pin(async move {
+            let touched = touched(call);
+            if touched.is_empty() {
+                return Ok(());
+            }
+            let (root, directory, seen) =
+                (self.root.clone(), self.directory.clone(), self.seen.clone());
+            let notes =
+                tokio::task::spawn_blocking(move || notes(&root, &directory, &seen, &touched));
+            let notes = notes.await.map_err(|error| HookError(error.to_string()))?;
+            output.content.extend(notes.into_iter().map(ContentBlock::text));
+            Ok(())
+        })
+    }
+
+    fn session_compact<'a>(
+        &'a self,
+        _report: &'a CompactionReport,
+        _summary: &'a str,
+    ) -> BoxFuture<'a, Result<(), HookError>> {
+        // The summary may have replaced them.
+        self.seen.lock().clear();
+        Box::pin(async { Ok(()) })
+    }
+}
+
+/// The paths that a call names.
+fn touched(call: &PendingToolCall) -> Vec<String> {
+    let argument = |name: &str| call.arguments.get(name).and_then(serde_json::Value::as_str);
+    match call.tool_name.as_str() {
+        PATCH_TOOL => {
+            let lines = argument("patch").unwrap_or_default().lines();
+            lines
+                .filter_map(|line| PATCH_MARKS.iter().find_map(|mark| line.strip_prefix(mark)))
+                .map(|path| path.trim().to_owned())
+                .collect()
+        }
+        "read" | "write" | "edit" | "ls" | "grep" | "find" => {
+            argument("path").map(str::to_owned).into_iter().collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The instructions of the directories of `touched` below the working directory that were not shown before.
+fn notes(
+    root: &Path,
+    directory: &Path,
+    seen: &SeenInstructions,
+    touched: &[String],
+) -> Vec<String> {
+    let known = below(root, directory);
+    let mut notes = Vec::new();
+    for path in touched {
+        let path = directory.join(path);
+        let Some(place) = path.ancestors().find_map(|at| at.canonicalize().ok()) else { continue };
+        for at in below(root, &place).into_iter().filter(|at| at.starts_with(root)) {
+            if known.contains(&at) || !at.is_dir() {
+                continue;
+            }
+            for file in instruction_files(&at) {
+                if seen.lock().contains(&file) {
+                    continue;
+                }
+                if let Some(found) = read(root, &file, MAX_FILE_CHARS) {
+                    notes.push(found.as_note(root));
+                    seen.lock().insert(file);
+                }
+            }
+        }
+    }
+    notes
+}

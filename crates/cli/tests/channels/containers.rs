@@ -1,0 +1,191 @@
+//! Chats that a group of the host answers.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+
+use myclaw_testkit::{Random, number_from};
+
+use super::*;
+
+/// A runner that repeats what it was asked, and then waits for its end unless there is a file `once`.
+const ECHO: &str = r#"#!/bin/bash
+while [ $# -gt 0 ]; do [ "$1" = --workspace ] && w=$2; shift; done
+job=$(cat); echo "$job" >> "$w/group/jobs"
+block() { printf -- '---NANOCLAW_OUTPUT_START---\n%s\n---NANOCLAW_OUTPUT_END---\n' "$1"; }
+while [ -e "$w/group/hold" ]; do sleep 0.01; done
+said=$(grep -o '\[m[0-9]*\]' <<< "$job" | tr -d '\n')
+block "{\"status\":\"success\",\"result\":\"re: $said\",\"newSessionId\":\"s\"}"
+block '{"status":"success","result":null,"newSessionId":"s"}'
+[ -e "$w/group/once" ] && exit 0
+while [ ! -e "$w/ipc/input/_close" ]; do sleep 0.01; done
+"#;
+
+/// A bench whose config binds the chat of [`ANN`] to the group `family`.
+fn bound() -> Bench {
+    let bench = Bench::new(echoing());
+    let runner = bench.home.path().join("echo-runner");
+    fs::write(&runner, ECHO).unwrap();
+    fs::set_permissions(&runner, fs::Permissions::from_mode(0o755)).unwrap();
+    let options = json!([
+        "--backend=process",
+        format!("--runner={}", runner.display()),
+        "--grace=1s",
+        "--retry-base=10"
+    ]);
+    bench.configure(|config| {
+        config["channels"]["telegram"]["allowFrom"] = json!([ANN, ANN + 1]);
+        let rule = json!({"channel": "telegram", "peer": ANN});
+        config["host"] =
+            json!({"options": options, "bindings": [{"folder": "family", "match": rule}]});
+    });
+    bench
+}
+
+fn add(bench: &Bench) {
+    bench.run(&["groups", "add", "ann", "--folder", "family"]).assert_code(0);
+}
+
+fn family(bench: &Bench, path: &str) -> PathBuf {
+    let output = bench.run(&["groups", "show", "family", "--json"]);
+    let shown: Value = serde_json::from_str(&output.stdout()).unwrap();
+    PathBuf::from(shown["directories"]["files"].as_str().unwrap()).join(path)
+}
+
+#[test]
+fn a_bound_chat_is_answered_by_its_container_and_others_by_agents() {
+    let bench = bound();
+    add(&bench);
+    let shown = bench.run(&["groups", "show", "family"]).stdout();
+    assert!(shown.contains("telegram, person 42"), "{shown}");
+    let gateway = bench.start();
+    let chat = json!({"id": ANN, "type": "private"});
+    bench.bot.write(ANN, "[m1]");
+    assert_eq!(bench.bot.wait_for_text("[m1]").text(), "re: [m1]");
+    assert!(bench.model.requests().is_empty(), "an agent was asked");
+    bench.bot.write(ANN + 1, "<m2>");
+    let other = bench.bot.wait_for_text("m2");
+    assert_eq!(other.params["chat_id"], json!(ANN + 1));
+    assert_eq!(bench.model.requests().len(), 1);
+    let text = bench.bot.keep_file(b"line one");
+    let document = json!({"file_id": text, "file_name": "../notes.txt", "file_size": 8});
+    bench.bot.deliver(ANN, &chat, &json!({"document": document, "caption": "[m3]"}));
+    gateway.channels(|_| {
+        fs::read_dir(family(&bench, "attachments")).is_ok_and(|files| files.count() == 1)
+    });
+    gateway.stop();
+    let kept = fs::read_dir(family(&bench, "attachments")).unwrap().next().unwrap().unwrap();
+    assert_eq!(fs::read_to_string(kept.path()).unwrap(), "line one");
+    assert!(kept.file_name().to_str().unwrap().ends_with("notes.txt"), "{kept:?}");
+}
+
+#[test]
+fn each_message_is_answered_once_when_the_gateway_is_killed() {
+    let bench = bound();
+    add(&bench);
+    fs::create_dir_all(family(&bench, "")).unwrap();
+    fs::write(family(&bench, "hold"), "").unwrap();
+    let gateway = bench.start();
+    bench.bot.write(ANN, "[m1]");
+    until("the runner has the message", || family(&bench, "jobs").exists());
+    until("the confirmation of the update", || bench.bot.waiting() == 0);
+    gateway.kill();
+    fs::remove_file(family(&bench, "hold")).unwrap();
+    let gateway = bench.start();
+    assert_eq!(bench.bot.wait_for_text("[m1]").text(), "re: [m1]");
+    gateway.kill();
+    let gateway = bench.start();
+    bench.bot.write(ANN, "[m2]");
+    bench.bot.wait_for_text("[m2]");
+    gateway.stop();
+    let sent: Vec<String> = bench.bot.sent().iter().map(|sent| sent.text().to_owned()).collect();
+    assert_eq!(sent, ["re: [m1]", "re: [m2]"]);
+}
+
+#[test]
+fn no_message_is_lost_or_answered_twice_when_the_gateway_is_killed_at_random() {
+    let kills = number_from("MYCLAW_GATEWAY_KILLS").unwrap_or(8);
+    let seed = number_from("MYCLAW_KILL_SEED").unwrap_or(20_261_123);
+    let mut random = Random::new(seed);
+    let bench = bound();
+    add(&bench);
+    fs::create_dir_all(family(&bench, "")).unwrap();
+    fs::write(family(&bench, "once"), "").unwrap();
+    let mut gateway = bench.start();
+    let mut sent = 0;
+    for _ in 0..kills {
+        for _ in 0..=random.below(2) {
+            bench.bot.write(ANN, &format!("[m{sent}]"));
+            sent += 1;
+        }
+        random.pause(Duration::from_millis(900));
+        gateway.kill();
+        gateway = bench.start();
+    }
+    let last = format!("[m{}]", 1_000_000);
+    bench.bot.write(ANN, &last);
+    bench.bot.wait_for_text(&last);
+    let texts: Vec<String> = bench.bot.sent().iter().map(|sent| sent.text().to_owned()).collect();
+    let state = gateway.channels(|_| true);
+    gateway.stop();
+    let answers =
+        |number: u64| texts.iter().filter(|text| text.contains(&format!("[m{number}]"))).count();
+    let missing: Vec<u64> = (0..sent).filter(|number| answers(*number) == 0).collect();
+    let notices = texts.iter().filter(|text| text.contains("interrupted")).count();
+    let unknown = state["undelivered"].as_array().unwrap().len();
+    assert!((0..sent).all(|number| answers(number) <= 1), "seed {seed}: {texts:#?}");
+    // Each is reported, or its part may have been delivered when the gateway was killed, which the owner is shown.
+    let is_reported = missing.is_empty() || notices + unknown > 0;
+    assert!(is_reported, "seed {seed}: {missing:?} of {texts:#?}, {state:#}");
+}
+
+#[test]
+fn a_binding_to_an_unknown_group_is_said_and_everything_else_works() {
+    let bench = bound();
+    let gateway = bench.start();
+    gateway.child.wait_for_stderr("host.bindings names the group family, which does not exist");
+    bench.bot.write(ANN, "[m1]");
+    bench.bot.wait_for_text("cannot be answered at the moment");
+    assert!(gateway.dropped(1)[0].contains("`myclaw groups add CHAT --folder family` adds it"));
+    bench.bot.write(ANN + 1, "<m2>");
+    bench.bot.wait_for_text("m2");
+    add(&bench);
+    bench.bot.write(ANN, "[m3]");
+    bench.bot.wait_for_text("re: [m3]");
+    gateway.stop();
+}
+
+#[test]
+fn a_host_that_cannot_run_is_said_and_everything_else_works() {
+    let bench = bound();
+    bench.configure(|config| {
+        config["channels"]["telegram"]["allowFrom"] = json!([ANN, ANN + 1]);
+        let rule = json!({"channel": "telegram", "peer": ANN});
+        let bindings = json!([{"folder": "family", "match": rule}]);
+        config["host"] = json!({"options": ["--backend=nonsense"], "bindings": bindings});
+    });
+    let gateway = bench.start();
+    gateway.child.wait_for_stderr("host.options of the config: invalid value 'nonsense'");
+    bench.bot.write(ANN, "[m1]");
+    bench.bot.wait_for_text("cannot be answered at the moment");
+    bench.bot.write(ANN + 1, "<m2>");
+    bench.bot.wait_for_text("m2");
+    gateway.stop();
+}
+
+#[test]
+fn bindings_that_name_no_chat_are_findings() {
+    let bench = bound();
+    bench.configure(|config| {
+        let rule = json!({"channel": "telegram"});
+        let one = json!({"folder": "family", "match": rule});
+        config["host"] = json!({"bindings": [one, one]});
+    });
+    let output = bench.run(&["config", "check"]);
+    output.assert_code(3);
+    let said = output.stderr() + &output.stdout();
+    assert!(
+        said.contains("and this names none") && said.contains("add a group for each chat"),
+        "{said}"
+    );
+}

@@ -1,0 +1,106 @@
+//! The image of runners, as `container/build-image` makes it, with everything that a runner does in it: no network, the
+//! model behind the host's socket, real scripts, and the file channel in and out.
+
+use std::process::Stdio;
+
+use myclaw_testkit::{ModelServer, Reply, Script};
+
+use super::container::containers;
+use super::model::{isolated, searching, start};
+use super::*;
+
+const IMAGE: &str = "localhost/myclaw-image-test:latest";
+/// The code of the script where packages cannot be downloaded.
+const NO_PACKAGES: i32 = 75;
+
+/// Builds the image with this program; `false` where the machine cannot.
+fn is_built() -> bool {
+    for program in ["/usr/bin/podman", "/usr/sbin/runc", "/usr/bin/mmdebstrap"] {
+        if !Path::new(program).exists() {
+            println!("skipped: {program} is missing (apt install podman runc mmdebstrap)");
+            return false;
+        }
+    }
+    let release = fs::read_to_string("/etc/os-release").unwrap();
+    let suite = release.lines().find_map(|line| line.strip_prefix("VERSION_CODENAME="));
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../container/build-image");
+    let mut build = Command::new(script);
+    build.args([IMAGE, env!("CARGO_BIN_EXE_myclaw")]).env("SUITE", suite.unwrap_or("stable"));
+    let output = build.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    if output.status.code() == Some(NO_PACKAGES) {
+        println!("skipped: {said}");
+        return false;
+    }
+    assert!(output.status.success(), "{said}");
+    println!("{}", String::from_utf8_lossy(&output.stdout));
+    true
+}
+
+/// The program in the image, without a job.
+fn run_without_a_job() -> String {
+    let mut run = Command::new("podman");
+    run.args(["--runtime", "runc", "run", "--rm", "--interactive", "--network=none"]);
+    run.args(["--ulimit=nofile=1024:1024", "--ulimit=nproc=1024:1024", IMAGE]);
+    let output = run.stdin(Stdio::null()).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn a_runner_of_the_image_works_without_network_and_key() {
+    if !is_built() {
+        return;
+    }
+    assert!(run_without_a_job().contains("there is no job on standard input"));
+    let folder = format!("img{}", std::process::id());
+    let bench = Bench::new("");
+    bench.add("fam@g.us", &folder, &["--all"]);
+    let workflows = bench.host(&format!("groups/{folder}/workflows"));
+    fs::create_dir_all(&workflows).unwrap();
+    let registry = json!([
+        {"name": "total", "description": "Adds the open invoices", "run": "bash total.sh", "args": ["customer"]},
+        {"name": "find", "description": "Finds a word in the notes", "run": "./find.sh"},
+    ]);
+    fs::write(workflows.join("registry.json"), registry.to_string()).unwrap();
+    fs::write(
+        workflows.join("invoices.json"),
+        r#"[{"who":"Ann","sum":3},{"who":"Ann","sum":4},{"who":"Bob","sum":9}]"#,
+    )
+    .unwrap();
+    let total = r#"jq --arg who "$CUSTOMER" '[.[] | select(.who == $who).sum] | add' invoices.json | awk '{print "total " $1}'"#;
+    fs::write(workflows.join("total.sh"), total).unwrap();
+    fs::write(
+        workflows.join("find.sh"),
+        "#!/bin/sh\nrg --count sum invoices.json | sed 's/^/lines: /'\n",
+    )
+    .unwrap();
+    fs::set_permissions(workflows.join("find.sh"), fs::Permissions::from_mode(0o755)).unwrap();
+    let server = ModelServer::spawn_blocking_thread(Script::new());
+    let calls = [
+        ("search_tools", json!({"query": "unpaid invoices"})),
+        ("run_workflow", json!({"name": "total", "args": {"customer": "Ann"}})),
+        ("run_workflow", json!({"name": "find"})),
+        ("Bash", json!({"command": searching(server.address().port())})),
+        ("send_message", json!({"text": "Nearly done."})),
+    ];
+    for (number, (name, arguments)) in calls.into_iter().enumerate() {
+        server.push(Reply::openai().tool_call(number.to_string(), name, arguments));
+    }
+    server.push(Reply::openai().text("Ann owes 7."));
+    let host = start(&bench, &server, &["--backend", "podman", "--image", IMAGE]);
+    bench.send("m1", "fam@g.us", "What does Ann owe?");
+    let mut texts = bench.texts(2);
+    texts.sort();
+    assert_eq!(texts, ["Ann owes 7.", "Nearly done."]);
+    let requests = server.requests();
+    let result =
+        |request: usize| requests[request].messages().last().unwrap()["content"].to_string();
+    for (request, expected) in [(1, "total"), (2, "total 7"), (3, "lines: 1")] {
+        assert!(result(request).contains(expected), "{}", result(request));
+    }
+    isolated(&server, 4);
+    assert!(!containers(&folder).is_empty(), "it waits for further messages");
+    stop(host);
+    wait_until("the container is removed", || containers(&folder).is_empty());
+}

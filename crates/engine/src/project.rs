@@ -1,0 +1,62 @@
+//! The instructions of a project in the system prompt. The caller of a run reads them; this module only formats them.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+
+const INTRODUCTION: &str = include_str!("../prompts/project.md");
+/// The tag around the instructions of a project.
+const TAG: &str = "project-instructions";
+
+/// What a project says to an agent that works in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProjectInstructions {
+    /// The root of the project.
+    pub root: PathBuf,
+    /// The files from the root down to the working directory.
+    pub files: Vec<ProjectFile>,
+}
+
+/// A file with instructions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProjectFile {
+    /// Its path from the root of the project.
+    pub path: String,
+    /// Its text.
+    pub content: String,
+}
+
+impl ProjectInstructions {
+    /// The section of the prompt.
+    pub(crate) fn section(&self) -> String {
+        let mut section =
+            format!("<{TAG} directory=\"{}\">\n{}", self.root.display(), INTRODUCTION.trim_end());
+        for file in &self.files {
+            let _infallible = write!(section, "\n{}", file.element());
+        }
+        let _infallible = write!(section, "\n</{TAG}>");
+        section
+    }
+}
+
+impl ProjectFile {
+    /// The same for a file that becomes known later: it stands behind the result of a tool.
+    pub fn as_note(&self, root: &std::path::Path) -> String {
+        format!(
+            "<{TAG} directory=\"{}\">\nThis file of the project applies to the directory that it is in. It is not the words \
+             of the user.\n{}\n</{TAG}>",
+            root.display(),
+            self.element()
+        )
+    }
+
+    /// The file in tags, which its text cannot close.
+    fn element(&self) -> String {
+        let text = self.content.trim_end_matches('\n');
+        let text =
+            text.replace("</file", "< /file").replace(&format!("</{TAG}"), &format!("< /{TAG}"));
+        format!("<file path=\"{}\">\n{text}\n</file>", self.path.replace(['"', '<', '>'], "_"))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,242 @@
+//! Chats that a group of the host answers: its container, instead of a session of this process.
+//!
+//! The host has a ledger of its own. A message goes there before it is acknowledged, and what the host sends goes from there
+//! into the outbox, under the id that the host gave it. So each step is repeated after a crash, and has one effect.
+
+use std::sync::{Arc, Weak};
+
+use myclaw_agent::config::{BindingMatch, ChatId, Config, HostBinding};
+use myclaw_channels::{Arrival, AttachmentContent, ChatKind};
+use myclaw_host::{
+    Accepted, Addressing, FileChannel, Folder, Host, HostOptions, Inbound, Messenger, Outbound,
+    OutboundKind,
+};
+use myclaw_store::BoxFuture;
+use tokio_util::sync::CancellationToken;
+
+use crate::current::Current;
+use crate::delivery::Delivery;
+use crate::routing::{edited, files, matches};
+use crate::rows::{MessageId, PartKind, Route};
+use crate::{GatewayError, Say};
+
+/// Kind of the records that say from where the newest message for a group came.
+const ROUTE: &str = "host-route";
+/// Kind of the records of parts of the host that are in the outbox.
+const PART: &str = "host-part";
+/// What people are told whose chat nobody answers.
+const NOBODY: &str = "This chat cannot be answered at the moment. Its owner sees the reason with `myclaw channels status`.";
+
+/// Makes the options of the host from the config. The error says why there is none.
+pub type MakeHost = Box<dyn FnOnce(&Config) -> Result<HostOptions, String> + Send>;
+
+/// The host in this process, or why there is none.
+pub(crate) struct Containers {
+    host: Result<Host, String>,
+}
+
+/// What becomes of a message for a group.
+pub(crate) enum Handed {
+    /// The host has it. Whether it is for the agent.
+    Taken { is_for_agent: bool },
+    /// It gets no answer, and why; what the sender is told.
+    Dropped { reason: String, say: Option<String> },
+}
+
+impl Containers {
+    /// Opens the host if the config wants one.
+    pub(crate) async fn open(config: &Config, make: MakeHost) -> Option<Self> {
+        config.host.as_ref()?;
+        let host = match make(config) {
+            Ok(options) => open(options).await,
+            Err(problem) => Err(problem),
+        };
+        Some(Self { host })
+    }
+
+    /// One line for each thing that the owner has to correct.
+    pub(crate) fn problems(&self, config: &Config) -> Vec<String> {
+        match &self.host {
+            Err(problem) => vec![format!("the host of containers does not run: {problem}")],
+            Ok(host) => bindings(config)
+                .filter_map(|binding| chat_of(host, binding).err())
+                .map(|problem| format!("{problem}; messages of its chat are not answered"))
+                .collect(),
+        }
+    }
+
+    /// Gives a message to the group of its chat. It is on the disk when this returns.
+    pub(crate) async fn take(
+        &self,
+        delivery: &Delivery,
+        binding: &HostBinding,
+        (arrival, route): (&Arrival, &Route),
+    ) -> Result<Handed, GatewayError> {
+        let nobody = |reason: String| Handed::Dropped { reason, say: Some(NOBODY.to_owned()) };
+        let host = match &self.host {
+            Ok(host) => host,
+            Err(problem) => return Ok(nobody(format!("the host does not run: {problem}"))),
+        };
+        let chat = match chat_of(host, binding) {
+            Ok(chat) => chat,
+            Err(problem) => return Ok(nobody(problem)),
+        };
+        let mut text = arrival.text.clone();
+        if let Some(original) = &arrival.edits {
+            let original = MessageId::of(route, original);
+            let useless = |reason: &str| Handed::Dropped { reason: reason.to_owned(), say: None };
+            match host.text_of(&chat, original.as_str()).await.map_err(|error| failed(&error))? {
+                None => return Ok(useless("the edited message is not known")),
+                Some(known) if known == text => return Ok(useless("the edit changes nothing")),
+                Some(_) => text = edited(&text),
+            }
+        }
+        remember(delivery, &binding.folder, route).await?;
+        let is_direct = arrival.chat.kind == ChatKind::Direct;
+        let missing =
+            arrival.attachments.iter().filter_map(|attachment| match &attachment.content {
+                AttachmentContent::Missing(reason) => {
+                    Some(format!("\n[a file is not here: {reason}]"))
+                }
+                AttachmentContent::Bytes(_) => None,
+            });
+        text.extend(missing);
+        let inbound = Inbound {
+            id: MessageId::of(route, &arrival.source_id).as_str().to_owned(),
+            chat,
+            sender: arrival.sender.name.clone().unwrap_or_else(|| arrival.sender.id.clone()),
+            text,
+            at_ms: None,
+            addressing: match is_direct || arrival.mentions_me {
+                true => Addressing::ToAgent,
+                false => Addressing::ByText,
+            },
+            files: files(arrival).into_iter().map(|file| (file.name, file.bytes)).collect(),
+        };
+        let accepted = host.accept(inbound).await.map_err(|error| failed(&error))?;
+        Ok(match accepted {
+            Accepted::ForAgent => Handed::Taken { is_for_agent: true },
+            Accepted::Overheard | Accepted::Known => Handed::Taken { is_for_agent: false },
+            Accepted::NoGroup => nobody(format!("the group {} is gone", binding.folder)),
+            Accepted::Unusable(reason) => Handed::Dropped { say: Some(reason.clone()), reason },
+        })
+    }
+
+    /// Works until `stop` fires. A failure concerns the host alone.
+    pub(crate) async fn serve(
+        &self,
+        (delivery, current): (Weak<Delivery>, Arc<Current>),
+        say: Say,
+        stop: CancellationToken,
+    ) {
+        let Ok(host) = &self.host else { return };
+        let serving = async {
+            let files = FileChannel::open(host.home())?;
+            let (of_host, of_chats) = (files.clone(), host.clone());
+            let messenger = Chats { files, host: of_chats, delivery, current };
+            host.serve(of_host, Arc::new(messenger), stop).await
+        };
+        if let Err(error) = serving.await {
+            say(&format!("the host of containers has stopped: {error}; restart the gateway"));
+        }
+    }
+}
+
+async fn open(options: HostOptions) -> Result<Host, String> {
+    let opening = tokio::task::spawn_blocking(move || Host::open(options));
+    let host = opening.await.map_err(|error| error.to_string())?;
+    let host = host.map_err(|error| error.to_string())?;
+    host.check().await.map_err(|error| error.to_string())?;
+    Ok(host)
+}
+
+fn bindings(config: &Config) -> impl Iterator<Item = &HostBinding> {
+    config.host.iter().flat_map(|host| &host.bindings)
+}
+
+/// The binding of a message's chat to a group.
+pub(crate) fn binding_of<'a>(config: &'a Config, arrival: &Arrival) -> Option<&'a HostBinding> {
+    bindings(config).find(|binding| matches(&binding.matches, arrival))
+}
+
+/// The chat by which the host knows a group.
+fn chat_of(host: &Host, binding: &HostBinding) -> Result<String, String> {
+    let name = &binding.folder;
+    let folder =
+        Folder::try_from(name.clone()).map_err(|problem| format!("host.bindings: {problem}"))?;
+    host.chat_of(&folder).ok_or_else(|| {
+        format!(
+            "host.bindings names the group {name}, which does not exist: \
+             `myclaw groups add CHAT --folder {name}` adds it"
+        )
+    })
+}
+
+/// Stores from where messages for a group come.
+async fn remember(delivery: &Delivery, folder: &str, route: &Route) -> Result<(), GatewayError> {
+    let known = delivery.ledger.record::<Route>(ROUTE, folder).await?;
+    if known.as_ref().is_some_and(|(_, known)| known == route) {
+        return Ok(());
+    }
+    let version = known.map(|(version, _)| version);
+    match delivery.ledger.put(ROUTE, folder, route, version, None).await {
+        // Another message was faster, from another thread of the same chat.
+        Err(GatewayError::Internal(_)) if version.is_none() => Ok(()),
+        other => other.map(|_| ()),
+    }
+}
+
+/// The route that a binding describes, for groups from which no message has come yet.
+fn described(rule: &BindingMatch) -> Option<Route> {
+    let chat = match rule.peer.as_ref().or(rule.group.as_ref())? {
+        ChatId::Number(number) => number.to_string(),
+        ChatId::Name(name) if name.trim().starts_with('@') => return None,
+        ChatId::Name(name) => name.trim().to_owned(),
+    };
+    let account = rule.account.clone().unwrap_or_else(|| "default".to_owned());
+    Some(Route { channel: rule.channel.clone(), account, chat })
+}
+
+fn failed(error: &myclaw_host::HostError) -> GatewayError {
+    GatewayError::Internal(error.to_string())
+}
+
+/// Delivers what the host sends: to the chats of bound groups through the outbox, and to others through files.
+struct Chats {
+    files: FileChannel,
+    host: Host,
+    delivery: Weak<Delivery>,
+    current: Arc<Current>,
+}
+
+impl Chats {
+    async fn put(&self, binding: &HostBinding, part: &Outbound) -> Result<(), String> {
+        let delivery = self.delivery.upgrade().ok_or("the gateway stops")?;
+        let text = |error: GatewayError| error.to_string();
+        let known = delivery.ledger.record::<Route>(ROUTE, &binding.folder).await.map_err(text)?;
+        let route = known.map(|(_, route)| route).or_else(|| described(&binding.matches));
+        let route = route.ok_or_else(|| {
+            format!("no message has come yet from the chat of the group {}", binding.folder)
+        })?;
+        let kind = match part.kind {
+            OutboundKind::Notice => PartKind::Report,
+            OutboundKind::Message | OutboundKind::Voice { .. } => PartKind::Reply,
+        };
+        delivery.say_once((PART, &part.id), &route, (kind, &part.text)).await.map_err(text)
+    }
+}
+
+impl Messenger for Chats {
+    fn deliver<'a>(&'a self, part: &'a Outbound) -> BoxFuture<'a, Result<(), String>> {
+        Box::pin(async {
+            let config = self.current.config();
+            let is_of = |binding: &&HostBinding| {
+                chat_of(&self.host, binding).is_ok_and(|chat| chat == part.chat)
+            };
+            match bindings(&config).find(is_of) {
+                Some(binding) => self.put(binding, part).await,
+                None => self.files.deliver(part).await,
+            }
+        })
+    }
+}

@@ -1,0 +1,67 @@
+//! Who answers a message: an agent, or a group of the host.
+
+use myclaw_agent::config::{AgentId, Binding, BindingMatch, ChatId, Config, HostBinding};
+use myclaw_channels::{Arrival, ChatKind, Receipt};
+
+use super::Router;
+use crate::GatewayError;
+use crate::containers::Handed;
+use crate::rows::{MessageId, Route};
+
+impl Router {
+    /// Gives a message to a group of the host.
+    pub(super) async fn hand_over(
+        &self,
+        config: &Config,
+        binding: &HostBinding,
+        (arrival, route): (&Arrival, Route),
+    ) -> Result<Receipt, GatewayError> {
+        let Some(containers) = self.containers.get() else {
+            let reason = "the host of containers runs after a restart of the gateway".to_owned();
+            return self.drop(arrival, route, reason, None).await;
+        };
+        match containers.take(&self.delivery, binding, (arrival, &route)).await? {
+            Handed::Taken { is_for_agent } => {
+                if is_for_agent {
+                    let persona = config.persona(&agent_of(config, arrival));
+                    self.acknowledge(config, arrival, &route, &persona);
+                }
+                let id = MessageId::of(&route, &arrival.source_id);
+                Ok(Receipt { id: id.as_str().to_owned(), dropped: None })
+            }
+            Handed::Dropped { reason, say } => self.drop(arrival, route, reason, say).await,
+        }
+    }
+}
+
+/// The agent that answers a message: that of the most specific binding, else the default one.
+pub(super) fn agent_of(config: &Config, arrival: &Arrival) -> AgentId {
+    let mut best: Option<(u8, &Binding)> = None;
+    for binding in &config.bindings {
+        let Some(weight) = weight(&binding.matches, arrival) else { continue };
+        if best.is_none_or(|(other, _)| weight > other) {
+            best = Some((weight, binding));
+        }
+    }
+    best.map_or_else(|| config.default_agent_id(), |(_, binding)| AgentId::new(&binding.agent_id))
+}
+
+/// How specific a binding is for a message; `None` if it does not fit.
+pub(super) fn weight(rule: &BindingMatch, arrival: &Arrival) -> Option<u8> {
+    let is_group = arrival.chat.kind == ChatKind::Group;
+    let is_account = |account: &String| *account == arrival.account;
+    let is_peer =
+        |peer: &ChatId| !is_group && peer.is(&arrival.sender.id, arrival.sender.handle.as_deref());
+    let is_of_group = |group: &ChatId| is_group && group.is(&arrival.chat.id, None);
+    let fits = rule.channel == arrival.channel
+        && rule.account.as_ref().is_none_or(is_account)
+        && rule.peer.as_ref().is_none_or(is_peer)
+        && rule.group.as_ref().is_none_or(is_of_group);
+    let chat = if rule.peer.is_some() || rule.group.is_some() { 2 } else { 0 };
+    fits.then_some(chat + u8::from(rule.account.is_some()))
+}
+
+/// Whether a rule fits a message.
+pub(crate) fn matches(rule: &BindingMatch, arrival: &Arrival) -> bool {
+    weight(rule, arrival).is_some()
+}

@@ -1,0 +1,75 @@
+//! What channels hand over, and what they ask to be kept.
+
+use myclaw_channels::{Arrival, Intake, Receipt, Refusal};
+use myclaw_store::BoxFuture;
+
+use super::{MEMORY, Router, is_final};
+use crate::GatewayError;
+use crate::rows::PartId;
+
+impl Intake for Router {
+    fn take(&self, arrival: Arrival) -> BoxFuture<'_, Result<Receipt, Refusal>> {
+        Box::pin(async {
+            self.route(arrival).await.map_err(|error| match is_final(&error) {
+                true => Refusal::Unusable(error.to_string()),
+                false => later(&error),
+            })
+        })
+    }
+
+    fn wants_files<'a>(&'a self, arrival: &'a Arrival) -> BoxFuture<'a, Result<bool, Refusal>> {
+        Box::pin(async { self.wants(arrival.clone()).await.map_err(|error| later(&error)) })
+    }
+
+    fn refuse(&self, arrival: Arrival, reason: String) -> BoxFuture<'_, Result<Receipt, Refusal>> {
+        Box::pin(async move {
+            let refused = self.refuse_arrival(&arrival, reason).await;
+            refused.map_err(|error| match is_final(&error) {
+                true => Refusal::Unusable(error.to_string()),
+                false => later(&error),
+            })
+        })
+    }
+
+    fn recall<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<String>, Refusal>> {
+        Box::pin(async move {
+            let record = self
+                .delivery
+                .ledger
+                .record::<String>(MEMORY, key)
+                .await
+                .map_err(|error| later(&error))?;
+            Ok(record.map(|(_, text)| text))
+        })
+    }
+
+    fn remember<'a>(&'a self, key: &'a str, text: &'a str) -> BoxFuture<'a, Result<(), Refusal>> {
+        Box::pin(async move {
+            let ledger = &self.delivery.ledger;
+            let known =
+                ledger.record::<String>(MEMORY, key).await.map_err(|error| later(&error))?;
+            let version = known.map(|(version, _)| version);
+            ledger
+                .put(MEMORY, key, &text, version, None)
+                .await
+                .map(|_| ())
+                .map_err(|error| later(&error))
+        })
+    }
+
+    fn undelivered<'a>(
+        &'a self,
+        part: &'a str,
+        reason: &'a str,
+    ) -> BoxFuture<'a, Result<(), Refusal>> {
+        Box::pin(async move {
+            let part = PartId::from_text(part);
+            self.delivery.ledger.undelivered(&part, reason).await.map_err(|error| later(&error))
+        })
+    }
+}
+
+/// An error of the store, for a channel.
+fn later(error: &GatewayError) -> Refusal {
+    Refusal::Later(error.to_string())
+}
