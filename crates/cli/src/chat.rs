@@ -425,19 +425,6 @@ impl Chat {
         Ok(())
     }
 
-    /// Prints how many messages an earlier turn left unanswered, if input is interactive.
-    async fn tell_what_waits(&self) -> Result<(), CliError> {
-        let View::Terminal = self.view else { return Ok(()) };
-        let text = match self.session.pending().await?.len() {
-            0 => return Ok(()),
-            1 => "1 message waits to be answered".to_owned(),
-            count => format!("{count} messages wait to be answered"),
-        };
-        self.say(&format!(
-            "{text}: with your next message, or now with /continue; /queue lists them"
-        ))
-    }
-
     /// Shows a message that was given on the command line.
     fn echo(&self, text: &str) -> Result<(), CliError> {
         match self.view {

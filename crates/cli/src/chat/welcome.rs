@@ -82,4 +82,17 @@ impl Chat {
         }
         put_line("")
     }
+
+    /// Prints how many messages an earlier turn left unanswered, if input is interactive.
+    pub(super) async fn tell_what_waits(&self) -> Result<(), CliError> {
+        let View::Terminal = self.view else { return Ok(()) };
+        let text = match self.session.pending().await?.len() {
+            0 => return Ok(()),
+            1 => "1 message waits to be answered".to_owned(),
+            count => format!("{count} messages wait to be answered"),
+        };
+        self.say(&format!(
+            "{text}: with your next message, or now with /continue; /queue lists them"
+        ))
+    }
 }
