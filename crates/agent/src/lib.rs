@@ -73,6 +73,7 @@ pub use similar::did_you_mean;
 pub use skills::{FoundSkill, FoundSkills};
 pub use trial::{Question, Trial, TrialAnswer, TrialFailure};
 pub use undo::UndoMode;
+pub use web_tools::FileDownloads;
 
 pub use futures_util::future::BoxFuture;
 pub use myclaw_engine::{
@@ -108,7 +109,7 @@ pub mod config {
         RenderStyle, Report, ResolvedAgent, SecretString, SenderCheckConfig, SessionScope,
         SessionToolsConfig, SignalConfig, SlackConfig, SocketConfig, StarterModel, Subagents,
         TelegramBot, TelegramConfig, TelemetryConfig, TerminalConfig, ThemeName, TlsConfig,
-        UncertainDelivery, WebhookConfig, WhatsAppConfig, WhatsAppNumber, WriteError,
+        UncertainDelivery, WebhookConfig, WhatsAppConfig, WhatsAppNumber, WriteError, XmppConfig,
         holds_literal_secret, json_schema, json5_value, load_config, load_or_default,
         starter_config, write_config_if_missing,
     };

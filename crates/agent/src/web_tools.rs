@@ -10,8 +10,8 @@ use myclaw_llm::{HttpOptions, ImageContent, InputKind, Model, Usage};
 use myclaw_session::Spent;
 use myclaw_web::{
     AddressGuard, AddressRules, AllowedHost, DownloadOptions, Downloader, FetchLimits, ImageTool,
-    InvalidHost, PrivateNetworks, SearchOptions, SearchService, Sight, Viewer, WebFetchTool,
-    WebSearchTool,
+    InvalidHost, PrivateNetworks, SearchOptions, SearchService, Sight, Viewer, Wanted,
+    WebFetchTool, WebSearchTool,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -59,6 +59,43 @@ pub(crate) fn web_tools(
         made.push(Arc::new(ImageTool::new(downloader, time, read, sight(session, models))));
     }
     Ok(made)
+}
+
+/// Downloads files from addresses that strangers wrote, under the rules of `tools.web.fetch`.
+pub struct FileDownloads {
+    downloader: Downloader,
+    time: Duration,
+}
+
+impl FileDownloads {
+    /// Downloads as the config permits. Nothing is set up before the first one.
+    ///
+    /// # Errors
+    /// An entry of `tools.web.fetch.allowHosts` names no host; the problem.
+    pub fn of(config: &Config) -> Result<Self, String> {
+        let extra_ca_files = HttpOptions::default().extra_ca_files;
+        let options = DownloadOptions { user_agent: USER_AGENT.to_owned(), extra_ca_files };
+        let downloader = Downloader::new(AddressGuard::new(address_rules(config)?), options);
+        let time = Duration::from_secs(config.tools.web.fetch.timeout_seconds);
+        Ok(Self { downloader, time })
+    }
+
+    /// A file of at most `most` bytes, with the media type that its server gave.
+    ///
+    /// # Errors
+    /// The address is not permitted, the file is too large, or there is no answer; why.
+    pub async fn get(&self, url: &str, most: usize) -> Result<(Option<String>, Vec<u8>), String> {
+        let wanted = Wanted { url, accept: "*/*", max_bytes: most, limit: self.time };
+        let download = self.downloader.get(wanted).await.map_err(|error| error.to_string())?;
+        if !download.status.is_success() {
+            return Err(format!("its server said {}", download.status));
+        }
+        if download.is_cut {
+            return Err(format!("it has more than {most} bytes"));
+        }
+        let media_type = Some(download.media_type()).filter(|name| !name.is_empty());
+        Ok((media_type, download.body))
+    }
 }
 
 /// Which addresses web tools may connect to.

@@ -4,6 +4,8 @@ use std::fmt;
 
 use futures_util::future::BoxFuture;
 
+use crate::pause::Pause;
+
 /// Separates a chat from the thread within it.
 const THREAD: &str = ":thread:";
 
@@ -186,6 +188,27 @@ pub trait Intake: Send + Sync + 'static {
         part: &'a str,
         reason: &'a str,
     ) -> BoxFuture<'a, Result<(), Refusal>>;
+}
+
+/// Hands a message over until it is on disk, because nobody says it again. One with the reason `refused` is not let through.
+pub(crate) async fn take_for_sure(intake: &dyn Intake, arrival: Arrival, refused: Option<String>) {
+    let mut pause = Pause::new();
+    loop {
+        let taken = match &refused {
+            Some(reason) => intake.refuse(arrival.clone(), reason.clone()).await,
+            None => intake.take(arrival.clone()).await,
+        };
+        match taken {
+            Ok(_) => return,
+            Err(Refusal::Unusable(reason)) => {
+                return tracing::warn!(%reason, "a message cannot be used");
+            }
+            Err(Refusal::Later(reason)) => {
+                tracing::warn!(%reason, "a message cannot be taken; trying again");
+                pause.wait().await;
+            }
+        }
+    }
 }
 
 /// What became of a message that is on disk.

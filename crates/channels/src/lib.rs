@@ -14,8 +14,10 @@ mod form;
 pub mod http;
 mod irc;
 mod lanes;
+mod marks;
 mod markup;
 mod matrix;
+mod mention;
 mod pace;
 mod pause;
 mod recent;
@@ -32,6 +34,7 @@ mod webhook;
 mod whatsapp;
 mod wire;
 mod ws;
+mod xmpp;
 
 pub use arrival::{
     Arrival, Attachment, AttachmentContent, Chat, ChatKind, Intake, Quoted, Receipt, Refusal,
@@ -59,3 +62,4 @@ pub use whatsapp::{
     WhatsAppTemplate,
 };
 pub use wire::{Security, ServerAddress};
+pub use xmpp::{AcceptsContact, FetchFile, FetchedFile, XMPP, Xmpp, XmppOptions};

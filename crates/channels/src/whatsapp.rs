@@ -5,7 +5,6 @@
 //! gives up waiting for that answer: it posts again later, and finds them stored.
 
 mod api;
-mod format;
 mod memory;
 mod payload;
 mod receive;
@@ -18,6 +17,7 @@ use futures_util::future::BoxFuture;
 use secrecy::SecretString;
 use tokio::sync::{Notify, Semaphore, mpsc};
 
+use crate::marks::marked;
 use crate::taking::MOST_WITH_FILES;
 use crate::{
     Action, AfterInterruption, Capabilities, Channel, HookAnswer, HookRequest, Intake, Live, Part,
@@ -27,6 +27,8 @@ use api::{Api, ApiError};
 use memory::Memory;
 use receive::Job;
 
+/// What stands around blocks of code.
+const FENCES: [&str; 2] = ["```"; 2];
 /// Name of the channel.
 pub const WHATSAPP: &str = "whatsapp";
 /// The public API.
@@ -163,7 +165,7 @@ impl Channel for WhatsApp {
 
     fn split(&self, text: &str) -> Vec<String> {
         let fits =
-            |part: &str| utf16_units(&format::marked(part)) <= MOST_UNITS - send::REPEAT.len();
+            |part: &str| utf16_units(&marked(part, FENCES)) <= MOST_UNITS - send::REPEAT.len();
         crate::split::split_rendered(text, MOST_UNITS - send::REPEAT.len(), utf16_units, &fits)
     }
 

@@ -152,6 +152,23 @@ impl Wire {
         Ok(())
     }
 
+    /// Appends what has come to `buffer`. A call that is dropped loses nothing.
+    pub(crate) async fn read_some(
+        &mut self,
+        buffer: &mut Vec<u8>,
+        limit: Duration,
+    ) -> Result<(), WireError> {
+        let read = tokio::time::timeout(limit, self.stream.fill_buf()).await;
+        let chunk = read.map_err(|_| WireError::Silent(limit))?.map_err(|error| broken(&error))?;
+        if chunk.is_empty() {
+            return Err(WireError::Broken("end of data".to_owned()));
+        }
+        let used = chunk.len();
+        buffer.extend_from_slice(chunk);
+        self.stream.consume(used);
+        Ok(())
+    }
+
     /// Appends `count` bytes to `buffer`. The caller has compared `count` with its limit.
     pub(crate) async fn read_exactly(
         &mut self,

@@ -222,7 +222,8 @@ impl<'a> List<'a> {
             let is_marked = self.top + place == self.at;
             let mark = if is_marked { "› " } else { "  " };
             let line = format!("{mark}{}", laid_out(row, &widths, columns.saturating_sub(2)));
-            let line = line.trim_end();
+            let line = truncated(line.trim_end(), columns);
+            let line = line.as_str();
             out.push_str(&if is_marked { paint.paint(Style::Bold, line) } else { line.to_owned() });
             out.push_str("\r\n");
         }

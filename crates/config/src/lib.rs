@@ -78,7 +78,7 @@ pub use schema::{
     ThinkingFormName, ThinkingWords, TlsConfig, ToolHookCommand, ToolProfile, ToolRules,
     ToolsConfig, TranscriptionConfig, UncertainDelivery, WebFetchConfig, WebSearchConfig,
     WebToolsConfig, WebhookConfig, WhatsAppAccount, WhatsAppConfig, WhatsAppNumber,
-    WhatsAppTemplate, WorkspaceAccessName,
+    WhatsAppTemplate, WorkspaceAccessName, XmppConfig,
 };
 pub use secrecy::{ExposeSecret, SecretString};
 pub use substitute::has_env_reference;

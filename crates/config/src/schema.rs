@@ -44,7 +44,7 @@ pub use channels::{
     HostConfig, IrcConfig, MailServerConfig, MailSession, MatrixConfig, SaslConfig,
     SenderCheckConfig, SignalConfig, SlackConfig, SocketConfig, TelegramAccount, TelegramBot,
     TelegramConfig, UncertainDelivery, WebhookConfig, WhatsAppAccount, WhatsAppConfig,
-    WhatsAppNumber, WhatsAppTemplate,
+    WhatsAppNumber, WhatsAppTemplate, XmppConfig,
 };
 pub use gateway::{Bind, GatewayConfig, HostName, Network, PageOrigin, TelemetryConfig, TlsConfig};
 pub use heartbeat::{ActiveHoursConfig, CronConfig, Heartbeat, HeartbeatConfig};

@@ -23,6 +23,7 @@ use crate::gateway::directory;
 
 mod email;
 mod irc;
+mod xmpp;
 
 /// The socket in the gateway's directory.
 const SOCKET_FILE: &str = "socket";
@@ -56,6 +57,7 @@ pub fn channels_of(home: &Home, config: &Config) -> Vec<ChannelSetup> {
     }
     setups.extend(config.channels.signal.as_ref().map(signal_of));
     setups.extend(config.channels.irc.as_ref().map(irc::set_up));
+    setups.extend(config.channels.xmpp.as_ref().map(|account| xmpp::set_up(config, account)));
     setups.extend(config.channels.slack.as_ref().map(slack_of));
     setups.extend(config.channels.discord.as_ref().map(discord_of));
     for (name, webhook) in &config.channels.webhook {

@@ -39,8 +39,8 @@ pub(super) enum IrcError {
 }
 
 impl IrcError {
-    /// Whether only the owner can mend it.
-    pub(super) fn is_final(&self) -> bool {
+    /// Whether only the owner can mend it, here or at the network.
+    pub(super) fn is_for_owner(&self) -> bool {
         matches!(self, Self::Login(_) | Self::Refused(_))
     }
 }

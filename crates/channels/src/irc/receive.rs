@@ -1,5 +1,6 @@
 //! What is said, and the loop that serves a connection.
 
+use std::convert::Infallible;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -8,38 +9,42 @@ use uuid::Uuid;
 
 use super::connection::{Connection, IrcError};
 use super::message::{Line, folded, is_channel};
-use super::{IRC, Irc, Outgoing, Unconfirmed, advice, format};
+use super::unconfirmed::{STILL_THERE, Unconfirmed};
+use super::{CONFIRMATION, IRC, Irc, Outgoing, advice, format};
+use crate::arrival::take_for_sure;
+use crate::mention::names;
 use crate::pause::{LONGEST, Pause};
 use crate::wire::WireError;
-use crate::{Arrival, Chat, ChatKind, Intake, Refusal, SendFailure, Sender, State};
+use crate::{Arrival, Chat, ChatKind, Intake, SendFailure, Sender, State};
 
-/// How long a server may say nothing before it is asked whether it is there, and how long it may take to answer.
-const QUIET: Duration = Duration::from_secs(120);
+/// Longest wait of one call; what is waited for decides when it ends.
+const READ: Duration = Duration::from_secs(60 * 60);
+/// Pause after a refusal that only the owner can end. Networks ban those who try often.
+const OWNER_PAUSE: Duration = Duration::from_secs(10 * 60);
 /// Lines that may wait for the connection.
 const QUEUE: usize = 16;
 /// The mark of CTCP.
 const CTCP: char = '\u{1}';
 
 impl Irc {
-    /// Receives messages for ever, or returns if the account cannot be used.
+    /// Receives messages for ever.
     pub(super) async fn receive_lines(&self, intake: &dyn Intake) {
         let mut pause = Pause::new();
         loop {
-            let ended = self.serve(intake, &mut pause).await;
-            self.lock().outgoing = None;
-            if let Err(error) = ended {
-                let reason = advice(&error);
-                if error.is_final() {
-                    return self
-                        .set_state(State::Stopped(format!("{reason}, and restart the gateway")));
-                }
-                self.set_state(State::Waiting(reason));
+            let Err(error) = self.attempt(intake, &mut pause).await;
+            self.set_state(State::Waiting(advice(&error)));
+            match error.is_for_owner() {
+                true => tokio::time::sleep(OWNER_PAUSE).await,
+                false => pause.wait().await,
             }
-            pause.wait().await;
         }
     }
 
-    async fn serve(&self, intake: &dyn Intake, pause: &mut Pause) -> Result<(), IrcError> {
+    async fn attempt(
+        &self,
+        intake: &dyn Intake,
+        pause: &mut Pause,
+    ) -> Result<Infallible, IrcError> {
         let mut connection = Connection::register(&self.options).await?;
         for channel in &self.options.channels {
             connection.send(&format!("JOIN {channel}")).await?;
@@ -47,33 +52,51 @@ impl Irc {
         let (sender, mut outgoing) = mpsc::channel(QUEUE);
         self.lock().outgoing = Some(sender);
         self.set_state(State::Working);
+        let ended = self.serve(&mut connection, &mut outgoing, intake, pause).await;
+        self.lock().outgoing = None;
+        outgoing.close();
+        // These were never sent, so nothing about them is uncertain.
+        while let Some(line) = outgoing.recv().await {
+            let reason = "the connection broke before it was sent".to_owned();
+            let _ = line.sent.send(Err(SendFailure::Later { after: None, reason }));
+        }
+        ended
+    }
+
+    async fn serve(
+        &self,
+        connection: &mut Connection,
+        outgoing: &mut mpsc::Receiver<Outgoing>,
+        intake: &dyn Intake,
+        pause: &mut Pause,
+    ) -> Result<Infallible, IrcError> {
         let begun = Instant::now();
-        let mut unconfirmed = Unconfirmed::new();
-        let mut is_asked = false;
+        let mut unconfirmed = Unconfirmed::new(begun);
         loop {
+            let (deadline, is_over) = unconfirmed.deadline();
             tokio::select! {
-                line = connection.read(QUIET) => match line {
-                    Ok(line) => {
-                        is_asked = false;
-                        // A server that bans this client closes each connection at once.
-                        if begun.elapsed() >= LONGEST {
-                            *pause = Pause::new();
-                        }
-                        self.handle(&mut connection, line, &mut unconfirmed, intake).await?;
+                line = connection.read(READ) => {
+                    let line = line?;
+                    unconfirmed.hear(Instant::now());
+                    // A server that bans this client closes each connection at once.
+                    if begun.elapsed() >= LONGEST {
+                        *pause = Pause::new();
                     }
-                    Err(IrcError::Wire { error: WireError::Silent(_), .. }) if !is_asked => {
-                        is_asked = true;
-                        connection.send("PING :still-there").await?;
-                    }
-                    Err(error) => return Err(error),
-                },
+                    self.handle(connection, line, &mut unconfirmed, intake).await?;
+                }
                 Some(line) = outgoing.recv() => {
                     let Outgoing { target, text, sent } = line;
                     let word = Uuid::new_v4().simple().to_string();
                     let command = format!("PRIVMSG {target} :{text}\r\nPING :{word}");
-                    unconfirmed.retain(|_, (_, waiting)| !waiting.is_closed());
-                    unconfirmed.insert(word, (target, sent));
+                    unconfirmed.push(word, target, Instant::now(), sent);
                     connection.send(&command).await?;
+                }
+                () = tokio::time::sleep_until(deadline) => {
+                    if is_over {
+                        return Err(connection.failed(WireError::Silent(CONFIRMATION)));
+                    }
+                    unconfirmed.ask(Instant::now());
+                    connection.send(&format!("PING :{STILL_THERE}")).await?;
                 }
             }
         }
@@ -89,20 +112,19 @@ impl Irc {
         match line.command.as_str() {
             "PING" => connection.send(&format!("PONG :{}", line.last())).await,
             "PONG" => {
-                if let Some((_, sent)) = unconfirmed.remove(line.last()) {
-                    let _ = sent.send(Ok(()));
-                }
+                unconfirmed.confirm(line.last());
                 Ok(())
             }
-            // No such nick, cannot send there, too many of them; they come before the PONG.
-            "401" | "403" | "404" | "407" | "411" | "412" | "477" => {
-                let target = folded(line.parameter(1));
-                let reason = format!("the IRC server refused it: {}", line.last());
-                let of_target = unconfirmed.iter().find(|(_, (other, _))| folded(other) == target);
-                let word = of_target.map(|(word, _)| word.clone());
-                if let Some((_, sent)) = word.and_then(|word| unconfirmed.remove(&word)) {
-                    let _ = sent.send(Err(SendFailure::Never { reason }));
-                }
+            // What servers say of a line that they do not deliver, before its PONG: nobody there, not permitted, too many,
+            // no text, too long, only for people with an account, or only over TLS.
+            "401" | "402" | "403" | "404" | "405" | "406" | "407" | "408" | "411" | "412"
+            | "413" | "414" | "415" | "416" | "417" | "437" | "477" | "482" | "486" | "487"
+            | "489" | "494" | "531" | "716" => {
+                unconfirmed.refuse(&line);
+                Ok(())
+            }
+            "FAIL" if line.parameter(0).eq_ignore_ascii_case("PRIVMSG") => {
+                unconfirmed.refuse(&line);
                 Ok(())
             }
             "NICK" if folded(line.nick()) == folded(&connection.nick) => {
@@ -153,21 +175,8 @@ impl Irc {
             }
         }
         let arrival = self.arrival(line, &connection.nick, text);
-        let mut pause = Pause::new();
-        // Nobody says it again, so it is kept here until it is on disk.
-        loop {
-            match intake.take(arrival.clone()).await {
-                Ok(_) => return Ok(()),
-                Err(Refusal::Unusable(reason)) => {
-                    tracing::warn!(%reason, "a message cannot be used");
-                    return Ok(());
-                }
-                Err(Refusal::Later(reason)) => {
-                    tracing::warn!(%reason, "a message cannot be taken; trying again");
-                    pause.wait().await;
-                }
-            }
-        }
+        take_for_sure(intake, arrival, None).await;
+        Ok(())
     }
 
     fn arrival(&self, line: &Line, me: &str, text: String) -> Arrival {
@@ -193,35 +202,6 @@ impl Irc {
             attachments: Vec::new(),
             edits: None,
             reply_to: None,
-        }
-    }
-}
-
-/// Whether a text holds a nickname as a word.
-fn names(text: &str, nick: &str) -> bool {
-    let (text, nick) = (folded(text), folded(nick));
-    let is_part = |c: char| c.is_alphanumeric() || "-_[]{}\\|^`".contains(c);
-    text.match_indices(&nick).any(|(at, _)| {
-        !text[..at].ends_with(is_part) && !text[at + nick.len()..].starts_with(is_part)
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::names;
-
-    #[test]
-    fn a_nickname_is_a_word() {
-        for (text, is_named) in [
-            ("Claw: hi", true),
-            ("hi claw!", true),
-            ("CLAW", true),
-            ("@claw hi", true),
-            ("clawfoot", false),
-            ("my_claw", false),
-            ("", false),
-        ] {
-            assert_eq!(names(text, "claw"), is_named, "{text}");
         }
     }
 }

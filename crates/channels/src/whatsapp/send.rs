@@ -6,10 +6,11 @@ use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::FENCES;
 use super::api::ApiError;
-use super::format::marked;
 use super::{MOST_UNITS, WHATSAPP, WhatsApp, is_wrong_token};
 use crate::form::{UNKNOWN_TYPE, media_type};
+use crate::marks::marked;
 use crate::{Live, Part, PartFile, SendFailure, State, Target, utf16_units};
 
 /// What is put before a message that may have been delivered before.
@@ -204,7 +205,7 @@ impl WhatsApp {
 fn text_message(part: &Part) -> Result<Map<String, Value>, SendFailure> {
     let never = |reason: &str| SendFailure::Never { reason: reason.to_owned() };
     let mark = if part.is_repeat { REPEAT } else { "" };
-    let mut text = format!("{mark}{}", marked(&part.text));
+    let mut text = format!("{mark}{}", marked(&part.text, FENCES));
     if utf16_units(&text) > MOST_UNITS {
         text = format!("{mark}{}", part.text);
     }

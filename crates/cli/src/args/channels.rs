@@ -77,7 +77,7 @@ pub(crate) struct AddChannelArgs {
     /// Address of the homeserver (Matrix), of signal-cli (Signal) or of the API (Slack, Discord), or to which answers are posted (webhook)
     #[arg(long)]
     pub(crate) url: Option<String>,
-    /// The account's own address (e-mail)
+    /// The account's own address (e-mail, XMPP)
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) address: Option<String>,
     /// The server where mails are read (e-mail)
@@ -92,10 +92,10 @@ pub(crate) struct AddChannelArgs {
     /// Id of the phone number (WhatsApp), or the phone number itself (Signal)
     #[arg(long)]
     pub(crate) id: Option<String>,
-    /// The server (IRC)
+    /// The server (IRC, XMPP: if it is not the domain of the address)
     #[arg(long, value_name = "HOST")]
     pub(crate) host: Option<String>,
-    /// The nickname (IRC)
+    /// The nickname (IRC), or the name in rooms (XMPP)
     #[arg(long, value_name = "NAME")]
     pub(crate) nick: Option<String>,
     /// A person who may write directly, by id; may be repeated
@@ -125,6 +125,8 @@ pub(crate) enum ChannelKind {
     Signal,
     /// An account on a network of IRC
     Irc,
+    /// An account of XMPP (Jabber)
+    Xmpp,
     /// An app in a workspace of Slack
     Slack,
     /// A bot on Discord

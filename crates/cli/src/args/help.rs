@@ -133,7 +133,8 @@ Examples:
   myclaw onboard
   myclaw onboard --yes --provider anthropic --key-stdin < key.txt
   myclaw onboard --yes --provider openai --model gpt-5.1 --key-env OPENAI_API_KEY --workspace ~/agent
-  myclaw onboard --yes --channel telegram --channel-token-env TELEGRAM_BOT_TOKEN --install-service";
+  myclaw onboard --yes --channel telegram --channel-token-env TELEGRAM_BOT_TOKEN --install-service
+  myclaw onboard --yes --channel xmpp --channel-set address=claw@example.org";
 
 pub(super) const INIT: &str = "\
 Write a starter config, with every key explained in comments, and the workspace in which the tools work. What \

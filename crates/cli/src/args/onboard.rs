@@ -30,7 +30,10 @@ pub(crate) struct OnboardArgs {
     /// A channel to add, tried before it is kept
     #[arg(long, value_enum)]
     pub(crate) channel: Option<ChannelKind>,
-    /// Address of the homeserver (matrix), of the API (telegram, slack, discord), or for answers (webhook)
+    /// A value of the channel's config, such as `address=claw@example.org` or `imap.host=imap.example.org`; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", requires = "channel")]
+    pub(crate) channel_set: Vec<String>,
+    /// Address of the homeserver (matrix), of the API (telegram, slack, discord, whatsapp), of signal-cli (signal), or for answers (webhook)
     #[arg(long, value_name = "URL", requires = "channel")]
     pub(crate) channel_url: Option<String>,
     /// Variable that holds the token or the secret of the channel

@@ -9,7 +9,10 @@ use crate::client::Client;
 fn with_files(script: impl Into<Script>) -> (TempHome, ModelServer, Client, String) {
     let server = ModelServer::spawn_blocking_thread(script);
     let home = TempHome::new();
-    home.use_server(&server, WireFormat::AnthropicMessages);
+    let mut config = TempHome::config_for(server.url(), WireFormat::AnthropicMessages);
+    // A sandboxed session keeps its own files.
+    config["agents"] = json!({"defaults": {"sandbox": {"mode": "off"}}});
+    home.write_config(&config);
     let mut client = Client::start(&home, &[]);
     let files = json!({"readTextFile": true, "writeTextFile": true});
     let abilities = json!({"protocolVersion": 1, "clientCapabilities": {"fs": files}});

@@ -355,7 +355,7 @@ fn the_editor_is_asked_for_permission() {
     let session = client.new_session(&home);
     for (number, option, exists) in [(1, "no", false), (2, "once", true)] {
         let prompt = client.prompt(&session, "Write it");
-        let asked = client.line_with(&format!("\"id\":\"permission-{number}\""));
+        let asked = client.line_with(&format!("\"id\":\"myclaw-{number}\""));
         assert_eq!(asked["method"], "session/request_permission");
         let options: Vec<&str> = asked["params"]["options"]
             .as_array()
@@ -367,7 +367,7 @@ fn the_editor_is_asked_for_permission() {
         let content = asked["params"]["toolCall"]["content"].to_string();
         assert!(content.contains("tools.ask") && content.contains("+one"), "{content}");
         client.send_line(
-            &json!({"jsonrpc": "2.0", "id": format!("permission-{number}"), "result": {
+            &json!({"jsonrpc": "2.0", "id": format!("myclaw-{number}"), "result": {
                 "outcome": {"outcome": "selected", "optionId": option},
             }})
             .to_string(),

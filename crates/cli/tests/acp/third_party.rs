@@ -74,6 +74,7 @@ fn an_editor_made_with_the_python_sdk_lends_its_files_and_terminals() {
     let home = TempHome::new();
     let mut config = TempHome::config_for(server.url(), WireFormat::AnthropicMessages);
     config["tools"] = json!({"ask": ["bash"]});
+    config["agents"] = json!({"defaults": {"sandbox": {"mode": "off"}}});
     home.write_config(&config);
     let notes = home.write("project/notes.txt", "one\ntwo\n");
     let script =

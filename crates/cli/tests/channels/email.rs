@@ -213,7 +213,7 @@ fn dovecot_config(root: &Path, port: u16, encryption: Encryption) -> String {
 }
 
 /// An authority `ca.pem`, and a certificate `server.pem` of it for localhost.
-fn make_certificate(root: &Path) {
+pub(super) fn make_certificate(root: &Path) {
     let openssl = |line: &str| {
         let mut command = Command::new("openssl");
         let made = command.args(line.split(' ')).current_dir(root).output().unwrap();

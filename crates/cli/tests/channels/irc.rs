@@ -6,7 +6,12 @@ use std::process::Command;
 use std::sync::mpsc;
 use std::thread;
 
+use myclaw_testkit::{Random, number_from};
+
 use super::*;
+
+/// Kills in a quick run.
+const DEFAULT_KILLS: u64 = 4;
 
 /// A server that ends with this value.
 struct Ngircd {
@@ -189,7 +194,7 @@ fn a_long_answer_is_cut_into_lines_that_arrive_whole() {
     }
     assert_eq!(heard[..2], ["Here:", "  code"]);
     assert_eq!(heard[2..].join(" "), words.join(" "));
-    // Nobody has this name: the answer is final.
+    // Nobody has this name: the refusal says so.
     ann.send("PRIVMSG claw_ :hello");
     ann.send("QUIT");
     let state = gateway.channels(|state| !state["undelivered"].as_array().unwrap().is_empty());
@@ -216,4 +221,57 @@ fn what_cannot_work_is_one_clear_message() {
         probed.assert_code(1);
         assert!(probed.stdout().contains(words), "{key}: {}", probed.stdout());
     }
+}
+
+/// What was said while no gateway was there is lost, so the model decides what has arrived: each of that is answered once,
+/// or reported once.
+#[test]
+fn what_arrived_is_answered_or_reported_whatever_is_killed() {
+    let kills = number_from("MYCLAW_IRC_KILLS").unwrap_or(DEFAULT_KILLS);
+    let seed = number_from("MYCLAW_KILL_SEED").unwrap_or(20_261_123);
+    let mut random = Random::new(seed);
+    let Some(server) = Ngircd::start() else { return };
+    let bench = Bench::new(echoing());
+    server.configure(&bench, |_| {});
+    let mut ann = Person::join(&server, "ann");
+    let mut gateway = bench.start();
+    ann.wait_for(":claw!");
+    let mut number = 0;
+    for kill in 0..kills {
+        for _ in 0..2 {
+            ann.send(&format!("PRIVMSG claw :<m{number}>"));
+            number += 1;
+        }
+        thread::sleep(Duration::from_micros(random.below(1_000_000)));
+        gateway.kill();
+        gateway = bench.start();
+        ann.wait_for("claw!");
+        ann.wait_for(" JOIN ");
+        works(&gateway);
+        eprint!("\rseed {seed}, kill {}", kill + 1);
+    }
+    eprintln!();
+    ann.send("PRIVMSG claw :<m999999>");
+    ann.wait_for("<m999999>");
+    let state = gateway.channels(|_| true);
+    let asked: String = bench
+        .model
+        .requests()
+        .iter()
+        .map(|request| json!(request.messages()).to_string())
+        .collect();
+    for number in 0..number {
+        let word = format!("<m{number}>");
+        let answers = ann
+            .seen
+            .iter()
+            .filter(|line| line.contains(" PRIVMSG ann :re: ") && line.contains(&word))
+            .count();
+        let reports = state["undelivered"].as_array().unwrap().iter();
+        let reports = reports.filter(|part| part.to_string().contains(&word)).count();
+        assert!(answers <= 1, "seed {seed}: {word} was answered {answers} times");
+        let has_arrived = asked.contains(&word);
+        assert!(!has_arrived || answers + reports >= 1, "seed {seed}: {word} is lost: {state:#}");
+    }
+    gateway.stop();
 }

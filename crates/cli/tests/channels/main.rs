@@ -33,6 +33,7 @@ mod speech;
 mod telegram;
 mod third_party;
 mod whatsapp;
+mod xmpp;
 
 use client::Client;
 use fixture::*;

@@ -95,6 +95,8 @@ fn what_cannot_be_added_is_said() {
         (&["signal"], "--id is missing"),
         (&["whatsapp", "--id", "1"], "WHATSAPP_ACCESS_TOKEN is not set"),
         (&["irc", "--nick", "claw"], "--host is missing"),
+        (&["xmpp"], "--address is missing"),
+        (&["xmpp", "--address", "claw@h"], "XMPP_PASSWORD is not set"),
         (&["socket", "--account", "x"], "leave --account out"),
         (&["socket", "--allow-from", "1"], "--allow-from has no meaning"),
     ] {

@@ -18,7 +18,10 @@ const TEXT: &str = "\
 fn home() -> TempHome {
     let home = TempHome::new();
     home.write_config_text(TEXT);
-    home.write(".myclaw/.env", "KEY=hidden-value\n");
+    home.write(
+        ".myclaw/.env",
+        "KEY=hidden-value\nANTHROPIC_API_KEY=sk-ant-x\nOPENAI_API_KEY=sk-x\n",
+    );
     home
 }
 

@@ -34,7 +34,8 @@ fn server() -> ModelServer {
 #[test]
 fn resume_lists_sessions_finds_them_by_typing_and_shows_the_end() {
     for columns in WIDTHS {
-        let home = with_sessions(&server());
+        let server = server();
+        let home = with_sessions(&server);
         let mut command = myclaw(&home, &["--resume"]);
         command.current_dir(home.path().join("src/thing"));
         let mut terminal = Terminal::spawn_sized(&command, columns, ROWS);
@@ -61,7 +62,8 @@ fn resume_lists_sessions_finds_them_by_typing_and_shows_the_end() {
 
 #[test]
 fn escape_leaves_the_list_and_without_a_terminal_it_is_printed() {
-    let home = with_sessions(&server());
+    let server = server();
+    let home = with_sessions(&server);
     let mut terminal = Terminal::spawn_sized(&myclaw(&home, &["-r"]), 80, ROWS);
     terminal.expect_screen(|screen| screen.contains("Enter chooses"));
     terminal.send("\x1b");
@@ -79,7 +81,8 @@ fn escape_leaves_the_list_and_without_a_terminal_it_is_printed() {
 
 #[test]
 fn a_session_is_chosen_in_the_chat() {
-    let home = with_sessions(&server());
+    let server = server();
+    let home = with_sessions(&server);
     let mut terminal = Terminal::spawn_sized(&myclaw(&home, &["-s", "new"]), 80, ROWS);
     terminal.expect("You: ");
     terminal.send_line("/resume");
@@ -93,7 +96,8 @@ fn a_session_is_chosen_in_the_chat() {
 
 #[test]
 fn a_model_is_chosen_kept_and_made_a_favourite() {
-    let home = home_with(&server());
+    let server = server();
+    let home = home_with(&server);
     let before = fs::read_to_string(home.config_path()).expect("the config");
     let commented = before.replacen('{', "{\n  // mine\n", 1);
     home.write_config_text(&commented);

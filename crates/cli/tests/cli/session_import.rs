@@ -315,11 +315,9 @@ fn bad_files_are_reported_one_by_one_and_the_good_ones_are_taken() {
         assert!(output.stderr().contains(message), "{name}: {}", output.stderr());
         assert!(output.stderr().contains(name), "{name}: {}", output.stderr());
     }
-    for (name, message) in [("missing.jsonl", "No such file"), (".", "is not a file")] {
-        let output = run(&home, &["sessions", "import", name]);
-        output.assert_code(1);
-        assert!(output.stderr().contains(message), "{name}: {}", output.stderr());
-    }
+    let output = run(&home, &["sessions", "import", "missing.jsonl"]);
+    output.assert_code(1);
+    assert!(output.stderr().contains("No such file"), "{}", output.stderr());
     let output = run(&home, &["sessions", "import", "a", "b", "--session", "it"]);
     output.assert_code(2);
     let good = data(PI_1);

@@ -1,6 +1,7 @@
 //! The tools, one call each.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
 use std::os::unix::fs::symlink;
 
 use myclaw_testkit::{Reply, Script};
@@ -229,20 +230,31 @@ fn a_voice_message_that_is_spoken_here_is_a_file_beside_its_text() {
 
 #[test]
 fn a_server_that_speaks_gets_the_key_of_the_job() {
-    // The model's server has no such path, and says so.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut asked = Vec::new();
+        // The request ends with its body.
+        while !asked.ends_with(b"}") {
+            let mut bytes = [0; 4096];
+            let count = stream.read(&mut bytes).unwrap();
+            asked.extend_from_slice(&bytes[..count]);
+        }
+        stream.write_all(b"HTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n").unwrap();
+        String::from_utf8(asked).unwrap()
+    });
     let bench = Bench::new(Script::from([
         Reply::openai().tool_call("1", "send_voice", json!({"text": "Good morning"})),
         Reply::openai().text("Done."),
-        Reply::openai().text("no audio"),
     ]));
     let mut job: Value = serde_json::from_str(&bench.job("Do it", json!({}))).unwrap();
     job["secrets"]["SPEECH_API_KEY"] = json!("sk-speech-0123456789");
-    let url = format!("{}/v1", bench.server.url());
     bench.run(job.to_string(), &["--speech-url", &url]).assert_code(0);
-    let requests = bench.server.requests();
-    let asked = requests.iter().find(|request| request.path.ends_with("/audio/speech")).unwrap();
-    assert_eq!(asked.header("authorization"), Some("Bearer sk-speech-0123456789"));
-    assert!(asked.body_text().contains("\"model\":\"tts-1\""), "{}", asked.body_text());
+    let asked = server.join().unwrap();
+    assert!(asked.starts_with("POST /v1/audio/speech "), "{asked}");
+    assert!(asked.contains("authorization: Bearer sk-speech-0123456789"), "{asked}");
+    assert!(asked.contains("\"model\":\"tts-1\""), "{asked}");
     assert_eq!(bench.sent("messages")[0]["text"], "Good morning");
 }
 

@@ -91,9 +91,11 @@ macro_rules! plain_chat_channel {
 // Below the macros, which they use.
 mod phone;
 mod team;
+mod xmpp;
 
 pub use phone::{SignalConfig, WhatsAppAccount, WhatsAppConfig, WhatsAppNumber, WhatsAppTemplate};
 pub use team::{DiscordConfig, SlackConfig};
+pub use xmpp::XmppConfig;
 
 /// Who may write in a channel, and what holds for their messages.
 #[derive(Debug, Clone, Copy)]
@@ -127,6 +129,7 @@ impl ChannelsConfig {
             .chain(self.matrix.iter().map(|matrix| ("matrix", matrix.rules())))
             .chain(self.email.iter().map(|email| ("email", email.rules())))
             .chain(self.irc.iter().map(|irc| ("irc", irc.rules())))
+            .chain(self.xmpp.iter().map(|xmpp| ("xmpp", xmpp.rules())))
             .chain(self.whatsapp.iter().map(|whatsapp| ("whatsapp", whatsapp.rules())))
             .chain(self.signal.iter().map(|signal| ("signal", signal.rules())))
             .chain(self.slack.iter().map(|slack| ("slack", slack.rules())))
@@ -143,6 +146,7 @@ impl ChannelsConfig {
         let irc = self.irc.iter().flat_map(IrcConfig::secrets);
         let whatsapp = self.whatsapp.iter().flat_map(WhatsAppConfig::secrets);
         let email = self.email.iter().flat_map(EmailConfig::secrets);
+        let xmpp = self.xmpp.iter().map(|xmpp| &xmpp.password);
         telegram
             .map(|bot| bot.token)
             .chain(matrix)
@@ -152,6 +156,7 @@ impl ChannelsConfig {
             .chain(discord)
             .chain(whatsapp)
             .chain(irc)
+            .chain(xmpp)
     }
 }
 
@@ -207,6 +212,9 @@ pub struct ChannelsConfig {
     /// An account on a network of IRC.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub irc: Option<IrcConfig>,
+    /// An account of XMPP (Jabber).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub xmpp: Option<XmppConfig>,
     /// An app in a workspace of Slack.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slack: Option<SlackConfig>,

@@ -19,11 +19,12 @@ use crate::suggest::nearest;
 
 mod email;
 mod irc;
+mod xmpp;
 
 /// The channels that messages can come from.
-const CHANNELS: [&str; 10] = [
-    "telegram", "matrix", "email", "slack", "discord", "whatsapp", "signal", "irc", "webhook",
-    "socket",
+const CHANNELS: [&str; 11] = [
+    "telegram", "matrix", "email", "slack", "discord", "whatsapp", "signal", "irc", "xmpp",
+    "webhook", "socket",
 ];
 /// Shortest secret of a webhook, in bytes. Shorter ones can be guessed.
 const MIN_SECRET: usize = 16;
@@ -85,9 +86,8 @@ pub(super) fn check(config: &Config, findings: &mut Vec<Finding>) {
         email::check(account, findings);
     }
     phone::check(&config.channels, &channels, findings);
-    if let Some(account) = &config.channels.irc {
-        irc::check(account, findings);
-    }
+    config.channels.irc.iter().for_each(|account| irc::check(account, findings));
+    config.channels.xmpp.iter().for_each(|account| xmpp::check(account, findings));
     if let Some(slack) = &config.channels.slack {
         check_slack(slack, &channels.clone().key("slack"), findings);
     }

@@ -218,6 +218,12 @@ fn channels() -> Value {
             "groups": { "mine": { "requireMention": false, "allowFrom": [] } }, "historyLimit": 1, "dmHistoryLimit": 1,
             "tools": tools(),
         },
+        "xmpp": {
+            "historyLimit": 1, "dmHistoryLimit": 1, "address": "a@h", "password": "p", "host": "h", "port": 1,
+            "security": "tls", "nick": "n", "mediaMaxMb": 20, "tools": tools(),
+            "dmPolicy": "open", "allowFrom": ["b@h"], "groupPolicy": "disabled",
+            "groups": { "mine": { "requireMention": false, "allowFrom": [] } },
+        },
         "slack": {
             "historyLimit": 1, "dmHistoryLimit": 1, "appToken": "t", "botToken": "u", "tools": tools(),
             "dmPolicy": "open", "allowFrom": ["U1"], "groupPolicy": "disabled",

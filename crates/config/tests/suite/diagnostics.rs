@@ -192,6 +192,29 @@ fn an_account_of_irc_has_names_that_the_protocol_allows() {
 }
 
 #[test]
+fn an_account_of_xmpp_has_an_address_and_encryption() {
+    for (rest, words) in [
+        ("address: 'claw'", "channels.xmpp.address: expected an address without a resource"),
+        ("address: 'claw@h/x'", "channels.xmpp.address: expected an address without a resource"),
+        (
+            "address: 'claw@h', security: 'none'",
+            "channels.xmpp.security: the password and all messages could be read on the way",
+        ),
+        (
+            "address: 'claw@h', host: 'https://h'",
+            "channels.xmpp.host: expected the name of a server",
+        ),
+        (
+            "address: 'claw@h', groups: { Team: {} }",
+            "channels.xmpp.groups.Team: expected the address of a room in lower case",
+        ),
+    ] {
+        let found = message(&format!("{{ channels: {{ xmpp: {{ password: 'p', {rest} }} }} }}"));
+        assert!(found.contains(words), "{rest}: {found}");
+    }
+}
+
+#[test]
 fn the_gateway_is_not_exposed_by_mistake() {
     for (text, expected) in [
         (

@@ -64,6 +64,7 @@ fn secrets_are_plain_strings_marked_as_such() {
             "botToken",
             "password",
             "password",
+            "password",
             "secret",
             "serverPassword",
             "token",

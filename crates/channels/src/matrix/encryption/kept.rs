@@ -64,7 +64,7 @@ impl Encryption {
         batch.put(kept.name(), &kept)?;
         self.rows.write(batch).await?;
         let json = serde_json::to_value(event)?;
-        if let (Ok(room), Ok(event)) = (ruma::RoomId::parse(room), raw(json)) {
+        if let (Ok(room), Ok(event)) = (ruma::RoomId::parse(room), raw(&json)) {
             // Sent with the next flush. A failure only means that nobody is asked.
             if let Err(error) = self.machine.request_room_key(&event, &room).await {
                 tracing::debug!(%error, "a key is not asked for");

@@ -135,7 +135,7 @@ fn put_all(batch: &mut Batch, changes: Changes) -> Result<()> {
     }
     for item in &changes.secrets {
         let name = uuid::Uuid::now_v7().to_string();
-        batch.put(key(SECRET, item.secret_name.to_string(), name), &*item.secret)?;
+        batch.put(key(SECRET, &item.secret_name, name), &*item.secret)?;
     }
     for bundle in &changes.received_room_key_bundles {
         batch.put(key(BUNDLE, &bundle.bundle_data.room_id, &bundle.sender_user), bundle)?;
@@ -404,12 +404,12 @@ impl CryptoStore for Keys {
     }
 
     async fn get_secrets_from_inbox(&self, name: &SecretName) -> Result<Vec<Zeroizing<String>>> {
-        let secrets: Vec<String> = self.rows.all(SECRET, Some(&name.to_string())).await?;
+        let secrets: Vec<String> = self.rows.all(SECRET, Some(name.as_ref())).await?;
         Ok(secrets.into_iter().map(Zeroizing::new).collect())
     }
 
     async fn delete_secrets_from_inbox(&self, name: &SecretName) -> Result<()> {
-        self.rows.remove_all(SECRET, &name.to_string()).await
+        self.rows.remove_all(SECRET, name.as_ref()).await
     }
 
     async fn get_room_settings(&self, room_id: &RoomId) -> Result<Option<RoomSettings>> {

@@ -169,7 +169,7 @@ impl Encryption {
         next_batch: &str,
     ) -> Result<Vec<String>, Failure> {
         let fallback = changes.device_unused_fallback_key_types.map(lenient::<Vec<_>>);
-        let events = changes.to_device.events.into_iter().map(raw::<AnyToDeviceEvent>);
+        let events = changes.to_device.events.iter().map(raw::<AnyToDeviceEvent>);
         let lists: DeviceLists = lenient(changes.device_lists);
         let counts = lenient(changes.device_one_time_keys_count);
         let changes = EncryptionSyncChanges {
@@ -195,7 +195,7 @@ impl Encryption {
     ) -> Result<Result<Event, String>, String> {
         let Ok(room) = RoomId::parse(room) else { return Ok(Err("no room".to_owned())) };
         let json = serde_json::to_value(event).map_err(|error| error.to_string())?;
-        let raw = raw(json).map_err(|failure| failure.to_string())?;
+        let raw = raw(&json).map_err(|failure| failure.to_string())?;
         let decrypted = match self.machine.decrypt_room_event(&raw, &room, &TRUST).await {
             Ok(decrypted) => decrypted,
             Err(MegolmError::Store(error)) => return Err(error.to_string()),
@@ -212,8 +212,8 @@ impl Encryption {
     }
 }
 
-pub(super) fn raw<T>(value: Value) -> Result<Raw<T>, Failure> {
-    let json = serde_json::value::to_raw_value(&value).map_err(|error| broken(&error))?;
+pub(super) fn raw<T>(value: &Value) -> Result<Raw<T>, Failure> {
+    let json = serde_json::value::to_raw_value(value).map_err(|error| broken(&error))?;
     Ok(Raw::from_json(json))
 }
 

@@ -24,6 +24,7 @@ Examples:
   myclaw channels add whatsapp --id 106540352242922 --allow-from 16505551234
   myclaw channels add signal --id +4915112345678 --allow-from +4915187654321
   myclaw channels add irc --host irc.example.org --nick claw
+  myclaw channels add xmpp --address claw@example.org --allow-from you@example.org
   myclaw channels add slack --allow-from U0123ABCD
   myclaw channels add discord --allow-from 80351110224678912
   myclaw channels add webhook --account mine --url http://127.0.0.1:8080/answers

@@ -159,6 +159,11 @@ fn addition(args: &AddChannelArgs) -> Result<Addition, CliError> {
             ("email", email(args, &reference(&name))?, vec![(name, whence)])
         }
         ChannelKind::Irc => ("irc", irc(args)?, Vec::new()),
+        ChannelKind::Xmpp => {
+            let name = variable("XMPP_PASSWORD");
+            let value = xmpp(args, &reference(&name))?;
+            ("xmpp", value, vec![(name, "It is the password of the account.")])
+        }
         ChannelKind::Slack => {
             let (app, bot) = ("SLACK_APP_TOKEN".to_owned(), variable("SLACK_BOT_TOKEN"));
             let value = json!({"appToken": reference(&app), "botToken": reference(&bot)});
@@ -201,6 +206,20 @@ fn irc(args: &AddChannelArgs) -> Result<Value, CliError> {
     let host = args.host.as_ref().ok_or_else(|| missing("--host"))?;
     let nick = args.nick.as_ref().ok_or_else(|| missing("--nick"))?;
     Ok(json!({"host": host, "nick": nick}))
+}
+
+/// An account of XMPP.
+fn xmpp(args: &AddChannelArgs, password: &str) -> Result<Value, CliError> {
+    let missing =
+        || CliError::usage("--address is missing: the account's own, such as claw@example.org");
+    let address = args.address.as_ref().ok_or_else(missing)?;
+    let mut value = json!({"address": address, "password": password});
+    for (key, given) in [("host", &args.host), ("nick", &args.nick)] {
+        if let Some(given) = given {
+            value[key] = json!(given);
+        }
+    }
+    Ok(value)
 }
 
 /// A number on WhatsApp. Further ones have the secrets of the first.

@@ -63,7 +63,7 @@ fn zsh(script: &str) -> String {
     let kind_of = |line: &str| kinds().find(|kind| line.contains(&format!("--{kind}=[")));
     let lines: Vec<&str> = script.lines().collect();
     let mut out = String::with_capacity(script.len());
-    for (at, line) in lines.iter().enumerate() {
+    for (at, line) in lines.iter().copied().enumerate() {
         let is_short = line.contains("+[") && !line.contains("=[");
         let long = if is_short { lines.get(at + 1).copied().unwrap_or_default() } else { line };
         match kind_of(long).filter(|_| line.contains(ZSH_FILES)) {

@@ -112,6 +112,8 @@ fn attempt(
     changes: &[ConfigChange],
 ) -> Result<WrittenConfig, CliError> {
     let changed = file.with(changes).map_err(ConfigWriteError::from).map_err(AgentError::from)?;
+    // A mistake is reported as such: a text in the wrong place is masked like a secret.
+    changed.load(&home.environment).map_err(AgentError::from)?;
     let secrets = changed.values().map_err(AgentError::from)?.secrets;
     // The placeholder stands for the secret that is there already.
     let is_given = !text.contains(MASKED);

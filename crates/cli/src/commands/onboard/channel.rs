@@ -23,10 +23,20 @@ const MAX_BYTES: u64 = 1024 * 1024;
 const WEBHOOK: &str = "mine";
 
 /// What a kind of channel needs.
+#[derive(Default)]
 struct Needs {
+    /// Values that no vendor knows: a key, with a dot before one within it, and what is asked.
+    fields: &'static [(&'static str, &'static str)],
     secrets: Vec<Secret>,
     /// The key of an address, and what it is; required unless the vendor's own is meant.
     url: Option<(&'static str, &'static str)>,
+}
+
+/// How a value is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Text,
+    Any,
 }
 
 /// A secret of a channel.
@@ -49,6 +59,7 @@ fn needs(kind: ChannelKind) -> Needs {
                 "Talk with @BotFather on Telegram to make a bot; it gives you a token.",
             )],
             url: Some(("baseUrl", "")),
+            ..Needs::default()
         },
         ChannelKind::Matrix => Needs {
             secrets: vec![secret(
@@ -57,6 +68,7 @@ fn needs(kind: ChannelKind) -> Needs {
                 "Make an account for the agent, and log in with it once; docs/matrix.md has the command.",
             )],
             url: Some(("homeserverUrl", "the homeserver, such as https://matrix.example.org")),
+            ..Needs::default()
         },
         ChannelKind::Slack => Needs {
             secrets: vec![
@@ -64,10 +76,12 @@ fn needs(kind: ChannelKind) -> Needs {
                 secret("appToken", "SLACK_APP_TOKEN", SLACK_APP),
             ],
             url: Some(("baseUrl", "")),
+            ..Needs::default()
         },
         ChannelKind::Discord => Needs {
             secrets: vec![secret("botToken", "DISCORD_BOT_TOKEN", DISCORD_BOT)],
             url: Some(("baseUrl", "")),
+            ..Needs::default()
         },
         ChannelKind::Webhook => Needs {
             secrets: vec![secret(
@@ -76,13 +90,68 @@ fn needs(kind: ChannelKind) -> Needs {
                 "It is a random secret, such as the output of `openssl rand -hex 32`.",
             )],
             url: Some(("url", "where answers are posted, such as http://127.0.0.1:8080/answers")),
+            ..Needs::default()
         },
-        // The others need more than one answer; see `set_up`.
-        ChannelKind::Socket
-        | ChannelKind::Email
-        | ChannelKind::Irc
-        | ChannelKind::WhatsApp
-        | ChannelKind::Signal => Needs { secrets: Vec::new(), url: None },
+        ChannelKind::Email => Needs {
+            fields: &[
+                ("address", "The account's own address, such as claw@example.org"),
+                ("imap.host", "The server where mails are read, such as imap.example.org"),
+                ("smtp.host", "The server where mails are sent, such as smtp.example.org"),
+                (
+                    "authservId",
+                    "The first word of the field Authentication-Results in the mails that it receives (docs/email.md)",
+                ),
+            ],
+            secrets: vec![secret(
+                "password",
+                "EMAIL_PASSWORD",
+                "It is the password of the account; many providers want one for this program alone.",
+            )],
+            url: None,
+        },
+        ChannelKind::Irc => Needs {
+            fields: &[("host", "The server, such as irc.example.org"), ("nick", "The nickname")],
+            ..Needs::default()
+        },
+        ChannelKind::Xmpp => Needs {
+            fields: &[("address", "The account's own address, such as claw@example.org")],
+            secrets: vec![secret(
+                "password",
+                "XMPP_PASSWORD",
+                "It is the password of the account.",
+            )],
+            url: None,
+        },
+        ChannelKind::WhatsApp => Needs {
+            fields: &[(
+                "phoneNumberId",
+                "The id of the phone number, from the page API Setup of the app",
+            )],
+            secrets: vec![
+                secret(
+                    "accessToken",
+                    "WHATSAPP_ACCESS_TOKEN",
+                    "It is the permanent token of a system user; docs/whatsapp.md says how to get it.",
+                ),
+                secret(
+                    "appSecret",
+                    "WHATSAPP_APP_SECRET",
+                    "It is the app secret, in the basic settings of the app at developers.facebook.com.",
+                ),
+                secret(
+                    "verifyToken",
+                    "WHATSAPP_VERIFY_TOKEN",
+                    "It is a random text, such as the output of `openssl rand -hex 32`, which you also enter at Meta.",
+                ),
+            ],
+            url: Some(("baseUrl", "")),
+        },
+        ChannelKind::Signal => Needs {
+            fields: &[("account", "The phone number, such as +4915112345678")],
+            url: Some(("baseUrl", "")),
+            ..Needs::default()
+        },
+        ChannelKind::Socket => Needs::default(),
     }
 }
 
@@ -91,7 +160,7 @@ pub(super) fn set_up(args: &OnboardArgs, asker: &Asker) -> Result<(), CliError> 
     let kind = match args.channel {
         Some(kind) => kind,
         None => {
-            let question = "A channel to reach it (telegram, matrix, slack, discord, webhook, socket), or none";
+            let question = "A channel to reach it (telegram, matrix, email, slack, discord, whatsapp, signal, irc, xmpp, webhook, socket), or none";
             let answer = asker.ask(question, "none")?;
             if answer == "none" {
                 return Ok(());
@@ -103,14 +172,6 @@ pub(super) fn set_up(args: &OnboardArgs, asker: &Asker) -> Result<(), CliError> 
     let needs = needs(kind);
     let name = kind.to_possible_value().map(|value| value.get_name().to_owned());
     let name = name.unwrap_or_default();
-    if matches!(
-        kind,
-        ChannelKind::Email | ChannelKind::Irc | ChannelKind::WhatsApp | ChannelKind::Signal
-    ) {
-        return Err(CliError::usage(format!(
-            "{name} is not set up here: follow docs/{name}.md, which ends with `myclaw channels add {name}`"
-        )));
-    }
     let home = find_home()?;
     let file = ConfigFile::read(&home.paths).map_err(AgentError::from)?;
     let mut path = ConfigPath::default().key("channels").key(&name);
@@ -121,7 +182,12 @@ pub(super) fn set_up(args: &OnboardArgs, asker: &Asker) -> Result<(), CliError> 
         say(format_args!("channel     {name} is in the config already, and stays as it is"));
         return Ok(());
     }
-    let mut value = json!({});
+    if needs.url.is_none() && args.channel_url.is_some() {
+        return Err(CliError::usage(format!(
+            "--channel-url has no meaning for {name}; use --channel-set"
+        )));
+    }
+    let mut value = fields(args, asker, needs.fields)?;
     if let Some((key, what)) = needs.url {
         let url = match &args.channel_url {
             Some(url) => url.clone(),
@@ -155,6 +221,53 @@ pub(super) fn set_up(args: &OnboardArgs, asker: &Asker) -> Result<(), CliError> 
     keep(&home, &file, path, value, typed)?;
     say(format_args!("channel     {name}: {probed}"));
     Ok(())
+}
+
+/// The values that are no secrets: what the options say, else what is answered.
+fn fields(
+    args: &OnboardArgs,
+    asker: &Asker,
+    wanted: &[(&'static str, &'static str)],
+) -> Result<Value, CliError> {
+    let mut value = json!({});
+    // What is asked for is text, such as the id of a number. Other numbers, `true` and `false` are what they look like.
+    let form = |key: &str| match wanted.iter().any(|(name, _)| *name == key) {
+        true => Form::Text,
+        false => Form::Any,
+    };
+    let mut set = |key: &str, text: &str, form: Form| {
+        let read = serde_json::from_str(text).ok().filter(|_| form == Form::Any);
+        let read = read.filter(|read: &Value| read.is_number() || read.is_boolean());
+        let read = read.unwrap_or_else(|| json!(text));
+        match key.split_once('.') {
+            Some((outer, inner)) if value[outer].is_object() => value[outer][inner] = read,
+            Some((outer, inner)) => value[outer] = json!({inner: read}),
+            None => value[key] = read,
+        }
+    };
+    for given in &args.channel_set {
+        match given.split_once('=') {
+            Some((key, text)) if !key.is_empty() => set(key, text, form(key)),
+            _ => {
+                return Err(CliError::usage(format!(
+                    "--channel-set needs KEY=VALUE, not `{given}`"
+                )));
+            }
+        }
+    }
+    let is_given = |key: &str| {
+        args.channel_set
+            .iter()
+            .any(|given| given.split_once('=').is_some_and(|(name, _)| name == key))
+    };
+    for (key, question) in wanted.iter().filter(|(key, _)| !is_given(key)) {
+        let answer = asker.ask(question, "")?;
+        if answer.is_empty() {
+            return Err(CliError::usage(format!("--channel-set {key}=… is missing: {question}")));
+        }
+        set(key, &answer, Form::Text);
+    }
+    Ok(value)
 }
 
 /// A token that is in no variable yet.

@@ -1,24 +1,25 @@
-//! Markdown in WhatsApp's own marks. They cannot be escaped, so a mark is left out where it would end too early.
+//! Markdown in the marks of WhatsApp and of XMPP (XEP-0393). They cannot be escaped, so a mark is left out where it would end
+//! too early.
 
 use crate::markup::{Span, Style, Styled, render};
 
-/// A Markdown text with WhatsApp's marks.
-pub(super) fn marked(markdown: &str) -> String {
+/// A Markdown text with marks: `*bold*`, `_italic_`, `~no~`, `` `code` ``. `fences` stand before and after blocks of code.
+pub(crate) fn marked(markdown: &str, fences: [&'static str; 2]) -> String {
     let Styled { text, spans } = render(markdown);
     // Position, whether it closes, number of the range, and the mark.
     let mut marks: Vec<(usize, bool, usize, &str)> = Vec::new();
     for (number, span) in spans.into_iter().enumerate() {
-        let mark = match span.style {
-            Style::Bold => "*",
-            Style::Italic => "_",
-            Style::Strike => "~",
-            Style::Code => "`",
-            Style::CodeBlock => "```",
+        let [before, after] = match span.style {
+            Style::Bold => ["*"; 2],
+            Style::Italic => ["_"; 2],
+            Style::Strike => ["~"; 2],
+            Style::Code => ["`"; 2],
+            Style::CodeBlock => fences,
         };
         for (start, end) in pieces(&text, span) {
-            if !text[start..end].contains(mark) {
-                marks.push((start, false, number, mark));
-                marks.push((end, true, number, mark));
+            if !text[start..end].contains(before.trim()) {
+                marks.push((start, false, number, before));
+                marks.push((end, true, number, after));
             }
         }
     }
@@ -62,7 +63,7 @@ mod tests {
     use super::marked;
 
     #[test]
-    fn markdown_becomes_marks_of_whatsapp() {
+    fn markdown_becomes_marks() {
         for (markdown, expected) in [
             ("**bold** _it_ ~~no~~ `c` & <x>", "*bold* _it_ ~no~ `c` & <x>"),
             ("***both***", "_*both*_"),
@@ -75,7 +76,9 @@ mod tests {
             ("**2 * 3**", "2 * 3"),
             ("` a `", "`a`"),
         ] {
-            assert_eq!(marked(markdown), expected, "{markdown}");
+            assert_eq!(marked(markdown, ["```"; 2]), expected, "{markdown}");
         }
+        let lines = marked("x\n```\nlet a;\n```\ny", ["```\n", "\n```"]);
+        assert_eq!(lines, "x\n\n```\nlet a;\n```\n\ny");
     }
 }
