@@ -1,5 +1,6 @@
 //! `myclaw chat`: a session in the terminal, or line by line without a terminal.
 
+use std::cell::Cell;
 use std::convert::Infallible;
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
@@ -331,16 +332,18 @@ impl Chat {
 
     /// Runs a turn, and another one for messages sent at the very end of the first.
     async fn turns(&mut self, message: Option<String>) -> Result<(), CliError> {
-        self.turn(message).await?;
-        if !self.session.pending().await?.is_empty() {
-            self.turn(None).await?;
-        }
+        let mut turned = self.turn(message).await;
         while let Some(bound) = self.reached.take().filter(|bound| limit::may_go_on(*bound)) {
             let View::Terminal = self.view else { break };
-            if self.interrupts.is_ending() || !self.asks_to_go_on(bound).await? {
+            let leaves = self.interrupts.is_ending() || self.leftover.wants_to_leave;
+            if leaves || !self.asks_to_go_on(bound).await? {
                 break;
             }
-            self.turn(Some(limit::GO_ON.to_owned())).await?;
+            turned = self.turn(Some(limit::GO_ON.to_owned())).await;
+        }
+        turned?;
+        if !self.session.pending().await?.is_empty() {
+            self.turn(None).await?;
         }
         Ok(())
     }
@@ -380,9 +383,12 @@ impl Chat {
         };
         let cancel = self.closed.child_token();
         let armed = self.interrupts.arm(cancel.clone());
+        let reached = Cell::new(None);
         let run = async |on_event| {
             let foreground = Foreground { cancel: cancel.clone(), on_event };
-            Ok::<_, CliError>(self.session.run(message, foreground).await?)
+            let ended = self.session.run(message, foreground).await;
+            reached.set(ended.as_ref().err().and_then(limit::reached));
+            Ok::<_, CliError>(ended?)
         };
         self.common.attention.begin();
         let outcome = match &self.view {
@@ -402,7 +408,7 @@ impl Chat {
                 let talked = with_talk(run(display.callback()), talk);
                 let outcome = armed.unless_quit(display.drawing(talked)).await;
                 display.finish();
-                self.leftover = talker.finish();
+                self.leftover.replace(talker.finish());
                 set_title(Title::Waiting(&self.title_line()));
                 self.common.attention.turn_ended();
                 outcome
@@ -418,8 +424,8 @@ impl Chat {
                 outcome
             }
         };
+        self.reached = reached.get();
         let result = outcome?;
-        self.reached = result.bound;
         self.usage.add_call(&result.usage);
         self.turns += 1;
         Ok(())

@@ -1,6 +1,6 @@
 //! At a limit of a message the user decides whether the agent goes on.
 
-use myclaw_agent::Bound;
+use myclaw_agent::{AgentError, Bound, FailureClass};
 use tokio_util::sync::CancellationToken;
 
 use super::{Chat, put_line};
@@ -9,6 +9,14 @@ use crate::terminal::{Keyboard, Paint, Style, forget_typed};
 
 /// The message that makes the agent go on: the limits begin anew with each message.
 pub(super) const GO_ON: &str = "Go on where you stopped.";
+
+/// The limit that ended a turn.
+pub(super) fn reached(error: &AgentError) -> Option<Bound> {
+    match error.class {
+        FailureClass::Bound(bound) => Some(bound),
+        _ => None,
+    }
+}
 
 /// Whether more of the same may follow: of the other limits, those of a day stay reached, and a loop would begin anew.
 pub(super) fn may_go_on(bound: Bound) -> bool {

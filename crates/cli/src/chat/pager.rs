@@ -162,7 +162,7 @@ fn cut(line: &str, columns: usize) -> Vec<Range<usize>> {
         let char_width = char.width().unwrap_or(0);
         if width + char_width > columns {
             let (end, used) = space.take().unwrap_or((at, width));
-            rows.push(start..end);
+            rows.push(start..start + line[start..end].trim_end().len());
             (start, width) = (end, width - used);
         }
         width += char_width;

@@ -72,6 +72,15 @@ pub(super) struct Leftover {
     pub(super) is_unfolded: bool,
 }
 
+impl Leftover {
+    /// Takes what the next turn left. Text that was typed before stays.
+    pub(super) fn replace(&mut self, next: Self) {
+        let mut texts = vec![std::mem::take(&mut self.unsent), next.unsent];
+        texts.retain(|text| !text.is_empty());
+        *self = Self { unsent: texts.join("\n"), ..next };
+    }
+}
+
 impl Talker {
     /// Listens to the keyboard, if it can be listened to.
     pub(super) fn listen() -> Self {

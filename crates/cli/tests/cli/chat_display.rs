@@ -86,7 +86,7 @@ fn words_stay_whole_at_every_width_also_when_it_changes_in_between() {
         let home = home_with(&server);
         let mut terminal = chat(&home, columns);
         terminal.send_line("many words");
-        terminal.expect_screen(|screen| screen.contains("word50"));
+        terminal.expect_screen(|screen| screen.contains("word150"));
         terminal.resize(columns - 7, ROWS);
         terminal.send("typed");
         terminal.expect_screen(|screen| screen.contains("> typed"));
@@ -161,7 +161,9 @@ fn a_recalled_message_sends_what_was_pasted_into_it() {
     let home = home_with(&server);
     let paste: String = (0..200).map(|number| format!("row {number}\n")).collect();
     let mut terminal = chat(&home, 80);
-    terminal.send(&format!("see \x1b[200~{paste}\x1b[201~"));
+    terminal.send("see ");
+    terminal.expect_screen(|screen| screen.ends_with("You: see"));
+    terminal.send(&format!("\x1b[200~{paste}\x1b[201~"));
     terminal.expect_screen(|screen| screen.ends_with(": 200 lines, 1490 bytes]"));
     terminal.send("\r");
     terminal.expect("Read.");
