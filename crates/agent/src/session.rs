@@ -257,7 +257,7 @@ impl Session {
         if message.is_some() {
             self.config().background.attended(self.key()).await;
         }
-        params.user_message = message.unwrap_or_default();
+        params.user_message.extend(message.into_iter().flatten());
         self.driver.run(params, &selection).await
     }
 

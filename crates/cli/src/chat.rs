@@ -214,20 +214,6 @@ impl Chat {
             let text = match input {
                 Input::Text(text) => text,
                 Input::Leave => break,
-                Input::Wake(Wake::Unfold) => {
-                    self.unfold().await?;
-                    continue;
-                }
-                Input::Wake(Wake::Back) => {
-                    put_line("")?;
-                    self.rewind().await?;
-                    continue;
-                }
-                Input::Wake(Wake::Thinking) => {
-                    put_line("")?;
-                    self.say(self.common.toggle_thinking())?;
-                    continue;
-                }
                 Input::Wake(Wake::News) => {
                     // The prompt stays on the screen; further output begins on a line of its own.
                     put_line("")?;
@@ -235,6 +221,10 @@ impl Chat {
                     if self.leftover.wants_to_leave || self.interrupts.is_ending() {
                         break;
                     }
+                    continue;
+                }
+                Input::Wake(key) => {
+                    self.obey_key(key).await?;
                     continue;
                 }
             };

@@ -10,7 +10,8 @@ use myclaw_agent::{UndoMode, check_agent};
 
 use super::command::Command;
 use super::facts::Facts;
-use super::{Chat, View, jobs, pager, talk};
+use super::input::Wake;
+use super::{Chat, View, jobs, pager, put_line, talk};
 use crate::commands::sessions::undo::describe;
 use crate::exit::CliError;
 use crate::model::{change_model, change_thinking};
@@ -90,6 +91,26 @@ impl Chat {
             Command::Copy => self.copy(),
             Command::Title(Some(title)) => self.title(&title),
             Command::Search(text) => self.sessions.search_for(&text),
+        }
+    }
+
+    /// Does what a key at the prompt asks for.
+    ///
+    /// # Errors
+    /// Standard output is closed, or the session cannot be read.
+    pub(super) async fn obey_key(&mut self, key: Wake) -> Result<(), CliError> {
+        match key {
+            Wake::Unfold => self.unfold().await,
+            Wake::Back => {
+                put_line("")?;
+                self.rewind().await
+            }
+            Wake::Thinking => {
+                put_line("")?;
+                self.say(self.common.toggle_thinking())
+            }
+            // The loop of the chat answers the jobs.
+            Wake::News => Ok(()),
         }
     }
 
