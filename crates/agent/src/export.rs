@@ -3,6 +3,7 @@
 mod html;
 mod jsonl;
 mod markdown;
+mod rich;
 
 use std::io::{self, Write};
 

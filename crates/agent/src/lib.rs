@@ -105,12 +105,13 @@ pub mod config {
         ExposeSecret, GroupConfig, GroupPolicy, Heartbeat, HostBinding, HostConfig, HostName,
         IrcConfig, KEYRING_SERVICE, KeySource, Loaded, LogLevel, MASKED, MailServerConfig,
         MailSession, MaskedValues, MatrixConfig, Mistake, ModelDefinition, Network, NodeConfig,
-        OtherChats, PageOrigin, Paths, Persona, ProjectStart, QueueMode, RenderStyle, Report,
-        ResolvedAgent, SecretString, SenderCheckConfig, SessionScope, SessionToolsConfig,
-        SignalConfig, SlackConfig, SocketConfig, StarterModel, Subagents, TelegramBot,
-        TelegramConfig, TelemetryConfig, TlsConfig, UncertainDelivery, WebhookConfig,
-        WhatsAppConfig, WhatsAppNumber, WriteError, XmppConfig, holds_literal_secret, json_schema,
-        json5_value, load_config, load_or_default, starter_config, write_config_if_missing,
+        NotificationsName, OtherChats, PageOrigin, Paths, Persona, ProjectStart, QueueMode,
+        RenderStyle, Report, ResolvedAgent, SecretString, SenderCheckConfig, SessionScope,
+        SessionToolsConfig, SignalConfig, SlackConfig, SocketConfig, StarterModel, Subagents,
+        TelegramBot, TelegramConfig, TelemetryConfig, TerminalConfig, ThemeName, TlsConfig,
+        UncertainDelivery, WebhookConfig, WhatsAppConfig, WhatsAppNumber, WriteError, XmppConfig,
+        holds_literal_secret, json_schema, json5_value, load_config, load_or_default,
+        starter_config, write_config_if_missing,
     };
 }
 

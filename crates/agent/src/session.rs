@@ -247,7 +247,7 @@ impl Session {
     /// There is no reply. The session stays valid and holds all messages and results so far.
     pub async fn run(
         &self,
-        message: Option<String>,
+        message: Option<Vec<ContentBlock>>,
         foreground: Foreground,
     ) -> Result<RunResult, AgentError> {
         let (config, selection) = self.prepared().await?;
@@ -257,7 +257,7 @@ impl Session {
         if message.is_some() {
             self.config().background.attended(self.key()).await;
         }
-        params.user_message.extend(message.map(ContentBlock::text));
+        params.user_message.extend(message.into_iter().flatten());
         self.driver.run(params, &selection).await
     }
 

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use myclaw_auth::{AuthFile, AuthStore, CooldownRules};
 use myclaw_browser::BrowserSlot;
-use myclaw_config::{AgentId, Config, ConfigError, ResolvedAgent, ThinkingDefault};
+use myclaw_config::{
+    AgentId, BashToolConfig, Config, ConfigError, ResolvedAgent, RunLimits, ThinkingDefault,
+};
 use myclaw_engine::{
     ActiveModel, Approver, Bound, Clock as _, ConfigKeys, Hook, Lane, RefusalRule, RunEvent,
     RunParams, RunRules, RunStores, SystemClock, Tool, exhausted_budget, utc_day,
@@ -166,6 +168,20 @@ impl SessionConfig {
         };
         let new = Self { session_key, directory, executor, browser, senders, ..self.clone() };
         Self { seen_instructions, ..new }
+    }
+
+    /// The same session with its user at the terminal: nothing has to end by the clock, as Ctrl-C ends it. Time limits that
+    /// the config file sets to other values than the usual ones hold all the same.
+    #[must_use]
+    pub fn attended(mut self) -> Self {
+        if self.agent.limits.run_seconds == RunLimits::default().run_seconds {
+            self.agent.limits.run_seconds = 0;
+        }
+        let bash = &mut Arc::make_mut(&mut self.config).tools.bash;
+        if bash.timeout_seconds == BashToolConfig::default().timeout_seconds {
+            bash.timeout_seconds = BashToolConfig::LONGEST_SECONDS;
+        }
+        self
     }
 
     /// The same session with another environment and config file. What is open stays open: its jobs, its browser, and

@@ -93,10 +93,12 @@ impl Cli {
     fn arranged(mut self) -> Result<Self, clap::Error> {
         let before = std::mem::take(&mut self.chat.session);
         let resume = std::mem::take(&mut self.chat.resume);
+        let images = std::mem::take(&mut self.chat.images);
         match &mut self.command {
             None => {
                 self.chat.session = before;
                 self.chat.resume = resume;
+                self.chat.images = images;
                 return match misspelt_command(&self.chat.message) {
                     Some(word) => Err(unknown_command(word)),
                     None => Ok(self),
@@ -105,16 +107,22 @@ impl Cli {
             Some(Command::Run(args)) if !resume.resume => {
                 args.continue_last |= resume.continue_last;
                 args.session.complete(before);
+                args.images.complete(images);
                 return refuse_two(args.continue_last, &args.session).map(|()| self);
             }
             Some(Command::Chat(args)) => {
                 args.resume.complete(resume);
                 args.session.complete(before);
+                args.images.complete(images);
                 return refuse_two(args.resume.is_given(), &args.session).map(|()| self);
             }
             Some(_) if resume.is_given() => {
                 let message = "--continue stands before `run` and `chat` only, --resume before `chat` only, or without \
                                a command";
+                return Err(Self::command().error(ErrorKind::ArgumentConflict, message));
+            }
+            Some(_) if images != ImageArgs::default() => {
+                let message = "--image stands before `run` and `chat` only, or without a command";
                 return Err(Self::command().error(ErrorKind::ArgumentConflict, message));
             }
             Some(Command::Rpc(args)) => args.session.complete(before),
@@ -313,6 +321,9 @@ pub(crate) struct RunArgs {
     /// Print only the answer, errors, and a line when builtin/demo answers
     #[arg(short, long)]
     pub(crate) quiet: bool,
+    /// Pictures.
+    #[command(flatten)]
+    pub(crate) images: ImageArgs,
     /// Continue the last session of this directory
     #[arg(short, long = "continue", conflicts_with = "session")]
     pub(crate) continue_last: bool,
@@ -321,12 +332,30 @@ pub(crate) struct RunArgs {
     pub(crate) session: SessionArgs,
 }
 
+/// Pictures for a message.
+#[derive(Debug, Default, PartialEq, Eq, Args)]
+pub(crate) struct ImageArgs {
+    /// Picture to send with the message: PNG, JPEG, GIF or WebP; may be repeated
+    #[arg(short = 'i', long = "image", value_name = "FILE")]
+    pub(crate) paths: Vec<PathBuf>,
+}
+
+impl ImageArgs {
+    /// Takes the pictures of `other` before these.
+    fn complete(&mut self, other: Self) {
+        self.paths.splice(0..0, other.paths);
+    }
+}
+
 /// Arguments of `chat`.
 #[derive(Debug, Default, Args)]
 pub(crate) struct ChatArgs {
     /// The first message, sent at once; several words are joined by spaces
     #[arg(value_name = "MESSAGE")]
     pub(crate) message: Vec<String>,
+    /// Pictures.
+    #[command(flatten)]
+    pub(crate) images: ImageArgs,
     /// Which session to go on with.
     #[command(flatten)]
     pub(crate) resume: ResumeArgs,

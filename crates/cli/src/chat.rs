@@ -1,34 +1,34 @@
 //! `myclaw chat`: a session in the terminal, or line by line without a terminal.
 
+use std::cell::Cell;
 use std::convert::Infallible;
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-use myclaw_agent::llm::Usage;
-use myclaw_agent::sessions::Role;
+use myclaw_agent::llm::{ContentBlock, Usage};
 use myclaw_agent::{
-    AgentRunEvent, Approver, Driver, Foreground, RunEvent, RunResult, Session, engine,
+    AgentRunEvent, Approver, Bound, Driver, Foreground, RunEvent, RunResult, Session, engine,
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::approval::{Asked, TerminalApprover, questions};
 use crate::args::{ChatArgs, SessionArgs};
+use crate::attachments::{self, Attachment};
 use crate::commands::sessions::Sessions;
 use crate::exit::{CliError, Exit};
 use crate::interrupt::Interrupts;
 use crate::model::{announce, thinking_difference};
 use crate::print::note;
-use crate::report::{Verbosity, first_line, text_reporter};
+use crate::report::{Verbosity, text_reporter};
 use crate::runtime;
 use crate::start::{Start, Wanted};
-use crate::terminal::{
-    Output, Paint, Size, Style, Title, escaped, rendered, ring, set_title, truncated, wrapped,
-};
+use crate::terminal::images::shown_picture;
+use crate::terminal::{Output, Size, Title, escaped, set_title, wrapped};
 use command::{Command, Parsed};
 use display::Display;
 use editor::Editor;
+use facts::Facts;
 use input::{Input, Source, Wake, next_input};
 use jobs::JobBell;
 use lines::Lines;
@@ -36,6 +36,8 @@ use outputs::Common;
 use talk::{Leftover, Talker};
 
 pub(crate) mod attach;
+mod attention;
+mod back;
 mod choose;
 mod command;
 mod compaction;
@@ -44,9 +46,11 @@ mod context;
 mod custom;
 mod display;
 mod editor;
+mod facts;
 mod footer;
 mod input;
 mod jobs;
+mod limit;
 mod lines;
 mod obey;
 mod outputs;
@@ -60,15 +64,9 @@ mod status;
 mod talk;
 mod tool_lines;
 mod typed;
+mod welcome;
 
 pub(crate) use custom::names as custom_commands;
-
-/// A turn that took longer rings the bell when it ends: the user may look elsewhere by then.
-const LONG_TURN: Duration = Duration::from_secs(10);
-/// Rows of the last answer that are shown when a session is continued.
-const RESUMED_ROWS: usize = 20;
-/// Messages at the end of a session among which the last exchange is looked for.
-const RESUMED_MESSAGES: usize = 50;
 
 /// The output for answers.
 enum View {
@@ -82,16 +80,21 @@ enum View {
 pub(crate) fn run(args: &ChatArgs) -> Result<(), CliError> {
     let wanted = if args.resume.continue_last { Wanted::Last } else { Wanted::Usual };
     let start = Start::find(&args.session, wanted)?;
+    let pictures = attachments::named(&args.images.paths)?;
     let interrupts = Interrupts::install()?;
     runtime::block_on(async {
-        let start = match args.resume.resume {
+        let mut start = match args.resume.resume {
             true => match choose::session(start, &interrupts, &args.session).await? {
                 Some(start) => start,
                 None => return Ok(()),
             },
             false => start,
         };
+        if is_interactive() {
+            start.config = start.config.attended();
+        }
         let mut chat = Chat::begin(start, interrupts, &args.session).await?;
+        chat.pictures = pictures;
         let outcome = chat.converse(args.message.join(" ")).await;
         if let View::Terminal = chat.view {
             set_title(Title::Restore);
@@ -120,6 +123,10 @@ struct Chat {
     bell: JobBell,
     /// What the display, the prompt and the commands share.
     common: Arc<Common>,
+    /// The pictures that belong to the next message.
+    pictures: Vec<Attachment>,
+    /// The limit that ended the last turn.
+    reached: Option<Bound>,
 }
 
 impl Chat {
@@ -164,14 +171,18 @@ impl Chat {
             leftover: Leftover::default(),
             bell,
             common: Arc::default(),
+            pictures: Vec::new(),
+            reached: None,
         })
     }
 
     /// Talks until the user leaves. A `first` message that is not blank is sent at once.
-    async fn converse(&mut self, first: String) -> Result<(), CliError> {
+    async fn converse(&mut self, mut first: String) -> Result<(), CliError> {
         let mut source = match self.view {
             View::Terminal => {
+                let early = self.look_at_terminal().await;
                 self.greet().await?;
+                self.keep_early(&early, &mut first);
                 let breaks = Arc::clone(&self.bell.breaks_editor);
                 Source::Editor(Box::new(Editor::of_chat(
                     &self.session.config(),
@@ -203,15 +214,6 @@ impl Chat {
             let text = match input {
                 Input::Text(text) => text,
                 Input::Leave => break,
-                Input::Wake(Wake::Unfold) => {
-                    self.unfold().await?;
-                    continue;
-                }
-                Input::Wake(Wake::Thinking) => {
-                    put_line("")?;
-                    self.say(self.common.toggle_thinking())?;
-                    continue;
-                }
                 Input::Wake(Wake::News) => {
                     // The prompt stays on the screen; further output begins on a line of its own.
                     put_line("")?;
@@ -219,6 +221,10 @@ impl Chat {
                     if self.leftover.wants_to_leave || self.interrupts.is_ending() {
                         break;
                     }
+                    continue;
+                }
+                Input::Wake(key) => {
+                    self.obey_key(key).await?;
                     continue;
                 }
             };
@@ -316,16 +322,44 @@ impl Chat {
 
     /// Runs a turn, and another one for messages sent at the very end of the first.
     async fn turns(&mut self, message: Option<String>) -> Result<(), CliError> {
-        self.turn(message).await?;
+        let mut turned = self.turn(message).await;
+        while let Some(bound) = self.reached.take().filter(|bound| limit::may_go_on(*bound)) {
+            let View::Terminal = self.view else { break };
+            let leaves = self.interrupts.is_ending() || self.leftover.wants_to_leave;
+            if leaves || !self.asks_to_go_on(bound).await? {
+                break;
+            }
+            turned = self.turn(Some(limit::GO_ON.to_owned())).await;
+        }
+        turned?;
         if !self.session.pending().await?.is_empty() {
             self.turn(None).await?;
         }
         Ok(())
     }
 
+    /// The content of a message: its text, with the pictures that it names.
+    async fn content(&mut self, text: String) -> Result<Vec<ContentBlock>, CliError> {
+        let place = self.session.config().working_directory().to_owned();
+        let (found, problems) = attachments::mentioned(&text, &place).await;
+        for problem in problems {
+            self.say(&problem)?;
+        }
+        let mut pictures = std::mem::take(&mut self.pictures);
+        pictures.extend(found);
+        for picture in &pictures {
+            self.say(&format!("picture: {}", picture.path.display()))?;
+            if let (View::Terminal, Some(shown)) = (&self.view, shown_picture(&picture.path)) {
+                put_line(shown.trim_end())?;
+            }
+        }
+        Ok(attachments::content(pictures, text))
+    }
+
     /// Brings the status line up to date.
     async fn refresh_status(&self) -> Result<(), CliError> {
         let selection = self.session.selection().await?;
+        self.common.work_in(self.session.config().working_directory());
         let mut status = self.common.status();
         status.get_or_insert_default().refresh(&self.session, &selection);
         Ok(())
@@ -333,29 +367,40 @@ impl Chat {
 
     /// Runs one turn and shows it.
     async fn turn(&mut self, message: Option<String>) -> Result<(), CliError> {
+        let message = match message {
+            Some(text) => Some(self.content(text).await?),
+            None => None,
+        };
         let cancel = self.closed.child_token();
         let armed = self.interrupts.arm(cancel.clone());
+        let reached = Cell::new(None);
         let run = async |on_event| {
             let foreground = Foreground { cancel: cancel.clone(), on_event };
-            Ok::<_, CliError>(self.session.run(message, foreground).await?)
+            let ended = self.session.run(message, foreground).await;
+            reached.set(ended.as_ref().err().and_then(limit::reached));
+            Ok::<_, CliError>(ended?)
         };
-        let began = Instant::now();
+        self.common.attention.begin();
         let outcome = match &self.view {
             View::Terminal => {
                 self.refresh_status().await?;
                 set_title(Title::Working(&self.title_line()));
                 let display = Display::new(self.closed.clone(), Arc::clone(&self.common));
                 let mut talker = Talker::listen();
-                let screen = (&display, &*self.common);
-                let talk = talker.talk(&self.session, screen, &mut self.questions);
+                let facts = Facts {
+                    session: &self.session,
+                    sessions: &self.sessions,
+                    common: &self.common,
+                    usage: self.usage,
+                    turns: self.turns,
+                };
+                let talk = talker.talk(&display, &facts, &mut self.questions);
                 let talked = with_talk(run(display.callback()), talk);
                 let outcome = armed.unless_quit(display.drawing(talked)).await;
                 display.finish();
-                self.leftover = talker.finish();
+                self.leftover.replace(talker.finish());
                 set_title(Title::Waiting(&self.title_line()));
-                if began.elapsed() >= LONG_TURN {
-                    ring();
-                }
+                self.common.attention.turn_ended();
                 outcome
             }
             View::Plain(output) => {
@@ -369,66 +414,11 @@ impl Chat {
                 outcome
             }
         };
+        self.reached = reached.get();
         let result = outcome?;
         self.usage.add_call(&result.usage);
         self.turns += 1;
         Ok(())
-    }
-
-    /// Prints how many messages an earlier turn left unanswered, if input is interactive.
-    async fn tell_what_waits(&self) -> Result<(), CliError> {
-        let View::Terminal = self.view else { return Ok(()) };
-        let text = match self.session.pending().await?.len() {
-            0 => return Ok(()),
-            1 => "1 message waits to be answered".to_owned(),
-            count => format!("{count} messages wait to be answered"),
-        };
-        self.say(&format!(
-            "{text}: with your next message, or now with /continue; /queue lists them"
-        ))
-    }
-
-    async fn greet(&self) -> Result<(), CliError> {
-        let paint = Paint::for_stream(&io::stdout());
-        let head = paint.paint(Style::Heading, concat!("myclaw ", env!("CARGO_PKG_VERSION")));
-        let model = self.session.selection().await?.reference.to_string();
-        let session = self.sessions.name_of(self.session.key());
-        let line =
-            format!("{head}  {}, session `{}`, /help for help", escaped(&model), escaped(&session));
-        put_line(&line)?;
-        if let Some(place) = &self.place {
-            self.say(place)?;
-        }
-        set_title(Title::Begin);
-        set_title(Title::Waiting(&self.title_line()));
-        self.show_end()
-    }
-
-    /// Shows the last exchange of a session that is continued.
-    fn show_end(&self) -> Result<(), CliError> {
-        let View::Terminal = self.view else { return Ok(()) };
-        let Some(reader) = self.sessions.store.reader(self.session.key())? else { return Ok(()) };
-        let rows = reader.last_messages(RESUMED_MESSAGES)?;
-        let Some(at) = rows.iter().rposition(|row| row.role == Role::User) else { return Ok(()) };
-        let paint = Paint::for_stream(&io::stdout());
-        let size = Size::current();
-        if let Some(title) = self.sessions.title_of(self.session.key()) {
-            put_line(&paint.paint(Style::Dim, &truncated(&escaped(&title), size.columns - 1)))?;
-        }
-        let said = format!("> {}", escaped(&first_line(&rows[at].content)));
-        put_line(&paint.paint(Style::Bold, &truncated(&said, size.columns - 1)))?;
-        let answer =
-            rows[at..].iter().rfind(|row| row.role == Role::Assistant && !row.content.is_empty());
-        if let Some(answer) = answer {
-            let text = rendered(&answer.content, paint, size);
-            let lines: Vec<&str> = text.lines().collect();
-            let from = lines.len().saturating_sub(RESUMED_ROWS);
-            if from > 0 {
-                put_line(&paint.paint(Style::Dim, &format!("… {from} lines above")))?;
-            }
-            put_line(&lines[from..].join("\n"))?;
-        }
-        put_line("")
     }
 
     /// Shows a message that was given on the command line.
@@ -440,7 +430,7 @@ impl Chat {
     }
 
     /// What the title of the terminal says: where the tools work.
-    fn title_line(&self) -> String {
+    pub(super) fn title_line(&self) -> String {
         let config = self.session.config();
         let name = config.working_directory().file_name();
         name.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()

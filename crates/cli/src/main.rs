@@ -4,6 +4,7 @@
 
 mod approval;
 mod args;
+mod attachments;
 mod chat;
 mod coming_call;
 mod commands;

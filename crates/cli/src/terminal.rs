@@ -7,11 +7,16 @@ use std::time::Duration;
 mod alternate;
 mod colour;
 mod escape;
+pub(crate) mod highlight;
+pub(crate) mod images;
 mod keyboard;
 mod markdown;
 mod output;
 mod paste;
 mod spinner;
+mod styled;
+mod suspend;
+mod theme;
 mod title;
 mod wrapped;
 
@@ -23,7 +28,10 @@ pub(crate) use markdown::{MarkdownStream, rendered};
 pub(crate) use output::{Destination, JsonMode, Output};
 pub(crate) use paste::PasteMarks;
 pub(crate) use spinner::{LiveLine, format_elapsed, truncated};
-pub(crate) use title::{Title, ring, set_title};
+pub(crate) use styled::StyledLine;
+pub(crate) use suspend::suspend;
+pub(crate) use theme::{Palette, choose_palette};
+pub(crate) use title::{Call, Title, notify, set_title};
 pub(crate) use wrapped::wrapped;
 
 /// Longest wait for the last output on an abrupt exit.

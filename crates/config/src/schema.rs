@@ -30,6 +30,7 @@ mod sandbox;
 mod skills;
 mod speech;
 mod subagents;
+mod terminal;
 mod values;
 mod web;
 
@@ -78,6 +79,7 @@ pub use sandbox::{
 pub use skills::{SkillDirectory, SkillEntry, SkillPlaces, SkillsConfig};
 pub use speech::{SpeechConfig, TranscriptionConfig};
 pub use subagents::{SessionScope, SessionToolsConfig, Subagents, SubagentsConfig};
+pub use terminal::{NotificationsName, TerminalConfig, ThemeName};
 pub use values::{ChatId, IterationCap, ModelChoice, ModelName, PrimaryModel};
 pub(crate) use values::{FORMATS, Format};
 pub use web::{HostEntry, SearchProvider, WebFetchConfig, WebSearchConfig, WebToolsConfig};
@@ -128,6 +130,8 @@ pub struct Config {
     pub cron: CronConfig,
     /// What is logged.
     pub logging: LoggingConfig,
+    /// The chat in the terminal.
+    pub terminal: TerminalConfig,
     /// Config of the built-in tools.
     pub tools: ToolsConfig,
     /// Commands that are run around an agent's work.
@@ -282,6 +286,11 @@ pub struct BashToolConfig {
     #[serde(deserialize_with = "values::within::<_, _, 0, MAX_YIELD_MS>")]
     #[schemars(range(min = 0, max = MAX_YIELD_MS))]
     pub yield_ms: u64,
+}
+
+impl BashToolConfig {
+    /// The longest time that a command may be given, in seconds.
+    pub const LONGEST_SECONDS: u64 = MAX_SECONDS;
 }
 
 impl Default for BashToolConfig {

@@ -1,6 +1,6 @@
 //! One HTML file with everything in it.
 //!
-//! Text of a session is never treated as markup: texts are escaped, images are only taken in if they are of a known
+//! HTML in a session is never treated as markup: texts are escaped, of a model's Markdown only the forms are kept, images are only taken in if they are of a known
 //! type and plain base64, and the page's policy forbids the browser to run or to load anything.
 
 use std::io::{self, Write};
@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use myclaw_llm::{ContentBlock, ImageContent};
 use myclaw_session::{CompactionEntry, Role, TranscriptMessage};
 
+use super::rich::rich;
 use super::{Document, ExportedSession, local_minute, speaker};
 
 /// The beginning of the page; `{title}` is the title.
@@ -46,6 +47,14 @@ impl<W: Write> Page<W> {
         writeln!(self.out, "<div class=\"text\">{}</div>", escape(text.trim_end()))
     }
 
+    /// A text of a model.
+    fn rich(&mut self, text: &str) -> io::Result<()> {
+        if text.trim().is_empty() {
+            return Ok(());
+        }
+        writeln!(self.out, "<div class=\"rich\">{}</div>", rich(text).trim_end())
+    }
+
     fn folded(&mut self, head: &str, text: &str) -> io::Result<()> {
         writeln!(
             self.out,
@@ -72,6 +81,7 @@ impl<W: Write> Page<W> {
     fn block(&mut self, block: &ContentBlock, role: Role) -> io::Result<()> {
         match block {
             ContentBlock::Text(text) if role == Role::Tool => self.folded("Result", &text.text),
+            ContentBlock::Text(text) if role == Role::Assistant => self.rich(&text.text),
             ContentBlock::Text(text) => self.text(&text.text),
             ContentBlock::Thinking(thinking) if thinking.thinking.is_empty() => Ok(()),
             ContentBlock::Thinking(thinking) => self.folded("Reasoning", &thinking.thinking),
@@ -106,7 +116,7 @@ impl<W: Write> Document for Page<W> {
 
     fn summary(&mut self, compaction: &CompactionEntry) -> io::Result<()> {
         self.section("summary", "summary of the session so far", compaction.ts)?;
-        self.text(&compaction.summary)?;
+        self.rich(&compaction.summary)?;
         self.end_section()
     }
 
@@ -116,7 +126,7 @@ impl<W: Write> Document for Page<W> {
 }
 
 /// `text` as text between tags or in a quoted attribute. Controls that HTML does not allow are shown as U+FFFD.
-fn escape(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len() + text.len() / 8);
     for character in text.chars() {
         match character {

@@ -60,6 +60,7 @@ Examples:
   myclaw run -c \"And now?\"                        go on with the last session of this directory
   myclaw run -C ~/src/project \"Why does the build fail?\"
   git diff | myclaw run \"explain this\"           the message, and what is piped in
+  myclaw run -i plan.png \"What is wrong here?\"    with a picture
   git diff | myclaw run -                         the message from standard input
   myclaw run --session trip \"Where were we?\"      another session
   myclaw run --model ollama/qwen3:8b \"Hello\"      another model

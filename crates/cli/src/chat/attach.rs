@@ -21,7 +21,7 @@ use crate::exit::CliError;
 use crate::home::find_home;
 use crate::interrupt::Interrupts;
 use crate::runtime;
-use crate::terminal::{Keyboard, Paint, PasteMarks, Style, escaped};
+use crate::terminal::{Keyboard, Paint, PasteMarks, Style, escaped, suspend};
 use command::Command;
 use link::{Link, News};
 use view::View;
@@ -146,6 +146,7 @@ impl Attached {
                     put_line("")?;
                     put_line(self.common.toggle_thinking())?;
                 }
+                Input::Wake(Wake::Back) => put_line("")?,
                 Input::Wake(Wake::Unfold) => match self.common.page() {
                     (lines, _) if lines.is_empty() => put_line(pager::NOTHING)?,
                     (lines, start) => {
@@ -247,6 +248,12 @@ impl Attached {
                                     display.pause(Drawing::On);
                                 }
                                 Key::Thinking => display.say(Style::Dim, self.common.toggle_thinking()),
+                                Key::Focus(focus) => self.common.attention.focus(focus),
+                                Key::Suspend => {
+                                    if let Some(keyboard) = &keyboard {
+                                        display.lend(|| keyboard.lend(|| marks.lend(suspend)));
+                                    }
+                                }
                             }
                         }
                     }

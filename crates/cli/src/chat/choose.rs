@@ -44,7 +44,7 @@ impl Chat {
     /// Lets the user choose a session, where there is a terminal to choose on.
     pub(super) async fn choose_session(&mut self) -> Result<(), CliError> {
         if !matches!(self.view, View::Terminal) {
-            return self.list_sessions();
+            return self.say(&self.facts().list_sessions()?);
         }
         let directory = self.session.config().directory.clone();
         let choices = SessionChoices::read(&self.sessions, directory.as_deref())?;

@@ -9,12 +9,15 @@ use super::jobs::killed_id;
 use super::talk::queue_number;
 
 /// The commands and their arguments, for completion and suggestions.
-pub(super) const NAMES: [&str; 28] = [
+pub(super) const NAMES: [&str; 31] = [
     "/help",
     "/new",
     "/clear",
     "/fork",
     "/retry",
+    "/tree",
+    "/back",
+    "/image",
     "/title",
     "/search",
     "/export",
@@ -45,6 +48,9 @@ pub(super) const HELP: &str = "\
 /help                    this help
 /new [NAME]              begin a new session; the one before is kept (also: /clear)
 /fork [NAME]             go on in a copy of this session
+/back                    go back to an earlier message, in a copy of the session (also: Esc twice)
+/tree                    show the branches of this session, and change to one
+/image FILE [MESSAGE]    send a picture (also: a message with the path of one)
 /retry                   send the last message again, in a copy of the session without the answer
 /model [PROVIDER/MODEL]  choose the model from a list, or change it
 /thinking [LEVEL]        show or change how much the model thinks: off, minimal, low, medium, high, xhigh
@@ -101,6 +107,10 @@ pub(super) enum Command {
     Retry,
     /// Goes on in a copy of the session, which may be named.
     Fork(Option<String>),
+    /// Goes back to an earlier message.
+    Back,
+    /// Shows the branches of the session.
+    Tree,
     /// Writes the session to a file.
     Export(String),
     /// Copies the last answer.
@@ -120,6 +130,23 @@ impl Command {
     /// True if the command calls a model, so that it can be aborted and can fail.
     pub(super) fn is_work(&self) -> bool {
         matches!(self, Self::Continue | Self::Retry | Self::Compact(_) | Self::Skill(Some(_)))
+    }
+}
+
+impl Command {
+    /// True if the command only says something.
+    pub(super) fn changes_nothing(&self) -> bool {
+        matches!(
+            self,
+            Self::Model(None)
+                | Self::Thinking(None)
+                | Self::Sessions(None)
+                | Self::Skill(None)
+                | Self::Usage
+                | Self::Context
+                | Self::Title(None)
+                | Self::Config
+        )
     }
 }
 
@@ -168,6 +195,12 @@ pub(super) fn parse(text: &str) -> Parsed {
     match (name, argument) {
         ("/help" | "/?", None) => Parsed::Command(Command::Help),
         ("/retry", None) => Parsed::Command(Command::Retry),
+        ("/back", None) => Parsed::Command(Command::Back),
+        ("/tree", None) => Parsed::Command(Command::Tree),
+        ("/image", Some(message)) => Parsed::Message(message),
+        ("/image", None) => {
+            Parsed::Unknown("/image needs a file: /image plan.png what is this?".to_owned())
+        }
         ("/fork", name) => Parsed::Command(Command::Fork(name)),
         ("/export", Some(file)) => Parsed::Command(Command::Export(file)),
         ("/export", None) => {
@@ -213,7 +246,7 @@ pub(super) fn parse(text: &str) -> Parsed {
         ("/quit" | "/exit", None) => Parsed::Command(Command::Quit),
         (
             "/help" | "/?" | "/continue" | "/usage" | "/cost" | "/quit" | "/exit" | "/retry"
-            | "/copy" | "/context" | "/config" | "/resume",
+            | "/copy" | "/context" | "/config" | "/back" | "/tree" | "/resume",
             Some(_),
         ) => Parsed::Unknown(format!("{name} takes no argument")),
         _ => Parsed::Unknown(unknown(name)),

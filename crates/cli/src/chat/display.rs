@@ -93,6 +93,16 @@ impl Display {
         self.change(|scene| scene.drawing = drawing);
     }
 
+    /// Lends the screen to `work`.
+    pub(super) fn lend(&self, work: impl FnOnce()) {
+        let mut scene = self.shared.lock();
+        scene.step_aside();
+        self.shared.put(&mut scene);
+        work();
+        drop(scene);
+        self.shared.changed.notify_one();
+    }
+
     /// Adds a line of the program itself. While text arrives, it is shown below the text until that is complete.
     pub(super) fn say(&self, style: Style, line: &str) {
         self.change(|scene| scene.say(style, line));

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use myclaw_agent::SessionConfig;
 use myclaw_agent::config::Paths;
@@ -24,7 +24,7 @@ use super::pastes::{FoldingEmacs, Pastes};
 use super::{Input, Wake};
 use crate::commands::sessions::Sessions;
 use crate::print::note;
-use crate::terminal::{Paint, Size, Style};
+use crate::terminal::{Paint, Size, Style, suspend};
 
 /// File in the state directory with the history of typed messages.
 const HISTORY_FILE: &str = "chat_history";
@@ -38,6 +38,14 @@ const INTERRUPT: &str = "interrupt";
 const UNFOLD: &str = "unfold";
 /// The host command of Ctrl-T.
 const THINKING: &str = "thinking";
+/// The host command of Ctrl-Z.
+const SUSPEND: &str = "suspend";
+/// The host command of Esc.
+const ESCAPE: &str = "escape";
+/// Longest time between two presses of Esc that belong together.
+const ESCAPE_TWICE: Duration = Duration::from_secs(2);
+/// Directory below the state directory with the long pastes that the history names.
+const PASTES_DIRECTORY: &str = "chat_pastes";
 /// The host command of Ctrl-G.
 const EDITOR: &str = "editor";
 /// The editor if neither `VISUAL` nor `EDITOR` names one.
@@ -51,6 +59,8 @@ pub(super) struct Editor {
     reedline: Reedline,
     /// Whether Ctrl-C was pressed at an empty prompt just now.
     may_leave: bool,
+    /// When Esc was pressed last.
+    escaped: Option<Instant>,
     prompt: ChatPrompt,
     pastes: Pastes,
     /// The file that an editor is opened with.
@@ -86,12 +96,17 @@ impl Editor {
                 ReedlineEvent::MenuNext,
             ]),
         );
-        keybindings.add_binding(KeyModifiers::CONTROL, KeyCode::Char('c'), on_ctrl_c());
-        for (key, command) in [('o', UNFOLD), ('t', THINKING), ('g', EDITOR)] {
+        keybindings.add_binding(
+            KeyModifiers::CONTROL,
+            KeyCode::Char('c'),
+            before_it_ends(INTERRUPT),
+        );
+        keybindings.add_binding(KeyModifiers::NONE, KeyCode::Esc, before_it_ends(ESCAPE));
+        for (key, command) in [('o', UNFOLD), ('t', THINKING), ('g', EDITOR), ('z', SUSPEND)] {
             let event = ReedlineEvent::ExecuteHostCommand(command.to_owned());
             keybindings.add_binding(KeyModifiers::CONTROL, KeyCode::Char(key), event);
         }
-        let pastes = Pastes::default();
+        let pastes = Pastes::kept_in(paths.state_dir().join(PASTES_DIRECTORY));
         let edit_mode = FoldingEmacs { inner: Emacs::new(keybindings), pastes: pastes.clone() };
         let reedline = Reedline::create()
             .with_menu(ReedlineMenu::EngineCompleter(Box::new(menu)))
@@ -116,6 +131,7 @@ impl Editor {
         Self {
             reedline,
             may_leave: false,
+            escaped: None,
             prompt: ChatPrompt(Some(common)),
             pastes,
             draft: paths.state_dir().join(format!("draft-{}.md", std::process::id())),
@@ -136,9 +152,21 @@ impl Editor {
                         note(format_args!("myclaw: the history could not be saved: {error}"));
                     }
                     self.may_leave = false;
-                    let text = self.pastes.unfold(&text.replace("\\\n", "\n"));
-                    if !text.trim().is_empty() {
-                        return Ok(Input::Text(text));
+                    let text = text.replace("\\\n", "\n");
+                    if let Err(error) = self.pastes.keep(&text) {
+                        note(format_args!(
+                            "myclaw: the paste is not kept for later chats: {error}"
+                        ));
+                    }
+                    match self.pastes.unfold(&text) {
+                        Ok(text) if text.trim().is_empty() => {}
+                        Ok(text) => return Ok(Input::Text(text)),
+                        Err(mark) => {
+                            note(format_args!(
+                                "myclaw: not sent: {mark} is not kept any more; paste it again in its place"
+                            ));
+                            self.reedline.run_edit_commands(&[EditCommand::InsertString(text)]);
+                        }
                     }
                 }
                 Signal::CtrlD => return Ok(Input::Leave),
@@ -148,6 +176,18 @@ impl Editor {
                 }
                 Signal::HostCommand(command) if command == THINKING => {
                     return Ok(Input::Wake(Wake::Thinking));
+                }
+                Signal::HostCommand(command) if command == SUSPEND => suspend(),
+                Signal::HostCommand(command) if command == ESCAPE => {
+                    let is_empty = self.reedline.current_buffer_contents().is_empty();
+                    let before = self.escaped.replace(Instant::now()).filter(|_| is_empty);
+                    if before.is_some_and(|before| before.elapsed() < ESCAPE_TWICE) {
+                        self.escaped = None;
+                        return Ok(Input::Wake(Wake::Back));
+                    }
+                    if is_empty {
+                        note("\nEsc again goes back to an earlier message");
+                    }
                 }
                 Signal::HostCommand(command) if command == EDITOR => {
                     if let Err(error) = self.edit_elsewhere() {
@@ -175,7 +215,8 @@ impl Editor {
 impl Editor {
     /// Opens the message in the user's editor, and takes it back from there.
     fn edit_elsewhere(&mut self) -> io::Result<()> {
-        let text = self.pastes.unfold(self.reedline.current_buffer_contents());
+        let text = self.reedline.current_buffer_contents().to_owned();
+        let text = self.pastes.unfold(&text).unwrap_or(text);
         let mut file =
             private_options().write(true).create(true).truncate(true).open(&self.draft)?;
         file.write_all(text.as_bytes())?;
@@ -207,13 +248,13 @@ impl Editor {
     }
 }
 
-/// Ends a search in the history or closes the menu first. Otherwise the program gets the event with the line intact, so
+/// Ends a search in the history or closes the menu first. Otherwise the program gets `command` with the line intact, so
 /// that it can distinguish an empty line from a discarded one.
-fn on_ctrl_c() -> ReedlineEvent {
-    let interrupt = ReedlineEvent::ExecuteHostCommand(INTERRUPT.to_owned());
+fn before_it_ends(command: &str) -> ReedlineEvent {
+    let command = ReedlineEvent::ExecuteHostCommand(command.to_owned());
     ReedlineEvent::UntilFound(vec![
         // A search ignores several events at once and takes the next event; only the line handles them.
-        ReedlineEvent::Multiple(vec![ReedlineEvent::Esc, interrupt]),
+        ReedlineEvent::Multiple(vec![ReedlineEvent::Esc, command]),
         ReedlineEvent::Esc,
     ])
 }

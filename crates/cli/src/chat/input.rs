@@ -25,6 +25,8 @@ pub(super) enum Wake {
     Unfold,
     /// What the model thinks is to be shown or hidden.
     Thinking,
+    /// The user wants to go back to an earlier message.
+    Back,
 }
 
 /// The source of lines.

@@ -1,19 +1,18 @@
 //! What the last tool calls printed, in full, and what the parts of a chat know in common.
 
 use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::attention::Attention;
 use super::status::Status;
-use crate::terminal::Style;
+use crate::terminal::{Style, StyledLine};
 
 /// Calls whose output is kept.
 const MOST_CALLS: usize = 20;
 /// Bytes of one output that are kept: the end of what is longer.
 const MOST_BYTES: usize = 256 * 1024;
-
-/// A line with its style.
-pub(super) type StyledLine = (Style, String);
 
 /// State that outlives a turn and that the display, the prompt and the commands share.
 #[derive(Debug, Default)]
@@ -21,12 +20,26 @@ pub(super) struct Common {
     status: Mutex<Option<Status>>,
     outputs: Mutex<VecDeque<Vec<StyledLine>>>,
     shows_thinking: AtomicBool,
+    /// Where the tools work; empty for the working directory of this process.
+    place: Mutex<PathBuf>,
+    /// Calls the user.
+    pub(super) attention: Attention,
 }
 
 impl Common {
     /// The status; `None` if it is not shown.
     pub(super) fn status(&self) -> MutexGuard<'_, Option<Status>> {
         self.status.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where the tools work.
+    pub(super) fn place(&self) -> PathBuf {
+        self.place.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The tools work here from now on.
+    pub(super) fn work_in(&self, place: &Path) {
+        *self.place.lock().unwrap_or_else(PoisonError::into_inner) = place.to_owned();
     }
 
     /// Whether what the model thinks is shown.
@@ -50,14 +63,16 @@ impl Common {
     /// Keeps the output of a call.
     pub(super) fn keep(&self, mut lines: Vec<StyledLine>) {
         let mut bytes = 0;
-        let fits = lines.iter().rev().take_while(|(_, line)| {
-            bytes += line.len();
+        let fits = lines.iter().rev().take_while(|line| {
+            bytes += line.text.len();
             bytes <= MOST_BYTES
         });
         let surplus = lines.len() - fits.count();
-        if surplus > 0 {
+        if surplus > 1 {
             // The heading stays.
-            lines.drain(1..surplus.max(1));
+            let remark =
+                format!("… {} lines are left out: the end of the output is kept", surplus - 1);
+            lines.splice(1..surplus, [StyledLine::new(Style::Warning, remark)]);
         }
         let mut outputs = self.outputs();
         if outputs.len() >= MOST_CALLS {
@@ -73,7 +88,7 @@ impl Common {
         let mut start = 0;
         for output in outputs.iter() {
             if !lines.is_empty() {
-                lines.push((Style::Dim, String::new()));
+                lines.push(StyledLine::new(Style::Dim, ""));
             }
             start = lines.len();
             lines.extend(output.iter().cloned());

@@ -1,14 +1,14 @@
 //! Shows the outputs of tools in full, on a screen of its own: Ctrl-O opens it and closes it again.
 
 use std::io::{self, Write};
+use std::ops::Range;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use unicode_width::UnicodeWidthChar;
 
-use super::outputs::StyledLine;
 use crate::interrupt::Interrupts;
-use crate::terminal::{AlternateScreen, Keyboard, Paint, Size, Style};
+use crate::terminal::{AlternateScreen, Keyboard, Paint, Size, Style, StyledLine, truncated};
 
 /// How often the size of the terminal is looked at.
 const SIZE_INTERVAL: Duration = Duration::from_millis(250);
@@ -65,7 +65,7 @@ pub(super) async fn show(
 }
 
 /// Bytes of the first of the keys that were read at once: a wheel and a key that is held send several.
-fn key_length(keys: &[u8]) -> usize {
+pub(super) fn key_length(keys: &[u8]) -> usize {
     let length = match keys {
         [0x1b, b'[', rest @ ..] => {
             rest.iter().position(|byte| matches!(byte, 0x40..=0x7e)).map_or(keys.len(), |at| at + 3)
@@ -87,26 +87,25 @@ enum Pressed {
 struct Page {
     size: Size,
     /// The rows of all lines, and the lines that they belong to.
-    rows: Vec<(Style, String, usize)>,
+    rows: Vec<(StyledLine, usize)>,
     top: usize,
 }
 
 impl Page {
     fn new(lines: &[StyledLine], start: usize, size: Size) -> Self {
         let mut rows = Vec::new();
-        for (at, (style, line)) in lines.iter().enumerate() {
-            rows.extend(
-                cut(line, size.columns.saturating_sub(1).max(1)).map(|row| (*style, row, at)),
-            );
+        for (at, line) in lines.iter().enumerate() {
+            let ranges = cut(&line.text, size.columns.saturating_sub(1).max(1));
+            rows.extend(ranges.into_iter().map(|range| (line.part(range), at)));
         }
-        let top = rows.iter().position(|row| row.2 >= start).unwrap_or(0);
+        let top = rows.iter().position(|row| row.1 >= start).unwrap_or(0);
         let mut page = Self { size, rows, top };
         page.move_to(top);
         page
     }
 
     fn top_line(&self) -> usize {
-        self.rows.get(self.top).map_or(0, |row| row.2)
+        self.rows.get(self.top).map_or(0, |row| row.1)
     }
 
     /// Rows of text on the screen.
@@ -141,33 +140,38 @@ impl Page {
 
     fn picture(&self, paint: Paint) -> String {
         let mut out = String::from("\x1b[H\x1b[2J");
-        for (style, row, _) in self.rows.iter().skip(self.top).take(self.height()) {
-            out.push_str(&paint.paint(*style, row));
+        for (row, _) in self.rows.iter().skip(self.top).take(self.height()) {
+            row.paint(paint, &mut out);
             out.push_str("\r\n");
         }
         out.push_str(&format!("\x1b[{};1H", self.size.rows));
-        let help = cut(HELP, self.size.columns.saturating_sub(1).max(1)).next().unwrap_or_default();
+        let help = truncated(HELP, self.size.columns.saturating_sub(1));
         out.push_str(&paint.paint(Style::Heading, &help));
         out
     }
 }
 
-/// `line` in rows of `columns` columns; one row if it is empty.
-fn cut(line: &str, columns: usize) -> impl Iterator<Item = String> {
-    let mut rows = vec![String::new()];
-    let mut width = 0;
-    for char in line.chars() {
+/// The rows of `line` in `columns` columns, in bytes: it is broken behind spaces, and inside a word only where that is
+/// longer than a row. One row if it is empty.
+fn cut(line: &str, columns: usize) -> Vec<Range<usize>> {
+    let mut rows = Vec::new();
+    let (mut start, mut width) = (0, 0);
+    // Behind the last space of the row, and the width up to there.
+    let mut space = None;
+    for (at, char) in line.char_indices() {
         let char_width = char.width().unwrap_or(0);
         if width + char_width > columns {
-            rows.push(String::new());
-            width = 0;
+            let (end, used) = space.take().unwrap_or((at, width));
+            rows.push(start..start + line[start..end].trim_end().len());
+            (start, width) = (end, width - used);
         }
         width += char_width;
-        if let Some(row) = rows.last_mut() {
-            row.push(char);
+        if char == ' ' {
+            space = Some((at + 1, width));
         }
     }
-    rows.into_iter()
+    rows.push(start..line.len());
+    rows
 }
 
 #[cfg(test)]

@@ -1,7 +1,11 @@
 //! Long pastes: one line in the editor stands for them, and the message gets the text.
 
+use std::collections::HashMap;
+use std::io::{self, Write};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use myclaw_agent::files::{create_private_directory, private_options};
 use reedline::{EditCommand, EditMode, Emacs, PromptEditMode, ReedlineEvent, ReedlineRawEvent};
 
 /// A paste with more lines is folded.
@@ -9,42 +13,116 @@ const MOST_LINES: usize = 5;
 /// A paste with more bytes is folded.
 const MOST_BYTES: usize = 1_000;
 
-/// The pastes of a chat; one of the history is found again.
+/// Pastes that are kept for later chats.
+const MOST_KEPT: usize = 50;
+/// How the line that stands for a paste begins.
+const MARK: &str = "[paste ";
+
+/// The pastes of this chat, and those of earlier ones that the history may name.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Pastes(Arc<Mutex<Vec<String>>>);
+pub(super) struct Pastes {
+    texts: Arc<Mutex<HashMap<String, String>>>,
+    /// Where they are kept.
+    directory: PathBuf,
+}
 
 impl Pastes {
+    /// Pastes that are kept in `directory`.
+    pub(super) fn kept_in(directory: PathBuf) -> Self {
+        Self { directory, ..Self::default() }
+    }
+
     /// What the editor shows for `text`: itself, or a line that stands for it.
     fn fold(&self, text: String) -> String {
         let lines = text.lines().count();
         if lines <= MOST_LINES && text.len() <= MOST_BYTES {
             return text;
         }
-        let mut pastes = self.lock();
-        pastes.push(text);
-        mark(pastes.len(), &pastes[pastes.len() - 1])
+        let id = digest(&text);
+        let mark = format!("{MARK}{id}: {lines} lines, {} bytes]", text.len());
+        self.lock().insert(id, text);
+        mark
     }
 
     /// `text` with the pastes that its lines stand for.
-    pub(super) fn unfold(&self, text: &str) -> String {
-        let pastes = self.lock();
-        let mut out = text.to_owned();
-        for (at, paste) in pastes.iter().enumerate() {
-            let mark = mark(at + 1, paste);
-            if text.contains(&mark) {
-                out = out.replace(&mark, paste);
-            }
+    ///
+    /// # Errors
+    /// One of them is not kept any more; the mark of it.
+    pub(super) fn unfold(&self, text: &str) -> Result<String, String> {
+        let mut out = String::new();
+        let mut rest = text;
+        while let Some(at) = rest.find(MARK) {
+            let (before, from) = rest.split_at(at);
+            out.push_str(before);
+            let Some((mark, id)) = mark(from) else {
+                out.push_str(MARK);
+                rest = &from[MARK.len()..];
+                continue;
+            };
+            out.push_str(&self.text(id).ok_or_else(|| mark.to_owned())?);
+            rest = &from[mark.len()..];
         }
-        out
+        out.push_str(rest);
+        Ok(out)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<String>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Keeps the pastes that `text` names for later chats, whose history has the marks alone.
+    pub(super) fn keep(&self, text: &str) -> io::Result<()> {
+        for (at, _) in text.match_indices(MARK) {
+            let Some((_, id)) = mark(&text[at..]) else { continue };
+            let Some(paste) = self.lock().get(id).cloned() else { continue };
+            create_private_directory(&self.directory)?;
+            let path = self.directory.join(id);
+            if !path.exists() {
+                private_options()
+                    .write(true)
+                    .create(true)
+                    .truncate(true)
+                    .open(&path)?
+                    .write_all(paste.as_bytes())?;
+            }
+        }
+        self.forget_old()
+    }
+
+    /// Removes all but the newest pastes.
+    fn forget_old(&self) -> io::Result<()> {
+        let Ok(entries) = std::fs::read_dir(&self.directory) else { return Ok(()) };
+        let mut files: Vec<_> = entries
+            .flatten()
+            .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
+            .collect();
+        files.sort();
+        let surplus = files.len().saturating_sub(MOST_KEPT);
+        files.iter().take(surplus).try_for_each(|(_, path)| std::fs::remove_file(path))
+    }
+
+    fn text(&self, id: &str) -> Option<String> {
+        if let Some(text) = self.lock().get(id) {
+            return Some(text.clone());
+        }
+        std::fs::read_to_string(self.directory.join(id)).ok()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, String>> {
+        self.texts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn mark(number: usize, text: &str) -> String {
-    format!("[paste {number}: {} lines, {} bytes]", text.lines().count(), text.len())
+/// The mark at the beginning of `text`, and the id in it.
+fn mark(text: &str) -> Option<(&str, &str)> {
+    let mark = &text[..=text.find(']')?];
+    let (id, rest) = mark.strip_prefix(MARK)?.split_once(": ")?;
+    let is_id = id.len() == 16 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    (is_id && rest.ends_with(" bytes]")).then_some((mark, id))
+}
+
+/// A short name for a text: FNV-1a, 64 bits.
+fn digest(text: &str) -> String {
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    format!("{hash:016x}")
 }
 
 /// The keys of Emacs, with long pastes folded.

@@ -8,8 +8,9 @@ use myclaw_agent::{PendingMessage, Session};
 
 use tokio::sync::mpsc;
 
-use super::command::begins_with_path;
+use super::command::{self, Command, Parsed, begins_with_path};
 use super::display::{Display, Drawing, Queued};
+use super::facts::Facts;
 use super::outputs::{Common, IsShown};
 use super::typed::{Key, SendKey, SentLine, TypedLine};
 use super::{jobs, pager};
@@ -17,13 +18,14 @@ use crate::approval::{Asked, question, read_answer};
 use crate::exit::CliError;
 use crate::model::{change_model, change_thinking};
 use crate::report::first_line;
-use crate::terminal::{Keyboard, PasteMarks, Style};
+use crate::terminal::{Keyboard, PasteMarks, Style, suspend};
 
 /// The text of `/help` while the agent works.
 const HELP: &str = "Enter: the agent reads it before its next step; Alt-Enter or /later TEXT: when it is done; \
                     /queue, /queue drop NUMBER: what waits; Ctrl-O: the last output in full; Ctrl-T: what the \
                     model thinks; /model NAME, /thinking LEVEL: from its next \
-                    step on; Esc, /stop or Ctrl-C: stop it";
+                    step on; /cost, /context, /sessions, /skills, /config: as at the prompt; Esc, /stop or Ctrl-C: \
+                    stop it";
 
 /// The Escape key alone.
 const ESCAPE: &[u8] = b"\x1b";
@@ -38,6 +40,8 @@ enum Talk {
     Kill(String),
     Model(String),
     Thinking(String),
+    /// A command that changes nothing.
+    Read(Command),
     Stop,
     Leave,
     Help,
@@ -48,7 +52,7 @@ enum Talk {
 pub(super) struct Talker {
     keyboard: Option<Keyboard>,
     /// A paste of several lines is one message.
-    _marks: PasteMarks,
+    marks: PasteMarks,
     line: TypedLine,
     /// What was asked for and is not handled yet: the turn may end meanwhile.
     pressed: VecDeque<Key>,
@@ -68,12 +72,21 @@ pub(super) struct Leftover {
     pub(super) is_unfolded: bool,
 }
 
+impl Leftover {
+    /// Takes what the next turn left. Text that was typed before stays.
+    pub(super) fn replace(&mut self, next: Self) {
+        let mut texts = vec![std::mem::take(&mut self.unsent), next.unsent];
+        texts.retain(|text| !text.is_empty());
+        *self = Self { unsent: texts.join("\n"), ..next };
+    }
+}
+
 impl Talker {
     /// Listens to the keyboard, if it can be listened to.
     pub(super) fn listen() -> Self {
         Self {
             keyboard: Keyboard::listen().ok(),
-            _marks: PasteMarks::begin(),
+            marks: PasteMarks::begin(),
             line: TypedLine::default(),
             pressed: VecDeque::new(),
             wants_to_leave: false,
@@ -101,16 +114,18 @@ impl Talker {
     /// Handles typed lines as long as it is polled.
     pub(super) async fn talk(
         &mut self,
-        session: &Session,
-        (display, common): (&Display, &Common),
+        display: &Display,
+        facts: &Facts<'_>,
         questions: &mut mpsc::Receiver<Asked>,
     ) -> std::convert::Infallible {
+        let (session, common) = (facts.session, facts.common);
         let mut open = OpenQuestions::default();
         while let Some(keyboard) = &mut self.keyboard {
             let keys = tokio::select! {
                 keys = keyboard.read_keys() => keys,
                 Some(asked) = questions.recv() => {
                     open.add(asked, display);
+                    common.attention.question();
                     continue;
                 }
             };
@@ -145,13 +160,21 @@ impl Talker {
                         display.say(Style::Dim, common.toggle_thinking());
                         continue;
                     }
+                    Key::Focus(focus) => {
+                        common.attention.focus(focus);
+                        continue;
+                    }
+                    Key::Suspend => {
+                        display.lend(|| keyboard.lend(|| self.marks.lend(suspend)));
+                        continue;
+                    }
                 };
                 if open.take_answer(&line.text, display) {
                     continue;
                 }
                 let talk = parse(line);
                 self.wants_to_leave |= talk == Talk::Leave;
-                let (style, answer) = match act(talk, session, common).await {
+                let (style, answer) = match act(talk, facts).await {
                     Ok(answer) => (Style::Dim, answer),
                     Err(error) => (Style::Bad, error.message),
                 };
@@ -211,8 +234,10 @@ async fn queued(session: &Session) -> Vec<Queued> {
 }
 
 /// Executes a line; returns the message to show.
-async fn act(talk: Talk, session: &Session, common: &Common) -> Result<String, CliError> {
+async fn act(talk: Talk, facts: &Facts<'_>) -> Result<String, CliError> {
+    let (session, common) = (facts.session, facts.common);
     match talk {
+        Talk::Read(command) => Ok(facts.answer(&command).await?.unwrap_or_default()),
         Talk::Say(kind, text) => {
             let when = match kind {
                 QueuedKind::Steer => "is read at the next step",
@@ -270,7 +295,10 @@ fn parse(line: SentLine) -> Talk {
         ("/stop", "") => Talk::Stop,
         ("/quit" | "/exit", "") => Talk::Leave,
         ("/help" | "/?" | "/later", _) => Talk::Help,
-        _ => Talk::Unknown(name.to_owned()),
+        _ => match command::parse(trimmed) {
+            Parsed::Command(command) if command.changes_nothing() => Talk::Read(command),
+            _ => Talk::Unknown(name.to_owned()),
+        },
     }
 }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::Value;
 use unicode_width::UnicodeWidthStr;
 
-use super::outputs::StyledLine;
-use crate::terminal::{Style, escaped, format_elapsed, truncated};
+use crate::terminal::highlight::Highlighter;
+use crate::terminal::{Style, StyledLine, escaped, format_elapsed, truncated};
 
 /// Lines of diffs that one call shows.
 const DIFF_LINES: usize = 40;
@@ -16,6 +16,8 @@ const FIRST_LINES: usize = 2;
 const LAST_LINES: usize = 3;
 /// Lines of the end of the output of a call that failed: what went wrong mostly stands there.
 const LAST_LINES_OF_FAILURE: usize = 12;
+/// Lines of a file or of its diff that have the colours of its language.
+const MOST_COLOURED: usize = 2_000;
 /// Before each line of an output.
 const INDENT: &str = "  ";
 /// Tools whose output is shown: that of the others is for the model.
@@ -50,7 +52,7 @@ impl EndedCall<'_> {
             diffs => diffs.iter().flat_map(FileDiff::with_heading).collect(),
         };
         let head = self.head(&diffs, columns);
-        let mut all = vec![(head.0, self.head(&diffs, usize::MAX).1)];
+        let mut all = vec![self.head(&diffs, usize::MAX)];
         let is_shown = self.is_error || !diffs.is_empty() || TALKATIVE.contains(&self.tool);
         let (first, last) = match (diffs.is_empty(), self.is_error) {
             (false, _) => (DIFF_LINES, 0),
@@ -60,8 +62,12 @@ impl EndedCall<'_> {
         let mut shown = vec![head];
         if is_shown {
             let room = columns.saturating_sub(INDENT.len());
-            let fits = |(style, line): &StyledLine| {
-                (*style, format!("{INDENT}{}", truncated(line, room)).trim_end().to_owned())
+            let fits = |line: &StyledLine| {
+                let cut = line.truncated(room);
+                match cut.text.trim_end().len() {
+                    0 => StyledLine::new(line.style, ""),
+                    kept => cut.part(0..kept).behind(INDENT),
+                }
             };
             // One line would only be replaced by another one.
             if body.len() <= first + last + 1 {
@@ -69,7 +75,7 @@ impl EndedCall<'_> {
             } else {
                 shown.extend(body[..first].iter().map(fits));
                 let hidden = body.len() - first - last;
-                let remark = (Style::Dim, format!("… {hidden} more lines (Ctrl-O)"));
+                let remark = StyledLine::new(Style::Dim, format!("… {hidden} more lines (Ctrl-O)"));
                 shown.push(fits(&remark));
                 shown.extend(body[body.len() - last..].iter().map(fits));
             }
@@ -99,7 +105,7 @@ impl EndedCall<'_> {
         let call =
             escaped(format!("{} {}", self.tool, self.about).trim_end()).replace(['\n', '\t'], " ");
         let room = columns.saturating_sub(outcome.width() + 4);
-        (style, format!("{mark} {}  {outcome}", truncated(&call, room)))
+        StyledLine::new(style, format!("{mark} {}  {outcome}", truncated(&call, room)))
     }
 
     /// How a command ended.
@@ -120,11 +126,17 @@ impl EndedCall<'_> {
         let style =
             if self.is_error && !TALKATIVE.contains(&self.tool) { Style::Bad } else { Style::Dim };
         let text = self.text.strip_prefix("(no output)").unwrap_or(self.text);
-        let mut lines: Vec<StyledLine> =
-            text.trim_matches('\n').lines().map(|line| (style, shown_code(line))).collect();
+        let mut lines: Vec<StyledLine> = text
+            .trim_matches('\n')
+            .lines()
+            .map(|line| StyledLine::new(style, shown_code(last_state(line))))
+            .collect();
+        if self.tool == "read" && !self.is_error {
+            coloured(self.about, &mut lines);
+        }
         // The heading says it already.
         if self.ending().is_some()
-            && lines.last().is_some_and(|(_, line)| line.starts_with("[exit code "))
+            && lines.last().is_some_and(|line| line.text.starts_with("[exit code "))
         {
             lines.pop();
         }
@@ -162,12 +174,17 @@ impl FileDiff {
         let mut parsed = Self { path: path.to_owned(), added: 0, removed: 0, lines: Vec::new() };
         let (mut old, mut new) = (0, 0);
         let mut is_in_hunk = false;
+        let (mut colours_of_old, mut colours_of_new) = (None, None);
         for line in diff.lines() {
             if let Some(starts) = hunk_starts(line) {
                 if is_in_hunk {
-                    parsed.lines.push((Style::Dim, "      ⋮".to_owned()));
+                    parsed.lines.push(StyledLine::new(Style::Dim, "      ⋮"));
                 }
                 ((old, new), is_in_hunk) = (starts, true);
+                // What comes between is not known.
+                colours_of_new =
+                    Highlighter::of_path(path).filter(|_| parsed.lines.len() < MOST_COLOURED);
+                colours_of_old.clone_from(&colours_of_new);
                 continue;
             }
             if !is_in_hunk {
@@ -178,15 +195,15 @@ impl FileDiff {
                 Some(b'+') => {
                     parsed.added += 1;
                     new += 1;
-                    (Style::Good, new - 1, '+')
+                    (Style::Added, new - 1, '+')
                 }
                 Some(b'-') => {
                     parsed.removed += 1;
                     old += 1;
-                    (Style::Bad, old - 1, '-')
+                    (Style::Removed, old - 1, '-')
                 }
                 Some(b'\\') => {
-                    parsed.lines.push((Style::Dim, format!("      {text}")));
+                    parsed.lines.push(StyledLine::new(Style::Dim, format!("      {text}")));
                     continue;
                 }
                 _ => {
@@ -194,14 +211,26 @@ impl FileDiff {
                     (Style::Dim, new - 1, ' ')
                 }
             };
-            parsed.lines.push((style, format!("{number:>5} {sign} {text}")));
+            let colours = |of: &mut Option<Highlighter>| {
+                of.as_mut().map(|of| of.line(&text)).unwrap_or_default()
+            };
+            let spans = match sign {
+                '-' => colours(&mut colours_of_old),
+                '+' => colours(&mut colours_of_new),
+                _ => {
+                    colours(&mut colours_of_old);
+                    colours(&mut colours_of_new)
+                }
+            };
+            let line = StyledLine { style, text, spans };
+            parsed.lines.push(line.behind(&format!("{number:>5} {sign} ")));
         }
         parsed
     }
 
     fn with_heading(&self) -> Vec<StyledLine> {
         let counts = format!("{}  +{} -{}", escaped(&self.path), self.added, self.removed);
-        let mut lines = vec![(Style::Bold, counts.replace(['\n', '\t'], " "))];
+        let mut lines = vec![StyledLine::new(Style::Bold, counts.replace(['\n', '\t'], " "))];
         lines.extend(self.lines.iter().cloned());
         lines
     }
@@ -213,6 +242,20 @@ fn hunk_starts(line: &str) -> Option<(usize, usize)> {
     let (new, _) = rest.split_once(" @@")?;
     let start = |range: &str| range.split(',').next().and_then(|number| number.parse().ok());
     Some((start(old)?, start(new)?))
+}
+
+/// Gives the lines of a file the colours of its language.
+fn coloured(path: &str, lines: &mut [StyledLine]) {
+    let Some(mut highlighter) = Highlighter::of_path(path) else { return };
+    for line in lines.iter_mut().take(MOST_COLOURED) {
+        line.spans = highlighter.line(&line.text);
+    }
+}
+
+/// What a terminal shows of a line that was written over: its last state.
+pub(super) fn last_state(line: &str) -> &str {
+    let line = line.trim_end_matches('\r');
+    line.rsplit('\r').next().unwrap_or(line)
 }
 
 /// A line of a file or of an output: its indentation stays.

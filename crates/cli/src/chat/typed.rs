@@ -2,6 +2,8 @@
 
 use std::mem;
 
+use super::attention::Focus;
+
 /// Longest line, in bytes, as for `myclaw run -`; further input is ignored.
 const MAX_BYTES: usize = 10 * 1024 * 1024;
 
@@ -14,6 +16,10 @@ pub(super) enum Key {
     Unfold,
     /// Ctrl-T: show or hide what the model thinks.
     Thinking,
+    /// Ctrl-Z: suspend the program.
+    Suspend,
+    /// The terminal was brought to the front, or something else was.
+    Focus(Focus),
 }
 
 /// A line that was sent.
@@ -86,6 +92,7 @@ impl TypedLine {
             (Escape::None, 0x17) => self.remove_word(),
             (Escape::None, 0x0f) if !self.is_pasting => return Some(Key::Unfold),
             (Escape::None, 0x14) if !self.is_pasting => return Some(Key::Thinking),
+            (Escape::None, 0x1a) if !self.is_pasting => return Some(Key::Suspend),
             (Escape::None, b'\t') if !self.is_pasting => self.insert(b' '),
             (Escape::None, b'\t') => self.insert(b'\t'),
             (Escape::None, 0..0x20) => {}
@@ -102,6 +109,11 @@ impl TypedLine {
             (Escape::Begun | Escape::Function, _) => self.escape = Escape::None,
             (Escape::Control, 0x40..=0x7e) => {
                 self.escape = Escape::None;
+                match (self.parameters.as_slice(), byte) {
+                    (b"", b'I') => return Some(Key::Focus(Focus::Gained)),
+                    (b"", b'O') => return Some(Key::Focus(Focus::Lost)),
+                    _ => {}
+                }
                 self.is_pasting = match (self.parameters.as_slice(), byte) {
                     (b"200", b'~') => true,
                     (b"201", b'~') => false,

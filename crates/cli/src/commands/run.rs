@@ -4,12 +4,12 @@ use std::io::Read;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use myclaw_agent::llm::ContentBlock;
 use myclaw_agent::{Driver, RunAdditions, RunParams, engine};
 use tokio_util::sync::CancellationToken;
 
 use crate::approval::TerminalApprover;
 use crate::args::RunArgs;
+use crate::attachments;
 use crate::exit::CliError;
 use crate::interrupt::Interrupts;
 use crate::model::announce;
@@ -50,6 +50,7 @@ fn run_turn(
     cancel: CancellationToken,
 ) -> Result<(), CliError> {
     let message = message(&args.message)?;
+    let pictures = attachments::named(&args.images.paths)?;
     let wanted = if args.continue_last { Wanted::Last } else { Wanted::Usual };
     let start = Start::find(&args.session, wanted)?;
     let verbosity = if args.quiet { Verbosity::Quiet } else { Verbosity::Normal };
@@ -72,8 +73,12 @@ fn run_turn(
         let emit = Arc::clone(&on_event);
         let approver = TerminalApprover::on_terminal(output);
         let added = RunAdditions { approver, ..RunAdditions::default() };
+        let place = config.working_directory();
+        let (mentioned, problems) = attachments::mentioned(&message, place).await;
+        problems.iter().for_each(|problem| note(format_args!("myclaw: {problem}")));
+        let pictures = pictures.into_iter().chain(mentioned).collect();
         let params = RunParams {
-            user_message: vec![ContentBlock::text(message)],
+            user_message: attachments::content(pictures, message),
             thinking: args.session.thinking,
             cancel,
             on_event: Some(on_event),
@@ -112,6 +117,9 @@ fn message(words: &[String]) -> Result<String, CliError> {
 fn piped_input() -> Result<Option<String>, CliError> {
     let kind = rustix::fs::fstat(rustix::stdio::stdin())
         .map(|status| rustix::fs::FileType::from_raw_mode(status.st_mode));
+    if kind.is_ok() && belongs_to_shell() {
+        return Ok(None);
+    }
     let text = match kind {
         Ok(rustix::fs::FileType::RegularFile) => read_message(std::io::stdin().lock())?,
         Ok(rustix::fs::FileType::Fifo) => match read_in_time()? {
@@ -127,6 +135,19 @@ fn piped_input() -> Result<Option<String>, CliError> {
         _ => return Ok(None),
     };
     Ok(Some(text).filter(|text| !text.trim().is_empty()))
+}
+
+/// Whether the shell that started this program reads the same standard input, as in `while read`: then it is a list of the
+/// shell's, and what is read here is missing there.
+fn belongs_to_shell() -> bool {
+    /// Shells by the names of their programs.
+    const SHELLS: [&str; 8] = ["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish"];
+    let Some(parent) = rustix::process::getppid() else { return false };
+    let parent = format!("/proc/{}", parent.as_raw_nonzero());
+    let name = std::fs::read_to_string(format!("{parent}/comm")).unwrap_or_default();
+    let input = |process: &str| std::fs::read_link(format!("{process}/fd/0")).ok();
+    let own = input("/proc/self");
+    SHELLS.contains(&name.trim()) && own.is_some() && own == input(&parent)
 }
 
 /// Reads a message from a pipe; `None` if nothing comes in time, as from a pipe that another program keeps open.

@@ -51,14 +51,23 @@ impl Keyboard {
             .open(OsStr::from_bytes(name.to_bytes()))?;
         // A terminal is polled like a pipe.
         let input = pipe::Receiver::from_file_unchecked(terminal)?;
-        let mut mode = own.clone();
-        mode.local_modes -= LocalModes::ICANON | LocalModes::ECHO;
-        mode.special_codes[SpecialCodeIndex::VMIN] = 1;
-        mode.special_codes[SpecialCodeIndex::VTIME] = 0;
+        let mode = key_mode(&own);
         *own_mode() = Some(own);
         let keyboard = Self { input, begun: Vec::new() };
         tcsetattr(stdin(), OptionalActions::Now, &mode)?;
         Ok(keyboard)
+    }
+
+    /// Lends the terminal, in its own mode, to `work`.
+    pub(crate) fn lend(&self, work: impl FnOnce()) {
+        restore_own_mode();
+        work();
+        // The error is ignored: the terminal is gone.
+        if let Ok(own) = tcgetattr(stdin()) {
+            let mode = key_mode(&own);
+            *own_mode() = Some(own);
+            let _ = tcsetattr(stdin(), OptionalActions::Now, &mode);
+        }
     }
 
     /// Like [`Keyboard::read`]. If only an escape character has arrived, waits a moment for the rest of a longer
@@ -97,6 +106,17 @@ impl Drop for Keyboard {
     fn drop(&mut self) {
         restore_own_mode();
     }
+}
+
+/// The mode in which keys arrive one by one, without an echo.
+fn key_mode(own: &Termios) -> Termios {
+    let mut mode = own.clone();
+    mode.local_modes -= LocalModes::ICANON | LocalModes::ECHO;
+    // Ctrl-Z is a key: what is drawn must be ended before the shell goes on.
+    mode.special_codes[SpecialCodeIndex::VSUSP] = 0;
+    mode.special_codes[SpecialCodeIndex::VMIN] = 1;
+    mode.special_codes[SpecialCodeIndex::VTIME] = 0;
+    mode
 }
 
 /// Drops keys that were pressed and not read yet.

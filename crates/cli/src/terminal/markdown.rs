@@ -6,6 +6,7 @@
 
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag};
 
+use super::highlight::{CodeColours, Place};
 use super::{Paint, Size};
 use fence::Fence;
 use layout::{OPTIONS, layout};
@@ -39,6 +40,7 @@ pub(crate) struct MarkdownStream {
     end_width: usize,
     /// How `pending` joins the text before it.
     joint: Joint,
+    colours: CodeColours,
 }
 
 /// The whole of `text` as Markdown, in lines that end with a line feed.
@@ -72,6 +74,7 @@ impl MarkdownStream {
             on_empty_line: true,
             end_width: 0,
             joint: Joint::First,
+            colours: CodeColours::default(),
         }
     }
 
@@ -111,6 +114,14 @@ impl MarkdownStream {
         *self = Self::new(self.paint);
     }
 
+    /// Something else was written to the screen: what may still change is drawn again, on the empty line that the cursor
+    /// is on.
+    pub(crate) fn begin_again(&mut self) {
+        self.shown.clear();
+        self.on_empty_line = true;
+        self.laid_out = 0;
+    }
+
     fn draw_now(&mut self, size: Size, out: &mut String) {
         let lines = self.lines(size);
         self.redraw(lines, size, out);
@@ -119,9 +130,9 @@ impl MarkdownStream {
     }
 
     /// The lines of the pending text.
-    fn lines(&self, size: Size) -> Vec<Line> {
+    fn lines(&mut self, size: Size) -> Vec<Line> {
         let columns = size.columns.saturating_sub(1).clamp(1, MAX_TEXT_COLUMNS);
-        let mut page = layout(&self.pending, columns, self.paint);
+        let mut page = layout(&self.pending, columns, self.paint, &mut self.colours);
         if self.joint == Joint::Gap && page.has_blocks {
             page.lines.insert(0, Line::default());
         }
@@ -202,6 +213,10 @@ impl MarkdownStream {
     /// Drops the pending text except for `rest`, its end, and drops the shown lines that do not belong to `rest`.
     fn keep_only(&mut self, rest: String, joint: Joint, size: Size) {
         self.pending = rest;
+        self.colours.go_on(match joint {
+            Joint::InsideFence => Place::InFirstBlock,
+            Joint::First | Joint::Gap => Place::Elsewhere,
+        });
         self.joint = joint;
         let kept = self.lines(size).len();
         self.shown.drain(..self.shown.len().saturating_sub(kept));

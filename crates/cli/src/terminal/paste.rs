@@ -1,12 +1,13 @@
-//! Marks around pasted text, so that its line ends do not send it.
+//! Marks around pasted text, so that its line ends do not send it; and reports of the focus, so that a user who looks on
+//! is not called.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Asks the terminal for the marks.
-const BEGIN: &[u8] = b"\x1b[?2004h";
-/// Asks for no marks.
-const END: &[u8] = b"\x1b[?2004l";
+/// Asks the terminal for the marks and the reports.
+const BEGIN: &[u8] = b"\x1b[?2004h\x1b[?1004h";
+/// Asks for neither.
+const END: &[u8] = b"\x1b[?2004l\x1b[?1004l";
 
 /// Whether the terminal was asked for the marks.
 static IS_MARKED: AtomicBool = AtomicBool::new(false);
@@ -21,6 +22,14 @@ impl PasteMarks {
         IS_MARKED.store(true, Ordering::SeqCst);
         write(BEGIN);
         Self(())
+    }
+
+    /// Does without the marks during `work`.
+    pub(crate) fn lend(&self, work: impl FnOnce()) {
+        end();
+        work();
+        IS_MARKED.store(true, Ordering::SeqCst);
+        write(BEGIN);
     }
 }
 

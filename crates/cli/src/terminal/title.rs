@@ -1,4 +1,4 @@
-//! The title and the bell of the terminal.
+//! The title of the terminal, its bell and its notifications.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,13 +39,64 @@ pub(super) fn restore() {
     }
 }
 
-/// Rings the bell, which many terminals show as a notification.
-pub(crate) fn ring() {
-    write_sequence("\x07");
+/// How the user is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Call {
+    /// By the bell alone.
+    Bell,
+    /// By the bell, and by a desktop notification where the terminal shows one.
+    Desktop,
+}
+
+/// Calls the user, who may look elsewhere.
+pub(crate) fn notify(call: Call, text: &str) {
+    let mut sequence = String::from("\x07");
+    if call == Call::Desktop {
+        let of = |name| std::env::var(name).unwrap_or_default();
+        let (terminal, program) = (of("TERM"), of("TERM_PROGRAM"));
+        sequence.push_str(&notification(&terminal, &program, text).unwrap_or_default());
+    }
+    write_sequence(&sequence);
+}
+
+/// The sequence for a desktop notification: each terminal has its own. `None` where none is known.
+fn notification(terminal: &str, program: &str, text: &str) -> Option<String> {
+    // A semicolon would begin another field.
+    let text: String =
+        text.chars().filter(|char| !char.is_control()).collect::<String>().replace(';', ",");
+    let begins = |names: &[&str]| names.iter().any(|name| terminal.starts_with(name));
+    if begins(&["xterm-kitty"]) {
+        return Some(format!("\x1b]99;;myclaw: {text}\x1b\\"));
+    }
+    if begins(&["foot", "rxvt"]) {
+        return Some(format!("\x1b]777;notify;myclaw;{text}\x1b\\"));
+    }
+    let has_osc_9 =
+        matches!(program, "iTerm.app" | "WezTerm" | "ghostty") || begins(&["xterm-ghostty"]);
+    has_osc_9.then(|| format!("\x1b]9;myclaw: {text}\x07"))
 }
 
 /// Writes a sequence. If the terminal is gone, the next line says so.
-fn write_sequence(sequence: &str) {
+pub(super) fn write_sequence(sequence: &str) {
     let mut stdout = io::stdout().lock();
     drop(stdout.write_all(sequence.as_bytes()).and_then(|()| stdout.flush()));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::notification;
+
+    #[test]
+    fn each_terminal_gets_its_own_notification() {
+        for (terminal, program, expected) in [
+            ("xterm-kitty", "", Some("\x1b]99;;myclaw: done, ok\x1b\\")),
+            ("foot", "", Some("\x1b]777;notify;myclaw;done, ok\x1b\\")),
+            ("xterm-256color", "iTerm.app", Some("\x1b]9;myclaw: done, ok\x07")),
+            ("xterm-256color", "", None),
+            ("tmux-256color", "tmux", None),
+        ] {
+            let made = notification(terminal, program, "do\x1bne; ok");
+            assert_eq!(made.as_deref(), expected, "{terminal}");
+        }
+    }
 }

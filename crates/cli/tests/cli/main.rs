@@ -17,6 +17,8 @@ mod auth_renewal;
 mod browser;
 mod budget;
 mod channels;
+mod chat_branches;
+mod chat_display;
 mod chat_lines;
 mod chat_screen;
 mod chat_talk;

@@ -51,8 +51,8 @@ fn nothing_of_a_session_becomes_markup() {
     tags.sort_unstable();
     tags.dedup();
     let own = [
-        "!doctype", "body", "details", "div", "h1", "h2", "head", "html", "img", "meta", "pre",
-        "section", "small", "style", "summary", "title",
+        "!doctype", "body", "details", "div", "h1", "h2", "head", "html", "img", "meta", "p",
+        "pre", "section", "small", "style", "summary", "title",
     ];
     assert_eq!(tags, own);
     assert!(page.contains("<title>&lt;title&gt; &amp; co</title>"), "{page}");

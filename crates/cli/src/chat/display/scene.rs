@@ -1,6 +1,7 @@
 //! What is on the screen, and what is about to be drawn.
 
 use std::collections::VecDeque;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -10,10 +11,13 @@ use super::Drawing;
 use crate::chat::footer::{Footer, Rows};
 use crate::chat::outputs::Common;
 use crate::chat::shown::Shown;
-use crate::chat::tool_lines::{EndedCall, shown_code};
+use crate::chat::tool_lines::{EndedCall, last_state, shown_code};
 use crate::coming_call::ComingCall;
 use crate::report::{first_line, summarise_arguments};
-use crate::terminal::{LiveLine, MarkdownStream, Paint, Size, Style, escaped, truncated, wrapped};
+use crate::terminal::images::{is_picture, shown_picture};
+use crate::terminal::{
+    LiveLine, MarkdownStream, Paint, Size, Style, StyledLine, escaped, truncated, wrapped,
+};
 
 /// Lines of a running command's output that are shown.
 const LIVE_LINES: usize = 4;
@@ -76,6 +80,8 @@ struct OutputEnd {
     lines: VecDeque<String>,
     /// Whether the last line may continue.
     is_open: bool,
+    /// Whether what continues it replaces it.
+    is_written_over: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -158,6 +164,9 @@ impl Scene {
                 let lines = call.lines(self.columns());
                 self.put_lines(&lines.shown);
                 self.common.keep(lines.all);
+                if tool == "read" && !is_error {
+                    self.put_picture(Path::new(about));
+                }
                 self.show_calls();
             }
             Shown::Taken { ids, text } => {
@@ -243,12 +252,22 @@ impl Scene {
     }
 
     /// Lines that stay and fit.
-    fn put_lines(&mut self, lines: &[(Style, String)]) {
+    fn put_lines(&mut self, lines: &[StyledLine]) {
         self.end_text();
         self.separate(Above::Lines);
-        for (style, line) in lines {
-            self.push_line(*style, line);
+        for line in lines {
+            line.paint(self.paint, &mut self.pending);
+            self.pending.push_str("\r\n");
         }
+    }
+
+    /// The picture that was read, where the terminal can show it. The line above names it.
+    fn put_picture(&mut self, path: &Path) {
+        if !is_picture(path) {
+            return;
+        }
+        let path = self.common.place().join(path);
+        self.pending.push_str(&shown_picture(&path).unwrap_or_default());
     }
 
     fn push_line(&mut self, style: Style, line: &str) {
@@ -314,6 +333,16 @@ impl Scene {
         self.pending.push_str("\r\n");
     }
 
+    /// Composes what leaves the cursor on an empty line, for something else that writes to the screen.
+    pub(super) fn step_aside(&mut self) {
+        let erased = self.footer.erase(self.size);
+        self.pending.insert_str(0, &erased);
+        if self.markdown.end_width() > 0 {
+            self.pending.push_str("\r\n");
+        }
+        self.markdown.begin_again();
+    }
+
     /// Adds the difference to what the screen shows to `pending`.
     pub(super) fn compose(&mut self, size: Size) {
         self.size = size;
@@ -373,9 +402,17 @@ impl OutputEnd {
                 self.lines.push_back(String::new());
             }
             self.is_open = !piece.ends_with('\n');
-            let piece = shown_code(piece.trim_end_matches('\n'));
-            if let Some(line) = self.lines.back_mut().filter(|line| line.len() < MOST_LINE_BYTES) {
-                line.push_str(&truncated(&piece, MOST_LINE_BYTES));
+            let piece = piece.trim_end_matches('\n');
+            let Some(line) = self.lines.back_mut() else { continue };
+            // What follows a carriage return is written over the line.
+            if std::mem::take(&mut self.is_written_over) && !piece.is_empty()
+                || piece.trim_end_matches('\r').contains('\r')
+            {
+                line.clear();
+            }
+            self.is_written_over = self.is_open && piece.ends_with('\r');
+            if line.len() < MOST_LINE_BYTES {
+                line.push_str(&truncated(&shown_code(last_state(piece)), MOST_LINE_BYTES));
             }
         }
     }

@@ -1,5 +1,5 @@
 use super::{Page, Pressed, key_length};
-use crate::terminal::{Paint, Size, Style};
+use crate::terminal::{Paint, Size, Style, StyledLine};
 
 const SIZE: Size = Size { columns: 12, rows: 4 };
 
@@ -11,9 +11,10 @@ fn screen(page: &Page) -> Vec<String> {
 
 #[test]
 fn it_begins_at_a_line_and_moves_by_keys() {
-    let lines: Vec<_> = (0..20).map(|number| (Style::Dim, format!("line {number}"))).collect();
+    let lines: Vec<_> =
+        (0..20).map(|number| StyledLine::new(Style::Dim, format!("line {number}"))).collect();
     let mut page = Page::new(&lines, 5, SIZE);
-    assert_eq!(screen(&page), ["line 5", "line 6", "line 7", "Up, Down, P"]);
+    assert_eq!(screen(&page), ["line 5", "line 6", "line 7", "Up, Down, …"]);
     for (keys, first) in [
         (&b"\x1b[B"[..], "line 6"),
         (b"\x1b[A", "line 5"),
@@ -34,8 +35,12 @@ fn it_begins_at_a_line_and_moves_by_keys() {
 
 #[test]
 fn long_lines_take_several_rows() {
-    let lines = [(Style::Dim, "a".repeat(11) + "漢字"), (Style::Dim, String::new())];
-    assert_eq!(screen(&Page::new(&lines, 0, SIZE))[..3], ["a".repeat(11).as_str(), "漢字", ""]);
+    let line = |text: String| StyledLine::new(Style::Dim, text);
+    let lines = [line("a".repeat(11) + "漢字"), line("one two three".to_owned())];
+    assert_eq!(
+        screen(&Page::new(&lines, 0, SIZE))[..4],
+        ["a".repeat(11).as_str(), "漢字", "one two", "Up, Down, …"]
+    );
 }
 
 #[test]

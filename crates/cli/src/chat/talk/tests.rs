@@ -23,7 +23,10 @@ fn lines_while_the_agent_works() {
         ("/help", Talk::Help),
         ("/model x/y", Talk::Model("x/y".to_owned())),
         ("/thinking low", Talk::Thinking("low".to_owned())),
-        ("/model", Talk::Unknown("/model".to_owned())),
+        ("/model", Talk::Read(Command::Model(None))),
+        ("/cost", Talk::Read(Command::Usage)),
+        ("/context", Talk::Read(Command::Context)),
+        ("/title new", Talk::Unknown("/title".to_owned())),
         ("/new", Talk::Unknown("/new".to_owned())),
     ] {
         assert_eq!(parsed(line, SendKey::Enter), expected, "{line}");

@@ -16,7 +16,7 @@ fn call<'a>(
 }
 
 fn shown(call: &EndedCall<'_>) -> Vec<String> {
-    call.lines(60).shown.into_iter().map(|(_, line)| line).collect()
+    call.lines(60).shown.into_iter().map(|line| line.text).collect()
 }
 
 #[test]
@@ -29,13 +29,13 @@ fn an_edit_is_a_diff_with_line_numbers() {
         [
             (Style::Dim, "✓ edit x.rs  +3 -2, 1.5 s".to_owned()),
             (Style::Dim, "      9   fn a() {".to_owned()),
-            (Style::Bad, "     10 -     old();".to_owned()),
-            (Style::Good, "     10 +     new();".to_owned()),
-            (Style::Good, "     11 +     more();".to_owned()),
+            (Style::Removed, "     10 -     old();".to_owned()),
+            (Style::Added, "     10 +     new();".to_owned()),
+            (Style::Added, "     11 +     more();".to_owned()),
             (Style::Dim, "     12   }".to_owned()),
             (Style::Dim, "        ⋮".to_owned()),
-            (Style::Bad, "     30 - x".to_owned()),
-            (Style::Good, "     31 + y".to_owned()),
+            (Style::Removed, "     30 - x".to_owned()),
+            (Style::Added, "     31 + y".to_owned()),
         ]
     );
 }
@@ -80,7 +80,7 @@ fn a_command_shows_the_ends_of_its_output_and_a_failed_one_more_of_it() {
     let lines = failed.lines(60);
     assert_eq!(lines.shown[0], (Style::Bad, "✗ bash make  exit 2, 1.5 s".to_owned()));
     assert_eq!(lines.shown.len(), 1 + 2 + 1 + 12);
-    assert_eq!(lines.shown.last().map(|line| line.1.as_str()), Some("  line 40"));
+    assert_eq!(lines.shown.last().map(|line| line.text.as_str()), Some("  line 40"));
     assert_eq!(lines.all.len(), 41);
     let details = json!({"exitCode": null, "timedOut": true});
     assert_eq!(
@@ -102,8 +102,18 @@ fn no_line_is_wider_than_the_terminal_and_controls_are_shown() {
     let text = format!("{}\x1b[2J漢字漢字漢字漢字\n", "x".repeat(200));
     let about = format!("echo {}", "漢".repeat(100));
     for columns in 30..120 {
-        for (_, line) in call("bash", &about, &text, None).lines(columns).shown {
+        for line in call("bash", &about, &text, None).lines(columns).shown {
+            let line = line.text;
             assert!(line.width() <= columns && !line.contains('\x1b'), "{columns}: {line}");
         }
     }
+}
+
+#[test]
+fn progress_is_shown_in_its_last_state() {
+    let output = "Receiving:  1%\rReceiving: 50%\rReceiving: 100%\r\ndone\n";
+    assert_eq!(
+        shown(&call("bash", "git fetch", output, None))[1..],
+        ["  Receiving: 100%", "  done"]
+    );
 }

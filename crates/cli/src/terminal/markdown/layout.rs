@@ -8,6 +8,7 @@ use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, LinkType, Options, Pars
 use super::line::{Line, Piece, Spaces, Styles};
 use super::table::Table;
 use super::wrap::wrap;
+use crate::terminal::highlight::{CodeColours, Span};
 use crate::terminal::{Paint, Style, escaped};
 
 /// The supported extensions of CommonMark.
@@ -33,8 +34,14 @@ pub(super) struct Page {
 
 /// Lays out `source` in `columns` columns. Code is not broken: its lines may be longer. `paint` says whether marks must
 /// replace styles.
-pub(super) fn layout(source: &str, columns: usize, paint: Paint) -> Page {
-    let mut layout = Layout::new(columns, paint);
+pub(super) fn layout(
+    source: &str,
+    columns: usize,
+    paint: Paint,
+    colours: &mut CodeColours,
+) -> Page {
+    colours.begin();
+    let mut layout = Layout::new(columns, paint, colours);
     for event in Parser::new_ext(source, OPTIONS) {
         layout.event(event);
     }
@@ -66,7 +73,7 @@ enum BlockKind {
 }
 
 #[derive(Debug)]
-struct Layout {
+struct Layout<'a> {
     columns: usize,
     paint: Paint,
     lines: Vec<Line>,
@@ -77,15 +84,25 @@ struct Layout {
     styles: Vec<Styles>,
     /// For each open link or image: where it goes, and where its text begins in `pieces`.
     links: Vec<(String, usize)>,
-    code: Option<String>,
+    code: Option<Code>,
     table: Option<Table>,
+    colours: &'a mut CodeColours,
 }
 
-impl Layout {
-    fn new(columns: usize, paint: Paint) -> Self {
+/// A block of code that is read.
+#[derive(Debug)]
+struct Code {
+    /// What its opening names; empty if nothing.
+    language: String,
+    text: String,
+}
+
+impl<'a> Layout<'a> {
+    fn new(columns: usize, paint: Paint, colours: &'a mut CodeColours) -> Self {
         Self {
             columns,
             paint,
+            colours,
             lines: Vec::new(),
             has_blocks: false,
             levels: Vec::new(),
@@ -102,7 +119,7 @@ impl Layout {
             Event::Start(tag) => self.start(tag),
             Event::End(tag) => self.end(tag),
             Event::Text(text) => match &mut self.code {
-                Some(code) => code.push_str(&text),
+                Some(code) => code.text.push_str(&text),
                 None => self.text(&text),
             },
             Event::Code(text) => self.inline_code(&text),
@@ -140,9 +157,12 @@ impl Layout {
             Tag::Item => self.enter_item(),
             Tag::CodeBlock(kind) => {
                 self.flush_paragraph();
-                // An indented block keeps its spaces; both kinds are shown alike.
-                let (CodeBlockKind::Fenced(_) | CodeBlockKind::Indented) = kind;
-                self.code = Some(String::new());
+                let language = match kind {
+                    CodeBlockKind::Fenced(info) => info.into_string(),
+                    // An indented block keeps its spaces.
+                    CodeBlockKind::Indented => String::new(),
+                };
+                self.code = Some(Code { language, text: String::new() });
             }
             Tag::Table(alignments) => {
                 self.flush_paragraph();
@@ -267,7 +287,7 @@ impl Layout {
 }
 
 /// Blocks and their containers.
-impl Layout {
+impl Layout<'_> {
     fn enter(&mut self, container: Container, kind: BlockKind) {
         self.flush_paragraph();
         self.begin_block(kind);
@@ -323,15 +343,19 @@ impl Layout {
     fn finish_code(&mut self) {
         let Some(code) = self.code.take() else { return };
         self.begin_block(BlockKind::Other);
-        let styles = Styles::default().with(Style::Code);
-        let lines = code
-            .lines()
-            .map(|text| {
-                let mut line = Line::of(CODE_PREFIX, Styles::default());
-                line.push_str(&escaped(text), styles);
-                line
-            })
-            .collect();
+        let colours = match self.paint {
+            Paint::Styled => self.colours.lines(&code.language, &code.text),
+            Paint::Plain => None,
+        };
+        let lines = code.text.lines().enumerate().map(|(at, text)| {
+            let mut line = Line::of(CODE_PREFIX, Styles::default());
+            match colours.as_ref().and_then(|lines| lines.get(at)) {
+                Some(spans) => push_coloured(text, spans, &mut line),
+                None => line.push_str(&escaped(text), Styles::default().with(Style::Code)),
+            }
+            line
+        });
+        let lines = lines.collect();
         self.put(lines);
     }
 
@@ -402,6 +426,20 @@ impl Layout {
             self.lines.push(out);
         }
     }
+}
+
+/// Adds a line of code with the colours of its parts.
+fn push_coloured(text: &str, spans: &[Span], line: &mut Line) {
+    let mut from = 0;
+    let mut put = |range: std::ops::Range<usize>, styles| {
+        line.push_str(&escaped(text.get(range).unwrap_or_default()), styles);
+    };
+    for (range, style) in spans {
+        put(from..range.start, Styles::default());
+        put(range.clone(), Styles::default().with(*style));
+        from = range.end;
+    }
+    put(from..text.len(), Styles::default());
 }
 
 fn heading_depth(level: HeadingLevel) -> usize {

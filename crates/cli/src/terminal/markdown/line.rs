@@ -83,7 +83,7 @@ impl Line {
 
 /// A set of styles.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Styles(u16);
+pub(super) struct Styles(u32);
 
 impl Styles {
     /// These and `style`.
@@ -92,10 +92,16 @@ impl Styles {
     }
 
     fn iter(self) -> impl Iterator<Item = Style> {
-        use Style::{Bad, Bold, Code, Dim, Good, Heading, Italic, Strike, Underline, Warning};
-        [Bold, Italic, Strike, Underline, Dim, Code, Heading, Good, Warning, Bad]
-            .into_iter()
-            .filter(move |style| self.0 & 1 << *style as u16 != 0)
+        use Style::{
+            Bad, Bold, Code, Comment, Constant, Dim, Function, Good, Heading, Italic, Keyword,
+            Quoted, Strike, Type, Underline, Warning,
+        };
+        [
+            Bold, Italic, Strike, Underline, Dim, Code, Heading, Good, Warning, Bad, Keyword,
+            Quoted, Constant, Comment, Function, Type,
+        ]
+        .into_iter()
+        .filter(move |style| self.0 & 1 << *style as u16 != 0)
     }
 }
 

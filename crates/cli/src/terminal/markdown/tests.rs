@@ -2,6 +2,7 @@ use unicode_width::UnicodeWidthChar;
 
 use super::layout::layout;
 use super::{MAX_TEXT_COLUMNS, MarkdownStream, Paint, Size};
+use crate::terminal::highlight::CodeColours;
 
 /// A terminal: what the escape sequences that the renderer uses do to a screen, scrollback included.
 struct Screen {
@@ -120,7 +121,14 @@ fn one_by_one(source: &str, size: Size) -> String {
 /// What the whole text looks like when it is laid out at once.
 fn at_once(source: &str, size: Size) -> String {
     let mut text = String::new();
-    for line in layout(source, (size.columns - 1).min(MAX_TEXT_COLUMNS), Paint::Styled).lines {
+    for line in layout(
+        source,
+        (size.columns - 1).min(MAX_TEXT_COLUMNS),
+        Paint::Styled,
+        &mut CodeColours::default(),
+    )
+    .lines
+    {
         line.write(Paint::Plain, &mut text);
         text.push('\n');
     }

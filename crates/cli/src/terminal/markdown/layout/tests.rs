@@ -1,5 +1,6 @@
 use super::{Line, layout};
 use crate::terminal::Paint;
+use crate::terminal::highlight::CodeColours;
 
 fn lines(source: &str, columns: usize) -> Vec<String> {
     painted(source, columns, Paint::Plain)
@@ -11,7 +12,7 @@ fn painted(source: &str, columns: usize, paint: Paint) -> Vec<String> {
         line.write(paint, &mut text);
         text
     };
-    layout(source, columns, paint).lines.iter().map(write).collect()
+    layout(source, columns, paint, &mut CodeColours::default()).lines.iter().map(write).collect()
 }
 
 #[test]

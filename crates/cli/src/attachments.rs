@@ -1,0 +1,122 @@
+//! Pictures that belong to a message: named by an option, or by their path in the text.
+
+use std::path::{Path, PathBuf};
+
+use myclaw_agent::files::read_regular;
+use myclaw_agent::llm::{ContentBlock, ImageContent};
+use myclaw_agent::tools::picture_from_bytes;
+
+use crate::exit::CliError;
+use crate::terminal::images::is_picture;
+
+/// Most pictures that the text of a message attaches.
+const MOST_PICTURES: usize = 8;
+/// Largest file with a picture.
+const MOST_BYTES: u64 = 20 * 1024 * 1024;
+
+/// A picture for the model.
+pub(crate) struct Attachment {
+    /// The file.
+    pub(crate) path: PathBuf,
+    image: ImageContent,
+}
+
+/// The content of a message: its pictures before its text.
+pub(crate) fn content(attachments: Vec<Attachment>, text: String) -> Vec<ContentBlock> {
+    let pictures = attachments.into_iter().map(|attachment| ContentBlock::Image(attachment.image));
+    pictures.chain([ContentBlock::text(text)]).collect()
+}
+
+/// Reads the pictures that an option names.
+///
+/// # Errors
+/// One cannot be read, or is no picture.
+pub(crate) fn named(paths: &[PathBuf]) -> Result<Vec<Attachment>, CliError> {
+    paths.iter().map(|path| read(path.clone()).map_err(CliError::usage)).collect()
+}
+
+/// Reads the pictures whose paths stand in `text`, relative to `place`; and what is wrong with the others.
+pub(crate) async fn mentioned(text: &str, place: &Path) -> (Vec<Attachment>, Vec<String>) {
+    let paths: Vec<PathBuf> = words(text)
+        .iter()
+        .filter_map(|word| path_of(word, place))
+        .filter(|path| is_picture(path) && path.is_file())
+        .take(MOST_PICTURES)
+        .collect();
+    if paths.is_empty() {
+        return (Vec::new(), Vec::new());
+    }
+    let reading = tokio::task::spawn_blocking(move || paths.into_iter().map(read).collect());
+    let results: Vec<Result<Attachment, String>> = reading.await.unwrap_or_default();
+    let (mut found, mut problems) = (Vec::new(), Vec::new());
+    for result in results {
+        match result {
+            Ok(attachment) => found.push(attachment),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    (found, problems)
+}
+
+fn read(path: PathBuf) -> Result<Attachment, String> {
+    let bytes = read_regular(&path, MOST_BYTES + 1)
+        .map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
+    if u64::try_from(bytes.len()).is_ok_and(|count| count > MOST_BYTES) {
+        let most = MOST_BYTES / 1024 / 1024;
+        return Err(format!("{} has more than {most} MiB; make it smaller", path.display()));
+    }
+    let image = picture_from_bytes(bytes)
+        .map_err(|problem| format!("{} cannot be used: {problem}", path.display()))?;
+    Ok(Attachment { path, image })
+}
+
+/// The words of a text, as a shell separates them: terminals quote the path of a file that is dropped on them.
+fn words(text: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut quote = None;
+    let mut chars = text.chars();
+    while let Some(char) = chars.next() {
+        let Some(word) = words.last_mut() else { break };
+        match (quote, char) {
+            (None, '\'' | '"') if word.is_empty() => quote = Some(char),
+            (Some(open), char) if open == char => quote = None,
+            (None, '\\') => word.extend(chars.next()),
+            (None, char) if char.is_whitespace() => words.push(String::new()),
+            (_, char) => word.push(char),
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+fn path_of(word: &str, place: &Path) -> Option<PathBuf> {
+    let word =
+        word.trim_start_matches(['@', '(']).trim_end_matches([',', ';', ':', '?', '!', ')', '.']);
+    let word = word.strip_prefix("file://").unwrap_or(word);
+    if word.is_empty() {
+        return None;
+    }
+    match word.strip_prefix("~/") {
+        Some(below) => Some(PathBuf::from(std::env::var_os("HOME")?).join(below)),
+        None => Some(place.join(word)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use super::{path_of, words};
+
+    #[test]
+    fn paths_are_found_as_terminals_write_them() {
+        let text = "what is in /a/b\\ c.png, 'd e.jpg' and (x.gif)? It's mine";
+        let paths: Vec<PathBuf> =
+            words(text).iter().filter_map(|word| path_of(word, Path::new("/w"))).collect();
+        for expected in ["/a/b c.png", "/w/d e.jpg", "/w/x.gif"] {
+            assert!(paths.contains(&PathBuf::from(expected)), "{expected}: {paths:?}");
+        }
+        assert_eq!(path_of("@shot.png", Path::new("/w")), Some(PathBuf::from("/w/shot.png")));
+        assert_eq!(path_of("?", Path::new("/w")), None);
+    }
+}

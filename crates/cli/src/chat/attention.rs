@@ -1,0 +1,75 @@
+//! Calls the user when the agent needs an answer or a turn has ended: only if the user looks elsewhere, or the turn was
+//! long.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use myclaw_agent::config::NotificationsName;
+
+use crate::terminal::{Call, format_elapsed, notify};
+
+/// A turn that took longer calls the user in any case, who may look elsewhere by then.
+const LONG_TURN: Duration = Duration::from_secs(10);
+
+/// What is known about the user's attention.
+#[derive(Debug, Default)]
+pub(super) struct Attention {
+    how: OnceLock<NotificationsName>,
+    /// Whether the terminal has said that it lost the focus.
+    is_elsewhere: AtomicBool,
+    /// Since when the user may look elsewhere.
+    since: Mutex<Option<Instant>>,
+}
+
+impl Attention {
+    /// How the user is called. The first call counts.
+    pub(super) fn set(&self, how: NotificationsName) {
+        let _ = self.how.set(how);
+    }
+
+    /// The terminal was brought to the front, or something else was.
+    pub(super) fn focus(&self, focus: Focus) {
+        self.is_elsewhere.store(focus == Focus::Lost, Ordering::Relaxed);
+    }
+
+    /// The user begins to wait.
+    pub(super) fn begin(&self) {
+        *self.since.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+
+    /// A turn has ended.
+    pub(super) fn turn_ended(&self) {
+        let waited = self.waited();
+        self.call(waited, &format!("done in {}", format_elapsed(waited)));
+        self.focus(Focus::Gained);
+    }
+
+    /// The agent needs an answer.
+    pub(super) fn question(&self) {
+        self.call(self.waited(), "a question waits for your answer");
+    }
+
+    fn waited(&self) -> Duration {
+        let since = *self.since.lock().unwrap_or_else(PoisonError::into_inner);
+        since.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
+    fn call(&self, waited: Duration, text: &str) {
+        if !self.is_elsewhere.load(Ordering::Relaxed) && waited < LONG_TURN {
+            return;
+        }
+        match self.how.get().copied().unwrap_or_default() {
+            NotificationsName::Auto => notify(Call::Desktop, text),
+            NotificationsName::Bell => notify(Call::Bell, text),
+            NotificationsName::Off => {}
+        }
+    }
+}
+
+/// Whether the keys go to the terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Focus {
+    Gained,
+    Lost,
+}

@@ -1,0 +1,169 @@
+//! Which colours the terminal's background allows.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
+
+use myclaw_agent::config::ThemeName;
+use tokio::time::Instant;
+
+use super::keyboard::Keyboard;
+use super::title::write_sequence;
+
+/// Asks for the colour of the background, and then for the position of the cursor, which every terminal answers: so the
+/// wait ends also where the first question is not understood.
+const QUESTION: &str = "\x1b]11;?\x1b\\\x1b[6n";
+/// Longest wait for the answers.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
+/// Bytes that are looked at.
+const MOST_BYTES: usize = 4_096;
+/// Light that divides dark from light backgrounds; white has 1.
+const MIDDLE: f64 = 0.5;
+
+/// The palette in use, as a number.
+static PALETTE: AtomicU8 = AtomicU8::new(0);
+
+/// A set of colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Palette {
+    /// The 16 colours that every theme of a terminal defines.
+    Basic,
+    /// For a dark background: 256 colours.
+    Dark,
+    /// For a light background: 256 colours.
+    Light,
+}
+
+impl Palette {
+    /// The one in use: the basic one until another one is set.
+    pub(crate) fn current() -> Self {
+        match PALETTE.load(Ordering::Relaxed) {
+            1 => Self::Dark,
+            2 => Self::Light,
+            _ => Self::Basic,
+        }
+    }
+
+    /// Uses this one from now on.
+    pub(crate) fn choose(self) {
+        let number = match self {
+            Self::Basic => 0,
+            Self::Dark => 1,
+            Self::Light => 2,
+        };
+        PALETTE.store(number, Ordering::Relaxed);
+    }
+}
+
+/// Chooses the colours as the config says, or as the terminal answers. Returns the keys that were typed meanwhile.
+pub(crate) async fn choose_palette(theme: ThemeName) -> Vec<u8> {
+    let (palette, typed) = match theme {
+        ThemeName::Dark => (Palette::Dark, Vec::new()),
+        ThemeName::Light => (Palette::Light, Vec::new()),
+        ThemeName::Basic => (Palette::Basic, Vec::new()),
+        ThemeName::Auto if !has_256_colours() => (Palette::Basic, Vec::new()),
+        ThemeName::Auto => {
+            let (asked, typed) = ask().await;
+            (asked.or_else(of_variable).unwrap_or(Palette::Basic), typed)
+        }
+    };
+    palette.choose();
+    typed
+}
+
+fn has_256_colours() -> bool {
+    let has = |name, word: &str| std::env::var(name).is_ok_and(|value| value.contains(word));
+    has("TERM", "256color")
+        || has("TERM", "kitty")
+        || std::env::var_os("COLORTERM").is_some_and(|it| !it.is_empty())
+}
+
+/// What `COLORFGBG` says, as in `15;0`: the last number is the background, one of 16 colours.
+fn of_variable() -> Option<Palette> {
+    let value = std::env::var("COLORFGBG").ok()?;
+    let background: u8 = value.rsplit(';').next()?.parse().ok()?;
+    Some(if matches!(background, 7 | 9..=15) { Palette::Light } else { Palette::Dark })
+}
+
+/// Asks the terminal.
+async fn ask() -> (Option<Palette>, Vec<u8>) {
+    let Ok(mut keyboard) = Keyboard::listen() else { return (None, Vec::new()) };
+    write_sequence(QUESTION);
+    let deadline = Instant::now() + LONGEST_WAIT;
+    let mut bytes = Vec::new();
+    while bytes.len() < MOST_BYTES {
+        let Ok(Ok(more)) = tokio::time::timeout_at(deadline, keyboard.read()).await else { break };
+        bytes.extend(more);
+        if position_report(&bytes).is_some() {
+            break;
+        }
+    }
+    answer(bytes)
+}
+
+/// Takes the answers out of what arrived; the rest was typed.
+fn answer(mut bytes: Vec<u8>) -> (Option<Palette>, Vec<u8>) {
+    if let Some(range) = position_report(&bytes) {
+        bytes.drain(range);
+    }
+    let found = bytes.windows(5).position(|window| window == b"\x1b]11;");
+    let Some(start) = found else { return (None, bytes) };
+    let ending = |at: &usize| matches!(&bytes[*at..], [0x07, ..] | [0x1b, b'\\', ..]);
+    let Some(end) = (start + 5..bytes.len()).find(ending) else {
+        // The rest of the answer is lost with it.
+        bytes.truncate(start);
+        return (None, bytes);
+    };
+    let colour = String::from_utf8_lossy(&bytes[start + 5..end]).into_owned();
+    let after = if bytes[end] == 0x07 { end + 1 } else { end + 2 };
+    bytes.drain(start..after);
+    (palette_of(&colour), bytes)
+}
+
+/// Where `ESC [ row ; column R` is.
+fn position_report(bytes: &[u8]) -> Option<std::ops::Range<usize>> {
+    for (start, _) in bytes.windows(2).enumerate().filter(|(_, window)| *window == b"\x1b[") {
+        let rest = &bytes[start + 2..];
+        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit() || **byte == b';').count();
+        if digits > 0 && rest.get(digits) == Some(&b'R') {
+            return Some(start..start + 3 + digits);
+        }
+    }
+    None
+}
+
+/// The palette for a background such as `rgb:1e1e/1e1e/1e1e`.
+fn palette_of(colour: &str) -> Option<Palette> {
+    let (_, parts) = colour.split_once(':')?;
+    let light = |part: &str| {
+        let most = (16_f64).powi(i32::try_from(part.len()).ok()?) - 1.0;
+        let value = u32::from_str_radix(part, 16).ok()?;
+        (most > 0.0).then(|| f64::from(value) / most)
+    };
+    let mut parts = parts.split('/').map(light);
+    let (red, green, blue) = (parts.next()??, parts.next()??, parts.next()??);
+    // How bright the eye finds the three (ITU-R BT.601).
+    let sum = 0.299 * red + 0.587 * green + 0.114 * blue;
+    Some(if sum > MIDDLE { Palette::Light } else { Palette::Dark })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Palette, answer, palette_of};
+
+    #[test]
+    fn answers_are_told_from_keys() {
+        let dark = b"a\x1b]11;rgb:1e1e/1e1e/2e2e\x1b\\b\x1b[12;1Rc".to_vec();
+        assert_eq!(answer(dark), (Some(Palette::Dark), b"abc".to_vec()));
+        let light = b"\x1b]11;rgb:ff/ff/f0\x07\x1b[1;1R".to_vec();
+        assert_eq!(answer(light), (Some(Palette::Light), Vec::new()));
+        assert_eq!(answer(b"\x1b[A\x1b[3;4Rx".to_vec()), (None, b"\x1b[Ax".to_vec()));
+        assert_eq!(answer(b"x\x1b]11;rgb:ff".to_vec()), (None, b"x".to_vec()));
+    }
+
+    #[test]
+    fn colours_that_cannot_be_read_decide_nothing() {
+        for colour in ["", "rgb:", "rgb:1/2", "rgb:x/y/z", "black"] {
+            assert_eq!(palette_of(colour), None, "{colour}");
+        }
+    }
+}

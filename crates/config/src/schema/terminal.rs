@@ -1,0 +1,46 @@
+//! How the chat looks in a terminal, and how it calls its user.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The chat in the terminal.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct TerminalConfig {
+    /// The colours of code and diffs: for a dark or a light background, or only the 16 colours that the terminal's own
+    /// theme defines. `auto` asks the terminal for its background.
+    pub theme: ThemeName,
+    /// What happens when a long turn ends or the agent needs an answer: a bell and, where the terminal can, a desktop
+    /// notification; only the bell; or nothing.
+    pub notifications: NotificationsName,
+}
+
+/// A set of colours.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum ThemeName {
+    /// As the terminal's background needs it.
+    #[default]
+    Auto,
+    /// For a dark background.
+    Dark,
+    /// For a light background.
+    Light,
+    /// The 16 colours of the terminal.
+    Basic,
+}
+
+/// How the user is called.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum NotificationsName {
+    /// A bell, and a desktop notification where the terminal can show one.
+    #[default]
+    Auto,
+    /// The bell.
+    Bell,
+    /// Not at all.
+    Off,
+}
