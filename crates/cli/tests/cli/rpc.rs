@@ -472,7 +472,7 @@ fn a_command_of_the_program_runs_and_the_model_reads_it_if_asked() {
     client.wait_for("\"idle\":true");
     client.finish().0.assert_code(0);
     let asked = server.requests()[0].body_text();
-    assert!(asked.contains("$ echo shown\\nshown") && !asked.contains("hidden"), "{asked}");
+    assert!(asked.contains("$ echo shown\\nshown") && !asked.contains("hidden-42"), "{asked}");
 }
 
 #[test]

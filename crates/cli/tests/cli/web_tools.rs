@@ -112,7 +112,9 @@ fn another_model_looks_at_a_picture_for_one_that_cannot() {
         "baseUrl": server.url(), "api": "anthropic-messages", "apiKey": "k",
         "models": [model("blind", &["text"]), model("seeing", &["text", "image"])]
     }});
-    config["agents"] = json!({"defaults": {"model": "mine/blind", "imageModel": "mine/seeing"}});
+    config["agents"] = json!({"defaults": {
+        "model": "mine/blind", "imageModel": "mine/seeing", "sandbox": {"mode": "off"},
+    }});
     home.write_config(&config);
     let picture = include_bytes!("../data/pixel.png");
     std::fs::create_dir_all(home.path().join("work")).expect("a directory");
@@ -163,7 +165,9 @@ fn the_next_key_is_used_when_the_model_for_pictures_refuses_one() {
             "models": [{"id": "seeing", "input": ["text", "image"], "contextWindow": 200_000}]
         }
     });
-    config["agents"] = json!({"defaults": {"model": "mine/blind", "imageModel": "eyes/seeing"}});
+    config["agents"] = json!({"defaults": {
+        "model": "mine/blind", "imageModel": "eyes/seeing", "sandbox": {"mode": "off"},
+    }});
     home.write_config(&config);
     home.write(
         ".myclaw/agents/main/agent/auth-profiles.json",
