@@ -106,6 +106,7 @@ fn place(channel: &str, account: &str) -> ConfigPath {
     }
 }
 
+#[expect(clippy::too_many_lines, reason = "one entry for each channel")]
 fn addition(args: &AddChannelArgs) -> Result<Addition, CliError> {
     let account = args.account.as_deref().map(str::trim).filter(|name| !name.is_empty());
     let has_account = matches!(

@@ -49,6 +49,7 @@ struct Secret {
 }
 
 /// The first secret is the one that `--channel-token-env` is about.
+#[expect(clippy::too_many_lines, reason = "one entry for each channel")]
 fn needs(kind: ChannelKind) -> Needs {
     let secret = |key, usual, whence| Secret { key, usual, whence };
     match kind {
