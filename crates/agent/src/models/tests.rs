@@ -80,7 +80,8 @@ fn values_of_the_config_replace_those_of_the_catalog() {
         price: Some(Price { input: 3.0, ..Price::default() }),
         context_window: 4_096,
         max_output: 512,
-        quirks: Quirks::default(),
+        // Only requests to OpenRouter say it.
+        quirks: Quirks { attribution: Some(Attribution::default()), ..Quirks::default() },
     };
     assert_eq!(model, expected);
     assert_eq!(choose(&config, "anthropic", "another").model.base_url, "http://127.0.0.1:8080/v1");
