@@ -229,12 +229,14 @@ async fn a_job_with_a_terminal_gets_keys_and_marked_pastes() {
     let command = "printf '\\033[?2004h'; stty -echo -icanon; echo $TERM; touch ready; head -c 17 | od -c | head -2; sleep 60";
     let id = session.start(&workspace, json!({"command": command, "pty": true})).await;
     eventually("it is ready", || exists(&workspace, "ready")).await;
+    let shown = async || session.process_text(&workspace, json!({"action": "log", "id": id})).await;
+    let deadline = Instant::now() + Duration::from_secs(60);
+    // That pastes are marked is known when what was printed after it is in the log.
+    while !shown().await.contains("xterm-256color") && Instant::now() < deadline {}
     session.process(&workspace, json!({"action": "paste", "id": id, "data": "a\nb"})).await;
     session
         .process(&workspace, json!({"action": "send-keys", "id": id, "keys": ["x", "enter"]}))
         .await;
-    let shown = async || session.process_text(&workspace, json!({"action": "log", "id": id})).await;
-    let deadline = Instant::now() + Duration::from_secs(60);
     let text = loop {
         let text = shown().await;
         if text.contains("0000020") || Instant::now() > deadline {
