@@ -135,8 +135,8 @@ fn instruction_files(directory: &Path) -> [PathBuf; 2] {
     INSTRUCTION_FILES.map(|name| directory.join(name))
 }
 
-/// The file at `path`, cut to `most` characters; `None` if there is none, it is blank, or it is a link that leads out of
-/// the project: such a link could name a private file of the user.
+/// The file at `path`, cut to `most` characters. `None` if the file is missing or blank, or if it is a link that leads out
+/// of the project: such a link could name a private file of the user.
 fn read(root: &Path, path: &Path, most: usize) -> Option<ProjectFile> {
     let real = path.canonicalize().ok()?;
     if !real.starts_with(root) || most == 0 {

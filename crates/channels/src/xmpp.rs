@@ -211,7 +211,7 @@ impl Xmpp {
         jid::bare(&self.options.address)
     }
 
-    /// Puts a stanza into the queue of the connection; false if there is none.
+    /// Puts a stanza into the queue of the connection; false if there is no connection.
     async fn put(&self, stanza: Element, done: Done) -> bool {
         let outgoing = self.lock().outgoing.clone();
         match outgoing {

@@ -105,7 +105,7 @@ pub(crate) fn run(args: &ChatArgs) -> Result<(), CliError> {
 }
 
 struct Chat {
-    /// Where it works, if the user is told.
+    /// The line that shows the project and the session; none in the workspace.
     place: Option<String>,
     interrupts: Interrupts,
     sessions: Sessions,

@@ -140,7 +140,7 @@ impl Email {
         }
     }
 
-    /// Counts a failure to read the mail `uid`. If it has failed too often, its number is passed, and the owner is told.
+    /// Counts a failure to read the mail `uid`. After too many failures it is skipped, and the owner gets a notice.
     async fn heed_failure(
         &self,
         intake: &dyn Intake,

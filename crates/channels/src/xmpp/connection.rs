@@ -100,7 +100,7 @@ impl Connection {
         self.write_text(&header).await?;
         match self.next(STEP).await? {
             Event::Stream => {}
-            _ => return Err(XmppError::Unusable("is none for XMPP".to_owned())),
+            _ => return Err(XmppError::Unusable("does not speak XMPP".to_owned())),
         }
         self.features = self.stanza().await?;
         match self.features.is("features", ns::STREAM) {

@@ -50,7 +50,7 @@ impl Xmpp {
         let is_own_server = from.is_empty() || jid::bare(from) == self.me();
         if stanza.attribute("type") == Some("error") {
             let id = stanza.attribute("id").unwrap_or_default().to_owned();
-            // Only those to whom it went can refuse it.
+            // Only a recipient of a message can refuse it.
             let is_own = |said: &Said| said.sender.is_none().then_some(());
             return match self.said(&jid::bare(from), &id, is_own) {
                 Some(()) => Reading::Bounce { id, refused: Refused::of(stanza) },

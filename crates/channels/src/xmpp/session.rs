@@ -79,7 +79,7 @@ pub(super) struct Session {
     pub(super) id: Option<String>,
     pub(super) has_acknowledgements: bool,
     pub(super) received: Ledger,
-    /// The handled stanzas that the server was told of.
+    /// How many handled stanzas have been acknowledged to the server.
     pub(super) told: u32,
     sent: u32,
     acknowledged: u32,

@@ -30,7 +30,7 @@ pub(crate) enum ConfigCommand {
     Set {
         /// The key, such as agents.defaults.model
         key: String,
-        /// The value as JSON5; what is none is taken as text
+        /// The value as JSON5; anything that is not JSON5 is taken as text
         #[arg(allow_hyphen_values = true)]
         value: String,
     },

@@ -1,4 +1,4 @@
-//! Messages whose key has not come: they are kept, the chat is told once, and they are taken when the key comes.
+//! Messages whose key has not come. They are kept, the chat gets one notice, and they are handed over when it comes.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -11,7 +11,7 @@ use super::rows::{Batch, Key, Result, key};
 use crate::Intake;
 
 const KEPT: &str = "kept";
-/// Most messages that are kept. Of further ones the chat is told only.
+/// Most messages that are kept. Further ones are only written to the log.
 const MOST: usize = 1_000;
 const TEXT: &str = "I cannot read a message here, because its key did not reach me. I answer it when the key comes. If nothing \
                     happens, send it again.";
