@@ -88,6 +88,8 @@ pub struct SandboxReport {
     pub mode: SandboxMode,
     /// Whether this is the owner's main session.
     pub is_main: bool,
+    /// Whether it works in a project and the mode `non-main` leaves such sessions alone.
+    pub is_open_project: bool,
     /// Whether this session is sandboxed.
     pub is_sandboxed: bool,
     /// What is enforced in the sandboxed sessions of the agent. The socket of a proxy is known once it runs.
@@ -113,6 +115,7 @@ impl SessionConfig {
             mode: rules.mode,
             allow_hosts: hosts.into_iter().map(|host| host.0).collect(),
             is_main: permissions::is_main(self),
+            is_open_project: permissions::is_open_project(self),
             is_sandboxed: permissions::scope(self) == SandboxScope::Sandboxed,
             obstacle: checked.err().map(|error| error.to_string()),
             confinement,

@@ -20,7 +20,7 @@ use myclaw_policy::{
     ApprovalDigest, Decision, ExecPolicy, ExecRequest, ExecVerdict, InputVerdict, PolicyError,
     SandboxScope, SessionFacts, ToolPolicy, command_digest, escape,
 };
-use myclaw_session::{PeerKind, SessionKey};
+use myclaw_session::{CLI_CHANNEL, PeerKind, SessionKey};
 use myclaw_tools::command_of_job;
 use serde_json::{Map, Value};
 
@@ -77,6 +77,7 @@ pub struct Permissions {
     jobs: PathBuf,
     /// The variables of commands, without those that do not change what runs.
     environment: BTreeMap<String, String>,
+    scope: SandboxScope,
     rules: Arc<Rules>,
 }
 
@@ -86,6 +87,7 @@ struct Rules {
     config: Arc<Config>,
     agent: ResolvedAgent,
     session: SessionKey,
+    is_open_project: bool,
     /// The sender that the caller named, or the other side of a direct chat.
     sender: Option<String>,
     /// Those that come and go while the session is open.
@@ -98,8 +100,17 @@ struct Rules {
 /// Whether the session is sandboxed.
 pub fn scope(config: &SessionConfig) -> SandboxScope {
     let main_key = main_key(&config.agent);
-    facts(&config.session_key, &[main_key.as_str()])
+    let is_open_project = is_open_project(config);
+    SessionFacts { is_open_project, ..facts(&config.session_key, &[main_key.as_str()]) }
         .scope(sandbox_rules(&config.config, &config.agent).mode)
+}
+
+/// Whether the owner works here in the directory of a project, outside of a sandbox unless the mode is `all`. Only programs
+/// of the owner on this machine begin such sessions.
+pub(crate) fn is_open_project(config: &SessionConfig) -> bool {
+    config.session_key.parts().channel == CLI_CHANNEL
+        && config.project_directory().is_some()
+        && !config.config.project.sandbox
 }
 
 /// Whether it is the owner's main session.
@@ -133,7 +144,7 @@ fn main_key(agent: &ResolvedAgent) -> SessionKey {
 }
 
 fn facts<'a>(key: &'a SessionKey, main_keys: &'a [&'a str]) -> SessionFacts<'a> {
-    SessionFacts { key: key.as_str(), main_keys, host_says_main: false }
+    SessionFacts { key: key.as_str(), main_keys, host_says_main: false, is_open_project: false }
 }
 
 impl Permissions {
@@ -151,6 +162,7 @@ impl Permissions {
             config: Arc::clone(&config.config),
             agent: config.agent.clone(),
             session: config.session_key.clone(),
+            is_open_project: is_open_project(config),
             sender: config.sender.clone().or_else(|| direct_sender(&config.session_key)),
             senders: config.senders.clone(),
             principals: config.principals.clone(),
@@ -163,15 +175,14 @@ impl Permissions {
             directory: config.working_directory().to_owned(),
             jobs: config.home.session_store().job_directory(&config.session_key),
             environment: programs::environment(),
+            scope: scope(config),
             rules: Arc::new(rules),
         })
     }
 
     /// Whether the session is sandboxed.
     pub fn scope(&self) -> SandboxScope {
-        let main_key = main_key(&self.rules.agent);
-        facts(&self.rules.session, &[main_key.as_str()])
-            .scope(sandbox_rules(&self.rules.config, &self.rules.agent).mode)
+        self.scope
     }
 
     /// The rules for a run with the models of `params` and the tools that its caller adds.
@@ -354,7 +365,10 @@ impl Rules {
         let place = sandbox_place(&self.config, &self.agent, &sandbox);
         let main_key = main_key(&self.agent);
         let main_keys = [main_key.as_str()];
-        let session = facts(&self.session, &main_keys);
+        let session = SessionFacts {
+            is_open_project: self.is_open_project,
+            ..facts(&self.session, &main_keys)
+        };
         let extra: Vec<&str> = self.extra_tools.iter().map(String::as_str).collect();
         let levels = tool_levels(&self.config, Some(&situation));
         let tools = ToolPolicy::for_session(&levels, &sandbox, &place, session, &extra);

@@ -61,14 +61,18 @@ impl SessionConfig {
 
     /// The root of the project that the tools work in; `None` in the agent's workspace.
     pub fn project_root(&self) -> Option<PathBuf> {
-        let directory = self.directory.as_deref()?;
-        if directory == self.agent.workspace
-            || self.agent.workspace.canonicalize().is_ok_and(|workspace| workspace == directory)
-        {
-            return None;
-        }
+        let directory = self.project_directory()?;
         let root = project_root(directory, &PROJECT_MARKERS, self.home_directory().as_deref());
         Some(root.unwrap_or_else(|| directory.to_owned()))
+    }
+
+    /// The directory that the tools work in, unless it is the agent's workspace.
+    pub(crate) fn project_directory(&self) -> Option<&Path> {
+        let workspace = &self.agent.workspace;
+        let is_workspace = |directory: &&Path| {
+            *directory == workspace || workspace.canonicalize().is_ok_and(|path| path == *directory)
+        };
+        self.directory.as_deref().filter(|directory| !is_workspace(directory))
     }
 
     fn home_directory(&self) -> Option<PathBuf> {

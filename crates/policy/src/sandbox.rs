@@ -18,6 +18,8 @@ pub struct SessionFacts<'a> {
     pub main_keys: &'a [&'a str],
     /// True if a trusted host declares this the main session.
     pub host_says_main: bool,
+    /// True if the owner works in it in the directory of a project, and the config does not sandbox such sessions.
+    pub is_open_project: bool,
 }
 
 /// Whether the rules of the sandbox apply to a session.
@@ -51,7 +53,9 @@ impl SessionFacts<'_> {
     /// The scope of the session under `mode`.
     pub fn scope(&self, mode: SandboxMode) -> SandboxScope {
         match mode {
-            SandboxMode::NonMain if !self.is_main() => SandboxScope::Sandboxed,
+            SandboxMode::NonMain if !self.is_main() && !self.is_open_project => {
+                SandboxScope::Sandboxed
+            }
             SandboxMode::All => SandboxScope::Sandboxed,
             SandboxMode::NonMain | SandboxMode::Off => SandboxScope::Unsandboxed,
         }

@@ -188,7 +188,11 @@ impl ToolPolicy {
         if scope == sandbox::SandboxScope::Sandboxed {
             compiled.push(sandbox_level);
         }
-        let kind = if session.is_main() { "main session" } else { "non-main session" };
+        let kind = match session {
+            _ if session.is_main() => "main session",
+            SessionFacts { is_open_project: true, .. } => "session of a project",
+            _ => "non-main session",
+        };
         let context = format!("{kind}, {scope}");
         let extra_tools = extra_tools.iter().map(|name| canonical_tool_name(name)).collect();
         let policy = Self { levels: compiled, context, extra_tools };

@@ -17,7 +17,8 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-const SESSION: SessionFacts<'_> = SessionFacts { key: "x", main_keys: &[], host_says_main: false };
+const SESSION: SessionFacts<'_> =
+    SessionFacts { key: "x", main_keys: &[], host_says_main: false, is_open_project: false };
 
 fn path(key: &str) -> ConfigPath {
     ConfigPath::default().key(key)

@@ -69,7 +69,12 @@ fn every_mode_session_and_tool_follows_the_specified_rules() {
                 ..SandboxRules::default()
             };
             for (key, is_main) in SESSIONS {
-                let session = SessionFacts { key, main_keys: &[MAIN_KEY], host_says_main: false };
+                let session = SessionFacts {
+                    key,
+                    main_keys: &[MAIN_KEY],
+                    host_says_main: false,
+                    is_open_project: false,
+                };
                 let policy = ToolPolicy::for_session(
                     &[],
                     &sandbox,
@@ -94,7 +99,12 @@ fn every_mode_session_and_tool_follows_the_specified_rules() {
 fn the_host_can_say_that_a_session_is_main() {
     let sandbox = SandboxRules::default();
     for (host_says_main, expected) in [(true, true), (false, false)] {
-        let session = SessionFacts { key: "group:family", main_keys: &[], host_says_main };
+        let session = SessionFacts {
+            key: "group:family",
+            main_keys: &[],
+            host_says_main,
+            is_open_project: false,
+        };
         let policy = ToolPolicy::for_session(
             &[],
             &sandbox,
@@ -109,7 +119,12 @@ fn the_host_can_say_that_a_session_is_main() {
 
 #[test]
 fn a_refusal_names_the_tool_the_context_and_the_rule() {
-    let session = SessionFacts { key: "telegram", main_keys: &[], host_says_main: false };
+    let session = SessionFacts {
+        key: "telegram",
+        main_keys: &[],
+        host_says_main: false,
+        is_open_project: false,
+    };
     let place = ConfigPath::default().key("agents").key("defaults").key("sandbox");
     let policy =
         ToolPolicy::for_session(&[], &SandboxRules::default(), &place, session, &[]).unwrap();

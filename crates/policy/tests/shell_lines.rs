@@ -85,7 +85,8 @@ fn policy() -> ExecPolicy {
         rules,
     };
     let sandbox = SandboxRules { mode: SandboxMode::Off, ..SandboxRules::default() };
-    let session = SessionFacts { key: "main", main_keys: &[], host_says_main: false };
+    let session =
+        SessionFacts { key: "main", main_keys: &[], host_says_main: false, is_open_project: false };
     ExecPolicy::for_session(&[level], &sandbox, &ConfigPath::default().key("sandbox"), session)
         .unwrap()
 }

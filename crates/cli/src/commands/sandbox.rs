@@ -60,7 +60,11 @@ fn row(name: &str, value: String) -> Vec<String> {
 }
 
 fn scope(report: &SandboxReport) -> String {
-    let kind = if report.is_main { "the main session" } else { "not the main session" };
+    let kind = match report {
+        SandboxReport { is_main: true, .. } => "the main session",
+        SandboxReport { is_open_project: true, .. } => "the session of a project",
+        _ => "not the main session",
+    };
     let answer = if report.is_sandboxed { "yes" } else { "no" };
     match report.mode {
         SandboxMode::NonMain => format!("{answer}: it is {kind}, and the mode is non-main"),

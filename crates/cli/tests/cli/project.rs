@@ -50,6 +50,37 @@ fn transcripts(home: &TempHome) -> Vec<Vec<Value>> {
 }
 
 #[test]
+fn a_project_may_do_what_the_main_session_may_unless_the_config_sandboxes_it() {
+    let tools_of = |request: &RecordedRequest| -> Vec<String> {
+        let tools = request.json()["tools"].as_array().expect("tools").clone();
+        tools.iter().map(|tool| tool["name"].as_str().expect("a name").to_owned()).collect()
+    };
+    let server = ModelServer::spawn_blocking_thread(Script::from([
+        Reply::anthropic().text("One."),
+        Reply::anthropic().text("Two."),
+        Reply::anthropic().tool_call("call_1", "bash", json!({"command": "touch ../out"})),
+        Reply::anthropic().text("Three."),
+    ]));
+    let home = home_with(&server);
+    let root = project(&home);
+    let explained = || run_in(&home, "src/thing", &["sandbox", "explain", "-s", "named"]).stdout();
+    run_in(&home, "src/thing", &["run", "-s", "named", "one"]).assert_code(0);
+    run_in(&home, "src", &["run", "-s", "elsewhere", "two"]).assert_code(0);
+    assert!(explained().contains("no: it is the session of a project"), "{}", explained());
+    run(&home, &["config", "set", "project.sandbox", "true"]).assert_code(0);
+    run_in(&home, "src/thing", &["run", "-s", "named", "three"]).assert_code(0);
+    assert!(explained().contains("yes: it is not the main session"), "{}", explained());
+    assert!(!root.join("../out").exists(), "the sandbox keeps commands in the project");
+    let requests = server.requests();
+    let few = ["bash", "process", "read", "write", "edit"];
+    let allowed =
+        |request| tools_of(request).iter().filter(|name| !few.contains(&name.as_str())).count();
+    assert!(allowed(&requests[0]) > 3, "{:?}", tools_of(&requests[0]));
+    assert_eq!(allowed(&requests[1]), 0, "a named session outside of projects");
+    assert_eq!(allowed(&requests[2]), 0, "a sandboxed project");
+}
+
+#[test]
 fn in_a_project_the_tools_work_there_and_its_instructions_are_labelled() {
     let server = ModelServer::spawn_blocking_thread(Script::from([
         Reply::anthropic().tool_call("call_1", "read", json!({"path": "part/deep/notes.txt"})),

@@ -21,6 +21,9 @@ pub struct ProjectConfig {
     pub start: ProjectStart,
     /// Whether the model reads the `AGENTS.md` and `CLAUDE.md` of projects.
     pub instructions: bool,
+    /// Whether the sandbox mode `non-main` applies to sessions of projects too. Otherwise they may do what the main session
+    /// may.
+    pub sandbox: bool,
 }
 
 impl Default for ProjectConfig {
@@ -30,6 +33,7 @@ impl Default for ProjectConfig {
             markers: PROJECT_MARKERS.map(|name| ProjectMarker(name.to_owned())).to_vec(),
             start: ProjectStart::default(),
             instructions: true,
+            sandbox: false,
         }
     }
 }

@@ -2,8 +2,10 @@ use myclaw_config::{CommandRule, ProgramRule, SandboxMode};
 
 use super::*;
 
-const MAIN: SessionFacts<'_> = SessionFacts { key: "main", main_keys: &[], host_says_main: false };
-const OTHER: SessionFacts<'_> = SessionFacts { key: "x", main_keys: &[], host_says_main: false };
+const MAIN: SessionFacts<'_> =
+    SessionFacts { key: "main", main_keys: &[], host_says_main: false, is_open_project: false };
+const OTHER: SessionFacts<'_> =
+    SessionFacts { key: "x", main_keys: &[], host_says_main: false, is_open_project: false };
 
 fn resolve(name: &str) -> Option<ResolvedProgram> {
     let path =

@@ -2,7 +2,8 @@ use myclaw_config::SandboxMode;
 
 use super::*;
 
-const MAIN: SessionFacts<'_> = SessionFacts { key: "main", main_keys: &[], host_says_main: false };
+const MAIN: SessionFacts<'_> =
+    SessionFacts { key: "main", main_keys: &[], host_says_main: false, is_open_project: false };
 
 fn list(names: &[&str]) -> Option<Vec<String>> {
     Some(names.iter().map(|name| (*name).to_owned()).collect())
@@ -160,7 +161,8 @@ fn the_named_sets_of_the_first_tools_are_exact() {
 
 #[test]
 fn tools_of_others_obey_the_lists_of_the_config_and_not_the_built_in_ones() {
-    let session = SessionFacts { key: "x", main_keys: &[], host_says_main: false };
+    let session =
+        SessionFacts { key: "x", main_keys: &[], host_says_main: false, is_open_project: false };
     let policy = |rules: ToolRules, sandbox: SandboxRules| {
         let place = ConfigPath::default().key("tools");
         let levels = [LevelRules { level: Level::Global, place: place.clone(), rules }];
