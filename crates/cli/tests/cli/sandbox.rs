@@ -317,7 +317,7 @@ fn a_command_cannot_reach_into_the_helper() {
 #[test]
 fn a_directory_that_holds_the_keys_is_refused_as_workspace() {
     let server = serve(&[bash("echo hi")]);
-    let home = home(&server, json!({}));
+    let home = home(&server, json!({"mode": "all"}));
     let output = run(&home, &["run", "-s", "trip", "-C", &home.path().to_string_lossy(), "go on"]);
     output.assert_code(1);
     assert!(output.stderr().contains("could read keys"), "{}", output.stderr());
