@@ -30,7 +30,7 @@ names the model.";
 
 pub(super) const ROOT_EXAMPLES: &str = "\
 Examples:
-  myclaw run \"List the files in my workspace\"  one message, one answer
+  myclaw run \"List the files here\"            one message, one answer
   myclaw                                       an interactive chat
   myclaw -c                                    go on with the last session of this directory
   myclaw --resume                              choose a session from a list
@@ -56,7 +56,7 @@ the session in order; a second Ctrl-C quits at once.";
 
 pub(super) const RUN_EXAMPLES: &str = "\
 Examples:
-  myclaw run \"List the files in my workspace\"
+  myclaw run \"List the files here\"
   myclaw run -c \"And now?\"                        go on with the last session of this directory
   myclaw run -C ~/src/project \"Why does the build fail?\"
   git diff | myclaw run \"explain this\"           the message, and what is piped in

@@ -47,10 +47,12 @@ pub(crate) fn run() -> Result<(), CliError> {
     printer.line(format_args!("workspace: {} ({})", workspace.display(), state(!existed)))?;
     printer.line("")?;
     printer.line("Next:")?;
-    for (number, step) in (1..).zip(first_step.into_iter().chain([
-        "myclaw config check".to_owned(),
-        "myclaw run \"List the files in my workspace\"".to_owned(),
-    ])) {
+    for (number, step) in
+        (1..).zip(first_step.into_iter().chain([
+            "myclaw config check".to_owned(),
+            "myclaw run \"List the files here\"".to_owned(),
+        ]))
+    {
         printer.line(format_args!("  {number}. {step}"))?;
     }
     printer.finish()

@@ -115,6 +115,7 @@ fn call(keys: &[&str], words: &[Word]) -> Option<PlannedCall> {
     match keys {
         ["ls"]
         | ["list", "the", "files"]
+        | ["list", "the", "files", "here"]
         | ["list", "the", "files", "in", "my" | "the", "workspace"] => Some(list(None)),
         ["ls", _] => Some(list(Some(word(1)))),
         ["list", "the", "files", "in", _] => Some(list(Some(word(4)))),
@@ -203,7 +204,7 @@ fn planned<const N: usize>(
 }
 
 fn place(path: Option<&str>) -> String {
-    path.map_or_else(|| "the workspace".to_owned(), code)
+    path.map_or_else(|| "the working directory".to_owned(), code)
 }
 
 /// As code in Markdown, on one line.

@@ -276,7 +276,7 @@ async fn a_missing_tool_is_named() {
     let text = session.ask().await.text();
     assert_eq!(
         text,
-        "To list the files in the workspace, I need the tool `ls`, which I may not call here."
+        "To list the files in the working directory, I need the tool `ls`, which I may not call here."
     );
 }
 
@@ -289,7 +289,7 @@ async fn a_chain_goes_step_by_step_and_reports_all_of_it() {
     assert_eq!(session.step("# Title").await.name, "read");
     assert_eq!(
         session.ask().await.text(),
-        "I called `ls` to list the files in the workspace. It returned:\n\n```\nREADME.md\nsrc/\n```\n\nI called `read` to \
+        "I called `ls` to list the files in the working directory. It returned:\n\n```\nREADME.md\nsrc/\n```\n\nI called `read` to \
          read `README.md`. It returned:\n\n```\n# Title\n```"
     );
 }
@@ -313,7 +313,7 @@ async fn a_later_message_decides() {
     assert_eq!(session.step("src/main.rs").await.name, "find");
     assert_eq!(
         session.ask().await.text(),
-        "I called `find` to find `*.rs` in the workspace. It returned:\n\n```\nsrc/main.rs\n```"
+        "I called `find` to find `*.rs` in the working directory. It returned:\n\n```\nsrc/main.rs\n```"
     );
 }
 
@@ -369,7 +369,7 @@ async fn a_forbidden_tool_is_not_called() {
     let text = session.ask().await.text();
     assert_eq!(
         text,
-        "To list the files in the workspace, I need the tool `ls`, which I may not call here."
+        "To list the files in the working directory, I need the tool `ls`, which I may not call here."
     );
 }
 
