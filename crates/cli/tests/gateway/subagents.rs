@@ -95,10 +95,11 @@ impl Bench {
     }
 
     /// The keys of the sessions of sub-agents.
-    fn children(&self, client: &Client) -> Vec<String> {
-        let sessions = client.get("/api/sessions?limit=500").unwrap().1["sessions"].clone();
-        let keys = sessions.as_array().unwrap().iter();
-        let keys = keys.map(|row| row["key"].as_str().unwrap().to_owned());
+    fn children(&self) -> Vec<String> {
+        let listed = self.myclaw(&["sessions", "list", "--json"]).stdout();
+        let keys = listed.lines().map(|line| {
+            serde_json::from_str::<Value>(line).unwrap()["key"].as_str().unwrap().to_owned()
+        });
         keys.filter(|key| key.contains(":channel:subagent:")).collect()
     }
 }
@@ -136,7 +137,7 @@ fn results_reach_the_parent_once_and_in_the_chat_that_asked() {
     }
     let said = bench.said("main").join("\n");
     assert!(said.contains("got <m"), "{said}");
-    assert_eq!(bench.children(&gateway.client).len(), 2);
+    assert_eq!(bench.children().len(), 2);
     // A sub-agent has no sub-agents, and nobody to write to.
     let child = bench.model.requests().into_iter().find(|request| is_task(request)).unwrap();
     let names = offered(&child);
@@ -298,7 +299,7 @@ fn a_killed_gateway_goes_on_with_its_sub_agents() {
     assert!(results.contains("done <m1>"), "{results}");
     settle(&gateway.client);
     assert_eq!(bench.wait_for("main", RESULT, 1).matches(RESULT).count(), 1);
-    assert_eq!(bench.children(&gateway.client).len(), 1);
+    assert_eq!(bench.children().len(), 1);
     gateway.stop();
 }
 
@@ -342,7 +343,7 @@ fn chaos_each_result_reaches_its_parent_exactly_once() {
         assert_eq!(outcome["state"], "answered", "seed {seed}: {outcome}");
     }
     settle(&gateway.client);
-    let children = bench.children(&gateway.client);
+    let children = bench.children();
     let received: Vec<String> =
         (0..3).flat_map(|number| bench.received(&format!("s{number}"), RESULT)).collect();
     // Results that come at the same time share a row.
