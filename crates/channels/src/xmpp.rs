@@ -29,7 +29,7 @@ use crate::pace::Pace;
 use crate::recent::Recent;
 use crate::wire::{ServerAddress, WireError};
 use crate::{
-    Action, AfterInterruption, Capabilities, Channel, Intake, Live, Part, ProbeFailure,
+    Action, AfterInterruption, Capabilities, Channel, Intake, Live, Part, ProbeFailure, Refusal,
     SendFailure, State, StateCell, split,
 };
 use connection::{Connection, XmppError};
@@ -188,6 +188,8 @@ enum AskError {
     Silent,
     #[error("the XMPP server refused it: {}", .0.reason)]
     Refused(Refused),
+    #[error("how far it was read is not known: {0}")]
+    Store(Refusal),
 }
 
 impl Xmpp {

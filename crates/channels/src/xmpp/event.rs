@@ -80,7 +80,23 @@ impl Xmpp {
         });
         let id = id.and_then(|id| id.attribute("id")).filter(|_| is_kept);
         let mark = id.map(|id| Mark { archive, id: id.to_owned(), is_past: false });
+        if mark.is_some() && self.was_stored(stanza) && !self.has_read_own_archive() {
+            // The archive tells whether it was said before the first start; the server's offline store does not.
+            return Reading::Nothing;
+        }
         self.read_said(stanza, mark)
+    }
+
+    /// Whether the server stored a direct message before it delivered it (XEP-0203).
+    fn was_stored(&self, message: &Element) -> bool {
+        let server = jid::domain(&self.options.address);
+        let delay = message.get("delay", ns::DELAY).and_then(|delay| delay.attribute("from"));
+        message.attribute("type") != Some("groupchat")
+            && delay.is_some_and(|from| jid::domain(from).eq_ignore_ascii_case(server))
+    }
+
+    fn has_read_own_archive(&self) -> bool {
+        self.lock().read_archives.contains(&self.me())
     }
 
     /// Reads what an archive says.

@@ -214,6 +214,9 @@ fn people_are_answered_in_rooms_and_directly() {
     let bench = Bench::new(echoing());
     server.configure(&bench, |_| {});
     let mut ann = Person::join(&server, "ann");
+    // What was said before the first start is not answered, then or later.
+    ann.write("<m0>");
+    ann.write_in_room("claw, <m99>");
     let probed = bench.run(&["channels", "probe"]);
     let words = "ok      xmpp default: claw@localhost at 127.0.0.1:";
     assert!(probed.stdout().contains(words), "{}", probed.stdout());
