@@ -373,30 +373,20 @@ fn what_cannot_work_is_one_clear_message() {
 fn the_first_set_up_tries_an_account_before_it_is_kept() {
     let Some(server) = Prosody::start(Encryption::None) else { return };
     let bench = Bench::new(echoing());
-    let onboard = |password: &str, further: &[&str]| {
-        let port = format!("port={}", server.port);
-        let mut command = bench.home.command(env!("CARGO_BIN_EXE_myclaw"));
-        command.args(["onboard", "--yes", "--channel", "xmpp", "--channel-set", "host=127.0.0.1"]);
-        command.args(["--channel-set", &port, "--channel-set", "security=none"]).args(further);
-        RunningChild::run(command.env("XMPP_PASSWORD", password))
-    };
-    let before = fs::read(bench.home.config_path()).unwrap();
-    let address = ["--channel-set", "address=claw@localhost"];
-    let missing = onboard(SECRET, &[]);
+    let port = format!("port={}", server.port);
+    let values = ["host=127.0.0.1", &port, "security=none", "address=claw@localhost"];
+    let options: Vec<&str> =
+        values.into_iter().flat_map(|value| ["--channel-set", value]).collect();
+    let missing = bench.onboard("xmpp", &Told { options: &options[..6], ..Told::default() });
     missing.assert_code(2);
-    assert!(
-        missing.stderr().contains("--channel-set address=… is missing"),
-        "{}",
-        missing.stderr()
+    let words = "--channel-set address=… is missing: the account's own address";
+    assert!(missing.stderr().contains(words), "{}", missing.stderr());
+    let right = [("XMPP_PASSWORD", SECRET)];
+    bench.sets_up(
+        "xmpp",
+        (Told { options: &options, variables: &[("XMPP_PASSWORD", "wrong")] }, "refused the login"),
+        (Told { options: &options, variables: &right }, "claw@localhost at 127.0.0.1:"),
     );
-    let wrong = onboard("wrong", &address);
-    assert!(wrong.stderr().contains("refused the login"), "{}", wrong.stderr());
-    assert_eq!(fs::read(bench.home.config_path()).unwrap(), before);
-    let kept = onboard(SECRET, &address);
-    kept.assert_code(0);
-    assert!(kept.stderr().contains("xmpp: claw@localhost at 127.0.0.1:"), "{}", kept.stderr());
-    let listed = fs::read_to_string(bench.home.config_path()).unwrap();
-    assert!(listed.contains("${XMPP_PASSWORD}") && !listed.contains(SECRET), "{listed}");
 }
 
 #[test]
