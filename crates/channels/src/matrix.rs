@@ -133,8 +133,14 @@ impl Matrix {
         let api = Api::new(&options.base_url, options.token.clone())?;
         let (state, memory) = (StateCell::default(), Mutex::default());
         let with_files = Semaphore::new(MOST_WITH_FILES);
-        let encryption = encryption::Cell::default();
-        Ok(Self { options, api, state, memory, with_files, encryption })
+        Ok(Self {
+            options,
+            api,
+            state,
+            memory,
+            with_files,
+            encryption: encryption::Cell::default(),
+        })
     }
 
     fn set_state(&self, state: State) {

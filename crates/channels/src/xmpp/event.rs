@@ -199,7 +199,7 @@ impl Xmpp {
             reply_id,
             sender,
             text,
-            attachments: files.iter().map(attachment).collect(),
+            attachments: files.iter().map(|file| attachment(file)).collect(),
             mentions_me,
             edits,
             reply_to,
@@ -307,7 +307,7 @@ impl Xmpp {
 }
 
 /// A file, before it is downloaded.
-fn attachment(address: &String) -> Attachment {
+fn attachment(address: &str) -> Attachment {
     let path = address.split(['?', '#']).next().unwrap_or_default();
     let name = path.rsplit('/').next().filter(|name| !name.is_empty());
     let name = name

@@ -482,7 +482,7 @@ fn a_mail_that_the_server_cannot_read_is_reported_and_the_others_are_answered() 
     gateway.stop();
     servers.write("1", "<m1>");
     let unreadable = fs::read_dir(servers.path("mail/claw/new")).unwrap().next().unwrap().unwrap();
-    fs::set_permissions(unreadable.path(), fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(unreadable.path(), fs::Permissions::from_mode(0o0)).unwrap();
     servers.write("2", "<m2>");
     let gateway = bench.start();
     // Dovecot ends the connection at each attempt.
