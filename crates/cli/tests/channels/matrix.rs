@@ -478,6 +478,27 @@ fn a_later_start_asks_from_the_point_that_was_kept() {
 }
 
 #[test]
+fn files_of_strangers_are_not_downloaded() {
+    let Some(synapse) = Synapse::start() else { return };
+    let (bench, claw, ann) = set_up(&synapse, answering("fine"));
+    let tap = Tap::before(synapse.port);
+    let url = format!("http://127.0.0.1:{}", tap.port);
+    configure(&bench, &synapse, &claw, &ann, |matrix| matrix["homeserverUrl"] = json!(url));
+    let gateway = bench.start();
+    works(&gateway);
+    let file = json!({"msgtype": "m.file", "body": "notes.txt", "url": "mxc://localhost/abc"});
+    let bob = synapse.register("bob");
+    for (person, answer, is_asked) in [(bob, "myclaw pairing approve", false), (ann, "fine", true)]
+    {
+        let room = person.room(&[&claw], "chat");
+        person.say(&room, &file);
+        person.wait_for_text(&room, answer);
+        assert_eq!(tap.take().contains("/media/download/localhost/abc"), is_asked, "{answer}");
+    }
+    gateway.stop();
+}
+
+#[test]
 fn a_wrong_token_or_server_is_one_clear_message() {
     let Some(synapse) = Synapse::start() else { return };
     let (bench, claw, ann) = set_up(&synapse, answering("fine"));

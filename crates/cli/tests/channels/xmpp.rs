@@ -277,21 +277,29 @@ fn people_are_answered_in_rooms_and_directly() {
 
 #[test]
 fn strangers_get_a_code_and_become_contacts() {
-    let Some(server) = Prosody::start(Encryption::None) else { return };
+    let Some(mut server) = Prosody::start(Encryption::None) else { return };
     let bench = Bench::new(echoing());
+    let files = Tap::before(server.files_port);
+    server.files_port = files.port;
     server.configure(&bench, |xmpp| xmpp["dmPolicy"] = json!("pairing"));
     let mut ann = Person::join(&server, "ann");
     let gateway = bench.start();
     works(&gateway);
     ann.run(&json!({"do": "raw", "xml": "<presence to='claw@localhost' type='subscribe'/>"}));
     ann.wait_for("the contact", |event| event["event"] == "subscribed");
-    ann.write("hello");
+    let url = format!("http://127.0.0.1:{}/x.txt", files.port);
+    let file = json!({"do": "send", "to": "claw@localhost", "text": url, "url": url});
+    ann.run(&file);
     let asked = ann.hear("chat", "pairing approve")["text"].as_str().unwrap().to_owned();
     let code = asked.split("pairing approve ").nth(1).unwrap();
     let code: String = code.chars().take_while(char::is_ascii_alphanumeric).collect();
     bench.run(&["pairing", "approve", &code]).assert_code(0);
     ann.write("<m1>");
     ann.hear("chat", "re: <m1>");
+    // Only now are files of hers downloaded.
+    assert_eq!(files.take(), "");
+    ann.run(&file);
+    until("the download", || files.take().contains("GET /x.txt"));
     // Behind a nickname of a room can be anybody.
     ann.run(&json!({"do": "send", "to": format!("{ROOM}/claw"), "text": "<m2>"}));
     gateway.channels(|state| state["dropped"].to_string().contains("through a room"));
