@@ -182,7 +182,7 @@ enum AskError {
     #[error("the XMPP server refused it: {}", .0.reason)]
     Refused(Refused),
     #[error("how far it was read is not known: {0}")]
-    Store(Refusal),
+    Intake(Refusal),
 }
 
 impl Xmpp {

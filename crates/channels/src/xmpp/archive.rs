@@ -118,7 +118,7 @@ impl Xmpp {
     }
 
     async fn kept(&self, archive: &str, intake: &dyn Intake) -> Result<Option<String>, AskError> {
-        intake.recall(&self.key(archive)).await.map_err(AskError::Store)
+        intake.recall(&self.key(archive)).await.map_err(AskError::Intake)
     }
 
     /// Keeps where an archive ends, if it was never read: what was said before is not answered.
@@ -136,7 +136,7 @@ impl Xmpp {
         let page = self.page(archive, Purpose::End, Vec::new(), paging).await?;
         // Nothing stands for the start of an archive that is empty.
         let end = page.last.unwrap_or_default();
-        self.keep(archive, &end, intake).await.map_err(AskError::Store)
+        self.keep(archive, &end, intake).await.map_err(AskError::Intake)
     }
 
     /// Reads what arrived since an archive was read last.
