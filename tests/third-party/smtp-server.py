@@ -1,7 +1,7 @@
 """An SMTP server (aiosmtpd) that writes each mail into a directory, as Python's own parser reads it.
 
-Argument: a JSON object with `port`, `directory`, `user`, `password`, and for STARTTLS `cert` and `key`. Mails become the
-files 1.json, 2.json, … It ends when its standard input does. What recipients do: `later@` is refused with 451 until the file
+Argument: a JSON object with `port`, `directory`, `user`, `password`, and for STARTTLS `cert` and `key`; with
+`fromTheStart` for TLS from the first byte, and then with no login but LOGIN. Mails become the files 1.json, 2.json, … It ends when its standard input does. What recipients do: `later@` is refused with 451 until the file
 `accept` is in the directory, `never@` with 550; `drop@` gets its mail, and the connection ends without an answer.
 """
 
@@ -60,6 +60,7 @@ def authenticate(server, session, envelope, mechanism, data):
     return AuthResult(success=is_right, handled=False)
 
 
+starts_encrypted = options.get("fromTheStart", False)
 context = None
 if "cert" in options:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -70,9 +71,11 @@ controller = Controller(
     port=options["port"],
     authenticator=authenticate,
     auth_required=True,
-    auth_require_tls=context is not None,
-    require_starttls=context is not None,
-    tls_context=context,
+    auth_require_tls=context is not None and not starts_encrypted,
+    require_starttls=context is not None and not starts_encrypted,
+    tls_context=None if starts_encrypted else context,
+    ssl_context=context if starts_encrypted else None,
+    auth_exclude_mechanism=["PLAIN"] if starts_encrypted else [],
     data_size_limit=30_000_000,
 )
 controller.start()

@@ -110,8 +110,8 @@ pub mod config {
         SessionToolsConfig, SignalConfig, SlackConfig, SocketConfig, StarterModel, Subagents,
         TelegramBot, TelegramConfig, TelemetryConfig, TerminalConfig, ThemeName, TlsConfig,
         UncertainDelivery, WebhookConfig, WhatsAppConfig, WhatsAppNumber, WriteError, XmppConfig,
-        holds_literal_secret, json_schema, json5_value, load_config, load_or_default,
-        starter_config, write_config_if_missing,
+        holds_literal_secret, is_secret_key, json_schema, json5_value, load_config,
+        load_or_default, starter_config, write_config_if_missing,
     };
 }
 

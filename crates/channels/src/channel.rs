@@ -63,42 +63,17 @@ pub trait Channel: Send + Sync + 'static {
         Box::pin(async { Ok(None) })
     }
 
-    /// Puts the reaction `part.text`, one emoji, under the message `message`, in place of an earlier one.
+    /// Changes `message`.
     ///
     /// # Errors
     /// As for [`Channel::send`]. A repetition does no harm.
-    fn react<'a>(
+    fn change<'a>(
         &'a self,
+        change: Change,
         part: &'a Part,
         message: &'a str,
     ) -> BoxFuture<'a, Result<(), SendFailure>> {
-        let _ = (part, message);
-        Box::pin(std::future::ready(Err(SendFailure::unsupported())))
-    }
-
-    /// Replaces the text of `message`, which this account has sent, by `part.text`.
-    ///
-    /// # Errors
-    /// As for [`Channel::send`]. A repetition does no harm.
-    fn edit<'a>(
-        &'a self,
-        part: &'a Part,
-        message: &'a str,
-    ) -> BoxFuture<'a, Result<(), SendFailure>> {
-        let _ = (part, message);
-        Box::pin(std::future::ready(Err(SendFailure::unsupported())))
-    }
-
-    /// Removes `message`, which this account has sent.
-    ///
-    /// # Errors
-    /// As for [`Channel::send`]. A repetition does no harm.
-    fn unsend<'a>(
-        &'a self,
-        part: &'a Part,
-        message: &'a str,
-    ) -> BoxFuture<'a, Result<(), SendFailure>> {
-        let _ = (part, message);
+        let _ = (change, part, message);
         Box::pin(std::future::ready(Err(SendFailure::unsupported())))
     }
 
@@ -135,6 +110,9 @@ pub trait Channel: Send + Sync + 'static {
     }
 }
 
+/// Between two calls of [`Live::begin`] for a chat where it shows nothing.
+const NO_EDITS: Duration = Duration::from_secs(60 * 60);
+
 /// Shows work in progress. What is shown here is never the only copy of a reply, and failures do no harm.
 pub trait Live: Send + Sync {
     /// Shows for some seconds that an answer is being made.
@@ -143,7 +121,8 @@ pub trait Live: Send + Sync {
     /// How often [`Live::typing`] must be repeated.
     fn typing_pause(&self) -> Duration;
 
-    /// Shows the beginning of a reply; returns the channel's id of the message, or `None` if it is not a good moment.
+    /// Shows the beginning of a reply; returns the channel's id of the message, or `None` if it is not a good moment. By
+    /// default there is none: where each edit is shown or kept as a message of its own, growing replies are noise.
     ///
     /// # Errors
     /// It was not shown, or nobody knows.
@@ -152,13 +131,21 @@ pub trait Live: Send + Sync {
         target: &'a Target,
         reply_to: Option<&'a str>,
         text: &'a str,
-    ) -> BoxFuture<'a, Result<Option<String>, SendFailure>>;
+    ) -> BoxFuture<'a, Result<Option<String>, SendFailure>> {
+        let _ = (target, reply_to, text);
+        Box::pin(std::future::ready(Ok(None)))
+    }
 
     /// Shows more of a reply in the message `id`. A failure is not reported: the next one, or the reply, mends it.
-    fn edit<'a>(&'a self, target: &'a Target, id: &'a str, text: &'a str) -> BoxFuture<'a, ()>;
+    fn edit<'a>(&'a self, target: &'a Target, id: &'a str, text: &'a str) -> BoxFuture<'a, ()> {
+        let _ = (target, id, text);
+        Box::pin(std::future::ready(()))
+    }
 
     /// Shortest time between two calls of [`Live::edit`] for one chat.
-    fn edit_pause(&self) -> Duration;
+    fn edit_pause(&self) -> Duration {
+        NO_EDITS
+    }
 }
 
 /// What a channel can do.
@@ -175,11 +162,11 @@ pub struct Capabilities {
 /// What a channel may be able to do beside sending text and files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// [`Channel::react`].
+    /// [`Change::React`].
     React,
-    /// [`Channel::edit`].
+    /// [`Change::Edit`].
     Edit,
-    /// [`Channel::unsend`].
+    /// [`Change::Unsend`].
     Unsend,
     /// [`Channel::poll`].
     Poll,
@@ -195,6 +182,17 @@ impl Action {
             Self::Poll => "poll",
         }
     }
+}
+
+/// What happens to a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// It gets the reaction `part.text`, one emoji, in place of an earlier one.
+    React,
+    /// Its text, which this account has sent, is replaced by `part.text`.
+    Edit,
+    /// It is removed. This account has sent it.
+    Unsend,
 }
 
 /// A question with answers to choose from.

@@ -19,8 +19,8 @@ use tokio::sync::Semaphore;
 use crate::split::split_rendered;
 use crate::taking::MOST_WITH_FILES;
 use crate::{
-    Action, AfterInterruption, Capabilities, Channel, Intake, Live, Part, Poll, ProbeFailure,
-    SendFailure, State, StateCell, utf16_units,
+    Action, AfterInterruption, Capabilities, Change, Channel, Intake, Live, Part, Poll,
+    ProbeFailure, SendFailure, State, StateCell, utf16_units,
 };
 use api::{Api, ApiError};
 use event::Place;
@@ -148,28 +148,19 @@ impl Channel for Discord {
         Box::pin(self.find_part(part))
     }
 
-    fn react<'a>(
+    fn change<'a>(
         &'a self,
+        change: Change,
         part: &'a Part,
         message: &'a str,
     ) -> BoxFuture<'a, Result<(), SendFailure>> {
-        Box::pin(self.add_reaction(part, message))
-    }
-
-    fn edit<'a>(
-        &'a self,
-        part: &'a Part,
-        message: &'a str,
-    ) -> BoxFuture<'a, Result<(), SendFailure>> {
-        Box::pin(self.edit_text(part, message))
-    }
-
-    fn unsend<'a>(
-        &'a self,
-        part: &'a Part,
-        message: &'a str,
-    ) -> BoxFuture<'a, Result<(), SendFailure>> {
-        Box::pin(self.remove(part, message))
+        Box::pin(async move {
+            match change {
+                Change::React => self.add_reaction(part, message).await,
+                Change::Edit => self.edit_text(part, message).await,
+                Change::Unsend => self.remove(part, message).await,
+            }
+        })
     }
 
     fn poll<'a>(

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures_util::future::BoxFuture;
 use secrecy::{ExposeSecret as _, SecretString};
 
-use crate::wire::{ServerAddress, WireError};
+use crate::wire::{ServerAddress, advice};
 use crate::{
     AfterInterruption, Capabilities, Channel, Intake, Part, ProbeFailure, SendFailure, State,
     StateCell, Target, split,
@@ -185,17 +185,6 @@ impl Email {
             return Thread::default();
         }
         threads.get(&part.target).cloned().unwrap_or_default()
-    }
-}
-
-/// What the owner does about a failed connection to the server in the config at `place`.
-fn advice(error: &WireError, place: &str) -> String {
-    match error {
-        WireError::Certificate(_) => format!(
-            "check that {place}.host is the name in its certificate; for one that you signed yourself, name your own \
-             authority in the variable SSL_CERT_FILE"
-        ),
-        _ => format!("check the host, the port and the security of {place}, and the network"),
     }
 }
 

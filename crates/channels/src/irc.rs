@@ -17,7 +17,7 @@ use secrecy::SecretString;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-use crate::wire::ServerAddress;
+use crate::wire::{self, ServerAddress};
 use crate::{
     AfterInterruption, Capabilities, Channel, Intake, Part, ProbeFailure, SendFailure, State,
     StateCell,
@@ -161,8 +161,8 @@ impl Irc {
 /// What the owner does about a failure.
 fn advice(error: &IrcError) -> String {
     match error {
-        IrcError::Wire { .. } => {
-            format!("{error}; check `host` and `port` of channels.irc, and the network")
+        IrcError::Wire { error: wire, .. } => {
+            format!("{error}; {}", wire::advice(wire, "channels.irc"))
         }
         IrcError::Login(_) => format!("{error}; check `sasl` of channels.irc"),
         IrcError::Refused(_) => format!("{error}; check channels.irc"),

@@ -41,8 +41,8 @@ pub use arrival::{
     Sender, Target,
 };
 pub use channel::{
-    Action, AfterInterruption, Capabilities, Channel, Choices, HookAnswer, HookRequest, Live, Part,
-    PartFile, PartKind, Poll, ProbeFailure, SendFailure, State, StateCell,
+    Action, AfterInterruption, Capabilities, Change, Channel, Choices, HookAnswer, HookRequest,
+    Live, Part, PartFile, PartKind, Poll, ProbeFailure, SendFailure, State, StateCell,
 };
 pub use discord::{DISCORD, DISCORD_BASE_URL, Discord, DiscordOptions};
 pub use email::{
@@ -62,4 +62,4 @@ pub use whatsapp::{
     WhatsAppTemplate,
 };
 pub use wire::{Security, ServerAddress};
-pub use xmpp::{AcceptsContact, FetchFile, FetchedFile, XMPP, Xmpp, XmppOptions};
+pub use xmpp::{AcceptsContact, FetchFile, XMPP, Xmpp, XmppOptions};

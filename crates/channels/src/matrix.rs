@@ -17,10 +17,12 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use secrecy::SecretString;
 use serde::Deserialize;
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
+use crate::taking::MOST_WITH_FILES;
 use crate::{
-    Action, AfterInterruption, Capabilities, Channel, Intake, Live, Part, ProbeFailure,
+    Action, AfterInterruption, Capabilities, Change, Channel, Intake, Live, Part, ProbeFailure,
     SendFailure, State, StateCell, split,
 };
 use api::{Api, ApiError, CALL_TIME};
@@ -63,6 +65,7 @@ pub struct Matrix {
     api: Api,
     state: StateCell,
     memory: Mutex<Memory>,
+    with_files: Semaphore,
     #[cfg_attr(
         not(feature = "matrix-encryption"),
         expect(dead_code, reason = "there are no keys")
@@ -129,7 +132,15 @@ impl Matrix {
     pub fn new(options: MatrixOptions) -> Result<Self, String> {
         let api = Api::new(&options.base_url, options.token.clone())?;
         let (state, memory) = (StateCell::default(), Mutex::default());
-        Ok(Self { options, api, state, memory, encryption: encryption::Cell::default() })
+        let with_files = Semaphore::new(MOST_WITH_FILES);
+        Ok(Self {
+            options,
+            api,
+            state,
+            memory,
+            with_files,
+            encryption: encryption::Cell::default(),
+        })
     }
 
     fn set_state(&self, state: State) {
@@ -214,28 +225,19 @@ impl Channel for Matrix {
         Box::pin(self.send_part(part))
     }
 
-    fn react<'a>(
+    fn change<'a>(
         &'a self,
+        change: Change,
         part: &'a Part,
         message: &'a str,
     ) -> BoxFuture<'a, Result<(), SendFailure>> {
-        Box::pin(self.set_reaction(part, message))
-    }
-
-    fn edit<'a>(
-        &'a self,
-        part: &'a Part,
-        message: &'a str,
-    ) -> BoxFuture<'a, Result<(), SendFailure>> {
-        Box::pin(self.edit_text(part, message))
-    }
-
-    fn unsend<'a>(
-        &'a self,
-        part: &'a Part,
-        message: &'a str,
-    ) -> BoxFuture<'a, Result<(), SendFailure>> {
-        Box::pin(self.remove(part, message))
+        Box::pin(async move {
+            match change {
+                Change::React => self.set_reaction(part, message).await,
+                Change::Edit => self.edit_text(part, message).await,
+                Change::Unsend => self.remove(part, message).await,
+            }
+        })
     }
 
     fn live(&self) -> Option<&dyn Live> {

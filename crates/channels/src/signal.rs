@@ -17,7 +17,7 @@ use tokio::sync::Semaphore;
 use crate::recent::Recent;
 use crate::taking::MOST_WITH_FILES;
 use crate::{
-    Action, AfterInterruption, Capabilities, Channel, Intake, Live, Part, ProbeFailure,
+    Action, AfterInterruption, Capabilities, Change, Channel, Intake, Live, Part, ProbeFailure,
     SendFailure, State, StateCell, split,
 };
 use api::Api;
@@ -111,28 +111,19 @@ impl Channel for Signal {
         Box::pin(self.send_part(part))
     }
 
-    fn react<'a>(
+    fn change<'a>(
         &'a self,
+        change: Change,
         part: &'a Part,
         message: &'a str,
     ) -> BoxFuture<'a, Result<(), SendFailure>> {
-        Box::pin(self.set_reaction(part, message))
-    }
-
-    fn edit<'a>(
-        &'a self,
-        part: &'a Part,
-        message: &'a str,
-    ) -> BoxFuture<'a, Result<(), SendFailure>> {
-        Box::pin(self.edit_text(part, message))
-    }
-
-    fn unsend<'a>(
-        &'a self,
-        part: &'a Part,
-        message: &'a str,
-    ) -> BoxFuture<'a, Result<(), SendFailure>> {
-        Box::pin(self.remove(part, message))
+        Box::pin(async move {
+            match change {
+                Change::React => self.set_reaction(part, message).await,
+                Change::Edit => self.edit_text(part, message).await,
+                Change::Unsend => self.remove(part, message).await,
+            }
+        })
     }
 
     fn live(&self) -> Option<&dyn Live> {

@@ -22,7 +22,7 @@ use tokio::sync::Semaphore;
 use crate::pace::Pace;
 use crate::split::split_rendered;
 use crate::{
-    Action, AfterInterruption, Capabilities, Channel, Intake, Live, Part, ProbeFailure,
+    Action, AfterInterruption, Capabilities, Change, Channel, Intake, Live, Part, ProbeFailure,
     SendFailure, State, StateCell, utf16_units,
 };
 use api::{Api, ApiError, Token};
@@ -186,28 +186,19 @@ impl Channel for Slack {
         Box::pin(self.find_part(part))
     }
 
-    fn react<'a>(
+    fn change<'a>(
         &'a self,
+        change: Change,
         part: &'a Part,
         message: &'a str,
     ) -> BoxFuture<'a, Result<(), SendFailure>> {
-        Box::pin(self.add_reaction(part, message))
-    }
-
-    fn edit<'a>(
-        &'a self,
-        part: &'a Part,
-        message: &'a str,
-    ) -> BoxFuture<'a, Result<(), SendFailure>> {
-        Box::pin(self.edit_text(part, message))
-    }
-
-    fn unsend<'a>(
-        &'a self,
-        part: &'a Part,
-        message: &'a str,
-    ) -> BoxFuture<'a, Result<(), SendFailure>> {
-        Box::pin(self.remove(part, message))
+        Box::pin(async move {
+            match change {
+                Change::React => self.add_reaction(part, message).await,
+                Change::Edit => self.edit_text(part, message).await,
+                Change::Unsend => self.remove(part, message).await,
+            }
+        })
     }
 
     fn live(&self) -> Option<&dyn Live> {

@@ -20,8 +20,8 @@ use tokio::sync::Semaphore;
 use crate::split::split_rendered as split_rendered_by;
 use crate::taking::MOST_WITH_FILES;
 use crate::{
-    Action, AfterInterruption, Capabilities, Channel, HookAnswer, HookRequest, Intake, Live, Part,
-    Poll, ProbeFailure, SendFailure, State, StateCell, utf16_units,
+    Action, AfterInterruption, Capabilities, Change, Channel, HookAnswer, HookRequest, Intake,
+    Live, Part, Poll, ProbeFailure, SendFailure, State, StateCell, utf16_units,
 };
 use api::{Api, ApiError};
 use limits::Limits;
@@ -177,28 +177,19 @@ impl Channel for Telegram {
         Box::pin(self.send_part(part))
     }
 
-    fn react<'a>(
+    fn change<'a>(
         &'a self,
+        change: Change,
         part: &'a Part,
         message: &'a str,
     ) -> BoxFuture<'a, Result<(), SendFailure>> {
-        Box::pin(self.set_reaction(part, message))
-    }
-
-    fn edit<'a>(
-        &'a self,
-        part: &'a Part,
-        message: &'a str,
-    ) -> BoxFuture<'a, Result<(), SendFailure>> {
-        Box::pin(self.edit_text(part, message))
-    }
-
-    fn unsend<'a>(
-        &'a self,
-        part: &'a Part,
-        message: &'a str,
-    ) -> BoxFuture<'a, Result<(), SendFailure>> {
-        Box::pin(self.remove(part, message))
+        Box::pin(async move {
+            match change {
+                Change::React => self.set_reaction(part, message).await,
+                Change::Edit => self.edit_text(part, message).await,
+                Change::Unsend => self.remove(part, message).await,
+            }
+        })
     }
 
     fn poll<'a>(

@@ -20,8 +20,8 @@ use tokio::sync::{Notify, Semaphore, mpsc};
 use crate::marks::marked;
 use crate::taking::MOST_WITH_FILES;
 use crate::{
-    Action, AfterInterruption, Capabilities, Channel, HookAnswer, HookRequest, Intake, Live, Part,
-    ProbeFailure, SendFailure, State, StateCell, utf16_units,
+    Action, AfterInterruption, Capabilities, Change, Channel, HookAnswer, HookRequest, Intake,
+    Live, Part, ProbeFailure, SendFailure, State, StateCell, utf16_units,
 };
 use api::{Api, ApiError};
 use memory::Memory;
@@ -185,12 +185,18 @@ impl Channel for WhatsApp {
         Box::pin(self.send_part(part))
     }
 
-    fn react<'a>(
+    fn change<'a>(
         &'a self,
+        change: Change,
         part: &'a Part,
         message: &'a str,
     ) -> BoxFuture<'a, Result<(), SendFailure>> {
-        Box::pin(self.set_reaction(part, message))
+        Box::pin(async move {
+            match change {
+                Change::React => self.set_reaction(part, message).await,
+                Change::Edit | Change::Unsend => Err(SendFailure::unsupported()),
+            }
+        })
     }
 
     fn live(&self) -> Option<&dyn Live> {

@@ -190,6 +190,17 @@ impl Wire {
     }
 }
 
+/// What the owner does about a failed connection to the server in the config at `place`.
+pub(crate) fn advice(error: &WireError, place: &str) -> String {
+    match error {
+        WireError::Certificate(_) => format!(
+            "check that {place}.host is the name in its certificate; for one that you signed yourself, name your own \
+             authority in the variable SSL_CERT_FILE"
+        ),
+        _ => format!("check the host, the port and the encryption of {place}, and the network"),
+    }
+}
+
 fn broken(error: &std::io::Error) -> WireError {
     WireError::Broken(error.to_string())
 }

@@ -22,15 +22,16 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use secrecy::SecretString;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 use uuid::Uuid;
 
 use crate::pace::Pace;
 use crate::recent::Recent;
+use crate::taking::MOST_WITH_FILES;
 use crate::wire::{ServerAddress, WireError};
 use crate::{
-    Action, AfterInterruption, Capabilities, Channel, Intake, Live, Part, ProbeFailure,
-    SendFailure, State, StateCell, split,
+    Action, AfterInterruption, Capabilities, Change, Channel, Intake, Live, Part, ProbeFailure,
+    Refusal, SendFailure, State, StateCell, split,
 };
 use connection::{Connection, XmppError};
 use rooms::Room;
@@ -50,18 +51,9 @@ const ANSWER: Duration = Duration::from_secs(60);
 const MESSAGES: usize = 10;
 const MESSAGES_TIME: Duration = Duration::from_secs(10);
 
-/// A file that was downloaded.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FetchedFile {
-    /// The media type that its server gave.
-    pub media_type: Option<String>,
-    /// All its bytes.
-    pub bytes: Vec<u8>,
-}
-
 /// Downloads a file of at most so many bytes from an address that a stranger may have written; the error says why not.
 pub type FetchFile =
-    Arc<dyn Fn(String, usize) -> BoxFuture<'static, Result<FetchedFile, String>> + Send + Sync>;
+    Arc<dyn Fn(String, usize) -> BoxFuture<'static, Result<Vec<u8>, String>> + Send + Sync>;
 
 /// Decides whether somebody, by bare address, may see when the account is online.
 pub type AcceptsContact = Arc<dyn Fn(&str) -> bool + Send + Sync>;
@@ -95,6 +87,7 @@ pub struct Xmpp {
     state: StateCell,
     memory: Mutex<Memory>,
     pace: Pace,
+    with_files: Semaphore,
 }
 
 /// What is known of the present session.
@@ -188,13 +181,16 @@ enum AskError {
     Silent,
     #[error("the XMPP server refused it: {}", .0.reason)]
     Refused(Refused),
+    #[error("how far it was read is not known: {0}")]
+    Intake(Refusal),
 }
 
 impl Xmpp {
     /// Sets up an account. Nothing is sent yet.
     pub fn new(options: XmppOptions) -> Self {
         let pace = Pace::new(MESSAGES, MESSAGES_TIME);
-        Self { options, state: StateCell::default(), memory: Mutex::default(), pace }
+        let with_files = Semaphore::new(MOST_WITH_FILES);
+        Self { options, state: StateCell::default(), memory: Mutex::default(), pace, with_files }
     }
 
     fn set_state(&self, state: State) {
@@ -312,28 +308,19 @@ impl Channel for Xmpp {
         Box::pin(self.find_part(part))
     }
 
-    fn react<'a>(
+    fn change<'a>(
         &'a self,
+        change: Change,
         part: &'a Part,
         message: &'a str,
     ) -> BoxFuture<'a, Result<(), SendFailure>> {
-        Box::pin(self.send_reaction(part, message))
-    }
-
-    fn edit<'a>(
-        &'a self,
-        part: &'a Part,
-        message: &'a str,
-    ) -> BoxFuture<'a, Result<(), SendFailure>> {
-        Box::pin(self.send_correction(part, message))
-    }
-
-    fn unsend<'a>(
-        &'a self,
-        part: &'a Part,
-        message: &'a str,
-    ) -> BoxFuture<'a, Result<(), SendFailure>> {
-        Box::pin(self.send_retraction(part, message))
+        Box::pin(async move {
+            match change {
+                Change::React => self.send_reaction(part, message).await,
+                Change::Edit => self.send_correction(part, message).await,
+                Change::Unsend => self.send_retraction(part, message).await,
+            }
+        })
     }
 
     fn live(&self) -> Option<&dyn Live> {

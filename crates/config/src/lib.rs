@@ -45,7 +45,7 @@ pub use json_schema::json_schema;
 pub use key_source::{KEYRING_SERVICE, KeySource};
 pub use load::{Loaded, Mistake, load_config, load_or_default};
 pub use lookup::{SubstitutionLookup, Workspaces};
-pub use mask::holds_literal_secret;
+pub use mask::{holds_literal_secret, is_secret_key};
 pub use masked::{MASKED, MaskedValues};
 pub use paths::{CONFIG_PATH_VARIABLE, HOME_VARIABLE, Paths, STATE_DIR_VARIABLE};
 pub use project::{PROJECT_MARKERS, project_root};

@@ -152,7 +152,8 @@ fn plain(word: &str) -> String {
     word.chars().filter(|c| !matches!(c, '_' | '-')).flat_map(char::to_lowercase).collect()
 }
 
-pub(crate) fn is_secret_key(word: &str) -> bool {
+/// Whether the value under this key is a secret, to judge by the key.
+pub fn is_secret_key(word: &str) -> bool {
     let plain = plain(word);
     // "maxTokens" means a different kind of token.
     let named =

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use myclaw_channels::{
-    AfterInterruption, Channel, Choices, Part, PartFile, PartKind as Author, Poll, SendFailure,
-    Target,
+    AfterInterruption, Change, Channel, Choices, Part, PartFile, PartKind as Author, Poll,
+    SendFailure, Target,
 };
 use tokio::sync::Notify;
 use tokio_util::task::TaskTracker;
@@ -232,18 +232,18 @@ impl Outbox {
     ) -> Result<String, SendFailure> {
         let sending = to_send(part, is_repeat);
         let Some(act) = &part.row.act else { return channel.send(&sending).await };
-        if let Act::Poll { options, several } = act {
-            let choices = if *several { Choices::Several } else { Choices::One };
-            let (question, options) = (part.row.text.clone(), options.clone());
-            return channel.poll(&sending, &Poll { question, options, choices }).await;
-        }
+        let change = match act {
+            Act::Poll { options, several } => {
+                let choices = if *several { Choices::Several } else { Choices::One };
+                let (question, options) = (part.row.text.clone(), options.clone());
+                return channel.poll(&sending, &Poll { question, options, choices }).await;
+            }
+            Act::React { .. } => Change::React,
+            Act::Edit { .. } => Change::Edit,
+            Act::Unsend { .. } => Change::Unsend,
+        };
         let message = self.message_of(act).await?;
-        match act {
-            Act::React { .. } => channel.react(&sending, &message).await?,
-            Act::Edit { .. } => channel.edit(&sending, &message).await?,
-            Act::Unsend { .. } => channel.unsend(&sending, &message).await?,
-            Act::Poll { .. } => {}
-        }
+        channel.change(change, &sending, &message).await?;
         Ok(message)
     }
 

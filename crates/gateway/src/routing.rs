@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use myclaw_agent::FailureClass;
 use myclaw_agent::config::{AckReactionScope, Config, DmScope, Persona};
 use myclaw_agent::sessions::{PeerKind, SessionKey, SessionKeyParts};
-use myclaw_channels::{Action, Arrival, Channel, ChatKind, Part, PartKind, Receipt};
+use myclaw_channels::{Action, Arrival, Change, Channel, ChatKind, Part, PartKind, Receipt};
 use serde_json::{Value, json};
 
 use crate::GatewayError;
@@ -271,7 +271,7 @@ impl Router {
         };
         let message = message.clone();
         tokio::spawn(async move {
-            if let Err(failure) = channel.react(&part, &message).await {
+            if let Err(failure) = channel.change(Change::React, &part, &message).await {
                 tracing::warn!(channel = channel.name(), ?failure, "a message is not acknowledged");
             }
         });

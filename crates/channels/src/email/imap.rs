@@ -45,6 +45,16 @@ pub(super) enum ImapError {
     Intake(String),
 }
 
+/// What a list of messages says of each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Listing {
+    /// Its number, size and date.
+    Full,
+    /// Its number only, which a server knows without reading it. Of a mail that it cannot read, it has no size, and
+    /// refuses the list, or ends the connection.
+    Numbers,
+}
+
 /// A mailbox that is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Mailbox {
@@ -164,17 +174,18 @@ impl Imap {
         }
     }
 
-    /// The numbers, sizes and dates of the messages from the number `first` on, in their order.
-    pub(super) async fn list(&mut self, first: u32) -> Result<Vec<Fetch>, ImapError> {
+    /// The messages from the number `first` on, in their order.
+    pub(super) async fn list(
+        &mut self,
+        first: u32,
+        listing: Listing,
+    ) -> Result<Vec<Fetch>, ImapError> {
         self.has_news = false;
-        let command = format!("UID FETCH {first}:* (UID RFC822.SIZE INTERNALDATE)");
-        let responses = match self.ask("FETCH", &command).await {
-            // A mail that cannot be read has no size; the others have numbers all the same.
-            Err(ImapError::Refused { .. }) => {
-                self.ask("FETCH", &format!("UID FETCH {first}:* (UID)")).await?
-            }
-            responses => responses?,
+        let items = match listing {
+            Listing::Full => "UID RFC822.SIZE INTERNALDATE",
+            Listing::Numbers => "UID",
         };
+        let responses = self.ask("FETCH", &format!("UID FETCH {first}:* ({items})")).await?;
         let fetches = responses.into_iter().filter_map(|response| match response {
             // Of an empty range the server names the last message.
             Response::Fetch(fetch) if fetch.uid.is_some_and(|uid| uid >= first) => Some(fetch),

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::imap::response::Fetch;
-use super::imap::{Imap, ImapError, Mailbox};
+use super::imap::{Imap, ImapError, Listing, Mailbox};
 use super::incoming::{self, Downloaded, Incoming};
 use super::{EMAIL, Email, WRONG_PASSWORD};
 use crate::pause::Pause;
@@ -81,21 +81,30 @@ impl Progress {
 impl Email {
     /// Receives mails for ever, or returns if the account cannot be used.
     pub(super) async fn receive_mails(&self, intake: &dyn Intake) {
-        let mut pause = Pause::new();
+        let (mut pause, mut listing) = (Pause::new(), Listing::Full);
         loop {
-            if let Err(error) = self.read_mailbox(intake, &mut pause).await {
+            let before = listing;
+            if let Err(error) = self.read_mailbox(intake, &mut pause, &mut listing).await {
                 if let ImapError::Login(_) = error {
                     let reason = format!("{error}; {WRONG_PASSWORD}, and restart the gateway");
                     return self.set_state(State::Stopped(reason));
                 }
                 self.set_state(State::Waiting(error.to_string()));
             }
-            pause.wait().await;
+            // The shorter list is tried at once.
+            if (before, listing) != (Listing::Full, Listing::Numbers) {
+                pause.wait().await;
+            }
         }
     }
 
     /// Takes mails until something fails.
-    async fn read_mailbox(&self, intake: &dyn Intake, pause: &mut Pause) -> Result<(), ImapError> {
+    async fn read_mailbox(
+        &self,
+        intake: &dyn Intake,
+        pause: &mut Pause,
+        listing: &mut Listing,
+    ) -> Result<(), ImapError> {
         let mut imap = self.imap().await?;
         let mailbox = imap.select(&self.options.mailbox).await?;
         let key = self.progress_key();
@@ -116,7 +125,11 @@ impl Email {
         };
         self.set_state(State::Working);
         loop {
-            for fetch in imap.list(progress.next).await? {
+            let listed = imap.list(progress.next, *listing).await;
+            if listed.is_err() && *listing == Listing::Full {
+                (*listing, *pause) = (Listing::Numbers, Pause::new());
+            }
+            for fetch in listed? {
                 let Some(uid) = fetch.uid else { continue };
                 let date = fetch.date.as_deref().and_then(seconds);
                 let is_old = progress.is_old(uid, date);
@@ -135,7 +148,7 @@ impl Email {
                 }
             }
             // Only now, because servers lock accounts that log in often, and a mail may fail each time.
-            *pause = Pause::new();
+            (*listing, *pause) = (Listing::Full, Pause::new());
             imap.wait().await?;
         }
     }

@@ -5,6 +5,9 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::Attachment;
+use crate::taking::not_loaded;
+
 /// The answer to `/sync`, as far as this program reads it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -94,6 +97,17 @@ pub(super) struct File<'a> {
     pub(super) bytes: Option<u64>,
     /// How it is encrypted.
     pub(super) key: Option<&'a Value>,
+}
+
+impl File<'_> {
+    /// It, before it is downloaded.
+    pub(super) fn attachment(&self) -> Attachment {
+        Attachment {
+            name: Some(self.name.to_owned()),
+            media_type: self.media_type.map(str::to_owned),
+            content: not_loaded(),
+        }
+    }
 }
 
 impl Event {

@@ -9,12 +9,11 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::api::{ApiError, encode};
-use super::event::{Event, Joined, Sync};
+use super::event::{Event, File, Joined, Sync};
 use super::{CALL_TIME, Failure, MATRIX, Matrix, Me, WRONG_TOKEN, encryption, is_wrong_token};
-use crate::pause::{self, Pause};
-use crate::{
-    Arrival, Attachment, AttachmentContent, Chat, ChatKind, Intake, Quoted, Refusal, Sender, State,
-};
+use crate::pause::{self, Pause, until_stored};
+use crate::taking::{hand_over, load};
+use crate::{Arrival, AttachmentContent, Chat, ChatKind, Intake, Quoted, Refusal, Sender, State};
 
 /// How long the server waits for an event before it answers with nothing.
 const SYNC_TIME: Duration = Duration::from_secs(25);
@@ -28,7 +27,7 @@ const MOST_EVENTS: usize = 50;
 const MOST_PAGES: usize = 100;
 /// Most rooms that are remembered.
 const MOST_ROOMS: usize = 1_000;
-/// Attempts to download a file, or to join a room, before this is given up.
+/// Attempts to join a room before this is given up.
 const ATTEMPTS: u32 = 3;
 /// The kinds of events that are read.
 const KINDS: [&str; 5] =
@@ -164,11 +163,7 @@ impl Matrix {
             let encryption = joined.state.events.iter().find(|event| event.begins_encryption());
             let encryption = encryption.map(|event| event.content.clone());
             for event in self.new_events(&room, joined, me, since).await? {
-                let mut pause = Pause::new();
-                while let Err(reason) = self.take(&room, &event, me, intake).await {
-                    tracing::warn!(%reason, "a message cannot be taken; trying again");
-                    pause.wait().await;
-                }
+                until_stored(|| self.take(&room, &event, me, intake)).await;
             }
             if let Some(content) = encryption {
                 self.note_encryption(&room, &content).await;
@@ -328,7 +323,7 @@ impl Matrix {
             reply_id: Some(event.replaces().unwrap_or(&event.event_id).to_owned()),
             sender: Sender { id: event.sender.clone(), name: name_of(&event.sender), handle: None },
             text: event.text(),
-            attachments: self.attachments(event).await,
+            attachments: event.file().iter().map(File::attachment).collect(),
             mentions_me: is_answer_to_me || event.mentions(&me.id, me.name.as_deref()),
             edits: event.replaces().map(str::to_owned),
             reply_to: answered.map(|answered| Quoted {
@@ -338,14 +333,7 @@ impl Matrix {
                     .unwrap_or_else(|| "[no text]".to_owned()),
             }),
         };
-        match intake.take(arrival).await {
-            Ok(_) => Ok(()),
-            Err(Refusal::Unusable(reason)) => {
-                tracing::warn!(%reason, message = event.event_id, "a message cannot be used");
-                Ok(())
-            }
-            Err(Refusal::Later(reason)) => Err(reason),
-        }
+        hand_over(intake, arrival, &self.with_files, self.load_file(event)).await.map(drop)
     }
 
     /// What is known of a room, which the server is asked for if needed.
@@ -409,40 +397,14 @@ impl Matrix {
         !std::mem::replace(&mut known.is_told, true)
     }
 
-    async fn attachments(&self, event: &Event) -> Vec<Attachment> {
+    async fn load_file(&self, event: &Event) -> Vec<AttachmentContent> {
         let Some(file) = event.file() else { return Vec::new() };
         let most = self.options.most_file_bytes;
-        let content = match file.bytes.filter(|bytes| *bytes > most) {
-            Some(bytes) => AttachmentContent::Missing(format!(
-                "it has {bytes} bytes, and at most {most} are downloaded"
-            )),
-            None => match (self.download(file.address, most).await, file.key) {
-                (AttachmentContent::Bytes(bytes), Some(key)) => {
-                    encryption::decrypt_file(&bytes, key)
-                        .map_or_else(AttachmentContent::Missing, AttachmentContent::Bytes)
-                }
-                (content, _) => content,
-            },
-        };
-        let (name, media_type) = (file.name.to_owned(), file.media_type.map(str::to_owned));
-        vec![Attachment { name: Some(name), media_type, content }]
-    }
-
-    async fn download(&self, address: &str, most: u64) -> AttachmentContent {
-        let mut pause = Pause::new();
-        let mut attempt = 1;
-        loop {
-            match self.api.download(address, most).await {
-                Ok(bytes) => return AttachmentContent::Bytes(bytes),
-                Err(error @ ApiError::Refused(_)) => {
-                    return AttachmentContent::Missing(error.to_string());
-                }
-                Err(error) if attempt >= ATTEMPTS => {
-                    return AttachmentContent::Missing(error.to_string());
-                }
-                Err(_) => pause.wait().await,
-            }
-            attempt += 1;
-        }
+        let loaded = load(file.bytes, most, || self.api.download(file.address, most)).await;
+        vec![match (loaded, file.key) {
+            (AttachmentContent::Bytes(bytes), Some(key)) => encryption::decrypt_file(&bytes, key)
+                .map_or_else(AttachmentContent::Missing, AttachmentContent::Bytes),
+            (content, _) => content,
+        }]
     }
 }

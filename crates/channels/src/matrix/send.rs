@@ -10,14 +10,13 @@ use super::api::{ApiError, encode};
 use super::format::render;
 use super::{CALL_TIME, MOST_BYTES, Matrix, OWNER_PAUSE, encryption};
 use crate::form::media_type;
+use crate::split::preview;
 use crate::{Live, Part, PartFile, PartKind, SendFailure, Target, split};
 
 /// How long the server shows that somebody types.
 const TYPING_TIME: Duration = Duration::from_secs(12);
 /// Shortest time between two edits of a preview. Each is an event of the room, and servers limit their rate.
 const EDIT_PAUSE: Duration = Duration::from_secs(3);
-/// What is put behind a preview.
-const GOES_ON: &str = " …";
 /// Most bytes of a text with tags. Beyond that, clients show the text without them.
 const MOST_HTML: usize = 24_000;
 /// Pause after a refusal that names none.
@@ -194,10 +193,10 @@ impl Live for Matrix {
         text: &'a str,
     ) -> BoxFuture<'a, Result<Option<String>, SendFailure>> {
         Box::pin(async move {
+            let Some(mut content) = preview_of(text) else { return Ok(None) };
             if !self.options.preview || self.is_quiet() {
                 return Ok(None);
             }
-            let mut content = preview_of(text);
             add_place(&mut content, target, reply_to);
             let id = uuid::Uuid::new_v4().to_string();
             self.put(&target.chat, &id, content).await.map(Some)
@@ -206,11 +205,12 @@ impl Live for Matrix {
 
     fn edit<'a>(&'a self, target: &'a Target, id: &'a str, text: &'a str) -> BoxFuture<'a, ()> {
         Box::pin(async move {
+            let Some(content) = preview_of(text) else { return };
             if self.is_quiet() {
                 return;
             }
             let transaction = uuid::Uuid::new_v4().to_string();
-            let content = edit_of(id, &preview_of(text));
+            let content = edit_of(id, &content);
             // A failure also notes how long the server wants quiet.
             if let Err(failure) = self.put(&target.chat, &transaction, content).await {
                 tracing::debug!(?failure, "a preview was not edited");
@@ -223,9 +223,10 @@ impl Live for Matrix {
     }
 }
 
-fn preview_of(text: &str) -> Map<String, Value> {
-    let first = split(text, MOST_BYTES - GOES_ON.len(), str::len).into_iter().next();
-    text_content(&format!("{}{GOES_ON}", first.unwrap_or_default()), PartKind::Reply)
+fn preview_of(text: &str) -> Option<Map<String, Value>> {
+    let cut = |text: &str, limit| split(text, limit, str::len);
+    let shown = preview(text, MOST_BYTES, cut, |first| (first.to_owned(), first.trim().len()));
+    shown.map(|(text, _)| text_content(&text, PartKind::Reply))
 }
 
 pub(super) fn text_content(text: &str, kind: PartKind) -> Map<String, Value> {

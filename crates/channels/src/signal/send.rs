@@ -18,8 +18,6 @@ use crate::{Live, Part, PartFile, SendFailure, State, Target, utf16_units};
 const REPEAT: &str = "(possible repeat) ";
 /// The indicator is shown for 15 seconds (`signal-cli sendTyping`).
 const TYPING_PAUSE: Duration = Duration::from_secs(10);
-/// There are no previews: each edit of a message is kept and shown as one.
-const NO_EDITS: Duration = Duration::from_secs(60 * 60);
 /// Pause after a refusal that only the owner can end.
 const OWNER_PAUSE: Duration = Duration::from_secs(60);
 
@@ -237,22 +235,5 @@ impl Live for Signal {
 
     fn typing_pause(&self) -> Duration {
         TYPING_PAUSE
-    }
-
-    fn begin<'a>(
-        &'a self,
-        _target: &'a Target,
-        _reply_to: Option<&'a str>,
-        _text: &'a str,
-    ) -> BoxFuture<'a, Result<Option<String>, SendFailure>> {
-        Box::pin(std::future::ready(Ok(None)))
-    }
-
-    fn edit<'a>(&'a self, _target: &'a Target, _id: &'a str, _text: &'a str) -> BoxFuture<'a, ()> {
-        Box::pin(std::future::ready(()))
-    }
-
-    fn edit_pause(&self) -> Duration {
-        NO_EDITS
     }
 }

@@ -19,8 +19,6 @@ pub(super) const REPEAT: &str = "(possible repeat) ";
 const NEWS_TIME: Duration = Duration::from_secs(10);
 /// The indicator is shown for 25 seconds ("Typing indicators").
 const TYPING_PAUSE: Duration = Duration::from_secs(20);
-/// There are no previews: messages cannot be edited.
-const NO_EDITS: Duration = Duration::from_secs(60 * 60);
 /// Pause after a refusal that only the owner can end.
 const OWNER_PAUSE: Duration = Duration::from_secs(60);
 /// Pause after too many messages to one person: one in 6 seconds is allowed ("Throughput", pair rate).
@@ -276,22 +274,5 @@ impl Live for WhatsApp {
 
     fn typing_pause(&self) -> Duration {
         TYPING_PAUSE
-    }
-
-    fn begin<'a>(
-        &'a self,
-        _target: &'a Target,
-        _reply_to: Option<&'a str>,
-        _text: &'a str,
-    ) -> BoxFuture<'a, Result<Option<String>, SendFailure>> {
-        Box::pin(std::future::ready(Ok(None)))
-    }
-
-    fn edit<'a>(&'a self, _target: &'a Target, _id: &'a str, _text: &'a str) -> BoxFuture<'a, ()> {
-        Box::pin(std::future::ready(()))
-    }
-
-    fn edit_pause(&self) -> Duration {
-        NO_EDITS
     }
 }

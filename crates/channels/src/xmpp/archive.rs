@@ -1,11 +1,13 @@
 //! Archives (XEP-0313): the server's of the account, and those of rooms.
 
 use futures_util::StreamExt as _;
+use futures_util::future::join;
 use futures_util::stream::FuturesUnordered;
 use uuid::Uuid;
 
 use super::xml::{Element, ns};
 use super::{AskError, Done, Purpose, Query, XMPP, Xmpp, question};
+use crate::pause::Pause;
 use crate::{Intake, Part, Refusal, SendFailure, State};
 
 /// Messages of a page.
@@ -36,14 +38,12 @@ impl Xmpp {
 
     /// What a new connection begins with. What is done already stays as it is.
     pub(super) async fn set_up(&self, intake: &dyn Intake) {
-        if !self.lock().is_present && !self.appear(intake).await {
+        if !self.until_done(|| self.appear(intake)).await {
             return;
         }
         self.set_state(State::Working);
         let me = self.me();
-        if self.has_archive(&me) {
-            self.catch_up(&me, intake).await;
-        }
+        let own = self.until_done(|| self.catch_up(&me, intake));
         let rooms: FuturesUnordered<_> = {
             let memory = self.lock();
             let is_done = |place: &&String| {
@@ -53,18 +53,36 @@ impl Xmpp {
             let rooms = self.options.rooms.iter().filter(|place| !is_done(place));
             rooms.map(|place| self.enter(place.clone(), intake)).collect()
         };
-        rooms.collect::<()>().await;
+        join(own, rooms.collect::<()>()).await;
     }
 
-    /// Learns whether there is an archive, and where it ends, before the first messages arrive. False if the connection
-    /// broke.
-    async fn appear(&self, intake: &dyn Intake) -> bool {
+    /// Tries a step until it succeeds; false if the connection broke.
+    async fn until_done<W>(&self, step: impl Fn() -> W) -> bool
+    where
+        W: Future<Output = Result<(), AskError>>,
+    {
+        let mut pause = Pause::new();
+        loop {
+            match step().await {
+                Ok(()) => return true,
+                Err(AskError::NotConnected) => return false,
+                Err(error) => tracing::warn!(%error, "the archive cannot be read; trying again"),
+            }
+            pause.wait().await;
+        }
+    }
+
+    /// Learns whether there is an archive, and where it ends, before the first messages arrive.
+    async fn appear(&self, intake: &dyn Intake) -> Result<(), AskError> {
+        if self.lock().is_present {
+            return Ok(());
+        }
         let me = self.me();
         let about = Element::new("query", ns::INFO);
         let has_archive = match self.ask(question("get", Some(&me), about)).await {
             Ok(info) => super::has_feature(&info, ns::MAM),
             Err(AskError::Refused(_)) => false,
-            Err(_) => return false,
+            Err(error) => return Err(error),
         };
         self.lock().has_archive = Some(has_archive);
         if has_archive {
@@ -76,13 +94,13 @@ impl Xmpp {
             if let Err(error) = self.ask(question("set", None, keep)).await {
                 tracing::debug!(%error, "the archive keeps what it kept");
             }
-            if self.find_end(&me, intake).await.is_err() {
-                return false;
-            }
+            self.find_end(&me, intake).await?;
         }
-        let is_sent = self.put(Element::new("presence", ns::CLIENT), Done::Nobody).await;
-        self.lock().is_present |= is_sent;
-        is_sent
+        if !self.put(Element::new("presence", ns::CLIENT), Done::Nobody).await {
+            return Err(AskError::NotConnected);
+        }
+        self.lock().is_present = true;
+        Ok(())
     }
 
     fn key(&self, archive: &str) -> String {
@@ -99,33 +117,38 @@ impl Xmpp {
         intake.remember(&self.key(archive), id).await
     }
 
-    async fn kept(&self, archive: &str, intake: &dyn Intake) -> Result<Option<String>, ()> {
-        intake.recall(&self.key(archive)).await.map_err(|refusal| {
-            tracing::warn!(%refusal, "how far an archive is read cannot be read");
-        })
+    async fn kept(&self, archive: &str, intake: &dyn Intake) -> Result<Option<String>, AskError> {
+        intake.recall(&self.key(archive)).await.map_err(AskError::Intake)
     }
 
     /// Keeps where an archive ends, if it was never read: what was said before is not answered.
-    pub(super) async fn find_end(&self, archive: &str, intake: &dyn Intake) -> Result<(), ()> {
+    pub(super) async fn find_end(
+        &self,
+        archive: &str,
+        intake: &dyn Intake,
+    ) -> Result<(), AskError> {
         if self.kept(archive, intake).await?.is_some() {
             return Ok(());
         }
         let paging = Element::new("set", ns::RSM)
             .child(Element::new("max", ns::RSM).say("1"))
             .child(Element::new("before", ns::RSM));
-        let page = self.page(archive, Purpose::End, Vec::new(), paging).await;
-        let page = page.map_err(|error| tracing::warn!(archive, %error, "no archive"))?;
+        let page = self.page(archive, Purpose::End, Vec::new(), paging).await?;
         // Nothing stands for the start of an archive that is empty.
-        let kept = self.keep(archive, &page.last.unwrap_or_default(), intake).await;
-        kept.map_err(|refusal| tracing::warn!(%refusal, "how far an archive is read is not kept"))
+        let end = page.last.unwrap_or_default();
+        self.keep(archive, &end, intake).await.map_err(AskError::Intake)
     }
 
     /// Reads what arrived since an archive was read last.
-    pub(super) async fn catch_up(&self, archive: &str, intake: &dyn Intake) {
-        if self.lock().read_archives.contains(archive) {
-            return;
+    pub(super) async fn catch_up(
+        &self,
+        archive: &str,
+        intake: &dyn Intake,
+    ) -> Result<(), AskError> {
+        if !self.has_archive(archive) || self.lock().read_archives.contains(archive) {
+            return Ok(());
         }
-        let Ok(Some(mut after)) = self.kept(archive, intake).await else { return };
+        let mut after = self.kept(archive, intake).await?.unwrap_or_default();
         loop {
             let mut paging = Element::new("set", ns::RSM)
                 .child(Element::new("max", ns::RSM).say(&PAGE.to_string()));
@@ -135,19 +158,18 @@ impl Xmpp {
             match self.page(archive, Purpose::CatchUp, Vec::new(), paging).await {
                 Ok(Page { last: Some(last), is_last: false, .. }) if last != after => after = last,
                 Ok(_) => break,
-                Err(AskError::Refused(refused)) if refused.condition == "item-not-found" => {
-                    tracing::warn!(
-                        archive,
-                        "the archive has forgotten messages that were not read"
-                    );
-                    break;
+                // Archives forget the oldest first, so all that is left is newer.
+                Err(AskError::Refused(refused))
+                    if refused.condition == "item-not-found" && !after.is_empty() =>
+                {
+                    tracing::warn!(archive, "the archive has forgotten how far it was read");
+                    after.clear();
                 }
-                Err(error) => {
-                    return tracing::warn!(archive, %error, "the archive cannot be read");
-                }
+                Err(error) => return Err(error),
             }
         }
         self.lock().read_archives.insert(archive.to_owned());
+        Ok(())
     }
 
     /// Asks for a page.

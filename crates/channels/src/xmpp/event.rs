@@ -6,6 +6,7 @@ use super::session::Mark;
 use super::xml::{Element, ns};
 use super::{Purpose, Refused, Said, XMPP, Xmpp, jid};
 use crate::mention::names;
+use crate::taking::not_loaded;
 use crate::{Arrival, Attachment, AttachmentContent, Chat, ChatKind, Quoted, Sender};
 
 /// Most files of a message.
@@ -80,7 +81,23 @@ impl Xmpp {
         });
         let id = id.and_then(|id| id.attribute("id")).filter(|_| is_kept);
         let mark = id.map(|id| Mark { archive, id: id.to_owned(), is_past: false });
+        if mark.is_some() && self.was_stored(stanza) && !self.has_read_own_archive() {
+            // The archive tells whether it was said before the first start; the server's offline store does not.
+            return Reading::Nothing;
+        }
         self.read_said(stanza, mark)
+    }
+
+    /// Whether the server stored a direct message before it delivered it (XEP-0203).
+    fn was_stored(&self, message: &Element) -> bool {
+        let server = jid::domain(&self.options.address);
+        let delay = message.get("delay", ns::DELAY).and_then(|delay| delay.attribute("from"));
+        message.attribute("type") != Some("groupchat")
+            && delay.is_some_and(|from| jid::domain(from).eq_ignore_ascii_case(server))
+    }
+
+    fn has_read_own_archive(&self) -> bool {
+        self.lock().read_archives.contains(&self.me())
     }
 
     /// Reads what an archive says.
@@ -182,7 +199,7 @@ impl Xmpp {
             reply_id,
             sender,
             text,
-            attachments: Vec::new(),
+            attachments: files.iter().map(|file| attachment(file)).collect(),
             mentions_me,
             edits,
             reply_to,
@@ -273,24 +290,29 @@ impl Xmpp {
         self.lock().said.get(&format!("{chat} {id}")).and_then(read)
     }
 
-    /// Downloads a file.
-    pub(super) async fn attachment(&self, address: String) -> Attachment {
-        let path = address.split(['?', '#']).next().unwrap_or_default();
-        let name = path.rsplit('/').next().filter(|name| !name.is_empty());
-        let name = name.map(|name| {
-            percent_encoding::percent_decode_str(name).decode_utf8_lossy().into_owned()
-        });
+    /// Downloads files.
+    pub(super) async fn load_files(&self, addresses: &[String]) -> Vec<AttachmentContent> {
         let most = usize::try_from(self.options.most_file_bytes).unwrap_or(usize::MAX);
-        let fetched = match address.starts_with("aesgcm:") {
-            true => Err("it is encrypted between people".to_owned()),
-            false => (self.options.fetch)(address, most).await,
-        };
-        let (media_type, content) = match fetched {
-            Ok(file) => (file.media_type, AttachmentContent::Bytes(file.bytes)),
-            Err(reason) => (None, AttachmentContent::Missing(reason)),
-        };
-        Attachment { name, media_type, content }
+        let mut contents = Vec::with_capacity(addresses.len());
+        for address in addresses {
+            let fetched = match address.starts_with("aesgcm:") {
+                true => Err("it is encrypted between people".to_owned()),
+                false => (self.options.fetch)(address.clone(), most).await,
+            };
+            contents
+                .push(fetched.map_or_else(AttachmentContent::Missing, AttachmentContent::Bytes));
+        }
+        contents
     }
+}
+
+/// A file, before it is downloaded.
+fn attachment(address: &str) -> Attachment {
+    let path = address.split(['?', '#']).next().unwrap_or_default();
+    let name = path.rsplit('/').next().filter(|name| !name.is_empty());
+    let name = name
+        .map(|name| percent_encoding::percent_decode_str(name).decode_utf8_lossy().into_owned());
+    Attachment { name, media_type: None, content: not_loaded() }
 }
 
 /// The id that the sender gave.

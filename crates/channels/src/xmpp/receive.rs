@@ -16,7 +16,8 @@ use super::xml::{Element, Event, ns};
 use super::{Done, Memory, Outgoing, QUEUE, Refused, Xmpp, advice};
 use crate::arrival::take_for_sure;
 use crate::lanes::Lanes;
-use crate::pause::{LONGEST, Pause};
+use crate::pause::{LONGEST, Pause, until_stored};
+use crate::taking::hand_over;
 use crate::wire::WireError;
 use crate::{Intake, Refusal, SendFailure, State};
 
@@ -296,12 +297,18 @@ impl Xmpp {
 
     /// Hands a message over, with its files, until it is on disk. Gives back `number`.
     async fn store(&self, heard: Heard, number: u64, intake: &dyn Intake) -> u64 {
-        let Heard { mut arrival, files, refused, .. } = heard;
-        for address in files {
-            arrival.attachments.push(self.attachment(address).await);
-        }
+        let Heard { arrival, files, refused, .. } = heard;
         // Until it is on disk, the server keeps it; nothing else of its chat is handed over meanwhile.
-        take_for_sure(intake, arrival, refused).await;
+        match refused {
+            Some(_) => take_for_sure(intake, arrival, refused).await,
+            None => {
+                let take = || {
+                    let files = self.load_files(&files);
+                    hand_over(intake, arrival.clone(), &self.with_files, files)
+                };
+                until_stored(async || take().await.map(drop)).await;
+            }
+        }
         number
     }
 

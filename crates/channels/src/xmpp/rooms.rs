@@ -74,11 +74,17 @@ impl Xmpp {
             room.shows_people = has("muc_nonanonymous");
             join(&place, &room.nick)
         };
-        if has_archive && self.find_end(&place, intake).await.is_err() {
-            return;
-        }
-        if self.put(join, super::Done::Nobody).await && has_archive {
-            self.catch_up(&place, intake).await;
+        let read = async {
+            if has_archive {
+                self.find_end(&place, intake).await?;
+            }
+            match self.put(join, super::Done::Nobody).await {
+                true => self.catch_up(&place, intake).await,
+                false => Err(AskError::NotConnected),
+            }
+        };
+        if let Err(error) = read.await {
+            tracing::warn!(place, %error, "the archive of a room cannot be read");
         }
     }
 

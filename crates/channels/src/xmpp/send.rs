@@ -154,22 +154,4 @@ impl Live for Xmpp {
     fn typing_pause(&self) -> Duration {
         TYPING_PAUSE
     }
-
-    fn begin<'a>(
-        &'a self,
-        _target: &'a Target,
-        _reply_to: Option<&'a str>,
-        _text: &'a str,
-    ) -> BoxFuture<'a, Result<Option<String>, SendFailure>> {
-        // Many clients show each correction as a message of its own.
-        Box::pin(std::future::ready(Ok(None)))
-    }
-
-    fn edit<'a>(&'a self, _target: &'a Target, _id: &'a str, _text: &'a str) -> BoxFuture<'a, ()> {
-        Box::pin(std::future::ready(()))
-    }
-
-    fn edit_pause(&self) -> Duration {
-        TYPING_PAUSE
-    }
 }

@@ -20,6 +20,7 @@ pub(super) mod ns {
     pub(in crate::xmpp) const SASL: &str = "urn:ietf:params:xml:ns:xmpp-sasl";
     pub(in crate::xmpp) const BIND: &str = "urn:ietf:params:xml:ns:xmpp-bind";
     pub(in crate::xmpp) const SM: &str = "urn:xmpp:sm:3";
+    pub(in crate::xmpp) const DELAY: &str = "urn:xmpp:delay";
     pub(in crate::xmpp) const PING: &str = "urn:xmpp:ping";
     pub(in crate::xmpp) const INFO: &str = "http://jabber.org/protocol/disco#info";
     pub(in crate::xmpp) const ITEMS: &str = "http://jabber.org/protocol/disco#items";

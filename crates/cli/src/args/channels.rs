@@ -74,7 +74,7 @@ pub(crate) struct AddChannelArgs {
     /// Name of the account: a further bot on Telegram or number on WhatsApp, or the webhook's name
     #[arg(long)]
     pub(crate) account: Option<String>,
-    /// Address of the homeserver (Matrix), of signal-cli (Signal) or of the API (Slack, Discord), or to which answers are posted (webhook)
+    /// Address of the homeserver (Matrix), of signal-cli (Signal) or of the API (Telegram, WhatsApp, Slack, Discord), or to which answers are posted (webhook)
     #[arg(long)]
     pub(crate) url: Option<String>,
     /// The account's own address (e-mail, XMPP)

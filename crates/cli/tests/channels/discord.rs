@@ -350,3 +350,16 @@ fn messages_in_are_answers_out_whatever_is_killed() {
     }
     desk.end(gateway);
 }
+
+#[test]
+fn the_first_set_up_tries_the_token() {
+    let desk = Desk::new(echoing());
+    let url = desk.server.url();
+    let options = ["--channel-url", url.as_str()];
+    let right = [("DISCORD_BOT_TOKEN", desk.server.token())];
+    desk.bench.sets_up(
+        "discord",
+        (Told { options: &options, variables: &[("DISCORD_BOT_TOKEN", "wrong")] }, "page Bot"),
+        (Told { options: &options, variables: &right }, "claw (900) at http://127.0.0.1"),
+    );
+}

@@ -30,6 +30,8 @@ const CHECKER: &str = "mx.example.org";
 enum Encryption {
     None,
     StartTls,
+    /// From the first byte. The SMTP server knows no login but LOGIN.
+    Tls,
 }
 
 /// Both servers, and their directory; they end with this value.
@@ -89,7 +91,7 @@ impl Mail {
             open_directory(&root.join(path));
         }
         ["mail", "mail/claw"].iter().for_each(|path| open_directory(&root.join(path)));
-        if encryption == Encryption::StartTls {
+        if encryption != Encryption::None {
             make_certificate(root);
         }
         let (imap_port, smtp_port) = (free_port(), free_port());
@@ -98,7 +100,8 @@ impl Mail {
         let mut options = json!({
             "port": smtp_port, "directory": root.join("sent"), "user": "claw", "password": SECRET,
         });
-        if encryption == Encryption::StartTls {
+        if encryption != Encryption::None {
+            options["fromTheStart"] = json!(encryption == Encryption::Tls);
             options["cert"] = json!(root.join("server.pem"));
             options["key"] = json!(root.join("server.key"));
         }
@@ -156,7 +159,11 @@ impl Mail {
     }
 
     fn configure(&self, bench: &Bench, change: impl FnOnce(&mut Value)) {
-        let security = if self.encryption == Encryption::None { "none" } else { "starttls" };
+        let security = match self.encryption {
+            Encryption::None => "none",
+            Encryption::StartTls => "starttls",
+            Encryption::Tls => "tls",
+        };
         let server = |port| json!({"host": "localhost", "port": port, "security": security});
         bench.configure(|config| {
             config["channels"] = json!({"email": {
@@ -192,10 +199,11 @@ fn dovecot_config(root: &Path, port: u16, encryption: Encryption) -> String {
     };
     let ssl = match encryption {
         Encryption::None => "ssl = no\n".to_owned(),
-        Encryption::StartTls => format!(
+        Encryption::StartTls | Encryption::Tls => format!(
             "ssl = required\nssl_cert = <{place}/server.pem\nssl_key = <{place}/server.key\n"
         ),
     };
+    let (port, tls_port) = if encryption == Encryption::Tls { (0, port) } else { (port, 0) };
     format!(
         "base_dir = {place}/run\nstate_dir = {place}/state\nlog_path = {place}/log\nprotocols = imap\n\
          listen = 127.0.0.1\ndisable_plaintext_auth = no\nfirst_valid_uid = 1\nfirst_valid_gid = 1\n\
@@ -203,7 +211,7 @@ fn dovecot_config(root: &Path, port: u16, encryption: Encryption) -> String {
          passdb {{\n  driver = static\n  args = password={SECRET}\n}}\n\
          userdb {{\n  driver = static\n  args = {mail_user} home={place}/home/%u\n}}\n\
          service imap-login {{\n  inet_listener imap {{\n    port = {port}\n  }}\n\
-           inet_listener imaps {{\n    port = 0\n  }}\n}}\n"
+           inet_listener imaps {{\n    port = {tls_port}\n    ssl = yes\n  }}\n}}\n"
     )
 }
 
@@ -386,25 +394,107 @@ fn what_cannot_work_is_one_clear_message() {
 }
 
 #[test]
-fn starttls_is_used_and_the_certificate_counts() {
-    let Some(servers) = Mail::start(Encryption::StartTls) else { return };
+fn tls_is_used_and_the_certificate_counts() {
+    for encryption in [Encryption::StartTls, Encryption::Tls] {
+        let Some(servers) = Mail::start(encryption) else { return };
+        let bench = Bench::new(echoing());
+        servers.configure(&bench, |_| {});
+        let probed = bench.run(&["channels", "probe"]);
+        probed.assert_code(1);
+        let said = probed.stdout();
+        let words = "has no certificate that is trusted";
+        assert!(said.contains(words) && said.contains(AUTHORITY), "{said}");
+        let mut command = bench.home.command(env!("CARGO_BIN_EXE_myclaw"));
+        command.arg("gateway").env(AUTHORITY, servers.path("ca.pem"));
+        let gateway = Gateway::of(RunningChild::spawn(&mut command), &bench.home, bench.port);
+        works(&gateway);
+        servers.write("1", "<m1>");
+        servers.wait_for_text("re: <m1>");
+        gateway.stop();
+    }
+}
+
+#[test]
+fn the_first_set_up_tries_both_servers() {
+    let Some(servers) = Mail::start(Encryption::Tls) else { return };
+    let bench = Bench::new(echoing());
+    let authority = servers.path("ca.pem").display().to_string();
+    let (imap, smtp) =
+        (format!("imap.port={}", servers.imap_port), format!("smtp.port={}", servers.smtp_port));
+    let check = format!("authservId={CHECKER}");
+    let values = [
+        "address=claw@example.org",
+        "user=claw",
+        "imap.host=localhost",
+        &imap,
+        "smtp.host=localhost",
+        "smtp.security=tls",
+        &smtp,
+        &check,
+    ];
+    let options: Vec<&str> =
+        values.into_iter().flat_map(|value| ["--channel-set", value]).collect();
+    let with = |password| [("EMAIL_PASSWORD", password), (AUTHORITY, authority.as_str())];
+    let (wrong, right) = (with("wrong"), with(SECRET));
+    bench.sets_up(
+        "email",
+        (Told { options: &options, variables: &wrong }, "the IMAP server refused the login"),
+        (Told { options: &options, variables: &right }, "claw@example.org at localhost:"),
+    );
+}
+
+#[test]
+fn a_later_start_reads_on_from_the_number_that_was_kept() {
+    let Some(servers) = Mail::start(Encryption::None) else { return };
+    let bench = Bench::new(echoing());
+    let tap = Tap::before(servers.imap_port);
+    servers.configure(&bench, |email| email["imap"]["port"] = json!(tap.port));
+    /// The first numbers of the ranges that were asked for.
+    fn ranges(said: &str) -> Vec<u32> {
+        let ranges =
+            said.lines().filter_map(|line| line.split_once("UID FETCH ")?.1.split_once(":*"));
+        ranges.map(|(first, _)| first.parse().unwrap()).collect()
+    }
+    let gateway = bench.start();
+    works(&gateway);
+    for number in 1..=3 {
+        servers.write(&number.to_string(), &format!("<m{number}>"));
+        servers.wait_for_text(&format!("re: <m{number}>"));
+    }
+    gateway.stop();
+    assert_eq!(ranges(&tap.take())[0], 1);
+    let gateway = bench.start();
+    works(&gateway);
+    servers.write("4", "<m4>");
+    servers.wait_for_text("re: <m4>");
+    gateway.stop();
+    assert_eq!(ranges(&tap.take())[0], 4);
+}
+
+/// It takes half a minute, because the server is given that time to mend it.
+#[test]
+fn a_mail_that_the_server_cannot_read_is_reported_and_the_others_are_answered() {
+    let Some(servers) = Mail::start(Encryption::None) else { return };
     let bench = Bench::new(echoing());
     servers.configure(&bench, |_| {});
-    let probed = bench.run(&["channels", "probe"]);
-    probed.assert_code(1);
-    let words = "has no certificate that is trusted";
-    assert!(
-        probed.stdout().contains(words) && probed.stdout().contains("SSL_CERT_FILE"),
-        "{}",
-        probed.stdout()
-    );
-    let mut command = bench.home.command(env!("CARGO_BIN_EXE_myclaw"));
-    command.arg("gateway").env("SSL_CERT_FILE", servers.path("ca.pem"));
-    let gateway = Gateway::of(RunningChild::spawn(&mut command), &bench.home, bench.port);
+    let gateway = bench.start();
     works(&gateway);
-    servers.write("1", "<m1>");
-    servers.wait_for_text("re: <m1>");
     gateway.stop();
+    servers.write("1", "<m1>");
+    let unreadable = fs::read_dir(servers.path("mail/claw/new")).unwrap().next().unwrap().unwrap();
+    fs::set_permissions(unreadable.path(), fs::Permissions::from_mode(0o0)).unwrap();
+    servers.write("2", "<m2>");
+    let gateway = bench.start();
+    // Dovecot ends the connection at each attempt.
+    let dropped = gateway.dropped(1);
+    assert!(dropped[0].contains("it was tried 7 times: the IMAP server"), "{dropped:?}");
+    servers.wait_for_text("re: <m2>");
+    // It is not tried again.
+    servers.write("3", "<m3>");
+    servers.wait_for_text("re: <m3>");
+    gateway.stop();
+    let texts: Vec<_> = servers.sent().iter().map(|mail| mail["plain"].clone()).collect();
+    assert_eq!(texts.len(), 2, "{texts:?}");
 }
 
 #[test]

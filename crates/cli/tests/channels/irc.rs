@@ -17,6 +17,7 @@ const DEFAULT_KILLS: u64 = 4;
 struct Ngircd {
     child: RunningChild,
     port: u16,
+    tls_port: u16,
     home: TempHome,
 }
 
@@ -32,17 +33,20 @@ impl Ngircd {
             println!("skipped: ngIRCd is not installed; scripts/test installs it");
             return None;
         }
-        let (home, port) = (TempHome::new(), free_port());
+        let (home, port, tls_port) = (TempHome::new(), free_port(), free_port());
+        super::email::make_certificate(home.path());
+        let root = home.path().display();
         let file = home.write(
             "ngircd.conf",
             format!(
                 "[Global]\nName = irc.example.org\nAdminInfo1 = x\nInfo = x\nListen = 127.0.0.1\nPorts = {port}\n\
                  MotdPhrase = hi\nPassword = {SECRET}\n[Options]\nDNS = no\nIdent = no\nPAM = no\n\
-                 [Limits]\nMaxConnectionsIP = 0\nMaxNickLength = 20\nMaxPenaltyTime = 2\n"
+                 [Limits]\nMaxConnectionsIP = 0\nMaxNickLength = 20\nMaxPenaltyTime = 2\n\
+                 [SSL]\nCertFile = {root}/server.pem\nKeyFile = {root}/server.key\nPorts = {tls_port}\n"
             ),
         );
         let child = Self::spawn(&file, port);
-        Some(Self { child, port, home })
+        Some(Self { child, port, tls_port, home })
     }
 
     fn spawn(file: &std::path::Path, port: u16) -> RunningChild {
@@ -221,6 +225,55 @@ fn what_cannot_work_is_one_clear_message() {
         probed.assert_code(1);
         assert!(probed.stdout().contains(words), "{key}: {}", probed.stdout());
     }
+}
+
+#[test]
+fn tls_is_used_and_the_certificate_counts() {
+    let Some(server) = Ngircd::start() else { return };
+    let bench = Bench::new(echoing());
+    server.configure(&bench, |irc| {
+        (irc["host"], irc["port"]) = (json!("localhost"), json!(server.tls_port));
+        irc["tls"] = json!(true);
+    });
+    let probed = bench.run(&["channels", "probe"]);
+    probed.assert_code(1);
+    let said = probed.stdout();
+    assert!(
+        said.contains("has no certificate that is trusted") && said.contains(AUTHORITY),
+        "{said}"
+    );
+    let mut command = bench.home.command(env!("CARGO_BIN_EXE_myclaw"));
+    command.arg("gateway").env(AUTHORITY, server.home.path().join("ca.pem"));
+    let gateway = Gateway::of(RunningChild::spawn(&mut command), &bench.home, bench.port);
+    works(&gateway);
+    let mut ann = Person::join(&server, "ann");
+    ann.send("PRIVMSG claw :<m1>");
+    ann.wait_for("re: <m1>");
+    gateway.stop();
+}
+
+#[test]
+fn the_first_set_up_tries_the_server_and_keeps_its_password_out_of_the_config() {
+    let Some(server) = Ngircd::start() else { return };
+    let bench = Bench::new(echoing());
+    let (port, password) = (format!("port={}", server.port), format!("serverPassword={SECRET}"));
+    let options = |password| {
+        let values = ["host=127.0.0.1", port.as_str(), "tls=false", "nick=claw", password];
+        values.into_iter().flat_map(|value| ["--channel-set", value]).collect::<Vec<_>>()
+    };
+    let (wrong, right) = (options("serverPassword=wrong"), options(&password));
+    bench.sets_up(
+        "irc",
+        (Told { options: &wrong, ..Told::default() }, "the IRC server"),
+        (Told { options: &right, ..Told::default() }, "claw at 127.0.0.1:"),
+    );
+    let read = |path| std::fs::read_to_string(path).unwrap();
+    let (config, variables) =
+        (read(bench.home.config_path()), read(bench.home.state_directory().join(".env")));
+    assert!(config.contains("${IRC_SERVER_PASSWORD}") && !config.contains(SECRET), "{config}");
+    assert_eq!(variables, format!("IRC_SERVER_PASSWORD={SECRET}\n"));
+    // Every later command reads it from there.
+    bench.run(&["channels", "probe"]).assert_code(0);
 }
 
 /// What was said while no gateway was there is lost, so the model decides what has arrived: each of that is answered once,

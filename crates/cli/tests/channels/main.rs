@@ -1,7 +1,9 @@
 //! Channels, as the built program against servers over real sockets.
 #![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
 
-use std::net::TcpListener;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use myclaw_testkit::{
@@ -84,6 +86,92 @@ impl Bench {
     fn asked(&self) -> String {
         let requests = self.model.requests();
         json!(requests.last().unwrap().messages()).to_string()
+    }
+}
+
+/// What a person tells `onboard` about a channel.
+#[derive(Default)]
+struct Told<'a> {
+    options: &'a [&'a str],
+    variables: &'a [(&'a str, &'a str)],
+}
+
+impl Bench {
+    fn onboard(&self, channel: &str, told: &Told<'_>) -> ChildOutput {
+        let mut command = self.home.command(env!("CARGO_BIN_EXE_myclaw"));
+        command.args(["onboard", "--yes", "--channel", channel]).args(told.options);
+        RunningChild::run(command.envs(told.variables.iter().copied()))
+    }
+
+    /// That the first set-up tries the channel: with `wrong` it says why not, in these words, and changes nothing; with
+    /// `right` it says who this is, and keeps no secret in the config.
+    fn sets_up(
+        &self,
+        channel: &str,
+        (wrong, refusal): (Told<'_>, &str),
+        (right, found): (Told<'_>, &str),
+    ) {
+        self.configure(|config| config["channels"] = json!({}));
+        let config = || std::fs::read_to_string(self.home.config_path()).unwrap();
+        let before = config();
+        let refused = self.onboard(channel, &wrong);
+        refused.assert_code(1);
+        let said = refused.stderr();
+        assert!(said.contains(refusal) && said.contains("Nothing was written"), "{said}");
+        assert_eq!(config(), before);
+        let kept = self.onboard(channel, &right);
+        kept.assert_code(0);
+        let words = format!("channel     {channel}: {found}");
+        assert!(kept.stderr().contains(&words), "{}", kept.stderr());
+        for (variable, secret) in right.variables.iter().filter(|(name, _)| *name != AUTHORITY) {
+            let reference = format!("${{{variable}}}");
+            assert!(config().contains(&reference) && !config().contains(secret), "{}", config());
+        }
+    }
+}
+
+/// Names the certificates that a process trusts.
+const AUTHORITY: &str = "SSL_CERT_FILE";
+
+/// A server in front of another one, which notes what clients say.
+struct Tap {
+    port: u16,
+    said: Arc<Mutex<Vec<u8>>>,
+}
+
+impl Tap {
+    fn before(port: u16) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let tap = Self { port: listener.local_addr().unwrap().port(), said: Arc::default() };
+        let said = Arc::clone(&tap.said);
+        std::thread::spawn(move || {
+            for mut client in listener.incoming().flatten() {
+                let mut server = TcpStream::connect(("127.0.0.1", port)).unwrap();
+                let (mut from_client, mut to_server) =
+                    (client.try_clone().unwrap(), server.try_clone().unwrap());
+                let said = Arc::clone(&said);
+                std::thread::spawn(move || {
+                    let mut bytes = [0; 8_192];
+                    while let Ok(count @ 1..) = from_client.read(&mut bytes) {
+                        said.lock().unwrap().extend_from_slice(&bytes[..count]);
+                        if to_server.write_all(&bytes[..count]).is_err() {
+                            break;
+                        }
+                    }
+                    let _ = to_server.shutdown(std::net::Shutdown::Both);
+                });
+                std::thread::spawn(move || {
+                    let _ = std::io::copy(&mut server, &mut client);
+                    let _ = client.shutdown(std::net::Shutdown::Both);
+                });
+            }
+        });
+        tap
+    }
+
+    /// What was said since the last call of this.
+    fn take(&self) -> String {
+        String::from_utf8_lossy(&std::mem::take(&mut *self.said.lock().unwrap())).into_owned()
     }
 }
 

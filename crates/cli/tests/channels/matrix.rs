@@ -427,6 +427,78 @@ fn files_go_both_ways_and_a_preview_is_replaced() {
 }
 
 #[test]
+fn the_first_set_up_tries_the_token() {
+    let Some(synapse) = Synapse::start() else { return };
+    let (bench, claw, _) = set_up(&synapse, answering("fine"));
+    let url = synapse.url();
+    let options = ["--channel-url", url.as_str()];
+    let right = [("MATRIX_ACCESS_TOKEN", claw.token.as_str())];
+    bench.sets_up(
+        "matrix",
+        (
+            Told { options: &options, variables: &[("MATRIX_ACCESS_TOKEN", "wrong")] },
+            "does not know the access token",
+        ),
+        (Told { options: &options, variables: &right }, "@claw:localhost at http"),
+    );
+}
+
+#[test]
+fn a_later_start_asks_from_the_point_that_was_kept() {
+    let Some(synapse) = Synapse::start() else { return };
+    let (bench, claw, ann) = set_up(&synapse, echoing());
+    let tap = Tap::before(synapse.port);
+    let url = format!("http://127.0.0.1:{}", tap.port);
+    configure(&bench, &synapse, &claw, &ann, |matrix| matrix["homeserverUrl"] = json!(url));
+    // The points from which events were asked for.
+    let points = || -> Vec<String> {
+        let said = tap.take();
+        let syncs = said.split("GET /_matrix/client/v3/sync?").skip(1);
+        let point = |sync: &str| {
+            sync.lines().next()?.split("since=").nth(1)?.split('&').next().map(str::to_owned)
+        };
+        syncs.map(|sync| point(sync).unwrap_or_default()).collect()
+    };
+    let gateway = bench.start();
+    works(&gateway);
+    let room = ann.room(&[&claw], "chat");
+    ann.write(&room, "<m1>");
+    ann.wait_for_text(&room, "re: <m1>");
+    gateway.stop();
+    let before = points();
+    assert!(before[0].is_empty() && !before[1].is_empty(), "{before:?}");
+    let gateway = bench.start();
+    works(&gateway);
+    ann.write(&room, "<m2>");
+    ann.wait_for_text(&room, "re: <m2>");
+    gateway.stop();
+    // The first point that was kept is where the account was set up.
+    let after = points();
+    assert!(!after[0].is_empty() && after[0] != before[1], "{before:?} {after:?}");
+}
+
+#[test]
+fn files_of_strangers_are_not_downloaded() {
+    let Some(synapse) = Synapse::start() else { return };
+    let (bench, claw, ann) = set_up(&synapse, answering("fine"));
+    let tap = Tap::before(synapse.port);
+    let url = format!("http://127.0.0.1:{}", tap.port);
+    configure(&bench, &synapse, &claw, &ann, |matrix| matrix["homeserverUrl"] = json!(url));
+    let gateway = bench.start();
+    works(&gateway);
+    let file = json!({"msgtype": "m.file", "body": "notes.txt", "url": "mxc://localhost/abc"});
+    let bob = synapse.register("bob");
+    for (person, answer, is_asked) in [(bob, "myclaw pairing approve", false), (ann, "fine", true)]
+    {
+        let room = person.room(&[&claw], "chat");
+        person.say(&room, &file);
+        person.wait_for_text(&room, answer);
+        assert_eq!(tap.take().contains("/media/download/localhost/abc"), is_asked, "{answer}");
+    }
+    gateway.stop();
+}
+
+#[test]
 fn a_wrong_token_or_server_is_one_clear_message() {
     let Some(synapse) = Synapse::start() else { return };
     let (bench, claw, ann) = set_up(&synapse, answering("fine"));

@@ -202,3 +202,19 @@ fn messages_are_answered_once_whatever_is_killed() {
     eprintln!("{said} messages, {kills} kills");
     gateway.stop();
 }
+
+#[test]
+fn the_first_set_up_tries_the_number() {
+    let desk = Desk::new(echoing());
+    let (url, number) = (desk.server.url(), format!("account={}", desk.server.account()));
+    let with = |number| ["--channel-url", url.as_str(), "--channel-set", number];
+    let (wrong, right) = (with("account=+1999"), with(&number));
+    desk.bench.sets_up(
+        "signal",
+        (Told { options: &wrong, ..Told::default() }, "account does not exist"),
+        (
+            Told { options: &right, ..Told::default() },
+            &format!("{} through", desk.server.account()),
+        ),
+    );
+}

@@ -416,3 +416,18 @@ fn a_message_that_cannot_be_stored_is_not_acknowledged() {
     desk.end(gateway);
     assert_eq!(count(&sent.sent(), "<m1>"), 1);
 }
+
+#[test]
+fn the_first_set_up_tries_both_tokens() {
+    let desk = Desk::new(echoing());
+    let (url, server) = (desk.server.url(), &desk.server);
+    let options = ["--channel-url", url.as_str()];
+    let with = |bot, app| [("SLACK_BOT_TOKEN", bot), ("SLACK_APP_TOKEN", app)];
+    let (wrong, right) =
+        (with(server.bot_token(), "xapp-wrong"), with(server.bot_token(), server.app_token()));
+    desk.bench.sets_up(
+        "slack",
+        (Told { options: &options, variables: &wrong }, "Basic Information"),
+        (Told { options: &options, variables: &right }, "@claw (UBOT) in Team"),
+    );
+}

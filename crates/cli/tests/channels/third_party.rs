@@ -88,3 +88,25 @@ fn telegram_test_api_delivers_and_shows_answers() {
     assert_eq!(server.said(), ["re: &lt;m1&gt;", "re: &lt;m2&gt;"]);
     server.child.signal(Signal::Kill);
 }
+
+#[test]
+fn the_first_set_up_of_telegram_tries_the_token() {
+    let bench = Bench::new(echoing());
+    let url = bench.bot.url();
+    let options = ["--channel-url", url.as_str()];
+    let right = [("TELEGRAM_BOT_TOKEN", bench.bot.token())];
+    bench.sets_up(
+        "telegram",
+        (Told { options: &options, variables: &[("TELEGRAM_BOT_TOKEN", "1:wrong")] }, "@BotFather"),
+        (Told { options: &options, variables: &right }, "@"),
+    );
+    let Some(server) = TestApi::start() else { return };
+    let url = format!("http://127.0.0.1:{}", server.client.port);
+    bench.configure(|config| config["channels"] = json!({}));
+    let variables = [("TELEGRAM_BOT_TOKEN", TestApi::TOKEN)];
+    let kept = bench
+        .onboard("telegram", &Told { options: &["--channel-url", &url], variables: &variables });
+    kept.assert_code(0);
+    assert!(kept.stderr().contains("telegram: @TestNameBot (id 666)"), "{}", kept.stderr());
+    server.child.signal(Signal::Kill);
+}

@@ -476,3 +476,23 @@ fn messages_are_answered_once_whatever_is_killed() {
         assert_eq!(new.len(), count, "seed {seed}: {:#?}", request.messages());
     }
 }
+
+#[test]
+fn the_first_set_up_tries_the_token() {
+    let desk = Desk::new(echoing());
+    let (url, id) = (desk.server.url(), format!("phoneNumberId={}", desk.server.numbers()[0]));
+    let options = ["--channel-url", url.as_str(), "--channel-set", &id];
+    let with = |token| {
+        [
+            ("WHATSAPP_ACCESS_TOKEN", token),
+            ("WHATSAPP_APP_SECRET", APP_SECRET),
+            ("WHATSAPP_VERIFY_TOKEN", VERIFY_TOKEN),
+        ]
+    };
+    let (wrong, right) = (with("EAAwrong"), with(desk.server.token()));
+    desk.bench.sets_up(
+        "whatsapp",
+        (Told { options: &options, variables: &wrong }, "put it into accessToken"),
+        (Told { options: &options, variables: &right }, "+1 555-078-3881 Claw"),
+    );
+}

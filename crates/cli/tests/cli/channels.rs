@@ -90,7 +90,8 @@ fn what_cannot_be_added_is_said() {
     for (arguments, words) in [
         (&["webhook"][..], "--url is missing"),
         (&["matrix"], "--url is missing"),
-        (&["email", "--address", "a@b.c"], "--imap is missing: e-mail needs --address"),
+        (&["email", "--address", "a@b.c"], "--imap is missing: the server where mails are read"),
+        (&["irc", "--host", "h", "--nick", "n", "--imap", "h"], "--imap has no meaning for irc"),
         (&["whatsapp"], "--id is missing"),
         (&["signal"], "--id is missing"),
         (&["whatsapp", "--id", "1"], "WHATSAPP_ACCESS_TOKEN is not set"),

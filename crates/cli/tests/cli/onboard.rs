@@ -137,6 +137,89 @@ fn a_channel_is_tried_with_its_vendor() {
 }
 
 #[test]
+fn a_wrong_token_does_not_end_the_wizard() {
+    let (home, server, bot) = (TempHome::new(), server(), TelegramServer::start());
+    let model = ["--yes", "--provider", "anthropic", "--base-url", server.url(), "--key-stdin"];
+    with_input(&home, &model, KEY).assert_code(0);
+    let before = text(&home);
+    // Without the channel it goes on.
+    let output = with_input(
+        &home,
+        &["--channel-url", &bot.url(), "--channel", "telegram"],
+        "y\n\n1:wrong\nn\nn\n",
+    );
+    output.assert_code(0);
+    let said = output.stderr();
+    assert_eq!(said.matches("telegram cannot be used: ").count(), 1, "{said}");
+    assert!(said.contains("@BotFather") && said.contains("next        myclaw"), "{said}");
+    assert!(!said.contains("1:wrong"), "{said}");
+    assert_eq!(text(&home), before);
+    assert!(!home.state_directory().join(".env").exists());
+    // Or the next one is right.
+    let url = bot.url();
+    let mut terminal = Terminal::spawn(&myclaw(
+        &home,
+        &["onboard", "--channel", "telegram", "--channel-url", &url],
+    ));
+    terminal.expect("Keep it?");
+    terminal.send("y\r");
+    terminal.expect("Directory in which it works");
+    terminal.send("\r");
+    terminal.expect("TELEGRAM_BOT_TOKEN (not shown)");
+    terminal.send("1:wrong\r");
+    terminal.expect("telegram cannot be used: ");
+    terminal.expect("Try the channel again?");
+    terminal.send("\r");
+    terminal.expect("TELEGRAM_BOT_TOKEN (not shown)");
+    terminal.send(&format!("{}\r", bot.token()));
+    terminal.expect("channel     telegram: @");
+    terminal.expect("Start the gateway with your session");
+    terminal.send("\r");
+    terminal.expect("myclaw gateway");
+    assert!(terminal.wait().success());
+    assert!(!String::from_utf8_lossy(&terminal.raw()).contains(bot.token()));
+    run(&home, &["channels", "probe"]).assert_code(0);
+}
+
+#[test]
+fn a_secret_among_the_values_is_kept_beside_the_config() {
+    let (home, server) = (TempHome::new(), server());
+    let model = ["--yes", "--provider", "anthropic", "--base-url", server.url(), "--key-stdin"];
+    with_input(&home, &model, KEY).assert_code(0);
+    let secret = r#"a"b#c'd\e$f`0123456789abcdef0123456789"#;
+    let (set, url) = (format!("secret={secret}"), server.url());
+    let options =
+        ["onboard", "--yes", "--channel", "webhook", "--channel-url", url, "--channel-set", &set];
+    // A variable of this name would hide it.
+    let hidden = RunningChild::run(myclaw(&home, &options).env("WEBHOOK_SECRET", "other"));
+    hidden.assert_code(2);
+    assert!(hidden.stderr().contains("WEBHOOK_SECRET is set already"), "{}", hidden.stderr());
+    let kept = run(&home, &options);
+    kept.assert_code(0);
+    assert!(
+        kept.stderr().contains("channel     webhook: the program at url answers"),
+        "{}",
+        kept.stderr()
+    );
+    assert!(text(&home).contains("\"${WEBHOOK_SECRET}\"") && !text(&home).contains("a\\\"b"));
+    let variables = fs::read_to_string(home.state_directory().join(".env")).expect("the variables");
+    assert_eq!(
+        variables,
+        concat!(r#"WEBHOOK_SECRET="a\"b#c'd\\e$f`0123456789abcdef0123456789""#, "\n")
+    );
+    // It is read as it was given.
+    run(&home, &["channels", "list"]).assert_code(0);
+    // What is no value may be a secret, so it is not repeated.
+    let bad = run(&home, &["onboard", "--yes", "--channel", "irc", "--channel-set", "hunter2"]);
+    bad.assert_code(2);
+    assert!(
+        bad.stderr().contains("KEY=VALUE") && !bad.stderr().contains("hunter2"),
+        "{}",
+        bad.stderr()
+    );
+}
+
+#[test]
 fn a_person_is_asked_and_asked_again() {
     let (home, server) = (TempHome::new(), server());
     let url = server.url();

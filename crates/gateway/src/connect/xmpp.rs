@@ -7,8 +7,7 @@ use myclaw_agent::config::{
     Config, ConnectionSecurity, DEFAULT_ACCOUNT, DmPolicy, ExposeSecret as _, XmppConfig,
 };
 use myclaw_channels::{
-    AcceptsContact, Channel, FetchFile, FetchedFile, Security, ServerAddress, XMPP, Xmpp,
-    XmppOptions,
+    AcceptsContact, Channel, FetchFile, Security, ServerAddress, XMPP, Xmpp, XmppOptions,
 };
 
 use super::{ChannelSetup, MEGABYTE, fingerprint};
@@ -59,10 +58,7 @@ fn fetching(downloads: FileDownloads) -> FetchFile {
     let downloads = Arc::new(downloads);
     Arc::new(move |address, most| {
         let downloads = Arc::clone(&downloads);
-        Box::pin(async move {
-            let (media_type, bytes) = downloads.get(&address, most).await?;
-            Ok(FetchedFile { media_type, bytes })
-        })
+        Box::pin(async move { downloads.get(&address, most).await.map(|(_, bytes)| bytes) })
     })
 }
 

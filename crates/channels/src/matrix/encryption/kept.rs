@@ -11,18 +11,19 @@ use super::rows::{Batch, Key, Result, key};
 use crate::Intake;
 
 const KEPT: &str = "kept";
+const NOTICE: &str = "notice";
+/// Notices that no chat has got yet are found under this.
+const UNSENT: &str = "unsent";
 /// Most messages that are kept. Further ones are only written to the log.
 const MOST: usize = 1_000;
 const TEXT: &str = "I cannot read a message here, because its key did not reach me. I answer it when the key comes. If nothing \
                     happens, send it again.";
 
-/// A message that cannot be decrypted.
+/// A message that cannot be decrypted. It is found by its key.
 #[derive(Debug, Serialize, Deserialize)]
 struct Kept {
     room: String,
     event: Event,
-    /// Whether the chat knows.
-    is_told: bool,
 }
 
 impl Kept {
@@ -35,22 +36,28 @@ impl Kept {
     }
 }
 
-impl Encryption {
-    async fn kept(&self) -> Result<Vec<Kept>> {
-        let mut all: Vec<Kept> = self.rows.all(KEPT, None).await?;
-        all.sort_by_key(|kept| kept.event.time());
-        Ok(all)
-    }
+/// What a chat gets once for each key that is missing.
+#[derive(Debug, Serialize, Deserialize)]
+struct Notice {
+    room: String,
+    session: String,
+}
 
+impl Notice {
+    fn name(&self) -> Key {
+        key(NOTICE, &self.room, &self.session)
+    }
+}
+
+impl Encryption {
     /// Keeps a message, and asks other devices of this account for its key.
     pub(super) async fn keep(&self, room: &str, event: &Event, reason: &str) -> Result<()> {
         tracing::warn!(room, message = event.event_id, reason, "a message cannot be decrypted");
-        let others = self.kept().await?;
-        let mut kept = Kept { room: room.to_owned(), event: event.clone(), is_told: false };
-        if others.iter().any(|other| other.room == room && other.event.event_id == event.event_id) {
+        let kept = Kept { room: room.to_owned(), event: event.clone() };
+        if self.rows.get::<Kept>(kept.name()).await?.is_some() {
             return Ok(());
         }
-        if others.len() >= MOST {
+        if self.rows.count(KEPT).await? >= MOST {
             tracing::error!(
                 room,
                 message = event.event_id,
@@ -58,10 +65,12 @@ impl Encryption {
             );
             return Ok(());
         }
-        let is_same = |other: &&Kept| other.room == room && other.session() == kept.session();
-        kept.is_told = others.iter().find(is_same).is_some_and(|other| other.is_told);
         let mut batch = Batch::default();
-        batch.put(kept.name(), &kept)?;
+        batch.put_sorted(kept.name(), kept.session().to_owned(), &kept)?;
+        let notice = Notice { room: room.to_owned(), session: kept.session().to_owned() };
+        if self.rows.get::<Notice>(notice.name()).await?.is_none() {
+            batch.put_sorted(notice.name(), UNSENT.to_owned(), &notice)?;
+        }
         self.rows.write(batch).await?;
         let json = serde_json::to_value(event)?;
         if let (Ok(room), Ok(event)) = (ruma::RoomId::parse(room), raw(&json)) {
@@ -71,6 +80,21 @@ impl Encryption {
             }
         }
         Ok(())
+    }
+
+    /// The messages that wait for the keys `sessions`, or for any, the oldest first.
+    async fn kept(&self, sessions: Option<&[String]>) -> Result<Vec<Kept>> {
+        let mut found: Vec<Kept> = Vec::new();
+        match sessions {
+            None => found = self.rows.all(KEPT, None).await?,
+            Some(sessions) => {
+                for session in sessions {
+                    found.extend(self.rows.sorted(KEPT, session.clone(), None, MOST).await?);
+                }
+            }
+        }
+        found.sort_by_key(|kept| kept.event.time());
+        Ok(found)
     }
 }
 
@@ -83,19 +107,14 @@ impl Matrix {
         me: &Me,
         intake: &dyn Intake,
     ) -> std::result::Result<(), Failure> {
-        let is_first = !self.lock().has_looked;
-        if sessions.is_empty() && !is_first {
-            return Ok(());
-        }
-        for kept in encryption.kept().await.map_err(|error| broken(&error))? {
-            if !is_first && !sessions.iter().any(|id| id == kept.session()) {
-                continue;
-            }
+        let sessions = self.lock().has_looked.then_some(sessions);
+        for kept in encryption.kept(sessions).await.map_err(|error| broken(&error))? {
             let decrypted = encryption.decrypt(&kept.room, &kept.event).await;
             let Ok(event) = decrypted.map_err(Failure::NotNow)? else { continue };
             self.take_said(&kept.room, &event, me, intake).await.map_err(Failure::NotNow)?;
             let mut batch = Batch::default();
             batch.remove(kept.name());
+            batch.remove(key(NOTICE, &kept.room, kept.session()));
             encryption.rows.write(batch).await.map_err(|error| broken(&error))?;
         }
         self.lock().has_looked = true;
@@ -107,31 +126,23 @@ impl Matrix {
         &self,
         encryption: &Encryption,
     ) -> std::result::Result<(), Failure> {
-        let mut told: Vec<(String, String)> = Vec::new();
-        for mut kept in encryption.kept().await.map_err(|error| broken(&error))? {
-            let session = (kept.room.clone(), kept.session().to_owned());
-            if kept.is_told {
+        let unsent = encryption.rows.sorted(NOTICE, UNSENT.to_owned(), None, MOST).await;
+        let unsent: Vec<Notice> = unsent.map_err(|error| broken(&error))?;
+        for notice in unsent {
+            let mut content = Map::new();
+            content.insert("msgtype".to_owned(), json!("m.notice"));
+            content.insert("body".to_owned(), json!(TEXT));
+            let id = format!("myclaw-key-{}", notice.session);
+            if let Err(failure) = self.put(&notice.room, &id, content).await {
+                tracing::warn!(
+                    ?failure,
+                    room = notice.room,
+                    "a chat does not know yet that a message cannot be read"
+                );
                 continue;
             }
-            if !told.contains(&session) {
-                let Value::Object(content) = json!({"msgtype": "m.notice", "body": TEXT}) else {
-                    continue;
-                };
-                let content: Map<String, Value> = content;
-                let id = format!("myclaw-key-{}", session.1);
-                if let Err(failure) = self.put(&kept.room, &id, content).await {
-                    tracing::warn!(
-                        ?failure,
-                        room = kept.room,
-                        "a chat does not know yet that a message cannot be read"
-                    );
-                    continue;
-                }
-                told.push(session);
-            }
-            kept.is_told = true;
             let mut batch = Batch::default();
-            batch.put(kept.name(), &kept).map_err(|error| broken(&error))?;
+            batch.put(notice.name(), &notice).map_err(|error| broken(&error))?;
             encryption.rows.write(batch).await.map_err(|error| broken(&error))?;
         }
         Ok(())

@@ -114,6 +114,14 @@ impl Rows {
         .await
     }
 
+    pub(super) async fn count(&self, kind: &'static str) -> Result<usize> {
+        let query = "SELECT COUNT(*) FROM rows WHERE kind = ?";
+        let count: i64 = self
+            .run(move |connection| connection.query_row(query, [kind], |row| row.get(0)))
+            .await?;
+        Ok(usize::try_from(count).unwrap_or(usize::MAX))
+    }
+
     /// At most `most` rows under `sort` whose second name comes after `after`, in the order of that name.
     pub(super) async fn sorted<T: DeserializeOwned>(
         &self,

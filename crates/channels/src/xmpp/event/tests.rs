@@ -128,6 +128,25 @@ fn only_ids_of_the_own_archive_name_a_message() {
 }
 
 #[test]
+fn stored_messages_come_from_the_archive_while_it_is_not_read() {
+    let account = account();
+    let stored = |server: &str, id: &str| {
+        let xml = format!(
+            "<message from='ann@example.org/x' type='chat' id='1'><body>hi</body>{id}\
+             <delay xmlns='urn:xmpp:delay' from='{server}' stamp='2026-01-02T03:04:05Z'/></message>"
+        );
+        heard(&account, &xml).is_some()
+    };
+    let id = "<stanza-id xmlns='urn:xmpp:sid:0' by='claw@example.org' id='77'/>";
+    assert!(!stored("Example.org", id) && !stored("claw@example.org", id));
+    // Not in the archive, or delayed by others.
+    assert!(stored("example.org", "") && stored("rooms.example.org", id));
+    // A resumed session sends again what was not acknowledged.
+    account.lock().read_archives.insert("claw@example.org".to_owned());
+    assert!(stored("example.org", id));
+}
+
+#[test]
 fn rooms_files_replies_and_edits_are_read() {
     let account = account();
     let room = |rest: &str| {

@@ -4,8 +4,9 @@ use myclaw_agent::config::{ConfigChange, ConfigFile, ConfigPath, DEFAULT_ACCOUNT
 use myclaw_agent::{AgentError, Home, change_config};
 use serde_json::{Value, json};
 
+use super::needs::{self, Given, Needs};
 use super::{configured, unknown};
-use crate::args::{AddChannelArgs, ChannelKind, DISCORD_BOT, SLACK_APP, SLACK_BOT};
+use crate::args::{AddChannelArgs, ChannelKind};
 use crate::exit::CliError;
 use crate::home::find_home;
 use crate::print::Printer;
@@ -106,167 +107,53 @@ fn place(channel: &str, account: &str) -> ConfigPath {
     }
 }
 
-#[expect(clippy::too_many_lines, reason = "one entry for each channel")]
 fn addition(args: &AddChannelArgs) -> Result<Addition, CliError> {
+    let (kind, channel) = (args.channel, needs::name(args.channel));
     let account = args.account.as_deref().map(str::trim).filter(|name| !name.is_empty());
-    let has_account = matches!(
-        args.channel,
-        ChannelKind::Telegram | ChannelKind::WhatsApp | ChannelKind::Webhook
-    );
+    let has_account =
+        matches!(kind, ChannelKind::Telegram | ChannelKind::WhatsApp | ChannelKind::Webhook);
     if account.is_some() && !has_account {
         return Err(CliError::usage("this channel has one account; leave --account out"));
     }
-    let variable = |usual: &str| {
-        let usual = match account.filter(|name| *name != DEFAULT_ACCOUNT) {
-            Some(name) => format!("{usual}_{}", variable_part(name)),
-            None => usual.to_owned(),
-        };
-        args.variable.clone().unwrap_or(usual)
+    let Needs { fields, secrets, .. } = needs::needs(kind);
+    let is_stray = |given: &Given| {
+        given.of(args).is_some() && !fields.iter().any(|field| field.given == *given)
     };
-    let url = |what: &str| {
-        let missing = || CliError::usage(format!("--url is missing: {what}"));
-        args.url.clone().ok_or_else(missing)
-    };
-    let id = |what: &str| {
-        let missing = || CliError::usage(format!("--id is missing: {what}"));
-        args.id.clone().ok_or_else(missing)
-    };
+    if let Some(stray) = Given::ALL.into_iter().find(is_stray) {
+        return Err(CliError::usage(format!("{} has no meaning for {channel}", stray.option())));
+    }
+    let mut value = json!({});
+    for field in *fields {
+        match (field.given.of(args), field.what) {
+            (Some(text), _) => needs::put(&mut value, field.key, json!(text)),
+            (None, Some(what)) => {
+                let option = field.given.option();
+                return Err(CliError::usage(format!("{option} is missing: {what}")));
+            }
+            (None, None) => {}
+        }
+    }
     let is_first = account.is_none_or(|name| name == DEFAULT_ACCOUNT);
-    let (channel, mut value, secrets) = match args.channel {
-        ChannelKind::Telegram => {
-            let name = variable("TELEGRAM_BOT_TOKEN");
-            let whence = "Talk with @BotFather on Telegram to make a bot; it gives you a token.";
-            ("telegram", json!({"botToken": reference(&name)}), vec![(name, whence)])
-        }
-        ChannelKind::Matrix => {
-            let name = variable("MATRIX_ACCESS_TOKEN");
-            let whence = "Make an account for the agent, and log in with it once; docs/matrix.md has the command.";
-            let url = url("the address of the homeserver, such as https://matrix.example.org")?;
-            let value = json!({"homeserverUrl": url, "accessToken": reference(&name)});
-            ("matrix", value, vec![(name, whence)])
-        }
-        ChannelKind::WhatsApp => {
-            let id = id("the id of the phone number, from the page API Setup of the app")?;
-            let (value, secrets) = whatsapp(&id, is_first, variable("WHATSAPP_ACCESS_TOKEN"));
-            ("whatsapp", value, secrets)
-        }
-        ChannelKind::Signal => {
-            let account = id("the phone number, such as +4915112345678")?;
-            ("signal", at_url(json!({"account": account}), args), Vec::new())
-        }
-        ChannelKind::Email => {
-            let name = variable("EMAIL_PASSWORD");
-            let whence = "It is the password of the account; many providers want one for this program alone.";
-            ("email", email(args, &reference(&name))?, vec![(name, whence)])
-        }
-        ChannelKind::Irc => ("irc", irc(args)?, Vec::new()),
-        ChannelKind::Xmpp => {
-            let name = variable("XMPP_PASSWORD");
-            let value = xmpp(args, &reference(&name))?;
-            ("xmpp", value, vec![(name, "It is the password of the account.")])
-        }
-        ChannelKind::Slack => {
-            let (app, bot) = ("SLACK_APP_TOKEN".to_owned(), variable("SLACK_BOT_TOKEN"));
-            let value = json!({"appToken": reference(&app), "botToken": reference(&bot)});
-            ("slack", at_url(value, args), vec![(app, SLACK_APP), (bot, SLACK_BOT)])
-        }
-        ChannelKind::Discord => {
-            let name = variable("DISCORD_BOT_TOKEN");
-            let value = json!({"botToken": reference(&name)});
-            ("discord", at_url(value, args), vec![(name, DISCORD_BOT)])
-        }
-        ChannelKind::Webhook => {
-            let name = variable("WEBHOOK_SECRET");
-            let whence = "It is a random secret, such as the output of `openssl rand -hex 32`.";
-            let url = url("where answers are posted, such as http://127.0.0.1:8080/answers")?;
-            ("webhook", json!({"secret": reference(&name), "url": url}), vec![(name, whence)])
-        }
-        ChannelKind::Socket => ("socket", json!({}), Vec::new()),
-    };
+    // Further numbers on WhatsApp have the secrets of the first.
+    let secrets = if kind == ChannelKind::WhatsApp && !is_first { &[][..] } else { *secrets };
+    let variables = secrets.iter().enumerate().map(|(number, secret)| {
+        let own = args.variable.clone().filter(|_| number == 0);
+        let variable = own.unwrap_or_else(|| match account.filter(|_| !is_first) {
+            Some(name) => format!("{}_{}", secret.usual, variable_part(name)),
+            None => secret.usual.to_owned(),
+        });
+        needs::put(&mut value, secret.key, json!(needs::reference(&variable)));
+        (variable, secret.whence)
+    });
+    let secrets = variables.collect();
     let account = account.unwrap_or(DEFAULT_ACCOUNT);
     if !args.allow_from.is_empty() {
-        if matches!(channel, "webhook" | "socket") || !is_first {
+        if matches!(kind, ChannelKind::Webhook | ChannelKind::Socket) || !is_first {
             return Err(CliError::usage("--allow-from has no meaning for this channel or account"));
         }
         value["allowFrom"] = json!(args.allow_from);
     }
-    Ok(Addition { path: place(channel, account), value, secrets })
-}
-
-/// The same with the address of the server, if one is given.
-fn at_url(mut value: Value, args: &AddChannelArgs) -> Value {
-    if let Some(url) = &args.url {
-        value["baseUrl"] = json!(url);
-    }
-    value
-}
-
-/// An account on a network of IRC.
-fn irc(args: &AddChannelArgs) -> Result<Value, CliError> {
-    let missing = |name| CliError::usage(format!("{name} is missing: IRC needs --host and --nick"));
-    let host = args.host.as_ref().ok_or_else(|| missing("--host"))?;
-    let nick = args.nick.as_ref().ok_or_else(|| missing("--nick"))?;
-    Ok(json!({"host": host, "nick": nick}))
-}
-
-/// An account of XMPP.
-fn xmpp(args: &AddChannelArgs, password: &str) -> Result<Value, CliError> {
-    let missing =
-        || CliError::usage("--address is missing: the account's own, such as claw@example.org");
-    let address = args.address.as_ref().ok_or_else(missing)?;
-    let mut value = json!({"address": address, "password": password});
-    for (key, given) in [("host", &args.host), ("nick", &args.nick)] {
-        if let Some(given) = given {
-            value[key] = json!(given);
-        }
-    }
-    Ok(value)
-}
-
-/// A number on WhatsApp. Further ones have the secrets of the first.
-fn whatsapp(id: &str, is_first: bool, token: String) -> (Value, Vec<(String, &'static str)>) {
-    let mut value = json!({"phoneNumberId": id});
-    if !is_first {
-        return (value, Vec::new());
-    }
-    let secrets = vec![
-        (token, "It is the permanent token of a system user; docs/whatsapp.md says how to get it."),
-        (
-            "WHATSAPP_APP_SECRET".to_owned(),
-            "It is the app secret, in the basic settings of the app at developers.facebook.com.",
-        ),
-        (
-            "WHATSAPP_VERIFY_TOKEN".to_owned(),
-            "It is a random text, such as the output of `openssl rand -hex 32`, which you also enter at Meta.",
-        ),
-    ];
-    for (key, (variable, _)) in ["accessToken", "appSecret", "verifyToken"].iter().zip(&secrets) {
-        value[*key] = json!(reference(variable));
-    }
-    (value, secrets)
-}
-
-/// An account of e-mail.
-fn email(args: &AddChannelArgs, password: &str) -> Result<Value, CliError> {
-    let given = |name: &str, value: &Option<String>| {
-        let missing = || {
-            CliError::usage(format!(
-                "{name} is missing: e-mail needs --address, --imap, --smtp and --authserv-id; docs/email.md describes them"
-            ))
-        };
-        value.clone().ok_or_else(missing)
-    };
-    Ok(json!({
-        "address": given("--address", &args.address)?,
-        "password": password,
-        "imap": {"host": given("--imap", &args.imap)?},
-        "smtp": {"host": given("--smtp", &args.smtp)?},
-        "authservId": given("--authserv-id", &args.authserv_id)?,
-    }))
-}
-
-fn reference(variable: &str) -> String {
-    format!("${{{variable}}}")
+    Ok(Addition { path: place(&channel, account), value, secrets })
 }
 
 /// The name of an account as a part of a variable.

@@ -4,16 +4,20 @@ use std::io::Write as _;
 use std::path::Path;
 
 use clap::ValueEnum as _;
-use myclaw_agent::config::{ConfigChange, ConfigFile, ConfigPath, ExposeSecret as _, SecretString};
+use myclaw_agent::config::{
+    ConfigChange, ConfigFile, ConfigPath, ExposeSecret as _, SecretString, is_secret_key,
+};
 use myclaw_agent::files::{Durability, NewFile, create_private_directory, read_regular};
 use myclaw_agent::{AgentError, Home};
 use myclaw_gateway::channels_of;
 use serde_json::{Value, json};
 
-use super::asking::Asker;
+use super::asking::{Asker, Default};
 use super::{say, write};
-use crate::args::{ChannelKind, DISCORD_BOT, OnboardArgs, SLACK_APP, SLACK_BOT};
-use crate::exit::CliError;
+use crate::args::{ChannelKind, OnboardArgs};
+use crate::commands::auth::checked_key;
+use crate::commands::channels::needs::{self, Field, Given, Needs, Secret};
+use crate::exit::{CliError, Exit};
 use crate::home::find_home;
 use crate::runtime;
 
@@ -22,157 +26,65 @@ const MAX_BYTES: u64 = 1024 * 1024;
 /// Name of the only webhook.
 const WEBHOOK: &str = "mine";
 
-/// What a kind of channel needs.
-#[derive(Default)]
-struct Needs {
-    /// Values that no vendor knows: a key, with a dot before one within it, and what is asked.
-    fields: &'static [(&'static str, &'static str)],
-    secrets: Vec<Secret>,
-    /// The key of an address, and what it is; required unless the vendor's own is meant.
-    url: Option<(&'static str, &'static str)>,
+/// A secret that is in no variable yet.
+struct NewSecret {
+    key: String,
+    variable: String,
+    secret: SecretString,
 }
 
-/// How a value is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
-    Text,
-    Any,
+/// What became of a channel.
+enum Outcome {
+    /// It is in the config now, or was before. The text says so.
+    Kept(String),
+    /// It cannot be used. Nothing was written.
+    Refused(String),
 }
 
-/// A secret of a channel.
-struct Secret {
-    key: &'static str,
-    /// The usual variable for it.
-    usual: &'static str,
-    /// How to get it.
-    whence: &'static str,
-}
-
-/// The first secret is the one that `--channel-token-env` is about.
-#[expect(clippy::too_many_lines, reason = "one entry for each channel")]
-fn needs(kind: ChannelKind) -> Needs {
-    let secret = |key, usual, whence| Secret { key, usual, whence };
-    match kind {
-        ChannelKind::Telegram => Needs {
-            secrets: vec![secret(
-                "botToken",
-                "TELEGRAM_BOT_TOKEN",
-                "Talk with @BotFather on Telegram to make a bot; it gives you a token.",
-            )],
-            url: Some(("baseUrl", "")),
-            ..Needs::default()
-        },
-        ChannelKind::Matrix => Needs {
-            secrets: vec![secret(
-                "accessToken",
-                "MATRIX_ACCESS_TOKEN",
-                "Make an account for the agent, and log in with it once; docs/matrix.md has the command.",
-            )],
-            url: Some(("homeserverUrl", "the homeserver, such as https://matrix.example.org")),
-            ..Needs::default()
-        },
-        ChannelKind::Slack => Needs {
-            secrets: vec![
-                secret("botToken", "SLACK_BOT_TOKEN", SLACK_BOT),
-                secret("appToken", "SLACK_APP_TOKEN", SLACK_APP),
-            ],
-            url: Some(("baseUrl", "")),
-            ..Needs::default()
-        },
-        ChannelKind::Discord => Needs {
-            secrets: vec![secret("botToken", "DISCORD_BOT_TOKEN", DISCORD_BOT)],
-            url: Some(("baseUrl", "")),
-            ..Needs::default()
-        },
-        ChannelKind::Webhook => Needs {
-            secrets: vec![secret(
-                "secret",
-                "WEBHOOK_SECRET",
-                "It is a random secret, such as the output of `openssl rand -hex 32`.",
-            )],
-            url: Some(("url", "where answers are posted, such as http://127.0.0.1:8080/answers")),
-            ..Needs::default()
-        },
-        ChannelKind::Email => Needs {
-            fields: &[
-                ("address", "The account's own address, such as claw@example.org"),
-                ("imap.host", "The server where mails are read, such as imap.example.org"),
-                ("smtp.host", "The server where mails are sent, such as smtp.example.org"),
-                (
-                    "authservId",
-                    "The first word of the field Authentication-Results in the mails that it receives (docs/email.md)",
-                ),
-            ],
-            secrets: vec![secret(
-                "password",
-                "EMAIL_PASSWORD",
-                "It is the password of the account; many providers want one for this program alone.",
-            )],
-            url: None,
-        },
-        ChannelKind::Irc => Needs {
-            fields: &[("host", "The server, such as irc.example.org"), ("nick", "The nickname")],
-            ..Needs::default()
-        },
-        ChannelKind::Xmpp => Needs {
-            fields: &[("address", "The account's own address, such as claw@example.org")],
-            secrets: vec![secret(
-                "password",
-                "XMPP_PASSWORD",
-                "It is the password of the account.",
-            )],
-            url: None,
-        },
-        ChannelKind::WhatsApp => Needs {
-            fields: &[(
-                "phoneNumberId",
-                "The id of the phone number, from the page API Setup of the app",
-            )],
-            secrets: vec![
-                secret(
-                    "accessToken",
-                    "WHATSAPP_ACCESS_TOKEN",
-                    "It is the permanent token of a system user; docs/whatsapp.md says how to get it.",
-                ),
-                secret(
-                    "appSecret",
-                    "WHATSAPP_APP_SECRET",
-                    "It is the app secret, in the basic settings of the app at developers.facebook.com.",
-                ),
-                secret(
-                    "verifyToken",
-                    "WHATSAPP_VERIFY_TOKEN",
-                    "It is a random text, such as the output of `openssl rand -hex 32`, which you also enter at Meta.",
-                ),
-            ],
-            url: Some(("baseUrl", "")),
-        },
-        ChannelKind::Signal => Needs {
-            fields: &[("account", "The phone number, such as +4915112345678")],
-            url: Some(("baseUrl", "")),
-            ..Needs::default()
-        },
-        ChannelKind::Socket => Needs::default(),
+/// Adds the channel that the options or the answers name. A person may try again, or go on without it.
+pub(super) fn set_up(args: &OnboardArgs, asker: &Asker) -> Result<(), CliError> {
+    loop {
+        let Some(kind) = wanted(args, asker)? else { return Ok(()) };
+        let name = needs::name(kind);
+        match add(kind, args, asker)? {
+            Outcome::Kept(how) => {
+                say(format_args!("channel     {name}{how}"));
+                return Ok(());
+            }
+            Outcome::Refused(why) => {
+                let message = format!("{name} cannot be used: {why}. Nothing was written");
+                if asker.is_quiet() {
+                    return Err(CliError::failure_of_class("channel", message));
+                }
+                say(format_args!("myclaw: {message}"));
+                if !asker.confirm("Try the channel again?", Default::Yes)? {
+                    return Ok(());
+                }
+            }
+        }
     }
 }
 
-/// Adds the channel that the options or the answers name.
-pub(super) fn set_up(args: &OnboardArgs, asker: &Asker) -> Result<(), CliError> {
-    let kind = match args.channel {
-        Some(kind) => kind,
-        None => {
-            let question = "A channel to reach it (telegram, matrix, email, slack, discord, whatsapp, signal, irc, xmpp, webhook, socket), or none";
-            let answer = asker.ask(question, "none")?;
-            if answer == "none" {
-                return Ok(());
-            }
-            ChannelKind::from_str(&answer, true)
-                .map_err(|_| CliError::usage(format!("there is no channel `{answer}`")))?
+/// The kind of channel; `None` for none.
+fn wanted(args: &OnboardArgs, asker: &Asker) -> Result<Option<ChannelKind>, CliError> {
+    if args.channel.is_some() {
+        return Ok(args.channel);
+    }
+    loop {
+        let question = "A channel to reach it (telegram, matrix, email, slack, discord, whatsapp, signal, irc, xmpp, webhook, socket), or none";
+        let answer = asker.ask(question, "none")?;
+        if answer == "none" {
+            return Ok(None);
         }
-    };
-    let needs = needs(kind);
-    let name = kind.to_possible_value().map(|value| value.get_name().to_owned());
-    let name = name.unwrap_or_default();
+        match ChannelKind::from_str(&answer, true) {
+            Ok(kind) => return Ok(Some(kind)),
+            Err(_) => say(format_args!("myclaw: there is no channel `{answer}`")),
+        }
+    }
+}
+
+fn add(kind: ChannelKind, args: &OnboardArgs, asker: &Asker) -> Result<Outcome, CliError> {
+    let (needs, name) = (needs::needs(kind), needs::name(kind));
     let home = find_home()?;
     let file = ConfigFile::read(&home.paths).map_err(AgentError::from)?;
     let mut path = ConfigPath::default().key("channels").key(&name);
@@ -180,95 +92,132 @@ pub(super) fn set_up(args: &OnboardArgs, asker: &Asker) -> Result<(), CliError> 
         path = path.key(WEBHOOK);
     }
     if file.has(&path).map_err(AgentError::from)? {
-        say(format_args!("channel     {name} is in the config already, and stays as it is"));
-        return Ok(());
+        return Ok(Outcome::Kept(" is in the config already, and stays as it is".to_owned()));
     }
-    if needs.url.is_none() && args.channel_url.is_some() {
+    if args.channel_url.is_some() && !needs.fields.iter().any(|field| field.given == Given::Url) {
         return Err(CliError::usage(format!(
             "--channel-url has no meaning for {name}; use --channel-set"
         )));
     }
-    let mut value = fields(args, asker, needs.fields)?;
-    if let Some((key, what)) = needs.url {
-        let url = match &args.channel_url {
-            Some(url) => url.clone(),
-            None if what.is_empty() => String::new(),
-            None => asker.ask(&format!("Address: {what}"), "")?,
-        };
-        if url.is_empty() && !what.is_empty() {
-            return Err(CliError::usage(format!("--channel-url is missing: {what}")));
-        }
-        if !url.is_empty() {
-            value[key] = json!(url);
+    let mut value = json!({});
+    let mut new = set_given(args, &home, needs, &mut value)?;
+    for field in needs.fields {
+        if !is_set(&value, field.key) {
+            set_asked(args, asker, field, &mut value)?;
         }
     }
-    let mut typed: Vec<(&str, String, SecretString)> = Vec::new();
     for (number, Secret { key, usual, whence }) in needs.secrets.iter().enumerate() {
+        if is_set(&value, key) {
+            continue;
+        }
         let named = args.channel_token_env.as_deref().filter(|_| number == 0);
         let variable = named.unwrap_or(usual).to_owned();
-        value[*key] = json!(format!("${{{variable}}}"));
-        if let Some(token) = typed_token(&home, asker, &variable, whence)? {
-            typed.push((*key, variable, token));
+        needs::put(&mut value, key, json!(needs::reference(&variable)));
+        if let Some(secret) = typed_token(&home, asker, &variable, whence)? {
+            new.push(NewSecret { key: (*key).to_owned(), variable, secret });
         }
     }
-    let probed = {
-        let mut tried = value.clone();
-        for (key, _, token) in &typed {
-            tried[*key] = json!(token.expose_secret());
-        }
-        probe(&home, &file, &path, tried)?
+    let mut tried = value.clone();
+    for NewSecret { key, secret, .. } in &new {
+        needs::put(&mut tried, key, json!(secret.expose_secret()));
+    }
+    let probed = match probe(&home, &file, &path, tried) {
+        // The config takes no such value.
+        Err(error) if error.exit == Exit::Config && !asker.is_quiet() => Err(error.message),
+        probed => probed?,
     };
-    let typed = typed.into_iter().map(|(_, variable, token)| (variable, token)).collect();
-    keep(&home, &file, path, value, typed)?;
-    say(format_args!("channel     {name}: {probed}"));
+    match probed {
+        Ok(found) => {
+            keep(&home, &file, path, value, new)?;
+            Ok(Outcome::Kept(format!(": {found}")))
+        }
+        Err(why) => Ok(Outcome::Refused(why)),
+    }
+}
+
+fn is_set(value: &Value, key: &str) -> bool {
+    value.pointer(&format!("/{}", key.replace('.', "/"))).is_some()
+}
+
+/// Sets what `--channel-set` says. Gives the secrets among it, in whose place stand references to variables.
+fn set_given(
+    args: &OnboardArgs,
+    home: &Home,
+    needs: &Needs,
+    value: &mut Value,
+) -> Result<Vec<NewSecret>, CliError> {
+    let mut new = Vec::new();
+    for given in &args.channel_set {
+        let Some((key, text)) = given.split_once('=').filter(|(key, _)| !key.is_empty()) else {
+            // What it holds may be a secret.
+            return Err(CliError::usage("--channel-set needs KEY=VALUE, such as port=6697"));
+        };
+        let last = key.rsplit('.').next().unwrap_or(key);
+        if is_secret_key(last) && !text.starts_with("${") {
+            let usual = needs.secrets.iter().find(|secret| secret.key == key);
+            let variable = match usual {
+                Some(secret) => secret.usual.to_owned(),
+                None => variable_name(&needs::name(needs.kind), key),
+            };
+            if is_in(home, &variable) {
+                return Err(CliError::usage(format!(
+                    "the variable {variable} is set already; leave --channel-set {key}=… out to use it, or remove it"
+                )));
+            }
+            needs::put(value, key, json!(needs::reference(&variable)));
+            new.push(NewSecret { key: key.to_owned(), variable, secret: checked_key(text)? });
+            continue;
+        }
+        // What a channel needs is text, such as the id of a number. Other numbers, `true` and `false` are what they
+        // look like.
+        let is_text = needs.fields.iter().any(|field| field.key == key);
+        let read = serde_json::from_str(text).ok().filter(|_| !is_text);
+        let read = read.filter(|read: &Value| read.is_number() || read.is_boolean());
+        needs::put(value, key, read.unwrap_or_else(|| json!(text)));
+    }
+    Ok(new)
+}
+
+/// A variable for the key of a channel that has no usual one, such as `IRC_SERVER_PASSWORD`.
+fn variable_name(channel: &str, key: &str) -> String {
+    let mut name = channel.to_uppercase();
+    name.push('_');
+    for c in key.chars() {
+        if c.is_uppercase() {
+            name.push('_');
+        }
+        name.push(if c.is_alphanumeric() { c.to_ascii_uppercase() } else { '_' });
+    }
+    name
+}
+
+/// Sets a value that is no secret: what `--channel-url` says, else what is answered.
+fn set_asked(
+    args: &OnboardArgs,
+    asker: &Asker,
+    field: &Field,
+    value: &mut Value,
+) -> Result<(), CliError> {
+    let given = args.channel_url.clone().filter(|_| field.given == Given::Url);
+    let answer = match (given, field.what) {
+        (Some(given), _) => given,
+        (None, None) => return Ok(()),
+        (None, Some(what)) => asker.ask(&format!("Give {what}"), "")?,
+    };
+    if answer.is_empty() {
+        let option = match field.given {
+            Given::Url => "--channel-url".to_owned(),
+            _ => format!("--channel-set {}=…", field.key),
+        };
+        let what = field.what.unwrap_or("an address");
+        return Err(CliError::usage(format!("{option} is missing: {what}")));
+    }
+    needs::put(value, field.key, json!(answer));
     Ok(())
 }
 
-/// The values that are no secrets: what the options say, else what is answered.
-fn fields(
-    args: &OnboardArgs,
-    asker: &Asker,
-    wanted: &[(&'static str, &'static str)],
-) -> Result<Value, CliError> {
-    let mut value = json!({});
-    // What is asked for is text, such as the id of a number. Other numbers, `true` and `false` are what they look like.
-    let form = |key: &str| match wanted.iter().any(|(name, _)| *name == key) {
-        true => Form::Text,
-        false => Form::Any,
-    };
-    let mut set = |key: &str, text: &str, form: Form| {
-        let read = serde_json::from_str(text).ok().filter(|_| form == Form::Any);
-        let read = read.filter(|read: &Value| read.is_number() || read.is_boolean());
-        let read = read.unwrap_or_else(|| json!(text));
-        match key.split_once('.') {
-            Some((outer, inner)) if value[outer].is_object() => value[outer][inner] = read,
-            Some((outer, inner)) => value[outer] = json!({inner: read}),
-            None => value[key] = read,
-        }
-    };
-    for given in &args.channel_set {
-        match given.split_once('=') {
-            Some((key, text)) if !key.is_empty() => set(key, text, form(key)),
-            _ => {
-                return Err(CliError::usage(format!(
-                    "--channel-set needs KEY=VALUE, not `{given}`"
-                )));
-            }
-        }
-    }
-    let is_given = |key: &str| {
-        args.channel_set
-            .iter()
-            .any(|given| given.split_once('=').is_some_and(|(name, _)| name == key))
-    };
-    for (key, question) in wanted.iter().filter(|(key, _)| !is_given(key)) {
-        let answer = asker.ask(question, "")?;
-        if answer.is_empty() {
-            return Err(CliError::usage(format!("--channel-set {key}=… is missing: {question}")));
-        }
-        set(key, &answer, Form::Text);
-    }
-    Ok(value)
+fn is_in(home: &Home, variable: &str) -> bool {
+    home.environment.get(variable).is_some_and(|text| !text.trim().is_empty())
 }
 
 /// A token that is in no variable yet.
@@ -278,7 +227,7 @@ fn typed_token(
     variable: &str,
     whence: &str,
 ) -> Result<Option<SecretString>, CliError> {
-    if home.environment.get(variable).is_some_and(|text| !text.trim().is_empty()) {
+    if is_in(home, variable) {
         return Ok(None);
     }
     if asker.is_quiet() {
@@ -292,13 +241,13 @@ fn typed_token(
     asker.secret(&format!("{variable} (not shown)")).map(Some)
 }
 
-/// Asks the vendor whether it knows the account. Nothing is written.
+/// Asks the vendor whether it knows the account; the inner error says why it cannot be used. Nothing is written.
 fn probe(
     home: &Home,
     file: &ConfigFile,
     path: &ConfigPath,
     value: Value,
-) -> Result<String, CliError> {
+) -> Result<Result<String, String>, CliError> {
     let change = ConfigChange::Set { path: path.clone(), value };
     let changed = file.with(&[change]).map_err(|error| CliError::usage(error.to_string()))?;
     let config = changed.load(&home.environment).map_err(AgentError::from)?.config;
@@ -308,17 +257,14 @@ fn probe(
     };
     let setups = channels_of(home, &config);
     let Some(setup) = setups.iter().find(|setup| !before.contains(&name_of(setup))) else {
-        return Ok("added".to_owned());
-    };
-    let refused = |why: String| {
-        let message = format!("{} cannot be used: {why}. Nothing was written", setup.channel);
-        CliError::failure_of_class("channel", message)
+        return Ok(Ok("added".to_owned()));
     };
     match &setup.made {
         Ok(channel) => {
-            runtime::block_on(channel.probe())?.map_err(|failure| refused(failure.to_string()))
+            let probed = runtime::block_on(channel.probe())?;
+            Ok(probed.map_err(|failure| failure.to_string()))
         }
-        Err(reason) => Err(refused(reason.clone())),
+        Err(reason) => Ok(Err(reason.clone())),
     }
 }
 
@@ -332,12 +278,12 @@ fn keep(
     file: &ConfigFile,
     path: ConfigPath,
     value: Value,
-    tokens: Vec<(String, SecretString)>,
+    new: Vec<NewSecret>,
 ) -> Result<(), CliError> {
     let place = home.paths.state_dir().join(".env");
     let mut before = None;
-    for (variable, token) in tokens {
-        let held = add_variable(&place, &variable, &token)?;
+    for NewSecret { variable, secret, .. } in new {
+        let held = add_variable(&place, &variable, &secret)?;
         before.get_or_insert(held);
     }
     // With the new variables.
@@ -360,9 +306,17 @@ fn add_variable(place: &Path, variable: &str, token: &SecretString) -> Result<Ve
     if !text.is_empty() && !text.ends_with(b"\n") {
         text.push(b'\n');
     }
-    text.extend(format!("{variable}={}\n", token.expose_secret()).into_bytes());
+    text.extend(format!("{variable}={}\n", quoted(token.expose_secret())).into_bytes());
     replace(place, &text)?;
     Ok(before)
+}
+
+/// A value as a `.env` file writes it.
+fn quoted(value: &str) -> String {
+    match value.contains(['"', '\'', '`', '\\', '#', '$']) {
+        true => format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\"")),
+        false => value.to_owned(),
+    }
 }
 
 fn replace(place: &Path, text: &[u8]) -> Result<(), CliError> {
