@@ -29,6 +29,7 @@ mod runner;
 mod sandbox;
 mod sessions;
 mod skills;
+mod speech;
 mod usage;
 
 pub(crate) use acp::AcpArgs;
@@ -58,6 +59,7 @@ pub(crate) use sessions::{
     CompactArgs, ExportFormat, ImportFormat, SessionsArgs, SessionsCommand, UndoArgs, WhichSessions,
 };
 pub(crate) use skills::{SkillsArgs, SkillsCommand, WhoseSkills};
+pub(crate) use speech::{ListenArgs, SpeakArgs};
 pub(crate) use usage::UsageArgs;
 
 /// A personal AI agent in one binary.

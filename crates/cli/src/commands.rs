@@ -22,5 +22,6 @@ pub(crate) mod runner;
 pub(crate) mod sandbox;
 pub(crate) mod sessions;
 pub(crate) mod skills;
+mod speech;
 pub(crate) mod usage;
 pub(crate) mod workflows;

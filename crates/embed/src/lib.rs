@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `wordpiece` | the tokenizer: a text to the numbers of its word pieces |
 //! | `model` | the encoder: word pieces to a vector |
+//! | `onnx` | reading the file of a model so that it takes little memory |
 //! | `weights` | where the files of a model are, and that they may be downloaded |
 //! | `download` | the download, checked and resumed |
 //! | `cache` | vectors of named texts in a file, made again only for texts that changed |
@@ -17,6 +18,7 @@
 mod cache;
 mod download;
 mod model;
+mod onnx;
 mod weights;
 mod wordpiece;
 

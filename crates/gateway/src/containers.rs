@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::current::Current;
 use crate::delivery::Delivery;
+use crate::delivery::media::Saying;
 use crate::routing::{edited, files, matches};
 use crate::rows::{MessageId, PartKind, Route};
 use crate::{GatewayError, Say};
@@ -222,7 +223,24 @@ impl Chats {
             OutboundKind::Notice => PartKind::Report,
             OutboundKind::Message | OutboundKind::Voice { .. } => PartKind::Reply,
         };
-        delivery.say_once((PART, &part.id), &route, (kind, &part.text)).await.map_err(text)
+        let said = (PART, &*part.id);
+        let speech = match &part.kind {
+            OutboundKind::Voice { audio: Some(name), .. } => {
+                Some(self.host.home().channel().join("out").join(name))
+            }
+            _ => None,
+        };
+        let files = match &speech {
+            Some(path) => delivery.keep_spoken(said, &route, path).await.map_err(text)?,
+            None => None,
+        };
+        // The text goes out too: the chat may refuse voice messages, and a text can hold links.
+        let saying = Saying { text: part.text.clone(), files: files.into_iter().collect() };
+        delivery.say_once(said, &route, (kind, saying)).await.map_err(text)?;
+        if let Some(path) = speech {
+            drop(std::fs::remove_file(path));
+        }
+        Ok(())
     }
 }
 

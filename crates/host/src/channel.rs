@@ -1,8 +1,8 @@
 //! Where messages go to, and the file channel.
 //!
 //! The file channel is two directories. A program puts a message into `in` as a JSON file (`chat`, `text`, and if it has
-//! them `id`, `sender`, `name`, `time` in milliseconds), under another ending first, and renames it. The host deletes the
-//! file when the message is in its store. What goes out are files in `out`, which the program deletes. A file that holds
+//! them `id`, `sender`, `name`, `time` in milliseconds, `audio`), under another ending first, and renames it. The host
+//! deletes the file when the message is in its store. What goes out are files in `out`, which the program deletes. A file that holds
 //! no message is moved to `errors`.
 
 use std::io::{self, Write as _};
@@ -12,6 +12,7 @@ use futures_util::future::BoxFuture;
 use myclaw_files::{Durability, NewFile};
 use serde::{Deserialize, Serialize};
 
+use crate::desk::MAX_AUDIO;
 use crate::home::make;
 use crate::shared_directory::SharedDirectory;
 use crate::{Accepted, Addressing, Host, HostError, HostHome, Inbound};
@@ -74,7 +75,11 @@ struct InboundFile {
     #[serde(default)]
     id: Option<String>,
     chat: String,
+    #[serde(default)]
     text: String,
+    /// The name of a recording beside it.
+    #[serde(default)]
+    audio: Option<String>,
     #[serde(default)]
     sender: Option<String>,
     #[serde(default)]
@@ -111,7 +116,11 @@ impl FileChannel {
         let directory = SharedDirectory::open(&self.root, Path::new("in")).map_err(io)?;
         for name in directory.json_files().map_err(io)? {
             let read = directory.read(&name).map_err(|error| error.to_string());
-            let message = read.and_then(|bytes| inbound(&name, &bytes));
+            let file = read.and_then(|bytes| {
+                serde_json::from_slice(&bytes).map_err(|error| error.to_string())
+            });
+            let audio = file.as_ref().ok().and_then(|file: &InboundFile| file.audio.clone());
+            let message = file.and_then(|file| inbound(&name, file, &directory));
             let problem = match message {
                 Ok(message) => match host.accept(message).await? {
                     Accepted::Unusable(problem) => problem,
@@ -122,6 +131,9 @@ impl FileChannel {
                             ));
                         }
                         directory.remove(&name).map_err(io)?;
+                        if let Some(audio) = audio {
+                            directory.remove(&audio).map_err(io)?;
+                        }
                         continue;
                     }
                 },
@@ -152,8 +164,16 @@ impl Messenger for FileChannel {
     }
 }
 
-fn inbound(name: &str, bytes: &[u8]) -> Result<Inbound, String> {
-    let file: InboundFile = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+fn inbound(name: &str, file: InboundFile, directory: &SharedDirectory) -> Result<Inbound, String> {
+    let recording = |audio: String| {
+        if audio.contains('/') || audio.ends_with(".json") {
+            return Err(format!("its audio {audio:?} is no name of a recording beside it"));
+        }
+        let read = directory.read_up_to(&audio, MAX_AUDIO);
+        let bytes = read.map_err(|error| format!("its audio {audio:?} cannot be read: {error}"))?;
+        Ok((audio, bytes))
+    };
+    let files = file.audio.map(recording).transpose()?.into_iter().collect();
     Ok(Inbound {
         id: file.id.unwrap_or_else(|| name.to_owned()),
         chat: file.chat,
@@ -161,6 +181,6 @@ fn inbound(name: &str, bytes: &[u8]) -> Result<Inbound, String> {
         text: file.text,
         at_ms: file.time,
         addressing: Addressing::ByText,
-        files: Vec::new(),
+        files,
     })
 }

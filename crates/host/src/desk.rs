@@ -22,9 +22,9 @@ const MAX_NAME: usize = 120;
 /// Longest text or prompt, in bytes.
 const MAX_TEXT: usize = 256 * 1024;
 /// Most bytes of a voice message.
-const MAX_AUDIO: u64 = 25 * 1024 * 1024;
+pub(crate) const MAX_AUDIO: u64 = 25 * 1024 * 1024;
 /// The ends of names of voice messages.
-const AUDIO_ENDINGS: [&str; 7] = ["ogg", "mp3", "m4a", "wav", "flac", "aac", "amr"];
+pub(crate) const AUDIO_ENDINGS: [&str; 7] = ["ogg", "mp3", "m4a", "wav", "flac", "aac", "amr"];
 /// Most tasks of a group.
 const MAX_TASKS: usize = 100;
 /// Most files that are kept aside; further ones are deleted.
@@ -215,25 +215,8 @@ impl<'a> Desk<'a> {
             }
             Request::ScheduleTask { prompt, kind, value, context, target_jid } => {
                 let target = target_jid.unwrap_or_else(|| group.jid.clone());
-                let target = reachable(group, groups, &target)?;
-                if prompt.trim().is_empty() || prompt.len() > MAX_TEXT {
-                    return refused(format!("its prompt must have 1 to {MAX_TEXT} bytes"));
-                }
-                let schedule = schedule(kind, &value).or_else(refused)?;
-                let next_run = first_run(&schedule);
-                let task = Task {
-                    folder: target.folder.clone(),
-                    prompt,
-                    kind,
-                    value,
-                    schedule,
-                    context,
-                    state: TaskState::Active,
-                    next_run,
-                    last_run: None,
-                    last_result: None,
-                };
-                self.plan(id, task).await
+                let folder = reachable(group, groups, &target)?.folder.clone();
+                self.plan(id, task(folder, (prompt, kind, value), context)?).await
             }
             Request::PauseTask { task_id } => self.change(group, &task_id, TaskState::Paused).await,
             Request::ResumeTask { task_id } => {
@@ -254,14 +237,17 @@ impl<'a> Desk<'a> {
                     _ => Listens::Trigger,
                 };
                 let new = Group { jid, name, folder, trigger, listens, mounts: Vec::new() };
-                // Done before the host was killed: the file is still there.
-                if groups.of_folder(&new.folder).is_some_and(|known| known.jid == new.jid) {
-                    return Ok(());
-                }
-                Groups::add(&self.shared.options.home, new)
-                    .or_else(|error| refused(error.to_string()))
+                self.register(groups, new)
             }
         }
+    }
+
+    fn register(&self, groups: &Groups, new: Group) -> Result<(), Refusal> {
+        // Done before the host was killed: the file is still there.
+        if groups.of_folder(&new.folder).is_some_and(|known| known.jid == new.jid) {
+            return Ok(());
+        }
+        Groups::add(&self.shared.options.home, new).or_else(|error| refused(error.to_string()))
     }
 
     /// Moves the speech of a message to where it goes out, and gives its new name; `None` if there is no such file, so that
@@ -363,6 +349,30 @@ fn reachable<'a>(by: &Group, groups: &'a Groups, chat: &str) -> Result<&'a Group
         _ if by.is_main() => refused(format!("the chat {chat:?} belongs to no group")),
         _ => refused(format!("the group {} may not reach the chat {chat:?}", by.folder)),
     }
+}
+
+/// A new task.
+fn task(
+    folder: Folder,
+    (prompt, kind, value): (String, TaskKind, String),
+    context: Context,
+) -> Result<Task, Refusal> {
+    if prompt.trim().is_empty() || prompt.len() > MAX_TEXT {
+        return refused(format!("its prompt must have 1 to {MAX_TEXT} bytes"));
+    }
+    let schedule = schedule(kind, &value).or_else(refused)?;
+    Ok(Task {
+        folder,
+        prompt,
+        kind,
+        value,
+        next_run: first_run(&schedule),
+        schedule,
+        context,
+        state: TaskState::Active,
+        last_run: None,
+        last_result: None,
+    })
 }
 
 fn only_main(group: &Group) -> Result<(), Refusal> {

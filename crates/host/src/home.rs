@@ -68,6 +68,11 @@ impl HostHome {
         self.root.join("data/tmp").join(folder.as_str())
     }
 
+    /// Recordings that are not transcribed yet. No container can reach them.
+    pub(crate) fn unheard(&self, folder: &Folder) -> PathBuf {
+        self.root.join("data/unheard").join(folder.as_str())
+    }
+
     /// The directory with the socket of a group's runner.
     pub(crate) fn model(&self, folder: &Folder) -> PathBuf {
         self.root.join("data/model").join(folder.as_str())

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use myclaw_speech::{Speaker, Transcriber};
 use myclaw_store::{SqliteStore, Store};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::{AbortHandle, JoinError, JoinSet};
@@ -77,6 +78,10 @@ pub struct HostOptions {
     pub limits: Limits,
     /// The list of directories that may be mounted.
     pub allowlist: PathBuf,
+    /// Who speaks answers to spoken messages, and what runners ask for without a voice of their own.
+    pub speaker: Option<Speaker>,
+    /// Who makes texts of recordings.
+    pub transcriber: Option<Transcriber>,
     /// Further options of runners.
     pub runner_options: Vec<String>,
     /// Gets what the owner should know.
@@ -94,6 +99,8 @@ pub(crate) struct Shared {
     groups: Mutex<Arc<Groups>>,
     /// Wakes what attends to a group.
     wakes: Mutex<HashMap<Folder, Arc<Notify>>>,
+    /// Wakes what transcribes recordings for a group.
+    listeners: Mutex<HashMap<Folder, Arc<Notify>>>,
     /// Wakes what delivers parts.
     pub(crate) outbox: Notify,
     /// Held while a task is read and changed.
@@ -128,6 +135,7 @@ impl Host {
             ledger: Ledger::new(store),
             groups: Mutex::new(Arc::new(groups)),
             wakes: Mutex::default(),
+            listeners: Mutex::default(),
             outbox: Notify::new(),
             tasks: tokio::sync::Mutex::default(),
             permits: Arc::new(Semaphore::new(options.limits.containers.max(1))),
@@ -303,7 +311,9 @@ impl Service<'_> {
 }
 
 /// A task that panicked is a defect; the others go on from the store at the next start.
-fn ended_with(ended: Result<Result<(), HostError>, JoinError>) -> Result<(), HostError> {
+pub(crate) fn ended_with<T>(
+    ended: Result<Result<T, HostError>, JoinError>,
+) -> Result<T, HostError> {
     match ended {
         Ok(outcome) => outcome,
         Err(error) => Err(HostError::Conflict(error.to_string())),
@@ -332,6 +342,11 @@ impl Shared {
 
     pub(crate) fn wake_of(&self, folder: &Folder) -> Arc<Notify> {
         Arc::clone(lock(&self.wakes).entry(folder.clone()).or_default())
+    }
+
+    /// Wakes what transcribes recordings for a group.
+    pub(crate) fn listener_of(&self, folder: &Folder) -> Arc<Notify> {
+        Arc::clone(lock(&self.listeners).entry(folder.clone()).or_default())
     }
 
     /// Wakes what delivers parts.

@@ -5,6 +5,7 @@ use crate::host::Shared;
 use crate::ledger::now_ms;
 use crate::rows::{Message, MessageState};
 use crate::shared_directory::SharedDirectory;
+use crate::speech::is_speech;
 use crate::{Folder, Host, HostError};
 
 /// Longest id of a message, in bytes: it is part of the key of a record.
@@ -76,6 +77,11 @@ impl Host {
             || group.is_addressed(&inbound.text, &self.0.options.assistant);
         let shown = self.0.keep_files(&group.folder, &inbound)?;
         inbound.text.extend(shown);
+        let is_spoken = inbound.files.iter().any(|(_, bytes)| is_speech(bytes));
+        let unheard = match is_addressed && is_spoken {
+            true => self.0.keep_recordings(&group.folder, &inbound)?,
+            false => Vec::new(),
+        };
         let state = if is_addressed { MessageState::Open } else { MessageState::Overheard };
         let key = message_key(&inbound.chat, &inbound.id);
         let row = Message {
@@ -86,9 +92,12 @@ impl Host {
             text: inbound.text,
             at_ms: inbound.at_ms.unwrap_or_else(now_ms),
             state,
+            is_spoken,
+            unheard,
         };
         let is_new = self.0.ledger.insert_message(&key, &row).await?;
         self.0.wake(&row.folder);
+        self.0.listener_of(&row.folder).notify_one();
         Ok(match (is_new, is_addressed) {
             (false, _) => Accepted::Known,
             (true, true) => Accepted::ForAgent,

@@ -129,6 +129,17 @@ impl Ledger {
         Ok(Some(self.ended(RecordId::new(MESSAGE, key), &stored, &row)?))
     }
 
+    /// A change of a message that keeps its place, for a batch.
+    pub(crate) fn changed_message(
+        &self,
+        stored: &Stored<Message>,
+        row: &Message,
+    ) -> Result<Write, HostError> {
+        let place = Some(Place::new(open_queue(&row.folder), stored.order));
+        let (id, expected) = (RecordId::new(MESSAGE, stored.key.clone()), version_of(stored)?);
+        Ok(Write::Replace { id, expected, value: encode(row)?, place })
+    }
+
     /// A message by its key.
     pub(crate) async fn message(&self, key: &str) -> Result<Option<Message>, HostError> {
         Ok(self.get::<Message>(RecordId::new(MESSAGE, key)).await?.map(|stored| stored.row))

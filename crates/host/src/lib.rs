@@ -46,6 +46,7 @@ mod queue;
 mod rows;
 mod run;
 mod shared_directory;
+mod speech;
 mod tasks;
 mod watch;
 

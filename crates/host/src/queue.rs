@@ -7,7 +7,7 @@ use crate::host::Shared;
 use crate::ledger::{Stored, now_ms};
 use crate::rows::{GroupState, MessageState, Task};
 use crate::run::{self, Due};
-use crate::{Folder, HostError};
+use crate::{Folder, HostError, speech};
 
 /// Longest sleep: a clock that is set forward is noticed after it.
 const LONGEST_SLEEP: Duration = Duration::from_secs(60);
@@ -25,12 +25,19 @@ enum Next {
 
 /// Attends to a group until it is removed from the list.
 pub(crate) async fn attend(shared: Arc<Shared>, folder: Folder) -> Result<(), HostError> {
-    let wake = shared.wake_of(&folder);
-    let mut state = shared.ledger.state(&folder).await?;
-    run::recover(&shared, &folder, &mut state).await?;
-    while shared.groups().of_folder(&folder).is_some() {
-        prune_overheard(&shared, &folder).await?;
-        if let Next::Wait(pause) = next(&shared, &folder, &state.row).await? {
+    tokio::select! {
+        ended = serve(&shared, &folder) => ended,
+        Err(error) = speech::listen(&shared, &folder) => Err(error),
+    }
+}
+
+async fn serve(shared: &Shared, folder: &Folder) -> Result<(), HostError> {
+    let wake = shared.wake_of(folder);
+    let mut state = shared.ledger.state(folder).await?;
+    run::recover(shared, folder, &mut state).await?;
+    while shared.groups().of_folder(folder).is_some() {
+        prune_overheard(shared, folder).await?;
+        if let Next::Wait(pause) = next(shared, folder, &state.row).await? {
             tokio::select! {
                 () = wake.notified() => {}
                 () = tokio::time::sleep(pause) => {}
@@ -44,13 +51,13 @@ pub(crate) async fn attend(shared: Arc<Shared>, folder: Folder) -> Result<(), Ho
         }
         // Meanwhile a task may have become due or have been cancelled, or the group may have gone.
         let groups = shared.groups();
-        let Some(group) = groups.of_folder(&folder) else { break };
-        let due = match next(&shared, &folder, &state.row).await? {
+        let Some(group) = groups.of_folder(folder) else { break };
+        let due = match next(shared, folder, &state.row).await? {
             Next::Task(task) => Due::Task(task),
             Next::Messages => Due::Messages,
             Next::Wait(_) => continue,
         };
-        run::run(&shared, group, &mut state, due).await?;
+        run::run(shared, group, &mut state, due).await?;
     }
     Ok(())
 }
@@ -64,7 +71,8 @@ async fn next(shared: &Shared, folder: &Folder, state: &GroupState) -> Result<Ne
             _ => return Ok(Next::Task(Box::new(task))),
         }
     }
-    if !shared.ledger.open_messages(folder, 1).await?.is_empty() {
+    let first = shared.ledger.open_messages(folder, 1).await?.pop();
+    if first.is_some_and(|message| speech::is_heard(shared, &message.row)) {
         if state.retry_at <= now {
             return Ok(Next::Messages);
         }

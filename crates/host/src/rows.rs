@@ -18,6 +18,12 @@ pub(crate) struct Message {
     pub(crate) text: String,
     pub(crate) at_ms: u64,
     pub(crate) state: MessageState,
+    /// Whether it was spoken, so that the answer is spoken too.
+    #[serde(default)]
+    pub(crate) is_spoken: bool,
+    /// Names of recordings that are not transcribed yet. Their text is added to the message then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) unheard: Vec<String>,
 }
 
 /// What has become of a message.

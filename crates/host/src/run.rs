@@ -26,7 +26,7 @@ use crate::mounts::{self, Applicant};
 use crate::output::{Block, BlockParser, Parsed, Status};
 use crate::rows::{Context, GroupState, MessageState, Part, Query, RunState, Task, Traces, Work};
 use crate::{Group, HostError, Limits, Outbound, OutboundKind};
-use batch::{gather, keys, prompt_of};
+use batch::{gather, is_spoken, keys, prompt_of};
 use input::{clear_input, input};
 use log::RunLog;
 pub(crate) use outcome::{end_leftovers, end_removed, recover};
@@ -76,6 +76,8 @@ struct Run<'a> {
     last_text: String,
     /// Whether there was a text since messages were passed on last.
     has_spoken_since: bool,
+    /// Whether the messages of the query were spoken, so that its answer is spoken too.
+    is_voice: bool,
     /// What the runner said about its failure.
     error: Option<String>,
     /// The task, if that is what runs.
@@ -89,12 +91,14 @@ pub(crate) async fn run(
     state: &mut Stored<GroupState>,
     due: Due,
 ) -> Result<(), HostError> {
+    let mut is_voice = false;
     let (work, prompt) = match &due {
         Due::Messages => {
             let batch = gather(shared, group, &[]).await?;
             if batch.is_empty() {
                 return Ok(());
             }
+            is_voice = is_spoken(&batch);
             (Work::Messages { ids: keys(&batch) }, prompt_of(&batch))
         }
         Due::Task(task) => {
@@ -135,6 +139,7 @@ pub(crate) async fn run(
         has_answered: false,
         last_text: String::new(),
         has_spoken_since: false,
+        is_voice,
         error: None,
         task,
     };
@@ -281,7 +286,11 @@ impl Run<'_> {
         }
         self.has_spoken_since = true;
         self.last_text.clone_from(&text);
-        let part = part(&self.group.jid, OutboundKind::Message, text, Vec::new());
+        let kind = match self.is_voice && self.shared.options.speaker.is_some() {
+            true => OutboundKind::Voice { voice: None, audio: None },
+            false => OutboundKind::Message,
+        };
+        let part = part(&self.group.jid, kind, text, Vec::new());
         self.shared.ledger.new_part(&part).map(Some)
     }
 
@@ -314,6 +323,7 @@ impl Run<'_> {
         });
         // The next query has begun, or will at once, if files wait.
         run.query = if run.passed.is_empty() { Query::Over } else { Query::Silent };
+        self.is_voice &= run.query == Query::Silent;
         run.queries += 1;
         lock(&self.shared.queries).insert(self.group.folder.clone(), run.query_key());
         self.state.row.failures = 0;

@@ -12,7 +12,7 @@ use rustix::fs::{AtFlags, Dir, Mode, OFlags, mkdirat, openat, renameat, statat, 
 
 use crate::ledger::now_ms;
 
-/// Most bytes of a file.
+/// Most bytes of a file with JSON.
 const MAX_BYTES: u64 = 1024 * 1024;
 /// Most files that are looked at in one round; the others wait for the next.
 const MAX_FILES: usize = 200;
@@ -74,8 +74,13 @@ impl SharedDirectory {
         Ok(names)
     }
 
-    /// The content of a regular file.
+    /// The content of a regular file with JSON.
     pub(crate) fn read(&self, name: &str) -> io::Result<Vec<u8>> {
+        self.read_up_to(name, MAX_BYTES)
+    }
+
+    /// The content of a regular file with at most that many bytes.
+    pub(crate) fn read_up_to(&self, name: &str, most: u64) -> io::Result<Vec<u8>> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = openat(&self.0, name, flags, Mode::empty()).map_err(|error| match error {
             rustix::io::Errno::LOOP => io::Error::other("it is a symbolic link"),
@@ -86,9 +91,9 @@ impl SharedDirectory {
             return Err(io::Error::other("it is no regular file"));
         }
         let mut bytes = Vec::new();
-        file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 > MAX_BYTES {
-            return Err(io::Error::other(format!("it is longer than {MAX_BYTES} bytes")));
+        file.take(most + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > most {
+            return Err(io::Error::other(format!("it is longer than {most} bytes")));
         }
         Ok(bytes)
     }

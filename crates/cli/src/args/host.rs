@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use super::{Age, help};
+use super::{Age, ListenArgs, SpeakArgs, help};
 
 /// Where a host has its files.
 #[derive(Debug, Args)]
@@ -76,6 +76,12 @@ pub(crate) struct HostArgs {
     /// Program to run instead of this one, as `PROGRAM runner …`
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) runner: Option<PathBuf>,
+    /// Who speaks answers to voice notes, and what runners ask for without a voice of their own.
+    #[command(flatten)]
+    pub(crate) speaking: SpeakArgs,
+    /// Who makes texts of voice notes.
+    #[command(flatten)]
+    pub(crate) listening: ListenArgs,
     /// Further option of `myclaw runner`, such as --runner-option=--max-turns=20; can be repeated
     #[arg(long = "runner-option", value_name = "OPTION", allow_hyphen_values = true)]
     pub(crate) runner_options: Vec<String>,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::Age;
+use super::{Age, SpeakArgs};
 
 /// Arguments of `runner`.
 #[derive(Debug, Args)]
@@ -56,18 +56,9 @@ pub(crate) struct RunnerArgs {
     /// Name of the model, before MODEL_NAME of the job
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
-    /// Who speaks for the tool send_voice: a shell command that reads text and prints audio
-    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["speech_url", "speech_model"])]
-    pub(crate) speech_command: Option<String>,
-    /// The same as a server with the interface of OpenAI; its key is the secret SPEECH_API_KEY of the job
-    #[arg(long, value_name = "URL")]
-    pub(crate) speech_url: Option<String>,
-    /// With --speech-url: the model [default: tts-1]
-    #[arg(long, value_name = "NAME", requires = "speech_url")]
-    pub(crate) speech_model: Option<String>,
-    /// With --speech-command or --speech-url: the voice if the agent names none
-    #[arg(long, value_name = "NAME")]
-    pub(crate) speech_voice: Option<String>,
+    /// Who speaks for the tool send_voice.
+    #[command(flatten)]
+    pub(crate) speaking: SpeakArgs,
     /// Line before each block of the output
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, requires = "end_marker")]
     pub(crate) start_marker: Option<String>,

@@ -12,6 +12,7 @@ use myclaw_host::{
 };
 use tokio_util::sync::CancellationToken;
 
+use super::speech::{speaker, transcriber};
 use crate::args::{HostArgs, HostBackend, HostDirectory};
 use crate::exit::CliError;
 use crate::home::find_home;
@@ -23,6 +24,9 @@ use crate::terminal::escaped;
 /// The longest time that limits anything; clocks cannot add much longer ones.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
+/// The key of the servers that speak and listen.
+const SPEECH_KEY: &str = "SPEECH_API_KEY";
+
 /// Runs the command.
 pub(crate) fn run(args: HostArgs) -> Result<(), CliError> {
     let home = find_home()?;
@@ -30,7 +34,7 @@ pub(crate) fn run(args: HostArgs) -> Result<(), CliError> {
     runtime::raise_file_limit();
     let stop = CancellationToken::new();
     let armed = interrupts.arm(stop.clone());
-    let options = options(args, &home)?;
+    let options = options(args, &home, &Config::default())?;
     let root = options.home.root().to_owned();
     let host_home = options.home.clone();
     let serving = async {
@@ -54,7 +58,7 @@ pub(super) fn options_of(config: &Config, home: &Home) -> Result<HostOptions, St
     let list = config.host.as_ref().map(|host| host.options.as_slice()).unwrap_or_default();
     let args = HostArgs::from_options(list)
         .map_err(|problem| format!("host.options of the config: {problem}"))?;
-    options(args, home).map_err(|error| error.message)
+    options(args, home, config).map_err(|error| error.message)
 }
 
 /// The directory of a host.
@@ -71,7 +75,8 @@ fn absolute(path: &Path) -> Result<PathBuf, CliError> {
         .map_err(|error| CliError::failure(format!("{} cannot be used: {error}", path.display())))
 }
 
-fn options(args: HostArgs, home: &Home) -> Result<HostOptions, CliError> {
+/// The options of a host. Of the config, the gateway's, only who speaks and who listens counts.
+fn options(args: HostArgs, home: &Home, config: &Config) -> Result<HostOptions, CliError> {
     let name = args.name.trim();
     if name.is_empty() {
         return Err(CliError::usage("--name is empty; give the assistant a name"));
@@ -90,6 +95,7 @@ fn options(args: HostArgs, home: &Home) -> Result<HostOptions, CliError> {
         true => (Secrets::default(), Some(Arc::new(upstream(&args, &secrets, home)?))),
         false => (secrets, None),
     };
+    let key = home.environment.get(SPEECH_KEY).filter(|key| !key.trim().is_empty());
     Ok(HostOptions {
         assistant: name.to_owned(),
         secrets,
@@ -105,6 +111,8 @@ fn options(args: HostArgs, home: &Home) -> Result<HostOptions, CliError> {
         },
         allowlist,
         runner_options: args.runner_options,
+        speaker: speaker(args.speaking, config.clone(), key)?,
+        transcriber: transcriber(args.listening, config.clone(), key)?,
         // Lines may hold what a runner has written.
         say: Arc::new(|line| note(format_args!("myclaw: {}", escaped(line)))),
         home: host_home(args.directory, home)?,

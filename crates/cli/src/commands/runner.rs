@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use myclaw_agent::Home;
-use myclaw_agent::config::{CommandLine, Config, Environment};
+use myclaw_agent::config::{Config, Environment};
 use myclaw_agent::llm::HttpOptions;
-use myclaw_agent::speech::Speaker;
 use myclaw_runner::{Job, Markers, NamedModel, RunnerError, Source, Stay, Weights, serve};
 use tokio_util::sync::CancellationToken;
 
+use super::speech::speaker;
 use crate::args::RunnerArgs;
 use crate::exit::{CliError, Exit};
 use crate::interrupt::Interrupts;
@@ -55,12 +55,7 @@ fn job(
         })?;
     Ok(Job {
         weights,
-        speaker: speaker(
-            args.speech_command,
-            args.speech_url,
-            args.speech_model,
-            args.speech_voice,
-        )?,
+        speaker: speaker(args.speaking, Config::default(), None)?,
         workspace: args.workspace,
         home: args.home,
         stay: if args.stay { Stay::UntilIdle(args.idle_limit.0) } else { Stay::No },
@@ -75,36 +70,6 @@ fn job(
         say: Arc::new(|line| note(format_args!("myclaw: {line}"))),
         cancel,
     })
-}
-
-/// Who speaks, with the limits of the config's defaults.
-fn speaker(
-    command: Option<String>,
-    url: Option<String>,
-    model: Option<String>,
-    voice: Option<String>,
-) -> Result<Option<Speaker>, CliError> {
-    let mut config = Config::default();
-    let is_named = command.is_some() || url.is_some();
-    if !is_named && voice.is_some() {
-        return Err(CliError::usage(
-            "--speech-voice: nobody speaks; give --speech-command or --speech-url too",
-        ));
-    }
-    if let Some(url) = &url
-        && !url.starts_with("http://")
-        && !url.starts_with("https://")
-    {
-        return Err(CliError::usage(
-            "--speech-url: the address begins with http:// or https://, such as https://api.openai.com/v1",
-        ));
-    }
-    config.speech.command = command.map(CommandLine::Shell);
-    (config.speech.base_url, config.speech.voice) = (url, voice);
-    if let Some(model) = model {
-        config.speech.model = model;
-    }
-    Ok(myclaw_agent::speech::speaker(&config))
 }
 
 /// Where the model for searches is, and from where it may come.

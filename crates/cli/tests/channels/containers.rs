@@ -23,6 +23,11 @@ while [ ! -e "$w/ipc/input/_close" ]; do sleep 0.01; done
 
 /// A bench whose config binds the chat of [`ANN`] to the group `family`.
 fn bound() -> Bench {
+    bound_with(|_| ())
+}
+
+/// The same with further changes of the config.
+fn bound_with(change: impl FnOnce(&mut Value)) -> Bench {
     let bench = Bench::new(echoing());
     let runner = bench.home.path().join("echo-runner");
     fs::write(&runner, ECHO).unwrap();
@@ -38,6 +43,7 @@ fn bound() -> Bench {
         let rule = json!({"channel": "telegram", "peer": ANN});
         config["host"] =
             json!({"options": options, "bindings": [{"folder": "family", "match": rule}]});
+        change(config);
     });
     bench
 }
@@ -77,6 +83,34 @@ fn a_bound_chat_is_answered_by_its_container_and_others_by_agents() {
     let kept = fs::read_dir(family(&bench, "attachments")).unwrap().next().unwrap().unwrap();
     assert_eq!(fs::read_to_string(kept.path()).unwrap(), "line one");
     assert!(kept.file_name().to_str().unwrap().ends_with("notes.txt"), "{kept:?}");
+}
+
+#[test]
+fn a_voice_note_to_a_bound_chat_is_transcribed_and_answered_with_speech_and_text() {
+    let bench = bound_with(|config| {
+        config["transcription"] = json!({"command": "tail -c +37 \"$MYCLAW_AUDIO_FILE\""});
+        config["speech"] = json!({"command": "printf 'OggS%024dOpusHead' 0; cat"});
+    });
+    add(&bench);
+    fs::create_dir_all(family(&bench, "")).unwrap();
+    fs::write(family(&bench, "once"), "").unwrap();
+    let gateway = bench.start();
+    let note = [b"OggS".as_slice(), &[0; 24], b"OpusHead[m1]"].concat();
+    let file = bench.bot.keep_file(&note);
+    let voice = json!({"file_id": file, "duration": 2, "mime_type": "audio/ogg", "file_size": 40});
+    let chat = json!({"id": ANN, "type": "private"});
+    bench.bot.deliver(ANN, &chat, &json!({"voice": voice}));
+    assert_eq!(bench.bot.wait_for_text("[m1]").text(), "re: [m1]");
+    let sent = bench.bot.wait_for("the speech", |sent| (sent.len() == 2).then(|| sent.to_vec()));
+    let form = sent[1].params["multipart"].as_str().unwrap();
+    assert!(form.contains("name=\"voice\"") && form.contains("OpusHeadre: [m1]"), "{form}");
+    // A written message gets a written answer.
+    bench.bot.write(ANN, "[m2]");
+    bench.bot.wait_for_text("[m2]");
+    gateway.stop();
+    assert_eq!(bench.bot.sent().len(), 3);
+    let jobs = fs::read_to_string(family(&bench, "jobs")).unwrap();
+    assert!(jobs.contains("[Voice: [m1]]"), "{jobs}");
 }
 
 #[test]

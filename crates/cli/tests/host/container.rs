@@ -1,4 +1,4 @@
-//! The real runner in containers of podman, with an image made of files of this machine.
+//! The real runner in containers of podman and docker, with an image made of files of this machine.
 
 use std::collections::BTreeSet;
 
@@ -10,10 +10,20 @@ const IMAGE: &str = "localhost/myclaw-host-test";
 /// What the tools of the test need. The program itself is mounted by the host; it needs its libraries.
 const PROGRAMS: [&str; 3] = ["/bin/bash", "/bin/cat", "/bin/sleep"];
 
-/// Whether there is an image; `false` where podman is missing.
-fn has_image() -> bool {
-    if !["/usr/bin/podman", "/usr/sbin/runc"].into_iter().all(|path| Path::new(path).exists()) {
-        println!("skipped: podman or runc is not installed (apt install podman runc)");
+/// Names the daemon of docker, if it is another one than the usual.
+const DOCKER_HOST: &str = "DOCKER_HOST";
+
+/// Whether there is an image; `false` where podman, or the daemon of docker, is missing.
+fn has_image(engine: &str) -> bool {
+    let is_there = |path: &str| Path::new(path).exists();
+    let works = match engine {
+        "podman" => ["/usr/bin/podman", "/usr/sbin/runc"].into_iter().all(is_there),
+        _ => Command::new(engine).arg("info").output().is_ok_and(|output| output.status.success()),
+    };
+    if !works {
+        println!(
+            "skipped: {engine} is not installed or does not work (apt install podman runc docker.io)"
+        );
         return false;
     }
     let directory = tempfile::tempdir().unwrap();
@@ -24,11 +34,15 @@ fn has_image() -> bool {
         fs::copy(&file, place).unwrap();
     }
     fs::write(directory.path().join("Dockerfile"), "FROM scratch\nCOPY root /\n").unwrap();
-    let mut build = Command::new("podman");
-    build.args(["--runtime", "runc", "build", "--quiet", "--tag", IMAGE]).arg(directory.path());
+    let mut build = Command::new(engine);
+    if engine == "podman" {
+        build.args(["--runtime", "runc"]);
+    }
+    build.env("DOCKER_BUILDKIT", "0").args(["build", "--quiet", "--tag", IMAGE]);
+    build.arg(directory.path());
     let output = build.output().unwrap();
     if !output.status.success() {
-        println!("skipped: podman cannot build: {}", String::from_utf8_lossy(&output.stderr));
+        println!("skipped: {engine} cannot build: {}", String::from_utf8_lossy(&output.stderr));
     }
     output.status.success()
 }
@@ -46,15 +60,18 @@ fn needed_files() -> BTreeSet<PathBuf> {
 }
 
 /// The containers of a group.
-pub(super) fn containers(folder: &str) -> String {
-    let mut list = Command::new("podman");
+pub(super) fn containers(engine: &str, folder: &str) -> String {
+    let mut list = Command::new(engine);
     let output = list.args(["ps", "--all", "--format", "{{.Names}}"]).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     text.lines().filter(|line| line.contains(&format!("-{folder}-"))).collect()
 }
 
-fn start(bench: &Bench, server: &ModelServer) -> RunningChild {
-    let mut command = bench.command(&["host", "--backend", "podman", "--image", IMAGE]);
+fn start(bench: &Bench, server: &ModelServer, engine: &str) -> RunningChild {
+    let mut command = bench.command(&["host", "--backend", engine, "--image", IMAGE]);
+    if let Some(daemon) = std::env::var_os(DOCKER_HOST) {
+        command.env(DOCKER_HOST, daemon);
+    }
     command.args(["--network", "host", "--idle-limit", "10m", "--grace", "2s"]);
     command.env("OPENROUTER_API_KEY", "k");
     command.env("OPENROUTER_BASE_URL", format!("{}/v1", server.url()));
@@ -62,14 +79,23 @@ fn start(bench: &Bench, server: &ModelServer) -> RunningChild {
 }
 
 #[test]
-fn a_runner_in_a_container_answers_and_is_removed_after_a_crash() {
-    if !has_image() {
+fn a_runner_in_a_container_of_podman_answers_and_is_removed_after_a_crash() {
+    answers_and_is_removed("podman");
+}
+
+#[test]
+fn a_runner_in_a_container_of_docker_answers_and_is_removed_after_a_crash() {
+    answers_and_is_removed("docker");
+}
+
+fn answers_and_is_removed(engine: &str) {
+    if !has_image(engine) {
         return;
     }
     let registry =
         r#"[{"name": "weather", "description": "The weather", "run": "bash weather.sh"}]"#;
     // No other test on this machine has containers of this name.
-    let folder = format!("pod{}", std::process::id());
+    let folder = format!("{engine}{}", std::process::id());
     let bench = Bench::new("");
     bench.add("fam@g.us", &folder, &["--all"]);
     let workflows = bench.host(&format!("groups/{folder}/workflows"));
@@ -93,7 +119,7 @@ fn a_runner_in_a_container_answers_and_is_removed_after_a_crash() {
         ])
         .then_repeat(Reply::openai().text("Again.")),
     );
-    let host = start(&bench, &server);
+    let host = start(&bench, &server, engine);
     bench.send("m1", "fam@g.us", "What is the weather in Rome?");
     assert_eq!(bench.texts(1), ["It is sunny."]);
     let requests = server.requests();
@@ -102,13 +128,15 @@ fn a_runner_in_a_container_answers_and_is_removed_after_a_crash() {
     assert!(result(1).contains("sunny in Rome"), "{}", result(1));
     assert!(result(2).contains("Read-only file system"), "{}", result(2));
     assert!(bench.host(&format!("groups/{folder}/ran")).exists());
-    assert!(!containers(&folder).is_empty(), "it waits for further messages");
+    assert!(!containers(engine, &folder).is_empty(), "it waits for further messages");
     host.signal(Signal::Kill);
     drop(host.wait(PATIENCE));
-    let host = start(&bench, &server);
-    wait_until("the container of the killed host is removed", || containers(&folder).is_empty());
+    let host = start(&bench, &server, engine);
+    wait_until("the container of the killed host is removed", || {
+        containers(engine, &folder).is_empty()
+    });
     bench.send("m2", "fam@g.us", "And now?");
     assert_eq!(bench.texts(2)[1], "Again.");
     stop(host);
-    wait_until("the container is removed", || containers(&folder).is_empty());
+    wait_until("the container is removed", || containers(engine, &folder).is_empty());
 }

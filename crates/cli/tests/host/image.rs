@@ -100,7 +100,7 @@ fn a_runner_of_the_image_works_without_network_and_key() {
         assert!(result(request).contains(expected), "{}", result(request));
     }
     isolated(&server, 4);
-    assert!(!containers(&folder).is_empty(), "it waits for further messages");
+    assert!(!containers("podman", &folder).is_empty(), "it waits for further messages");
     stop(host);
-    wait_until("the container is removed", || containers(&folder).is_empty());
+    wait_until("the container is removed", || containers("podman", &folder).is_empty());
 }

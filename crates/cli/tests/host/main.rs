@@ -19,6 +19,7 @@ mod model;
 mod protocol;
 mod queue;
 mod runners;
+mod speech;
 mod tasks;
 
 /// Longer than any wait takes on a slow machine.

@@ -196,10 +196,10 @@ impl Delivery {
         &self,
         (record, key): (&str, &str),
         route: &Route,
-        (kind, text): (PartKind, &str),
+        (kind, saying): (PartKind, Saying),
     ) -> Result<(), GatewayError> {
         let said = format!("{record} {key}");
-        let parts = self.parts_of(route, "", &said, kind, Saying::of(text));
+        let parts = self.parts_of(route, "", &said, kind, saying);
         let place = Some(Place::new(OVER, now_ms()));
         let first = write_of(record, key, &route, None, place)?;
         if let Some(stored) = self.ledger.say_with(parts, vec![first]).await? {

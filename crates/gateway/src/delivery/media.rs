@@ -9,9 +9,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use myclaw_agent::SessionConfig;
-use myclaw_agent::files::{Durability, NewFile, create_private_directory, remove_if_there};
+use myclaw_agent::files::{
+    Durability, NewFile, create_private_directory, read_regular, remove_if_there,
+};
 use myclaw_agent::sessions::CLI_CHANNEL;
-use myclaw_agent::speech::Audio;
+use myclaw_agent::speech::{Audio, AudioFormat};
 
 use super::Delivery;
 use crate::GatewayError;
@@ -24,6 +26,8 @@ const MARK: &str = "MEDIA:";
 const DIRECTORY: &str = "outgoing";
 /// Most files of a reply.
 const MOST_FILES: usize = 10;
+/// Most bytes of speech of a host's group.
+const MOST_SPOKEN_BYTES: u64 = 32 * 1024 * 1024;
 /// Longest name of a file that is kept, in characters.
 const MOST_NAME_CHARS: usize = 100;
 /// Tells the model how to send a file.
@@ -184,6 +188,29 @@ impl Delivery {
             GatewayError::Internal(format!("the voice message cannot be stored: {error}"))
         })?;
         Ok(SentFile { path, name })
+    }
+
+    /// A copy of speech for [`Delivery::say_once`]; `None` if the chat takes no such file, or it is no speech any more.
+    ///
+    /// # Errors
+    /// It cannot be stored.
+    pub(crate) async fn keep_spoken(
+        &self,
+        (record, key): (&str, &str),
+        route: &Route,
+        path: &Path,
+    ) -> Result<Option<SentFile>, GatewayError> {
+        let Ok(bytes) = read_regular(path, MOST_SPOKEN_BYTES) else { return Ok(None) };
+        let Some(format) = AudioFormat::of(&bytes) else { return Ok(None) };
+        let said = format!("{record} {key}");
+        match self.keep_audio(route, "", &said, Audio { format, bytes }).await {
+            Ok(file) => Ok(Some(file)),
+            Err(GatewayError::Unusable(why)) => {
+                tracing::info!(%why, "an answer is sent as text alone");
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Whether replies of a session may go where files can be sent. Those of the terminal's sessions go

@@ -3,7 +3,8 @@
 use crate::host::Shared;
 use crate::job::{Said, prompt};
 use crate::ledger::Stored;
-use crate::rows::Message;
+use crate::rows::{Message, MessageState};
+use crate::speech::is_heard;
 use crate::{Group, HostError};
 
 /// Most messages of one prompt, and most bytes of their texts. Others wait for the next query.
@@ -20,7 +21,9 @@ pub(super) async fn gather(
 ) -> Result<Vec<Stored<Message>>, HostError> {
     let is_new = |message: &Stored<Message>| !known.contains(&message.key);
     let open = shared.ledger.open_messages(&group.folder, MAX_BATCH + known.len()).await?;
-    let mut open: Vec<_> = open.into_iter().filter(is_new).take(MAX_BATCH).collect();
+    // What comes after a recording waits with it, because its order tells what it means.
+    let open = open.into_iter().take_while(|message| is_heard(shared, &message.row));
+    let mut open: Vec<_> = open.filter(is_new).take(MAX_BATCH).collect();
     let mut bytes = 0;
     let mut fitting = 0;
     for message in &open {
@@ -48,6 +51,11 @@ pub(super) async fn gather(
 
 pub(super) fn keys(batch: &[Stored<Message>]) -> Vec<String> {
     batch.iter().map(|message| message.key.clone()).collect()
+}
+
+/// Whether somebody has spoken to the agent, so that the answer is spoken too.
+pub(super) fn is_spoken(batch: &[Stored<Message>]) -> bool {
+    batch.iter().any(|message| message.row.is_spoken && message.row.state == MessageState::Open)
 }
 
 pub(super) fn prompt_of(batch: &[Stored<Message>]) -> String {

@@ -4,7 +4,7 @@ use std::io;
 
 use tokio::time::Instant;
 
-use super::batch::{gather, keys, prompt_of};
+use super::batch::{gather, is_spoken, keys, prompt_of};
 use super::{Phase, Run};
 use crate::host::{Shared, lock};
 use crate::rows::{Query, Work};
@@ -45,6 +45,7 @@ impl Run<'_> {
             self.log.line(&format!("messages cannot be passed on: {error}"));
             return Ok(());
         }
+        self.is_voice |= is_spoken(&batch);
         if let Some(run) = &mut self.state.row.run {
             run.passed.extend(keys(&batch).into_iter().map(|id| (id, file.clone())));
             if run.query == Query::Over {
