@@ -86,6 +86,7 @@ impl Place {
                 command_timeout: Duration::from_secs(1),
                 jobs: None,
                 commands: Default::default(),
+                memory: None,
             })
             .into_iter()
             .find(|tool| tool.schema().name == "edit")

@@ -33,7 +33,7 @@ fn main() {
 async fn measure() {
     let home = TempDir::new().expect("a temporary directory");
     let paths = Paths::in_state_dir(home.path().join("state"));
-    let home = Home { environment: Environment::default(), paths };
+    let home = Home::new(Environment::default(), paths);
     let engine = engine(HttpOptions::default());
     let mut inboxes = Vec::with_capacity(WARM_UP + SESSIONS);
     for number in 0..WARM_UP {

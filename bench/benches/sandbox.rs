@@ -82,7 +82,7 @@ impl Place {
     fn new() -> Self {
         let directory = TempDir::new().expect("a temporary directory");
         let paths = Paths::in_state_dir(directory.path().join("state"));
-        let home = Home { environment: Environment::from_process(), paths };
+        let home = Home::new(Environment::from_process(), paths);
         let workspace = directory.path().join("state/workspace");
         std::fs::create_dir_all(&workspace).expect("a workspace");
         std::fs::write(workspace.join("file"), "a needle in a line\n".repeat(100)).expect("a file");

@@ -240,7 +240,7 @@ fn concurrent_turns() {
     for count in CONCURRENT {
         let directory = TempDir::new().expect("a temporary directory");
         let paths = Paths::in_state_dir(directory.path().join("state"));
-        let home = myclaw_agent::Home { environment: Environment::default(), paths };
+        let home = myclaw_agent::Home::new(Environment::default(), paths);
         let mut config = Config { paths: Some(home.paths.clone()), ..Config::default() };
         config.agents.defaults.lanes.main = count;
         let config = Arc::new(config);

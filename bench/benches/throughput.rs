@@ -272,7 +272,7 @@ impl EngineRun {
         Self {
             engine: Arc::new(engine(HttpOptions::default())),
             choice: ActiveModel::new(model.clone(), vec![profile]),
-            home: Home { environment: Environment::default(), paths },
+            home: Home::new(Environment::default(), paths),
             arrivals,
             on_event: Arc::new(on_event),
             _home: home,

@@ -3,6 +3,7 @@
 What the model answers is in crates/cli/tests/gateway/openai.rs.
 """
 
+import base64
 import os
 import time
 
@@ -71,6 +72,42 @@ seen = client.responses.create(
     input=[{"role": "user", "content": [{"type": "input_image", "image_url": pixel, "detail": "auto"}]}],
 )
 assert seen.output_text == "a picture", seen
+
+picture = {"filename": "p.png", "file_data": pixel}
+notes = {"filename": "notes.txt", "file_data": "data:text/plain;base64," + base64.b64encode(b"<m9> in a file\n").decode()}
+pdf = {"filename": "a.pdf", "file_data": "data:application/pdf;base64," + base64.b64encode(b"%PDF-1.7\n").decode()}
+binary = {"filename": "b.bin", "file_data": base64.b64encode(bytes(range(256))).decode()}
+large = {"filename": "large.txt", "file_data": base64.b64encode(b"word " * 60_000).decode()}
+
+
+def chat_about(file):
+    content = [{"type": "text", "text": "what is in it?"}, {"type": "file", "file": file}]
+    answer = client.chat.completions.create(model="myclaw", messages=[{"role": "user", "content": content}])
+    return answer.choices[0].message.content
+
+
+def respond_about(file):
+    content = [{"type": "input_text", "text": "what is in it?"}, {"type": "input_file", **file}]
+    return client.responses.create(model="myclaw", input=[{"role": "user", "content": content}]).output_text
+
+
+for about in (chat_about, respond_about):
+    assert about(picture) == "a picture", about(picture)
+    assert about(notes) == "re: <m9>", about(notes)
+    assert about({**notes, "file_data": notes["file_data"].partition(",")[2]}) == "re: <m9>"
+    for file, words in [
+        (pdf, "`a.pdf` is a PDF"),
+        (binary, "`b.bin` is neither a text"),
+        (large, "`large.txt` has 300000 bytes"),
+        ({"file_id": "file-1"}, "keeps no files"),
+        ({"filename": "c.txt", "file_data": "no base64!"}, "`c.txt` is not standard base64"),
+    ]:
+        try:
+            about(file)
+        except openai.BadRequestError as error:
+            assert words in str(error), error
+            continue
+        raise AssertionError(f"{words}: no error")
 
 far = [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "http://127.0.0.1:9/a.png"}}]}]
 for problem, request in [

@@ -633,6 +633,23 @@ const scenarios = {
     const gardener = page.getByRole("article", { name: "gardener" });
     await gardener.getByText("The gardener").waitFor();
     await gardener.getByText("profile minimal").waitFor();
+    for (const text of [
+      "🌱",
+      "patient and green",
+      "anthropic/test-model",
+      "anthropic/other",
+      "every 30 minutes",
+      "all but the main session (landlock, no network)",
+      "gardener, main; at most 5 at a time",
+      "1 of 2 can be used",
+      "telegram, from 42",
+    ]) {
+      await gardener.getByText(text).waitFor();
+    }
+    // The list of tools opens by the keyboard.
+    await gardener.locator("summary").focus();
+    await page.keyboard.press("Enter");
+    await gardener.getByText("session_status").waitFor();
     await page.getByRole("article", { name: "main", exact: true }).getByText("default", { exact: true }).waitFor();
     await check(page, "agents");
     await page.goto(`${GATEWAY}/#/skills`);

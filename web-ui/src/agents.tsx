@@ -14,6 +14,13 @@ interface Agent {
   profile: string | null;
   tools: string[] | null;
   sandbox: string;
+  sandboxLevel: string;
+  sandboxNetwork: string;
+  identity: { name?: string; theme?: string; emoji?: string };
+  subagents: { mayStart: string[]; model: string | null; maxDepth: number; maxChildren: number };
+  skills: number;
+  usableSkills: number;
+  bindings: { channel: string; account?: string; peer?: string | number; group?: string | number }[];
   heartbeatSeconds: number | null;
   mainSession: string;
   sessions: number;
@@ -21,6 +28,26 @@ interface Agent {
 }
 
 const SANDBOXED: Record<string, string> = { off: "no session", "non-main": "all but the main session", all: "all sessions" };
+
+const REACH: Record<string, string> = { none: "no network", allowlist: "listed hosts only", open: "open network" };
+
+/** The messages that a binding gives to an agent. */
+function bound({ channel, account, peer, group }: Agent["bindings"][number]): string {
+  const narrower = [
+    account === undefined ? "" : `account ${account}`,
+    peer === undefined ? "" : `from ${peer}`,
+    group === undefined ? "" : `group ${group}`,
+  ];
+  return [channel, ...narrower.filter(Boolean)].join(", ");
+}
+
+/** What an agent may start beside itself, and how many at a time. */
+function subagentsOf({ id, subagents }: Agent): string {
+  const { mayStart, maxDepth, maxChildren, model } = subagents;
+  if (maxDepth === 0) return "none";
+  const deep = maxDepth > 1 ? `, nested up to ${maxDepth} deep` : "";
+  return `${[id, ...mayStart].join(", ")}; at most ${maxChildren} at a time${deep}${model ? `; model ${model}` : ""}`;
+}
 
 export function AgentsPage({ phase, onOpenSession }: PageProps) {
   const loaded = useLoad<{ agents: Agent[] }>("/api/agents", phase);
@@ -31,9 +58,13 @@ export function AgentsPage({ phase, onOpenSession }: PageProps) {
         {loaded.data?.agents.map((agent) => (
           <article key={agent.id} class="card" aria-label={agent.id}>
             <header>
-              <h2>{visible(agent.name ?? agent.id)}</h2>
+              <h2>
+                {agent.identity.emoji ? `${visible(agent.identity.emoji)} ` : ""}
+                {visible(agent.identity.name ?? agent.name ?? agent.id)}
+              </h2>
               {agent.isDefault && <Mark kind="good">default</Mark>}
             </header>
+            {agent.identity.theme && <p class="muted">{visible(agent.identity.theme)}</p>}
             <dl class="pairs">
               <div>
                 <dt>Id</dt>
@@ -43,8 +74,14 @@ export function AgentsPage({ phase, onOpenSession }: PageProps) {
               </div>
               <div>
                 <dt>Model</dt>
-                <dd>{visible([agent.model ?? "the first that can be used", ...agent.fallbacks].join(", then "))}</dd>
+                <dd>{visible(agent.model ?? "the first that can be used")}</dd>
               </div>
+              {agent.fallbacks.length > 0 && (
+                <div>
+                  <dt>Fallbacks</dt>
+                  <dd>{visible(agent.fallbacks.join(", then "))}</dd>
+                </div>
+              )}
               <div>
                 <dt>Workspace</dt>
                 <dd>
@@ -65,11 +102,38 @@ export function AgentsPage({ phase, onOpenSession }: PageProps) {
               </div>
               <div>
                 <dt>Sandbox</dt>
-                <dd>{SANDBOXED[agent.sandbox] ?? agent.sandbox}</dd>
+                <dd>
+                  {SANDBOXED[agent.sandbox] ?? agent.sandbox}
+                  {agent.sandbox !== "off" && ` (${agent.sandboxLevel}, ${REACH[agent.sandboxNetwork] ?? agent.sandboxNetwork})`}
+                </dd>
               </div>
               <div>
                 <dt>Heartbeat</dt>
                 <dd>{agent.heartbeatSeconds ? `every ${Math.round(agent.heartbeatSeconds / 60)} minutes` : "none"}</dd>
+              </div>
+              <div>
+                <dt>Sub-agents</dt>
+                <dd>{visible(subagentsOf(agent))}</dd>
+              </div>
+              <div>
+                <dt>Skills</dt>
+                <dd>
+                  {agent.usableSkills}
+                  {agent.usableSkills < agent.skills && ` of ${agent.skills} can be used`}
+                </dd>
+              </div>
+              <div>
+                <dt>Bindings</dt>
+                <dd>
+                  {agent.bindings.length === 0 && (agent.isDefault ? "everything that no other agent answers" : "none")}
+                  {agent.bindings.length > 0 && (
+                    <ul>
+                      {agent.bindings.map((binding) => (
+                        <li key={bound(binding)}>{visible(bound(binding))}</li>
+                      ))}
+                    </ul>
+                  )}
+                </dd>
               </div>
               <div>
                 <dt>Sessions</dt>

@@ -21,6 +21,8 @@ import type {
 
 const PAGE = 50;
 const MOST_NOTICES = 20;
+/** How many of the newest answers are compared with a step: the log may be ahead of the events by some steps. */
+const ANSWERS_COMPARED = 5;
 
 /** One model call and the tools that it called. */
 export interface Step {
@@ -28,6 +30,8 @@ export interface Step {
   blocks: Block[];
   isComplete: boolean;
   startedAt: number;
+  /** The newest answer that was read when the step began. The row of the step comes after it. */
+  after?: string;
 }
 
 /** A message of this page that the gateway has not acknowledged. */
@@ -59,6 +63,8 @@ export class SessionView {
   private sequence = 0;
   private stream = "";
   private counter = 0;
+  private asked = 0;
+  private newestRead = 0;
   private isWatched = false;
   private held: EventFrame[] | null = null;
 
@@ -127,7 +133,11 @@ export class SessionView {
 
   /** Reads the newest rows. Steps with a number below `until` are in them. */
   private async read(until: number, isFirst = false): Promise<void> {
+    const turn = ++this.asked;
     const history = await this.connection.request<History>("history", { session: this.name, limit: PAGE });
+    // A request that was answered late would bring back an earlier state.
+    if (turn < this.newestRead) return;
+    this.newestRead = turn;
     const first = history.messages[0];
     const at = first ? this.rows.findIndex((row) => row.id === first.id) : -1;
     if (isFirst || at < 0) {
@@ -235,7 +245,10 @@ export class SessionView {
         this.onNews();
         break;
       case "llm_start":
-        this.steps = [...this.steps, { number: ++this.counter, blocks: [], isComplete: false, startedAt: Date.now() }];
+        this.steps = [
+          ...this.steps,
+          { number: ++this.counter, blocks: [], isComplete: false, startedAt: Date.now(), after: this.answers.at(-1)?.id },
+        ];
         if (this.steps.length > 1) this.refresh(this.counter);
         break;
       case "llm_stream":
@@ -318,19 +331,41 @@ export class SessionView {
     this.read(until).catch(() => {});
   }
 
-  /** The steps that no row shows yet. */
+  private get answers(): Row[] {
+    return this.rows.filter((row) => row.role === "assistant");
+  }
+
+  /**
+   * The steps that no row shows yet. Rows and events come on separate ways: the rows may have the answer of a step whose
+   * last event has not come, and those of steps after it.
+   */
   get openSteps(): Step[] {
-    const last = this.rows.findLast((row) => row.role !== "tool");
-    if (last?.role !== "assistant") return this.steps;
-    const known = mark(blocksOf(last));
-    return this.steps.filter((step) => !(step.isComplete && mark(step.blocks) === known));
+    if (!this.steps.length) return this.steps;
+    const answers = this.answers;
+    return this.steps.filter((step) => {
+      const newer = answers.slice(answers.findIndex((row) => row.id === step.after) + 1);
+      return !newer.slice(-ANSWERS_COMPARED).some((row) => isOfStep(blocksOf(row), step));
+    });
   }
 }
 
-/** What tells one message of a model from another: its calls, or else its text. */
-function mark(blocks: Block[]): string {
-  const calls = blocks.filter((block): block is ToolCallBlock => block?.type === "toolCall");
-  if (calls.length) return calls.map((call) => call.id).join(" ");
+/** Whether a row with these blocks is what the step has said, or what it is about to say. */
+function isOfStep(blocks: Block[], step: Step): boolean {
+  const calls = callsOf(blocks);
+  const own = callsOf(step.blocks);
+  if (own.length) {
+    return own.every((id, at) => id === calls[at]) && (own.length === calls.length || !step.isComplete);
+  }
+  const text = textOf(step.blocks);
+  if (step.isComplete) return calls.length === 0 && text === textOf(blocks);
+  return text !== "" && textOf(blocks).startsWith(text);
+}
+
+function callsOf(blocks: Block[]): string[] {
+  return blocks.filter((block): block is ToolCallBlock => block?.type === "toolCall").map((call) => call.id);
+}
+
+function textOf(blocks: Block[]): string {
   return blocks.map((block) => (block?.type === "text" ? block.text : "")).join("");
 }
 

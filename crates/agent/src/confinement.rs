@@ -66,6 +66,11 @@ impl ToolPlace {
         }
     }
 
+    /// Whether the tools run in this process.
+    pub(crate) fn is_here(&self) -> bool {
+        self.0.is_none()
+    }
+
     /// The built-in tools as the session uses them.
     pub(crate) fn tools(&self, tools: Vec<Arc<dyn Tool>>) -> Vec<Arc<dyn Tool>> {
         let Some(Placed { executor, proxy, .. }) = &self.0 else { return tools };
@@ -210,7 +215,10 @@ impl SessionConfig {
         if let Some(proxy) = &proxy {
             confinement.network = Network::Proxy { socket: proxy.socket() };
         }
-        let setup = ToolSetup { command_timeout_seconds: self.config.tools.bash.timeout_seconds };
+        let setup = ToolSetup {
+            command_timeout_seconds: self.config.tools.bash.timeout_seconds,
+            memory: self.memory_options(),
+        };
         let executor = Executor::new(Launch {
             sandbox,
             environment: environment(&confinement.level),

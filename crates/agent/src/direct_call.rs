@@ -30,7 +30,8 @@ impl SessionConfig {
         let command_timeout = Duration::from_secs(self.config.tools.bash.timeout_seconds);
         // The journal of jobs ends what is left of a killed process at the next start.
         let jobs = Some(self.jobs().await);
-        let options = ToolOptions { command_timeout, jobs, commands: place.commands() };
+        let options =
+            ToolOptions { command_timeout, jobs, commands: place.commands(), memory: None };
         let mut tools = place.tools(builtin_tools(options));
         // What the caller cannot see ends with its call, so there is nothing to look after.
         tools.retain(|tool| {

@@ -5,6 +5,7 @@ use myclaw_llm::HttpOptions;
 use myclaw_session::{SessionKey, SessionStore};
 
 use crate::AgentError;
+use crate::memory::Models;
 use crate::session_config::check_agent;
 
 /// Operators of servers expect the name of the program here.
@@ -17,6 +18,8 @@ pub struct Home {
     pub environment: Environment,
     /// The directories and files.
     pub paths: Paths,
+    /// The models that compare meanings, which the sessions of a program share.
+    pub(crate) meanings: Models,
 }
 
 impl Home {
@@ -27,7 +30,12 @@ impl Home {
     pub fn find() -> Result<Self, AgentError> {
         let environment = Environment::from_process();
         let paths = environment.paths()?;
-        Ok(Self { environment, paths })
+        Ok(Self::new(environment, paths))
+    }
+
+    /// An environment and directories that are known already.
+    pub fn new(environment: Environment, paths: Paths) -> Self {
+        Self { environment, paths, meanings: Models::default() }
     }
 
     /// How requests are made. Proxies, keys and credentials are looked for in the environment.

@@ -19,6 +19,7 @@ mod helper;
 mod home;
 mod jobs;
 mod key_lookup;
+mod memory;
 mod models;
 mod outgoing;
 pub mod permissions;
@@ -63,8 +64,8 @@ pub use session::{
     Work,
 };
 pub use session_config::{
-    CRON_CHANNEL, MAIN_SESSION, RunAdditions, SUBAGENT_CHANNEL, SessionConfig, SessionOptions,
-    call_limits, check_agent, exhausted_today, spent_today, stored_keys,
+    CRON_CHANNEL, MAIN_SESSION, RunAdditions, SUBAGENT_CHANNEL, SessionConfig,
+    SessionOptions, call_limits, check_agent, exhausted_today, spent_today, stored_keys,
 };
 pub use setup::{
     ModelSetUp, NewModel, SetupError, default_agent_key, set_up_model, try_key, usable_model,
@@ -176,8 +177,9 @@ pub mod speech {
 /// Tools and what prepares their input.
 pub mod tools {
     pub use myclaw_tools::{
-        ChangedTurn, Direction, FileOutcome, JobEnd, JobEnding, JobRecord, ToolOptions, Undone,
-        UndoneFile, WhichTurn, builtin_tools, picture_from_base64, picture_from_bytes, preview,
+        ChangedTurn, Compared, Direction, FileOutcome, JobEnd, JobEnding, JobRecord, Meaning,
+        Memory, MemoryOptions, ToolOptions, Undone, UndoneFile, WhichTurn, builtin_tools,
+        picture_from_base64, picture_from_bytes, preview,
     };
 }
 

@@ -97,7 +97,7 @@ pub async fn run_agent_with(
 
 fn home(params: &RunAgentParams) -> Result<Home, AgentError> {
     let paths = params.config.paths.clone().ok_or(ConfigError::NoPaths)?;
-    Ok(Home { environment: params.environment.clone(), paths })
+    Ok(Home::new(params.environment.clone(), paths))
 }
 
 async fn run_in(

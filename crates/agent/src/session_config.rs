@@ -220,6 +220,7 @@ impl SessionConfig {
             && self.config.tools.web.fetch == other.config.tools.web.fetch
             && self.agent.workspace == other.agent.workspace
             && self.agent.agent_dir == other.agent.agent_dir
+            && self.agent.memory_search == other.agent.memory_search
             && self.home.paths == other.home.paths
             && self.config.tools.bash.timeout_seconds == other.config.tools.bash.timeout_seconds
     }
@@ -276,7 +277,8 @@ impl SessionConfig {
         // Without the tool `process` nobody could look after a job.
         let jobs = if permissions.offers("process") { Some(self.jobs().await) } else { None };
         let (place, skills) = self.place_and_skills().await?;
-        let options = ToolOptions { command_timeout, jobs, commands: place.commands() };
+        let (commands, memory) = (place.commands(), self.memory(&place));
+        let options = ToolOptions { command_timeout, jobs, commands, memory };
         params.tools = place.tools(builtin_tools(options));
         params.tools.extend(web_tools(self, &params.models, &params.tools)?);
         params.tools.extend(browser_tool(self)?);

@@ -172,7 +172,7 @@ fn session(
     let config = TempHome::config_for(server.url(), WireFormat::AnthropicMessages);
     let params = params(home, "", config, &[]);
     let paths = Paths::in_state_dir(home.state_directory());
-    let home = Home { environment: params.environment, paths };
+    let home = Home::new(params.environment, paths);
     let config = SessionConfig::new(home, params.config, &SessionOptions::default()).unwrap();
     let callback: SessionCallback = Arc::new(move |_, event| {
         let event = match event {

@@ -35,6 +35,7 @@ const CRATES: [(&str, &[&str]); 26] = [
             "config",
             "skills",
             "speech",
+            "embed",
             "files",
         ],
     ),

@@ -9,7 +9,7 @@ use myclaw_schedule::zone_named;
 use crate::schema::AgentEntry;
 use crate::{
     CompactionConfig, Config, ConfigError, ConfigPath, ContextPruning, DeliveryMode, Heartbeat,
-    IterationCap, ModelChoice, Persona, RunLimits, Subagents, ThinkingDefault,
+    IterationCap, MemorySearch, ModelChoice, Persona, RunLimits, Subagents, ThinkingDefault,
 };
 
 /// Longest agent id, in characters.
@@ -97,6 +97,8 @@ pub struct ResolvedAgent {
     pub steering_mode: DeliveryMode,
     /// How many follow-ups are answered together.
     pub follow_up_mode: DeliveryMode,
+    /// The search over its notes.
+    pub memory_search: MemorySearch,
 }
 
 impl Config {
@@ -158,6 +160,11 @@ impl Config {
             follow_up_mode: entry
                 .and_then(|entry| entry.follow_up_mode)
                 .unwrap_or(defaults.follow_up_mode),
+            memory_search: defaults
+                .memory_search
+                .with(entry.map(|entry| &entry.memory_search), |path| {
+                    self.workspace(Some(path), None)
+                })?,
             id,
         })
     }

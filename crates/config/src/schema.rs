@@ -20,6 +20,7 @@ mod heartbeat;
 mod hooks;
 mod host;
 mod limits;
+mod memory;
 mod messages;
 mod models;
 mod node;
@@ -42,9 +43,10 @@ pub use browser::BrowserToolConfig;
 pub use channels::{
     Binding, BindingMatch, ChannelsConfig, ChatRules, ConnectionSecurity, DEFAULT_ACCOUNT,
     DiscordConfig, DmPolicy, DmScope, EmailConfig, GroupConfig, GroupPolicy, IrcConfig,
-    MailServerConfig, MailSession, MatrixConfig, SaslConfig, SenderCheckConfig, SignalConfig,
-    SlackConfig, SocketConfig, TelegramAccount, TelegramBot, TelegramConfig, UncertainDelivery,
-    WebhookConfig, WhatsAppAccount, WhatsAppConfig, WhatsAppNumber, WhatsAppTemplate, XmppConfig,
+    MailServerConfig, MailSession, MatrixConfig, SaslConfig, SenderCheckConfig,
+    SignalConfig, SlackConfig, SocketConfig, TelegramAccount, TelegramBot, TelegramConfig,
+    UncertainDelivery, WebhookConfig, WhatsAppAccount, WhatsAppConfig, WhatsAppNumber,
+    WhatsAppTemplate, XmppConfig,
 };
 pub use gateway::{Bind, GatewayConfig, HostName, Network, PageOrigin, TelemetryConfig, TlsConfig};
 pub use heartbeat::{ActiveHoursConfig, CronConfig, Heartbeat, HeartbeatConfig};
@@ -53,6 +55,7 @@ pub use hooks::{
 };
 pub use host::{HostBinding, HostConfig};
 pub use limits::{AgentLimits, LaneWidths, RunLimits};
+pub use memory::{MemorySearch, MemorySearchConfig, NotePath};
 pub use messages::{
     AckReactionScope, DeliveryMode, DropPolicy, MessagesConfig, QueueConfig, QueueMode,
 };

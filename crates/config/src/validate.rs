@@ -287,7 +287,10 @@ fn describe(schema: &Value) -> Cow<'static, str> {
         Some("boolean") => "true or false".into(),
         Some("object") => "an object".into(),
         Some("array") => "a list".into(),
-        Some("number") => "a number that is not negative".into(),
+        Some("number") => match schema["maximum"].as_number() {
+            Some(most) => format!("a number from 0 to {most}").into(),
+            None => "a number that is not negative".into(),
+        },
         Some("integer") => describe_integer(schema),
         _ => "another value".into(),
     }

@@ -67,6 +67,11 @@ impl VectorCache {
         Self { path, model, vectors }
     }
 
+    /// Whether the vector of `text` need not be made.
+    pub fn has(&self, text: NamedText<'_>) -> bool {
+        self.vectors.get(text.name).is_some_and(|kept| *kept.hash == hash(text.text))
+    }
+
     /// The vectors of `texts`, in their order. Those that are new or changed are made with `embed`, and vectors of other
     /// texts are forgotten. The file is replaced as a whole if anything changed; whether that worked is the second value,
     /// because the vectors are of use in any case.

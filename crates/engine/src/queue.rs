@@ -5,7 +5,7 @@
 
 use myclaw_config::{DropPolicy, QueueConfig, QueueMode};
 use myclaw_llm::{ContentBlock, joined_text};
-use myclaw_session::{EntryId, Keeper, OpenInbox, QueuedKind, QueuedMessage};
+use myclaw_session::{EntryId, Keeper, QueuedKind, QueuedMessage};
 
 use crate::inbox::{InboxError, SessionInbox, blocking};
 use crate::{AgentRunEvent, Notice, PendingMessage, WhenIdle};
@@ -109,8 +109,12 @@ impl SessionInbox {
         }
         let inbox = self.store.inbox(&self.key);
         let mut open = inbox.open_or_create()?;
-        let waiting = waiting(&open)?;
+        let pending = open.pending()?;
         let given = messages[0].id;
+        // It waits again, so it is not a dropped one any more.
+        let outdated = pending.iter().filter(|other| other.is_remains_of(given));
+        let mut settled: Vec<EntryId> = outdated.map(|other| other.id).collect();
+        let waiting = waiting(pending);
         if waiting.iter().any(|other| other.message.id == given) {
             return Ok(Arrival::Queued { id: given, dropped: Vec::new() });
         }
@@ -124,8 +128,8 @@ impl SessionInbox {
             let remains = dropped.iter().map(|waiting| remains(&waiting.message));
             messages.splice(0..0, remains);
         }
-        let dropped_ids: Vec<EntryId> = dropped.iter().flat_map(Waiting::ids).collect();
-        open.change(&messages, &dropped_ids)?;
+        settled.extend(dropped.iter().flat_map(Waiting::ids));
+        open.change(&messages, &settled)?;
         drop(open);
         // The run may have ended before the message was stored, as with a steering message.
         if !self.store.is_in_use(&self.key)? {
@@ -199,28 +203,21 @@ impl Waiting {
 }
 
 /// The messages that count against the cap, the oldest first.
-fn waiting(open: &OpenInbox) -> Result<Vec<Waiting>, InboxError> {
+fn waiting(pending: Vec<QueuedMessage>) -> Vec<Waiting> {
     let mut waiting: Vec<Waiting> = Vec::new();
-    for message in open.pending()? {
+    for message in pending {
         match waiting.last_mut() {
             _ if message.kind == QueuedKind::Overflow => {}
             Some(last) if last.is_said_again_by(&message) => last.again = Some(message.id),
             _ => waiting.push(Waiting { message, again: None }),
         }
     }
-    Ok(waiting)
+    waiting
 }
 
 /// The part of a dropped message that is kept.
 fn remains(dropped: &QueuedMessage) -> QueuedMessage {
-    QueuedMessage {
-        id: EntryId::generate(),
-        kind: QueuedKind::Overflow,
-        content: first_words(&dropped.content),
-        ts: dropped.ts,
-        meta: None,
-        keeper: Keeper::Inbox,
-    }
+    QueuedMessage::remains_of(dropped, first_words(&dropped.content))
 }
 
 fn first_words(text: &str) -> String {

@@ -112,6 +112,21 @@ pub(crate) const LS: ToolAliases = ToolAliases {
     arguments: &[PATH[0], ("directory", "path"), ("dir", "path"), ("dir_path", "path")],
 };
 
+pub(crate) const MEMORY_SEARCH: ToolAliases = ToolAliases {
+    names: &[],
+    arguments: &[
+        ("q", "query"),
+        ("limit", "maxResults"),
+        ("max_results", "maxResults"),
+        ("min_score", "minScore"),
+    ],
+};
+
+pub(crate) const MEMORY_GET: ToolAliases = ToolAliases {
+    names: &[],
+    arguments: &[PATH[0], PATH[1], ("startLine", "from"), ("offset", "from"), ("limit", "lines")],
+};
+
 pub(crate) const APPLY_PATCH: ToolAliases = ToolAliases {
     names: &["ApplyPatch", "applypatch", "patch"],
     arguments: &[("input", "patch"), ("diff", "patch")],

@@ -16,6 +16,7 @@ mod find;
 mod grep;
 mod jobs;
 mod ls;
+mod memory;
 mod picture;
 mod preview;
 mod process;
@@ -42,6 +43,7 @@ pub use jobs::{
     command_of_job, end_leftovers, message_of_leftover,
 };
 pub use ls::LsTool;
+pub use memory::{Compared, Meaning, Memory, MemoryGetTool, MemoryOptions, MemorySearchTool};
 pub use picture::{picture_from_base64, picture_from_bytes};
 pub use preview::preview;
 pub use process::ProcessTool;
@@ -58,12 +60,14 @@ pub struct ToolOptions {
     pub jobs: Option<Arc<Jobs>>,
     /// Where commands run.
     pub commands: CommandPlace,
+    /// The agent's notes; without them there are no tools `memory_search` and `memory_get`.
+    pub memory: Option<Memory>,
 }
 
 /// All built-in tools, in the order in which models see them: read, bash, edit, write, grep, find, ls, apply_patch,
-/// process.
+/// process, memory_search, memory_get.
 pub fn builtin_tools(options: ToolOptions) -> Vec<Arc<dyn Tool>> {
-    let ToolOptions { command_timeout, jobs, commands } = options;
+    let ToolOptions { command_timeout, jobs, commands, memory } = options;
     let bash = match &jobs {
         Some(jobs) => BashTool::with_jobs(command_timeout, Arc::clone(jobs)),
         None => BashTool::new(command_timeout),
@@ -82,5 +86,6 @@ pub fn builtin_tools(options: ToolOptions) -> Vec<Arc<dyn Tool>> {
     if let Some(jobs) = jobs {
         tools.push(Arc::new(ProcessTool::new(jobs)));
     }
+    tools.extend(memory.into_iter().flat_map(memory::memory_tools));
     tools
 }

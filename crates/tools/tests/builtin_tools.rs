@@ -27,6 +27,7 @@ fn tools(jobs: Option<Arc<Jobs>>) -> Vec<Arc<dyn Tool>> {
         command_timeout: Duration::from_secs(60),
         jobs,
         commands: CommandPlace::Here,
+        memory: None,
     })
 }
 

@@ -12,7 +12,7 @@ fn session(config: Value, name: &str) -> (TempHome, SessionConfig) {
     let paths = Paths::in_state_dir(directory.path().join("state"));
     let mut config: Config = serde_json::from_value(config).unwrap();
     config.paths = Some(paths.clone());
-    let home = Home { environment: Environment::default(), paths };
+    let home = Home::new(Environment::default(), paths);
     let options = SessionOptions { session: Some(name.to_owned()), ..SessionOptions::default() };
     let session = SessionConfig::new(home, Arc::new(config), &options).unwrap();
     (directory, session)

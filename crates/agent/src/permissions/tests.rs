@@ -13,7 +13,7 @@ fn session(config: Value, name: &str) -> SessionConfig {
     let environment = Environment::new([("MYCLAW_HOME", "/nowhere")], None, None);
     let paths = environment.paths().unwrap();
     config.paths = Some(paths.clone());
-    let home = Home { environment, paths };
+    let home = Home::new(environment, paths);
     let directory = Some(Path::new("/tmp").canonicalize().unwrap());
     let session = Some(name.to_owned());
     let options = SessionOptions { session, directory, ..SessionOptions::default() };

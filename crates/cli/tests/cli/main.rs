@@ -34,6 +34,7 @@ mod hooks;
 mod interrupt;
 mod jobs;
 mod logs;
+mod memory;
 mod models;
 mod onboard;
 mod picker;

@@ -8,8 +8,18 @@ fn agents_and_skills_are_described() {
     bench.configure(|config| {
         config["agents"] = json!({"list": [
             {"id": "main", "default": true, "sandbox": {"mode": "all"}},
-            {"id": "gardener", "name": "The gardener", "tools": {"profile": "minimal"}},
+            {
+                "id": "gardener", "name": "The gardener", "tools": {"profile": "minimal"},
+                "model": {"primary": "anthropic/test-model", "fallbacks": ["anthropic/other"]},
+                "identity": {"emoji": "🌱", "theme": "patient"},
+                "subagents": {"allowAgents": ["main"], "maxSpawnDepth": 2},
+                "heartbeat": {"every": "30m"},
+            },
         ]});
+        config["bindings"] = json!([
+            {"agentId": "Gardener", "match": {"channel": "telegram", "peer": 42}},
+            {"agentId": "main", "match": {"channel": "email"}},
+        ]);
     });
     let skill = bench.home.state_directory().join("skills/plant/SKILL.md");
     std::fs::create_dir_all(skill.parent().unwrap()).unwrap();
@@ -27,6 +37,23 @@ fn agents_and_skills_are_described() {
         (&gardener["name"], &gardener["profile"]),
         (&json!("The gardener"), &json!("minimal"))
     );
+    for (key, expected) in [
+        ("fallbacks", json!(["anthropic/other"])),
+        ("identity", json!({"name": "The gardener", "emoji": "🌱", "theme": "patient"})),
+        (
+            "subagents",
+            json!({"mayStart": ["main"], "model": null, "maxDepth": 2, "maxChildren": 5}),
+        ),
+        ("bindings", json!([{"channel": "telegram", "peer": 42}])),
+        ("heartbeatSeconds", json!(1_800)),
+        ("skills", json!(1)),
+        ("usableSkills", json!(1)),
+        ("sandboxLevel", json!("landlock")),
+        ("sandboxNetwork", json!("none")),
+    ] {
+        assert_eq!(gardener[key], expected, "{key}");
+    }
+    assert_eq!(main["subagents"]["mayStart"], json!([]));
     assert_eq!((&gardener["sessions"], &main["sessions"]), (&json!(1), &json!(0)));
     assert_eq!((&main["sandbox"], &main["isDefault"]), (&json!("all"), &json!(true)));
     assert!(main["tools"].as_array().unwrap().len() > gardener["tools"].as_array().unwrap().len());

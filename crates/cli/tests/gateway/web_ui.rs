@@ -274,8 +274,16 @@ fn the_page_shows_agents_and_their_skills() {
     page.bench.configure(|config| {
         config["agents"] = json!({"list": [
             {"id": "main", "default": true},
-            {"id": "gardener", "name": "The gardener", "tools": {"profile": "minimal"}},
+            {
+                "id": "gardener", "name": "The gardener", "tools": {"profile": "minimal"},
+                "identity": {"emoji": "🌱", "theme": "patient and green"},
+                "model": {"primary": "anthropic/test-model", "fallbacks": ["anthropic/other"]},
+                "subagents": {"allowAgents": ["main"]}, "heartbeat": {"every": "30m"},
+            },
         ]});
+        config["bindings"] = json!([
+            {"agentId": "gardener", "match": {"channel": "telegram", "peer": 42}},
+        ]);
     });
     for (name, more) in [
         ("plain", ""),

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::ThinkingDefault;
 use super::heartbeat::HeartbeatConfig;
 use super::limits::{AgentLimits, LaneWidths, RunLimits};
+use super::memory::MemorySearchConfig;
 use super::messages::DeliveryMode;
 use super::persona::{GroupChatConfig, HumanDelayConfig, IdentityConfig};
 use super::policy::{AgentSandboxRules, AgentToolRules, SandboxRules};
@@ -122,6 +123,8 @@ pub struct AgentDefaults {
     pub group_chat: GroupChatConfig,
     /// Pauses between the messages of one reply, as a person who types would make them.
     pub human_delay: HumanDelayConfig,
+    /// The search over the notes that agents keep in their workspace.
+    pub memory_search: MemorySearchConfig,
     /// Which tools and commands agents may use, beside `tools`.
     pub tools: AgentToolRules,
     /// Which sessions are sandboxed, and what may run in them.
@@ -241,6 +244,9 @@ pub struct AgentEntry {
     /// Pauses between the messages of one reply, as a person who types would make them.
     #[serde(default)]
     pub human_delay: HumanDelayConfig,
+    /// Where the search over its notes differs from that of the others.
+    #[serde(default)]
+    pub memory_search: MemorySearchConfig,
     /// Which tools and commands it may use. These rules can only take away.
     #[serde(default)]
     pub tools: AgentToolRules,

@@ -348,6 +348,17 @@ pub(super) fn optional_not_negative<'de, D: Deserializer<'de>>(
     not_negative(deserializer).map(Some)
 }
 
+/// Reads a number from 0 to 1, for a key that may be left out.
+pub(super) fn optional_share<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<f64>, D::Error> {
+    let number = f64::deserialize(deserializer)?;
+    let is_share = (0.0..=1.0).contains(&number);
+    is_share
+        .then_some(Some(number))
+        .ok_or_else(|| D::Error::custom("expected a number from 0 to 1"))
+}
+
 pub(super) fn non_empty_list<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,

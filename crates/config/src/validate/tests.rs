@@ -48,7 +48,7 @@ fn full() -> Value {
             "billingLongestSeconds": 86_400, "forgetAfterSeconds": 86_400,
         } },
         "hooks": hooks(),
-        "project": { "detect": false, "markers": [".git", "x"], "start": "continue", "instructions": false },
+        "project": { "detect": false, "markers": [".git", "x"], "start": "continue", "instructions": false, "sandbox": true },
         "speech": {
             "command": "espeak-ng --stdout", "baseUrl": "https://h/v1", "apiKey": "k", "model": "m", "voice": "v",
             "maxChars": 1, "maxMb": 100, "timeoutSeconds": 600,
@@ -74,7 +74,7 @@ fn agents() -> Value {
             "lanes": { "main": 1, "cron": 2, "subagent": 3, "nested": 1000 },
             "heartbeat": heartbeat(), "subagents": subagents(),
             "identity": identity(), "groupChat": group_chat(), "humanDelay": human_delay(),
-            "tools": agent_tools(),
+            "memorySearch": memory_search(), "tools": agent_tools(),
             "sandbox": { "mode": "all", "allowlist": [], "denylist": ["read"], "exec": exec(), "confinement": confinement() },
         },
         "list": [{
@@ -84,7 +84,8 @@ fn agents() -> Value {
                 "runSeconds": 1, "runTokens": 0, "runCost": 0, "dayTokens": 1, "dayCost": 1.5, "repeatedCalls": 0,
             },
             "identity": identity(), "groupChat": group_chat(), "humanDelay": human_delay(),
-            "heartbeat": heartbeat(), "subagents": subagents(), "steeringMode": "all", "followUpMode": "one-at-a-time", "tools": agent_tools(),
+            "heartbeat": heartbeat(), "subagents": subagents(), "steeringMode": "all", "followUpMode": "one-at-a-time",
+            "memorySearch": memory_search(), "tools": agent_tools(),
             "sandbox": { "mode": "off", "allowlist": [], "denylist": [], "confinement": confinement() },
         }],
     })
@@ -108,6 +109,10 @@ fn group_chat() -> Value {
 
 fn human_delay() -> Value {
     json!({ "mode": "custom", "minMs": 0, "maxMs": 60_000 })
+}
+
+fn memory_search() -> Value {
+    json!({ "enabled": true, "extraPaths": ["~/n"], "maxResults": 50, "minScore": 0.5, "weights": "/m" })
 }
 
 fn heartbeat() -> Value {

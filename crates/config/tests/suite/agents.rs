@@ -4,7 +4,7 @@ use std::path::Path;
 
 use myclaw_config::{
     AgentId, CompactionConfig, Config, ConfigError, ContextPruning, DeliveryMode, IterationCap,
-    Paths, ResolvedAgent, RunLimits, ThinkingDefault,
+    MemorySearch, Paths, ResolvedAgent, RunLimits, ThinkingDefault,
 };
 
 use crate::support::Home;
@@ -42,12 +42,39 @@ fn without_agents_there_is_main() {
         },
         steering_mode: DeliveryMode::All,
         follow_up_mode: DeliveryMode::All,
+        memory_search: MemorySearch {
+            enabled: None,
+            extra_paths: Vec::new(),
+            max_results: 6,
+            min_score: 0.1,
+            weights: None,
+        },
     };
     for id in [None, Some("main"), Some(""), Some(" MAIN ")] {
         assert_eq!(config.resolve_agent(id).unwrap(), expected, "{id:?}");
     }
     let unknown = config.resolve_agent(Some("coder")).unwrap_err();
     assert_eq!(unknown.to_string(), "there is no agent `coder`; known: `main`");
+}
+
+#[test]
+fn the_search_of_an_agent_overrides_that_of_all_key_by_key() {
+    let (home, config) = config(
+        "{ agents: {
+            defaults: { memorySearch: { enabled: false, extraPaths: ['notes'], maxResults: 9, weights: '/m' } },
+            list: [{ id: 'a', memorySearch: { enabled: true, minScore: 0.5 } }, { id: 'b' }],
+        } }",
+    );
+    let expected = MemorySearch {
+        enabled: Some(true),
+        extra_paths: vec![home.state_dir().join("notes")],
+        max_results: 9,
+        min_score: 0.5,
+        weights: Some("/m".into()),
+    };
+    assert_eq!(config.resolve_agent(Some("a")).unwrap().memory_search, expected);
+    let others = MemorySearch { enabled: Some(false), min_score: 0.1, ..expected };
+    assert_eq!(config.resolve_agent(Some("b")).unwrap().memory_search, others);
 }
 
 #[test]

@@ -13,6 +13,14 @@ fn message(text: &str) -> String {
 fn a_mistake_in_a_channel_is_one_line_too() {
     for (text, expected) in [
         (
+            "{ agents: { defaults: { memorySearch: { maxResults: 51 } } } }",
+            "1:53: agents.defaults.memorySearch.maxResults: expected an integer from 1 to 50, found 51",
+        ),
+        (
+            "{ agents: { list: [{ id: 'a', memorySearch: { minScore: 1.5 } }] } }",
+            "1:57: agents.list[0].memorySearch.minScore: expected a number from 0 to 1, found 1.5",
+        ),
+        (
             "{ channels: { telegram: { botToken: 't', allowedChatIds: [1, true] } } }",
             "1:62: channels.telegram.allowedChatIds[1]: expected an integer or a string that is not empty, found true",
         ),

@@ -127,7 +127,7 @@ impl Bench {
     pub fn configured(&self, session_key: &SessionKey, models: Vec<ActiveModel>) -> RunParams {
         let paths = Paths::in_state_dir(self.home.state_directory());
         let config = Arc::new(Config { paths: Some(paths.clone()), ..self.config.clone() });
-        let home = Home { environment: Environment::default(), paths };
+        let home = Home::new(Environment::default(), paths);
         let options =
             SessionOptions { session: Some(session_key.to_string()), ..SessionOptions::default() };
         SessionConfig::new(home, config, &options).unwrap().bare_run(models)

@@ -91,7 +91,7 @@ impl Bench {
         let clock = Arc::new(HandClock::default());
         clock.set(BEGIN);
         let (delivery, runner) =
-            open(Home { environment, paths }, Arc::clone(&config), Arc::clone(&clock)).await;
+            open(Home::new(environment, paths), Arc::clone(&config), Arc::clone(&clock)).await;
         Self { clock, delivery, runner, config, directory }
     }
 

@@ -52,15 +52,15 @@ async fn agents(State(server): State<Arc<Server>>) -> Result<Json<Value>, Gatewa
     let config = server.delivery.config();
     let mut ids = config.agent_ids();
     ids.sort();
-    let described = ids.iter().map(|id| {
+    let mut agents = Vec::with_capacity(ids.len());
+    for id in &ids {
         let sessions = sessions.get(id.as_str()).copied().unwrap_or_default();
-        describe(&server, &config, id, sessions)
-    });
-    let agents: Vec<Value> = described.collect::<Result<_, _>>()?;
+        agents.push(describe(&server, &config, id, sessions).await?);
+    }
     Ok(Json(json!({"agents": agents})))
 }
 
-fn describe(
+async fn describe(
     server: &Server,
     config: &Arc<Config>,
     id: &AgentId,
@@ -77,6 +77,11 @@ fn describe(
         Err(_) => Value::Null,
     };
     let sandbox = sandbox_rules(config, agent);
+    let skills = main.read_skills().await?.skills;
+    let subagents = config.subagents(id);
+    let others = config.agent_ids().into_iter().filter(|one| one != id);
+    let may_start = others.filter(|one| subagents.allows_agent(id, one));
+    let bindings = config.bindings.iter().filter(|one| AgentId::new(&one.agent_id) == *id);
     Ok(json!({
         "id": id.as_str(),
         "name": agent.name,
@@ -87,6 +92,18 @@ fn describe(
         "profile": profile,
         "tools": tools,
         "sandbox": sandbox.mode,
+        "sandboxLevel": sandbox.confinement.level.unwrap_or_default(),
+        "sandboxNetwork": sandbox.confinement.network.unwrap_or_default(),
+        "identity": config.persona(id).identity,
+        "subagents": {
+            "mayStart": may_start.map(|one| one.as_str().to_owned()).collect::<Vec<_>>(),
+            "model": subagents.model,
+            "maxDepth": subagents.max_depth,
+            "maxChildren": subagents.max_children,
+        },
+        "skills": skills.len(),
+        "usableSkills": skills.iter().filter(|skill| skill.is_offered()).count(),
+        "bindings": bindings.map(|one| &one.matches).collect::<Vec<_>>(),
         "heartbeatSeconds": config.heartbeat(id).map(|heartbeat| heartbeat.every.as_secs()),
         "mainSession": main.session_key.as_str(),
         "sessions": sessions.count,

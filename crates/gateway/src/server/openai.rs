@@ -4,6 +4,7 @@
 //! message, and its answer is in the store.
 
 mod chat;
+mod files;
 mod responses;
 mod stream;
 
@@ -18,6 +19,7 @@ use serde_json::{Value, json};
 pub(super) use chat::chat_completions;
 pub(super) use responses::{cancel, create, input_items, remove, retrieve};
 
+use self::files::File;
 use super::answer::{class_of, message as message_object};
 use super::rest::{Attachment, pictures};
 use super::{Server, route};
@@ -55,6 +57,10 @@ struct Part {
     text: Option<String>,
     #[serde(default)]
     image_url: Option<ImageUrl>,
+    #[serde(default)]
+    file: Option<File>,
+    #[serde(flatten)]
+    own_file: File,
 }
 
 /// Address of a picture: chat completions wrap it in an object, responses do not.
@@ -180,7 +186,7 @@ impl From<String> for Said {
 }
 
 impl Content {
-    /// The text and the pictures. Parts of other types are refused.
+    /// The text, the pictures and the files. Parts of other types are refused.
     fn read(self) -> Result<Said, GatewayError> {
         let parts = match self {
             Self::Text(text) => return Ok(text.into()),
@@ -188,12 +194,19 @@ impl Content {
         };
         let mut said = Said::default();
         for part in parts {
-            match (part.r#type.as_str(), part.text, part.image_url) {
-                ("text" | "input_text" | "output_text", Some(text), _) => said.text.push_str(&text),
-                ("image_url" | "input_image", _, Some(url)) => said.pictures.push(url.picture()?),
+            match (part.r#type.as_str(), part.text, part.image_url, part.file) {
+                ("text" | "input_text" | "output_text", Some(text), ..) => {
+                    said.text.push_str(&text);
+                }
+                ("image_url" | "input_image", _, Some(url), _) => {
+                    said.pictures.push(url.picture()?);
+                }
+                ("file", .., Some(file)) => file.add_to(&mut said)?,
+                ("input_file", ..) => part.own_file.add_to(&mut said)?,
                 (kind, ..) => {
-                    let why =
-                        format!("content of type `{kind}` is not supported; send text or pictures");
+                    let why = format!(
+                        "content of type `{kind}` is not supported; send text, pictures or files"
+                    );
                     return Err(GatewayError::Unusable(why));
                 }
             }

@@ -120,6 +120,7 @@ pub(crate) fn tool(name: &str) -> Arc<dyn Tool> {
         command_timeout,
         jobs: None,
         commands: myclaw_tools::CommandPlace::Here,
+        memory: None,
     })
     .into_iter()
     .find(|tool| tool.schema().name == name)

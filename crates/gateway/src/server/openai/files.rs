@@ -1,0 +1,101 @@
+//! Files within a request: a text becomes part of the message, a picture one of its pictures.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize;
+
+use super::Said;
+use crate::GatewayError;
+use crate::delivery::MAX_TEXT_BYTES;
+use crate::rows::hash;
+use crate::server::rest::Attachment;
+
+/// Longest name that is shown, in characters.
+const MOST_NAME: usize = 200;
+/// Name of a file that has none.
+const UNNAMED: &str = "file";
+/// How pictures begin that models can see: PNG, JPEG, GIF, and WebP, which has its mark after its size.
+const PICTURES: [&[u8]; 3] = [b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF8"];
+
+/// A file: chat completions have it in an object, responses in the part itself.
+#[derive(Default, Deserialize)]
+pub(super) struct File {
+    #[serde(default)]
+    filename: Option<String>,
+    /// A data URL, or standard base64.
+    #[serde(default)]
+    file_data: Option<String>,
+    #[serde(default)]
+    file_id: Option<String>,
+    #[serde(default)]
+    file_url: Option<String>,
+}
+
+impl File {
+    /// Adds the file to what a message says.
+    ///
+    /// # Errors
+    /// It is not in the request, or it is neither a text nor a picture.
+    pub(super) fn add_to(self, said: &mut Said) -> Result<(), GatewayError> {
+        let name = self.filename.as_deref().map(plain).filter(|name| !name.trim().is_empty());
+        let name = name.unwrap_or_else(|| UNNAMED.to_owned());
+        let refuse = |why: &str| Err(GatewayError::Unusable(format!("the file `{name}` {why}")));
+        let Some(data) = self.file_data else {
+            return match (self.file_id, self.file_url) {
+                (Some(_), _) => refuse(
+                    "is named by an id, and the gateway keeps no files; send it as `file_data`",
+                ),
+                (_, Some(_)) => refuse("is not fetched; send it as `file_data`"),
+                _ => refuse("has no `file_data`; send `data:text/plain;base64,…`"),
+            };
+        };
+        let base64 = match data.strip_prefix("data:") {
+            Some(rest) => rest.split_once(";base64,").map(|(_, base64)| base64),
+            None => Some(data.as_str()),
+        };
+        let bytes = base64.and_then(|base64| STANDARD.decode(base64.trim_ascii()).ok());
+        let (Some(base64), Some(bytes)) = (base64, bytes) else {
+            return refuse("is not standard base64; send `data:text/plain;base64,…`");
+        };
+        if bytes.starts_with(b"%PDF-") {
+            return refuse(
+                "is a PDF, which models are not sent; send its text, or its pages as pictures",
+            );
+        }
+        if is_picture(&bytes) {
+            said.pictures.push(Attachment::new(base64.to_owned()));
+            return Ok(());
+        }
+        let is_text = |text: &String| !text.contains('\0');
+        let Some(text) = String::from_utf8(bytes).ok().filter(is_text) else {
+            return refuse("is neither a text (UTF-8) nor a picture (PNG, JPEG, GIF, WebP)");
+        };
+        if text.len() > MAX_TEXT_BYTES {
+            return refuse(&format!(
+                "has {} bytes, and a message at most {MAX_TEXT_BYTES}; put it into the agent's workspace",
+                text.len()
+            ));
+        }
+        // A file cannot contain its own mark, so nothing in it looks as if it were outside.
+        let mark = hash("", &[&text]);
+        if !said.text.is_empty() {
+            said.text.push_str("\n\n");
+        }
+        said.text.push_str(&format!(
+            "[File \"{name}\" {mark}:]\n{}\n[End of file {mark}]\n",
+            text.trim_end_matches('\n')
+        ));
+        Ok(())
+    }
+}
+
+/// A name on one line, which cannot end its quotes.
+fn plain(name: &str) -> String {
+    let name = name.chars().filter(|char| !char.is_control() && *char != '"');
+    name.take(MOST_NAME).collect()
+}
+
+fn is_picture(bytes: &[u8]) -> bool {
+    PICTURES.iter().any(|start| bytes.starts_with(start))
+        || (bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP"))
+}
