@@ -2,6 +2,7 @@
 
 use myclaw_testkit::{ModelServer, Reply, RunningChild, Script, Terminal};
 
+use crate::screen::chat_at;
 use crate::{home_with, myclaw, run};
 
 /// The smallest PNG file: one pixel.
@@ -21,8 +22,7 @@ fn escape_twice_goes_back_to_a_message_and_tree_shows_the_branches() {
     for message in ["the first", "the second", "the third"] {
         run(&home, &["run", message]).assert_code(0);
     }
-    let mut terminal = Terminal::spawn_sized(&myclaw(&home, &[]), 80, 30);
-    terminal.expect("You: ");
+    let mut terminal = chat_at(&home, 80);
     terminal.send_line("/back");
     let screen = terminal.expect_screen(|screen| screen.contains("Enter chooses"));
     assert!(
@@ -63,8 +63,7 @@ fn two_presses_of_escape_open_the_list() {
         ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Yes.")));
     let home = home_with(&server);
     run(&home, &["run", "the first"]).assert_code(0);
-    let mut terminal = Terminal::spawn_sized(&myclaw(&home, &[]), 80, 30);
-    terminal.expect("You: ");
+    let mut terminal = chat_at(&home, 80);
     terminal.send("\x1b");
     // Not before the prompt stands again: two such bytes that arrive together are one key.
     terminal.expect_screen(|screen| {

@@ -45,6 +45,7 @@ mod sandbox;
 mod sandbox_container;
 mod sandbox_jobs;
 mod sandbox_network;
+mod screen;
 mod secrets;
 mod session_branches;
 mod session_export;
