@@ -158,7 +158,7 @@ pub mod sessions {
         IndexedSession, JsonSessions, LockWait, MetaPatch, NewSession, PeerKind, PruneScope,
         QueuedKind, Role, SearchHit, SearchQuery, SearchScope, SessionEntry, SessionError,
         SessionIndex, SessionKey, SessionKeyParts, SessionReader, SessionStore, Sessions, Spent,
-        TailLimit, TranscriptMessage, UpdatedAt, automatic_title, first_words,
+        TailLimit, TranscriptMessage, UpdatedAt, first_words, indexed_title, title_of_beginning,
     };
 }
 

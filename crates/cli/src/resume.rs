@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use myclaw_agent::sessions::{About, FIRST_WORDS, IndexedSession, SessionKey, automatic_title};
+use myclaw_agent::sessions::{About, FIRST_WORDS, IndexedSession, SessionKey, indexed_title};
 
 use crate::commands::sessions::Sessions;
 use crate::exit::CliError;
@@ -89,14 +89,11 @@ impl Choices for SessionChoices {
             return Row::default();
         };
         let first = first_words(entry.extra.as_ref());
-        let given = About::from_extra(entry.extra.as_ref()).title;
         // Only the sessions on the screen are read.
-        let made = || match first {
-            Some(first) => automatic_title(first),
-            None => self.sessions.title_of(key),
-        };
-        let about = given.as_ref().and(first).unwrap_or_default().to_owned();
-        let name = given.or_else(made).unwrap_or_else(|| self.sessions.name_of(key));
+        let title = indexed_title(entry.extra.as_ref()).or_else(|| self.sessions.title_of(key));
+        let is_given = About::from_extra(entry.extra.as_ref()).title.is_some();
+        let about = first.filter(|_| is_given).unwrap_or_default().to_owned();
+        let name = title.unwrap_or_else(|| self.sessions.name_of(key));
         let directory = entry.directory.as_deref().map(|directory| {
             end_of_path(
                 &shown_directory(Path::new(directory), self.home.as_deref()),
@@ -132,8 +129,12 @@ fn search_text(sessions: &Sessions, session: &IndexedSession) -> String {
     let IndexedSession { key, entry } = session;
     let about = About::from_extra(entry.extra.as_ref());
     let mut text = sessions.name_of(key);
-    let parts =
-        [about.title.as_deref(), first_words(entry.extra.as_ref()), entry.directory.as_deref()];
+    let parts = [
+        about.title.as_deref(),
+        about.automatic_title.as_deref(),
+        first_words(entry.extra.as_ref()),
+        entry.directory.as_deref(),
+    ];
     for part in parts.into_iter().flatten().chain(about.labels.iter().map(String::as_str)) {
         text.push(' ');
         text.push_str(part);
