@@ -176,8 +176,9 @@ pub mod speech {
 /// Tools and what prepares their input.
 pub mod tools {
     pub use myclaw_tools::{
-        ChangedTurn, Direction, FileOutcome, JobEnd, JobEnding, JobRecord, ToolOptions, Undone,
-        UndoneFile, WhichTurn, builtin_tools, picture_from_base64, picture_from_bytes, preview,
+        ChangedTurn, Direction, FileOutcome, JobEnd, JobEnding, JobRecord, Pixels, ToolOptions,
+        Undone, UndoneFile, WhichTurn, builtin_tools, picture_from_base64, picture_from_bytes,
+        picture_pixels, preview,
     };
 }
 

@@ -42,7 +42,7 @@ pub use jobs::{
     command_of_job, end_leftovers, message_of_leftover,
 };
 pub use ls::LsTool;
-pub use picture::{picture_from_base64, picture_from_bytes};
+pub use picture::{Pixels, picture_from_base64, picture_from_bytes, picture_pixels};
 pub use preview::preview;
 pub use process::ProcessTool;
 pub use read::ReadTool;

@@ -18,6 +18,7 @@ mod browser;
 mod budget;
 mod channels;
 mod chat_branches;
+mod chat_desktop;
 mod chat_display;
 mod chat_lines;
 mod chat_screen;

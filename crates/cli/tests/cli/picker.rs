@@ -47,8 +47,12 @@ fn resume_lists_sessions_finds_them_by_typing_and_shows_the_end() {
         assert_eq!(rows[3].contains("~/src/thing"), columns >= 80, "{screen}");
         assert_eq!(rows[3].contains("2 msg"), columns >= 80, "{screen}");
         terminal.send("par fix");
-        let screen = terminal.expect_screen(|screen| screen.contains("(1 of 3)"));
-        assert!(screen.lines().nth(2).is_some_and(|row| row.starts_with("› fix the parser")));
+        // The last row is drawn last.
+        let is_drawn =
+            |screen: &str| screen.contains("(1 of 3)") && screen.contains("Enter chooses");
+        let screen = terminal.expect_screen(is_drawn);
+        let first = screen.lines().nth(2).unwrap_or_default();
+        assert!(first.starts_with("› fix the parser"), "{screen}");
         terminal.resize(columns + 5, ROWS);
         terminal.send("\r");
         let screen = terminal.expect_screen(|screen| screen.ends_with("You:"));
