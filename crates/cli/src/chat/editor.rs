@@ -200,15 +200,7 @@ impl Editor {
                     return Ok(Input::Wake(Wake::Thinking));
                 }
                 Signal::HostCommand(command) if command == SUSPEND => suspend(),
-                Signal::HostCommand(command) if command == PICTURE => {
-                    match clipboard::picture(&self.pictures) {
-                        Ok(path) => {
-                            let path = format!("{} ", attachments::quoted(&path));
-                            self.reedline.run_edit_commands(&[EditCommand::InsertString(path)]);
-                        }
-                        Err(message) => note(format_args!("\nmyclaw: {message}")),
-                    }
-                }
+                Signal::HostCommand(command) if command == PICTURE => self.paste_picture(),
                 Signal::HostCommand(command) if command == ESCAPE => {
                     let is_empty = self.reedline.current_buffer_contents().is_empty();
                     let before = self.escaped.replace(Instant::now()).filter(|_| is_empty);
@@ -244,6 +236,17 @@ impl Editor {
 }
 
 impl Editor {
+    /// Puts the path of the clipboard's picture into the line.
+    fn paste_picture(&mut self) {
+        match clipboard::picture(&self.pictures) {
+            Ok(path) => {
+                let path = format!("{} ", attachments::quoted(&path));
+                self.reedline.run_edit_commands(&[EditCommand::InsertString(path)]);
+            }
+            Err(message) => note(format_args!("\nmyclaw: {message}")),
+        }
+    }
+
     /// Opens the message in the user's editor, and takes it back from there.
     fn edit_elsewhere(&mut self) -> io::Result<()> {
         let text = self.reedline.current_buffer_contents().to_owned();
