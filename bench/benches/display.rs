@@ -1,5 +1,5 @@
 //! The chat in a terminal while an answer streams in: how fast a key is echoed, what a delta costs beside one that goes to a
-//! pipe, and how much memory a long stream leaves.
+//! pipe, and how much memory a long stream leaves. And how soon the list of 10,000 sessions stands on the screen, and follows a key.
 //!
 //! The program is `target/release/myclaw`, or the one that `MYCLAW_BENCH_BINARY` names.
 #![forbid(unsafe_code)]
@@ -10,7 +10,9 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use myclaw_session::SessionKey;
 use myclaw_testkit::{ModelServer, Reply, Script, Step, TempHome, Terminal, WireFormat};
+use serde_json::json;
 
 /// Deltas of the stream during which keys are pressed: 20 seconds of it.
 const ECHO_DELTAS: usize = 40_000;
@@ -24,6 +26,10 @@ const HOUR_DELTAS: usize = 180_000;
 const PAUSE: Duration = Duration::from_millis(2);
 /// Bytes of one write: about four events, so that about 2,000 arrive in a second.
 const WRITE_BYTES: usize = 440;
+/// Sessions in the list.
+const SESSIONS: u64 = 10_000;
+/// Times that the list is opened.
+const PICKER_RUNS: usize = 11;
 /// Ticks of the kernel's clock in a second, as on every Linux of today.
 const TICKS: f64 = 100.0;
 
@@ -32,9 +38,16 @@ fn main() {
     if std::env::args().any(|argument| argument == "--test") {
         return;
     }
-    echo();
-    cost();
-    memory();
+    // The name of a part runs that part alone.
+    let wanted: Vec<String> =
+        std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let parts: [(&str, fn()); 4] =
+        [("echo", echo), ("cost", cost), ("memory", memory), ("picker", picker)];
+    for (name, measure) in parts {
+        if wanted.is_empty() || wanted.iter().any(|word| word == name) {
+            measure();
+        }
+    }
 }
 
 fn binary() -> PathBuf {
@@ -145,15 +158,84 @@ fn piped(step: Step) -> f64 {
 fn memory() {
     let step = answer(HOUR_DELTAS).step();
     let (_server, _home, mut terminal) = chat(step);
-    let before = kilobytes(terminal.id(), "VmRSS:");
+    let of = |terminal: &Terminal, field| kilobytes(terminal.id(), field) / 1e3;
+    let before = (of(&terminal, "VmRSS:"), of(&terminal, "RssAnon:"));
     terminal.send_line("stream");
     terminal.expect_screen(|screen| screen.contains("The end.") && screen.ends_with("You:"));
     println!(
-        "memory: {:.1} MB before, {:.1} MB after {HOUR_DELTAS} deltas, {:.1} MB at most (aim: less than 30 MB)",
-        before / 1e3,
-        kilobytes(terminal.id(), "VmRSS:") / 1e3,
-        kilobytes(terminal.id(), "VmHWM:") / 1e3,
+        "memory: {:.1} MB before, {:.1} MB after {HOUR_DELTAS} deltas, {:.1} MB at most (aim: less than 30 MB); without pages of \
+         the program's file {:.1} and {:.1} MB",
+        before.0,
+        of(&terminal, "VmRSS:"),
+        of(&terminal, "VmHWM:"),
+        before.1,
+        of(&terminal, "RssAnon:"),
     );
+}
+
+/// The list of many sessions: from the start of the program until it stands on the screen, and from a key until it has
+/// narrowed down.
+fn picker() {
+    let home = TempHome::new();
+    let sessions = home.sessions_directory();
+    fs::create_dir_all(&sessions).expect("a directory");
+    let entries = (0..SESSIONS).map(|number| {
+        let key = SessionKey::for_cli("main", &format!("s{number}"));
+        let entry = json!({
+            "sessionId": format!("01234567-89ab-4def-8123-{number:012}"),
+            "updatedAt": 1_763_760_000_000_u64 + number,
+            "sessionFile": format!("{}.jsonl", key.slug()),
+            "lastChannel": "cli",
+            "chatType": "direct",
+            "model": "builtin/demo",
+            "totalTokens": 100,
+            "messages": 4,
+            "microDollars": 1_200,
+            "directory": format!("/home/someone/src/project-{}", number % 20),
+            "extra": {
+                "firstWords": format!("Please look at the parser of module {number} and say why it loses the last line"),
+                "automaticTitle": format!("look at the parser of module {number} and say why"),
+            },
+        });
+        (key.to_string(), entry)
+    });
+    let index: serde_json::Map<String, serde_json::Value> = entries.collect();
+    let text = serde_json::to_string_pretty(&index).expect("an index");
+    fs::write(sessions.join("sessions.json"), text).expect("room on the disk");
+    let mut command = home.command(binary());
+    command.arg("--resume").env("MYCLAW_LOCAL_SERVERS", "none").env("TERM", "xterm-256color");
+    let (mut opened, mut narrowed) = (Vec::new(), Vec::new());
+    for _ in 0..PICKER_RUNS {
+        let began = Instant::now();
+        let mut terminal = Terminal::spawn_sized(&command, 100, 40);
+        terminal.expect_screen(|screen| screen.contains("Enter chooses"));
+        opened.push(began.elapsed());
+        let pressed = Instant::now();
+        terminal.send("7");
+        terminal.expect_screen(|screen| screen.contains(" of 10000"));
+        narrowed.push(pressed.elapsed());
+        terminal.send("\x1b");
+        terminal.wait();
+    }
+    let plain = (0..PICKER_RUNS).map(|_| {
+        let mut command = home.command(binary());
+        let began = Instant::now();
+        command.arg("--version").stdout(Stdio::null()).status().expect("the program");
+        began.elapsed()
+    });
+    let plain = median(plain.collect());
+    println!(
+        "list of {SESSIONS} sessions: on the screen after {:.1} ms (aim: 100), a key after {:.1} ms; `--version` takes {:.1} ms",
+        median(opened),
+        median(narrowed),
+        plain
+    );
+}
+
+/// The median in milliseconds.
+fn median(mut times: Vec<Duration>) -> f64 {
+    times.sort();
+    times[times.len() / 2].as_secs_f64() * 1e3
 }
 
 /// Processor seconds of a process, those of ended children not included.

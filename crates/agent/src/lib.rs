@@ -85,7 +85,7 @@ pub use myclaw_engine::{
     RunResult, RunWork, SkillSummary, SystemClock, TakenState, Tool, ToolCallVerdict, ToolContext,
     ToolError, ToolInvocation, ToolOutput, ToolUpdate, TurnId, message_to_row,
 };
-pub use myclaw_exec::hide_environment;
+pub use myclaw_exec::{end_child, hide_environment};
 pub use myclaw_executor::{CallHandler, with_handler};
 
 /// Keys of providers, and the store that keeps them.
@@ -159,7 +159,7 @@ pub mod sessions {
         IndexedSession, JsonSessions, LockWait, MetaPatch, NewSession, PeerKind, PruneScope,
         QueuedKind, Role, SearchHit, SearchQuery, SearchScope, SessionEntry, SessionError,
         SessionIndex, SessionKey, SessionKeyParts, SessionReader, SessionStore, Sessions, Spent,
-        TailLimit, TranscriptMessage, UpdatedAt, automatic_title, first_words,
+        TailLimit, TranscriptMessage, UpdatedAt, first_words, indexed_title, title_of_beginning,
     };
 }
 
@@ -178,8 +178,8 @@ pub mod speech {
 pub mod tools {
     pub use myclaw_tools::{
         ChangedTurn, Compared, Direction, FileOutcome, JobEnd, JobEnding, JobRecord, Meaning,
-        Memory, MemoryOptions, ToolOptions, Undone, UndoneFile, WhichTurn, builtin_tools,
-        picture_from_base64, picture_from_bytes, preview,
+        Memory, MemoryOptions, Pixels, ToolOptions, Undone, UndoneFile, WhichTurn, builtin_tools,
+        picture_from_base64, picture_from_bytes, picture_pixels, preview,
     };
 }
 

@@ -19,6 +19,8 @@ use myclaw_llm::ContentBlock;
 
 use crate::{AgentError, FailureClass, SessionConfig};
 
+mod imports;
+
 /// The files of a directory that speak to agents.
 const INSTRUCTION_FILES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
 /// Most characters of one file, as of the workspace's own.
@@ -29,6 +31,10 @@ const MAX_TOTAL_CHARS: usize = 100_000;
 const LONGEST_CHAR: usize = 4;
 /// Most directories between the root and a file: deeper ones are not looked at.
 const MAX_DEPTH: usize = 64;
+/// Most steps from a file over those that it names with `@`.
+const MAX_IMPORT_DEPTH: usize = 5;
+/// Most files that one file names with `@`, by itself and through others.
+const MAX_IMPORTS: usize = 50;
 /// The tool whose argument names several files.
 const PATCH_TOOL: &str = "apply_patch";
 /// The lines of a patch that name a file begin so.
@@ -89,14 +95,14 @@ impl SessionConfig {
         tokio::task::spawn_blocking(move || {
             let mut left = MAX_TOTAL_CHARS;
             let mut files: Vec<ProjectFile> = Vec::new();
+            let mut known = BTreeSet::new();
             for path in below(&root, &directory).iter().flat_map(|at| instruction_files(at)) {
-                let Some(file) = read(&root, &path, left) else { continue };
-                // One is often a copy of the other.
-                if files.iter().any(|other| other.content == file.content) {
-                    continue;
+                for file in read_with_imports(&root, &path, &mut left, &mut known) {
+                    // One is often a copy of the other.
+                    if files.iter().all(|other| other.content != file.content) {
+                        files.push(file);
+                    }
                 }
-                left -= file.content.chars().count().min(left);
-                files.push(file);
             }
             ProjectInstructions { root, files }
         })
@@ -146,7 +152,7 @@ fn read(root: &Path, path: &Path, most: usize) -> Option<ProjectFile> {
     if !real.starts_with(root) || most == 0 {
         return None;
     }
-    let text = read_text(&real).ok()?;
+    let text = read_text(&real).ok().filter(|text| !text.contains('\0'))?;
     let most = most.min(MAX_FILE_CHARS);
     let cut = text.char_indices().nth(most).map(|(at, _)| at);
     let content = match cut {
@@ -158,6 +164,34 @@ fn read(root: &Path, path: &Path, most: usize) -> Option<ProjectFile> {
     }
     let shown = path.strip_prefix(root).unwrap_or(path).to_string_lossy().into_owned();
     Some(ProjectFile { path: shown, content })
+}
+
+/// The file at `path` with those that it names, each file of `known` once, in `left` characters. One that cannot be read
+/// names nothing.
+fn read_with_imports(
+    root: &Path,
+    path: &Path,
+    left: &mut usize,
+    known: &mut BTreeSet<PathBuf>,
+) -> Vec<ProjectFile> {
+    let mut files = Vec::new();
+    let mut waiting = vec![(path.to_owned(), 0)];
+    while let Some((path, depth)) = waiting.pop().filter(|_| files.len() <= MAX_IMPORTS) {
+        let Ok(real) = path.canonicalize() else { continue };
+        let Some(file) = read(root, &path, *left).filter(|_| !known.contains(&real)) else {
+            continue;
+        };
+        *left -= file.content.chars().count().min(*left);
+        if depth < MAX_IMPORT_DEPTH {
+            let directory = real.parent().unwrap_or(root);
+            let named = imports::imports(&file.content, directory, root);
+            // The last one is taken first.
+            waiting.extend(named.into_iter().rev().map(|path| (path, depth + 1)));
+        }
+        files.push(file);
+        known.insert(real);
+    }
+    files
 }
 
 fn read_text(path: &Path) -> io::Result<String> {
@@ -247,13 +281,9 @@ fn notes(
                 continue;
             }
             for file in instruction_files(&at) {
-                if seen.lock().contains(&file) {
-                    continue;
-                }
-                if let Some(found) = read(root, &file, MAX_FILE_CHARS) {
-                    notes.push(found.as_note(root));
-                    seen.lock().insert(file);
-                }
+                let mut left = MAX_FILE_CHARS;
+                let found = read_with_imports(root, &file, &mut left, &mut seen.lock());
+                notes.extend(found.iter().map(|file| file.as_note(root)));
             }
         }
     }

@@ -70,6 +70,18 @@ fn read(path: PathBuf) -> Result<Attachment, String> {
     Ok(Attachment { path, image })
 }
 
+/// A path as it stands in a message, one word.
+pub(crate) fn quoted(path: &Path) -> String {
+    let mut out = String::new();
+    for char in path.to_string_lossy().chars() {
+        if char.is_whitespace() || matches!(char, '\'' | '"' | '\\') {
+            out.push('\\');
+        }
+        out.push(char);
+    }
+    out
+}
+
 /// The words of a text, as a shell separates them: terminals quote the path of a file that is dropped on them.
 fn words(text: &str) -> Vec<String> {
     let mut words = vec![String::new()];
@@ -106,7 +118,7 @@ fn path_of(word: &str, place: &Path) -> Option<PathBuf> {
 mod tests {
     use std::path::{Path, PathBuf};
 
-    use super::{path_of, words};
+    use super::{path_of, quoted, words};
 
     #[test]
     fn paths_are_found_as_terminals_write_them() {
@@ -116,6 +128,8 @@ mod tests {
         for expected in ["/a/b c.png", "/w/d e.jpg", "/w/x.gif"] {
             assert!(paths.contains(&PathBuf::from(expected)), "{expected}: {paths:?}");
         }
+        let odd = Path::new("/a b/it's \\ c.png");
+        assert_eq!(words(&quoted(odd)), ["/a b/it's \\ c.png"]);
         assert_eq!(path_of("@shot.png", Path::new("/w")), Some(PathBuf::from("/w/shot.png")));
         assert_eq!(path_of("?", Path::new("/w")), None);
     }

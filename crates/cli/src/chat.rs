@@ -39,6 +39,7 @@ pub(crate) mod attach;
 mod attention;
 mod back;
 mod choose;
+mod clipboard;
 mod command;
 mod compaction;
 mod completion;

@@ -1,9 +1,10 @@
 //! The sessions from which `--resume` and `/resume` let the user choose.
 
+use std::cell::OnceCell;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use myclaw_agent::sessions::{About, FIRST_WORDS, IndexedSession, SessionKey, automatic_title};
+use myclaw_agent::sessions::{About, FIRST_WORDS, IndexedSession, SessionKey, indexed_title};
 
 use crate::commands::sessions::Sessions;
 use crate::exit::CliError;
@@ -21,7 +22,9 @@ const LISTED: usize = 20;
 /// The sessions, those of one place before all others, each part with the latest first.
 pub(crate) struct SessionChoices {
     sessions: Sessions,
-    found: Vec<(IndexedSession, String)>,
+    found: Vec<IndexedSession>,
+    /// The text in which each is found, made when the user begins to search.
+    texts: OnceCell<Vec<String>>,
     home: Option<PathBuf>,
     now: u64,
 }
@@ -34,15 +37,15 @@ impl SessionChoices {
     pub(crate) fn read(sessions: &Sessions, directory: Option<&Path>) -> Result<Self, CliError> {
         let mut found = Vec::new();
         sessions.each(|session| {
-            let text = search_text(sessions, &session);
-            found.push((session, text));
+            found.push(session);
             Ok(ControlFlow::Continue(()))
         })?;
-        found.sort_by_key(|(session, _)| {
+        found.sort_by_key(|session: &IndexedSession| {
             session.entry.directory.as_deref().map(Path::new) != directory
         });
         let home = std::env::var_os("HOME").map(PathBuf::from);
-        Ok(Self { sessions: sessions.clone(), found, home, now: now_ms() })
+        let texts = OnceCell::new();
+        Ok(Self { sessions: sessions.clone(), found, texts, home, now: now_ms() })
     }
 
     /// Whether there is nothing to choose.
@@ -53,7 +56,7 @@ impl SessionChoices {
     /// Lets the user choose; `None` if the list was left.
     pub(crate) async fn pick(&self, interrupts: &Interrupts) -> Option<SessionKey> {
         match pick(interrupts, WORDS, self, 0).await {
-            Picked::Entry(at) => self.found.get(at).map(|(session, _)| session.key.clone()),
+            Picked::Entry(at) => self.found.get(at).map(|session| session.key.clone()),
             Picked::With(..) | Picked::Nothing => None,
         }
     }
@@ -63,7 +66,7 @@ impl SessionChoices {
         let rows: Vec<Vec<String>> = self.found[..self.found.len().min(LISTED)]
             .iter()
             .enumerate()
-            .map(|(at, (session, _))| {
+            .map(|(at, session)| {
                 let row = self.row(at);
                 let mut cells = vec![self.sessions.name_of(&session.key)];
                 cells.extend(row.details);
@@ -81,22 +84,22 @@ impl Choices for SessionChoices {
     }
 
     fn search_text(&self, at: usize) -> &str {
-        self.found.get(at).map_or("", |(_, text)| text)
+        let texts = self.texts.get_or_init(|| {
+            self.found.iter().map(|session| search_text(&self.sessions, session)).collect()
+        });
+        texts.get(at).map_or("", String::as_str)
     }
 
     fn row(&self, at: usize) -> Row {
-        let Some((IndexedSession { key, entry }, _)) = self.found.get(at) else {
+        let Some(IndexedSession { key, entry }) = self.found.get(at) else {
             return Row::default();
         };
         let first = first_words(entry.extra.as_ref());
-        let given = About::from_extra(entry.extra.as_ref()).title;
         // Only the sessions on the screen are read.
-        let made = || match first {
-            Some(first) => automatic_title(first),
-            None => self.sessions.title_of(key),
-        };
-        let about = given.as_ref().and(first).unwrap_or_default().to_owned();
-        let name = given.or_else(made).unwrap_or_else(|| self.sessions.name_of(key));
+        let title = indexed_title(entry.extra.as_ref()).or_else(|| self.sessions.title_of(key));
+        let is_given = About::from_extra(entry.extra.as_ref()).title.is_some();
+        let about = first.filter(|_| is_given).unwrap_or_default().to_owned();
+        let name = title.unwrap_or_else(|| self.sessions.name_of(key));
         let directory = entry.directory.as_deref().map(|directory| {
             end_of_path(
                 &shown_directory(Path::new(directory), self.home.as_deref()),
@@ -132,8 +135,12 @@ fn search_text(sessions: &Sessions, session: &IndexedSession) -> String {
     let IndexedSession { key, entry } = session;
     let about = About::from_extra(entry.extra.as_ref());
     let mut text = sessions.name_of(key);
-    let parts =
-        [about.title.as_deref(), first_words(entry.extra.as_ref()), entry.directory.as_deref()];
+    let parts = [
+        about.title.as_deref(),
+        about.automatic_title.as_deref(),
+        first_words(entry.extra.as_ref()),
+        entry.directory.as_deref(),
+    ];
     for part in parts.into_iter().flatten().chain(about.labels.iter().map(String::as_str)) {
         text.push(' ');
         text.push_str(part);

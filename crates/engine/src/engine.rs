@@ -232,6 +232,7 @@ impl Engine {
                     quiet: params.quiet.clone(),
                 },
                 is_active: false,
+                opening: None,
                 log: opened.log,
                 prompt,
                 tally: Tally::default(),

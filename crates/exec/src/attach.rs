@@ -243,6 +243,12 @@ pub async fn end_traced(trace: &TreeTrace) -> usize {
     found.len()
 }
 
+/// Like [`end_traced`], for a child of this process whose exit status is not collected yet.
+pub async fn end_child(pid: u32) {
+    let root = i32::try_from(pid).ok().and_then(|pid| Some((pid, start_of(pid)?)));
+    Tree::traced(root, Mark::new()).terminate().await;
+}
+
 /// Like [`end_traced`], by force and without waiting. Blocks for a few milliseconds.
 pub fn kill_traced(trace: &TreeTrace) {
     if let Some(tree) = traced_tree(trace) {

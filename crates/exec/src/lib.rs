@@ -44,7 +44,7 @@ mod tree;
 
 pub use attach::{
     Attachment, Handle, Link, Piece, TerminalSize, TreeTrace, WriteError, attach, attach_marked,
-    end_traced, kill_traced,
+    end_child, end_traced, kill_traced,
 };
 pub use capture::{CapturedOutput, SideFile, SideFileProblem};
 pub use environment::{EnvironmentPolicy, hide_environment};

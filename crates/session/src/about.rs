@@ -10,7 +10,10 @@ use crate::backward::BackwardLines;
 use crate::error::SessionError;
 use crate::line::{self, Line};
 use crate::reader::Positioned;
-use crate::{Entry, EntryId, LockWait, MetaPatch, SessionKey, SessionStore, UpdatedAt, now_ms};
+use crate::{
+    AUTOMATIC_TITLE, Entry, EntryId, LockWait, MetaPatch, SessionKey, SessionStore, UpdatedAt,
+    now_ms,
+};
 
 /// Occurs in every line that holds such an entry, and in few others.
 const TYPE_NAME: &[u8] = b"\"about\"";
@@ -22,6 +25,10 @@ pub struct About {
     /// What to call the session in lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
+    /// What it is called in lists while it has no such title: made by a model, or, in the index alone, of the first
+    /// exchange.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub automatic_title: Option<String>,
     /// Words to find it by, each once.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<String>,
@@ -82,10 +89,12 @@ impl SessionStore {
 }
 
 impl About {
-    /// The index's `extra` fields. All names are included, so that they replace the old values.
+    /// The index's `extra` fields. The names of what the owner gives are included in any case, so that they replace the old
+    /// values.
     pub(crate) fn to_extra(&self) -> serde_json::Map<String, serde_json::Value> {
         let fields = [("title", self.title.clone().into()), ("labels", self.labels.clone().into())];
-        fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+        let made = self.automatic_title.clone().map(|title| (AUTOMATIC_TITLE, title.into()));
+        fields.into_iter().chain(made).map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
     /// Reads the title and labels from the index's `extra`.
@@ -94,6 +103,7 @@ impl About {
             |name: &str| extra.and_then(|extra| extra.get(name)).cloned().unwrap_or_default();
         Self {
             title: serde_json::from_value(field("title")).unwrap_or_default(),
+            automatic_title: serde_json::from_value(field(AUTOMATIC_TITLE)).unwrap_or_default(),
             labels: serde_json::from_value(field("labels")).unwrap_or_default(),
         }
     }

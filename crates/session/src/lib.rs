@@ -57,10 +57,12 @@ pub use sessions::{IndexUpdate, OpenSession, Sessions, SyncHandle};
 pub use spending::{DaySpending, Spent};
 pub use store::SessionStore;
 pub use tail::{SwitchedOff, Tail, TailLimit};
-pub use title::{automatic_title, first_words};
+pub use title::{automatic_title, exchange_title, first_words, indexed_title, title_of_beginning};
 
 /// Field of a session's entry in the index, in `extra`: the beginning of the first message.
 pub const FIRST_WORDS: &str = "firstWords";
+/// The name of the title that the program made, among the index's `extra` fields.
+pub const AUTOMATIC_TITLE: &str = "automaticTitle";
 
 /// Microseconds since `begun`, for logs.
 fn micros(begun: std::time::Instant) -> u64 {

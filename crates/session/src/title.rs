@@ -1,5 +1,23 @@
-//! What a session is called while its owner has given it no title: made from its first message, without a model.
+//! What a session is called while its owner has given it no title: made from its first exchange, without a model.
 
+use serde_json::{Map, Value};
+
+use crate::{About, Entry, FIRST_WORDS, Role};
+
+/// Rows of a log in which its first exchange is looked for.
+const MOST_EXCHANGE_ROWS: usize = 50;
+/// A longer message may end with what it asks for.
+const LONG_MESSAGE_CHARS: usize = 600;
+/// Longest line that counts as a question below other text.
+const MOST_QUESTION_CHARS: usize = 200;
+/// Sentences of an answer in which a title is looked for.
+const MOST_SENTENCES: usize = 4;
+/// Words that do not say what a session is about.
+const EMPTY_WORDS: &str = " a about again an and are assist at bitte bonjour can check ciao code continue could do does done \
+                           error explain file fix for go got great hallo hello help here hey hi hola how i i'd i'll i'm in is \
+                           it it's let let's look make me my no now of off ok okay on out please problem read review run \
+                           salut see so sure test thanks that that's the there these thing this those to today try up us \
+                           want what what's wrong why will with work would yes you your ";
 /// Most characters of a title.
 const MOST_TITLE_CHARS: usize = 60;
 /// Most characters of the first words that the index holds.
@@ -49,6 +67,60 @@ pub fn automatic_title(message: &str) -> Option<String> {
         .map(|((at, char), _)| if char == '.' { at } else { at + char.len_utf8() });
     let sentence = end.map_or(words.as_str(), |end| &words[..end]);
     Some(shortened(sentence, MOST_TITLE_CHARS)).filter(|title| !title.is_empty())
+}
+
+/// The title of a session that begins with `message` and `answer`: that of the message, or, where it says too little, such as
+/// "explain this", the heading or the first telling sentence of the answer.
+pub fn exchange_title(message: &str, answer: &str) -> Option<String> {
+    let asked = automatic_title(question_below(message).unwrap_or(message));
+    if asked.as_deref().is_some_and(tells) {
+        return asked;
+    }
+    let line = answer.lines().map(str::trim).find(|line| line.contains(char::is_alphanumeric));
+    let heading = line.filter(|line| line.starts_with('#')).and_then(automatic_title);
+    let unmarked = answer.replace(['*', '`', '#', '>'], "");
+    let sentences = unmarked.split_inclusive(['.', '!', '?', '\n', ':']).take(MOST_SENTENCES);
+    let sentence = || sentences.filter_map(automatic_title).find(|sentence| tells(sentence));
+    let of_answer = heading.filter(|heading| tells(heading)).or_else(sentence);
+    of_answer.map(|title| title.trim_end_matches(['.', ':']).to_owned()).or(asked)
+}
+
+/// The title that is shown for an entry of the index: the owner's, the one that was made after the first exchange, or one
+/// of the first words.
+pub fn indexed_title(extra: Option<&Map<String, Value>>) -> Option<String> {
+    let about = About::from_extra(extra);
+    let first = || automatic_title(extra?.get(FIRST_WORDS)?.as_str()?);
+    about.title.or(about.automatic_title).or_else(first)
+}
+
+/// The title of the session that begins with `entries`, made of its first exchange.
+pub fn title_of_beginning(entries: impl Iterator<Item = Entry>) -> Option<String> {
+    let (mut asked, mut answer): (Option<String>, Option<String>) = (None, None);
+    for entry in entries.take(MOST_EXCHANGE_ROWS) {
+        let Entry::Message(message) = entry else { continue };
+        match message.role {
+            Role::User if answer.is_some() => break,
+            Role::User => asked = Some(message.content),
+            Role::Assistant if !message.content.trim().is_empty() => answer = Some(message.content),
+            _ => {}
+        }
+    }
+    exchange_title(&asked?, &answer.unwrap_or_default())
+}
+
+/// A short question at the end of a long message, such as one that begins with a pasted text.
+fn question_below(message: &str) -> Option<&str> {
+    message.char_indices().nth(LONG_MESSAGE_CHARS)?;
+    let last = message.lines().rev().map(str::trim).find(|line| !line.is_empty())?;
+    let is_question = last.ends_with(['?', '？']) && last.chars().count() <= MOST_QUESTION_CHARS;
+    is_question.then_some(last)
+}
+
+/// Whether a title says what the session is about.
+fn tells(title: &str) -> bool {
+    let is_part = |char: char| !char.is_alphanumeric() && char != '\'';
+    let says = |word: &str| !EMPTY_WORDS.contains(&format!(" {} ", word.to_lowercase()));
+    title.split(is_part).any(|word| word.contains(char::is_alphabetic) && says(word))
 }
 
 fn without_courtesies(line: &str) -> &str {

@@ -44,7 +44,7 @@ pub use jobs::{
 };
 pub use ls::LsTool;
 pub use memory::{Compared, Meaning, Memory, MemoryGetTool, MemoryOptions, MemorySearchTool};
-pub use picture::{picture_from_base64, picture_from_bytes};
+pub use picture::{Pixels, picture_from_base64, picture_from_bytes, picture_pixels};
 pub use preview::preview;
 pub use process::ProcessTool;
 pub use read::ReadTool;

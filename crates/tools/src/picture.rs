@@ -67,6 +67,32 @@ pub fn picture_from_bytes(bytes: Vec<u8>) -> Result<ImageContent, String> {
     }
 }
 
+/// The pixels of a picture.
+pub struct Pixels {
+    /// Width in pixels.
+    pub width: u32,
+    /// Height in pixels.
+    pub height: u32,
+    /// Red, green, blue and opacity of each, row by row.
+    pub rgba: Vec<u8>,
+}
+
+/// The pixels of the bytes of a file, made smaller where they are more than `most_width` by `most_height`. Takes a while.
+///
+/// # Errors
+/// It is no picture, damaged, or too large to decode.
+pub fn picture_pixels(bytes: &[u8], most_width: u32, most_height: u32) -> Result<Pixels, String> {
+    let FileKind::Image(kind) = recognise(bytes) else {
+        return Err("it is not a PNG, JPEG, GIF or WebP file".to_owned());
+    };
+    let mut picture = decode(bytes, kind).map_err(|error| error.to_string())?;
+    if picture.width() > most_width || picture.height() > most_height {
+        picture = picture.thumbnail(most_width, most_height);
+    }
+    let (width, height) = (picture.width(), picture.height());
+    Ok(Pixels { width, height, rgba: picture.into_rgba8().into_raw() })
+}
+
 impl Picture {
     /// Checks a picture, and scales it down where it is too large.
     ///

@@ -42,7 +42,6 @@ impl Attention {
     pub(super) fn turn_ended(&self) {
         let waited = self.waited();
         self.call(waited, &format!("done in {}", format_elapsed(waited)));
-        self.focus(Focus::Gained);
     }
 
     /// The agent needs an answer.

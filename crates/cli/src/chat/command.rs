@@ -75,7 +75,8 @@ pub(super) const HELP: &str = "\
 
 !COMMAND runs a command here and shows its output to the model with the next message; !!COMMAND only to you.
 Enter sends; Alt-Enter, or a backslash at the end of a line, begins a new line. Tab completes commands and paths; \
-@ and Tab find a file. Ctrl-G opens the message in $VISUAL or $EDITOR. Ctrl-O shows the last outputs in full, Ctrl-T what the model thinks.
+@ and Tab find a file. Ctrl-V takes a picture from the clipboard. Ctrl-G opens the message in $VISUAL or $EDITOR. \
+Ctrl-O shows the last outputs in full, Ctrl-T what the model thinks.
 While the agent works, Enter sends a message that it reads before its next step. Alt-Enter, or /later TEXT, sends one \
 that it reads when it is done. /stop stops it.
 Esc or Ctrl-C aborts the current turn; Ctrl-C twice at an empty prompt leaves the chat.

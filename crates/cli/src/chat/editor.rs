@@ -18,13 +18,16 @@ use reedline::{
     default_emacs_keybindings,
 };
 
+use super::attention::Focus;
+use super::clipboard;
 use super::completion::ChatCompleter;
 use super::outputs::Common;
 use super::pastes::{FoldingEmacs, Pastes};
 use super::{Input, Wake};
+use crate::attachments;
 use crate::commands::sessions::Sessions;
 use crate::print::note;
-use crate::terminal::{Paint, Size, Style, suspend};
+use crate::terminal::{FocusReports, Paint, Size, Style, suspend};
 
 /// File in the state directory with the history of typed messages.
 const HISTORY_FILE: &str = "chat_history";
@@ -38,6 +41,10 @@ const INTERRUPT: &str = "interrupt";
 const UNFOLD: &str = "unfold";
 /// The host command of Ctrl-T.
 const THINKING: &str = "thinking";
+/// The host command of Ctrl-V.
+const PICTURE: &str = "picture";
+/// Directory below the state directory with the pictures of the clipboard.
+const PICTURES_DIRECTORY: &str = "chat_pictures";
 /// The host command of Ctrl-Z.
 const SUSPEND: &str = "suspend";
 /// The host command of Esc.
@@ -65,6 +72,8 @@ pub(super) struct Editor {
     pastes: Pastes,
     /// The file that an editor is opened with.
     draft: PathBuf,
+    /// Where pictures of the clipboard are kept.
+    pictures: PathBuf,
 }
 
 impl Editor {
@@ -102,12 +111,18 @@ impl Editor {
             before_it_ends(INTERRUPT),
         );
         keybindings.add_binding(KeyModifiers::NONE, KeyCode::Esc, before_it_ends(ESCAPE));
-        for (key, command) in [('o', UNFOLD), ('t', THINKING), ('g', EDITOR), ('z', SUSPEND)] {
+        for (key, command) in
+            [('o', UNFOLD), ('t', THINKING), ('g', EDITOR), ('z', SUSPEND), ('v', PICTURE)]
+        {
             let event = ReedlineEvent::ExecuteHostCommand(command.to_owned());
             keybindings.add_binding(KeyModifiers::CONTROL, KeyCode::Char(key), event);
         }
         let pastes = Pastes::kept_in(paths.state_dir().join(PASTES_DIRECTORY));
-        let edit_mode = FoldingEmacs { inner: Emacs::new(keybindings), pastes: pastes.clone() };
+        let edit_mode = FoldingEmacs {
+            inner: Emacs::new(keybindings),
+            pastes: pastes.clone(),
+            common: Arc::clone(&common),
+        };
         let reedline = Reedline::create()
             .with_menu(ReedlineMenu::EngineCompleter(Box::new(menu)))
             .with_quick_completions(true)
@@ -134,6 +149,7 @@ impl Editor {
             escaped: None,
             prompt: ChatPrompt(Some(common)),
             pastes,
+            pictures: paths.state_dir().join(PICTURES_DIRECTORY),
             draft: paths.state_dir().join(format!("draft-{}.md", std::process::id())),
         }
     }
@@ -144,9 +160,15 @@ impl Editor {
             self.reedline.run_edit_commands(&[EditCommand::InsertString(unsent)]);
         }
         loop {
+            let reports = FocusReports::begin();
             let signal = self.reedline.read_line(&self.prompt).map_err(io::Error::other)?;
+            drop(reports);
             match signal {
                 Signal::Success(text) => {
+                    if let ChatPrompt(Some(common)) = &self.prompt {
+                        // Who types looks at the terminal, also at one that does not report it.
+                        common.attention.focus(Focus::Gained);
+                    }
                     // Saved at once, because a signal may end the process.
                     if let Err(error) = self.reedline.sync_history() {
                         note(format_args!("myclaw: the history could not be saved: {error}"));
@@ -178,6 +200,7 @@ impl Editor {
                     return Ok(Input::Wake(Wake::Thinking));
                 }
                 Signal::HostCommand(command) if command == SUSPEND => suspend(),
+                Signal::HostCommand(command) if command == PICTURE => self.paste_picture(),
                 Signal::HostCommand(command) if command == ESCAPE => {
                     let is_empty = self.reedline.current_buffer_contents().is_empty();
                     let before = self.escaped.replace(Instant::now()).filter(|_| is_empty);
@@ -213,6 +236,17 @@ impl Editor {
 }
 
 impl Editor {
+    /// Puts the path of the clipboard's picture into the line.
+    fn paste_picture(&mut self) {
+        match clipboard::picture(&self.pictures) {
+            Ok(path) => {
+                let path = format!("{} ", attachments::quoted(&path));
+                self.reedline.run_edit_commands(&[EditCommand::InsertString(path)]);
+            }
+            Err(message) => note(format_args!("\nmyclaw: {message}")),
+        }
+    }
+
     /// Opens the message in the user's editor, and takes it back from there.
     fn edit_elsewhere(&mut self) -> io::Result<()> {
         let text = self.reedline.current_buffer_contents().to_owned();

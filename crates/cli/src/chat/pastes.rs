@@ -2,11 +2,15 @@
 
 use std::collections::HashMap;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crossterm::event::Event;
 use myclaw_agent::files::{create_private_directory, private_options};
 use reedline::{EditCommand, EditMode, Emacs, PromptEditMode, ReedlineEvent, ReedlineRawEvent};
+
+use super::attention::Focus;
+use super::outputs::Common;
 
 /// A paste with more lines is folded.
 const MOST_LINES: usize = 5;
@@ -38,7 +42,7 @@ impl Pastes {
         if lines <= MOST_LINES && text.len() <= MOST_BYTES {
             return text;
         }
-        let id = digest(&text);
+        let id = digest(text.as_bytes());
         let mark = format!("{MARK}{id}: {lines} lines, {} bytes]", text.len());
         self.lock().insert(id, text);
         mark
@@ -82,19 +86,7 @@ impl Pastes {
                     .write_all(paste.as_bytes())?;
             }
         }
-        self.forget_old()
-    }
-
-    /// Removes all but the newest pastes.
-    fn forget_old(&self) -> io::Result<()> {
-        let Ok(entries) = std::fs::read_dir(&self.directory) else { return Ok(()) };
-        let mut files: Vec<_> = entries
-            .flatten()
-            .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
-            .collect();
-        files.sort();
-        let surplus = files.len().saturating_sub(MOST_KEPT);
-        files.iter().take(surplus).try_for_each(|(_, path)| std::fs::remove_file(path))
+        keep_newest(&self.directory, MOST_KEPT)
     }
 
     fn text(&self, id: &str) -> Option<String> {
@@ -117,22 +109,42 @@ fn mark(text: &str) -> Option<(&str, &str)> {
     (is_id && rest.ends_with(" bytes]")).then_some((mark, id))
 }
 
-/// A short name for a text: FNV-1a, 64 bits.
-fn digest(text: &str) -> String {
-    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+/// Removes all files of a directory but the `most` newest.
+pub(super) fn keep_newest(directory: &Path, most: usize) -> io::Result<()> {
+    let Ok(entries) = std::fs::read_dir(directory) else { return Ok(()) };
+    let mut files: Vec<_> = entries
+        .flatten()
+        .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
+        .collect();
+    files.sort();
+    let surplus = files.len().saturating_sub(most);
+    files.iter().take(surplus).try_for_each(|(_, path)| std::fs::remove_file(path))
+}
+
+/// A short name for some bytes: FNV-1a, 64 bits.
+pub(super) fn digest(bytes: &[u8]) -> String {
+    let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     });
     format!("{hash:016x}")
 }
 
-/// The keys of Emacs, with long pastes folded.
+/// The keys of Emacs, with long pastes folded. What the terminal says about its focus is noted.
 pub(super) struct FoldingEmacs {
     pub(super) inner: Emacs,
     pub(super) pastes: Pastes,
+    pub(super) common: Arc<Common>,
 }
 
 impl EditMode for FoldingEmacs {
     fn parse_event(&mut self, event: ReedlineRawEvent) -> ReedlineEvent {
+        let event = Event::from(event);
+        match event {
+            Event::FocusGained => self.common.attention.focus(Focus::Gained),
+            Event::FocusLost => self.common.attention.focus(Focus::Lost),
+            _ => {}
+        }
+        let Ok(event) = ReedlineRawEvent::try_from(event) else { return ReedlineEvent::None };
         match self.inner.parse_event(event) {
             ReedlineEvent::Edit(commands) => ReedlineEvent::Edit(
                 commands

@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use myclaw_agent::end_child;
 use myclaw_agent::files::create_private_directory;
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, Command};
@@ -205,7 +206,10 @@ async fn wait(child: &mut Child, cancel: &CancellationToken) -> std::io::Result<
             match tokio::time::timeout(LAST_OUTPUT, child.wait()).await {
                 Ok(status) => status?,
                 Err(_) => {
-                    child.start_kill()?;
+                    // Not the shell alone: in `a; b` it waits for another process.
+                    if let Some(pid) = child.id() {
+                        end_child(pid).await;
+                    }
                     child.wait().await?
                 }
             }

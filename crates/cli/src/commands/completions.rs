@@ -20,9 +20,10 @@ pub(crate) fn run(args: &CompletionsArgs) -> Result<(), CliError> {
     let shell = args.shell.unwrap_or(Shell::Bash);
     // Composed in memory, because the generator panics when it cannot write.
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "myclaw", &mut script);
+    let mut command = Cli::command();
+    clap_complete::generate(shell, &mut command, "myclaw", &mut script);
     let script = match String::from_utf8(script) {
-        Ok(script) => dynamic::completed(shell, &script).into_bytes(),
+        Ok(script) => dynamic::completed(shell, &script, &command).into_bytes(),
         Err(error) => error.into_bytes(),
     };
     printer.raw(&script)?;

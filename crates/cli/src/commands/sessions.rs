@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use myclaw_agent::did_you_mean;
 use myclaw_agent::sessions::{
-    Case, Entry, IndexedSession, PruneScope, Role, SessionIndex, SessionKey, SessionReader,
-    SessionStore, automatic_title,
+    Case, IndexedSession, PruneScope, SessionIndex, SessionKey, SessionReader, SessionStore,
+    indexed_title, title_of_beginning,
 };
 use myclaw_agent::{Home, MAIN_SESSION, SessionConfig};
 
@@ -192,17 +192,14 @@ impl Sessions {
         self.search(text, options, &WhichSessions::default(), MOST_FOUND, ListFormat::Table)
     }
 
-    /// The title of a session: the one that the user gave it, else the beginning of its first message.
+    /// The title of a session: the one that the user gave it, else the one of its first exchange.
     pub(crate) fn title_of(&self, key: &SessionKey) -> Option<String> {
-        let reader = self.store.reader(key).ok().flatten()?;
-        if let Some(title) = reader.about().ok().and_then(|about| about.title) {
-            return Some(title);
-        }
-        let first = reader.entries().flatten().find_map(|entry| match entry {
-            Entry::Message(message) if message.role == Role::User => Some(message.content),
-            _ => None,
-        })?;
-        automatic_title(&first)
+        let entry = self.store.index().get(key).ok().flatten();
+        let indexed = entry.and_then(|entry| indexed_title(entry.extra.as_ref()));
+        indexed.or_else(|| {
+            let reader = self.store.reader(key).ok().flatten()?;
+            title_of_beginning(reader.entries().flatten())
+        })
     }
 
     fn ask_before_delete(&self, name: &str) -> Result<(), CliError> {

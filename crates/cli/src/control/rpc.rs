@@ -21,10 +21,11 @@ use super::lines::{Line, standard_input};
 use super::serve_until_over;
 use crate::args::SessionArgs;
 use crate::exit::CliError;
-use crate::home::session_config;
 use crate::model::announce;
+use crate::print::note;
 use crate::report::Verbosity;
-use crate::terminal::{Destination, JsonMode, Output};
+use crate::start::{Start, Wanted};
+use crate::terminal::{Destination, JsonMode, Output, escaped};
 use approvals::Approvals;
 use command::Controller;
 use reply::{Event, NotReady, Ready, Reply};
@@ -34,8 +35,11 @@ use request::{BadRequest, Request};
 pub(crate) fn run(args: &SessionArgs) -> Result<(), CliError> {
     let stop = CancellationToken::new();
     let wire = Wire::new(stop.clone());
-    let session_config = session_config(args).inspect_err(|error| wire.not_ready(error))?;
-    serve_until_over(&wire.output, stop.clone(), serve(args, session_config, &wire, stop))
+    let start = Start::find(args, Wanted::Usual).inspect_err(|error| wire.not_ready(error))?;
+    if let Some(line) = start.line() {
+        note(format_args!("myclaw: {}", escaped(&line)));
+    }
+    serve_until_over(&wire.output, stop.clone(), serve(args, start.config, &wire, stop))
 }
 
 /// Standard output, a line at a time.

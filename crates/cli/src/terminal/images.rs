@@ -1,8 +1,12 @@
 //! Pictures in terminals that can show them.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
+use myclaw_agent::tools::picture_pixels;
+
+use super::{Size, sixel};
 
 /// Rows that a picture takes at most.
 const ROWS: usize = 12;
@@ -15,7 +19,10 @@ const ENDINGS: [&str; 5] = ["png", "jpg", "jpeg", "gif", "webp"];
 /// How a PNG file begins.
 const PNG: &[u8] = b"\x89PNG";
 
-/// A protocol for pictures.
+/// Whether the terminal shows sixels.
+static HAS_SIXEL: AtomicBool = AtomicBool::new(false);
+
+/// A protocol for pictures that the name of the terminal tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Protocol {
     /// Kitty's, for PNG alone.
@@ -76,10 +83,46 @@ pub(crate) fn shown_picture(path: &Path) -> Option<String> {
     let of = |name| std::env::var(name).unwrap_or_default();
     // A multiplexer would not pass it on.
     let is_inside = std::env::var_os("TMUX").is_some() || std::env::var_os("STY").is_some();
-    let protocol = Protocol::of(&of("TERM"), &of("TERM_PROGRAM")).filter(|_| !is_inside)?;
+    let protocol = Protocol::of(&of("TERM"), &of("TERM_PROGRAM")).filter(|_| !is_inside);
+    let has_sixel = HAS_SIXEL.load(Ordering::Relaxed);
+    if protocol.is_none() && !has_sixel {
+        return None;
+    }
     let picture = myclaw_agent::files::read_regular(path, MOST_BYTES + 1).ok()?;
-    let is_small = u64::try_from(picture.len()).is_ok_and(|bytes| bytes <= MOST_BYTES);
-    if is_small { protocol.sequence(&picture) } else { None }
+    if !u64::try_from(picture.len()).is_ok_and(|bytes| bytes <= MOST_BYTES) {
+        return None;
+    }
+    match protocol {
+        Some(protocol) => protocol.sequence(&picture),
+        None => {
+            let (width, height) = room();
+            let pixels = picture_pixels(&picture, width, height).ok()?;
+            // The terminal leaves the cursor in the last row of the picture or below it.
+            Some(format!("{}\r\n", sixel::encode(&pixels)))
+        }
+    }
+}
+
+/// The terminal has said that it shows sixels.
+pub(super) fn use_sixel() {
+    HAS_SIXEL.store(true, Ordering::Relaxed);
+}
+
+/// The pixels that a picture takes at most: all columns, and some rows. Where the terminal does not say how large they are, a
+/// usual size is taken.
+fn room() -> (u32, u32) {
+    const USUAL_CELL: (u32, u32) = (8, 16);
+    let rows = u32::try_from(ROWS).unwrap_or(1);
+    let size = Size::current();
+    let (columns, lines) =
+        (u32::try_from(size.columns).unwrap_or(80), u32::try_from(size.rows).unwrap_or(24));
+    let (width, height) = match crossterm::terminal::window_size() {
+        Ok(window) if window.width > 0 && window.height > 0 => {
+            (u32::from(window.width) / columns, u32::from(window.height) / lines)
+        }
+        _ => USUAL_CELL,
+    };
+    ((width * columns).max(1), (height * rows).max(1))
 }
 
 #[cfg(test)]

@@ -39,6 +39,25 @@ impl Drop for PasteMarks {
     }
 }
 
+/// The terminal reports its focus as long as this lives, without marks: the line editor asks for those.
+#[derive(Debug)]
+pub(crate) struct FocusReports(());
+
+impl FocusReports {
+    /// Asks the terminal for the reports. Standard output must be that terminal.
+    pub(crate) fn begin() -> Self {
+        IS_MARKED.store(true, Ordering::SeqCst);
+        write(b"\x1b[?1004h");
+        Self(())
+    }
+}
+
+impl Drop for FocusReports {
+    fn drop(&mut self) {
+        end();
+    }
+}
+
 /// Asks for no marks if there are any.
 pub(super) fn end() {
     if IS_MARKED.swap(false, Ordering::SeqCst) {

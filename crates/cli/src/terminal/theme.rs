@@ -6,12 +6,15 @@ use std::time::Duration;
 use myclaw_agent::config::ThemeName;
 use tokio::time::Instant;
 
+use super::images::use_sixel;
 use super::keyboard::Keyboard;
 use super::title::write_sequence;
 
-/// Asks for the colour of the background, and then for the position of the cursor, which every terminal answers: so the
-/// wait ends also where the first question is not understood.
-const QUESTION: &str = "\x1b]11;?\x1b\\\x1b[6n";
+/// Asks for the colour of the background and for what the terminal can, and then for the position of the cursor, which every
+/// terminal answers: so the wait ends also where the other questions are not understood.
+const QUESTION: &str = "\x1b]11;?\x1b\\\x1b[c\x1b[6n";
+/// The number of sixels among what a terminal can.
+const SIXEL: &str = "4";
 /// Longest wait for the answers.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 /// Bytes that are looked at.
@@ -54,20 +57,37 @@ impl Palette {
     }
 }
 
+/// What a terminal has said.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Answers {
+    /// The colours that its background allows, if it said what it is.
+    palette: Option<Palette>,
+    /// Whether it shows sixels.
+    has_sixel: bool,
+    /// The keys that were pressed meanwhile.
+    typed: Vec<u8>,
+}
+
 /// Chooses the colours as the config says, or as the terminal answers. Returns the keys that were typed meanwhile.
 pub(crate) async fn choose_palette(theme: ThemeName) -> Vec<u8> {
-    let (palette, typed) = match theme {
-        ThemeName::Dark => (Palette::Dark, Vec::new()),
-        ThemeName::Light => (Palette::Light, Vec::new()),
-        ThemeName::Basic => (Palette::Basic, Vec::new()),
-        ThemeName::Auto if !has_256_colours() => (Palette::Basic, Vec::new()),
-        ThemeName::Auto => {
-            let (asked, typed) = ask().await;
-            (asked.or_else(of_variable).unwrap_or(Palette::Basic), typed)
+    let answers = match theme {
+        ThemeName::Basic => Answers::default(),
+        ThemeName::Auto if !has_256_colours() => Answers::default(),
+        ThemeName::Auto | ThemeName::Dark | ThemeName::Light => ask().await,
+    };
+    let palette = match theme {
+        ThemeName::Dark => Palette::Dark,
+        ThemeName::Light => Palette::Light,
+        ThemeName::Auto if has_256_colours() => {
+            answers.palette.or_else(of_variable).unwrap_or(Palette::Basic)
         }
+        ThemeName::Basic | ThemeName::Auto => Palette::Basic,
     };
     palette.choose();
-    typed
+    if answers.has_sixel {
+        use_sixel();
+    }
+    answers.typed
 }
 
 fn has_256_colours() -> bool {
@@ -85,15 +105,15 @@ fn of_variable() -> Option<Palette> {
 }
 
 /// Asks the terminal.
-async fn ask() -> (Option<Palette>, Vec<u8>) {
-    let Ok(mut keyboard) = Keyboard::listen() else { return (None, Vec::new()) };
+async fn ask() -> Answers {
+    let Ok(mut keyboard) = Keyboard::listen() else { return Answers::default() };
     write_sequence(QUESTION);
     let deadline = Instant::now() + LONGEST_WAIT;
     let mut bytes = Vec::new();
     while bytes.len() < MOST_BYTES {
         let Ok(Ok(more)) = tokio::time::timeout_at(deadline, keyboard.read()).await else { break };
         bytes.extend(more);
-        if position_report(&bytes).is_some() {
+        if report(&bytes, b"\x1b[", b'R').is_some() {
             break;
         }
     }
@@ -101,31 +121,39 @@ async fn ask() -> (Option<Palette>, Vec<u8>) {
 }
 
 /// Takes the answers out of what arrived; the rest was typed.
-fn answer(mut bytes: Vec<u8>) -> (Option<Palette>, Vec<u8>) {
-    if let Some(range) = position_report(&bytes) {
+fn answer(mut bytes: Vec<u8>) -> Answers {
+    if let Some(range) = report(&bytes, b"\x1b[", b'R') {
+        bytes.drain(range);
+    }
+    let mut has_sixel = false;
+    if let Some(range) = report(&bytes, b"\x1b[?", b'c') {
+        let numbers = String::from_utf8_lossy(&bytes[range.start + 3..range.end - 1]).into_owned();
+        // The first one is the kind of the terminal.
+        has_sixel = numbers.split(';').skip(1).any(|number| number == SIXEL);
         bytes.drain(range);
     }
     let found = bytes.windows(5).position(|window| window == b"\x1b]11;");
-    let Some(start) = found else { return (None, bytes) };
+    let Some(start) = found else { return Answers { palette: None, has_sixel, typed: bytes } };
     let ending = |at: &usize| matches!(&bytes[*at..], [0x07, ..] | [0x1b, b'\\', ..]);
     let Some(end) = (start + 5..bytes.len()).find(ending) else {
         // The rest of the answer is lost with it.
         bytes.truncate(start);
-        return (None, bytes);
+        return Answers { palette: None, has_sixel, typed: bytes };
     };
     let colour = String::from_utf8_lossy(&bytes[start + 5..end]).into_owned();
     let after = if bytes[end] == 0x07 { end + 1 } else { end + 2 };
     bytes.drain(start..after);
-    (palette_of(&colour), bytes)
+    Answers { palette: palette_of(&colour), has_sixel, typed: bytes }
 }
 
-/// Where `ESC [ row ; column R` is.
-fn position_report(bytes: &[u8]) -> Option<std::ops::Range<usize>> {
-    for (start, _) in bytes.windows(2).enumerate().filter(|(_, window)| *window == b"\x1b[") {
-        let rest = &bytes[start + 2..];
+/// Where a report such as `ESC [ row ; column R` is.
+fn report(bytes: &[u8], begin: &[u8], end: u8) -> Option<std::ops::Range<usize>> {
+    let starts = bytes.windows(begin.len()).enumerate().filter(|(_, window)| *window == begin);
+    for (start, _) in starts {
+        let rest = &bytes[start + begin.len()..];
         let digits = rest.iter().take_while(|byte| byte.is_ascii_digit() || **byte == b';').count();
-        if digits > 0 && rest.get(digits) == Some(&b'R') {
-            return Some(start..start + 3 + digits);
+        if digits > 0 && rest.get(digits) == Some(&end) {
+            return Some(start..start + begin.len() + digits + 1);
         }
     }
     None
@@ -148,16 +176,19 @@ fn palette_of(colour: &str) -> Option<Palette> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Palette, answer, palette_of};
+    use super::{Answers, Palette, answer, palette_of};
 
     #[test]
     fn answers_are_told_from_keys() {
-        let dark = b"a\x1b]11;rgb:1e1e/1e1e/2e2e\x1b\\b\x1b[12;1Rc".to_vec();
-        assert_eq!(answer(dark), (Some(Palette::Dark), b"abc".to_vec()));
-        let light = b"\x1b]11;rgb:ff/ff/f0\x07\x1b[1;1R".to_vec();
-        assert_eq!(answer(light), (Some(Palette::Light), Vec::new()));
-        assert_eq!(answer(b"\x1b[A\x1b[3;4Rx".to_vec()), (None, b"\x1b[Ax".to_vec()));
-        assert_eq!(answer(b"x\x1b]11;rgb:ff".to_vec()), (None, b"x".to_vec()));
+        for (arrived, palette, has_sixel, typed) in [
+            ("a\x1b]11;rgb:1e1e/1e1e/2e2e\x1b\\b\x1b[12;1Rc", Some(Palette::Dark), false, "abc"),
+            ("\x1b]11;rgb:ff/ff/f0\x07\x1b[?62;4;22c\x1b[1;1R", Some(Palette::Light), true, ""),
+            ("\x1b[A\x1b[?4;6c\x1b[3;4Rx", None, false, "\x1b[Ax"),
+            ("x\x1b[?62;14;44cy\x1b]11;rgb:ff", None, false, "xy"),
+        ] {
+            let answers = Answers { palette, has_sixel, typed: typed.as_bytes().to_vec() };
+            assert_eq!(answer(arrived.as_bytes().to_vec()), answers, "{arrived:?}");
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ use myclaw_testkit::{
 };
 use serde_json::{Value, json};
 
+use crate::screen::chat;
 use crate::{myclaw, run};
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -49,12 +50,6 @@ fn results(home: &TempHome) -> Vec<String> {
     let rows = home.only_transcript();
     let rows = rows.iter().filter(|row| row["role"] == "tool");
     rows.map(|row| row["content"].as_str().expect("a text").to_owned()).collect()
-}
-
-fn chat(home: &TempHome) -> Terminal {
-    let mut terminal = Terminal::spawn(&myclaw(home, &[]));
-    terminal.expect("You: ");
-    terminal
 }
 
 #[test]

@@ -2,10 +2,11 @@
 
 use myclaw_testkit::{ModelServer, Reply, RunningChild, Script, Terminal};
 
+use crate::screen::chat_at;
 use crate::{home_with, myclaw, run};
 
 /// The smallest PNG file: one pixel.
-const PNG: &[u8] = &[
+pub(crate) const PNG: &[u8] = &[
     0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0x00, 0x00, 0x00, 0x0d, 0x49, 0x48, 0x44, 0x52,
     0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x01, 0x08, 0x06, 0x00, 0x00, 0x00, 0x1f, 0x15, 0xc4,
     0x89, 0x00, 0x00, 0x00, 0x0d, 0x49, 0x44, 0x41, 0x54, 0x78, 0x9c, 0x63, 0xf8, 0xcf, 0xc0, 0xf0,
@@ -21,8 +22,7 @@ fn escape_twice_goes_back_to_a_message_and_tree_shows_the_branches() {
     for message in ["the first", "the second", "the third"] {
         run(&home, &["run", message]).assert_code(0);
     }
-    let mut terminal = Terminal::spawn_sized(&myclaw(&home, &[]), 80, 30);
-    terminal.expect("You: ");
+    let mut terminal = chat_at(&home, 80);
     terminal.send_line("/back");
     let screen = terminal.expect_screen(|screen| screen.contains("Enter chooses"));
     assert!(
@@ -63,8 +63,7 @@ fn two_presses_of_escape_open_the_list() {
         ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Yes.")));
     let home = home_with(&server);
     run(&home, &["run", "the first"]).assert_code(0);
-    let mut terminal = Terminal::spawn_sized(&myclaw(&home, &[]), 80, 30);
-    terminal.expect("You: ");
+    let mut terminal = chat_at(&home, 80);
     terminal.send("\x1b");
     // Not before the prompt stands again: two such bytes that arrive together are one key.
     terminal.expect_screen(|screen| {

@@ -2,24 +2,13 @@
 
 use std::fs;
 
-use myclaw_testkit::{Gate, ModelServer, Reply, Script, Signal, TempHome, Terminal, send_signal};
+use myclaw_testkit::{
+    Gate, ModelServer, Reply, Script, Signal, Terminal, send_signal, wait_until_gone,
+};
 use serde_json::json;
 
+use crate::screen::{ROWS, WIDTHS, chat_at, raw};
 use crate::{home_with, myclaw, run};
-
-/// Widths in columns: a phone, a classic terminal, a wide screen.
-const WIDTHS: [u16; 3] = [40, 80, 200];
-const ROWS: u16 = 30;
-
-fn chat(home: &TempHome, columns: u16) -> Terminal {
-    let mut terminal = Terminal::spawn_sized(&myclaw(home, &[]), columns, ROWS);
-    terminal.expect("You: ");
-    terminal
-}
-
-fn raw(terminal: &Terminal) -> String {
-    String::from_utf8_lossy(&terminal.raw()).into_owned()
-}
 
 #[test]
 fn code_has_the_colours_that_the_background_needs() {
@@ -65,7 +54,7 @@ fn an_edit_has_backgrounds_and_the_colours_of_its_language() {
             .expect("JSON");
     config["terminal"] = json!({"theme": "dark"});
     home.write_config(&config);
-    let mut terminal = chat(&home, 80);
+    let mut terminal = chat_at(&home, 80);
     terminal.send_line("change it");
     terminal.expect_screen(|screen| screen.contains("Done.") && screen.ends_with("You:"));
     let drawn = raw(&terminal);
@@ -84,7 +73,7 @@ fn words_stay_whole_at_every_width_also_when_it_changes_in_between() {
             half.event_by_event().hold_after(12_000, &gate),
         ));
         let home = home_with(&server);
-        let mut terminal = chat(&home, columns);
+        let mut terminal = chat_at(&home, columns);
         terminal.send_line("many words");
         terminal.expect_screen(|screen| screen.contains("word150"));
         terminal.resize(columns - 7, ROWS);
@@ -109,7 +98,7 @@ fn wide_and_right_to_left_text_and_emoji_are_shown_as_they_are() {
             Reply::anthropic().text(text).in_deltas(40),
         ));
         let home = home_with(&server);
-        let mut terminal = chat(&home, columns);
+        let mut terminal = chat_at(&home, columns);
         terminal.send_line("many scripts");
         let screen =
             terminal.expect_screen(|screen| screen.contains("│ 1") && screen.ends_with("You:"));
@@ -131,7 +120,7 @@ fn a_hundred_thousand_lines_are_shown_by_their_end() {
         Reply::anthropic().text("Counted."),
     ]));
     let home = home_with(&server);
-    let mut terminal = chat(&home, 80);
+    let mut terminal = chat_at(&home, 80);
     terminal.send_line("count");
     let screen =
         terminal.expect_screen(|screen| screen.contains("Counted.") && screen.ends_with("You:"));
@@ -143,7 +132,7 @@ fn a_paste_of_ten_megabytes_is_one_line_and_arrives_whole() {
     let server =
         ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Read.")));
     let home = home_with(&server);
-    let mut terminal = chat(&home, 80);
+    let mut terminal = chat_at(&home, 80);
     let line = "x".repeat(99) + "\n";
     // Less than the limit of a message, whose mark needs some bytes too.
     let paste = line.repeat(100_000);
@@ -159,7 +148,7 @@ fn a_recalled_message_sends_what_was_pasted_into_it() {
         ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Read.")));
     let home = home_with(&server);
     let paste: String = (0..200).map(|number| format!("row {number}\n")).collect();
-    let mut terminal = chat(&home, 80);
+    let mut terminal = chat_at(&home, 80);
     terminal.send("see ");
     terminal.expect_screen(|screen| screen.ends_with("You: see"));
     terminal.send(&format!("\x1b[200~{paste}\x1b[201~"));
@@ -169,7 +158,7 @@ fn a_recalled_message_sends_what_was_pasted_into_it() {
     terminal.expect("You: ");
     terminal.press_ctrl_d();
     assert!(terminal.wait().success());
-    let mut later = chat(&home, 80);
+    let mut later = chat_at(&home, 80);
     later.send("\x1b[A");
     later.expect_screen(|screen| screen.ends_with(": 200 lines, 1490 bytes]"));
     later.send("\r");
@@ -189,7 +178,7 @@ fn commands_that_change_nothing_work_while_the_agent_works() {
         Reply::anthropic().text("Over."),
     ]));
     let home = home_with(&server);
-    let mut terminal = chat(&home, 80);
+    let mut terminal = chat_at(&home, 80);
     terminal.send_line("begin");
     terminal.expect_screen(|screen| screen.contains("bash until"));
     terminal.send_line("/cost");
@@ -216,7 +205,7 @@ fn at_a_limit_the_user_decides_whether_to_go_on() {
             .expect("JSON");
     config["agent"]["maxIterations"] = json!(1);
     home.write_config(&config);
-    let mut terminal = chat(&home, 80);
+    let mut terminal = chat_at(&home, 80);
     terminal.send_line("work");
     terminal.expect("So far.");
     terminal.expect("Go on? (y)es or (n)o");
@@ -233,13 +222,17 @@ fn a_signal_during_a_command_of_the_user_ends_the_chat_and_keeps_the_output() {
             ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Yes.")));
         let home = home_with(&server);
         run(&home, &["run", "hello"]).assert_code(0);
-        let mut terminal = chat(&home, 80);
-        terminal.send_line("!echo begun; exec sleep 600");
+        let mut terminal = chat_at(&home, 80);
+        // The shell waits for another process, which ends too.
+        let command = "sh -c 'echo $$ > pid; echo begun; exec sleep 600'; echo after";
+        terminal.send_line(&format!("!{command}"));
         terminal.expect("begun\n");
+        let pid = fs::read_to_string(home.workspace().join("pid")).expect("an id");
         send_signal(terminal.id(), signal);
         terminal.wait();
         let log = fs::read_to_string(home.transcript_path("main")).expect("a transcript");
-        assert!(log.contains("$ echo begun; exec sleep 600\\nbegun"), "{signal:?}: {log}");
+        assert!(log.contains("echo after\\nbegun"), "{signal:?}: {log}");
+        wait_until_gone(pid.trim().parse().expect("an id"));
     }
 }
 
@@ -257,7 +250,7 @@ fn escape_ends_a_compaction_and_typed_text_is_kept() {
     for message in ["first", "second"] {
         run(&home, &["run", message]).assert_code(0);
     }
-    let mut terminal = chat(&home, 80);
+    let mut terminal = chat_at(&home, 80);
     terminal.send_line("/compact");
     terminal.expect_screen(|screen| screen.contains("summarising"));
     terminal.send("next idea");

@@ -2,20 +2,11 @@
 
 use std::fs;
 
-use myclaw_testkit::{ModelServer, Reply, Script, TempHome, Terminal};
+use myclaw_testkit::{ModelServer, Reply, Script, Terminal};
 use serde_json::json;
 
+use crate::screen::{ROWS, WIDTHS, chat_at};
 use crate::{home_with, myclaw, run};
-
-/// Widths in columns: a phone, a classic terminal, a wide screen.
-const WIDTHS: [u16; 3] = [40, 80, 200];
-const ROWS: u16 = 30;
-
-fn chat(home: &TempHome, columns: u16) -> Terminal {
-    let mut terminal = Terminal::spawn_sized(&myclaw(home, &[]), columns, ROWS);
-    terminal.expect("You: ");
-    terminal
-}
 
 /// Rows of a screen from the last one that begins with `first` on, without the time that a call took.
 fn rows_from<'a>(screen: &'a str, first: &str) -> Vec<&'a str> {
@@ -38,7 +29,7 @@ fn an_edit_is_shown_as_a_diff_at_every_width() {
         let home = home_with(&server);
         fs::create_dir_all(home.workspace()).expect("the workspace");
         fs::write(home.workspace().join("a.txt"), "one\ntwo\nthree\n").expect("a file");
-        let mut terminal = chat(&home, columns);
+        let mut terminal = chat_at(&home, columns);
         terminal.send_line("change it");
         let is_done = |screen: &str| screen.contains("Done.") && screen.ends_with("You:");
         let screen = terminal.expect_screen(is_done);
@@ -73,7 +64,7 @@ fn a_command_shows_its_output_while_it_runs_and_the_status_stays_below() {
             Reply::anthropic().text("It failed."),
         ]));
         let home = home_with(&server);
-        let mut terminal = chat(&home, columns);
+        let mut terminal = chat_at(&home, columns);
         terminal.send_line("run it");
         terminal.expect_screen(|screen| screen.contains("line 9 漢字"));
         terminal.send("and then");
@@ -108,7 +99,7 @@ fn ctrl_o_shows_the_last_output_in_full_and_ctrl_o_hides_it() {
         Reply::anthropic().text("Counted."),
     ]));
     let home = home_with(&server);
-    let mut terminal = chat(&home, 80);
+    let mut terminal = chat_at(&home, 80);
     terminal.send_line("count");
     let is_done = |screen: &str| screen.contains("Counted.") && screen.ends_with("You:");
     let before = terminal.expect_screen(is_done);
@@ -137,7 +128,7 @@ fn queued_messages_and_the_status_stay_below_a_streaming_answer() {
         Reply::anthropic().text("Later it is."),
     ]));
     let home = home_with(&server);
-    let mut terminal = chat(&home, 80);
+    let mut terminal = chat_at(&home, 80);
     terminal.send_line("begin");
     terminal.expect_screen(|screen| screen.contains("bash until"));
     terminal.send_line("/later and this");
@@ -162,7 +153,7 @@ fn escape_stops_a_turn() {
         json!({"command": "sleep 600"}),
     )]));
     let home = home_with(&server);
-    let mut terminal = chat(&home, 80);
+    let mut terminal = chat_at(&home, 80);
     terminal.send_line("wait");
     terminal.expect_screen(|screen| screen.contains("bash sleep 600"));
     terminal.send("\x1b");
@@ -174,7 +165,7 @@ fn what_a_command_of_the_user_prints_is_shown_to_the_model_if_it_is_meant_to_be(
     let server =
         ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("I see.")));
     let home = home_with(&server);
-    let mut terminal = chat(&home, 80);
+    let mut terminal = chat_at(&home, 80);
     terminal.send_line("!echo for-both; exit 4");
     terminal.expect_screen(|screen| {
         screen.contains("\nfor-both\nexit 4, ") && screen.ends_with("You:")
@@ -232,7 +223,7 @@ fn a_session_is_continued_with_its_end_and_its_title() {
     ));
     let home = home_with(&server);
     run(&home, &["run", "How do I get to Rome?"]).assert_code(0);
-    let mut terminal = chat(&home, 80);
+    let mut terminal = chat_at(&home, 80);
     let screen = terminal.expect_screen(|screen| screen.ends_with("You:"));
     let rows = rows_from(&screen, "> How do I get to Rome?");
     assert_eq!(rows[1..3], ["Take the train.", "It is fast."], "{screen}");

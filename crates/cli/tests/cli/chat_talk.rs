@@ -2,16 +2,11 @@
 
 use std::time::Duration;
 
-use myclaw_testkit::{ModelServer, RecordedRequest, Reply, Script, Step, TempHome, Terminal};
+use myclaw_testkit::{ModelServer, RecordedRequest, Reply, Script, Step, Terminal};
 use serde_json::{Value, json};
 
+use crate::screen::chat;
 use crate::{home_with, myclaw};
-
-fn chat(home: &TempHome) -> Terminal {
-    let mut terminal = Terminal::spawn(&myclaw(home, &[]));
-    terminal.expect("You: ");
-    terminal
-}
 
 fn slow_tool(id: &str) -> Reply {
     Reply::anthropic().tool_call(

@@ -10,17 +10,8 @@ use myclaw_testkit::{
 };
 use serde_json::json;
 
+use crate::screen::{chat, raw};
 use crate::{home_with, myclaw, run};
-
-fn chat(home: &TempHome) -> Terminal {
-    let mut terminal = Terminal::spawn(&myclaw(home, &[]));
-    terminal.expect("You: ");
-    terminal
-}
-
-fn raw(terminal: &Terminal) -> String {
-    String::from_utf8_lossy(&terminal.raw()).into_owned()
-}
 
 #[test]
 fn a_turn_is_drawn_and_the_prompt_comes_back() {

@@ -54,12 +54,24 @@ fn a_shell_completes_sessions_models_levels_agents_and_profiles() {
 }
 
 #[test]
-fn the_scripts_for_zsh_and_fish_ask_for_each_of_the_values() {
+fn the_scripts_for_other_shells_ask_for_each_of_the_values() {
     let home = TempHome::new();
-    for (shell, mark) in [("zsh", ":_myclaw_values_"), ("fish", "--values ")] {
+    for (shell, before, after) in [
+        ("zsh", ":_myclaw_values_", "'"),
+        ("fish", "--values ", " "),
+        ("elvish", "=", " "),
+        ("powershell", "' = '", "'"),
+    ] {
         let script = run(&home, &["completions", shell]).stdout();
         for kind in ["session", "model", "thinking", "agent", "auth-profile"] {
-            assert!(script.contains(&format!("{mark}{kind}")), "{shell}: {kind}");
+            let mark = format!("{before}{kind}{after}");
+            assert!(
+                script.contains(&mark) || script.contains(&mark.replace(' ', "]")),
+                "{shell}: {kind}"
+            );
         }
+        assert!(script.contains("completions --values "), "{shell}");
+        let knows_letters = script.contains("-s") && script.contains("myclaw;models;list -s");
+        assert!(knows_letters || matches!(shell, "zsh" | "fish"), "{shell}");
     }
 }

@@ -11,7 +11,7 @@ use crate::sandbox::until;
 use crate::{home_with, myclaw, run};
 
 /// A job that says its process id and goes on until there is a file `go`.
-const WAITING: &str = "echo $$ > pid; until test -e go || ! test -e \"$PWD\"; do sleep 0.01; done; \
+pub(crate) const WAITING: &str = "echo $$ > pid; until test -e go || ! test -e \"$PWD\"; do sleep 0.01; done; \
                        echo finished; exit 3";
 
 /// Starts `command` as a job when the first message comes, and answers everything else with text.

@@ -5,10 +5,9 @@ use std::fs;
 use myclaw_testkit::{ModelServer, Reply, Script, TempHome, Terminal};
 use serde_json::json;
 
+use crate::screen::WIDTHS;
 use crate::{home_with, myclaw, run};
 
-/// Widths in columns: a phone, a classic terminal, a wide screen.
-const WIDTHS: [u16; 3] = [40, 80, 200];
 const ROWS: u16 = 24;
 
 /// A home with sessions in two directories.

@@ -9,6 +9,7 @@ use myclaw_testkit::{
 };
 use serde_json::{Value, json};
 
+use crate::rpc::Client;
 use crate::{home_with, myclaw, run};
 
 /// A project in `home`, with instructions.
@@ -245,4 +246,116 @@ fn undo_applies_to_the_files_of_the_project() {
     run(&home, &["sessions", "undo", &name]).assert_code(0);
     let text = fs::read_to_string(root.join("AGENTS.md")).expect("a file");
     assert_eq!(text, "Use tabs in this project.\n");
+}
+
+#[test]
+fn instructions_name_other_files_of_the_project_and_nothing_else() {
+    let server = ModelServer::spawn_blocking_thread(Script::from([
+        Reply::anthropic().tool_call("call_1", "read", json!({"path": "part/deep/notes.txt"})),
+        Reply::anthropic().text("Done."),
+    ]));
+    let home = home_with(&server);
+    let root = project(&home);
+    home.write("secret.txt", "OUTSIDE");
+    home.write(
+        "src/thing/AGENTS.md",
+        "First. See @docs/style.md, and (@docs/style.md) and `@docs/code.md`.\n```\n@docs/code.md\n```\n\
+         @../../secret.txt @link.md @.env @missing.md me@docs/code.md @docs @binary.bin @docs/one.md\n",
+    );
+    home.write("src/thing/docs/style.md", "STYLE @../AGENTS.md @style.md @../docs/more.md");
+    home.write("src/thing/docs/more.md", "MORE");
+    for name in ["docs/code.md", "docs/.env.md", ".env"] {
+        home.write(format!("src/thing/{name}"), format!("NEVER {name}"));
+    }
+    home.write("src/thing/binary.bin", "NEVER\0");
+    std::os::unix::fs::symlink("../../secret.txt", root.join("link.md")).expect("a link");
+    for (name, next) in
+        [("one", "two"), ("two", "three"), ("three", "four"), ("four", "five"), ("five", "six")]
+    {
+        home.write(format!("src/thing/docs/{name}.md"), format!("STEP {name} @{next}.md"));
+    }
+    home.write("src/thing/docs/six.md", "NEVER six");
+    home.write("src/thing/part/CLAUDE.md", "Part two is frozen: @deep/why.md\n");
+    home.write("src/thing/part/deep/why.md", "BECAUSE");
+    run_in(&home, "src/thing", &["run", "work"]).assert_code(0);
+    let requests = server.requests();
+    let prompt = system(&requests[0]);
+    for part in ["STYLE", "MORE", "STEP one", "STEP five", "path=\"docs/more.md\""] {
+        assert_eq!(prompt.matches(part).count(), 1, "{part}: {prompt}");
+    }
+    assert!(prompt.find("STYLE") < prompt.find("MORE"), "{prompt}");
+    assert!(prompt.find("MORE") < prompt.find("STEP one"), "{prompt}");
+    for part in ["NEVER", "OUTSIDE"] {
+        assert!(!prompt.contains(part), "{part}: {prompt}");
+    }
+    let last = requests[1].body_text();
+    assert!(!prompt.contains("BECAUSE") && last.matches("BECAUSE").count() == 1, "{last}");
+}
+
+#[test]
+fn rpc_works_in_the_project_in_which_it_is_started() {
+    let server =
+        ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Yes.")));
+    let home = home_with(&server);
+    let root = project(&home);
+    let start = |arguments: &[&str]| Client::of(&mut in_directory(&home, "src/thing", arguments));
+    let mut client = start(&["rpc"]);
+    let ready = client.wait_for("\"ready\"");
+    assert!(ready["session"].as_str().expect("a key").contains(":thing-"), "{ready}");
+    let place = |client: &mut Client, session: Option<&str>, id: u64| {
+        let mut command = json!({"type": "get_state"});
+        if let Some(session) = session {
+            command["session"] = json!(session);
+        }
+        client.ask(command, id)["data"]["workingDirectory"].as_str().expect("a path").to_owned()
+    };
+    assert_eq!(place(&mut client, None, 1), root.to_str().expect("text"));
+    assert_eq!(place(&mut client, Some("other"), 2), root.to_str().expect("text"));
+    assert_ne!(place(&mut client, Some("main"), 3), root.to_str().expect("text"));
+    client.ask(json!({"type": "prompt", "message": "work"}), 4);
+    client.wait_for("\"run_end\"");
+    let (output, _) = client.finish();
+    output.assert_code(0);
+    assert!(
+        output.stderr().contains("project ~/src/thing: new session `thing-"),
+        "{}",
+        output.stderr()
+    );
+    let rows = &transcripts(&home)[0];
+    assert_eq!(rows[0]["directory"], root.to_str().expect("text"));
+    assert!(system(&server.requests()[0]).contains("Use tabs in this project."));
+    // A named session keeps its place, and without detection it is the main session.
+    let client = start(&["rpc", "-s", "main"]);
+    assert!(client.wait_for("\"ready\"")["session"].as_str().expect("a key").ends_with(":main"));
+    client.finish().0.assert_code(0);
+    run(&home, &["config", "set", "project.detect", "false"]).assert_code(0);
+    let mut client = start(&["rpc"]);
+    assert!(client.wait_for("\"ready\"")["session"].as_str().expect("a key").ends_with(":main"));
+    assert_ne!(place(&mut client, None, 1), root.to_str().expect("text"));
+    client.finish().0.assert_code(0);
+}
+
+#[test]
+fn a_session_is_called_after_its_first_exchange_until_the_owner_names_it() {
+    let server = ModelServer::spawn_blocking_thread(Script::repeat(
+        Reply::anthropic().text("Sure! The **parser** loses tabs. More follows."),
+    ));
+    let home = home_with(&server);
+    run(&home, &["run", "-s", "one", "explain this:\n```\ncode\n```"]).assert_code(0);
+    run(&home, &["run", "-s", "one", "And what about the lexer then?"]).assert_code(0);
+    run(&home, &["run", "-s", "two", "Please plan a trip to Rome"]).assert_code(0);
+    let listed = || run(&home, &["sessions", "list"]).stdout();
+    for title in ["The parser loses tabs", "plan a trip to Rome"] {
+        assert!(listed().contains(title), "{}", listed());
+    }
+    // The list is made again from the logs.
+    let index = home.sessions_directory().join("sessions.json");
+    let lists = [index.clone(), index.with_file_name("sessions.journal")];
+    let gone = lists.iter().filter(|path| fs::remove_file(path).is_ok()).count();
+    assert!(gone > 0, "the list is elsewhere");
+    for title in ["The parser loses tabs", "plan a trip to Rome"] {
+        assert!(listed().contains(title), "{}", listed());
+    }
+    run(&home, &["sessions", "title", "one", "Tabs"]).assert_code(0);
+    assert!(listed().contains("Tabs") && !listed().contains("loses tabs"), "{}", listed());
 }

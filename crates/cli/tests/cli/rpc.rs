@@ -19,7 +19,11 @@ pub(crate) struct Client {
 
 impl Client {
     pub(crate) fn start(home: &TempHome) -> Self {
-        Self { child: RunningChild::spawn_piped(&mut myclaw(home, &["rpc"])) }
+        Self::of(&mut myclaw(home, &["rpc"]))
+    }
+
+    pub(crate) fn of(command: &mut std::process::Command) -> Self {
+        Self { child: RunningChild::spawn_piped(command) }
     }
 
     pub(crate) fn send(&mut self, line: &Value) {

@@ -1,7 +1,9 @@
 //! Step `finish`: makes the log durable, updates the index, and builds the result for the caller.
 
 use myclaw_llm::{Message, StopReason};
-use myclaw_session::{IndexRepair, IndexUpdate, MetaPatch, UpdatedAt};
+use myclaw_session::{
+    AUTOMATIC_TITLE, IndexRepair, IndexUpdate, MetaPatch, UpdatedAt, exchange_title,
+};
 use serde_json::{Map, json};
 
 use super::Shared;
@@ -92,6 +94,10 @@ pub(super) async fn make_durable(shared: &Shared, model: &ActiveModel) -> Result
     let key = shared.run.session_key.clone();
     let parts = key.parts();
     let last_run_tokens = shared.tally.earlier_tokens + shared.tally.usage.total_tokens;
+    let title = shared.opening.as_deref().and_then(|message| {
+        let answer = last_assistant_text(shared.log.messages(), Blank::PassedOver);
+        Some((AUTOMATIC_TITLE.to_owned(), exchange_title(message, &answer)?.into()))
+    });
     // A run that takes no message continues an interrupted one.
     let is_quiet = !shared.is_active && !shared.run.quiet.is_empty();
     let patch = MetaPatch {
@@ -103,7 +109,9 @@ pub(super) async fn make_durable(shared: &Shared, model: &ActiveModel) -> Result
         add_tokens: shared.tally.usage.total_tokens,
         add_micro_dollars: micro_dollars(shared.tally.usage.cost.total),
         add_messages: shared.log.added(),
-        extra: Some(Map::from_iter([(LAST_RUN_TOKENS.to_owned(), json!(last_run_tokens))])),
+        extra: Some(Map::from_iter(
+            [(LAST_RUN_TOKENS.to_owned(), json!(last_run_tokens))].into_iter().chain(title),
+        )),
     };
     let blocking = tokio::task::spawn_blocking(move || {
         let synced = sync.sync();

@@ -355,13 +355,16 @@ async fn blocking<T: Send + 'static>(
 /// Adds a new session to the index before its first answer, so that a session whose process is killed in its first turn
 /// can be found. The model is called at the same time. A failure is reported by the update at the end of the turn,
 /// which repeats the entry.
-fn enter_in_index(shared: &Shared) {
+fn enter_in_index(shared: &mut Shared) {
     let (store, key) = (shared.run.store.clone(), shared.run.session_key.clone());
-    let first = shared.log.messages().first().and_then(|message| match message {
-        Message::User(user) => Some(first_words(&joined_text(&user.content, "\n"))),
+    // What is before it, such as the output of a command, says less about the session.
+    let first = shared.log.messages().iter().rev().find_map(|message| match message {
+        Message::User(user) => Some(joined_text(&user.content, "\n")),
         _ => None,
     });
-    let extra = first.map(|words| Map::from_iter([(FIRST_WORDS.to_owned(), words.into())]));
+    let words = first.as_deref().map(first_words);
+    shared.opening = first;
+    let extra = words.map(|words| Map::from_iter([(FIRST_WORDS.to_owned(), words.into())]));
     let patch = MetaPatch { extra, ..MetaPatch::default() };
     tokio::task::spawn_blocking(move || store.record(&key, patch));
 }

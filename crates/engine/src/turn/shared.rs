@@ -25,6 +25,8 @@ pub(crate) struct Shared {
     pub(crate) tally: Tally,
     /// Whether the turn has taken a message that is activity of the session.
     pub(crate) is_active: bool,
+    /// The message with which the turn begins the session.
+    pub(crate) opening: Option<String>,
 }
 
 /// The surroundings of a turn. They do not change during the turn.

@@ -16,12 +16,12 @@ use crate::error::{IoContext, SessionError};
 use crate::line::{self, Line};
 use crate::reader::{Positioned, read_header};
 use crate::store::LOG_EXTENSION;
-use crate::title::first_words;
-use crate::{About, Entry, FIRST_WORDS, Role, SessionHeader, SessionKey};
+use crate::title::{first_words, title_of_beginning};
+use crate::{AUTOMATIC_TITLE, About, Entry, FIRST_WORDS, Role, SessionHeader, SessionKey};
 
-/// Bytes of a log in which its first message is looked for.
+/// Bytes of a log in which its first exchange is looked for.
 const MOST_FIRST_BYTES: u64 = 64 * 1024;
-/// Lines of a log in which its first message is looked for.
+/// Lines of a log in which its first exchange is looked for.
 const MOST_FIRST_LINES: usize = 5;
 
 /// An entry for each log in `directory`.
@@ -76,14 +76,15 @@ pub(super) fn made_from(path: &Path) -> MadeFrom {
     MadeFrom { session_id: id.unwrap_or_else(new_session_id), directory }
 }
 
-/// The text of the first message, if the log begins with it.
-fn first_message(file: &File) -> Option<String> {
+/// The first rows.
+fn beginning(file: &File) -> Vec<Entry> {
     let beginning = Positioned::new(file).take(MOST_FIRST_BYTES);
     let lines = BufReader::new(beginning).split(b'\n').map_while(Result::ok);
-    lines.take(MOST_FIRST_LINES).find_map(|bytes| match line::decode(&bytes, 0) {
-        Line::Entry(Entry::Message(message)) if message.role == Role::User => Some(message.content),
+    let entry = |bytes: Vec<u8>| match line::decode(&bytes, 0) {
+        Line::Entry(entry) => Some(entry),
         _ => None,
-    })
+    };
+    lines.take(MOST_FIRST_LINES).filter_map(entry).collect()
 }
 
 /// The title and labels of the session and its fork origin, if it has any.
@@ -93,8 +94,20 @@ fn extra(file: &File, header: Option<&SessionHeader>) -> Option<Map<String, Valu
     if let Some(origin) = header.and_then(|header| header.forked_from.as_ref()) {
         extra.extend(origin.to_extra());
     }
-    if let Some(first) = first_message(file) {
-        extra.insert(FIRST_WORDS.to_owned(), first_words(&first).into());
+    let rows = beginning(file);
+    let messages = rows.iter().filter_map(|entry| match entry {
+        Entry::Message(message) => Some(message),
+        _ => None,
+    });
+    let first = messages.take_while(|message| message.role == Role::User).last();
+    let first = first.map(|message| first_words(&message.content));
+    if let Some(first) = first {
+        extra.insert(FIRST_WORDS.to_owned(), first.into());
+    }
+    if about.automatic_title.is_none()
+        && let Some(title) = title_of_beginning(rows.into_iter())
+    {
+        extra.insert(AUTOMATIC_TITLE.to_owned(), title.into());
     }
     (!extra.is_empty()).then_some(extra)
 }

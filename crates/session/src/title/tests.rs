@@ -30,3 +30,32 @@ fn a_long_title_ends_with_a_word() {
 fn the_first_words_are_one_line_without_control_characters() {
     assert_eq!(first_words("one\n two\t\x1b[31mthree"), "one two [31mthree");
 }
+
+#[test]
+fn an_exchange_is_called_after_the_answer_where_the_message_says_too_little() {
+    let long = format!(
+        "error[E0308]: mismatched types\n{}\n\nWhy does rustc reject it?",
+        "x ".repeat(400)
+    );
+    for (message, answer, title) in [
+        ("Fix the parser", "# Tabs\n\nDone.", "Fix the parser"),
+        (
+            "explain this:\n```sh\nfind . -delete\n```",
+            "This command **deletes** all files.",
+            "This command deletes all files",
+        ),
+        ("hi", "Hello! How can I help you today?", "hi"),
+        (
+            "Can you fix it?",
+            "Sure! The build needs a newer linker. I changed it.",
+            "The build needs a newer linker",
+        ),
+        ("what is this?", "## Rotating logs\n\nA script.", "Rotating logs"),
+        ("review", "", "review"),
+        (&long, "Because.", "Why does rustc reject it?"),
+        ("これは何ですか", "説明", "これは何ですか"),
+    ] {
+        assert_eq!(exchange_title(message, answer).as_deref(), Some(title), "{message}");
+    }
+    assert_eq!(exchange_title("???", "!!!"), None);
+}

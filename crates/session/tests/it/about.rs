@@ -10,6 +10,7 @@ fn titled(title: &str, labels: &[&str]) -> About {
     About {
         title: Some(title.to_owned()),
         labels: labels.iter().map(|label| (*label).to_owned()).collect(),
+        ..About::default()
     }
 }
 

@@ -3,7 +3,9 @@
 //! The generator writes scripts that know the options, but not which sessions or models there are. The places where it
 //! completes files for such an option get a call of `myclaw completions --values` instead.
 
-use clap::ValueEnum;
+use std::collections::BTreeMap;
+
+use clap::{Command, ValueEnum};
 use clap_complete::Shell;
 
 use crate::args::CompletedValues;
@@ -13,12 +15,19 @@ const BASH_FILES: &str = "COMPREPLY=($(compgen -f \"${cur}\"))";
 /// The same for zsh.
 const ZSH_FILES: &str = ":_default'";
 
-/// The script with the calls; unchanged for shells without them.
-pub(super) fn completed(shell: Shell, script: &str) -> String {
+/// What ends the generated script for elvish: the candidates of the command so far.
+const ELVISH_CANDIDATES: &str = "    $completions[$command]\n";
+/// After this line of the generated script for PowerShell the command is known.
+const POWERSHELL_COMMAND: &str = "    }) -join ';'\n";
+
+/// The script of `command` with the calls; unchanged for shells without them.
+pub(super) fn completed(shell: Shell, script: &str, command: &Command) -> String {
     match shell {
         Shell::Bash => bash(script),
         Shell::Zsh => zsh(script),
         Shell::Fish => fish(script),
+        Shell::Elvish => elvish(script, command),
+        Shell::PowerShell => powershell(script, command),
         _ => script.to_owned(),
     }
 }
@@ -94,4 +103,88 @@ fn fish(script: &str) -> String {
         out.push('\n');
     }
     out
+}
+
+/// The generated script knows no values. So the word before the one that is completed decides.
+fn elvish(script: &str, command: &Command) -> String {
+    let Options { of_kinds, others } = Options::of(command);
+    let kinds: Vec<String> =
+        of_kinds.iter().map(|(option, kind)| format!("&{option}={kind}")).collect();
+    let others: Vec<String> = others.iter().map(|place| format!("'{place}'")).collect();
+    let values = format!(
+        r#"    var kinds = [{}]
+    var others = [{}]
+    var option = ''
+    if (> (count $words) 2) {{
+        set option = $words[-2]
+    }}
+    if (and (has-key $kinds $option) (not (has-value $others $command' '$option))) {{
+        e:myclaw completions --values $kinds[$option] 2>/dev/null | from-lines
+    }} else {{
+    {ELVISH_CANDIDATES}    }}
+"#,
+        kinds.join(" "),
+        others.join(" ")
+    );
+    script.replace(ELVISH_CANDIDATES, &values)
+}
+
+/// As for elvish. The word that is completed is not among the words if it is empty.
+fn powershell(script: &str, command: &Command) -> String {
+    let Options { of_kinds, others } = Options::of(command);
+    let kinds: Vec<String> =
+        of_kinds.iter().map(|(option, kind)| format!("'{option}' = '{kind}'")).collect();
+    let others: Vec<String> = others.iter().map(|place| format!("'{place}'")).collect();
+    let values = format!(
+        r#"{POWERSHELL_COMMAND}
+    $kinds = @{{ {} }}
+    $others = @({})
+    $before = $commandElements.Count - 1
+    if ($wordToComplete -ne '') {{ $before -= 1 }}
+    $option = if ($before -ge 1) {{ $commandElements[$before].Extent.Text }} else {{ '' }}
+    if (($kinds.Keys -ccontains $option) -and ($others -cnotcontains "$command $option")) {{
+        myclaw completions --values $kinds[$option] 2>$null |
+            Where-Object {{ $_ -clike "$([WildcardPattern]::Escape($wordToComplete))*" }} |
+            ForEach-Object {{ [CompletionResult]::new($_, $_, [CompletionResultType]::ParameterValue, $_) }}
+        return
+    }}
+"#,
+        kinds.join("; "),
+        others.join(", ")
+    );
+    script.replace(POWERSHELL_COMMAND, &values)
+}
+
+/// The options of a command and those below it.
+#[derive(Default)]
+struct Options {
+    /// Those that have values of a kind, in all their forms.
+    of_kinds: BTreeMap<String, String>,
+    /// Where the letter of such an option means another one, as in `myclaw;models;list -s`.
+    others: Vec<String>,
+}
+
+impl Options {
+    fn of(command: &Command) -> Self {
+        let mut found = Self::default();
+        found.of_kinds.extend(kinds().map(|kind| (format!("--{kind}"), kind)));
+        let mut others = Vec::new();
+        let mut commands = vec![(command, command.get_name().to_owned())];
+        while let Some((command, path)) = commands.pop() {
+            let below = command.get_subcommands();
+            commands.extend(below.map(|below| (below, format!("{path};{}", below.get_name()))));
+            for argument in command.get_arguments() {
+                let Some(letter) = argument.get_short().map(|letter| format!("-{letter}")) else {
+                    continue;
+                };
+                match kinds().find(|kind| argument.get_long() == Some(kind)) {
+                    Some(kind) => drop(found.of_kinds.insert(letter, kind)),
+                    None => others.push((path.clone(), letter)),
+                }
+            }
+        }
+        others.retain(|(_, letter)| found.of_kinds.contains_key(letter));
+        found.others = others.iter().map(|(path, letter)| format!("{path} {letter}")).collect();
+        found
+    }
 }

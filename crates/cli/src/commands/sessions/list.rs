@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use myclaw_agent::sessions::{
-    About, Case, FIRST_WORDS, IndexedSession, SearchQuery, SessionKey, automatic_title,
-};
+use myclaw_agent::sessions::{About, Case, IndexedSession, SearchQuery, SessionKey, indexed_title};
 use serde::Serialize;
 
 use super::Sessions;
@@ -185,10 +183,7 @@ impl Sessions {
             .iter()
             .map(|session| {
                 let extra = session.entry.extra.as_ref();
-                let about = About::from_extra(extra);
-                let first = extra.and_then(|extra| extra.get(FIRST_WORDS)?.as_str());
-                let title = about.title.or_else(|| first.and_then(automatic_title));
-                About { title, ..about }
+                About { title: indexed_title(extra), ..About::from_extra(extra) }
             })
             .collect();
         let is_described = abouts.iter().any(|about| *about != About::default());

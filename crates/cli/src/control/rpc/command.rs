@@ -242,7 +242,12 @@ impl Controller {
             let current = self.current.key().clone();
             self.open.retain(|key, open| *key == current || open.work().is_some());
         }
-        let session_config = self.session_config.for_session(key.clone());
+        let mut session_config = self.session_config.for_session(key.clone());
+        let is_new = !self.sessions.store.exists(key);
+        if is_new && session_config.is_main() && self.options.directory.is_none() {
+            // Like everywhere, the main session belongs to no project unless `-C` says so.
+            session_config.directory = None;
+        }
         let session = Session::open(Arc::clone(&self.driver), session_config, &self.options);
         self.open.insert(key.clone(), Arc::clone(&session));
         Ok(session)
