@@ -97,8 +97,7 @@ pub(crate) enum Since {
 impl Hub {
     pub(crate) fn new() -> Self {
         let stream = uuid::Uuid::new_v4().simple().to_string();
-        let sequences =
-            Sequences { by_session: HashMap::new(), events: 0, swept: Instant::now() };
+        let sequences = Sequences { by_session: HashMap::new(), events: 0, swept: Instant::now() };
         Self { sequences: Mutex::new(sequences), stream }
     }
 
