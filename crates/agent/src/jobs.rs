@@ -89,6 +89,11 @@ impl BackgroundJobs {
         let _ = self.wake.set(wake);
     }
 
+    /// Whether the front-end is one whose sessions stay open.
+    pub(crate) fn sessions_stay_open(&self) -> bool {
+        self.wake.get().is_some()
+    }
+
     /// The jobs of a session. `yield_after` is the time after which a command becomes a job. It applies only to sessions
     /// that stay open, because in others no run would read the message about the job's end.
     pub(crate) async fn of(
@@ -105,7 +110,7 @@ impl BackgroundJobs {
                 session: key.to_string(),
                 directory: self.home.session_store().job_directory(key),
                 owner: Arc::clone(&self.owner),
-                yield_after: yield_after.filter(|_| self.wake.get().is_some()),
+                yield_after: yield_after.filter(|_| self.sessions_stay_open()),
                 listener: Arc::new(listener),
             })
         };

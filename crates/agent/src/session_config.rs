@@ -360,8 +360,12 @@ impl SessionConfig {
     fn stores(&self) -> RunStores {
         // The main session is the assistant's, wherever it is asked to work.
         let work = self.directory.clone().filter(|_| !self.is_main());
+        let store = match self.background.sessions_stay_open() {
+            true => self.home.session_store().leaving_lock_files(),
+            false => self.home.session_store(),
+        };
         RunStores {
-            sessions: Arc::new(self.home.session_store().for_work_in(work)),
+            sessions: Arc::new(store.for_work_in(work)),
             spending: spending(&self.home),
             keys: self.agent.agent_dir.as_deref().map(AuthStore::in_agent_dir),
         }

@@ -4,11 +4,11 @@ mod open;
 mod thinking;
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use myclaw_auth::KeyResolver;
-use myclaw_llm::{Model, Provider, ThinkingLevel, ToolSchema, ToolUse};
+use myclaw_llm::{Model, Provider, ThinkingLevel, ToolUse};
 use tracing::{Instrument, info, info_span};
 
 use crate::event::RunFrame;
@@ -17,7 +17,7 @@ use crate::prompt::{PromptParts, build_system_prompt, time_zone};
 use crate::skills::listed_skills;
 use crate::turn::{
     Act, Bounds, CallRules, Caller, Cancellation, Delivery, Fit, Intake, Interrupts, Pauses,
-    Prompt, RunContext, Shared, Tally, Toolbox, Turn, announce_end,
+    Prompt, RunContext, Schemas, Shared, Tally, Toolbox, Turn, announce_end,
 };
 use crate::{
     ActiveModel, AgentMeta, CompactionReport, EmbeddedResult, Enqueue, LanePermit, LaneRequest,
@@ -35,12 +35,15 @@ pub struct Engine {
     providers: Box<dyn Providers>,
     keys: KeyResolver,
     lanes: Lanes,
+    /// Those of the newest turn. Most turns have the same.
+    schemas: Mutex<Arc<Schemas>>,
 }
 
 impl Engine {
     /// An engine that calls models through `providers`, with keys that `keys` looks up.
     pub fn new(providers: impl Providers + 'static, keys: KeyResolver) -> Self {
-        Self { providers: Box::new(providers), keys, lanes: Lanes::default() }
+        let (lanes, schemas) = (Lanes::default(), Mutex::default());
+        Self { providers: Box::new(providers), keys, lanes, schemas }
     }
 
     /// Runs one turn: takes the user message, calls the model, runs tools until the model answers, and returns when
@@ -203,7 +206,8 @@ impl Engine {
         let RunStores { sessions, spending, .. } = params.stores.clone();
         let rules = params.rules.clone();
         let key = &params.session_key;
-        let prompt = first_prompt(params, &opened, answering.0.choice);
+        let schemas = self.schemas_of(params);
+        let prompt = first_prompt(params, &opened, answering.0.choice, schemas);
         let delivery =
             Delivery { steering: rules.steering, follow_ups: rules.follow_ups, quiet: rules.quiet };
         let call_rules = CallRules {
@@ -256,6 +260,18 @@ impl Engine {
         }
     }
 
+    /// The schemas of the run's tools. A turn with the same tools as the one before shares its schemas.
+    fn schemas_of(&self, params: &RunParams) -> Arc<Schemas> {
+        let newest = || self.schemas.lock().unwrap_or_else(PoisonError::into_inner);
+        let schemas = Arc::clone(&*newest());
+        if schemas.are_of(&params.tools) {
+            return schemas;
+        }
+        let schemas = Arc::new(Schemas::of(&params.tools));
+        newest().clone_from(&schemas);
+        schemas
+    }
+
     /// The provider that serves `model`.
     pub(crate) fn provider(&self, model: &Model) -> &dyn Provider {
         self.providers.provider(model)
@@ -263,14 +279,17 @@ impl Engine {
 }
 
 /// The prompt of a turn, before hooks change it.
-fn first_prompt(params: &RunParams, opened: &Opened, model: &ActiveModel) -> Prompt {
-    let tool_schemas: Vec<ToolSchema> =
-        params.tools.iter().map(|tool| tool.schema().clone()).collect();
+fn first_prompt(
+    params: &RunParams,
+    opened: &Opened,
+    model: &ActiveModel,
+    schemas: Arc<Schemas>,
+) -> Prompt {
     let built = || {
         build_system_prompt(&PromptParts {
             identity: opened.identity.as_ref(),
             bootstrap: &opened.bootstrap_files,
-            tools: &tool_schemas,
+            tools: schemas.list(),
             skills: listed_skills(&params.skills),
             working_directory: working_directory(params),
             model: &model.reference(),
@@ -281,7 +300,7 @@ fn first_prompt(params: &RunParams, opened: &Opened, model: &ActiveModel) -> Pro
     };
     let system_prompt = params.system_prompt.clone().unwrap_or_else(built);
     let files = opened.identity.iter().chain(&opened.bootstrap_files);
-    Prompt::new(system_prompt, tool_schemas, files)
+    Prompt::new(system_prompt, schemas, files)
 }
 
 /// The tools of a turn, with the surroundings of their calls.

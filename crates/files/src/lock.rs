@@ -102,12 +102,14 @@ impl Waiting {
 }
 
 /// A held lock on a file that exists for this purpose only and names the process that holds it. Dropping it removes the
-/// file and lets the next one in.
+/// file, unless it is to stay, and lets the next one in.
 #[derive(Debug)]
 pub struct LockFile {
     path: PathBuf,
     /// The lock lives as long as this file is open.
     file: File,
+    /// Whether the file stays when the lock is given back.
+    stays: bool,
 }
 
 impl LockFile {
@@ -125,6 +127,12 @@ impl LockFile {
                 Attempt::HeldBy(process_id) => waiting.pause(&mut pause, process_id)?,
             }
         }
+    }
+
+    /// Leaves the file in place when the lock is given back. For locks that are taken again and again: to create and to
+    /// remove a file costs more than everything else about a lock.
+    pub fn leave_file(&mut self) {
+        self.stays = true;
     }
 
     fn try_acquire(path: &Path) -> Result<Attempt, LockError> {
@@ -149,8 +157,10 @@ impl LockFile {
             return Ok(Attempt::Removed);
         }
         // The process id is only for the message to other processes, so a full disk is no reason to fail.
-        let _ = write_process_id(&mut file);
-        Ok(Attempt::Acquired(Self { path: path.to_path_buf(), file }))
+        if read_process_id(&mut file) != Some(std::process::id()) {
+            let _ = write_process_id(&mut file);
+        }
+        Ok(Attempt::Acquired(Self { path: path.to_path_buf(), file, stays: false }))
     }
 }
 
@@ -159,7 +169,7 @@ impl Drop for LockFile {
         // Removed while still locked: a process that waits on the removed file notices and locks the next one. A file
         // that cannot be removed is harmless, because only the lock on it counts. If somebody put another file there,
         // it is not ours to remove.
-        if is_still_at(&self.file, &self.path).unwrap_or(false) {
+        if !self.stays && is_still_at(&self.file, &self.path).unwrap_or(false) {
             let _ = std::fs::remove_file(&self.path);
         }
     }

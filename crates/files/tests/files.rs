@@ -95,6 +95,23 @@ fn a_lock_names_its_holder_and_leaves_nothing() {
 }
 
 #[test]
+fn a_lock_file_that_stays_holds_nobody_up_and_names_each_holder() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("lock");
+    fs::write(&path, "1234567\n").unwrap();
+    for _ in 0..2 {
+        let mut held = LockFile::acquire(&path, LockWait::Fail).unwrap();
+        held.leave_file();
+        assert_eq!(fs::read_to_string(&path).unwrap(), format!("{}\n", std::process::id()));
+        assert!(is_locked(&path).unwrap());
+        drop(held);
+        assert!(path.exists() && !is_locked(&path).unwrap());
+    }
+    drop(LockFile::acquire(&path, LockWait::Fail).unwrap());
+    assert!(!path.exists());
+}
+
+#[test]
 fn shared_holders_keep_an_exclusive_one_out() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("file");

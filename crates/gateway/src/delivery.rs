@@ -59,8 +59,8 @@ use desk::{Desk, Source};
 pub(crate) use groups::GroupMessage;
 pub(crate) use speaking::{ChatPlace, SpeakCall, Speech};
 
-/// Sessions that stay open without work. Opening one takes less than a millisecond.
-const MOST_IDLE_DESKS: usize = 256;
+/// Sessions that stay open without work: as many as the turns that may go on at once. An idle one takes about 9 kB.
+const MOST_IDLE_DESKS: usize = 1_024;
 /// Pause between two removals of old records.
 const SWEEP: Duration = Duration::from_secs(60 * 60);
 /// Longest text of a message, in bytes.

@@ -1,11 +1,12 @@
 //! The events of sessions, for everybody who watches.
 //!
-//! Each session has one numbered sequence of events, of which the newest are kept. A watcher reads from there at its own
-//! pace, so a slow one delays neither the run nor other watchers. One that falls too far behind gets the number from
-//! which it can go on, and reads the rest from the session's history.
+//! Each session has one numbered sequence of events, of which the newest are kept for some time. A watcher reads from
+//! there at its own pace, so a slow one delays neither the run nor other watchers. One that falls too far behind gets the
+//! number from which it can go on, and reads the rest from the session's history.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
 use myclaw_agent::llm::StreamEvent;
 use myclaw_agent::{AgentRunEvent, RunEvent};
@@ -22,6 +23,10 @@ pub(crate) use live::{Live, Report, WaitingMessage};
 const MOST_EVENTS: usize = 1_024;
 /// Most bytes that are kept of a session.
 const MOST_BYTES: usize = 1024 * 1024;
+/// How long an event is kept: long enough for a client whose connection broke. Later ones read the history.
+const KEPT: Duration = Duration::from_secs(120);
+/// Pause between two looks for events that are older.
+const SWEEP: Duration = Duration::from_secs(10);
 /// Most sessions with kept events. The one whose last event is oldest goes first.
 const MOST_SESSIONS: usize = 1_000;
 
@@ -32,15 +37,16 @@ pub(crate) struct Hub {
     stream: String,
 }
 
-#[derive(Default)]
 struct Sequences {
     by_session: HashMap<String, Sequence>,
     /// Counts events of all sessions, to find the sequence that was quiet for longest.
     events: u64,
+    swept: Instant,
 }
 
 struct Sequence {
-    kept: VecDeque<Event>,
+    /// With the time at which each came.
+    kept: VecDeque<(Instant, Event)>,
     bytes: usize,
     /// Number of the newest event. The first is 1.
     newest: u64,
@@ -91,7 +97,8 @@ pub(crate) enum Since {
 impl Hub {
     pub(crate) fn new() -> Self {
         let stream = uuid::Uuid::new_v4().simple().to_string();
-        Self { sequences: Mutex::default(), stream }
+        let sequences = Sequences { by_session: HashMap::new(), events: 0, swept: Instant::now() };
+        Self { sequences: Mutex::new(sequences), stream }
     }
 
     /// Names the sequences of this process.
@@ -133,15 +140,16 @@ impl Hub {
         change: impl FnOnce(&mut Live),
     ) {
         let Ok(text) = serde_json::to_string(event) else { return };
+        let at = Instant::now();
         let mut sequences = self.lock();
+        sequences.sweep(at);
         let sequence = sequences.of(session);
         change(&mut sequence.live);
         sequence.newest += 1;
         sequence.bytes += text.len();
-        sequence.kept.push_back(Event { text: text.into(), kind });
+        sequence.kept.push_back((at, Event { text: text.into(), kind }));
         while sequence.kept.len() > MOST_EVENTS || sequence.bytes > MOST_BYTES {
-            let Some(oldest) = sequence.kept.pop_front() else { break };
-            sequence.bytes -= oldest.text.len();
+            sequence.drop_oldest();
         }
         let newest = sequence.newest;
         sequence.news.send_replace(newest);
@@ -186,7 +194,8 @@ impl Hub {
             return Since::Gap(sequence.newest);
         }
         let skipped = usize::try_from(after - gone).unwrap_or(usize::MAX);
-        Since::Events(after + 1, sequence.kept.iter().skip(skipped).cloned().collect())
+        let events = sequence.kept.iter().skip(skipped).map(|(_, event)| event.clone());
+        Since::Events(after + 1, events.collect())
     }
 
     fn lock(&self) -> MutexGuard<'_, Sequences> {
@@ -196,6 +205,23 @@ impl Hub {
 }
 
 impl Sequences {
+    /// Removes old events, also those of sessions in which nothing happens any more. Now and then is enough.
+    fn sweep(&mut self, now: Instant) {
+        if now.duration_since(self.swept) < SWEEP {
+            return;
+        }
+        self.swept = now;
+        for sequence in self.by_session.values_mut() {
+            let is_old = |kept: &(Instant, Event)| now.duration_since(kept.0) > KEPT;
+            while sequence.kept.front().is_some_and(is_old) {
+                sequence.drop_oldest();
+            }
+            if sequence.kept.is_empty() {
+                sequence.kept.shrink_to_fit();
+            }
+        }
+    }
+
     fn of(&mut self, session: &str) -> &mut Sequence {
         self.events += 1;
         let now = self.events;
@@ -218,6 +244,14 @@ impl Sequences {
         });
         sequence.last_used = now;
         sequence
+    }
+}
+
+impl Sequence {
+    fn drop_oldest(&mut self) {
+        if let Some((_, oldest)) = self.kept.pop_front() {
+            self.bytes -= oldest.text.len();
+        }
     }
 }
 

@@ -177,7 +177,12 @@ impl Inbox {
 
     /// True if the inbox may hold messages. Checks only the length of the file.
     pub fn may_hold_messages(&self) -> bool {
-        std::fs::metadata(&self.path).is_ok_and(|found| found.len() > 0)
+        self.bytes() > 0
+    }
+
+    /// The length of the file; 0 if there is none.
+    pub fn bytes(&self) -> u64 {
+        std::fs::metadata(&self.path).map_or(0, |found| found.len())
     }
 
     /// Calls `notify` whenever a message may have been added by this process, until the value is dropped; and by another
@@ -191,10 +196,22 @@ impl Inbox {
     /// # Errors
     /// The file cannot be read, or somebody holds it for too long.
     pub fn pending(&self) -> Result<Vec<QueuedMessage>, SessionError> {
+        self.read(LONGEST_WAIT)
+    }
+
+    /// Like [`Inbox::pending`], without waiting for whoever holds the inbox.
+    ///
+    /// # Errors
+    /// [`SessionError::Locked`] if somebody holds it; or the file cannot be read.
+    pub fn try_pending(&self) -> Result<Vec<QueuedMessage>, SessionError> {
+        self.read(LockWait::Fail)
+    }
+
+    fn read(&self, wait: LockWait) -> Result<Vec<QueuedMessage>, SessionError> {
         // Only for reading: the system reports the end of a file that was open for writing to everybody who watches it,
         // and they would read it again, without end.
         match File::open(&self.path) {
-            Ok(file) => self.lock(file, LockKind::Shared)?.pending(),
+            Ok(file) => self.lock(file, LockKind::Shared, wait)?.pending(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
             Err(error) => Err(SessionError::from_io("open the inbox", &self.path, error)),
         }
@@ -219,8 +236,20 @@ impl Inbox {
     /// # Errors
     /// The file cannot be opened, or somebody holds it for too long.
     pub fn open(&self) -> Result<Option<OpenInbox>, SessionError> {
+        self.open_within(LONGEST_WAIT)
+    }
+
+    /// Like [`Inbox::open`], without waiting for whoever holds the inbox.
+    ///
+    /// # Errors
+    /// [`SessionError::Locked`] if somebody holds it; or the file cannot be opened.
+    pub fn try_open(&self) -> Result<Option<OpenInbox>, SessionError> {
+        self.open_within(LockWait::Fail)
+    }
+
+    fn open_within(&self, wait: LockWait) -> Result<Option<OpenInbox>, SessionError> {
         match private_options().read(true).append(true).open(&self.path) {
-            Ok(file) => self.lock(file, LockKind::Exclusive).map(Some),
+            Ok(file) => self.lock(file, LockKind::Exclusive, wait).map(Some),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(SessionError::from_io("open the inbox", &self.path, error)),
         }
@@ -250,8 +279,8 @@ impl Inbox {
         }
     }
 
-    fn lock(&self, file: File, kind: LockKind) -> Result<OpenInbox, SessionError> {
-        lock(&file, kind, LONGEST_WAIT).context("lock", &self.path)?;
+    fn lock(&self, file: File, kind: LockKind, wait: LockWait) -> Result<OpenInbox, SessionError> {
+        lock(&file, kind, wait).context("lock", &self.path)?;
         let news = News { path: self.path.clone(), are_there: false };
         Ok(OpenInbox { path: self.path.clone(), file, news })
     }

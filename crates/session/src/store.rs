@@ -34,18 +34,27 @@ pub struct SessionStore {
     directory: PathBuf,
     /// The directory that new sessions work in, if not their agent's workspace.
     work: Option<PathBuf>,
+    /// Whether the lock file of a session stays when the session is closed.
+    leaves_lock_files: bool,
 }
 
 impl SessionStore {
     /// The sessions in `directory`, which need not exist yet.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
-        Self { directory: directory.into(), work: None }
+        Self { directory: directory.into(), work: None, leaves_lock_files: false }
     }
 
     /// The same; sessions that are created through it remember that they work in `directory`.
     #[must_use]
     pub fn for_work_in(self, directory: Option<PathBuf>) -> Self {
         Self { work: directory, ..self }
+    }
+
+    /// The same; the lock files of its sessions stay until the sessions are deleted. For programs that open the same
+    /// sessions again and again.
+    #[must_use]
+    pub fn leaving_lock_files(self) -> Self {
+        Self { leaves_lock_files: true, ..self }
     }
 
     /// The directory that new sessions work in.
@@ -99,7 +108,10 @@ impl SessionStore {
     pub fn open(&self, key: &SessionKey, wait: LockWait) -> Result<SessionLog, SessionError> {
         let changed_directories = create_private_directory(&self.directory)
             .context("create the sessions directory", &self.directory)?;
-        let lock = self.lock(key, wait)?;
+        let mut lock = self.lock(key, wait)?;
+        if self.leaves_lock_files {
+            lock.leave_file();
+        }
         let log =
             SessionLog::open(key.clone(), self.transcript_path(key), lock, changed_directories)?;
         Ok(log.for_work_in(self.work.clone()))

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use myclaw_config::RunLimits;
 use myclaw_llm::{Model, Usage};
-use myclaw_session::{DaySpending, Spent};
+use myclaw_session::{DaySpending, SessionError, Spent};
 
 use super::Shared;
 use super::time_limit::{Pauses, TimeLimit};
@@ -28,7 +28,7 @@ pub(crate) struct Bounds {
     iterations_before: u32,
     usage_before: Usage,
     /// The part of the run's usage that is already in the day's totals.
-    recorded: Usage,
+    in_totals: Usage,
     day: Spent,
     spending: DaySpending,
     has_warned: bool,
@@ -51,7 +51,7 @@ impl Bounds {
             config_keys,
             iterations_before: 0,
             usage_before: Usage::default(),
-            recorded: Usage::default(),
+            in_totals: Usage::default(),
             day: Spent::default(),
             spending,
             has_warned: false,
@@ -120,24 +120,33 @@ impl Bounds {
     /// a limit of the day needs it. A failure to store
     /// the totals is reported once and does not fail the run.
     pub(super) async fn record_usage(&mut self, shared: &Shared) -> Result<(), RunError> {
-        let (usage, recorded) = (shared.tally.usage, self.recorded);
+        let Some(record) = self.unrecorded(shared) else { return Ok(()) };
+        let stored = tokio::task::spawn_blocking(move || record.store()).await;
+        self.recorded(shared, stored.map_err(|error| RunError::Internal(error.to_string()))?);
+        Ok(())
+    }
+
+    /// What [`Bounds::record_usage`] does, for the caller to do with other work; [`Bounds::recorded`] has to follow.
+    pub(super) fn unrecorded(&self, shared: &Shared) -> Option<UsageRecord> {
+        let (usage, before) = (shared.tally.usage, self.in_totals);
         let used = Spent {
-            tokens: usage.total_tokens - recorded.total_tokens,
-            micro_dollars: micro_dollars(usage.cost.total - recorded.cost.total),
+            tokens: usage.total_tokens - before.total_tokens,
+            micro_dollars: micro_dollars(usage.cost.total - before.cost.total),
         };
         let has_day_limit = self.limits.day_tokens > 0 || self.limits.day_cost > 0.0;
         if used == Spent::default() && !has_day_limit {
-            return Ok(());
+            return None;
         }
-        let spending = self.spending.clone();
-        let day = utc_day(shared.now_ms());
-        let blocking = tokio::task::spawn_blocking(move || {
-            if used == Spent::default() { spending.of(&day) } else { spending.add(&day, used) }
-        });
-        match blocking.await.map_err(|error| RunError::Internal(error.to_string()))? {
+        let (spending, day) = (self.spending.clone(), utc_day(shared.now_ms()));
+        Some(UsageRecord { spending, day, used })
+    }
+
+    /// Notes the outcome of [`UsageRecord::store`].
+    pub(super) fn recorded(&mut self, shared: &Shared, stored: Result<Spent, SessionError>) {
+        match stored {
             Ok(day) => {
                 self.day = day;
-                self.recorded = usage;
+                self.in_totals = shared.tally.usage;
                 self.report_damage(shared);
             }
             Err(error) if !self.has_warned => {
@@ -146,7 +155,6 @@ impl Bounds {
             }
             Err(_) => {}
         }
-        Ok(())
     }
 
     /// Reports once that the totals of the day were lost.
@@ -156,6 +164,21 @@ impl Bounds {
             self.has_warned = true;
             shared.notice(Notice::DayTotalsLost { path, backup });
         }
+    }
+}
+
+/// Usage that is not in the day's totals.
+pub(super) struct UsageRecord {
+    spending: DaySpending,
+    day: String,
+    used: Spent,
+}
+
+impl UsageRecord {
+    /// Adds it, and returns the totals. Blocks.
+    pub(super) fn store(self) -> Result<Spent, SessionError> {
+        let Self { spending, day, used } = self;
+        if used == Spent::default() { spending.of(&day) } else { spending.add(&day, used) }
     }
 }
 

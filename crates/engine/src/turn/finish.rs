@@ -87,8 +87,12 @@ fn last_stop_reason(messages: &[Message]) -> Option<StopReason> {
 }
 
 /// Waits until the log is on disk, then updates the index. The index can be rebuilt, so a failure to update it is only
-/// a notice.
-pub(super) async fn make_durable(shared: &Shared, model: &ActiveModel) -> Result<(), RunError> {
+/// a notice. Does `first` before, on the same thread; the inner result is whether the log is durable.
+pub(super) async fn make_durable<T: Send + 'static>(
+    shared: &Shared,
+    model: &ActiveModel,
+    first: impl FnOnce() -> T + Send + 'static,
+) -> Result<(T, Result<(), RunError>), RunError> {
     let sync = shared.log.sync_handle();
     let store = shared.run.store.clone();
     let key = shared.run.session_key.clone();
@@ -114,19 +118,22 @@ pub(super) async fn make_durable(shared: &Shared, model: &ActiveModel) -> Result
         )),
     };
     let blocking = tokio::task::spawn_blocking(move || {
+        let done = first();
         let synced = sync.sync();
-        (synced, store.record(&key, patch))
+        (done, synced, store.record(&key, patch))
     });
-    let (synced, IndexUpdate { outcome: indexed, repairs }) =
+    let (done, synced, IndexUpdate { outcome: indexed, repairs }) =
         blocking.await.map_err(|error| RunError::Internal(error.to_string()))?;
-    synced.map_err(RunError::Session)?;
+    if let Err(error) = synced {
+        return Ok((done, Err(RunError::Session(error))));
+    }
     for IndexRepair { path, backup } in repairs {
         shared.notice(Notice::SessionListRestored { path, backup });
     }
     if let Err(error) = indexed {
         shared.notice(Notice::IndexNotUpdated { error: error.to_string() });
     }
-    Ok(())
+    Ok((done, Ok(())))
 }
 
 /// How a search for the last text treats a message without text.

@@ -27,6 +27,10 @@ use crate::{AgentRunEvent, AgentStart, RunError};
 /// gets an answer.
 const MOST_QUIET_WINDOWS: usize = 30;
 
+/// A free inbox of at most so many bytes is read without a change to another thread, which would take longer and keep the
+/// inbox locked meanwhile.
+const READ_AT_ONCE: u64 = 64 * 1024;
+
 /// Most dropped messages whose first words are reported to the model.
 const MOST_REMAINS: usize = 50;
 
@@ -198,16 +202,18 @@ impl Intake {
         &self,
         shared: &Shared,
     ) -> Result<Option<(OpenInbox, Vec<QueuedMessage>)>, RunError> {
-        if !self.inbox.may_hold_messages() {
-            return Ok(None);
-        }
-        let inbox = self.inbox.clone();
-        let found = blocking(move || {
-            let Some(open) = inbox.open()? else { return Ok(None) };
-            let pending = open.pending()?;
-            Ok(Some((open, pending)).filter(|(_, pending)| !pending.is_empty()))
-        })
-        .await?;
+        let at_once = match self.inbox.bytes() {
+            0 => return Ok(None),
+            1..=READ_AT_ONCE => Some(read(self.inbox.try_open())),
+            _ => None,
+        };
+        let found = match at_once {
+            Some(Err(SessionError::Locked { .. })) | None => {
+                let inbox = self.inbox.clone();
+                blocking(move || read(inbox.open())).await?
+            }
+            Some(found) => found?,
+        };
         if let Some((_, pending)) = &found {
             self.interrupts.heed(pending, &shared.run.cancel)?;
         }
@@ -239,6 +245,15 @@ impl Intake {
         }
         Ok(())
     }
+}
+
+/// Reads the waiting messages of an inbox; `None` if there are none.
+fn read(
+    opened: Result<Option<OpenInbox>, SessionError>,
+) -> Result<Option<(OpenInbox, Vec<QueuedMessage>)>, SessionError> {
+    let Some(open) = opened? else { return Ok(None) };
+    let pending = open.pending()?;
+    Ok(Some((open, pending)).filter(|(_, pending)| !pending.is_empty()))
 }
 
 /// Waiting messages that become one message of the session.

@@ -8,7 +8,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use myclaw_session::{EntryId, Inbox, InboxWatch, QueuedKind, QueuedMessage};
+use myclaw_session::{EntryId, Inbox, InboxWatch, QueuedKind, QueuedMessage, SessionError};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -18,6 +18,9 @@ use crate::{Notice, RunError};
 /// A run begins to watch for messages of other processes after this time. Shorter runs do without the watch, because
 /// the system needs up to ten milliseconds to end it. The steps of a run read the inbox in any case.
 const NOTICES_OTHERS_AFTER: Duration = Duration::from_millis(250);
+
+/// Pause before an inbox is read again that somebody held. They write a few lines and release it.
+const HELD_PAUSE: Duration = Duration::from_millis(10);
 
 /// The waiting messages that stop a run.
 pub(crate) fn interrupts(pending: &[QueuedMessage]) -> impl Iterator<Item = &QueuedMessage> {
@@ -96,19 +99,27 @@ async fn look(
             () = tokio::time::sleep(NOTICES_OTHERS_AFTER), if is_short => {
                 watch.inbox.notice_other_processes();
                 is_short = false;
-                if !inbox.may_hold_messages() {
-                    continue;
-                }
             }
         }
-        let reading = inbox.clone();
-        let pending = tokio::task::spawn_blocking(move || reading.pending()).await;
-        // If the inbox cannot be read now, the next step reads it and reports the failure.
-        let pending = pending.ok().and_then(Result::ok).unwrap_or_default();
-        if is_new(&pending, &known) {
+        if is_new(&pending(&inbox).await, &known) {
             abort.cancel();
         }
     }
+}
+
+/// What waits in an inbox. Most changes that are noticed are those of the run itself, which empty the file or hold it, so no
+/// thread is taken for an empty one, and none waits for one that is held.
+async fn pending(inbox: &Inbox) -> Vec<QueuedMessage> {
+    while inbox.may_hold_messages() {
+        let reading = inbox.clone();
+        let read = tokio::task::spawn_blocking(move || reading.try_pending()).await;
+        match read {
+            Ok(Err(SessionError::Locked { .. })) => tokio::time::sleep(HELD_PAUSE).await,
+            // If the inbox cannot be read now, the next step reads it and reports the failure.
+            read => return read.ok().and_then(Result::ok).unwrap_or_default(),
+        }
+    }
+    Vec::new()
 }
 
 /// Whether one of these messages arrived after the run began.

@@ -30,13 +30,14 @@ pub use fit::{CompactionOutcome, CompactionReport};
 pub(crate) use fit::{Fit, input_budget};
 pub(crate) use intake::{Delivery, Intake};
 pub(crate) use interrupt::{Interrupts, Watch, interrupts};
-pub(crate) use shared::{Cancellation, Prompt, RunContext, Shared, Tally};
+pub(crate) use shared::{Cancellation, Prompt, RunContext, Schemas, Shared, Tally};
 pub(crate) use time_limit::Pauses;
 
 use myclaw_llm::{AssistantMessage, Message};
 
 use crate::open_log::NextStep;
 use crate::{Bound, ModelSwitch, RunError, RunResult};
+use bounds::UsageRecord;
 use call::Answer;
 use finish::Ending;
 use intake::Point;
@@ -100,8 +101,13 @@ impl Turn<'_> {
                 self.summarise_closing(bound).await?;
             }
         }
-        self.bounds.record_usage(&self.shared).await?;
-        finish::make_durable(&self.shared, self.call.model()).await?;
+        // The totals are added on the same thread: each change to another one costs more than they do.
+        let unrecorded = self.bounds.unrecorded(&self.shared);
+        let store = || unrecorded.map(UsageRecord::store);
+        let (stored, durable) =
+            finish::make_durable(&self.shared, self.call.model(), store).await?;
+        stored.into_iter().for_each(|stored| self.bounds.recorded(&self.shared, stored));
+        durable?;
         Ok(finish::result(&self.shared, self.call.model(), ending))
     }
 
@@ -121,7 +127,8 @@ impl Turn<'_> {
         self.bounds.record_usage(&self.shared).await?;
         // A session without messages is not added to the index.
         if !self.shared.log.messages().is_empty() {
-            finish::make_durable(&self.shared, self.call.model()).await?;
+            let saving = finish::make_durable(&self.shared, self.call.model(), || ());
+            saving.await?.1?;
         }
         report
     }
@@ -193,7 +200,8 @@ impl Turn<'_> {
     /// Makes a failed turn durable too.
     async fn save_failed_run(&mut self) {
         let recorded = self.bounds.record_usage(&self.shared).await;
-        let saved = finish::make_durable(&self.shared, self.call.model()).await;
+        let saved = finish::make_durable(&self.shared, self.call.model(), || ()).await;
+        let saved = saved.and_then(|(_, durable)| durable);
         for error in [recorded, saved].into_iter().filter_map(Result::err) {
             self.shared.notice(crate::Notice::NotDurable { error: error.to_string() });
         }

@@ -14,7 +14,7 @@ use crate::event::Events;
 use crate::open_log::OpenLog;
 use crate::workspace::BootstrapFile;
 use crate::{
-    AgentRunEvent, BootstrapFileReport, Clock, ContextChange, Hook, Notice, QuietMessages,
+    AgentRunEvent, BootstrapFileReport, Clock, ContextChange, Hook, Notice, QuietMessages, Tool,
 };
 
 /// State that all steps read and some append to.
@@ -65,10 +65,16 @@ pub(crate) enum Stop {
 /// The beginning of every request.
 pub(crate) struct Prompt {
     pub(crate) system_prompt: String,
-    pub(crate) tool_schemas: Vec<ToolSchema>,
+    pub(crate) schemas: Arc<Schemas>,
     /// The bootstrap files in the system prompt.
     pub(super) files: Vec<BootstrapFileReport>,
-    schema_bytes: usize,
+}
+
+/// What the model is told of the tools.
+#[derive(Debug, Default)]
+pub(crate) struct Schemas {
+    list: Vec<ToolSchema>,
+    bytes: usize,
 }
 
 /// The usage of a turn so far.
@@ -151,13 +157,9 @@ impl Cancellation {
 impl Prompt {
     pub(crate) fn new<'a>(
         system_prompt: String,
-        tool_schemas: Vec<ToolSchema>,
+        schemas: Arc<Schemas>,
         files: impl Iterator<Item = &'a BootstrapFile>,
     ) -> Self {
-        let bytes = |tool: &ToolSchema| {
-            tool.name.len() + tool.description.len() + tool.parameters.to_string().len()
-        };
-        let schema_bytes = tool_schemas.iter().map(bytes).sum();
         let report = |file: &BootstrapFile| BootstrapFileReport {
             name: file.name,
             chars: file.content.chars().count(),
@@ -165,12 +167,31 @@ impl Prompt {
             file_bytes: file.file_bytes,
         };
         let files = files.map(report).collect();
-        Self { system_prompt, tool_schemas, files, schema_bytes }
+        Self { system_prompt, schemas, files }
     }
 
     /// Estimated tokens that every request contains.
     pub(super) fn tokens(&self) -> u64 {
-        text_tokens(self.system_prompt.len() + self.schema_bytes)
+        text_tokens(self.system_prompt.len() + self.schemas.bytes)
+    }
+}
+
+impl Schemas {
+    pub(crate) fn of(tools: &[Arc<dyn Tool>]) -> Self {
+        let list: Vec<ToolSchema> = tools.iter().map(|tool| tool.schema().clone()).collect();
+        let bytes = |tool: &ToolSchema| {
+            tool.name.len() + tool.description.len() + tool.parameters.to_string().len()
+        };
+        Self { bytes: list.iter().map(bytes).sum(), list }
+    }
+
+    /// Whether these are the schemas of `tools`.
+    pub(crate) fn are_of(&self, tools: &[Arc<dyn Tool>]) -> bool {
+        self.list.iter().eq(tools.iter().map(|tool| tool.schema()))
+    }
+
+    pub(crate) fn list(&self) -> &[ToolSchema] {
+        &self.list
     }
 }
 

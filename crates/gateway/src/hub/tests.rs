@@ -50,3 +50,23 @@ fn quiet_sessions_make_room_and_watched_ones_stay() {
     // A sequence that was removed begins with numbers that nobody has seen.
     assert!(matches!(hub.since("0", 5), Since::Gap(_)));
 }
+
+#[test]
+fn old_events_of_quiet_sessions_go() {
+    let hub = Hub::new();
+    let [quiet, busy] = ["quiet", "busy"].map(|session| hub.newest(session));
+    let later = Instant::now() + KEPT;
+    hub.publish("quiet", &1);
+    hub.publish("busy", &2);
+    hub.lock().sweep(later);
+    assert_eq!(texts(hub.since("quiet", quiet)).1, ["1"]);
+    let too_late = Instant::now() + KEPT + SWEEP;
+    hub.lock().of("busy").kept[0].0 = too_late;
+    hub.lock().sweep(too_late);
+    assert_eq!(hub.since("quiet", quiet), Since::Gap(quiet + 1));
+    assert_eq!(texts(hub.since("busy", busy)).1, ["2"]);
+    // The numbers go on.
+    hub.publish("quiet", &3);
+    assert_eq!(texts(hub.since("quiet", quiet + 1)), (quiet + 2, vec!["3".to_owned()]));
+    assert_eq!(hub.lock().of("quiet").bytes, 1);
+}

@@ -13,8 +13,11 @@ use super::{Bucket, Caller, OTHER, Used};
 use crate::GatewayError;
 use crate::ledger::{Ledger, now_ms, write_of};
 
-/// Pause between two writes. After a crash, what was used in this time is missing.
+/// Shortest pause between two writes. After a crash, what was used in this time is missing.
 const PAUSE: Duration = Duration::from_secs(1);
+/// The pause grows by this for each row of the larger record, because all of its rows are written again: with the most rows
+/// of a day it is twenty seconds.
+const PAUSE_OF_A_ROW: Duration = Duration::from_millis(10);
 /// Most attempts to add to a record that somebody else changes.
 const MOST_ATTEMPTS: usize = 5;
 
@@ -102,45 +105,52 @@ impl UsageBook {
                 }
             }
             self.wake.notified().await;
-            if let Err(error) = self.flush().await {
+            let rows = self.flush().await.unwrap_or_else(|error| {
                 tracing::warn!(%error, "usage is not stored; trying again");
                 self.wake.notify_one();
-            }
-            tokio::time::sleep(PAUSE).await;
+                0
+            });
+            tokio::time::sleep(PAUSE.max(PAUSE_OF_A_ROW * rows)).await;
         }
     }
 
-    /// Stores what is counted.
+    /// Stores what is counted. Returns the rows of the largest record that was written.
     ///
     /// # Errors
     /// The store failed. Nothing is lost: it is counted again.
-    pub(crate) async fn flush(&self) -> Result<(), GatewayError> {
+    pub(crate) async fn flush(&self) -> Result<u32, GatewayError> {
+        let mut most = 0;
         loop {
             let next = {
                 let pending = self.pending();
                 pending.keys().next().map(|(hour, _)| *hour)
             };
-            let Some(hour) = next else { return Ok(()) };
+            let Some(hour) = next else { return Ok(most) };
             let taken: Pending =
                 self.pending().extract_if(.., |(of_hour, _), _| *of_hour == hour).collect();
-            if let Err(error) = self.store(hour, &taken).await {
-                for ((_, caller), used) in taken {
-                    self.count(hour, caller, &used);
+            match self.store(hour, &taken).await {
+                Ok(rows) => most = most.max(rows),
+                Err(error) => {
+                    for ((_, caller), used) in taken {
+                        self.count(hour, caller, &used);
+                    }
+                    return Err(error);
                 }
-                return Err(error);
             }
         }
     }
 
-    /// Adds to the records of an hour and of its day, in one transaction.
-    async fn store(&self, hour: u64, taken: &Pending) -> Result<(), GatewayError> {
+    /// Adds to the records of an hour and of its day, in one transaction. Returns the rows of the larger one.
+    async fn store(&self, hour: u64, taken: &Pending) -> Result<u32, GatewayError> {
         for _ in 0..MOST_ATTEMPTS {
-            let mut writes = Vec::with_capacity(2);
+            let (mut writes, mut most) = (Vec::with_capacity(2), 0);
             for bucket in [Bucket::Hour, Bucket::Day] {
-                writes.push(self.with(bucket, bucket.start_of(hour), taken).await?);
+                let (write, rows) = self.with(bucket, bucket.start_of(hour), taken).await?;
+                writes.push(write);
+                most = most.max(rows);
             }
             if let Commit::Done(_) = self.ledger.commit(writes.into()).await? {
-                return Ok(());
+                return Ok(u32::try_from(most).unwrap_or(u32::MAX));
             }
         }
         Err(GatewayError::Internal("the records of usage change too often".to_owned()))
@@ -151,7 +161,7 @@ impl UsageBook {
         bucket: Bucket,
         start: u64,
         taken: &Pending,
-    ) -> Result<Write, GatewayError> {
+    ) -> Result<(Write, usize), GatewayError> {
         let key = start.to_string();
         let stored = self.ledger.record::<Page>(bucket.kind(), &key).await?;
         let (version, mut page) = match stored {
@@ -161,7 +171,8 @@ impl UsageBook {
         for ((_, caller), used) in taken {
             page.add(caller, used, bucket.most_rows());
         }
-        write_of(bucket.kind(), &key, &page, version, Some(Place::new(bucket.kind(), start)))
+        let place = Some(Place::new(bucket.kind(), start));
+        Ok((write_of(bucket.kind(), &key, &page, version, place)?, page.rows.len()))
     }
 
     /// One hour or day.

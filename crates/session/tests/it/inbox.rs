@@ -53,6 +53,23 @@ fn a_pushed_message_waits_until_it_is_settled() {
 }
 
 #[test]
+fn whoever_does_not_wait_learns_that_an_inbox_is_held() {
+    let home = Home::new();
+    let inbox = home.store().inbox(&work());
+    assert!(inbox.try_open().unwrap().is_none());
+    let sent = message(QueuedKind::Steer, "first");
+    inbox.push(&sent).unwrap();
+    assert_eq!(inbox.bytes(), fs::metadata(inbox.path()).unwrap().len());
+
+    let held = inbox.open().unwrap().unwrap();
+    assert!(matches!(inbox.try_open(), Err(SessionError::Locked { .. })));
+    assert!(matches!(inbox.try_pending(), Err(SessionError::Locked { .. })));
+    drop(held);
+    assert_eq!(inbox.try_pending().unwrap(), std::slice::from_ref(&sent));
+    assert_eq!(inbox.try_open().unwrap().unwrap().pending().unwrap(), [sent]);
+}
+
+#[test]
 fn a_torn_line_is_skipped_and_hides_no_message() {
     let home = Home::new();
     let inbox = home.store().inbox(&work());

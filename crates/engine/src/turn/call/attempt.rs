@@ -100,7 +100,7 @@ impl Caller<'_> {
             model,
             system_prompt: &shared.prompt.system_prompt,
             messages: stripped.as_ref().unwrap_or(to_send),
-            tools: &shared.prompt.tool_schemas,
+            tools: shared.prompt.schemas.list(),
             tool_use: self.rules.tool_use,
             max_output: None,
             thinking,
