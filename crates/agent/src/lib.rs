@@ -64,7 +64,7 @@ pub use session::{
     Work,
 };
 pub use session_config::{
-    CRON_CHANNEL, MAIN_SESSION, RunAdditions, SUBAGENT_CHANNEL, SessionConfig,
+    CRON_CHANNEL, MAIN_SESSION, PERSON_CHANNEL, RunAdditions, SUBAGENT_CHANNEL, SessionConfig,
     SessionOptions, call_limits, check_agent, exhausted_today, spent_today, stored_keys,
 };
 pub use setup::{

@@ -347,8 +347,19 @@ impl Rules {
     fn all_senders(&self) -> Vec<String> {
         let mut senders = self.senders.get();
         senders.extend(self.sender.clone());
+        senders.extend(self.linked_ids());
         senders.extend(self.principals.iter().flat_map(|one| one.senders.iter().cloned()));
         senders
+    }
+
+    /// The person of a session for several channels, on each of them: the rules for all of them apply, also where no
+    /// message is at work.
+    fn linked_ids(&self) -> impl Iterator<Item = String> {
+        let parts = self.session.parts();
+        let is_person = parts.channel == crate::PERSON_CHANNEL;
+        let links = &self.config.channels.identity_links;
+        let ids = links.get(&parts.peer_id).filter(|_| is_person).into_iter().flatten();
+        ids.filter_map(|id| id.parts().map(|(channel, id)| format!("{channel}:{id}")))
     }
 
     fn policies(&self, model: Option<&str>) -> Result<(ToolPolicy, ExecPolicy), Vec<PolicyError>> {

@@ -33,6 +33,8 @@ pub const MAIN_SESSION: &str = "main";
 
 /// Channel in the keys of sessions that scheduled jobs have for themselves.
 pub const CRON_CHANNEL: &str = "cron";
+/// Channel in the keys of the sessions of people who write through several channels (`channels.identityLinks`).
+pub const PERSON_CHANNEL: &str = "person";
 /// Channel in the keys of the sessions of sub-agents.
 pub const SUBAGENT_CHANNEL: &str = "subagent";
 

@@ -69,7 +69,7 @@ pub use schema::{
     MemorySearchConfig, MessageToolConfig, MessagesConfig, ModelApi, ModelChoice, ModelCompat,
     ModelDefinition, ModelInput, ModelName, ModelPrice, ModelTimeouts, ModelsConfig, Network,
     NodeCommands, NodeConfig, NotePath, NotificationsName, OtherChats, OutputLimitName, PageOrigin,
-    Persona, PrimaryModel, ProgramRule, ProjectConfig, ProjectMarker, ProjectStart,
+    PersonId, Persona, PrimaryModel, ProgramRule, ProjectConfig, ProjectMarker, ProjectStart,
     ProviderConfig, ProviderModels, QueueConfig, QueueMode, ReasoningReplayRule, RunLimits,
     SandboxMode, SandboxNetwork, SandboxRules, SaslConfig, SearchProvider, SenderCheckConfig,
     SessionScope, SessionToolsConfig, SignalConfig, SkillDirectory, SkillEntry, SkillPlaces,

@@ -43,7 +43,7 @@ pub use browser::BrowserToolConfig;
 pub use channels::{
     Binding, BindingMatch, ChannelsConfig, ChatRules, ConnectionSecurity, DEFAULT_ACCOUNT,
     DiscordConfig, DmPolicy, DmScope, EmailConfig, GroupConfig, GroupPolicy, IrcConfig,
-    MailServerConfig, MailSession, MatrixConfig, SaslConfig, SenderCheckConfig,
+    MailServerConfig, MailSession, MatrixConfig, PersonId, SaslConfig, SenderCheckConfig,
     SignalConfig, SlackConfig, SocketConfig, TelegramAccount, TelegramBot, TelegramConfig,
     UncertainDelivery, WebhookConfig, WhatsAppAccount, WhatsAppConfig, WhatsAppNumber,
     WhatsAppTemplate, XmppConfig,

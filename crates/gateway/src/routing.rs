@@ -13,9 +13,9 @@ mod wording;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use myclaw_agent::FailureClass;
-use myclaw_agent::config::{AckReactionScope, Config, DmScope, Persona};
+use myclaw_agent::config::{AckReactionScope, Config, DEFAULT_ACCOUNT, DmScope, Persona};
 use myclaw_agent::sessions::{PeerKind, SessionKey, SessionKeyParts};
+use myclaw_agent::{FailureClass, PERSON_CHANNEL};
 use myclaw_channels::{Action, Arrival, Change, Channel, ChatKind, Part, PartKind, Receipt};
 use serde_json::{Value, json};
 
@@ -368,8 +368,22 @@ impl Router {
         if scope == DmScope::Main {
             return SessionKey::for_cli(agent.as_str(), myclaw_agent::MAIN_SESSION);
         }
+        // A thread has a session of its own, also one in a direct chat.
+        if is_direct
+            && arrival.chat.thread.is_none()
+            && let Some(person) =
+                config.channels.linked_person(&arrival.channel, &arrival.sender.id)
+        {
+            return SessionKey::build(&SessionKeyParts {
+                agent_id: agent.as_str().to_owned(),
+                channel: PERSON_CHANNEL.to_owned(),
+                account_id: DEFAULT_ACCOUNT.to_owned(),
+                peer_kind: PeerKind::Direct,
+                peer_id: person.to_owned(),
+            });
+        }
         let account_id = match scope {
-            DmScope::PerPeer => "default".to_owned(),
+            DmScope::PerPeer => DEFAULT_ACCOUNT.to_owned(),
             _ => arrival.account.clone(),
         };
         SessionKey::build(&SessionKeyParts {

@@ -24,6 +24,7 @@ mod email;
 #[path = "../gateway/fixture.rs"]
 mod fixture;
 mod groups;
+mod identity;
 mod irc;
 mod matrix;
 mod message;
@@ -231,13 +232,15 @@ impl Gateway {
 
     /// The texts of all parts that were not delivered, page by page.
     fn undelivered(&self) -> Vec<String> {
-        let mut texts = Vec::new();
+        let (mut texts, mut seen) = (Vec::new(), Vec::new());
         let mut path = "/api/channels".to_owned();
         loop {
             let (status, state) = self.client.get(&path).unwrap();
             assert_eq!(status, 200, "{state}");
             let parts = state["undelivered"].as_array().unwrap();
             let Some(last) = parts.last() else { return texts };
+            assert!(!seen.contains(last), "a page came again: {last}");
+            seen.push(last.clone());
             path = format!("/api/channels?before={}", last["part"].as_str().unwrap());
             texts.extend(parts.iter().map(|part| part["text"].as_str().unwrap().to_owned()));
         }

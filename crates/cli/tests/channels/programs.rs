@@ -70,7 +70,7 @@ impl Receiver {
         self.got.answers.lock().unwrap().clone()
     }
 
-    fn wait_for(&self, words: &str) -> (String, Value) {
+    pub(super) fn wait_for(&self, words: &str) -> (String, Value) {
         let end = Instant::now() + PATIENCE;
         let mut got = self.got.answers.lock().unwrap();
         loop {

@@ -11,11 +11,13 @@ use super::values::{self, BaseUrl, ChatId, NonBlankText};
 
 mod email;
 mod irc;
+mod people;
 
 pub use email::{
     ConnectionSecurity, EmailConfig, MailServerConfig, MailSession, SenderCheckConfig,
 };
 pub use irc::{IrcConfig, SaslConfig};
+pub use people::PersonId;
 
 /// Largest file that a Telegram bot can download.
 const MAX_MEDIA_MB: u64 = 20;
@@ -194,6 +196,11 @@ impl TelegramConfig {
 pub struct ChannelsConfig {
     /// Which session a direct message belongs to.
     pub dm_scope: DmScope,
+    /// People who write through several channels: a name, and the ids of its direct chats as `channel:id`, such as
+    /// `telegram:42`. Each has one session for all of them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(with = "BTreeMap<String, Vec<NonBlankText>>")]
+    pub identity_links: BTreeMap<String, Vec<PersonId>>,
     /// A Telegram bot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub telegram: Option<TelegramConfig>,

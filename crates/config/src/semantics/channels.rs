@@ -19,6 +19,7 @@ use crate::suggest::nearest;
 
 mod email;
 mod irc;
+mod people;
 mod xmpp;
 
 /// The channels that messages can come from.
@@ -30,6 +31,7 @@ const CHANNELS: [&str; 11] = [
 const MIN_SECRET: usize = 16;
 
 pub(super) fn check(config: &Config, findings: &mut Vec<Finding>) {
+    people::check(config, findings);
     let channels = root().key("channels");
     if let Some(telegram) = &config.channels.telegram {
         let path = channels.clone().key("telegram");

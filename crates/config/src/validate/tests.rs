@@ -185,7 +185,7 @@ fn models() -> Value {
 
 fn channels() -> Value {
     json!({
-        "dmScope": "per-peer",
+        "dmScope": "per-peer", "identityLinks": { "mine": ["telegram:1", "email:a@h"] },
         "telegram": {
             "historyLimit": 1, "dmHistoryLimit": 1, "botToken": "t", "allowedChatIds": [-5, "@me"], "tools": tools(),
             "baseUrl": "https://h", "webhookUrl": "https://h/x", "dmPolicy": "open", "allowFrom": [1, "@me"],

@@ -21,6 +21,30 @@ fn a_mistake_in_a_channel_is_one_line_too() {
             "1:57: agents.list[0].memorySearch.minScore: expected a number from 0 to 1, found 1.5",
         ),
         (
+            "{ channels: { identityLinks: { ann: ['telegram:1', 'email:a@h'], bob: ['email:A@H'] } } }",
+            "1:72: channels.identityLinks.bob[0]: this id belongs to another person already; an id stands in one link, and once; remove it from one of them",
+        ),
+        (
+            "{ channels: { identityLinks: { ann: ['telegram:1', 'telegram: 1'] } } }",
+            "1:52: channels.identityLinks.ann[1]: this id belongs to this person already; an id stands in one link, and once; remove it from one of them",
+        ),
+        (
+            "{ channels: { identityLinks: { ann: ['telegramm:1'] } } }",
+            "1:38: channels.identityLinks.ann[0]: there is no channel of this name; did you mean `telegram`?",
+        ),
+        (
+            "{ channels: { identityLinks: { ann: ['42'] } } }",
+            "1:38: channels.identityLinks.ann[0]: expected a person as `channel:id`; such as \"telegram:42\"; `myclaw pairing list` shows the ids of people who wrote",
+        ),
+        (
+            "{ channels: { identityLinks: { 'Ann B': [] } } }",
+            "1:32: channels.identityLinks[\"Ann B\"]: this name cannot be part of a session key; use lower-case letters, digits, `_` and `-`, at most 64",
+        ),
+        (
+            "{ channels: { dmScope: 'main', identityLinks: { ann: [] } } }",
+            "1:32: channels.identityLinks: with `dmScope` \"main\" everybody shares one session, so links have no effect; remove the links, or set `channels.dmScope` to \"per-account-peer\" or \"per-peer\"",
+        ),
+        (
             "{ channels: { telegram: { botToken: 't', allowedChatIds: [1, true] } } }",
             "1:62: channels.telegram.allowedChatIds[1]: expected an integer or a string that is not empty, found true",
         ),

@@ -8,12 +8,12 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use myclaw_agent::SessionConfig;
 use myclaw_agent::files::{
     Durability, NewFile, create_private_directory, read_regular, remove_if_there,
 };
 use myclaw_agent::sessions::CLI_CHANNEL;
 use myclaw_agent::speech::{Audio, AudioFormat};
+use myclaw_agent::{PERSON_CHANNEL, SessionConfig};
 
 use super::Delivery;
 use crate::GatewayError;
@@ -213,11 +213,15 @@ impl Delivery {
         }
     }
 
-    /// Whether replies of a session may go where files can be sent. Those of the terminal's sessions go
-    /// wherever somebody writes to them.
+    /// Whether replies of a session may go where files can be sent. Those of the terminal's sessions, and of a person on
+    /// several channels, go wherever somebody writes to them.
     pub(crate) fn sends_files(&self, session: &SessionConfig) -> bool {
         let channel = Some(session.session_key.parts().channel);
-        self.outbox.sends_files(channel.filter(|channel| channel != CLI_CHANNEL).as_deref())
+        self.outbox.sends_files(
+            channel
+                .filter(|name| ![CLI_CHANNEL, PERSON_CHANNEL].contains(&name.as_str()))
+                .as_deref(),
+        )
     }
 
     async fn copy(
