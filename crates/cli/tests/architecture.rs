@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 const CRATES: [(&str, &[&str]); 26] = [
     ("cli", &["gateway", "host", "runner", "agent"]),
     ("gateway", &["agent", "host", "channels", "store", "schedule"]),
-    ("host", &["store", "schedule", "sandbox", "exec", "llm", "files"]),
+    ("host", &["store", "schedule", "sandbox", "exec", "llm", "speech", "files"]),
     (
         "runner",
         &[
