@@ -13,6 +13,8 @@ fn session(config: Value, name: &str) -> SessionConfig {
     let environment = Environment::new([("MYCLAW_HOME", "/nowhere")], None, None);
     let paths = environment.paths().unwrap();
     config.paths = Some(paths.clone());
+    // The directory is no project of the owner, except where a test asks for that.
+    config.project.sandbox = true;
     let home = Home::new(environment, paths);
     let directory = Some(Path::new("/tmp").canonicalize().unwrap());
     let session = Some(name.to_owned());
@@ -59,6 +61,29 @@ fn only_the_main_session_is_outside_of_the_default_sandbox() {
         "list": [{"id": "main", "sandbox": {"mode": "all"}}],
     }});
     assert_eq!(scope(&session(own, "main")), SandboxScope::Sandboxed);
+}
+
+#[test]
+fn only_the_owners_own_sessions_of_a_project_are_outside_of_the_sandbox() {
+    let in_project = |config: Value, name: &str| {
+        let mut session = session(config, name);
+        Arc::make_mut(&mut session.config).project.sandbox = false;
+        scope(&session)
+    };
+    for (name, expected) in [
+        ("work", SandboxScope::Unsandboxed),
+        ("main:telegram:42", SandboxScope::Sandboxed),
+        ("agent:main:telegram:dm:42", SandboxScope::Sandboxed),
+        ("agent:main:channel:subagent:account:default:peer:direct:x", SandboxScope::Sandboxed),
+    ] {
+        assert_eq!(in_project(json!({}), name), expected, "{name}");
+    }
+    let all = json!({"agents": {"defaults": {"sandbox": {"mode": "all"}}}});
+    assert_eq!(in_project(all, "work"), SandboxScope::Sandboxed);
+    let mut elsewhere = session(json!({}), "work");
+    Arc::make_mut(&mut elsewhere.config).project.sandbox = false;
+    elsewhere.directory = None;
+    assert_eq!(scope(&elsewhere), SandboxScope::Sandboxed, "the workspace is no project");
 }
 
 /// The tools of the specified rules, in their order: five that a sandboxed session has, four that it is denied, and one

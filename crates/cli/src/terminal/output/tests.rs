@@ -48,7 +48,10 @@ async fn stream(output: &Output, deltas: usize, burst: usize) {
             }
             output.push_text("word ");
         }
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        // Several waits, because one that is over late ends the work before the buffer is looked at.
+        for _ in 0..20 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
     };
     output.flushing(work).await;
 }
