@@ -6,7 +6,7 @@ use myclaw_agent::speech::{Speaker, Transcriber};
 use crate::args::{ListenArgs, SpeakArgs};
 use crate::exit::CliError;
 
-/// Who speaks: whom the options name, else whom the config names. Limits are those of the config. `key` is that of a
+/// What speaks: what the options name, else what the config names. Limits are those of the config. `key` is that of a
 /// server in the options.
 ///
 /// # Errors
@@ -34,7 +34,7 @@ pub(super) fn speaker(
     Ok(speaker)
 }
 
-/// Who listens: whom the options name, else whom the config names. Limits are those of the config. `key` is that of a
+/// What listens: what the options name, else what the config names. Limits are those of the config. `key` is that of a
 /// server in the options.
 ///
 /// # Errors
