@@ -44,7 +44,7 @@ struct Arguments {
     patch: String,
 }
 
-/// What the model is told. All sessions share it.
+/// The schema that the model reads. All sessions share it.
 static SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| {
     let parameters = json!({
         "type": "object",

@@ -38,7 +38,7 @@ fn here() -> String {
     ".".to_owned()
 }
 
-/// What the model is told. All sessions share it.
+/// The schema that the model reads. All sessions share it.
 static SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| ToolSchema {
     name: "find".to_owned(),
     description: "Find files and directories by glob. Skips what .gitignore excludes.".to_owned(),

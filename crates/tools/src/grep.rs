@@ -59,7 +59,7 @@ fn here() -> String {
     ".".to_owned()
 }
 
-/// What the model is told. All sessions share it.
+/// The schema that the model reads. All sessions share it.
 static SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| ToolSchema {
     name: "grep".to_owned(),
     description: "Search file contents by regex. Skips binary files and what .gitignore excludes."

@@ -39,7 +39,7 @@ fn here() -> String {
     ".".to_owned()
 }
 
-/// What the model is told. All sessions share it.
+/// The schema that the model reads. All sessions share it.
 static SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| ToolSchema {
     name: "ls".to_owned(),
     description: "List a directory, hidden entries included; directories end in /.".to_owned(),

@@ -96,7 +96,7 @@ struct GetArguments {
     lines: Option<u64>,
 }
 
-/// What the model is told. All sessions share it.
+/// The schema that the model reads. All sessions share it.
 static SEARCH_SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| {
     ToolSchema {
     name: "memory_search".to_owned(),
@@ -116,7 +116,7 @@ static SEARCH_SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| {
 }
 });
 
-/// What the model is told. All sessions share it.
+/// The schema that the model reads. All sessions share it.
 static GET_SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| ToolSchema {
     name: "memory_get".to_owned(),
     description: "Read a note, or some of its lines, by a path that memory_search gave.".to_owned(),

@@ -68,7 +68,7 @@ struct Arguments {
     wait_ms: Option<u64>,
 }
 
-/// What the model is told. All sessions share it.
+/// The schema that the model reads. All sessions share it.
 static SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| {
     ToolSchema {
         name: "process".to_owned(),

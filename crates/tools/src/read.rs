@@ -37,7 +37,7 @@ struct Arguments {
     limit: Option<u64>,
 }
 
-/// What the model is told. All sessions share it.
+/// The schema that the model reads. All sessions share it.
 static SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| {
     let parameters = json!({
         "type": "object",

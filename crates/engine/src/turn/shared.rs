@@ -70,7 +70,7 @@ pub(crate) struct Prompt {
     pub(super) files: Vec<BootstrapFileReport>,
 }
 
-/// What the model is told of the tools.
+/// The schemas of the tools, as the model reads them.
 #[derive(Debug, Default)]
 pub(crate) struct Schemas {
     list: Vec<ToolSchema>,

@@ -13,7 +13,7 @@ use crate::tools::{output, running};
 
 const DESCRIPTION: &str = include_str!("tool/description.md");
 
-/// What the model is told. All sessions share it.
+/// The schema that the model reads. All sessions share it.
 static SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| ToolSchema {
     name: "cron".to_owned(),
     description: DESCRIPTION.trim().to_owned(),

@@ -19,7 +19,7 @@ use crate::nodes::{Content, MAX_FILE_BYTES};
 
 const DESCRIPTION: &str = include_str!("nodes/description.md");
 
-/// What the model is told. All sessions share it.
+/// The schema that the model reads. All sessions share it.
 static SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| ToolSchema {
     name: "nodes".to_owned(),
     description: DESCRIPTION.trim().to_owned(),
