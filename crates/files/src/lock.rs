@@ -172,6 +172,8 @@ impl Drop for LockFile {
         if !self.stays && is_still_at(&self.file, &self.path).unwrap_or(false) {
             let _ = std::fs::remove_file(&self.path);
         }
+        // Closing is not enough: a child process has a copy of the open file until it starts its program.
+        let _ = self.file.unlock();
     }
 }
 
@@ -194,7 +196,10 @@ pub fn is_locked(path: &Path) -> Result<bool, LockError> {
         Err(source) => return Err(LockError::Io { action: "open the lock file", source }),
     };
     match file.try_lock_shared() {
-        Ok(()) => Ok(false),
+        Ok(()) => {
+            let _ = file.unlock(); // closing is not enough, as for a [`LockFile`]
+            Ok(false)
+        }
         Err(TryLockError::WouldBlock) => Ok(true),
         Err(TryLockError::Error(source)) => Err(LockError::Io { action: "lock", source }),
     }
