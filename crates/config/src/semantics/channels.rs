@@ -2,7 +2,7 @@
 
 mod phone;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use secrecy::ExposeSecret as _;
 use url::Url;
@@ -12,8 +12,8 @@ use crate::agent::AgentId;
 use crate::config_path::ConfigPath;
 use crate::locate::Target;
 use crate::schema::{
-    BindingMatch, ChatId, Config, DEFAULT_ACCOUNT, DiscordConfig, SlackConfig, TelegramConfig,
-    WhatsAppConfig,
+    BindingMatch, ChatId, Config, DEFAULT_ACCOUNT, DiscordConfig, MatrixConfig, SlackConfig,
+    TelegramConfig, WebhookConfig, WhatsAppConfig,
 };
 use crate::suggest::nearest;
 
@@ -34,55 +34,10 @@ pub(super) fn check(config: &Config, findings: &mut Vec<Finding>) {
     people::check(config, findings);
     let channels = root().key("channels");
     if let Some(telegram) = &config.channels.telegram {
-        let path = channels.clone().key("telegram");
-        let urls = [("baseUrl", &telegram.base_url), ("webhookUrl", &telegram.webhook_url)];
-        for (key, url) in urls {
-            check_url(url.as_deref(), path.clone().key(key), findings);
-        }
-        let accounts = path.clone().key("accounts");
-        check_names(telegram.accounts.keys(), &accounts, findings);
-        for (name, account) in &telegram.accounts {
-            let account_path = accounts.clone().key(name);
-            if name == DEFAULT_ACCOUNT {
-                findings.push(Finding {
-                    target: Target::Key,
-                    ..finding(
-                        account_path.clone(),
-                        "the account `default` is that of channels.telegram.botToken",
-                        "choose another name",
-                    )
-                });
-            }
-            check_url(account.webhook_url.as_deref(), account_path.key("webhookUrl"), findings);
-        }
-        for name in
-            telegram.groups.keys().filter(|name| *name != "*" && name.parse::<i64>().is_err())
-        {
-            findings.push(Finding {
-                target: Target::Key,
-                ..finding(
-                    path.clone().key("groups").key(name),
-                    "expected the number of a group, or `*`",
-                    "`myclaw channels status` shows the numbers of groups whose messages were dropped",
-                )
-            });
-        }
+        check_telegram(telegram, &channels.clone().key("telegram"), findings);
     }
     if let Some(matrix) = &config.channels.matrix {
-        let path = channels.clone().key("matrix");
-        let url = Some(matrix.homeserver_url.as_str());
-        check_url(url, path.clone().key("homeserverUrl"), findings);
-        for name in matrix.groups.keys().filter(|name| *name != "*" && !name.starts_with('!')) {
-            findings.push(Finding {
-                target: Target::Key,
-                ..finding(
-                    path.clone().key("groups").key(name),
-                    "expected the id of a room, which begins with `!`, or `*`",
-                    "`myclaw channels status` shows the ids of rooms whose messages were dropped; \
-                     an address such as #room:example.org can be moved to another room",
-                )
-            });
-        }
+        check_matrix(matrix, &channels.clone().key("matrix"), findings);
     }
     if let Some(account) = &config.channels.email {
         email::check(account, findings);
@@ -96,21 +51,58 @@ pub(super) fn check(config: &Config, findings: &mut Vec<Finding>) {
     if let Some(discord) = &config.channels.discord {
         check_discord(discord, &channels.clone().key("discord"), findings);
     }
-    let webhooks = channels.key("webhook");
-    check_names(config.channels.webhook.keys(), &webhooks, findings);
-    for (name, webhook) in &config.channels.webhook {
-        let path = webhooks.clone().key(name);
-        check_url(Some(&webhook.url), path.clone().key("url"), findings);
-        if webhook.secret.expose_secret().len() < MIN_SECRET {
-            findings.push(finding(
-                path.key("secret"),
-                format!("the secret has fewer than {MIN_SECRET} bytes, so it can be guessed"),
-                "use a longer one, such as the output of `openssl rand -hex 32`",
-            ));
-        }
-    }
+    check_webhooks(&config.channels.webhook, &channels.key("webhook"), findings);
     check_bindings(config, findings);
     check_host_bindings(config, findings);
+}
+
+fn check_telegram(telegram: &TelegramConfig, path: &ConfigPath, findings: &mut Vec<Finding>) {
+    let urls = [("baseUrl", &telegram.base_url), ("webhookUrl", &telegram.webhook_url)];
+    for (key, url) in urls {
+        check_url(url.as_deref(), path.clone().key(key), findings);
+    }
+    let accounts = path.clone().key("accounts");
+    check_names(telegram.accounts.keys(), &accounts, findings);
+    for (name, account) in &telegram.accounts {
+        let account_path = accounts.clone().key(name);
+        if name == DEFAULT_ACCOUNT {
+            findings.push(Finding {
+                target: Target::Key,
+                ..finding(
+                    account_path.clone(),
+                    "the account `default` is that of channels.telegram.botToken",
+                    "choose another name",
+                )
+            });
+        }
+        check_url(account.webhook_url.as_deref(), account_path.key("webhookUrl"), findings);
+    }
+    for name in telegram.groups.keys().filter(|name| *name != "*" && name.parse::<i64>().is_err()) {
+        findings.push(Finding {
+            target: Target::Key,
+            ..finding(
+                path.clone().key("groups").key(name),
+                "expected the number of a group, or `*`",
+                "`myclaw channels status` shows the numbers of groups whose messages were dropped",
+            )
+        });
+    }
+}
+
+fn check_matrix(matrix: &MatrixConfig, path: &ConfigPath, findings: &mut Vec<Finding>) {
+    let url = Some(matrix.homeserver_url.as_str());
+    check_url(url, path.clone().key("homeserverUrl"), findings);
+    for name in matrix.groups.keys().filter(|name| *name != "*" && !name.starts_with('!')) {
+        findings.push(Finding {
+            target: Target::Key,
+            ..finding(
+                path.clone().key("groups").key(name),
+                "expected the id of a room, which begins with `!`, or `*`",
+                "`myclaw channels status` shows the ids of rooms whose messages were dropped; \
+                 an address such as #room:example.org can be moved to another room",
+            )
+        });
+    }
 }
 
 fn check_slack(slack: &SlackConfig, path: &ConfigPath, findings: &mut Vec<Finding>) {
@@ -152,6 +144,25 @@ fn check_discord(discord: &DiscordConfig, path: &ConfigPath, findings: &mut Vec<
                 "switch on the developer mode of Discord; \"Copy Channel ID\" is in a channel's menu then",
             )
         });
+    }
+}
+
+fn check_webhooks(
+    webhooks: &BTreeMap<String, WebhookConfig>,
+    path: &ConfigPath,
+    findings: &mut Vec<Finding>,
+) {
+    check_names(webhooks.keys(), path, findings);
+    for (name, webhook) in webhooks {
+        let path = path.clone().key(name);
+        check_url(Some(&webhook.url), path.clone().key("url"), findings);
+        if webhook.secret.expose_secret().len() < MIN_SECRET {
+            findings.push(finding(
+                path.key("secret"),
+                format!("the secret has fewer than {MIN_SECRET} bytes, so it can be guessed"),
+                "use a longer one, such as the output of `openssl rand -hex 32`",
+            ));
+        }
     }
 }
 
