@@ -116,10 +116,9 @@ impl Bounds {
         });
     }
 
-    /// Adds the usage since the last call to the day's totals, and reads what other runs have added if
-    /// a limit of the day needs it. A failure to store
-    /// the totals is reported once and does not fail the run.
-    pub(super) async fn record_usage(&mut self, shared: &Shared) -> Result<(), RunError> {
+    /// Adds the usage since the last call to the day's totals, and reads what other runs have added if a limit of the
+    /// day needs it. A failure to store the totals is reported once and does not fail the run.
+    async fn record_usage(&mut self, shared: &Shared) -> Result<(), RunError> {
         let Some(record) = self.unrecorded(shared) else { return Ok(()) };
         let stored = tokio::task::spawn_blocking(move || record.store()).await;
         self.recorded(shared, stored.map_err(|error| RunError::Internal(error.to_string()))?);

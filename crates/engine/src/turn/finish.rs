@@ -7,6 +7,7 @@ use myclaw_session::{
 use serde_json::{Map, json};
 
 use super::Shared;
+use super::bounds::{Bounds, UsageRecord};
 use crate::bound::micro_dollars;
 use crate::{
     ActiveModel, AgentRunEvent, Bound, HookPoint, Notice, RunError, RunParams, RunResult,
@@ -86,13 +87,14 @@ fn last_stop_reason(messages: &[Message]) -> Option<StopReason> {
     })
 }
 
-/// Waits until the log is on disk, then updates the index. The index can be rebuilt, so a failure to update it is only
-/// a notice. Does `first` before, on the same thread; the inner result is whether the log is durable.
-pub(super) async fn make_durable<T: Send + 'static>(
+/// Waits until the day's totals and the log are on disk, then updates the index. All on one thread: each change to
+/// another one costs more than the totals do. The index can be rebuilt, so a failure to update it is only a notice.
+pub(super) async fn make_durable(
     shared: &Shared,
     model: &ActiveModel,
-    first: impl FnOnce() -> T + Send + 'static,
-) -> Result<(T, Result<(), RunError>), RunError> {
+    bounds: &mut Bounds,
+) -> Result<(), RunError> {
+    let usage = bounds.unrecorded(shared);
     let sync = shared.log.sync_handle();
     let store = shared.run.store.clone();
     let key = shared.run.session_key.clone();
@@ -118,22 +120,23 @@ pub(super) async fn make_durable<T: Send + 'static>(
         )),
     };
     let blocking = tokio::task::spawn_blocking(move || {
-        let done = first();
+        let recorded = usage.map(UsageRecord::store);
         let synced = sync.sync();
-        (done, synced, store.record(&key, patch))
+        (recorded, synced, store.record(&key, patch))
     });
-    let (done, synced, IndexUpdate { outcome: indexed, repairs }) =
+    let (recorded, synced, IndexUpdate { outcome: indexed, repairs }) =
         blocking.await.map_err(|error| RunError::Internal(error.to_string()))?;
-    if let Err(error) = synced {
-        return Ok((done, Err(RunError::Session(error))));
+    if let Some(recorded) = recorded {
+        bounds.recorded(shared, recorded);
     }
+    synced?;
     for IndexRepair { path, backup } in repairs {
         shared.notice(Notice::SessionListRestored { path, backup });
     }
     if let Err(error) = indexed {
         shared.notice(Notice::IndexNotUpdated { error: error.to_string() });
     }
-    Ok((done, Ok(())))
+    Ok(())
 }
 
 /// How a search for the last text treats a message without text.

@@ -37,7 +37,6 @@ use myclaw_llm::{AssistantMessage, Message};
 
 use crate::open_log::NextStep;
 use crate::{Bound, ModelSwitch, RunError, RunResult};
-use bounds::UsageRecord;
 use call::Answer;
 use finish::Ending;
 use intake::Point;
@@ -101,13 +100,7 @@ impl Turn<'_> {
                 self.summarise_closing(bound).await?;
             }
         }
-        // The totals are added on the same thread: each change to another one costs more than they do.
-        let unrecorded = self.bounds.unrecorded(&self.shared);
-        let store = || unrecorded.map(UsageRecord::store);
-        let (stored, durable) =
-            finish::make_durable(&self.shared, self.call.model(), store).await?;
-        stored.into_iter().for_each(|stored| self.bounds.recorded(&self.shared, stored));
-        durable?;
+        self.make_durable().await?;
         Ok(finish::result(&self.shared, self.call.model(), ending))
     }
 
@@ -124,13 +117,15 @@ impl Turn<'_> {
         if report.is_err() {
             interrupt::report(&self.shared);
         }
-        self.bounds.record_usage(&self.shared).await?;
-        // A session without messages is not added to the index.
+        // A session without messages used nothing, and is not added to the index.
         if !self.shared.log.messages().is_empty() {
-            let saving = finish::make_durable(&self.shared, self.call.model(), || ());
-            saving.await?.1?;
+            self.make_durable().await?;
         }
         report
+    }
+
+    async fn make_durable(&mut self) -> Result<(), RunError> {
+        finish::make_durable(&self.shared, self.call.model(), &mut self.bounds).await
     }
 
     /// Runs the step that the end of the log requires, or returns how the turn ends.
@@ -199,10 +194,7 @@ impl Turn<'_> {
 
     /// Makes a failed turn durable too.
     async fn save_failed_run(&mut self) {
-        let recorded = self.bounds.record_usage(&self.shared).await;
-        let saved = finish::make_durable(&self.shared, self.call.model(), || ()).await;
-        let saved = saved.and_then(|(_, durable)| durable);
-        for error in [recorded, saved].into_iter().filter_map(Result::err) {
+        if let Err(error) = self.make_durable().await {
             self.shared.notice(crate::Notice::NotDurable { error: error.to_string() });
         }
     }

@@ -100,24 +100,28 @@ impl Delivery {
         // Last, so that a message that is not open any more is counted.
         self.open.fetch_sub(messages.len(), Ordering::SeqCst);
         for message in messages {
-            let state = of_message(message);
-            let event = json!({"type": "message", "messageId": message.id, "outcome": state});
-            self.hub.publish_with(&message.row.session, &event, |live| match &state {
-                MessageState::Reported { class, message: why, .. } => live.reported(hub::Report {
-                    message_id: message.id.clone(),
-                    text: message.row.text.clone(),
-                    class: class.clone(),
-                    message: why.clone(),
-                    ts: now_ms(),
-                }),
-                _ => live.answered(&message.id),
-            });
-            if let Some(waiter) = self.waiters().get(&message.id) {
-                waiter.notify_waiters();
-            }
+            self.announce_end(message, &of_message(message));
         }
         self.outbox.push(stored);
         Ok(())
+    }
+
+    /// Reports the end of a message to all who watch its session or wait for its answer.
+    fn announce_end(&self, message: &OpenMessage, state: &MessageState) {
+        let event = json!({"type": "message", "messageId": message.id, "outcome": state});
+        self.hub.publish_with(&message.row.session, &event, |live| match state {
+            MessageState::Reported { class, message: why, .. } => live.reported(hub::Report {
+                message_id: message.id.clone(),
+                text: message.row.text.clone(),
+                class: class.clone(),
+                message: why.clone(),
+                ts: now_ms(),
+            }),
+            _ => live.answered(&message.id),
+        });
+        if let Some(waiter) = self.waiters().get(&message.id) {
+            waiter.notify_waiters();
+        }
     }
 
     /// Stores a message that is over at once: dropped for a reason, or answered by the gateway itself. What is said is
