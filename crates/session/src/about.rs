@@ -25,8 +25,7 @@ pub struct About {
     /// What to call the session in lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it is called in lists while it has no such title: made by a model, or, in the index alone, of the first
-    /// exchange.
+    /// What it is called in lists while it has no such title: made of the first exchange, and kept in the index alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub automatic_title: Option<String>,
     /// Words to find it by, each once.

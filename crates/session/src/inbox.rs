@@ -180,7 +180,7 @@ impl Inbox {
         self.bytes() > 0
     }
 
-    /// The length of the file; 0 if there is none.
+    /// The length of the file in bytes; 0 for a missing one.
     pub fn bytes(&self) -> u64 {
         std::fs::metadata(&self.path).map_or(0, |found| found.len())
     }

@@ -61,7 +61,7 @@ pub use title::{automatic_title, exchange_title, first_words, indexed_title, tit
 
 /// Field of a session's entry in the index, in `extra`: the beginning of the first message.
 pub const FIRST_WORDS: &str = "firstWords";
-/// The name of the title that the program made, among the index's `extra` fields.
+/// Field of a session's entry in the index, in `extra`: the title that the program made.
 pub const AUTOMATIC_TITLE: &str = "automaticTitle";
 
 /// Microseconds since `begun`, for logs.

@@ -247,7 +247,7 @@ impl Intake {
     }
 }
 
-/// Reads the waiting messages of an inbox; `None` if there are none.
+/// Reads the waiting messages of an inbox; `None` for an empty one.
 fn read(
     opened: Result<Option<OpenInbox>, SessionError>,
 ) -> Result<Option<(OpenInbox, Vec<QueuedMessage>)>, SessionError> {

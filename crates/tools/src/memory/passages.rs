@@ -73,7 +73,7 @@ impl Current {
         self.text.push('\n');
     }
 
-    /// Ends the passage. Blank ones are none.
+    /// Ends the passage. A blank one is dropped.
     fn take(&mut self, path: &str) -> Option<Passage> {
         let Self { text, first, last, .. } = std::mem::take(self);
         let is_blank = text.trim().is_empty();
