@@ -114,7 +114,7 @@ pub(crate) fn address_rules(config: &Config) -> Result<AddressRules, String> {
         .map(|entry| entry.0.parse())
         .collect::<Result<Vec<AllowedHost>, InvalidHost>>()
         .map_err(|error| error.to_string())?;
-    Ok(AddressRules { private_networks, allowed_hosts })
+    Ok(AddressRules { private_networks, allowed_hosts, ..AddressRules::default() })
 }
 
 /// How the web is searched; `None` if no provider is configured.

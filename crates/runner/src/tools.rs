@@ -62,6 +62,7 @@ pub(crate) fn tools(with: &Toolbox<'_>) -> Tools {
     let rules = AddressRules {
         private_networks: PrivateNetworks::Refused,
         allowed_hosts: job.allowed_hosts.clone(),
+        setting: "the runner's option --allow-host",
     };
     let guard = AddressGuard::new(rules);
     let browser = BrowserSlot::default();

@@ -63,18 +63,20 @@ pub enum Refusal {
     /// The port belongs to a service that does not speak HTTP.
     #[error(
         "port {port} of {host} is not for web pages; use the address of a web server. The owner can \
-         permit it with \"{host}:{port}\" in tools.web.fetch.allowHosts of the config"
+         permit it with \"{host}:{port}\" in {setting}"
     )]
     Port {
         /// The host.
         host: String,
         /// The port.
         port: u16,
+        /// The setting that can permit it.
+        setting: &'static str,
     },
     /// The address is not on the public internet.
     #[error(
         "{host} is {kind} ({address}), which web tools do not connect to; use a public address. The \
-         owner can permit it with \"{host}\" in tools.web.fetch.allowHosts of the config"
+         owner can permit it with \"{host}\" in {setting}"
     )]
     NotPublic {
         /// The host as the URL names it.
@@ -83,6 +85,8 @@ pub enum Refusal {
         address: IpAddr,
         /// What kind of address that is.
         kind: AddressKind,
+        /// The setting that can permit it.
+        setting: &'static str,
     },
     /// The name has no address.
     #[error("the host {host} cannot be found ({why}): check the spelling and the network")]
@@ -190,7 +194,12 @@ impl AddressGuard {
         if self.rules.permits(kind) || self.rules.lists(host, Some(address), port) {
             return Ok(());
         }
-        Err(Refusal::NotPublic { host: host.to_string(), address, kind })
+        Err(Refusal::NotPublic {
+            host: host.to_string(),
+            address,
+            kind,
+            setting: self.rules.setting,
+        })
     }
 
     fn check_port(
@@ -202,7 +211,7 @@ impl AddressGuard {
         if !NON_HTTP_PORTS.contains(&port) || self.rules.lists_port(host, address, port) {
             return Ok(());
         }
-        Err(Refusal::Port { host: host.to_string(), port })
+        Err(Refusal::Port { host: host.to_string(), port, setting: self.rules.setting })
     }
 }
 

@@ -64,6 +64,14 @@ fn files_are_read_written_and_edited_in_the_group_only() {
     assert_eq!(fs::read_to_string(bench.path("secret")).unwrap(), "hidden words");
 }
 
+#[test]
+fn a_message_under_a_wrong_name_is_not_sent_and_the_model_learns_the_right_one() {
+    for tool in ["send_message", "send_voice", "ask_boss"] {
+        let output = Bench::call(tool, json!({"question": "May I?"}), |_| {}, &[]);
+        assert!(output.contains("`text` is missing or empty"), "{tool}: {output}");
+    }
+}
+
 /// A path that no group has.
 fn bench_secret() -> &'static str {
     "/etc/myclaw-runner-test"
@@ -192,6 +200,7 @@ fn private_addresses_are_refused_unless_they_are_allowed() {
         refused.contains("127.0.0.1") && refused.contains("an address of this machine"),
         "{refused}"
     );
+    assert!(refused.ends_with("in the runner's option --allow-host"), "{refused}");
     let missing = call("agent-browser", json!({"action": "snapshot"}));
     assert!(missing.contains("open"), "{missing}");
     bench.run("", &["--allow-host", "not a host"]).assert_code(2);

@@ -75,10 +75,12 @@ fn voice(ipc: Arc<Ipc>, speaker: Option<Speaker>) -> Arc<dyn Tool> {
 /// The text of a call.
 ///
 /// # Errors
-/// It is blank.
+/// It is blank, or not given.
 pub(super) fn text_of(text: &str) -> Result<String, ToolError> {
     if text.trim().is_empty() {
-        return Err(ToolError::Failed("the text is empty; say something".to_owned()));
+        return Err(ToolError::Failed(
+            "`text` is missing or empty; put into it what you want to say".to_owned(),
+        ));
     }
     Ok(text.to_owned())
 }

@@ -9,12 +9,24 @@ use url::Host;
 use super::AddressKind;
 
 /// What the owner permits beyond public addresses. The default permits nothing.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AddressRules {
     /// Whether this machine and its networks may be connected to.
     pub private_networks: PrivateNetworks,
     /// Hosts that may be connected to wherever they are.
     pub allowed_hosts: Vec<AllowedHost>,
+    /// The setting that names such hosts, for messages.
+    pub setting: &'static str,
+}
+
+impl Default for AddressRules {
+    fn default() -> Self {
+        Self {
+            private_networks: PrivateNetworks::default(),
+            allowed_hosts: Vec::new(),
+            setting: "tools.web.fetch.allowHosts of the config",
+        }
+    }
 }
 
 /// Whether this machine and its networks may be connected to.

@@ -52,7 +52,10 @@ fn names() -> Arc<Names> {
 
 fn guard(private_networks: PrivateNetworks, allowed: &[&str]) -> AddressGuard {
     let allowed_hosts = allowed.iter().map(|text| text.parse().unwrap()).collect();
-    AddressGuard::with_lookup(AddressRules { private_networks, allowed_hosts }, names())
+    AddressGuard::with_lookup(
+        AddressRules { private_networks, allowed_hosts, ..AddressRules::default() },
+        names(),
+    )
 }
 
 /// The addresses that a request to `url` would connect to.
