@@ -22,6 +22,11 @@ directory = options["directory"]
 class Handler:
     count = 0
 
+    async def auth_XOAUTH2(self, server, args):
+        said = base64.b64decode(args[1]) if len(args) > 1 else await server.challenge_auth(b"")
+        is_right = said == f"user={options['user']}\x01auth=Bearer {options['password']}\x01\x01".encode()
+        return AuthResult(success=is_right, handled=False)
+
     async def handle_RCPT(self, server, session, envelope, address, rcpt_options):
         if address.startswith("never@"):
             return "550 there is no such person"

@@ -196,6 +196,45 @@ const scenarios = {
     assert.equal(await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }])).then((kept) => kept.includes("myclaw.token")), false);
   },
 
+  /** The events of a whole turn come one by one after its end, so all that the page reads of the log is ahead of them. */
+  async late() {
+    const page = await open();
+    const [held, asked] = [[], new Set()];
+    let [isHeld, deliver] = [false, () => {}];
+    await page.routeWebSocket(/\/ws$/, (socket) => {
+      const server = socket.connectToServer();
+      deliver = (message) => socket.send(message);
+      socket.onMessage((message) => {
+        const { method, id } = JSON.parse(message);
+        if (method === "history") asked.add(id);
+        server.send(message);
+      });
+      server.onMessage((message) => {
+        const { type, id } = JSON.parse(message);
+        if (isHeld && type === "event") held.push(message);
+        else deliver(message);
+        if (type === "response") asked.delete(id);
+      });
+    });
+    await signIn(page);
+    await ready(page);
+    isHeld = true;
+    await say(page, "please run twice");
+    await eventually("the end of the turn", () => held.some((message) => JSON.parse(message).event.type === "run_end"));
+    const shown = [
+      messages(page).locator("details.tool").filter({ hasText: "echo the-first" }),
+      messages(page).locator("details.tool").filter({ hasText: "echo the-second" }),
+      messages(page).getByText("The tool is done."),
+    ];
+    for (let at = 0; at < held.length; at++) {
+      deliver(held[at]);
+      await eventually("the log was read", () => asked.size === 0);
+      await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+      for (const one of shown) assert((await one.count()) <= 1, `${one} is shown twice after ${held[at]}`);
+    }
+    for (const one of shown) assert.equal(await one.count(), 1);
+  },
+
   async steer() {
     const page = await open();
     await signIn(page);

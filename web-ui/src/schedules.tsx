@@ -115,12 +115,14 @@ function JobCard({ job, phase, onChange, onOpenSession }: { job: Job; phase: str
   const [isRemoving, setRemoving] = useState(false);
   const [isEditing, setEditing] = useState(false);
   const isHeartbeat = job.work.kind === "heartbeat";
+  /** Its single time is past and was dealt with. */
+  const isOver = !job.enabled && job.schedule.kind === "at" && job.last?.due === job.schedule.atMs;
   const change = (body: object) => cron({ id: job.id, ...body }).then(onChange);
   return (
     <article class="card" aria-label={job.name}>
       <header>
         <h2>{visible(isHeartbeat ? `Heartbeat of ${job.agent}` : job.name)}</h2>
-        {!job.enabled ? <Mark kind="ask">paused</Mark> : job.next ? <Mark kind="good">active</Mark> : <Mark kind="plain">not due</Mark>}
+        {isOver ? <Mark kind="plain">over</Mark> : !job.enabled ? <Mark kind="ask">paused</Mark> : job.next ? <Mark kind="good">active</Mark> : <Mark kind="plain">not due</Mark>}
       </header>
       {job.work.kind === "message" && <p class="quote">{visible(job.work.text)}</p>}
       <dl class="pairs">
@@ -155,6 +157,7 @@ function JobCard({ job, phase, onChange, onOpenSession }: { job: Job; phase: str
       <div class="buttons">
         <Act label="Run now" icon="play" onAct={() => change({ action: "run" })} />
         {!isHeartbeat &&
+          !isOver &&
           (job.enabled ? (
             <Act label="Pause" icon="pause" onAct={() => change({ action: "update", patch: { enabled: false } })} />
           ) : (

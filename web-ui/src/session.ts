@@ -23,6 +23,8 @@ const PAGE = 50;
 const MOST_NOTICES = 20;
 /** How many of the newest answers are compared with a step: the log may be ahead of the events by some steps. */
 const ANSWERS_COMPARED = 5;
+/** How many reads of the log are remembered. Events are seldom behind by more. */
+const MOST_READS = 20;
 
 /** One model call and the tools that it called. */
 export interface Step {
@@ -30,7 +32,10 @@ export interface Step {
   blocks: Block[];
   isComplete: boolean;
   startedAt: number;
-  /** The newest answer that was read when the step began. The row of the step comes after it. */
+  /**
+   * The newest answer in the log before the step began. The row of the step comes after it. What was read since then may
+   * hold that row already, although the event of its beginning comes only now.
+   */
   after?: string;
 }
 
@@ -61,6 +66,8 @@ export class SessionView {
   onNews: () => void = () => {};
 
   private sequence = 0;
+  /** The last reads of the log: the number of the newest event then, and the newest answer in the log. */
+  private reads: { sequence: number; answer?: string }[] = [];
   private stream = "";
   private counter = 0;
   private asked = 0;
@@ -146,6 +153,10 @@ export class SessionView {
     } else {
       this.rows = [...this.rows.slice(0, at), ...history.messages];
     }
+    this.reads = [
+      ...(isFirst ? [] : this.reads.slice(1 - MOST_READS)),
+      { sequence: history.sequence, answer: this.answers.at(-1)?.id },
+    ];
     for (const report of history.reports) this.reports.set(report.messageId, report);
     const taken = new Set(this.rows.flatMap((row) => row.meta?.queuedIds ?? []));
     this.waiting = this.waiting.filter((message) => !taken.has(message.messageId));
@@ -247,7 +258,13 @@ export class SessionView {
       case "llm_start":
         this.steps = [
           ...this.steps,
-          { number: ++this.counter, blocks: [], isComplete: false, startedAt: Date.now(), after: this.answers.at(-1)?.id },
+          {
+            number: ++this.counter,
+            blocks: [],
+            isComplete: false,
+            startedAt: Date.now(),
+            after: this.reads.filter((read) => read.sequence < this.sequence).at(-1)?.answer,
+          },
         ];
         if (this.steps.length > 1) this.refresh(this.counter);
         break;

@@ -1,19 +1,23 @@
 //! The channels that are connected, which a reload of the config adds, replaces and removes.
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use myclaw_channels::{Channel, Intake};
+use myclaw_channels::{Channel, Intake, State as ChannelState};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::Say;
 use crate::connect::ChannelSetup;
 use crate::rows::Route;
 
 /// How long a channel may take to end. Its task is dropped then, which closes its connections.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Pause between two looks at the states of the channels.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// All channels.
 pub(crate) struct Channels {
@@ -148,18 +152,46 @@ impl Channels {
     pub(crate) fn describe(&self) -> Vec<Value> {
         let state = self.lock();
         let describe = |Connection { setup, .. }: &Connection| {
-            let (state, reason) = match &setup.made {
-                Ok(channel) => {
-                    let state = channel.state();
-                    (state.as_str(), state.reason().map(str::to_owned))
-                }
-                Err(reason) => ("stopped", Some(reason.clone())),
-            };
+            let state = setup.state();
             json!({
-                "channel": setup.channel, "account": setup.account, "state": state, "reason": reason,
+                "channel": setup.channel, "account": setup.account, "state": state.as_str(),
+                "reason": state.reason(),
             })
         };
         state.connections.iter().map(describe).collect()
+    }
+
+    /// Says which channel does not work, and when it works again, each once, until `stop` fires.
+    pub(crate) async fn report(self: Arc<Self>, say: Say, stop: CancellationToken) {
+        let mut told: HashSet<String> = HashSet::new();
+        while stop.run_until_cancelled(tokio::time::sleep(LOOK)).await.is_some() {
+            let states: Vec<(String, ChannelState)> = {
+                let state = self.lock();
+                let named = |Connection { setup, .. }: &Connection| (setup.name(), setup.state());
+                state.connections.iter().map(named).collect()
+            };
+            told.retain(|name| states.iter().any(|(known, _)| known == name));
+            for (name, state) in states {
+                match state {
+                    ChannelState::Starting => {}
+                    ChannelState::Working => {
+                        if told.remove(&name) {
+                            say(&format!("{name} works again"));
+                        }
+                    }
+                    ChannelState::Waiting(reason) => {
+                        if told.insert(name.clone()) {
+                            say(&format!("{name} does not work; trying again: {reason}"));
+                        }
+                    }
+                    ChannelState::Stopped(reason) => {
+                        if told.insert(name.clone()) {
+                            say(&format!("{name} does not work: {reason}"));
+                        }
+                    }
+                }
+            }
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -220,5 +252,12 @@ impl ChannelSetup {
     /// For people.
     fn name(&self) -> String {
         format!("{} {}", self.channel, self.account)
+    }
+
+    fn state(&self) -> ChannelState {
+        match &self.made {
+            Ok(channel) => channel.state(),
+            Err(reason) => ChannelState::Stopped(reason.clone()),
+        }
     }
 }

@@ -229,6 +229,8 @@ impl Running {
             tokio::spawn(async move { containers.serve((delivery, current), say, stop).await })
         });
         let scheduling = AbortOnDropHandle::new(tokio::spawn(runner.run()));
+        let channels = Arc::clone(&self.reloader.channels);
+        tokio::spawn(channels.report(Arc::clone(&say), stop.clone()));
         let _watching = AbortOnDropHandle::new(tokio::spawn(self.reloader.watch(
             reload,
             (say, on_config),

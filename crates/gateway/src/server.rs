@@ -16,6 +16,7 @@ mod logs;
 mod node;
 mod openai;
 mod page;
+pub(crate) mod request;
 mod rest;
 mod scope;
 mod sessions;

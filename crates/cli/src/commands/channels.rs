@@ -15,6 +15,9 @@ use crate::print::{Printer, columns};
 use crate::runtime;
 use setup::Mode;
 
+/// What is printed if there are no channels.
+const NONE: &str = "no channels; `myclaw channels add telegram` adds one";
+
 /// Runs one of the commands.
 pub(crate) fn run(args: &ChannelsArgs) -> Result<(), CliError> {
     match &args.command {
@@ -48,7 +51,7 @@ fn list(as_json: bool) -> Result<(), CliError> {
         return printer.finish();
     }
     if setups.is_empty() {
-        printer.line("no channels; `myclaw channels add telegram` adds one")?;
+        printer.line(NONE)?;
     }
     let row = |setup: &ChannelSetup| {
         let problem = setup.made.as_ref().err().cloned().unwrap_or_default();
@@ -75,6 +78,9 @@ fn probe(only: Option<&str>) -> Result<(), CliError> {
         setups.retain(|setup| setup.channel == only);
     }
     let mut printer = Printer::stdout();
+    if setups.is_empty() {
+        printer.line(NONE)?;
+    }
     let mut failed = 0;
     let probed = runtime::block_on(async {
         let mut lines = Vec::new();
@@ -155,6 +161,9 @@ fn status(shown: Shown, as_json: bool) -> Result<(), CliError> {
         ["channel", "account", "state", "reason"].map(|key| text(channel, key)).to_vec()
     };
     let rows: Vec<Vec<String>> = list("channels").iter().map(row).collect();
+    if rows.is_empty() {
+        printer.line(NONE)?;
+    }
     printer.safe_lines(columns(&rows))?;
     for part in list("undelivered") {
         let (route, how) = (&part["route"], &part["state"]);

@@ -114,7 +114,7 @@ fn refused(error: GatewayError) -> CliError {
 }
 
 fn fields_of(job: &JobArgs) -> Result<JobFields, CliError> {
-    if job.message.is_none() {
+    if job.message.as_deref().is_none_or(|message| message.trim().is_empty()) {
         return Err(CliError::usage("what is the agent told? give the message in quotes"));
     }
     Ok(job.fields())
@@ -153,6 +153,7 @@ fn list(value: &Value) -> Result<Vec<String>, CliError> {
 
 fn row(job: &Job) -> Vec<String> {
     let next = match (job.enabled, job.next) {
+        _ if job.is_over() => "over".to_owned(),
         (false, _) => "paused".to_owned(),
         (true, None) => "-".to_owned(),
         (true, Some(due)) => local_second(due),

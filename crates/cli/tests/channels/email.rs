@@ -546,6 +546,84 @@ fn servers_that_are_away_refuse_or_drop_are_survived() {
     assert_eq!(texts, ["re: <m1>", "re: <m3>", "re: <m4>"]);
 }
 
+/// Says to Dovecot that [`SECRET`] is the bearer token of `claw`, and that nobody has another one. Gives the address that a
+/// token is appended to.
+fn token_authority() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let (mut request, mut buffer) = (Vec::new(), [0; 4_096]);
+            while !request.ends_with(b"\r\n\r\n") {
+                let count = stream.read(&mut buffer).unwrap();
+                request.extend_from_slice(&buffer[..count]);
+            }
+            let known = format!("GET /?token={SECRET} ");
+            let (status, body) = match request.starts_with(known.as_bytes()) {
+                true => ("200 OK", r#"{"user":"claw","active":"true"}"#),
+                false => ("401 Unauthorized", "{}"),
+            };
+            let length = body.len();
+            let answer = format!(
+                "HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+            );
+            stream.write_all(answer.as_bytes()).unwrap();
+        }
+    });
+    format!("http://127.0.0.1:{port}/?token=")
+}
+
+#[test]
+fn a_bearer_token_lets_in_at_both_servers_and_a_wrong_one_says_so() {
+    let Some(mut servers) = Mail::start(Encryption::None) else { return };
+    servers.dovecot.signal(Signal::Terminate);
+    let (config, details) = (servers.path("dovecot.conf"), servers.path("oauth2.conf"));
+    let address = token_authority();
+    fs::write(
+        &details,
+        format!(
+            "tokeninfo_url = {address}\nusername_attribute = user\nactive_attribute = active\nactive_value = true\n"
+        ),
+    )
+    .unwrap();
+    let text = fs::read_to_string(&config).unwrap();
+    let password = format!("driver = static\n  args = password={SECRET}\n}}\n");
+    assert!(text.contains(&password));
+    let token = format!(
+        "driver = oauth2\n  mechanisms = xoauth2\n  args = {}\n}}\nauth_mechanisms = xoauth2\n",
+        details.display()
+    );
+    fs::write(&config, text.replace(&password, &token)).unwrap();
+    until("the end of Dovecot", || {
+        std::net::TcpStream::connect(("127.0.0.1", servers.imap_port)).is_err()
+    });
+    servers.dovecot = start_dovecot(&dovecot().unwrap(), servers.directory.path());
+    wait_for_port(servers.imap_port);
+
+    let bench = Bench::new(echoing());
+    let with_token = |token: &str| {
+        servers.configure(&bench, |email| {
+            email.as_object_mut().unwrap().remove("password");
+            email["accessToken"] = json!(token);
+        });
+    };
+    with_token(SECRET);
+    let gateway = bench.start();
+    works(&gateway);
+    servers.write("1", "<m1>");
+    servers.wait_for_text("re: <m1>");
+    gateway.stop();
+    with_token("expired");
+    let probed = bench.run(&["channels", "probe"]);
+    probed.assert_code(1);
+    let said = probed.stdout();
+    assert!(
+        said.contains("the IMAP server refused the login") && said.contains("`accessToken`"),
+        "{said}"
+    );
+}
+
 #[test]
 fn large_and_hostile_mails_do_not_stop_the_others() {
     let Some(servers) = Mail::start(Encryption::None) else { return };

@@ -10,6 +10,8 @@ use myclaw_testkit::{Random, number_from};
 
 use super::*;
 
+mod sasl;
+
 /// Kills in a quick run.
 const DEFAULT_KILLS: u64 = 4;
 
@@ -85,7 +87,11 @@ struct Person {
 
 impl Person {
     fn join(server: &Ngircd, nick: &str) -> Self {
-        let stream = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+        Self::connect(server.port, nick)
+    }
+
+    fn connect(port: u16, nick: &str) -> Self {
+        let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
         let (sender, lines) = mpsc::channel();
         let mut answers = stream.try_clone().unwrap();
         let reader = BufReader::new(stream.try_clone().unwrap());
@@ -100,9 +106,9 @@ impl Person {
             }
         });
         let mut person = Self { stream, lines, seen: Vec::new() };
-        person.send(&format!(
-            "PASS {SECRET}\r\nNICK {nick}\r\nUSER {nick} 0 * :{nick}\r\nJOIN #team"
-        ));
+        person.send(&format!("PASS {SECRET}\r\nNICK {nick}\r\nUSER {nick} 0 * :{nick}"));
+        person.wait_for(" 001 ");
+        person.send("JOIN #team");
         person.wait_for(" 366 ");
         person
     }

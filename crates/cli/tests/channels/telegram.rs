@@ -111,7 +111,9 @@ fn a_server_that_is_busy_or_down_delays_and_loses_nothing() {
     bench.bot.set_down(true);
     let gateway = bench.start();
     gateway.channels(|state| state["channels"][0]["state"] == "waiting");
+    gateway.child.wait_for_stderr("telegram default does not work; trying again: ");
     bench.bot.set_down(false);
+    gateway.child.wait_for_stderr("telegram default works again");
     bench.bot.fail_next("sendMessage", TelegramFault::TooMany(1));
     bench.bot.write(ANN, "<m1>");
     bench.bot.wait_for_text("re: &lt;m1&gt;");

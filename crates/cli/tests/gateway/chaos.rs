@@ -86,6 +86,64 @@ fn every_acknowledged_message_is_answered_exactly_once() {
     eprintln!("{count} messages, {} model calls", bench.model.requests().len());
 }
 
+/// Messages that arrive one after the other for a queue with one place.
+const BURST: usize = 6;
+/// Kills after which everything may end before the next one. Fewer messages than the model is shown are dropped by then.
+const KILLS_BETWEEN_RESTS: u64 = 5;
+
+#[test]
+fn chaos_a_message_of_a_full_queue_is_answered_or_called_dropped_never_both() {
+    let kills = number_from("MYCLAW_GATEWAY_KILLS").unwrap_or(DEFAULT_KILLS / 2);
+    let seed = number_from("MYCLAW_KILL_SEED").unwrap_or(20_261_124);
+    let mut random = Random::new(seed);
+    let bench =
+        Bench::new(shared(|request, _| echo(request).step().delay(Duration::from_millis(60))));
+    bench.configure(|config| {
+        config["messages"] = json!({"queue": {"mode": "followup", "cap": 1, "drop": "summarize"}});
+    });
+    let mut gateway = bench.start();
+    let mut sent: Vec<(String, String)> = Vec::new();
+    for kill in 0..kills {
+        for _ in 0..BURST {
+            let text = format!("say <m{}>", sent.len());
+            let id = gateway.client.send("main", &text, &text).unwrap();
+            sent.push((text, id));
+        }
+        if kill % KILLS_BETWEEN_RESTS == 0 {
+            for (_, id) in &sent[sent.len() - BURST..] {
+                gateway.client.outcome(id).unwrap();
+            }
+        }
+        random.pause(Duration::from_millis(30));
+        gateway.kill();
+        gateway = bench.start();
+        eprint!("\rseed {seed}, kill {}", kill + 1);
+    }
+    eprintln!();
+    let outcomes: Vec<Value> =
+        sent.iter().map(|(_, id)| gateway.client.outcome(id).unwrap()).collect();
+    // It shows the model what was dropped last.
+    let last = gateway.client.send("main", "last", "that is all").unwrap();
+    gateway.client.outcome(&last).unwrap();
+    let rows = bench.rows("main");
+    let asked = rows.iter().filter(|row| row["role"] == "user");
+    let asked: Vec<&str> = asked.flat_map(|row| row["content"].as_str()).collect();
+    let asked = asked.join("\n");
+    let mut dropped = 0;
+    for ((text, _), outcome) in sent.iter().zip(&outcomes) {
+        let called_dropped = asked.matches(&format!("\n- {text}")).count();
+        let said = asked.matches(text.as_str()).count() - called_dropped;
+        let is_answered = outcome["state"] == "answered";
+        let expected = if is_answered { (1, 0) } else { (0, 1) };
+        assert_eq!((said, called_dropped), expected, "seed {seed}: {text}: {outcome}\n{asked}");
+        assert!(is_answered || outcome["class"] == "queue_full", "seed {seed}: {text}: {outcome}");
+        dropped += called_dropped;
+    }
+    gateway.stop();
+    assert!(dropped as u64 > kills, "only {dropped} messages were dropped in {kills} kills");
+    eprintln!("{} messages, {dropped} of them dropped", sent.len());
+}
+
 /// Sends messages one after the other, each under its id until it is acknowledged.
 fn talk(
     client: &Client,

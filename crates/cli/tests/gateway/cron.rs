@@ -116,6 +116,10 @@ fn a_reminder_in_the_main_session_goes_to_where_its_owner_wrote_last_and_is_remo
     let run = bench.runs(&id, |runs| ended(runs) == 1).remove(0);
     assert_eq!(outcome(&run), "answered", "{run}");
     assert_eq!(bench.said("main").len(), 4);
+    let listed = bench.myclaw(&["cron", "list"]);
+    let shown = listed.stdout();
+    let kept = shown.lines().find(|line| line.contains(&id)).unwrap();
+    assert!(kept.contains(" over ") && !kept.contains("paused"), "{kept}");
     let removed = bench.add(&["Remind me", "--at", "1s"]);
     let begun = Instant::now();
     while bench.cron(&["list"]).to_string().contains(&removed) {
@@ -167,7 +171,7 @@ fn what_cannot_be_used_has_one_message_each() {
     refused(&["add", "x", "--at", "2020-01-01T00:00"], "is in the past");
     refused(&["add", "x", "--at", "tomorrow"], "is not a time");
     refused(&["add", "x"], "a new job needs a schedule");
-    refused(&["add", " ", "--every", "1h"], "the name of a job");
+    refused(&["add", " ", "--every", "1h"], "give the message in quotes");
     refused(&["add", "x", "--every", "1h", "--agent", "nobody"], "nobody");
     for command in ["run", "runs", "pause", "resume", "remove"] {
         refused(&[command, "nothing"], "there is no job nothing");
@@ -209,6 +213,20 @@ fn the_main_session_plans_by_itself_and_others_have_no_tool_for_it() {
         let jobs = bench.cron(&["list"])["jobs"].to_string();
         assert_eq!(jobs.contains("\"name\":\"Mine\""), session == "main", "{session}: {jobs}");
     }
+    gateway.stop();
+}
+
+#[test]
+fn the_demo_planner_reports_nothing_in_a_heartbeat() {
+    let bench = Bench::new(answering("never"));
+    bench.configure(|config| {
+        let heartbeat = json!({"every": "1s"});
+        let agents = json!({"defaults": {"model": "builtin/demo", "heartbeat": heartbeat}});
+        *config = json!({"gateway": config["gateway"], "agents": agents});
+    });
+    let gateway = bench.start();
+    let run = bench.runs("heartbeat:main", |runs| ended(runs) >= 1).remove(0);
+    assert_eq!(outcome(&run), "quiet", "{run}");
     gateway.stop();
 }
 

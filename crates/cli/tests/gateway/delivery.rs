@@ -159,14 +159,32 @@ fn what_cannot_be_a_message_is_refused_before_it_is_stored() {
         (json!({"text": "x", "id": ""}), "UUID"),
         (json!({"text": "x", "session": "a:b"}), "no agent `a`"),
         (json!({"text": "x", "session": "agent:nobody:main"}), "nobody"),
-        (json!({"words": "x"}), "text"),
+        (json!({"words": "x"}), "the body cannot be used: missing field `text`"),
     ] {
         let (status, answer) = client.post("/api/messages", &body).unwrap();
         assert!((400..500).contains(&status), "{status} {answer}");
         assert!(answer["error"]["message"].as_str().unwrap().contains(says), "{says}: {answer}");
     }
+    let untyped = client.head("POST", "/api/messages");
+    let (status, answer) = client.raw(&format!("{untyped}Content-Length: 2\r\n\r\n{{}}")).unwrap();
+    assert!(
+        status == 400 && answer.contains("the header `Content-Type: application/json`"),
+        "{answer}"
+    );
     let (status, _) = client.get("/api/messages/m0123").unwrap();
     assert_eq!(status, 404);
+    for path in [
+        "/api/sessions/main/history?limit=all",
+        "/api/messages/m0123?wait=long",
+        "/api/sessions?limit=-1",
+        "/api/usage?group=colour",
+        "/api/logs?limit=x",
+    ] {
+        let (status, answer) = client.get(path).unwrap();
+        assert_eq!((status, &answer["error"]["class"]), (400, &json!("usage")), "{path}: {answer}");
+        let message = answer["error"]["message"].as_str().unwrap();
+        assert!(message.starts_with("the parameters of the address cannot be used: "), "{message}");
+    }
     assert_eq!(client.get("/api/status").unwrap().1["openMessages"], 0);
     gateway.stop();
 }

@@ -23,6 +23,12 @@ fn the_state_of_a_gateway_is_shown() {
     shown.assert_code(0);
     let process = format!("process {}", gateway.child.id());
     assert!(shown.stdout().contains(&process), "{}", shown.stdout());
+    for question in ["status", "probe", "list"] {
+        let mut command = bench.home.command(env!("CARGO_BIN_EXE_myclaw"));
+        let asked = RunningChild::run(command.args(["channels", question]));
+        asked.assert_code(0);
+        assert_eq!(asked.stdout(), "no channels; `myclaw channels add telegram` adds one\n");
+    }
     gateway.stop();
     // A stranger at the address gets neither a connection nor the token.
     let stranger = TcpListener::bind(("127.0.0.1", bench.port)).unwrap();

@@ -48,6 +48,13 @@ fn answer(request: &RecordedRequest, number: usize, stranger: u16, gate: &Gate) 
             r#"{"type":"error","error":{"type":"authentication_error","message":"no"}}"#,
         );
     }
+    if last.contains("please run twice")
+        || last.contains("tool_result") && last.contains("the-first")
+    {
+        let which = if last.contains("tool_result") { "the-second" } else { "the-first" };
+        let arguments = json!({"command": format!("echo {which}")});
+        return reply.tool_call(&call, "bash", arguments).step();
+    }
     if last.contains("tool_result") {
         return reply.text("The tool **is done**.").step();
     }
@@ -156,6 +163,14 @@ fn the_page_signs_in_and_shows_a_chat_as_it_happens() {
     }
     gateway.stop();
     page.assert_nothing_left();
+}
+
+#[test]
+fn the_page_shows_each_call_once_when_the_log_is_ahead_of_the_events() {
+    let page = Page::new();
+    let gateway = page.bench.start();
+    page.script("late", &gateway);
+    gateway.stop();
 }
 
 #[test]

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::extract::rejection::JsonRejection;
 use axum::routing::get;
 use axum::{Json, Router};
 use serde_json::Value;
@@ -12,6 +11,7 @@ use super::request::{CronAction, CronRequest};
 use super::service::Asker;
 use crate::GatewayError;
 use crate::delivery::Delivery;
+use crate::server::request::Body;
 
 /// `GET /api/cron` lists the jobs; `POST /api/cron` takes a request.
 pub(crate) fn routes<S: Clone + Send + Sync + 'static>(delivery: Arc<Delivery>) -> Router<S> {
@@ -24,8 +24,7 @@ async fn list(State(delivery): State<Arc<Delivery>>) -> Result<Json<Value>, Gate
 
 async fn answer(
     State(delivery): State<Arc<Delivery>>,
-    body: Result<Json<Value>, JsonRejection>,
+    Body(body): Body<Value>,
 ) -> Result<Json<Value>, GatewayError> {
-    let Json(body) = body.map_err(|error| GatewayError::Unusable(error.body_text()))?;
     delivery.cron(CronRequest::read(body)?, Asker::Owner).await.map(Json)
 }

@@ -213,6 +213,12 @@ impl Job {
         self.work == Work::Heartbeat
     }
 
+    /// Whether its single time is past and was dealt with, so that it is not due any more.
+    pub fn is_over(&self) -> bool {
+        let last = self.last.as_ref().map(|last| last.due);
+        matches!(self.schedule, Schedule::At { at_ms } if !self.enabled && last == Some(at_ms))
+    }
+
     /// The first due time after `ms` that counts.
     pub(super) fn next_after(&self, ms: u64) -> Option<u64> {
         self.schedule.next_after(ms.max(self.since))

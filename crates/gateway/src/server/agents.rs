@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::routing::get;
 use axum::{Json, Router};
 use myclaw_agent::config::{AgentId, Config};
@@ -16,6 +16,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Server;
+use super::request::Params;
 use crate::GatewayError;
 
 /// The paths of this module.
@@ -113,7 +114,7 @@ async fn describe(
 
 async fn skills(
     State(server): State<Arc<Server>>,
-    Query(whose): Query<WhoseSkills>,
+    Params(whose): Params<WhoseSkills>,
 ) -> Result<Json<Value>, GatewayError> {
     let session = main_session(&server, &server.delivery.config(), whose.agent.as_deref())?;
     let found = session.read_skills().await?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::body::Bytes;
-use axum::extract::{Path, Query, RawQuery, State};
+use axum::extract::{Path, RawQuery, State};
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get, post};
@@ -13,6 +13,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Server;
+use super::request::{Body, Params};
 use crate::GatewayError;
 use crate::routing::PairingChange;
 
@@ -65,7 +66,7 @@ struct Page {
 
 async fn channels(
     State(server): State<Arc<Server>>,
-    Query(page): Query<Page>,
+    Params(page): Params<Page>,
 ) -> Result<Json<Value>, GatewayError> {
     server.routing.describe(page.before.as_deref()).await.map(Json)
 }
@@ -82,7 +83,7 @@ struct Named {
 async fn change_pairing(
     State(server): State<Arc<Server>>,
     Path(change): Path<String>,
-    Json(named): Json<Named>,
+    Body(named): Body<Named>,
 ) -> Result<Json<Value>, GatewayError> {
     let change = match change.as_str() {
         "approve" => PairingChange::Approve,

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::extract::rejection::JsonRejection;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -15,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::Server;
 use super::answer::{error, error_object};
+use super::request::Body;
 use crate::GatewayError;
 use crate::reload::ReloadState;
 
@@ -51,12 +51,8 @@ async fn read(State(server): State<Arc<Server>>) -> Result<Json<Value>, GatewayE
 
 async fn change(
     State(server): State<Arc<Server>>,
-    body: Result<Json<Changes>, JsonRejection>,
+    Body(Changes { version, changes }): Body<Changes>,
 ) -> Response {
-    let Changes { version, changes } = match body {
-        Ok(Json(body)) => body,
-        Err(error) => return GatewayError::Unusable(error.body_text()).into_response(),
-    };
     if changes.is_empty() || changes.len() > MOST_CHANGES {
         let why = format!("a request has 1 to {MOST_CHANGES} changes");
         return GatewayError::Unusable(why).into_response();

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use axum::extract::rejection::JsonRejection;
 use axum::extract::{Path, State};
 use axum::routing::{get, post};
 use axum::{Extension, Json, Router};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::request::Body;
 use super::{Server, scope};
 use crate::GatewayError;
 use crate::devices::{DeviceChange, Login, Scope};
@@ -44,9 +44,9 @@ struct NewCode {
 
 async fn code(
     State(server): State<Arc<Server>>,
-    body: Result<Json<NewCode>, JsonRejection>,
+    Body(body): Body<NewCode>,
 ) -> Result<Json<Value>, GatewayError> {
-    server.delivery.nodes.devices.new_code(read(body)?.scope).map(Json)
+    server.delivery.nodes.devices.new_code(body.scope).map(Json)
 }
 
 /// A scope that a device asks for is not read.
@@ -59,9 +59,9 @@ struct Pairing {
 
 async fn pair(
     State(server): State<Arc<Server>>,
-    body: Result<Json<Pairing>, JsonRejection>,
+    Body(body): Body<Pairing>,
 ) -> Result<Json<Value>, GatewayError> {
-    let Pairing { code, name } = read(body)?;
+    let Pairing { code, name } = body;
     server.delivery.nodes.devices.pair(&code, &name).await.map(Json)
 }
 
@@ -73,20 +73,16 @@ struct Named {
 async fn change(
     State(server): State<Arc<Server>>,
     Path(change): Path<String>,
-    body: Result<Json<Named>, JsonRejection>,
+    Body(body): Body<Named>,
 ) -> Result<Json<Value>, GatewayError> {
     let Some(change) = DeviceChange::named(&change) else {
         let why = "there are approve, deny, revoke and rotate";
         return Err(GatewayError::NotFound(why.to_owned()));
     };
-    let Named { name } = read(body)?;
+    let Named { name } = body;
     // A task of its own: a client that goes away does not leave the change half-way.
     let changing =
         tokio::spawn(async move { server.delivery.nodes.devices.change(change, &name).await });
     let changed = changing.await.map_err(|error| GatewayError::Internal(error.to_string()))?;
     changed.map(|(_, shown)| Json(shown))
-}
-
-fn read<T>(body: Result<Json<T>, JsonRejection>) -> Result<T, GatewayError> {
-    body.map(|Json(body)| body).map_err(|error| GatewayError::Unusable(error.body_text()))
 }

@@ -7,13 +7,13 @@ use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::routing::get;
 use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
 
 use super::Server;
+use super::request::Params;
 use crate::GatewayError;
 
 /// The file in the directory of logs.
@@ -78,9 +78,8 @@ struct Tail {
 
 async fn logs(
     State(server): State<Arc<Server>>,
-    query: Result<Query<LogRange>, QueryRejection>,
+    Params(range): Params<LogRange>,
 ) -> Result<Json<Tail>, GatewayError> {
-    let Query(range) = query.map_err(|error| GatewayError::Unusable(error.body_text()))?;
     let file = server.delivery.home().paths.logs_dir().join(NAME);
     let enabled = server.delivery.config().logging.file;
     let reading = tokio::task::spawn_blocking(move || {

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum::extract::rejection::JsonRejection;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -17,6 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::Server;
 use super::answer::error;
+use super::request::Body;
 use crate::GatewayError;
 use crate::devices::Login;
 use crate::nodes::{
@@ -60,9 +60,8 @@ struct CallBody {
 async fn call(
     State(server): State<Arc<Server>>,
     Path(node): Path<String>,
-    body: Result<Json<CallBody>, JsonRejection>,
+    Body(body): Body<CallBody>,
 ) -> Result<Json<Value>, GatewayError> {
-    let Json(body) = body.map_err(|error| GatewayError::Unusable(error.body_text()))?;
     let content = server.delivery.nodes.call(&node, &body.capability, body.arguments).await?;
     Ok(Json(json!({"content": content})))
 }

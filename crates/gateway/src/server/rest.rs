@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::rejection::JsonRejection;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -16,6 +15,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::answer::{error, message as message_object};
+use super::request::{Body, Params};
 use super::sessions::ListRange;
 use super::{Server, route, scope};
 use crate::GatewayError;
@@ -147,9 +147,8 @@ pub(super) async fn send(
     State(server): State<Arc<Server>>,
     Extension(login): Extension<Login>,
     headers: HeaderMap,
-    body: Result<Json<NewMessageBody>, JsonRejection>,
+    Body(body): Body<NewMessageBody>,
 ) -> Result<Response, GatewayError> {
-    let body = read(body)?;
     let session = scope::session_for(&login, body.session)?;
     let of_header = headers.get(IDEMPOTENCY_KEY).and_then(|value| value.to_str().ok());
     let source_id = body.id.or_else(|| of_header.map(str::to_owned));
@@ -169,7 +168,7 @@ pub(super) async fn send(
 pub(super) async fn message(
     State(server): State<Arc<Server>>,
     Path(id): Path<String>,
-    Query(wait): Query<Wait>,
+    Params(wait): Params<Wait>,
 ) -> Result<Response, GatewayError> {
     let id = MessageId::from_text(&id);
     let wait = Duration::from_secs(wait.wait.min(LONGEST_WAIT));
@@ -191,7 +190,7 @@ pub(super) async fn message(
 pub(super) async fn history(
     State(server): State<Arc<Server>>,
     Path(session): Path<String>,
-    Query(range): Query<HistoryRange>,
+    Params(range): Params<HistoryRange>,
 ) -> Result<Json<Value>, GatewayError> {
     server.history(&session, range).await.map(Json)
 }
@@ -205,7 +204,7 @@ pub(super) async fn abort(
 
 pub(super) async fn sessions(
     State(server): State<Arc<Server>>,
-    Query(range): Query<ListRange>,
+    Params(range): Params<ListRange>,
 ) -> Result<Json<Value>, GatewayError> {
     server.sessions(range).await.map(Json)
 }
@@ -213,18 +212,18 @@ pub(super) async fn sessions(
 pub(super) async fn fork(
     State(server): State<Arc<Server>>,
     Path(session): Path<String>,
-    body: Result<Json<ForkBody>, JsonRejection>,
+    Body(body): Body<ForkBody>,
 ) -> Result<Json<Value>, GatewayError> {
-    let ForkBody { new_session, at } = read(body)?;
+    let ForkBody { new_session, at } = body;
     server.fork(&session, &new_session, at.as_deref()).await.map(Json)
 }
 
 pub(super) async fn title(
     State(server): State<Arc<Server>>,
     Path(session): Path<String>,
-    body: Result<Json<TitleBody>, JsonRejection>,
+    Body(body): Body<TitleBody>,
 ) -> Result<Json<Value>, GatewayError> {
-    server.title(&session, read(body)?.title).await.map(Json)
+    server.title(&session, body.title).await.map(Json)
 }
 
 pub(super) async fn delete(
@@ -236,7 +235,7 @@ pub(super) async fn delete(
 
 pub(super) async fn approvals(
     State(server): State<Arc<Server>>,
-    Query(range): Query<ApprovalRange>,
+    Params(range): Params<ApprovalRange>,
 ) -> Result<Json<Value>, GatewayError> {
     server.approvals(range.session.as_deref()).await.map(Json)
 }
@@ -245,13 +244,9 @@ pub(super) async fn approve(
     State(server): State<Arc<Server>>,
     Extension(login): Extension<Login>,
     Path(id): Path<String>,
-    body: Result<Json<ApproveBody>, JsonRejection>,
+    Body(body): Body<ApproveBody>,
 ) -> Result<Json<Value>, GatewayError> {
-    server.approve(&id, read(body)?.answer, &login).await.map(Json)
-}
-
-fn read<T>(body: Result<Json<T>, JsonRejection>) -> Result<T, GatewayError> {
-    body.map(|Json(body)| body).map_err(|error| GatewayError::Unusable(error.body_text()))
+    server.approve(&id, body.answer, &login).await.map(Json)
 }
 
 pub(super) async fn not_found() -> Response {

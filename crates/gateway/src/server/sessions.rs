@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::Server;
+use super::request::Params;
 use crate::GatewayError;
 
 /// Sessions of a list, unless the client wants fewer.
@@ -227,7 +228,7 @@ fn search_sessions(
 pub(super) async fn export(
     State(server): State<Arc<Server>>,
     Path(session): Path<String>,
-    Query(query): Query<ExportQuery>,
+    Params(query): Params<ExportQuery>,
 ) -> Result<Response, GatewayError> {
     let (format, content_type, ending) = match query.format.as_deref() {
         None | Some("jsonl") => (ExportFormat::Jsonl, "application/x-ndjson", "jsonl"),

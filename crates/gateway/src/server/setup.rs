@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::extract::rejection::JsonRejection;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -19,6 +18,7 @@ use serde_json::{Value, json};
 use super::Server;
 use super::answer::error_object;
 use super::config::{Refusal, home, read_file};
+use super::request::Body;
 use crate::GatewayError;
 
 /// The paths of this module.
@@ -89,10 +89,10 @@ fn provider(info: &ProviderInfo, has_key: bool) -> Value {
 
 async fn model(
     State(server): State<Arc<Server>>,
-    body: Result<Json<ModelBody>, JsonRejection>,
+    body: Result<Body<ModelBody>, GatewayError>,
 ) -> Response {
     let body = match body {
-        Ok(Json(body)) => body,
+        Ok(Body(body)) => body,
         // The text of the error could quote the key.
         Err(_) => {
             let why = "send version, provider, and where needed model, baseUrl and key, as texts";

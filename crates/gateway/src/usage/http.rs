@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::routing::get;
 use axum::{Json, Router};
 
@@ -11,6 +10,7 @@ use super::{UsageAnswer, UsageRequest};
 use crate::GatewayError;
 use crate::delivery::Delivery;
 use crate::ledger::now_ms;
+use crate::server::request::Params;
 
 /// `GET /api/usage`.
 pub(crate) fn routes<S: Clone + Send + Sync + 'static>(delivery: Arc<Delivery>) -> Router<S> {
@@ -19,8 +19,7 @@ pub(crate) fn routes<S: Clone + Send + Sync + 'static>(delivery: Arc<Delivery>) 
 
 async fn answer(
     State(delivery): State<Arc<Delivery>>,
-    query: Result<Query<UsageRequest>, QueryRejection>,
+    Params(request): Params<UsageRequest>,
 ) -> Result<Json<UsageAnswer>, GatewayError> {
-    let Query(request) = query.map_err(|error| GatewayError::Unusable(error.body_text()))?;
     delivery.usage.answer(request, now_ms()).await.map(Json)
 }

@@ -15,6 +15,11 @@ const MAX_RESULT: usize = 4_000;
 const HOW_TO_CONNECT: &str = "To talk to a language model, set a key such as ANTHROPIC_API_KEY or OPENAI_API_KEY, \
     start a local server such as Ollama, or run `myclaw init` and edit the config file.";
 
+/// The end of the message of a heartbeat that brings no notes.
+const HEARTBEAT: &str = "If nothing needs attention, reply HEARTBEAT_OK.";
+/// The answer to it, which is delivered to nobody. The planner can look after nothing.
+const NOTHING: &str = "HEARTBEAT_OK";
+
 /// What the planner does next.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Step {
@@ -36,6 +41,9 @@ pub(super) fn next_step(request: &ModelRequest<'_>) -> Step {
         && let Some(conversation) = extract::conversation_in(&text)
     {
         return Step::Say(extract::extract_of(conversation));
+    }
+    if text.trim_end().ends_with(HEARTBEAT) {
+        return Step::Say(NOTHING.to_owned());
     }
     match understand(&text) {
         Understood::Calls(calls) => {

@@ -8,7 +8,6 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::extract::rejection::JsonRejection;
 use axum::http::HeaderMap;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
@@ -24,6 +23,7 @@ use crate::devices::Login;
 use crate::ledger::now_ms;
 use crate::rows::MessageId;
 use crate::server::Server;
+use crate::server::request::Body;
 
 #[derive(Deserialize)]
 pub(in crate::server) struct Request {
@@ -62,11 +62,11 @@ pub(in crate::server) async fn chat_completions(
     State(server): State<Arc<Server>>,
     Extension(login): Extension<Login>,
     headers: HeaderMap,
-    body: Result<Json<Request>, JsonRejection>,
+    body: Result<Body<Request>, GatewayError>,
 ) -> Response {
     let request = match body {
-        Ok(Json(request)) => request,
-        Err(error) => return failure(&GatewayError::Unusable(error.body_text())),
+        Ok(Body(request)) => request,
+        Err(error) => return failure(&error),
     };
     let named = named_session(&headers, request.user.as_deref());
     let question = match &named {

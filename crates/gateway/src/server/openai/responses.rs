@@ -5,7 +5,6 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum::extract::rejection::JsonRejection;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::sse::{Event, KeepAlive, Sse};
@@ -25,6 +24,7 @@ use crate::ledger::now_ms;
 use crate::rows::{Incoming, MessageId, MessageState};
 use crate::server::Server;
 use crate::server::answer::message as message_object;
+use crate::server::request::Body;
 
 /// Before the id of the message.
 const PREFIX: &str = "resp_";
@@ -85,11 +85,11 @@ pub(in crate::server) async fn create(
     State(server): State<Arc<Server>>,
     Extension(login): Extension<Login>,
     headers: HeaderMap,
-    body: Result<Json<Request>, JsonRejection>,
+    body: Result<Body<Request>, GatewayError>,
 ) -> Response {
     let request = match body {
-        Ok(Json(request)) => request,
-        Err(error) => return failure(&GatewayError::Unusable(error.body_text())),
+        Ok(Body(request)) => request,
+        Err(error) => return failure(&error),
     };
     let source = Source::new(&login, &headers);
     let model = request.model.clone().unwrap_or_else(|| MODEL.to_owned());
