@@ -2,7 +2,7 @@
 //!
 //! `MYCLAW_INSPIRCD` names the directory that its package was unpacked into.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::*;
 use crate::third_party::installed;
@@ -26,7 +26,7 @@ impl Drop for Network {
 
 impl Network {
     fn start() -> Option<Self> {
-        let package = PathBuf::from(installed("MYCLAW_INSPIRCD")?);
+        let package = installed("MYCLAW_INSPIRCD")?;
         if !Path::new(ATHEME).exists() {
             println!("skipped: Atheme is not installed; scripts/test installs it");
             return None;
