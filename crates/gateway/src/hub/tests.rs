@@ -70,3 +70,22 @@ fn old_events_of_quiet_sessions_go() {
     assert_eq!(texts(hub.since("quiet", quiet + 1)), (quiet + 2, vec!["3".to_owned()]));
     assert_eq!(hub.lock().of("quiet").bytes, 1);
 }
+
+#[test]
+fn sessions_are_looked_at_in_turn_for_old_events() {
+    let hub = Hub::new();
+    let sessions = 3 * MOST_SWEPT;
+    (0..sessions).for_each(|number| hub.publish(&number.to_string(), &number));
+    let with_events = |hub: &Hub| {
+        hub.lock().by_session.values().filter(|sequence| !sequence.kept.is_empty()).count()
+    };
+    let mut now = Instant::now() + KEPT + SWEEP;
+    for left in [2 * MOST_SWEPT, MOST_SWEPT, 0] {
+        hub.lock().sweep(now);
+        assert_eq!(with_events(&hub), left);
+        // No time has passed, so no session is due.
+        hub.lock().sweep(now);
+        assert_eq!(with_events(&hub), left);
+        now += SWEEP;
+    }
+}
