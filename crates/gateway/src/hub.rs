@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use myclaw_agent::llm::StreamEvent;
 use myclaw_agent::{AgentRunEvent, RunEvent};
 use serde::Serialize;
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 
 mod joined;
 mod live;
@@ -61,7 +61,16 @@ struct Sequence {
     /// Sends the number of the newest event to watchers.
     news: watch::Sender<u64>,
     /// Watchers of several sessions, which wait for all of them at once.
-    wakes: Vec<Weak<Notify>>,
+    watchers: Vec<Weak<dyn Watcher>>,
+}
+
+/// Somebody who watches sessions.
+pub(crate) trait Watcher: Send + Sync {
+    /// Says that there are new events.
+    fn wake(&self);
+
+    /// Offers the newest event. True if the watcher has taken it, so that it need not be woken. Must not block.
+    fn take(&self, session: &str, event: &Joined) -> bool;
 }
 
 /// A kept event.
@@ -150,6 +159,7 @@ impl Hub {
         change: impl FnOnce(&mut Live),
     ) {
         let Ok(text) = serde_json::to_string(event) else { return };
+        let text: Arc<str> = text.into();
         let at = Instant::now();
         let mut sequences = self.lock();
         sequences.sweep(at);
@@ -157,17 +167,27 @@ impl Hub {
         change(&mut sequence.live);
         sequence.newest += 1;
         sequence.bytes += text.len();
-        sequence.kept.push_back((at, Event { text: text.into(), kind }));
+        sequence.kept.push_back((at, Event { text: Arc::clone(&text), kind }));
         while sequence.kept.len() > MOST_EVENTS || sequence.bytes > MOST_BYTES {
             sequence.drop_oldest();
         }
         let newest = sequence.newest;
         sequence.news.send_replace(newest);
-        sequence.wakes.retain(|wake| {
-            let wake = wake.upgrade();
-            wake.iter().for_each(|wake| wake.notify_one());
-            wake.is_some()
-        });
+        sequence.watchers.retain(|watcher| watcher.strong_count() > 0);
+        // Several are woken, so that the run does not wait until all have been served.
+        let only = match &sequence.watchers[..] {
+            [only] => only.upgrade(),
+            several => {
+                several.iter().filter_map(Weak::upgrade).for_each(|watcher| watcher.wake());
+                None
+            }
+        };
+        drop(sequences);
+        if let Some(watcher) = only
+            && !watcher.take(session, &Joined { numbers: newest..=newest, text })
+        {
+            watcher.wake();
+        }
     }
 
     /// The present state of a session, and a way to wait for the next event.
@@ -178,15 +198,14 @@ impl Hub {
         Watching { newest, live, news: sequence.news.subscribe() }
     }
 
-    /// Like [`Hub::watch`]; `wake` is notified of each new event too.
-    pub(crate) fn watch_with(&self, session: &str, wake: &Arc<Notify>) -> Watching {
+    /// Like [`Hub::watch`]; `watcher` gets the events too, or is woken for them.
+    pub(crate) fn watch_with(&self, session: &str, watcher: Weak<dyn Watcher>) -> Watching {
         let watching = self.watch(session);
-        let wake = Arc::downgrade(wake);
         let mut sequences = self.lock();
-        let wakes = &mut sequences.of(session).wakes;
+        let watchers = &mut sequences.of(session).watchers;
         // A client may watch a session anew.
-        wakes.retain(|other| other.strong_count() > 0 && !other.ptr_eq(&wake));
-        wakes.push(wake);
+        watchers.retain(|other| other.strong_count() > 0 && !other.ptr_eq(&watcher));
+        watchers.push(watcher);
         watching
     }
 
@@ -256,7 +275,7 @@ impl Sequences {
                 last_used: now,
                 live: Live::default(),
                 news: watch::channel(now).0,
-                wakes: Vec::new(),
+                watchers: Vec::new(),
             }
         });
         sequence.last_used = now;
