@@ -33,6 +33,8 @@ const END_WAIT: Duration = Duration::from_secs(2);
 /// # Errors
 /// As for [`block_on`].
 pub(crate) fn block_on_threads<T>(work: impl Future<Output = T>) -> Result<T, CliError> {
+    // Before there are threads that could begin heaps of their own.
+    myclaw_agent::use_one_heap();
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
     let runtime = Builder::new_multi_thread()
         .worker_threads(threads)

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `spec` | what to run and within which limits |
 //! | `environment` | which variables a child sees |
-//! | `system` | starting it, and moving variables: the only unsafe code of the workspace |
+//! | `system` | starting it, moving variables, a setting of the allocator: the only unsafe code of the workspace |
 //! | `attach` | a handle to a running program: writing to it, and finding it again |
 //! | `terminal` | a terminal for a program that needs one |
 //! | `child` | noticing its end and collecting its exit status |
@@ -36,7 +36,8 @@ mod spec;
 mod streams;
 #[expect(
     unsafe_code,
-    reason = "the standard library has no stable way to start a session without a slow fork, nor to overwrite variables"
+    reason = "the standard library has no stable way to start a session without a slow fork, nor to overwrite variables, nor to set up \
+              the allocator"
 )]
 mod system;
 mod terminal;
@@ -52,3 +53,11 @@ pub use error::ExecError;
 pub use run::{Exit, Finished, LeftRunning, run, run_attached};
 pub use runner::{Here, OutputPiece, Runner, Running};
 pub use spec::{ChildSpec, ErrorOutput, OutputLimits};
+
+/// Makes all threads of this process take memory from one heap, where the allocator has several (glibc). For processes
+/// that live long: blocks that stay keep the pages of every heap, so with several, memory grows for hours under a load that
+/// does not change. To be called before there are other threads; a failure changes nothing.
+pub fn use_one_heap() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    system::use_one_heap();
+}

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use myclaw_agent::llm::StreamEvent;
 use myclaw_agent::{AgentRunEvent, RunEvent};
 use serde::Serialize;
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 
 mod joined;
 mod live;
@@ -25,8 +25,10 @@ const MOST_EVENTS: usize = 1_024;
 const MOST_BYTES: usize = 1024 * 1024;
 /// How long an event is kept: long enough for a client whose connection broke. Later ones read the history.
 const KEPT: Duration = Duration::from_secs(120);
-/// Pause between two looks for events that are older.
+/// Time in which all sessions are looked at for events that are older.
 const SWEEP: Duration = Duration::from_secs(10);
+/// Most sessions that are looked at when an event comes, so that none waits for all.
+const MOST_SWEPT: usize = 16;
 /// Most sessions with kept events. The one whose last event is oldest goes first.
 const MOST_SESSIONS: usize = 1_000;
 
@@ -41,6 +43,9 @@ struct Sequences {
     by_session: HashMap<String, Sequence>,
     /// Counts events of all sessions, to find the sequence that was quiet for longest.
     events: u64,
+    /// The sessions, in the order in which they are looked at for old events.
+    round: VecDeque<String>,
+    /// When sessions were looked at.
     swept: Instant,
 }
 
@@ -56,7 +61,16 @@ struct Sequence {
     /// Sends the number of the newest event to watchers.
     news: watch::Sender<u64>,
     /// Watchers of several sessions, which wait for all of them at once.
-    wakes: Vec<Weak<Notify>>,
+    watchers: Vec<Weak<dyn Watcher>>,
+}
+
+/// Somebody who watches sessions.
+pub(crate) trait Watcher: Send + Sync {
+    /// Says that there are new events.
+    fn wake(&self);
+
+    /// Offers the newest event. True if the watcher has taken it, so that it need not be woken. Must not block.
+    fn take(&self, session: &str, event: &Joined) -> bool;
 }
 
 /// A kept event.
@@ -97,7 +111,12 @@ pub(crate) enum Since {
 impl Hub {
     pub(crate) fn new() -> Self {
         let stream = uuid::Uuid::new_v4().simple().to_string();
-        let sequences = Sequences { by_session: HashMap::new(), events: 0, swept: Instant::now() };
+        let sequences = Sequences {
+            by_session: HashMap::new(),
+            events: 0,
+            round: VecDeque::new(),
+            swept: Instant::now(),
+        };
         Self { sequences: Mutex::new(sequences), stream }
     }
 
@@ -140,6 +159,7 @@ impl Hub {
         change: impl FnOnce(&mut Live),
     ) {
         let Ok(text) = serde_json::to_string(event) else { return };
+        let text: Arc<str> = text.into();
         let at = Instant::now();
         let mut sequences = self.lock();
         sequences.sweep(at);
@@ -147,17 +167,27 @@ impl Hub {
         change(&mut sequence.live);
         sequence.newest += 1;
         sequence.bytes += text.len();
-        sequence.kept.push_back((at, Event { text: text.into(), kind }));
+        sequence.kept.push_back((at, Event { text: Arc::clone(&text), kind }));
         while sequence.kept.len() > MOST_EVENTS || sequence.bytes > MOST_BYTES {
             sequence.drop_oldest();
         }
         let newest = sequence.newest;
         sequence.news.send_replace(newest);
-        sequence.wakes.retain(|wake| {
-            let wake = wake.upgrade();
-            wake.iter().for_each(|wake| wake.notify_one());
-            wake.is_some()
-        });
+        sequence.watchers.retain(|watcher| watcher.strong_count() > 0);
+        // Several are woken, so that the run does not wait until all have been served.
+        let only = match &sequence.watchers[..] {
+            [only] => only.upgrade(),
+            several => {
+                several.iter().filter_map(Weak::upgrade).for_each(|watcher| watcher.wake());
+                None
+            }
+        };
+        drop(sequences);
+        if let Some(watcher) = only
+            && !watcher.take(session, &Joined { numbers: newest..=newest, text })
+        {
+            watcher.wake();
+        }
     }
 
     /// The present state of a session, and a way to wait for the next event.
@@ -168,15 +198,14 @@ impl Hub {
         Watching { newest, live, news: sequence.news.subscribe() }
     }
 
-    /// Like [`Hub::watch`]; `wake` is notified of each new event too.
-    pub(crate) fn watch_with(&self, session: &str, wake: &Arc<Notify>) -> Watching {
+    /// Like [`Hub::watch`]; `watcher` gets the events too, or is woken for them.
+    pub(crate) fn watch_with(&self, session: &str, watcher: Weak<dyn Watcher>) -> Watching {
         let watching = self.watch(session);
-        let wake = Arc::downgrade(wake);
         let mut sequences = self.lock();
-        let wakes = &mut sequences.of(session).wakes;
+        let watchers = &mut sequences.of(session).watchers;
         // A client may watch a session anew.
-        wakes.retain(|other| other.strong_count() > 0 && !other.ptr_eq(&wake));
-        wakes.push(wake);
+        watchers.retain(|other| other.strong_count() > 0 && !other.ptr_eq(&watcher));
+        watchers.push(watcher);
         watching
     }
 
@@ -205,20 +234,21 @@ impl Hub {
 }
 
 impl Sequences {
-    /// Removes old events, also those of sessions in which nothing happens any more. Now and then is enough.
+    /// Removes old events, also those of sessions in which nothing happens any more. Looks at as many sessions as time has
+    /// passed since the last look, and goes on with the next ones later.
     fn sweep(&mut self, now: Instant) {
-        if now.duration_since(self.swept) < SWEEP {
+        let passed = now.duration_since(self.swept).as_secs_f64() / SWEEP.as_secs_f64();
+        let due = (passed * self.round.len() as f64) as usize;
+        if due == 0 {
             return;
         }
         self.swept = now;
-        for sequence in self.by_session.values_mut() {
-            let is_old = |kept: &(Instant, Event)| now.duration_since(kept.0) > KEPT;
-            while sequence.kept.front().is_some_and(is_old) {
-                sequence.drop_oldest();
+        for _ in 0..due.min(self.round.len()).min(MOST_SWEPT) {
+            let Some(session) = self.round.pop_front() else { return };
+            if let Some(sequence) = self.by_session.get_mut(&session) {
+                sequence.forget_old(now);
             }
-            if sequence.kept.is_empty() {
-                sequence.kept.shrink_to_fit();
-            }
+            self.round.push_back(session);
         }
     }
 
@@ -230,17 +260,23 @@ impl Sequences {
             let is_quiet = |one: &Sequence| one.news.is_closed() && one.live.is_empty();
             let quiet = self.by_session.iter().filter(|(_, one)| is_quiet(one));
             let oldest = quiet.min_by_key(|(_, one)| one.last_used).map(|(key, _)| key.clone());
-            oldest.and_then(|key| self.by_session.remove(&key));
+            if let Some(oldest) = oldest {
+                self.by_session.remove(&oldest);
+                self.round.retain(|session| *session != oldest);
+            }
         }
-        let sequence = self.by_session.entry(session.to_owned()).or_insert_with(|| Sequence {
-            kept: VecDeque::new(),
-            bytes: 0,
-            // Numbers go on from those of every sequence before, so that one that was removed is not continued wrongly.
-            newest: now,
-            last_used: now,
-            live: Live::default(),
-            news: watch::channel(now).0,
-            wakes: Vec::new(),
+        let sequence = self.by_session.entry(session.to_owned()).or_insert_with(|| {
+            self.round.push_back(session.to_owned());
+            Sequence {
+                kept: VecDeque::new(),
+                bytes: 0,
+                // Numbers go on from those of every sequence before, so that one that was removed is not continued wrongly.
+                newest: now,
+                last_used: now,
+                live: Live::default(),
+                news: watch::channel(now).0,
+                watchers: Vec::new(),
+            }
         });
         sequence.last_used = now;
         sequence
@@ -248,6 +284,15 @@ impl Sequences {
 }
 
 impl Sequence {
+    fn forget_old(&mut self, now: Instant) {
+        while self.kept.front().is_some_and(|(came, _)| now.duration_since(*came) > KEPT) {
+            self.drop_oldest();
+        }
+        if self.kept.is_empty() {
+            self.kept.shrink_to_fit();
+        }
+    }
+
     fn drop_oldest(&mut self) {
         if let Some((_, oldest)) = self.kept.pop_front() {
             self.bytes -= oldest.text.len();

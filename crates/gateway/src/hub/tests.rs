@@ -70,3 +70,68 @@ fn old_events_of_quiet_sessions_go() {
     assert_eq!(texts(hub.since("quiet", quiet + 1)), (quiet + 2, vec!["3".to_owned()]));
     assert_eq!(hub.lock().of("quiet").bytes, 1);
 }
+
+#[test]
+fn sessions_are_looked_at_in_turn_for_old_events() {
+    let hub = Hub::new();
+    let sessions = 3 * MOST_SWEPT;
+    (0..sessions).for_each(|number| hub.publish(&number.to_string(), &number));
+    let with_events = |hub: &Hub| {
+        hub.lock().by_session.values().filter(|sequence| !sequence.kept.is_empty()).count()
+    };
+    let mut now = Instant::now() + KEPT + SWEEP;
+    for left in [2 * MOST_SWEPT, MOST_SWEPT, 0] {
+        hub.lock().sweep(now);
+        assert_eq!(with_events(&hub), left);
+        // No time has passed, so no session is due.
+        hub.lock().sweep(now);
+        assert_eq!(with_events(&hub), left);
+        now += SWEEP;
+    }
+}
+
+/// Takes events while it is ready.
+#[derive(Default)]
+struct Ready {
+    is_ready: std::sync::atomic::AtomicBool,
+    taken: Mutex<Vec<u64>>,
+    woken: Mutex<u64>,
+}
+
+impl Watcher for Ready {
+    fn wake(&self) {
+        *self.woken.lock().unwrap() += 1;
+    }
+
+    fn take(&self, session: &str, event: &Joined) -> bool {
+        assert_eq!((session, &*event.text), ("one", "\"event\""));
+        let is_ready = self.is_ready.load(std::sync::atomic::Ordering::SeqCst);
+        if is_ready {
+            self.taken.lock().unwrap().push(*event.numbers.end());
+        }
+        is_ready
+    }
+}
+
+#[test]
+fn an_only_watcher_is_offered_each_event_and_woken_if_it_refuses() {
+    let hub = Hub::new();
+    let ready = Arc::new(Ready::default());
+    let seen = |ready: &Ready| (ready.taken.lock().unwrap().clone(), *ready.woken.lock().unwrap());
+    let weak = |ready: &Arc<Ready>| Arc::downgrade(ready) as Weak<dyn Watcher>;
+    let begin = hub.watch_with("one", weak(&ready)).newest;
+    hub.publish("one", &"event");
+    hub.publish("two", &"elsewhere");
+    assert_eq!(seen(&ready), (vec![], 1));
+    ready.is_ready.store(true, std::sync::atomic::Ordering::SeqCst);
+    hub.publish("one", &"event");
+    assert_eq!(seen(&ready), (vec![begin + 2], 1));
+    // Several watchers are woken, and read for themselves.
+    let other = Arc::new(Ready::default());
+    let _watching = hub.watch_with("one", weak(&other));
+    hub.publish("one", &"event");
+    assert_eq!((seen(&ready), seen(&other)), ((vec![begin + 2], 2), (vec![], 1)));
+    drop(other);
+    hub.publish("one", &"event");
+    assert_eq!(seen(&ready), (vec![begin + 2, begin + 4], 2));
+}

@@ -1,10 +1,12 @@
 //! The WebSocket: requests with ids, responses, and the numbered events of the sessions that a client watches.
 
+mod line;
+
 use std::collections::HashMap;
 use std::error::Error as _;
 use std::net::IpAddr;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
@@ -14,7 +16,7 @@ use axum::response::Response;
 use futures_util::SinkExt as _;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 
 use super::answer::{class_of, error, message as message_object};
 use super::front::Caller;
@@ -27,6 +29,7 @@ use crate::delivery::NewMessage;
 use crate::devices::Login;
 use crate::hub::{Hub, Joined, Since, Watching, joined, one_by_one};
 use crate::questions::Answer;
+use line::{Line, Received};
 
 /// Where it is asked for.
 const PATH: &str = "/ws";
@@ -99,16 +102,17 @@ pub(super) async fn upgrade(
     };
     let upgrade = upgrade.max_message_size(MAX_BODY).max_frame_size(MAX_BODY);
     upgrade.read_buffer_size(READ_BYTES).on_upgrade(async move |socket| {
+        let line = Arc::new(Line::default());
         let client = Client {
             server,
             address: caller.address,
             socket,
             login,
             watched: HashMap::new(),
-            wake: Arc::default(),
+            line: Arc::downgrade(&line),
             pace: Pace::Keeps,
         };
-        client.serve().await;
+        Box::new(client).serve(&line).await;
         drop(place);
     })
 }
@@ -123,8 +127,8 @@ struct Client {
     login: Option<Login>,
     /// By session.
     watched: HashMap<String, Watched>,
-    /// Notified of each event of a watched session.
-    wake: Arc<Notify>,
+    /// Where it is while it waits. It gets the events of watched sessions.
+    line: Weak<Line>,
     pace: Pace,
 }
 
@@ -134,6 +138,15 @@ enum Pace {
     Keeps,
     /// The deltas that come meanwhile are joined.
     IsBehind,
+}
+
+/// What a client's task waits for.
+enum Happened {
+    Frame(Received),
+    Events,
+    Ping,
+    Stop,
+    Gone,
 }
 
 /// A session that a client watches.
@@ -165,7 +178,7 @@ impl Watched {
 }
 
 impl Client {
-    async fn serve(mut self) {
+    async fn serve(mut self: Box<Self>, line: &Line) {
         if self.login.is_none() {
             self.login = self.log_in().await;
         }
@@ -180,37 +193,35 @@ impl Client {
         if !self.send(Message::text(hello.to_string())).await {
             return;
         }
-        let wake = Arc::clone(&self.wake);
         let mut last_heard = Instant::now();
         let mut ping = tokio::time::interval(PING);
         let stop = self.server.stop.clone();
         // Made once: to wait anew for each event would cost more than to send it.
         let (mut stopping, mut gone) = (pin!(stop.cancelled()), pin!(login.gone.cancelled()));
         loop {
-            let goes_on = tokio::select! {
-                frame = self.socket.recv() => {
+            line.wait(self);
+            let happened = tokio::select! {
+                frame = line.frame() => Happened::Frame(frame),
+                () = line.wake.notified() => Happened::Events,
+                _ = ping.tick() => Happened::Ping,
+                () = &mut stopping => Happened::Stop,
+                () = &mut gone => Happened::Gone,
+            };
+            // Nobody else takes it.
+            let Some(client) = line.go_on() else { return };
+            self = client;
+            let goes_on = match happened {
+                Happened::Frame(frame) => {
                     last_heard = Instant::now();
-                    match frame {
-                        Some(Ok(Message::Text(text))) => self.answer(&text).await,
-                        Some(Ok(Message::Ping(_) | Message::Pong(_))) => true,
-                        Some(Ok(Message::Binary(_))) => {
-                            self.close(close_code::UNSUPPORTED, "frames are JSON texts").await
-                        }
-                        Some(Ok(Message::Close(_))) => {
-                            // The library has prepared the answer.
-                            let _ = tokio::time::timeout(SEND_TIME, self.socket.flush()).await;
-                            false
-                        }
-                        None => false,
-                        Some(Err(error)) => self.fail(&error).await,
-                    }
+                    self.heed(frame).await
                 }
-                () = wake.notified() => self.send_events().await,
-                _ = ping.tick() => {
-                    last_heard.elapsed() < SILENCE && self.send(Message::Ping(Vec::new().into())).await
+                Happened::Events => self.send_events().await,
+                Happened::Ping => {
+                    last_heard.elapsed() < SILENCE
+                        && self.send(Message::Ping(Vec::new().into())).await
                 }
-                () = &mut stopping => self.close(close_code::AWAY, "the gateway stops").await,
-                () = &mut gone => {
+                Happened::Stop => self.close(close_code::AWAY, "the gateway stops").await,
+                Happened::Gone => {
                     let why = "the token was replaced or revoked; log in again";
                     self.close(close_code::POLICY, why).await
                 }
@@ -218,6 +229,24 @@ impl Client {
             if !goes_on {
                 return;
             }
+        }
+    }
+
+    /// Does what a frame asks for. False if the connection is over.
+    async fn heed(&mut self, frame: Received) -> bool {
+        match frame {
+            Some(Ok(Message::Text(text))) => self.answer(&text).await,
+            Some(Ok(Message::Ping(_) | Message::Pong(_))) => true,
+            Some(Ok(Message::Binary(_))) => {
+                self.close(close_code::UNSUPPORTED, "frames are JSON texts").await
+            }
+            Some(Ok(Message::Close(_))) => {
+                // The library has prepared the answer.
+                let _ = tokio::time::timeout(SEND_TIME, self.socket.flush()).await;
+                false
+            }
+            None => false,
+            Some(Err(error)) => self.fail(&error).await,
         }
     }
 
@@ -400,7 +429,7 @@ impl Client {
             return Err(GatewayError::Unusable(why));
         }
         let hub = &self.server.delivery.hub;
-        let Watching { newest, live, mut news } = hub.watch_with(key.as_str(), &self.wake);
+        let Watching { newest, live, mut news } = hub.watch_with(key.as_str(), self.line.clone());
         let is_same_stream = params.stream.as_deref().is_none_or(|stream| stream == hub.stream());
         let after = params.after.filter(|_| is_same_stream);
         if after.is_some() {
@@ -409,7 +438,9 @@ impl Client {
         }
         // Also what was there before counts as new, for a client that comes back.
         news.mark_changed();
-        self.wake.notify_one();
+        if let Some(line) = self.line.upgrade() {
+            line.wake.notify_one();
+        }
         let watched = Watched { sent: after.unwrap_or(newest), news };
         self.watched.insert(key.as_str().to_owned(), watched);
         Ok(json!({

@@ -1,0 +1,88 @@
+//! Writing an event to a client from the task in which it comes.
+//!
+//! A client's own task waits for most of its life. While it does, its connection lies here, and a new event is written at
+//! once by whoever adds it, if the client has all earlier ones and the connection takes it without waiting. To wake the
+//! client's task for each delta would cost more than to write it. In all other cases the task is woken and sees to the rest.
+
+use std::pin::Pin;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use axum::extract::ws::Message;
+use futures_util::{Sink as _, Stream as _};
+use tokio::sync::Notify;
+
+use super::{Client, Pace, event_frame};
+use crate::hub::{Joined, Watcher};
+
+/// What the next frame of a client is: none at the end of the connection.
+pub(super) type Received = Option<Result<Message, axum::Error>>;
+
+/// Where a client is while its task waits.
+#[derive(Default)]
+pub(super) struct Line {
+    waiting: Mutex<Option<Box<Client>>>,
+    /// Notified of events that were not written.
+    pub(super) wake: Notify,
+}
+
+impl Line {
+    /// Lays a client down, whose task is going to wait.
+    pub(super) fn wait(&self, client: Box<Client>) {
+        *self.lock() = Some(client);
+    }
+
+    /// Takes the client up again.
+    pub(super) fn go_on(&self) -> Option<Box<Client>> {
+        self.lock().take()
+    }
+
+    /// The next frame of the client that waits here.
+    pub(super) async fn frame(&self) -> Received {
+        let next = |context: &mut Context<'_>| match &mut *self.lock() {
+            Some(client) => Pin::new(&mut client.socket).poll_next(context),
+            None => Poll::Pending,
+        };
+        std::future::poll_fn(next).await
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Box<Client>>> {
+        // A panic in the middle of a write ends the connection when its task uses it next.
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Watcher for Line {
+    fn wake(&self) {
+        self.wake.notify_one();
+    }
+
+    fn take(&self, session: &str, event: &Joined) -> bool {
+        // Whoever holds the connection at this moment does not know of the event, so the client's task is woken.
+        let Ok(mut waiting) = self.waiting.try_lock() else { return false };
+        waiting.as_mut().is_some_and(|client| client.write_now(session, event))
+    }
+}
+
+impl Client {
+    /// Writes an event without waiting. False if something is left to do: then the client's own task does it.
+    fn write_now(&mut self, session: &str, event: &Joined) -> bool {
+        let Some(watched) = self.watched.get_mut(session) else { return false };
+        if watched.sent + 1 != *event.numbers.start() {
+            return false;
+        }
+        // Nobody is woken when the connection can take more: the client's own task asks again.
+        let mut context = Context::from_waker(Waker::noop());
+        let mut socket = Pin::new(&mut self.socket);
+        if !matches!(socket.as_mut().poll_ready(&mut context), Poll::Ready(Ok(()))) {
+            return false;
+        }
+        let frame = Message::text(event_frame(session, event));
+        if socket.as_mut().start_send(frame).is_err() {
+            return false;
+        }
+        watched.sent = *event.numbers.end();
+        self.pace = Pace::Keeps;
+        matches!(socket.poll_flush(&mut context), Poll::Ready(Ok(())))
+    }
+}
