@@ -60,8 +60,8 @@ pub use selection::{
     environment_key, known_providers, local_base_url, local_probe, select, unknown_provider,
 };
 pub use session::{
-    Accepted, Done, Foreground, Handover, Next, Outcome, Session, SessionCallback, SessionEvent,
-    Work,
+    Accepted, Done, Foreground, Handover, Next, Outcome, RAN_COMMAND, Session, SessionCallback,
+    SessionEvent, Work, is_remark,
 };
 pub use session_config::{
     CRON_CHANNEL, MAIN_SESSION, PERSON_CHANNEL, RunAdditions, SUBAGENT_CHANNEL, SessionConfig,

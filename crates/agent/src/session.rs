@@ -27,6 +27,7 @@ mod remark;
 mod send;
 
 pub use event::{Accepted, Done, Next, Outcome, SessionCallback, SessionEvent, Work};
+pub use remark::{RAN_COMMAND, is_remark};
 pub use send::Handover;
 
 /// An open session.

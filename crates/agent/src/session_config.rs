@@ -360,17 +360,22 @@ impl SessionConfig {
 
     /// The stores of the session's runs: what stays on disk after a run.
     fn stores(&self) -> RunStores {
-        // The main session is the assistant's, wherever it is asked to work.
-        let work = self.directory.clone().filter(|_| !self.is_main());
         let store = match self.background.sessions_stay_open() {
-            true => self.home.session_store().leaving_lock_files(),
-            false => self.home.session_store(),
+            true => self.session_store().leaving_lock_files(),
+            false => self.session_store(),
         };
         RunStores {
-            sessions: Arc::new(store.for_work_in(work)),
+            sessions: Arc::new(store),
             spending: spending(&self.home),
             keys: self.agent.agent_dir.as_deref().map(AuthStore::in_agent_dir),
         }
+    }
+
+    /// The sessions. A new one remembers the directory that this one works in.
+    pub(crate) fn session_store(&self) -> SessionStore {
+        // The main session is the assistant's, wherever it is asked to work.
+        let work = self.directory.clone().filter(|_| !self.is_main());
+        self.home.session_store().for_work_in(work)
     }
 }
 

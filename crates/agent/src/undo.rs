@@ -27,6 +27,12 @@ pub enum UndoMode {
     DryRun,
 }
 
+/// How the message for the model begins.
+pub(crate) const UNDID: &str = "[The user has undone file changes of an earlier turn.";
+/// The same after `redo`.
+pub(crate) const REDID: &str =
+    "[The user has made file changes of an earlier turn again, which were undone.";
+
 impl SessionConfig {
     /// Undoes or redoes the file changes of a turn. The model reads about it with the next message of the
     /// user. Blocks.
@@ -107,10 +113,8 @@ impl From<UndoError> for AgentError {
 /// What the model reads.
 fn remark(direction: Direction, undone: &Undone) -> String {
     let mut text = match direction {
-        Direction::Undo => "[The user has undone file changes of an earlier turn.",
-        Direction::Redo => {
-            "[The user has made file changes of an earlier turn again, which were undone."
-        }
+        Direction::Undo => UNDID,
+        Direction::Redo => REDID,
     }
     .to_owned();
     let mut names_left = MOST_NAMES;

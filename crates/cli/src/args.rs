@@ -52,7 +52,7 @@ pub(crate) use host::{
 pub(crate) use nodes::{NodeArgs, NodesArgs, NodesCommand};
 pub(crate) use onboard::OnboardArgs;
 pub(crate) use policy::{ApprovalsArgs, ApprovalsCommand, ExplainArgs, PolicyArgs, PolicyCommand};
-pub(crate) use resume::ResumeArgs;
+pub(crate) use resume::{ContinueArgs, ResumeArgs};
 pub(crate) use runner::RunnerArgs;
 pub(crate) use sandbox::{SandboxArgs, SandboxCommand};
 pub(crate) use sessions::{
@@ -107,10 +107,10 @@ impl Cli {
                 };
             }
             Some(Command::Run(args)) if !resume.resume => {
-                args.continue_last |= resume.continue_last;
+                args.last.continue_last |= resume.continue_last;
                 args.session.complete(before);
                 args.images.complete(images);
-                return refuse_two(args.continue_last, &args.session).map(|()| self);
+                return refuse_two(args.last.continue_last, &args.session).map(|()| self);
             }
             Some(Command::Chat(args)) => {
                 args.resume.complete(resume);
@@ -118,16 +118,20 @@ impl Cli {
                 args.images.complete(images);
                 return refuse_two(args.resume.is_given(), &args.session).map(|()| self);
             }
+            Some(Command::Rpc(args)) if !resume.resume && images == ImageArgs::default() => {
+                args.last.continue_last |= resume.continue_last;
+                args.session.complete(before);
+                return refuse_two(args.last.continue_last, &args.session).map(|()| self);
+            }
             Some(_) if resume.is_given() => {
-                let message = "--continue stands before `run` and `chat` only, --resume before `chat` only, or without \
-                               a command";
+                let message = "--continue stands before `run`, `chat` and `rpc` only, --resume before `chat` only, or \
+                               without a command";
                 return Err(Self::command().error(ErrorKind::ArgumentConflict, message));
             }
             Some(_) if images != ImageArgs::default() => {
                 let message = "--image stands before `run` and `chat` only, or without a command";
                 return Err(Self::command().error(ErrorKind::ArgumentConflict, message));
             }
-            Some(Command::Rpc(args)) => args.session.complete(before),
             Some(_) if before == SessionArgs::default() => {}
             Some(_) => {
                 let message = "the options of a session stand before `run`, `chat` and `rpc` only, \
@@ -326,9 +330,9 @@ pub(crate) struct RunArgs {
     /// Pictures.
     #[command(flatten)]
     pub(crate) images: ImageArgs,
-    /// Continue the last session of this directory
-    #[arg(short, long = "continue", conflicts_with = "session")]
-    pub(crate) continue_last: bool,
+    /// Which session to go on with.
+    #[command(flatten)]
+    pub(crate) last: ContinueArgs,
     /// The session.
     #[command(flatten)]
     pub(crate) session: SessionArgs,
@@ -369,6 +373,9 @@ pub(crate) struct ChatArgs {
 /// Arguments of `rpc`.
 #[derive(Debug, Args)]
 pub(crate) struct RpcArgs {
+    /// Which session to go on with.
+    #[command(flatten)]
+    pub(crate) last: ContinueArgs,
     /// The first current session.
     #[command(flatten)]
     pub(crate) session: SessionArgs,

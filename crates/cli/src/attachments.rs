@@ -58,6 +58,20 @@ pub(crate) async fn mentioned(text: &str, place: &Path) -> (Vec<Attachment>, Vec
     (found, problems)
 }
 
+/// Checks that `text` begins with the path of a picture, relative to `place`.
+///
+/// # Errors
+/// What is wrong with the file.
+pub(crate) fn check_first(text: &str, place: &Path) -> Result<(), String> {
+    let first = words(text).into_iter().next().unwrap_or_default();
+    let path = path_of(&first, place).unwrap_or_else(|| place.join(first));
+    if !is_picture(&path) {
+        let path = path.display();
+        return Err(format!("{path} is no picture: its name ends with .png, .jpg, .gif or .webp"));
+    }
+    read(path).map(drop)
+}
+
 fn read(path: PathBuf) -> Result<Attachment, String> {
     let bytes = read_regular(&path, MOST_BYTES + 1)
         .map_err(|error| format!("{} cannot be read: {error}", path.display()))?;

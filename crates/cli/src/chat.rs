@@ -294,6 +294,13 @@ impl Chat {
     async fn work(&mut self, work: Parsed) -> Result<(), CliError> {
         match work {
             Parsed::Message(message) => self.turns(Some(message)).await,
+            Parsed::Image(message) => {
+                let config = self.session.config();
+                match attachments::check_first(&message, config.working_directory()) {
+                    Ok(()) => self.turns(Some(message)).await,
+                    Err(problem) => self.say(&problem),
+                }
+            }
             Parsed::Command(Command::Retry) => match self.go_back()? {
                 Some(message) => self.turns(Some(message)).await,
                 None => Ok(()),

@@ -73,7 +73,7 @@ fn run(cli: Cli) -> Result<(), CliError> {
         Some(Command::Chat(args)) => chat::run(&args),
         Some(Command::Attach(args)) => chat::attach::run(&args),
         Some(Command::Run(args)) => commands::run::run(&args),
-        Some(Command::Rpc(args)) => control::run_rpc(&args.session),
+        Some(Command::Rpc(args)) => control::run_rpc(&args),
         Some(Command::Acp(args)) => control::run_acp(args),
         Some(Command::Cron(args)) => commands::cron::run(&args),
         Some(Command::Gateway(args)) => commands::gateway::run(&args),

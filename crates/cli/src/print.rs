@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::io::{self, BufWriter, StdoutLock, Write};
+use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 
 use serde::Serialize;
 
 use crate::exit::CliError;
-use crate::terminal::{Destination, JsonMode, escaped};
+use crate::terminal::{Destination, JsonMode, Size, escaped, wrapped};
 
 /// Standard output of a command.
 pub(crate) struct Printer {
@@ -64,9 +64,27 @@ impl Printer {
     }
 }
 
-/// Writes a line to standard error. A failed write is ignored: there is no other place to report it.
+/// Writes a line to standard error, on a terminal without breaking words. A failed write is ignored: there is no other
+/// place to report it.
 pub(crate) fn note(line: impl fmt::Display) {
-    drop(writeln!(io::stderr(), "{line}"));
+    let mut text = line.to_string();
+    if io::stderr().is_terminal() {
+        text = unbroken(&text, Size::current().columns).join("\n");
+    }
+    drop(writeln!(io::stderr(), "{text}"));
+}
+
+/// `text` in lines of at most `columns` columns. A line with a longer word, such as an address, is left to the terminal:
+/// a line break would make another word of it when it is copied. So is a line with colours, whose width is not known.
+fn unbroken(text: &str, columns: usize) -> Vec<String> {
+    use unicode_width::UnicodeWidthStr;
+    let lines = text.lines().flat_map(|line| {
+        let is_left = line.is_empty()
+            || line.contains('\x1b')
+            || line.split(' ').any(|word| word.width() > columns);
+        if is_left { vec![line.to_owned()] } else { wrapped(line, columns) }
+    });
+    lines.collect()
 }
 
 /// Rows of text with aligned columns; the last column is not padded.

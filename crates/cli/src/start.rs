@@ -7,7 +7,7 @@ use myclaw_agent::config::ProjectStart;
 use myclaw_agent::sessions::{CLI_CHANNEL, EntryId, SessionKey};
 use myclaw_agent::{MAIN_SESSION, SessionConfig};
 
-use crate::args::SessionArgs;
+use crate::args::{ContinueArgs, SessionArgs};
 use crate::commands::sessions::Sessions;
 use crate::exit::CliError;
 use crate::home::{find_home, load_session};
@@ -23,6 +23,12 @@ pub(crate) enum Wanted {
     Usual,
     /// The last one of this place.
     Last,
+}
+
+impl From<ContinueArgs> for Wanted {
+    fn from(args: ContinueArgs) -> Self {
+        if args.continue_last { Self::Last } else { Self::Usual }
+    }
 }
 
 /// A config with its session, and how it came to it.

@@ -46,9 +46,29 @@ const COURTESIES: [&str; 16] = [
 
 /// The beginning of a message on one line, for lists.
 pub fn first_words(message: &str) -> String {
+    let message = without_addresses(message);
     let words = message.split_whitespace().collect::<Vec<_>>().join(" ");
     let words: String = words.chars().filter(|char| !char.is_control()).collect();
     shortened(&words, MOST_FIRST_CHARS)
+}
+
+/// `text` with the names of the links that editors write, and without their addresses.
+fn without_addresses(text: &str) -> String {
+    let mut short = String::new();
+    let mut rest = text;
+    while let Some((before, link)) = rest.split_once("[@") {
+        let Some((name, address)) = link.split_once(']') else { break };
+        let Some((_, after)) = address.strip_prefix('(').and_then(|rest| rest.split_once(')'))
+        else {
+            break;
+        };
+        short.push_str(before);
+        short.push('@');
+        short.push_str(name);
+        rest = after;
+    }
+    short.push_str(rest);
+    short
 }
 
 /// The title of a session that begins with `message`: its first sentence without courtesies and marks, 60 characters

@@ -25,6 +25,7 @@ use myclaw_exec::Handle;
 
 pub(crate) use job::{Candidate, Job, Running};
 pub(crate) use live::{Excerpt, LiveOutput, TerminalModes, count_lines};
+pub use message::END_OF_JOB;
 pub(crate) use message::one_line;
 pub(crate) use owner::Noted;
 pub use owner::{JobOwner, end_leftovers};

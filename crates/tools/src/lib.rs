@@ -39,8 +39,8 @@ pub use edit::EditTool;
 pub use find::FindTool;
 pub use grep::GrepTool;
 pub use jobs::{
-    JobEnd, JobEnded, JobEnding, JobListener, JobOwner, JobRecord, Jobs, JobsOptions, Killer,
-    command_of_job, end_leftovers, message_of_leftover,
+    END_OF_JOB, JobEnd, JobEnded, JobEnding, JobListener, JobOwner, JobRecord, Jobs, JobsOptions,
+    Killer, command_of_job, end_leftovers, message_of_leftover,
 };
 pub use ls::LsTool;
 pub use memory::{Compared, Meaning, Memory, MemoryGetTool, MemoryOptions, MemorySearchTool};

@@ -4,12 +4,22 @@ use std::time::Duration;
 
 use myclaw_engine::{SystemClock, tell_model};
 use myclaw_session::LockWait;
+use myclaw_tools::END_OF_JOB;
 
 use super::Session;
+use crate::undo::{REDID, UNDID};
 use crate::{AgentError, FailureClass};
 
 /// Longest wait for another process that has the session open.
 const WAIT: LockWait = LockWait::Until(Duration::from_secs(5));
+
+/// How the message begins that says which command the user ran; its directory follows.
+pub const RAN_COMMAND: &str = "[The user ran a command in ";
+
+/// Whether a message under the user's name was written by the program: the user did not say it.
+pub fn is_remark(text: &str) -> bool {
+    [RAN_COMMAND, UNDID, REDID, END_OF_JOB].iter().any(|beginning| text.starts_with(beginning))
+}
 
 impl Session {
     /// Writes a message of the program into the log, which the model reads with the next message of the user.
@@ -22,7 +32,7 @@ impl Session {
         }
         let config = self.config();
         let writing = tokio::task::spawn_blocking(move || {
-            let log = config.home.session_store().open(&config.session_key, WAIT)?;
+            let log = config.session_store().open(&config.session_key, WAIT)?;
             tell_model(Box::new(log), &text, &SystemClock)
         });
         let written = writing.await.map_err(|error| {

@@ -2,6 +2,14 @@
 
 use clap::Args;
 
+/// Whether to go on with the last session.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Args)]
+pub(crate) struct ContinueArgs {
+    /// Continue the last session of this directory
+    #[arg(short, long = "continue", conflicts_with = "session")]
+    pub(crate) continue_last: bool,
+}
+
 /// Which session to go on with.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Args)]
 pub(crate) struct ResumeArgs {

@@ -248,6 +248,8 @@ impl Attached {
                                     display.pause(Drawing::On);
                                 }
                                 Key::Thinking => display.say(Style::Dim, self.common.toggle_thinking()),
+                                // The gateway cannot read a file of this machine.
+                                Key::Picture => {}
                                 Key::Focus(focus) => self.common.attention.focus(focus),
                                 Key::Suspend => {
                                     if let Some(keyboard) = &keyboard {

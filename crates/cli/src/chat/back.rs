@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
+use myclaw_agent::is_remark;
 use myclaw_agent::sessions::{
     EntryId, IndexedSession, Role, SessionKey, TailLimit, TranscriptMessage,
 };
 
-use super::shell::RAN;
 use super::{Chat, View};
 use crate::exit::CliError;
 use crate::picker::{Choices, Picked, Row, Words, pick};
@@ -55,7 +55,7 @@ impl Chat {
         let mut said = Vec::new();
         for message in reader.tail(TailLimit::UNLIMITED)?.messages {
             let id = message.id;
-            if message.role == Role::User && !message.content.starts_with(RAN) {
+            if message.role == Role::User && !is_remark(&message.content) {
                 said.push(Said { before, message });
             }
             before = Some(id);
@@ -139,9 +139,7 @@ impl Chat {
         if key == self.session.key() {
             return Ok(());
         }
-        self.continue_session(key.as_str())?;
-        self.show_end()?;
-        self.tell_what_waits().await
+        self.continue_session(key.as_str()).await
     }
 
     /// Lets the user choose one of the lines.

@@ -52,9 +52,7 @@ impl Chat {
             return self.say("no sessions yet");
         }
         let Some(key) = choices.pick(&self.interrupts).await else { return Ok(()) };
-        self.continue_session(key.as_str())?;
-        self.show_end()?;
-        self.tell_what_waits().await
+        self.continue_session(key.as_str()).await
     }
 
     /// Lets the user choose a model, where there is a terminal to choose on.

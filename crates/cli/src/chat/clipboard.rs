@@ -6,9 +6,11 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use myclaw_agent::config::Paths;
 use myclaw_agent::files::{create_private_directory, private_options};
 
 use super::pastes::{digest, keep_newest};
+use crate::attachments;
 
 /// Largest picture.
 const MOST_BYTES: u64 = 20 * 1024 * 1024;
@@ -52,11 +54,16 @@ const SOURCES: [Source; 2] = [
     },
 ];
 
-/// Writes the picture of the clipboard to a file in `directory`, and returns its path.
+/// Where the pictures are kept.
+pub(super) fn directory(paths: &Paths) -> PathBuf {
+    paths.state_dir().join("chat_pictures")
+}
+
+/// Writes the picture of the clipboard to a file in `directory`, and returns the text that names it in a message.
 ///
 /// # Errors
 /// A sentence for the user: there is no clipboard, no program for it, or no picture in it.
-pub(super) fn picture(directory: &Path) -> Result<PathBuf, String> {
+pub(super) fn picture(directory: &Path) -> Result<String, String> {
     let is_there = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let mut missing = Vec::new();
     let mut tried = false;
@@ -70,6 +77,7 @@ pub(super) fn picture(directory: &Path) -> Result<PathBuf, String> {
                 let bytes = from_apple_script(&bytes).unwrap_or(bytes);
                 if bytes.starts_with(PNG) {
                     return keep(directory, &bytes)
+                        .map(|path| format!("{} ", attachments::quoted(&path)))
                         .map_err(|error| format!("the picture could not be kept: {error}"));
                 }
             }
@@ -86,6 +94,15 @@ pub(super) fn picture(directory: &Path) -> Result<PathBuf, String> {
             missing.join(" or ")
         ),
     })
+}
+
+/// [`picture`] while the caller does other work.
+///
+/// # Errors
+/// As [`picture`].
+pub(super) async fn picture_meanwhile(directory: PathBuf) -> Result<String, String> {
+    let reading = tokio::task::spawn_blocking(move || picture(&directory));
+    reading.await.unwrap_or_else(|error| Err(format!("internal error: {error}")))
 }
 
 /// What a program prints. It is ended if it takes too long.

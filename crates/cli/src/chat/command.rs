@@ -157,6 +157,8 @@ pub(super) enum Parsed {
     Command(Command),
     /// For the agent.
     Message(String),
+    /// The same; it begins with the path of a picture.
+    Image(String),
     /// For the shell.
     Shell(ShellLine),
     /// An unknown command, with the message about it.
@@ -198,7 +200,7 @@ pub(super) fn parse(text: &str) -> Parsed {
         ("/retry", None) => Parsed::Command(Command::Retry),
         ("/back", None) => Parsed::Command(Command::Back),
         ("/tree", None) => Parsed::Command(Command::Tree),
-        ("/image", Some(message)) => Parsed::Message(message),
+        ("/image", Some(message)) => Parsed::Image(message),
         ("/image", None) => {
             Parsed::Unknown("/image needs a file: /image plan.png what is this?".to_owned())
         }

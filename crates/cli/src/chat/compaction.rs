@@ -97,7 +97,7 @@ impl Typed {
                         Key::Send(line) => self.sent.push(line.text),
                         Key::Focus(focus) => common.attention.focus(focus),
                         Key::Suspend => display.lend(|| keyboard.lend(|| marks.lend(suspend))),
-                        Key::Unfold | Key::Thinking => {}
+                        Key::Unfold | Key::Thinking | Key::Picture => {}
                     }
                 }
                 display.show_typed(self.line.text());

@@ -21,8 +21,8 @@ use scene::Scene;
 
 mod scene;
 
-/// Shortest time between two updates: screens do not refresh faster.
-const FRAME: Duration = Duration::from_millis(16);
+/// Shortest time between two updates, unless the user types: thirty a second look smooth, and more cost more.
+const FRAME: Duration = Duration::from_millis(33);
 
 /// Draws one turn on standard output.
 pub(super) struct Display {
@@ -32,6 +32,8 @@ pub(super) struct Display {
 struct Shared {
     scene: Mutex<Scene>,
     changed: Notify,
+    /// The user typed: the key is shown at once.
+    typed: Notify,
     /// Fired when the terminal is gone.
     on_closed: CancellationToken,
 }
@@ -44,6 +46,7 @@ impl Display {
             shared: Arc::new(Shared {
                 scene: Mutex::new(scene),
                 changed: Notify::new(),
+                typed: Notify::new(),
                 on_closed,
             }),
         }
@@ -81,6 +84,7 @@ impl Display {
         const MOST_CHARS: usize = 4_000;
         let from = text.char_indices().rev().nth(MOST_CHARS).map_or(0, |(at, _)| at);
         self.change(|scene| scene.typed = escaped(&text[from..]).replace(['\n', '\t'], " "));
+        self.shared.typed.notify_one();
     }
 
     /// Shows the messages that wait.
@@ -146,7 +150,10 @@ impl Display {
                 self.shared.changed.notified().await;
             }
             self.shared.write(&mut self.shared.lock());
-            tokio::time::sleep(FRAME).await;
+            tokio::select! {
+                () = tokio::time::sleep(FRAME) => {}
+                () = self.shared.typed.notified() => {}
+            }
         }
     }
 }

@@ -24,7 +24,6 @@ use super::completion::ChatCompleter;
 use super::outputs::Common;
 use super::pastes::{FoldingEmacs, Pastes};
 use super::{Input, Wake};
-use crate::attachments;
 use crate::commands::sessions::Sessions;
 use crate::print::note;
 use crate::terminal::{FocusReports, Paint, Size, Style, suspend};
@@ -43,8 +42,6 @@ const UNFOLD: &str = "unfold";
 const THINKING: &str = "thinking";
 /// The host command of Ctrl-V.
 const PICTURE: &str = "picture";
-/// Directory below the state directory with the pictures of the clipboard.
-const PICTURES_DIRECTORY: &str = "chat_pictures";
 /// The host command of Ctrl-Z.
 const SUSPEND: &str = "suspend";
 /// The host command of Esc.
@@ -149,7 +146,7 @@ impl Editor {
             escaped: None,
             prompt: ChatPrompt(Some(common)),
             pastes,
-            pictures: paths.state_dir().join(PICTURES_DIRECTORY),
+            pictures: clipboard::directory(paths),
             draft: paths.state_dir().join(format!("draft-{}.md", std::process::id())),
         }
     }
@@ -239,10 +236,7 @@ impl Editor {
     /// Puts the path of the clipboard's picture into the line.
     fn paste_picture(&mut self) {
         match clipboard::picture(&self.pictures) {
-            Ok(path) => {
-                let path = format!("{} ", attachments::quoted(&path));
-                self.reedline.run_edit_commands(&[EditCommand::InsertString(path)]);
-            }
+            Ok(path) => self.reedline.run_edit_commands(&[EditCommand::InsertString(path)]),
             Err(message) => note(format_args!("\nmyclaw: {message}")),
         }
     }

@@ -80,14 +80,19 @@ impl Facts<'_> {
         let mut text =
             format!("this chat: {} {turns}, {}", self.turns, tokens_and_cost(&self.usage));
         let entry = self.sessions.store.index().get(self.session.key()).ok().flatten();
-        if let Some(total) = entry.and_then(|entry| entry.total_tokens) {
+        let dollars = |micro: u64| format!("${:.4}", micro as f64 / 1_000_000.0);
+        if let Some(entry) = entry
+            && let Some(total) = entry.total_tokens
+        {
             let name = self.sessions.name_of(self.session.key());
             text.push_str(&format!("\nsession `{name}`: {total} tokens"));
+            if let Some(micro) = entry.micro_dollars {
+                text.push_str(&format!(", {}", dollars(micro)));
+            }
         }
         if let Ok(spent) = spent_today(&self.session.config().home) {
-            let dollars = spent.micro_dollars as f64 / 1_000_000.0;
-            let tokens = spent.tokens;
-            text.push_str(&format!("\ntoday, all sessions: {tokens} tokens, ${dollars:.4}"));
+            let (tokens, dollars) = (spent.tokens, dollars(spent.micro_dollars));
+            text.push_str(&format!("\ntoday, all sessions: {tokens} tokens, {dollars}"));
         }
         text
     }

@@ -3,9 +3,10 @@
 use myclaw_agent::{AgentError, Bound, FailureClass};
 use tokio_util::sync::CancellationToken;
 
+use super::typed::{Key, TypedLine};
 use super::{Chat, put_line};
 use crate::exit::CliError;
-use crate::terminal::{Keyboard, Paint, Style, forget_typed};
+use crate::terminal::{Keyboard, Paint, Size, Style, forget_typed, wrapped};
 
 /// The message that makes the agent go on: the limits begin anew with each message.
 pub(super) const GO_ON: &str = "Go on where you stopped.";
@@ -33,9 +34,12 @@ impl Chat {
         // Keys that were pressed before the question was shown are not an answer. A failure changes nothing.
         let _ = forget_typed();
         let question = format!("A limit was reached: {}. Go on? (y)es or (n)o", bound.reason());
+        let columns = Size::current().columns.saturating_sub(1);
+        let question = wrapped(&question, columns).join("\n");
         put_line(&Paint::for_stream(&std::io::stdout()).paint(Style::Warning, &question))?;
         self.common.attention.question();
         let closed = CancellationToken::new();
+        let mut line = TypedLine::default();
         let _armed = self.interrupts.arm(closed.clone());
         loop {
             let keys = tokio::select! {
@@ -44,10 +48,19 @@ impl Chat {
             };
             // If the terminal is gone, the next read of the prompt says so.
             let Ok(keys) = keys else { return Ok(false) };
-            match keys.as_slice() {
-                b"y" | b"Y" => return Ok(true),
-                b"n" | b"N" | b"\x1b" | b"q" | b"\x04" => return Ok(false),
-                _ => {}
+            if keys == b"\x1b" || keys.contains(&b'\x04') {
+                return Ok(false);
+            }
+            // Enter may follow the answer at once, and other keys may come before it.
+            let sent = line.press(&keys).into_iter().find_map(|key| match key {
+                Key::Send(sent) => Some(sent.text),
+                _ => None,
+            });
+            let typed = sent.unwrap_or_else(|| line.take());
+            match typed.chars().find(|char| "yYnNq".contains(*char)) {
+                Some('y' | 'Y') => return Ok(true),
+                Some(_) => return Ok(false),
+                None => {}
             }
         }
     }

@@ -60,11 +60,7 @@ impl Chat {
                 let changed = change_thinking(&self.session, &level).await;
                 self.say(&changed.unwrap_or_else(|error| error.message))
             }
-            Command::Sessions(Some(name)) => {
-                self.continue_session(&name)?;
-                self.show_end()?;
-                self.tell_what_waits().await
-            }
+            Command::Sessions(Some(name)) => self.continue_session(&name).await,
             Command::Resume => self.choose_session().await,
             Command::Queue(None) => {
                 let pending = self.session.pending().await?;
@@ -146,12 +142,15 @@ impl Chat {
             .is_ok_and(|key| self.sessions.store.exists(&key))
     }
 
-    pub(super) fn continue_session(&mut self, name: &str) -> Result<(), CliError> {
+    pub(super) async fn continue_session(&mut self, name: &str) -> Result<(), CliError> {
         match self.sessions.find(name).and_then(|key| self.with_its_directory(key)) {
             Ok(key) => {
                 self.session = self.session.open_beside(key);
                 self.forget_context();
-                self.say(&format!("continuing `{}`", self.sessions.name_of(self.session.key())))
+                let name = self.sessions.name_of(self.session.key());
+                self.say(&format!("continuing `{name}`"))?;
+                self.show_end()?;
+                self.tell_what_waits().await
             }
             Err(error) => self.say(&error.message),
         }

@@ -1,6 +1,6 @@
 //! What the last tool calls printed, in full, and what the parts of a chat know in common.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -22,6 +22,8 @@ pub(super) struct Common {
     shows_thinking: AtomicBool,
     /// Where the tools work; empty for the working directory of this process.
     place: Mutex<PathBuf>,
+    /// The warnings that were said.
+    warnings: Mutex<BTreeSet<String>>,
     /// Calls the user.
     pub(super) attention: Attention,
 }
@@ -40,6 +42,12 @@ impl Common {
     /// The tools work here from now on.
     pub(super) fn work_in(&self, place: &Path) {
         *self.place.lock().unwrap_or_else(PoisonError::into_inner) = place.to_owned();
+    }
+
+    /// Whether `warning` is said for the first time.
+    pub(super) fn is_news(&self, warning: &str) -> bool {
+        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        warnings.insert(warning.to_owned())
     }
 
     /// Whether what the model thinks is shown.

@@ -4,8 +4,8 @@ use std::io::IsTerminal;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use myclaw_agent::end_child;
 use myclaw_agent::files::create_private_directory;
+use myclaw_agent::{RAN_COMMAND, end_child};
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
@@ -15,8 +15,6 @@ use super::{Chat, View};
 use crate::exit::CliError;
 use crate::terminal::{Escaper, format_elapsed};
 
-/// Begins a message about a command that the user ran.
-pub(super) const RAN: &str = "[The user ran a command in ";
 /// Bytes of the output that the model reads: its end.
 const MOST_BYTES: usize = 30_000;
 /// The longest wait for the last output of a command that has been ended.
@@ -59,8 +57,11 @@ impl Chat {
         self.say(&format!("{ending}, {}", format_elapsed(began.elapsed())))?;
         if line.audience == Audience::UserAndModel {
             let directory = self.session.config().working_directory().display().to_string();
-            let text =
-                format!("{RAN}{directory}: {ending}]\n$ {}\n{}", line.command, output.trim_end());
+            let text = format!(
+                "{RAN_COMMAND}{directory}: {ending}]\n$ {}\n{}",
+                line.command,
+                output.trim_end()
+            );
             if let Err(error) = self.session.tell_model(text).await {
                 return self.say(&format!("the model does not see it: {}", error.message));
             }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use myclaw_agent::AgentRunEvent;
 use myclaw_agent::llm::StreamEvent;
+use myclaw_agent::{AgentRunEvent, Notice};
 use serde_json::{Map, Value};
 
 use crate::report::{first_line, narrate};
@@ -60,6 +60,8 @@ pub(super) enum Shown {
     Answer(String),
     /// A line that stays.
     Line(Style, String),
+    /// A warning that is said once in a chat.
+    Once(String),
 }
 
 impl From<AgentRunEvent> for Shown {
@@ -91,6 +93,9 @@ impl From<AgentRunEvent> for Shown {
                 Self::Taken { ids: ids.iter().map(ToString::to_string).collect(), text }
             }
             AgentRunEvent::Done { result } => Self::Answer(result.reply),
+            AgentRunEvent::Notice(notice) if matches!(notice, Notice::WindowSmall { .. }) => {
+                Self::Once(notice.to_string())
+            }
             event => match narrate(&event, Duration::ZERO) {
                 Some((style, line)) => Self::Line(style, line),
                 None => Self::Nothing,
@@ -171,6 +176,7 @@ impl Shown {
                     decision => format!("approved: {}", decision.unwrap_or("once")),
                 },
             ),
+            "notice" if event["code"] == "window_small" => Self::Once(first_line(&text("message"))),
             "bound_reached" | "notice" => line(Style::Warning, first_line(&text("message"))),
             _ => Self::Nothing,
         }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use myclaw_agent::llm::{ContentBlock, joined_text};
+use myclaw_agent::llm::joined_text;
 use myclaw_agent::sessions::QueuedKind;
 use myclaw_agent::{PendingMessage, Session};
 
@@ -13,8 +13,9 @@ use super::display::{Display, Drawing, Queued};
 use super::facts::Facts;
 use super::outputs::{Common, IsShown};
 use super::typed::{Key, SendKey, SentLine, TypedLine};
-use super::{jobs, pager};
+use super::{clipboard, jobs, pager};
 use crate::approval::{Asked, question, read_answer};
+use crate::attachments::{self, Attachment};
 use crate::exit::CliError;
 use crate::model::{change_model, change_thinking};
 use crate::report::first_line;
@@ -23,7 +24,7 @@ use crate::terminal::{Keyboard, PasteMarks, Style, suspend};
 /// The text of `/help` while the agent works.
 const HELP: &str = "Enter: the agent reads it before its next step; Alt-Enter or /later TEXT: when it is done; \
                     /queue, /queue drop NUMBER: what waits; Ctrl-O: the last output in full; Ctrl-T: what the \
-                    model thinks; /model NAME, /thinking LEVEL: from its next \
+                    model thinks; Ctrl-V: a picture from the clipboard; /model NAME, /thinking LEVEL: from its next \
                     step on; /cost, /context, /sessions, /skills, /config: as at the prompt; Esc, /stop or Ctrl-C: \
                     stop it";
 
@@ -54,6 +55,8 @@ pub(super) struct Talker {
     /// A paste of several lines is one message.
     marks: PasteMarks,
     line: TypedLine,
+    /// Keys that were read and not handled yet.
+    unhandled: Vec<u8>,
     /// What was asked for and is not handled yet: the turn may end meanwhile.
     pressed: VecDeque<Key>,
     wants_to_leave: bool,
@@ -88,6 +91,7 @@ impl Talker {
             keyboard: Keyboard::listen().ok(),
             marks: PasteMarks::begin(),
             line: TypedLine::default(),
+            unhandled: Vec::new(),
             pressed: VecDeque::new(),
             wants_to_leave: false,
             is_unfolded: false,
@@ -96,6 +100,7 @@ impl Talker {
 
     /// Stops listening; returns the input that is left.
     pub(super) fn finish(mut self) -> Leftover {
+        self.pressed.extend(self.line.press(&self.unhandled));
         let mut unsent: Vec<String> = Vec::new();
         for key in self.pressed {
             if let Key::Send(line) = key {
@@ -119,6 +124,7 @@ impl Talker {
         questions: &mut mpsc::Receiver<Asked>,
     ) -> std::convert::Infallible {
         let (session, common) = (facts.session, facts.common);
+        let place = session.config().working_directory().to_owned();
         let mut open = OpenQuestions::default();
         while let Some(keyboard) = &mut self.keyboard {
             let keys = tokio::select! {
@@ -135,9 +141,21 @@ impl Talker {
                 session.abort();
                 continue;
             }
-            self.pressed.extend(self.line.press(&bytes));
-            display.show_typed(self.line.text());
-            while let Some(key) = self.pressed.pop_front() {
+            self.unhandled.extend(bytes);
+            loop {
+                // A message waits until its pictures are read: the turn may end meanwhile.
+                let pictures = match self.pressed.front() {
+                    Some(Key::Send(line)) => attachments::mentioned(&line.text, &place).await,
+                    _ => Default::default(),
+                };
+                let Some(key) = self.pressed.pop_front() else {
+                    if self.unhandled.is_empty() {
+                        break;
+                    }
+                    self.pressed.extend(self.line.press_next(&mut self.unhandled));
+                    display.show_typed(self.line.text());
+                    continue;
+                };
                 let line = match key {
                     Key::Send(line) => line,
                     Key::Unfold => {
@@ -160,6 +178,15 @@ impl Talker {
                         display.say(Style::Dim, common.toggle_thinking());
                         continue;
                     }
+                    Key::Picture => {
+                        let directory = clipboard::directory(&facts.session.config().home.paths);
+                        match clipboard::picture_meanwhile(directory).await {
+                            Ok(path) => self.line.push(&path),
+                            Err(message) => display.say(Style::Bad, &message),
+                        }
+                        display.show_typed(self.line.text());
+                        continue;
+                    }
                     Key::Focus(focus) => {
                         common.attention.focus(focus);
                         continue;
@@ -174,7 +201,7 @@ impl Talker {
                 }
                 let talk = parse(line);
                 self.wants_to_leave |= talk == Talk::Leave;
-                let (style, answer) = match act(talk, facts).await {
+                let (style, answer) = match act(talk, pictures, facts).await {
                     Ok(answer) => (Style::Dim, answer),
                     Err(error) => (Style::Bad, error.message),
                 };
@@ -233,8 +260,12 @@ async fn queued(session: &Session) -> Vec<Queued> {
         .collect()
 }
 
-/// Executes a line; returns the message to show.
-async fn act(talk: Talk, facts: &Facts<'_>) -> Result<String, CliError> {
+/// Executes a line, with the pictures that it names; returns the message to show.
+async fn act(
+    talk: Talk,
+    (pictures, problems): (Vec<Attachment>, Vec<String>),
+    facts: &Facts<'_>,
+) -> Result<String, CliError> {
     let (session, common) = (facts.session, facts.common);
     match talk {
         Talk::Read(command) => Ok(facts.answer(&command).await?.unwrap_or_default()),
@@ -243,10 +274,12 @@ async fn act(talk: Talk, facts: &Facts<'_>) -> Result<String, CliError> {
                 QueuedKind::Steer => "is read at the next step",
                 _ => "is read when this is done",
             };
-            let answer = format!("{when}: {}", first_line(&text));
+            let mut answer = problems;
+            answer.extend(pictures.iter().map(|read| format!("picture: {}", read.path.display())));
+            answer.push(format!("{when}: {}", first_line(&text)));
             // The turn may end at this moment; then the next one begins with it.
-            session.enqueue(kind, vec![ContentBlock::text(text)]).await?;
-            Ok(answer)
+            session.enqueue(kind, attachments::content(pictures, text)).await?;
+            Ok(answer.join("\n"))
         }
         Talk::ShowQueue => Ok(list(&session.pending().await?)),
         Talk::Drop(number) => drop_one(session, number).await,

@@ -7,6 +7,9 @@ use super::attention::Focus;
 /// Longest line, in bytes, as for `myclaw run -`; further input is ignored.
 const MAX_BYTES: usize = 10 * 1024 * 1024;
 
+/// The key that takes the picture of the clipboard.
+const CTRL_V: u8 = 0x16;
+
 /// What a key press asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Key {
@@ -16,6 +19,8 @@ pub(super) enum Key {
     Unfold,
     /// Ctrl-T: show or hide what the model thinks.
     Thinking,
+    /// Ctrl-V: take the picture of the clipboard.
+    Picture,
     /// Ctrl-Z: suspend the program.
     Suspend,
     /// The terminal was brought to the front, or something else was.
@@ -76,9 +81,22 @@ impl TypedLine {
         mem::take(&mut self.text)
     }
 
+    /// Puts text at the end of the line.
+    pub(super) fn push(&mut self, text: &str) {
+        text.bytes().for_each(|byte| self.insert(byte));
+    }
+
     /// Handles key presses; returns what they ask for.
     pub(super) fn press(&mut self, bytes: &[u8]) -> Vec<Key> {
         bytes.iter().filter_map(|byte| self.press_byte(*byte)).collect()
+    }
+
+    /// As [`press`](Self::press), and takes what was handled out of `bytes`: up to the first Ctrl-V, since what follows
+    /// it stands behind the picture's path.
+    pub(super) fn press_next(&mut self, bytes: &mut Vec<u8>) -> Vec<Key> {
+        let end = bytes.iter().position(|byte| *byte == CTRL_V).map_or(bytes.len(), |at| at + 1);
+        let next: Vec<u8> = bytes.drain(..end).collect();
+        self.press(&next)
     }
 
     fn press_byte(&mut self, byte: u8) -> Option<Key> {
@@ -92,6 +110,7 @@ impl TypedLine {
             (Escape::None, 0x17) => self.remove_word(),
             (Escape::None, 0x0f) if !self.is_pasting => return Some(Key::Unfold),
             (Escape::None, 0x14) if !self.is_pasting => return Some(Key::Thinking),
+            (Escape::None, CTRL_V) if !self.is_pasting => return Some(Key::Picture),
             (Escape::None, 0x1a) if !self.is_pasting => return Some(Key::Suspend),
             (Escape::None, b'\t') if !self.is_pasting => self.insert(b' '),
             (Escape::None, b'\t') => self.insert(b'\t'),

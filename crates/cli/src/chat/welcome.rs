@@ -3,13 +3,14 @@
 use std::io;
 use std::sync::Arc;
 
-use myclaw_agent::sessions::Role;
+use myclaw_agent::is_remark;
+use myclaw_agent::sessions::{Role, TranscriptMessage};
 
 use super::{Chat, View, put_line};
 use crate::exit::CliError;
 use crate::report::first_line;
 use crate::terminal::{
-    Paint, Size, Style, Title, choose_palette, escaped, rendered, set_title, truncated,
+    Paint, Size, Style, Title, choose_palette, escaped, rendered, set_title, truncated, wrapped,
 };
 
 /// Rows of the last answer that are shown when a session is continued.
@@ -42,12 +43,13 @@ impl Chat {
 
     pub(super) async fn greet(&self) -> Result<(), CliError> {
         let paint = Paint::for_stream(&io::stdout());
-        let head = paint.paint(Style::Heading, concat!("myclaw ", env!("CARGO_PKG_VERSION")));
+        let program = concat!("myclaw ", env!("CARGO_PKG_VERSION"));
         let model = self.session.selection().await?.reference.to_string();
         let session = self.sessions.name_of(self.session.key());
-        let line =
-            format!("{head}  {}, session `{}`, /help for help", escaped(&model), escaped(&session));
-        put_line(&line)?;
+        let (model, session) = (escaped(&model), escaped(&session));
+        let line = format!("{program}  {model}, session `{session}`, /help for help");
+        let lines = wrapped(&line, Size::current().columns.saturating_sub(1)).join("\n");
+        put_line(&lines.replacen(program, &paint.paint(Style::Heading, program), 1))?;
         if let Some(place) = &self.place {
             self.say(place)?;
         }
@@ -61,7 +63,8 @@ impl Chat {
         let View::Terminal = self.view else { return Ok(()) };
         let Some(reader) = self.sessions.store.reader(self.session.key())? else { return Ok(()) };
         let rows = reader.last_messages(RESUMED_MESSAGES)?;
-        let Some(at) = rows.iter().rposition(|row| row.role == Role::User) else { return Ok(()) };
+        let is_said = |row: &TranscriptMessage| row.role == Role::User && !is_remark(&row.content);
+        let Some(at) = rows.iter().rposition(is_said) else { return Ok(()) };
         let paint = Paint::for_stream(&io::stdout());
         let size = Size::current();
         if let Some(title) = self.sessions.title_of(self.session.key()) {

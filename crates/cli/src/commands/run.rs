@@ -51,8 +51,7 @@ fn run_turn(
 ) -> Result<(), CliError> {
     let message = message(&args.message)?;
     let pictures = attachments::named(&args.images.paths)?;
-    let wanted = if args.continue_last { Wanted::Last } else { Wanted::Usual };
-    let start = Start::find(&args.session, wanted)?;
+    let start = Start::find(&args.session, Wanted::from(args.last))?;
     let verbosity = if args.quiet { Verbosity::Quiet } else { Verbosity::Normal };
     if let Some(line) = start.line().filter(|_| verbosity == Verbosity::Normal) {
         note(format_args!("myclaw: {}", escaped(&line)));

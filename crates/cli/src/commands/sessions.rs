@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use myclaw_agent::did_you_mean;
 use myclaw_agent::sessions::{
-    Case, IndexedSession, PruneScope, SessionIndex, SessionKey, SessionReader, SessionStore,
-    indexed_title, title_of_beginning,
+    Case, IndexedSession, PruneScope, SessionEntry, SessionIndex, SessionKey, SessionReader,
+    SessionStore, indexed_title, title_of_beginning,
 };
 use myclaw_agent::{Home, MAIN_SESSION, SessionConfig};
 
@@ -195,11 +195,7 @@ impl Sessions {
     /// The title of a session: the one that the user gave it, else the one of its first exchange.
     pub(crate) fn title_of(&self, key: &SessionKey) -> Option<String> {
         let entry = self.store.index().get(key).ok().flatten();
-        let indexed = entry.and_then(|entry| indexed_title(entry.extra.as_ref()));
-        indexed.or_else(|| {
-            let reader = self.store.reader(key).ok().flatten()?;
-            title_of_beginning(reader.entries().flatten())
-        })
+        session_title(&self.store, key, entry.as_ref())
     }
 
     fn ask_before_delete(&self, name: &str) -> Result<(), CliError> {
@@ -269,6 +265,19 @@ impl Sessions {
         }
         Ok(())
     }
+}
+
+/// The title of a session with its entry of the index: the one that the user gave it, else the one of its first exchange.
+pub(crate) fn session_title(
+    store: &SessionStore,
+    key: &SessionKey,
+    entry: Option<&SessionEntry>,
+) -> Option<String> {
+    let indexed = entry.and_then(|entry| indexed_title(entry.extra.as_ref()));
+    indexed.or_else(|| {
+        let reader = store.reader(key).ok().flatten()?;
+        title_of_beginning(reader.entries().flatten())
+    })
 }
 
 fn counted(count: usize) -> String {

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::lines::{Line, standard_input};
 use super::serve_until_over;
-use crate::args::SessionArgs;
+use crate::args::{RpcArgs, SessionArgs};
 use crate::exit::CliError;
 use crate::model::announce;
 use crate::print::note;
@@ -32,10 +32,12 @@ use reply::{Event, NotReady, Ready, Reply};
 use request::{BadRequest, Request};
 
 /// Serves the client program until it closes standard input and everything is answered.
-pub(crate) fn run(args: &SessionArgs) -> Result<(), CliError> {
+pub(crate) fn run(args: &RpcArgs) -> Result<(), CliError> {
     let stop = CancellationToken::new();
     let wire = Wire::new(stop.clone());
-    let start = Start::find(args, Wanted::Usual).inspect_err(|error| wire.not_ready(error))?;
+    let RpcArgs { last, session: args } = args;
+    let start =
+        Start::find(args, Wanted::from(*last)).inspect_err(|error| wire.not_ready(error))?;
     if let Some(line) = start.line() {
         note(format_args!("myclaw: {}", escaped(&line)));
     }

@@ -132,7 +132,7 @@ fn sessions_are_listed_resumed_closed_and_deleted() {
     assert_eq!(list["sessions"].as_array().unwrap().len(), 1);
     let listed = &list["sessions"][0];
     assert_eq!(listed["sessionId"], session.as_str());
-    assert_eq!(listed["title"], "Good morning …");
+    assert_eq!(listed["title"], "Good morning");
     assert_eq!(listed["cwd"], json!(home.workspace()));
     assert!(listed["updatedAt"].as_str().unwrap().ends_with('Z'), "{listed}");
     let elsewhere = client.request("session/list", &json!({"cwd": "/elsewhere"}));

@@ -1,6 +1,7 @@
 //! Going back in the chat, its branches, pictures in messages, and runs in loops of a shell.
 
 use myclaw_testkit::{ModelServer, Reply, RunningChild, Script, Terminal};
+use serde_json::json;
 
 use crate::screen::chat_at;
 use crate::{home_with, myclaw, run};
@@ -76,6 +77,35 @@ fn two_presses_of_escape_open_the_list() {
 }
 
 #[test]
+fn retry_sends_what_the_user_said_last_not_what_the_program_said_for_them() {
+    let write = json!({"path": "notes.txt", "content": "new\n"});
+    let server = ModelServer::spawn_blocking_thread(Script::from([
+        Reply::anthropic().tool_call("call_1", "write", write),
+        Reply::anthropic().text("Written."),
+        Reply::anthropic().text("Again."),
+    ]));
+    let home = home_with(&server);
+    let mut terminal = chat_at(&home, 100);
+    terminal.send_line("write my notes");
+    terminal.expect("Written.");
+    for (command, answer) in [("/undo", "undid the file changes"), ("!echo mine", "exit 0")] {
+        terminal.expect("You: ");
+        terminal.send_line(command);
+        terminal.expect(answer);
+    }
+    terminal.expect("You: ");
+    terminal.send_line("/back");
+    terminal.expect_screen(|screen| screen.contains("Go back to which message (1)"));
+    terminal.send("\x1b");
+    terminal.expect_screen(|screen| screen.ends_with("You:"));
+    terminal.send_line("/retry");
+    terminal.expect("Again.");
+    let request = server.last_request();
+    assert_eq!(request.messages().len(), 1);
+    assert!(request.messages()[0].to_string().contains("write my notes"), "{request:?}");
+}
+
+#[test]
 fn pictures_are_sent_by_option_and_by_path() {
     let server =
         ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("A dot.")));
@@ -103,6 +133,34 @@ fn pictures_are_sent_by_option_and_by_path() {
     let failed = run(&home, &["run", "--image", "missing.png", "x"]);
     failed.assert_code(2);
     assert!(failed.stderr().contains("missing.png cannot be read"), "{}", failed.stderr());
+}
+
+#[test]
+fn what_is_no_picture_or_no_session_is_said_and_nothing_is_sent() {
+    let server =
+        ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Yes.")));
+    let home = home_with(&server);
+    home.write_in_workspace("broken.png", "text");
+    home.write_in_workspace("notes.txt", "text");
+    run(&home, &["run", "the first"]).assert_code(0);
+    let mut terminal = chat_at(&home, 200);
+    for (line, expected) in [
+        ("/image nothing.png what is it?", "nothing.png cannot be read"),
+        ("/image broken.png", "broken.png cannot be used"),
+        ("/image notes.txt", "notes.txt is no picture"),
+        ("/sessions nobody", "there is no session `nobody`"),
+    ] {
+        terminal.send_line(line);
+        terminal.expect(expected);
+        terminal.expect("You: ");
+    }
+    let screen = terminal.expect_screen(|screen| screen.ends_with("You:"));
+    assert_eq!(
+        screen.matches("Yes.").count(),
+        1,
+        "the end of a session is not shown again: {screen}"
+    );
+    assert_eq!(server.requests().len(), 1);
 }
 
 #[test]

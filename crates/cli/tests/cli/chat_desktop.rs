@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use myclaw_testkit::{ModelServer, Reply, Script, TempHome, Terminal};
+use serde_json::json;
 
 use crate::chat_branches::PNG;
 use crate::jobs::{WAITING, pid_in, starts_job};
@@ -80,6 +81,30 @@ fn ctrl_v_takes_a_picture_from_the_clipboard() {
     assert_eq!(fs::read(&kept).expect("a picture"), PNG);
     let mode = fs::metadata(&kept).expect("a file").permissions().mode();
     assert_eq!(mode & 0o077, 0, "others may not read it");
+}
+
+#[test]
+fn ctrl_v_takes_a_picture_while_the_agent_works_too() {
+    let wait = json!({"command": "until test -e go; do sleep 0.02; done"});
+    let server = ModelServer::spawn_blocking_thread(Script::from([
+        Reply::anthropic().tool_call("call_1", "bash", wait),
+        Reply::anthropic().text("A dot."),
+    ]));
+    let home = home_with(&server);
+    let picture = home.write("dot.png", PNG);
+    let path = program(&home, "xclip", &format!("cat '{}'", picture.display()));
+    let variables = [("DISPLAY", ":99"), ("WAYLAND_DISPLAY", ""), ("PATH", &path)];
+    let mut terminal = chat_with(&home, &variables);
+    terminal.send_line("begin");
+    terminal.expect("bash until");
+    // What follows the key in the same read stands behind the path.
+    terminal.send("see \x16what is it?\r");
+    terminal.expect("picture: ");
+    terminal.expect("is read at the next step: see ");
+    fs::write(home.workspace().join("go"), "").expect("a sign");
+    terminal.expect("A dot.");
+    let said = server.last_request().messages().last().expect("a message")["content"].to_string();
+    assert!(said.contains("\"image\"") && said.contains(".png what is it?"), "{said}");
 }
 
 #[test]

@@ -192,6 +192,22 @@ fn commands_that_change_nothing_work_while_the_agent_works() {
 }
 
 #[test]
+fn that_the_window_is_small_is_said_once() {
+    let server =
+        ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Yes.")));
+    let home = home_with(&server);
+    let models = r#"[{"id": "claude-sonnet-4-20250514", "contextWindow": 20000}]"#;
+    run(&home, &["config", "set", "models.providers.anthropic.models", models]).assert_code(0);
+    let mut terminal = chat_at(&home, 100);
+    for message in ["one", "two"] {
+        terminal.send_line(message);
+        terminal.expect("Yes.");
+    }
+    let screen = terminal.expect_screen(|screen| screen.ends_with("You:"));
+    assert_eq!(screen.matches("context window of 20000").count(), 1, "{screen}");
+}
+
+#[test]
 fn at_a_limit_the_user_decides_whether_to_go_on() {
     let call = |id: &str| Reply::anthropic().tool_call(id, "bash", json!({"command": "true"}));
     let server = ModelServer::spawn_blocking_thread(Script::from([
@@ -205,11 +221,16 @@ fn at_a_limit_the_user_decides_whether_to_go_on() {
             .expect("JSON");
     config["agent"]["maxIterations"] = json!(1);
     home.write_config(&config);
-    let mut terminal = chat_at(&home, 80);
+    let mut terminal = chat_at(&home, 40);
     terminal.send_line("work");
     terminal.expect("So far.");
-    terminal.expect("Go on? (y)es or (n)o");
-    terminal.send("y");
+    terminal.expect_screen(|screen| {
+        let words: Vec<&str> = screen.split_whitespace().collect();
+        words.join(" ").ends_with("is used up. Go on? (y)es or (n)o")
+    });
+    // Up is no answer. Enter may follow one.
+    terminal.send("\x1b[A");
+    terminal.send("y\r");
     terminal.expect("All done.");
     terminal.expect("You: ");
     server.assert_finished();

@@ -1,6 +1,6 @@
 //! Which model answers where nothing is configured, and what is said about it.
 
-use myclaw_testkit::{ModelServer, Reply, RunningChild, Script, TempHome, WireFormat};
+use myclaw_testkit::{ModelServer, Reply, RunningChild, Script, TempHome, Terminal, WireFormat};
 use serde_json::json;
 
 use crate::{myclaw, run};
@@ -21,6 +21,21 @@ fn with_nothing_at_all_the_planner_answers_with_real_tools_and_says_what_it_is()
         "{stderr}"
     );
     assert!(stderr.contains("ANTHROPIC_API_KEY") && stderr.contains("myclaw init"), "{stderr}");
+}
+
+#[test]
+fn on_a_narrow_terminal_the_words_of_what_is_said_stay_whole() {
+    let home = TempHome::new();
+    let mut terminal = Terminal::spawn_sized(&myclaw(&home, &["-s", "a-long-name"]), 40, 30);
+    let screen = terminal.expect_screen(|screen| screen.ends_with("You:"));
+    let words: Vec<&str> = screen.split_whitespace().collect();
+    for said in [
+        "answers: a small built-in planner, not a language model",
+        "builtin/demo, session `a-long-name`, /help for help",
+    ] {
+        assert!(words.join(" ").contains(said), "{screen}");
+    }
+    assert!(screen.lines().all(|line| line.chars().count() <= 40), "{screen}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use myclaw_testkit::{
-    ChildOutput, ModelServer, RecordedRequest, Reply, RunningChild, Script, TempHome,
+    ChildOutput, ModelServer, RecordedRequest, Reply, RunningChild, Script, TempHome, Terminal,
 };
 use serde_json::{Value, json};
 
@@ -156,6 +156,27 @@ fn each_start_is_a_new_session_and_continue_finds_the_last_one_of_the_directory(
 }
 
 #[test]
+fn a_session_that_begins_with_a_command_of_the_user_belongs_to_the_directory_too() {
+    let server =
+        ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Yes.")));
+    let home = home_with(&server);
+    let root = project(&home);
+    let mut terminal = Terminal::spawn(&in_directory(&home, "src/thing", &[]));
+    terminal.expect("You: ");
+    terminal.send_line("!echo mine");
+    terminal.expect("exit 0");
+    terminal.expect("You: ");
+    terminal.send_line("and now?");
+    terminal.expect("Yes.");
+    terminal.expect("You: ");
+    terminal.press_ctrl_d();
+    assert!(terminal.wait().success());
+    assert_eq!(sessions(&home)[0]["directory"], json!(root));
+    run_in(&home, "src/thing", &["run", "-c", "more"]).assert_code(0);
+    assert!(server.last_request().body_text().contains("and now?"));
+}
+
+#[test]
 fn the_config_can_continue_the_last_session_or_not_look_for_projects() {
     let server =
         ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Yes.")));
@@ -301,7 +322,8 @@ fn rpc_works_in_the_project_in_which_it_is_started() {
     let start = |arguments: &[&str]| Client::of(&mut in_directory(&home, "src/thing", arguments));
     let mut client = start(&["rpc"]);
     let ready = client.wait_for("\"ready\"");
-    assert!(ready["session"].as_str().expect("a key").contains(":thing-"), "{ready}");
+    let first = ready["session"].as_str().expect("a key").to_owned();
+    assert!(first.contains(":thing-"), "{ready}");
     let place = |client: &mut Client, session: Option<&str>, id: u64| {
         let mut command = json!({"type": "get_state"});
         if let Some(session) = session {
@@ -324,6 +346,14 @@ fn rpc_works_in_the_project_in_which_it_is_started() {
     let rows = &transcripts(&home)[0];
     assert_eq!(rows[0]["directory"], root.to_str().expect("text"));
     assert!(system(&server.requests()[0]).contains("Use tabs in this project."));
+    for arguments in [["rpc", "-c"], ["-c", "rpc"]] {
+        let client = start(&arguments);
+        assert_eq!(client.wait_for("\"ready\"")["session"], json!(first));
+        let (output, _) = client.finish();
+        output.assert_code(0);
+        assert!(!output.stderr().contains("new session"), "{}", output.stderr());
+    }
+    run_in(&home, "src/thing", &["-c", "rpc", "-s", "main"]).assert_code(2);
     // A named session keeps its place, and without detection it is the main session.
     let client = start(&["rpc", "-s", "main"]);
     assert!(client.wait_for("\"ready\"")["session"].as_str().expect("a key").ends_with(":main"));

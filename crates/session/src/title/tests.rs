@@ -44,6 +44,9 @@ fn an_exchange_is_called_after_the_answer_where_the_message_says_too_little() {
             "This command **deletes** all files.",
             "This command deletes all files",
         ),
+        ("Look at [@a.rs](file:///p/a.rs) and [@b](b:c).", "", "Look at @a.rs and @b."),
+        ("Explain [@a](file:///p twice", "", "Explain [@a](file:///p twice"),
+        ("Compare a [@b] c [d](e)", "", "Compare a [@b] c [d](e)"),
         ("hi", "Hello! How can I help you today?", "hi"),
         (
             "Can you fix it?",

@@ -5,6 +5,8 @@ use myclaw_exec::LeftRunning;
 use super::record::JobRecord;
 use crate::support::{cut_line, plain_text};
 
+/// How the message begins; the id of the job follows.
+pub const END_OF_JOB: &str = "[Message from MyClaw, not from the user: background job ";
 /// Most lines of output in a message.
 const MAX_LINES: usize = 20;
 /// Most characters of such a line.
@@ -17,7 +19,7 @@ const QUOTE: &str = "| ";
 /// Says how a job ended, with the end of its output.
 pub(crate) fn of_end(record: &JobRecord, output: &[u8], left_running: &[LeftRunning]) -> String {
     let mut text = format!(
-        "[Message from MyClaw, not from the user: background job {} is over: {}.]\nCommand: {}",
+        "{END_OF_JOB}{} is over: {}.]\nCommand: {}",
         record.id,
         record.state(),
         one_line(&record.command)

@@ -180,6 +180,11 @@ impl Scene {
                 self.end_text();
             }
             Shown::Line(style, line) => self.put_line(style, &line),
+            Shown::Once(line) => {
+                if self.common.is_news(&line) {
+                    self.put_line(Style::Warning, &line);
+                }
+            }
         }
     }
 

@@ -34,25 +34,6 @@ pub(super) async fn content(prompt: Vec<ContentBlock>) -> Result<Vec<Block>, Err
     Ok(content.blocks)
 }
 
-/// The text of a prompt as its title: with the names of its links, and without their addresses.
-pub(super) fn without_addresses(text: &str) -> String {
-    let mut short = String::new();
-    let mut rest = text;
-    while let Some((before, link)) = rest.split_once("[@") {
-        let Some((name, address)) = link.split_once(']') else { break };
-        let Some((_, after)) = address.strip_prefix('(').and_then(|rest| rest.split_once(')'))
-        else {
-            break;
-        };
-        short.push_str(before);
-        short.push('@');
-        short.push_str(name);
-        rest = after;
-    }
-    short.push_str(rest);
-    short
-}
-
 #[derive(Default)]
 struct PromptBuilder {
     blocks: Vec<Block>,
@@ -181,17 +162,6 @@ mod tests {
             (json!([text("(see "), link("a"), text("), then"), text("")]), "(see [@a](u:1)), then"),
         ] {
             assert_eq!(joined_text(&read(prompt).unwrap(), "|"), expected);
-        }
-    }
-
-    #[test]
-    fn a_title_has_no_addresses() {
-        for (text, title) in [
-            ("Look at [@a.rs](file:///p/a.rs) and [@b](b).", "Look at @a.rs and @b."),
-            ("[@a](file:///p", "[@a](file:///p"),
-            ("a [@b] c [d](e)", "a [@b] c [d](e)"),
-        ] {
-            assert_eq!(without_addresses(text), title);
         }
     }
 

@@ -8,22 +8,18 @@ use agent_client_protocol_schema::v1::{
 };
 use jiff::Timestamp;
 use myclaw_agent::sessions::{
-    About, Entry, IndexedSession, MetaPatch, Role, SessionError, SessionKey, SessionStore,
-    UpdatedAt,
+    IndexedSession, MetaPatch, SessionError, SessionKey, SessionStore, UpdatedAt,
 };
 use serde_json::Map;
 
 use super::failure::{internal, invalid, of, unknown_session};
-use super::prompt::without_addresses;
-use crate::report::first_line;
+use crate::commands::sessions::session_title;
 use crate::time::new_session_name;
 
 /// The key in the index for the directory in which the tools of a session worked last.
 const DIRECTORY_FIELD: &str = "workingDirectory";
 /// Sessions per page.
 const PAGE: usize = 50;
-/// Rows that are searched for a title if the session has none.
-const MOST_ROWS_FOR_TITLE: usize = 20;
 
 /// The sessions of one agent.
 #[derive(Debug, Clone)]
@@ -135,7 +131,7 @@ impl StoredSessions {
             .ok()
             .and_then(|time| Timestamp::from_millisecond(time).ok());
         SessionInfo::new(SessionId::new(session.key.as_str()), self.directory_of(session))
-            .title(self.title_of(session))
+            .title(session_title(&self.store, &session.key, Some(&session.entry)))
             .updated_at(updated_at.map(|time| time.to_string()))
     }
 
@@ -143,19 +139,6 @@ impl StoredSessions {
         let extra = session.entry.extra.as_ref();
         let directory = extra.and_then(|extra| extra.get(DIRECTORY_FIELD)?.as_str());
         directory.map_or_else(|| self.workspace.clone(), PathBuf::from)
-    }
-
-    /// The title of a session, or its first message.
-    fn title_of(&self, session: &IndexedSession) -> Option<String> {
-        let about = About::from_extra(session.entry.extra.as_ref());
-        about.title.or_else(|| {
-            let reader = self.store.reader(&session.key).ok()??;
-            let said = reader.entries().take(MOST_ROWS_FOR_TITLE).find_map(|entry| match entry {
-                Ok(Entry::Message(row)) if row.role == Role::User => Some(row.content),
-                _ => None,
-            });
-            said.map(|text| first_line(&without_addresses(&text))).filter(|title| !title.is_empty())
-        })
     }
 
     /// Deletes a session with its transcript.
