@@ -49,6 +49,7 @@ fn finish(bench: &Bench, host: RunningChild, socket: &Path) {
 /// The whole answer to a request.
 fn ask(socket: &Path, head: &str, body: &str) -> String {
     let mut stream = UnixStream::connect(socket).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let length = body.len();
     write!(stream, "{head}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}")
         .unwrap();
