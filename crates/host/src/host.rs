@@ -105,6 +105,8 @@ pub(crate) struct Shared {
     pub(crate) outbox: Notify,
     /// Held while a task is read and changed.
     pub(crate) tasks: tokio::sync::Mutex<()>,
+    /// Held while a recording is on the disk and its message not yet in the store.
+    pub(crate) recordings: tokio::sync::Mutex<()>,
     permits: Arc<Semaphore>,
     /// Groups that wait for a place.
     waiting: watch::Sender<usize>,
@@ -138,6 +140,7 @@ impl Host {
             listeners: Mutex::default(),
             outbox: Notify::new(),
             tasks: tokio::sync::Mutex::default(),
+            recordings: tokio::sync::Mutex::default(),
             permits: Arc::new(Semaphore::new(options.limits.containers.max(1))),
             waiting: watch::Sender::new(0),
             stopping: CancellationToken::new(),

@@ -78,6 +78,7 @@ impl Host {
         let shown = self.0.keep_files(&group.folder, &inbound)?;
         inbound.text.extend(shown);
         let is_spoken = inbound.files.iter().any(|(_, bytes)| is_speech(bytes));
+        let guard = if is_spoken { Some(self.0.recordings.lock().await) } else { None };
         let unheard = match is_addressed && is_spoken {
             true => self.0.keep_recordings(&group.folder, &inbound)?,
             false => Vec::new(),
@@ -96,6 +97,7 @@ impl Host {
             unheard,
         };
         let is_new = self.0.ledger.insert_message(&key, &row).await?;
+        drop(guard);
         self.0.wake(&row.folder);
         self.0.listener_of(&row.folder).notify_one();
         Ok(match (is_new, is_addressed) {

@@ -64,7 +64,9 @@ pub(crate) async fn listen(shared: &Shared, folder: &Folder) -> Result<(), HostE
         let open = shared.ledger.open_messages(folder, usize::MAX).await?;
         Ok::<_, HostError>(open.into_iter().filter(|message| !message.row.unheard.is_empty()))
     };
+    let guard = shared.recordings.lock().await;
     sweep(&shared.options.home.unheard(folder), unheard().await?.flat_map(|it| it.row.unheard));
+    drop(guard);
     loop {
         match unheard().await?.next() {
             Some(message) => hear(shared, transcriber, &message).await?,

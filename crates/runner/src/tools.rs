@@ -38,6 +38,8 @@ const BROWSER_ACTION: Duration = Duration::from_secs(30);
 const BROWSER_IDLE: Duration = Duration::from_secs(600);
 /// Names the Chromium of an image.
 const CHROMIUM_VARIABLE: &str = "AGENT_BROWSER_EXECUTABLE_PATH";
+/// What scripts of an image need to find its browser.
+const BROWSER_VARIABLES: [&str; 2] = [CHROMIUM_VARIABLE, "PLAYWRIGHT_BROWSERS_PATH"];
 
 /// What the tools work with.
 pub(crate) struct Toolbox<'a> {
@@ -58,7 +60,8 @@ pub(crate) struct Tools {
 /// Makes the tools, in the order in which the model sees them.
 pub(crate) fn tools(with: &Toolbox<'_>) -> Tools {
     let job = with.job;
-    let environment = EnvironmentPolicy::inherited().with("HOME", &job.home);
+    let environment = EnvironmentPolicy::filtered(std::env::vars_os(), &BROWSER_VARIABLES)
+        .with("HOME", &job.home);
     let rules = AddressRules {
         private_networks: PrivateNetworks::Refused,
         allowed_hosts: job.allowed_hosts.clone(),

@@ -1,6 +1,7 @@
 //! The image of runners, as `container/build-image` makes it, with everything that a runner does in it: no network, the
 //! model behind the host's socket, real scripts, and the file channel in and out.
 
+use std::ffi::OsStr;
 use std::process::Stdio;
 
 use myclaw_testkit::{ModelServer, Reply, Script};
@@ -13,8 +14,11 @@ const IMAGE: &str = "localhost/myclaw-image-test:latest";
 /// The code of the script where packages cannot be downloaded.
 const NO_PACKAGES: i32 = 75;
 
-/// Builds the image with this program; `false` where the machine cannot.
-fn is_built() -> bool {
+/// The same with Chromium.
+const BROWSER_IMAGE: &str = "localhost/myclaw-browser-image-test:latest";
+
+/// Builds an image with this program and what else the script is told; `false` where the machine cannot.
+fn is_built(image: &str, with: &[(&str, &OsStr)]) -> bool {
     for program in ["/usr/bin/podman", "/usr/sbin/runc", "/usr/bin/mmdebstrap"] {
         if !Path::new(program).exists() {
             println!("skipped: {program} is missing (apt install podman runc mmdebstrap)");
@@ -25,7 +29,8 @@ fn is_built() -> bool {
     let suite = release.lines().find_map(|line| line.strip_prefix("VERSION_CODENAME="));
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../container/build-image");
     let mut build = Command::new(script);
-    build.args([IMAGE, env!("CARGO_BIN_EXE_myclaw")]).env("SUITE", suite.unwrap_or("stable"));
+    build.args([image, env!("CARGO_BIN_EXE_myclaw")]).env("SUITE", suite.unwrap_or("stable"));
+    build.envs(with.iter().copied());
     let output = build.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     if output.status.code() == Some(NO_PACKAGES) {
@@ -49,7 +54,7 @@ fn run_without_a_job() -> String {
 
 #[test]
 fn a_runner_of_the_image_works_without_network_and_key() {
-    if !is_built() {
+    if !is_built(IMAGE, &[]) {
         return;
     }
     assert!(run_without_a_job().contains("there is no job on standard input"));
@@ -103,4 +108,100 @@ fn a_runner_of_the_image_works_without_network_and_key() {
     assert!(!containers("podman", &folder).is_empty(), "it waits for further messages");
     stop(host);
     wait_until("the container is removed", || containers("podman", &folder).is_empty());
+}
+
+/// A container that has a network with nothing in it, and a page on its loopback. It ends with this.
+struct Page {
+    name: String,
+}
+
+impl Page {
+    const ADDRESS: &'static str = "http://127.0.0.1:8080/";
+
+    fn serve(directory: &Path) -> Self {
+        let name = format!("myclaw-page-{}", std::process::id());
+        let mut run = Command::new("podman");
+        run.args([
+            "--runtime",
+            "runc",
+            "run",
+            "--rm",
+            "--detach",
+            "--network=none",
+            "--name",
+            &name,
+        ]);
+        run.args(["--ulimit=nofile=1024:1024", "--ulimit=nproc=1024:1024", "--entrypoint="]);
+        run.arg(format!("--volume={}:/www:ro", directory.display())).arg(BROWSER_IMAGE);
+        run.args(["busybox", "httpd", "-f", "-p", "127.0.0.1:8080", "-h", "/www"]);
+        let output = run.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Self { name }
+    }
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        drop(Command::new("podman").args(["rm", "--force", "--time=0", &self.name]).output());
+    }
+}
+
+#[test]
+fn a_runner_of_the_image_with_chromium_opens_a_page_on_loopback() {
+    let Some(program) = std::env::var_os("MYCLAW_AGENT_BROWSER") else {
+        println!("skipped: MYCLAW_AGENT_BROWSER is not set; scripts/test sets it");
+        return;
+    };
+    let with = [("AGENT_BROWSER", program.as_os_str()), ("PACKAGES", OsStr::new("busybox"))];
+    if !is_built(BROWSER_IMAGE, &with) {
+        return;
+    }
+    let folder = format!("web{}", std::process::id());
+    let bench = Bench::new("");
+    bench.add("fam@g.us", &folder, &["--all"]);
+    let pages = bench.path("pages");
+    fs::create_dir(&pages).unwrap();
+    let page = r#"<title>Garden</title><p id=said>Closed</p>
+<button onclick="document.getElementById('said').textContent = 'Watered ' + (6 * 7)">Water</button>"#;
+    fs::write(pages.join("index.html"), page).unwrap();
+    let page = Page::serve(&pages);
+    let server = ModelServer::spawn_blocking_thread(Script::new());
+    let browser = [
+        json!({"action": "open", "url": Page::ADDRESS}),
+        json!({"action": "snapshot"}),
+        json!({"action": "click", "ref": "button"}),
+        json!({"action": "snapshot"}),
+    ];
+    for (number, arguments) in browser.into_iter().enumerate() {
+        server.push(Reply::openai().tool_call(number.to_string(), "agent-browser", arguments));
+    }
+    // Scripts find the browser too.
+    let command = "env | grep -e ^PLAYWRIGHT -e ^AGENT; for d in $PLAYWRIGHT_BROWSERS_PATH; do $d/chromium --version; done";
+    server.push(Reply::openai().tool_call("5", "Bash", json!({"command": command})));
+    server.push(Reply::openai().text("It is watered."));
+    let network = format!("container:{}", page.name);
+    let options = ["--backend", "podman", "--image", BROWSER_IMAGE, "--network", &*network];
+    let allowed = "--runner-option=--allow-host=127.0.0.1";
+    let host = start(&bench, &server, &[&options[..], &[allowed]].concat());
+    bench.send("m1", "fam@g.us", "Water the garden");
+    assert_eq!(bench.texts(1), ["It is watered."]);
+    stop(host);
+    let requests = server.requests();
+    let expected: [&[&str]; 5] = [
+        &["Garden"],
+        &["Closed", "Water"],
+        &["\"content\""],
+        &["Watered 42"],
+        &[
+            "PLAYWRIGHT_BROWSERS_PATH=/opt/browsers",
+            "EXECUTABLE_PATH=/opt/browsers/chromium",
+            "Chromium 1",
+        ],
+    ];
+    for (number, words) in expected.into_iter().enumerate() {
+        let result = requests[number + 1].messages().last().unwrap().to_string();
+        for word in words {
+            assert!(result.contains(word), "{word}: {result}");
+        }
+    }
 }

@@ -49,6 +49,7 @@ fn finish(bench: &Bench, host: RunningChild, socket: &Path) {
 /// The whole answer to a request.
 fn ask(socket: &Path, head: &str, body: &str) -> String {
     let mut stream = UnixStream::connect(socket).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let length = body.len();
     write!(stream, "{head}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}")
         .unwrap();
@@ -91,6 +92,60 @@ fn a_real_runner_reaches_the_model_and_its_use_is_counted() {
     assert!(notice.contains("has used its 20 tokens of today"), "{notice}");
     stop(host);
     assert_eq!((usage(&bench)["calls"].clone(), server.requests().len()), (json!(2), 2));
+    // A restart forgets nothing, and other groups have a limit of their own.
+    let host = start(&bench, &server, &["--backend", "process", "--model-tokens", "20"]);
+    bench.send("m4", "fam@g.us", "Now?");
+    let notice = bench.texts(4)[3].clone();
+    assert!(notice.contains("has used its 20 tokens of today"), "{notice}");
+    bench.send("m5", "owner", "And me?");
+    assert_eq!(bench.texts(5)[4], "Answered.");
+    stop(host);
+    assert_eq!((usage(&bench)["calls"].clone(), server.requests().len()), (json!(2), 3));
+}
+
+#[test]
+fn a_fifth_call_at_a_time_is_refused_until_one_has_ended() {
+    let gate = Gate::closed();
+    let held = Reply::openai().text("one two three").in_deltas(3).step().hold_after(200, &gate);
+    let server = ModelServer::spawn_blocking_thread(Script::repeat(held));
+    let (bench, host, socket) = with_socket(&server, &[]);
+    let calls: Vec<_> = (0..4)
+        .map(|_| {
+            let socket = socket.clone();
+            std::thread::spawn(move || call(&socket, CALL))
+        })
+        .collect();
+    server.wait_for_requests_blocking(4);
+    let refused = call(&socket, CALL);
+    assert!(
+        refused.starts_with("HTTP/1.1 429 ") && refused.contains("4 calls of the group go on"),
+        "{refused}"
+    );
+    gate.open();
+    for answer in calls.into_iter().map(|call| call.join().unwrap()) {
+        assert!(answer.contains("[DONE]"), "{answer}");
+    }
+    // The places are free again.
+    let answer = call(&socket, CALL);
+    assert!(answer.contains("[DONE]"), "{answer}");
+    assert_eq!(usage(&bench)["calls"], 5);
+    finish(&bench, host, &socket);
+}
+
+#[test]
+fn an_answer_that_breaks_off_is_counted_by_its_bytes() {
+    let reply = Reply::openai().text("one two three four five six").in_deltas(6).usage(900, 900);
+    let cut = reply.step().event_by_event().cut_after(700);
+    let server = ModelServer::spawn_blocking_thread(Script::repeat(cut));
+    let (bench, host, socket) = with_socket(&server, &[]);
+    let answer = call(&socket, CALL);
+    assert!(answer.contains("one") && !answer.contains("[DONE]"), "{answer}");
+    wait_until("it is counted", || usage(&bench)["calls"] == 1);
+    let used = usage(&bench);
+    let estimated = json!({"calls": 1, "estimated": 1, "input": CALL.len() / 4, "output": used["output"], "cost": 0.0, "unpriced": 1});
+    assert_eq!(used, estimated);
+    assert!((100..=175).contains(&used["output"].as_u64().unwrap()), "{used}");
+    finish(&bench, host, &socket);
 }
 
 #[test]
@@ -152,6 +207,13 @@ fn only_calls_of_the_model_pass_and_nothing_of_theirs_but_the_body() {
     let mut head = [0; 12];
     stream.read_exact(&mut head).unwrap();
     assert_eq!(&head, b"HTTP/1.1 413");
+    // The same without a length in its head.
+    let mut stream = UnixStream::connect(&socket).unwrap();
+    write!(stream, "{}\r\nTransfer-Encoding: chunked\r\n\r\n{length:x}\r\n", post(PATH)).unwrap();
+    // The host stops reading at its limit.
+    drop(stream.write_all(&vec![b' '; length]));
+    stream.read_exact(&mut head).unwrap();
+    assert_eq!(&head, b"HTTP/1.1 413");
     assert!(server.all_requests().is_empty());
 
     let head = "POST http://other.example/v1/chat/completions HTTP/1.1\r\nHost: other.example\r\nAuthorization: \
@@ -174,6 +236,7 @@ fn nothing_that_comes_back_holds_the_key() {
     let script = Script::from([
         Step::event_stream(stream).chunked_by(3),
         Step::status(200, &[("x-key", KEY), ("set-cookie", KEY)], format!("{{\"a\":\"{KEY}\"}}")),
+        Step::status(200, &[("content-type", &*format!("text/{KEY}"))], "{}"),
         Step::status(401, &[("www-authenticate", KEY)], quoting.clone()),
         Step::status(500, &[("x-key", KEY), ("retry-after", KEY)], quoting),
         Step::status(307, &[("location", &*location)], ""),
@@ -181,8 +244,8 @@ fn nothing_that_comes_back_holds_the_key() {
         Step::raw(""),
     ]);
     let server = ModelServer::spawn_blocking_thread(script);
-    let (bench, host, socket) = with_socket(&server, &["--model-calls", "7"]);
-    let expected = ["200", "200", "401", "500", "502", "502", "502"]
+    let (bench, host, socket) = with_socket(&server, &["--model-calls", "8"]);
+    let expected = ["200", "200", "200", "401", "500", "502", "502", "502"]
         .map(|status| format!("HTTP/1.1 {status} "));
     let answers = expected.map(|status| {
         let answer = call(&socket, CALL);
@@ -191,16 +254,16 @@ fn nothing_that_comes_back_holds_the_key() {
         answer
     });
     assert!(answers[0].contains("***"), "{}", answers[0]);
-    assert!(answers[2].contains("OPENROUTER_API_KEY"), "{}", answers[2]);
-    assert!(answers[3].contains("is bad"), "{}", answers[3]);
+    assert!(answers[3].contains("OPENROUTER_API_KEY"), "{}", answers[3]);
+    assert!(answers[4].contains("is bad"), "{}", answers[4]);
     let late = call(&socket, CALL);
     assert!(
-        late.starts_with("HTTP/1.1 429 ") && late.contains("7 calls within a minute"),
+        late.starts_with("HTTP/1.1 429 ") && late.contains("8 calls within a minute"),
         "{late}"
     );
-    // The two that the server took, counted by their bytes.
+    // Those that the server took, counted by their bytes.
     let used = usage(&bench);
-    assert_eq!((&used["calls"], &used["estimated"]), (&json!(2), &json!(2)));
+    assert_eq!((&used["calls"], &used["estimated"]), (&json!(3), &json!(3)));
     finish(&bench, host, &socket);
 }
 

@@ -1,5 +1,7 @@
 //! Voice notes: what is said in them, and answers that are spoken.
 
+use myclaw_testkit::{ModelServer, Script, Step};
+
 use super::*;
 
 /// Keeps its job and answers.
@@ -110,6 +112,24 @@ fn what_comes_after_a_voice_note_waits_for_it_also_when_the_host_is_killed() {
 }
 
 #[test]
+fn voice_notes_that_come_while_the_host_starts_are_all_transcribed() {
+    let bench = Bench::new(RUNNER);
+    for number in 0..12 {
+        bench.add(&format!("{number}@g.us"), &format!("g{number}"), &["--all"]);
+    }
+    let host = bench.start(&["--transcription-command", LISTENER]);
+    for number in 0..12 {
+        bench.speak(&format!("m{number}"), &format!("{number}@g.us"), "the note");
+    }
+    bench.wait_for_out(12);
+    stop(host);
+    for number in 0..12 {
+        let jobs = fs::read_to_string(bench.host(&format!("groups/g{number}/jobs"))).unwrap();
+        assert!(jobs.contains("[Voice: the note]"), "{jobs}");
+    }
+}
+
+#[test]
 fn a_recording_that_is_none_is_moved_aside_with_its_message() {
     let bench = Bench::with_groups(RUNNER);
     let host = bench.start(&["--transcription-command", LISTENER]);
@@ -122,6 +142,76 @@ fn a_recording_that_is_none_is_moved_aside_with_its_message() {
     assert!(output.stderr().contains("is no name of a recording beside it"), "{}", output.stderr());
     assert!(output.stderr().contains("cannot be read"), "{}", output.stderr());
     assert_eq!(bench.jobs(), "");
+}
+
+#[test]
+fn a_recording_that_is_too_large_is_moved_aside_and_one_that_is_too_long_is_not_transcribed() {
+    let bench = Bench::with_groups(RUNNER);
+    let host = bench.start(&["--transcription-command", LISTENER]);
+    bench.speak("m1", "fam@g.us", &"x".repeat(25 * 1024 * 1024));
+    let errors = || files(&bench.host("channel/errors"), "json").len();
+    wait_until("it is moved", || errors() == 1);
+    // The last page of an Ogg file says how many samples came before: here an hour and more.
+    let last_page = [b"OggS\0\0".as_slice(), &(48_000_u64 * 4000).to_le_bytes(), &[0; 14]].concat();
+    let name = "long.ogg";
+    fs::write(bench.host("channel/in").join(name), [recording("x"), last_page].concat()).unwrap();
+    bench.put("m2", &json!({"id": "m2", "chat": "fam@g.us", "audio": name}).to_string());
+    bench.wait_for_out(1);
+    let output = stop(host);
+    assert!(output.stderr().contains("\"m1.ogg\" cannot be read"), "{}", output.stderr());
+    let jobs = bench.jobs();
+    assert!(jobs.contains("because it lasts 4000 s, and at most"), "{jobs}");
+    assert!(!jobs.contains("m1.ogg"), "{jobs}");
+}
+
+#[test]
+fn servers_listen_and_speak_with_the_key_of_the_host() {
+    let bench = Bench::with_groups(RUNNER);
+    let key = "speech-key-0123456789";
+    let server = ModelServer::spawn_blocking_thread(
+        Script::from([
+            Step::status(200, &[], r#"{"text":"Please pay."}"#),
+            Step::status(200, &[], recording("spoken")),
+            Step::status(401, &[], format!(r#"{{"error":{{"message":"{key} is no key"}}}}"#)),
+            Step::status(500, &[], "out of order"),
+        ])
+        .answer_every_route(),
+    );
+    let runner = bench.path("fake-runner");
+    let url = format!("{}/v1", server.url());
+    let mut command = bench.command(&["host", "--backend", "process", "--grace", "1s"]);
+    command.arg("--runner").arg(runner).args([
+        "--transcription-url",
+        &url,
+        "--transcription-language",
+        "en",
+    ]);
+    command.args(["--speech-url", &url, "--speech-voice", "ann"]).env("SPEECH_API_KEY", key);
+    let host = RunningChild::spawn(&mut command);
+    host.wait_for_stderr("the host works in");
+    bench.speak("m1", "fam@g.us", "inaudible");
+    let out = bench.wait_for_out(1);
+    let audio = bench.host("channel/out").join(out[0]["audio"].as_str().unwrap());
+    assert_eq!(fs::read(audio).unwrap(), recording("spoken"));
+    assert!(bench.jobs().contains("[Voice: Please pay.]"), "{}", bench.jobs());
+    // A server that refuses ends nothing, and its key stays here.
+    bench.speak("m2", "fam@g.us", "inaudible");
+    let out = bench.wait_for_out(2);
+    assert_eq!((&out[1]["kind"], &out[1]["text"]), (&json!("message"), &json!("heard")));
+    let said = stop(host).stderr();
+    assert!(said.contains("refused with status 401") && said.contains("status 500"), "{said}");
+    assert!(bench.jobs().contains("because 127.0.0.1"), "{}", bench.jobs());
+    assert!(!said.contains(key) && !bench.jobs().contains(key), "{said}");
+    let requests = server.all_requests();
+    let asked: Vec<&str> = requests.iter().map(|request| &*request.path).collect();
+    let once = ["/v1/audio/transcriptions", "/v1/audio/speech"];
+    assert_eq!(asked, [once, once].concat());
+    let bearer = format!("Bearer {key}");
+    assert!(requests.iter().all(|request| request.header("authorization") == Some(&bearer)));
+    assert_eq!(
+        (&requests[1].json()["input"], &requests[1].json()["voice"]),
+        (&json!("heard"), &json!("ann"))
+    );
 }
 
 #[test]
