@@ -84,6 +84,25 @@ struct Run<'a> {
     task: Option<Box<Stored<Task>>>,
 }
 
+/// What is due as the work of a run, its prompt, and whether it was spoken. `None` if there is nothing any more.
+async fn work_of(
+    shared: &Shared,
+    group: &Group,
+    due: &Due,
+) -> Result<Option<(Work, String, bool)>, HostError> {
+    Ok(match due {
+        Due::Messages => {
+            let batch = gather(shared, group, &[]).await?;
+            let work = Work::Messages { ids: keys(&batch) };
+            (!batch.is_empty()).then(|| (work, prompt_of(&batch), is_spoken(&batch)))
+        }
+        Due::Task(task) => {
+            let due = task.row.next_run.unwrap_or_else(now_ms);
+            Some((Work::Task { id: task.key.clone(), due }, task.row.prompt.clone(), false))
+        }
+    })
+}
+
 /// Runs a container for what is due, until it ends.
 pub(crate) async fn run(
     shared: &Shared,
@@ -91,20 +110,8 @@ pub(crate) async fn run(
     state: &mut Stored<GroupState>,
     due: Due,
 ) -> Result<(), HostError> {
-    let mut is_voice = false;
-    let (work, prompt) = match &due {
-        Due::Messages => {
-            let batch = gather(shared, group, &[]).await?;
-            if batch.is_empty() {
-                return Ok(());
-            }
-            is_voice = is_spoken(&batch);
-            (Work::Messages { ids: keys(&batch) }, prompt_of(&batch))
-        }
-        Due::Task(task) => {
-            let due = task.row.next_run.unwrap_or_else(now_ms);
-            (Work::Task { id: task.key.clone(), due }, task.row.prompt.clone())
-        }
+    let Some((work, prompt, is_voice)) = work_of(shared, group, &due).await? else {
+        return Ok(());
     };
     let (handle, link) = attach(Attachment::None);
     let trace = handle.trace();

@@ -175,22 +175,7 @@ async fn close_books(
             writes.extend(report(shared, group, &in_hand, text).await?);
         }
         Outcome::Failed(reason) => {
-            state.row.failures += 1;
-            state.row.last_error = shortened(&reason);
-            let limits = &shared.options.limits;
-            if state.row.failures > limits.retries {
-                let text = format!(
-                    "I could not answer after {} attempts. The last failure: {}. Write again to try again.",
-                    state.row.failures, state.row.last_error
-                );
-                state.row.failures = 0;
-                state.row.retry_at = 0;
-                writes.extend(report(shared, group, &in_hand, text).await?);
-            } else {
-                let wait = limits.retry_base * 2_u32.saturating_pow(state.row.failures - 1);
-                let wait = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
-                state.row.retry_at = now_ms().saturating_add(wait);
-            }
+            writes.extend(again(shared, group, state, (&reason, &in_hand)).await?);
         }
     }
     if state.row.failures == 0 {
@@ -202,6 +187,31 @@ async fn close_books(
     // What stays is cleared before the next run.
     drop(clear_input(shared, group));
     write_snapshots(shared, &group.folder).await
+}
+
+/// Plans the next attempt at messages of which nothing was answered, or reports them after the last one.
+async fn again(
+    shared: &Shared,
+    group: &Group,
+    state: &mut Stored<GroupState>,
+    (reason, ids): (&str, &[String]),
+) -> Result<Vec<Write>, HostError> {
+    let row = &mut state.row;
+    row.failures += 1;
+    row.last_error = shortened(reason);
+    let limits = &shared.options.limits;
+    if row.failures > limits.retries {
+        let text = format!(
+            "I could not answer after {} attempts. The last failure: {}. Write again to try again.",
+            row.failures, row.last_error
+        );
+        row.failures = 0;
+        return report(shared, group, ids, text).await;
+    }
+    let wait = limits.retry_base * 2_u32.saturating_pow(row.failures - 1);
+    let wait = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+    row.retry_at = now_ms().saturating_add(wait);
+    Ok(Vec::new())
 }
 
 /// The end of a task's occurrence. One that said nothing before the host was ended is still due.
