@@ -34,6 +34,8 @@ mod view;
 const TOKEN_VARIABLE: &str = "MYCLAW_GATEWAY_TOKEN";
 /// Largest file with a token, in bytes.
 const MAX_TOKEN_BYTES: u64 = 4_096;
+/// The gateway cannot read files of this machine.
+const NO_PICTURES: &str = "pictures cannot be sent from here while the agent works";
 /// Most news that wait while the user types.
 const MOST_STASHED: usize = 256;
 /// Session that is watched if none is named.
@@ -248,8 +250,7 @@ impl Attached {
                                     display.pause(Drawing::On);
                                 }
                                 Key::Thinking => display.say(Style::Dim, self.common.toggle_thinking()),
-                                // The gateway cannot read a file of this machine.
-                                Key::Picture => {}
+                                Key::Picture => display.say(Style::Dim, NO_PICTURES),
                                 Key::Focus(focus) => self.common.attention.focus(focus),
                                 Key::Suspend => {
                                     if let Some(keyboard) = &keyboard {

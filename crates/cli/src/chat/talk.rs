@@ -179,12 +179,7 @@ impl Talker {
                         continue;
                     }
                     Key::Picture => {
-                        let directory = clipboard::directory(&facts.session.config().home.paths);
-                        match clipboard::picture_meanwhile(directory).await {
-                            Ok(path) => self.line.push(&path),
-                            Err(message) => display.say(Style::Bad, &message),
-                        }
-                        display.show_typed(self.line.text());
+                        take_picture(&mut self.line, display, facts).await;
                         continue;
                     }
                     Key::Focus(focus) => {
@@ -201,18 +196,38 @@ impl Talker {
                 }
                 let talk = parse(line);
                 self.wants_to_leave |= talk == Talk::Leave;
-                let (style, answer) = match act(talk, pictures, facts).await {
-                    Ok(answer) => (Style::Dim, answer),
-                    Err(error) => (Style::Bad, error.message),
-                };
-                for line in answer.lines() {
-                    display.say(style, line);
-                }
-                display.show_queue(queued(session).await);
+                obey(talk, pictures, display, facts).await;
             }
         }
         std::future::pending().await
     }
+}
+
+/// Puts the path of the clipboard's picture into the line.
+async fn take_picture(line: &mut TypedLine, display: &Display, facts: &Facts<'_>) {
+    let directory = clipboard::directory(&facts.session.config().home.paths);
+    match clipboard::picture_meanwhile(directory).await {
+        Ok(path) => line.push(&path),
+        Err(message) => display.say(Style::Bad, &message),
+    }
+    display.show_typed(line.text());
+}
+
+/// Executes a line, and shows the answer and what waits then.
+async fn obey(
+    talk: Talk,
+    pictures: (Vec<Attachment>, Vec<String>),
+    display: &Display,
+    facts: &Facts<'_>,
+) {
+    let (style, answer) = match act(talk, pictures, facts).await {
+        Ok(answer) => (Style::Dim, answer),
+        Err(error) => (Style::Bad, error.message),
+    };
+    for line in answer.lines() {
+        display.say(style, line);
+    }
+    display.show_queue(queued(facts.session).await);
 }
 
 /// The questions that wait for an answer; the first one is on the screen.
