@@ -19,7 +19,8 @@ impl Bench {
         let mut command = self.home.command(env!("CARGO_BIN_EXE_myclaw"));
         let mut terminal = Terminal::spawn(command.arg("attach").args(arguments));
         let code = terminal.wait().code().unwrap();
-        (code, terminal.text())
+        // Messages are broken at the width of the terminal.
+        (code, terminal.text().split_whitespace().collect::<Vec<_>>().join(" "))
     }
 }
 

@@ -173,7 +173,7 @@ fn messages_and_tasks_are_whole_files_for_the_host() {
         "milliseconds",
         "five fields",
         "only the main group",
-        "the text is empty",
+        "is missing or empty",
     ]) {
         assert!(result.contains(reason), "{result}");
     }
