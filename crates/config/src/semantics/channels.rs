@@ -12,8 +12,8 @@ use crate::agent::AgentId;
 use crate::config_path::ConfigPath;
 use crate::locate::Target;
 use crate::schema::{
-    BindingMatch, ChatId, Config, DEFAULT_ACCOUNT, DiscordConfig, MatrixConfig, SlackConfig,
-    TelegramConfig, WebhookConfig, WhatsAppConfig,
+    BindingMatch, ChatId, Config, DEFAULT_ACCOUNT, DiscordConfig, GroupConfig, MatrixConfig,
+    SlackConfig, TelegramConfig, WebhookConfig, WhatsAppConfig,
 };
 use crate::suggest::nearest;
 
@@ -77,32 +77,22 @@ fn check_telegram(telegram: &TelegramConfig, path: &ConfigPath, findings: &mut V
         }
         check_url(account.webhook_url.as_deref(), account_path.key("webhookUrl"), findings);
     }
-    for name in telegram.groups.keys().filter(|name| *name != "*" && name.parse::<i64>().is_err()) {
-        findings.push(Finding {
-            target: Target::Key,
-            ..finding(
-                path.clone().key("groups").key(name),
-                "expected the number of a group, or `*`",
-                "`myclaw channels status` shows the numbers of groups whose messages were dropped",
-            )
-        });
-    }
+    let words = (
+        "expected the number of a group, or `*`",
+        "`myclaw channels status` shows the numbers of groups whose messages were dropped",
+    );
+    check_groups(&telegram.groups, path, |name| name.parse::<i64>().is_ok(), words, findings);
 }
 
 fn check_matrix(matrix: &MatrixConfig, path: &ConfigPath, findings: &mut Vec<Finding>) {
     let url = Some(matrix.homeserver_url.as_str());
     check_url(url, path.clone().key("homeserverUrl"), findings);
-    for name in matrix.groups.keys().filter(|name| *name != "*" && !name.starts_with('!')) {
-        findings.push(Finding {
-            target: Target::Key,
-            ..finding(
-                path.clone().key("groups").key(name),
-                "expected the id of a room, which begins with `!`, or `*`",
-                "`myclaw channels status` shows the ids of rooms whose messages were dropped; \
+    let words = (
+        "expected the id of a room, which begins with `!`, or `*`",
+        "`myclaw channels status` shows the ids of rooms whose messages were dropped; \
                  an address such as #room:example.org can be moved to another room",
-            )
-        });
-    }
+    );
+    check_groups(&matrix.groups, path, |name| name.starts_with('!'), words, findings);
 }
 
 fn check_slack(slack: &SlackConfig, path: &ConfigPath, findings: &mut Vec<Finding>) {
@@ -119,30 +109,34 @@ fn check_slack(slack: &SlackConfig, path: &ConfigPath, findings: &mut Vec<Findin
             ));
         }
     }
-    let is_channel = |name: &String| name.starts_with(['C', 'G']);
-    for name in slack.groups.keys().filter(|name| *name != "*" && !is_channel(name)) {
-        findings.push(Finding {
-            target: Target::Key,
-            ..finding(
-                path.clone().key("groups").key(name),
-                "expected the id of a channel, which begins with `C` or `G`, or `*`",
-                "Slack shows the id at the end of the channel's details; names of channels can change",
-            )
-        });
-    }
+    let words = (
+        "expected the id of a channel, which begins with `C` or `G`, or `*`",
+        "Slack shows the id at the end of the channel's details; names of channels can change",
+    );
+    check_groups(&slack.groups, path, |name| name.starts_with(['C', 'G']), words, findings);
 }
 
 fn check_discord(discord: &DiscordConfig, path: &ConfigPath, findings: &mut Vec<Finding>) {
     check_url(discord.base_url.as_deref(), path.clone().key("baseUrl"), findings);
-    let is_id = |name: &String| name.parse::<u64>().is_ok();
-    for name in discord.groups.keys().filter(|name| *name != "*" && !is_id(name)) {
+    let words = (
+        "expected the id of a channel, which is a number, or `*`",
+        "switch on the developer mode of Discord; \"Copy Channel ID\" is in a channel's menu then",
+    );
+    check_groups(&discord.groups, path, |name| name.parse::<u64>().is_ok(), words, findings);
+}
+
+/// Checks that each group is named as the channel names it. `*` stands for all others.
+fn check_groups(
+    groups: &BTreeMap<String, GroupConfig>,
+    path: &ConfigPath,
+    is_name: impl Fn(&str) -> bool,
+    (message, help): (&str, &str),
+    findings: &mut Vec<Finding>,
+) {
+    for name in groups.keys().filter(|name| *name != "*" && !is_name(name)) {
         findings.push(Finding {
             target: Target::Key,
-            ..finding(
-                path.clone().key("groups").key(name),
-                "expected the id of a channel, which is a number, or `*`",
-                "switch on the developer mode of Discord; \"Copy Channel ID\" is in a channel's menu then",
-            )
+            ..finding(path.clone().key("groups").key(name), message, help)
         });
     }
 }

@@ -1,8 +1,8 @@
 //! Mistakes in an account on a network of IRC.
 
 use super::super::{Finding, finding, root};
+use super::check_groups;
 use super::email::is_of_this_machine;
-use crate::locate::Target;
 use crate::schema::IrcConfig;
 
 /// Longest nickname and longest name of a channel, in bytes.
@@ -48,14 +48,7 @@ pub(super) fn check(irc: &IrcConfig, findings: &mut Vec<Finding>) {
             && !name.contains(char::is_control)
             && *name == name.to_ascii_lowercase()
     };
-    for name in irc.groups.keys().filter(|name| *name != "*" && !is_channel(name)) {
-        findings.push(Finding {
-            target: Target::Key,
-            ..finding(
-                path.clone().key("groups").key(name),
-                "expected the name of a channel in lower case, or `*`",
-                "a name is such as \"#team\"",
-            )
-        });
-    }
+    let words =
+        ("expected the name of a channel in lower case, or `*`", "a name is such as \"#team\"");
+    check_groups(&irc.groups, &path, is_channel, words, findings);
 }

@@ -1,8 +1,8 @@
 //! Mistakes in an account of XMPP.
 
 use super::super::{Finding, finding, root};
+use super::check_groups;
 use super::email::is_of_this_machine;
-use crate::locate::Target;
 use crate::schema::{ConnectionSecurity, XmppConfig};
 
 pub(super) fn check(xmpp: &XmppConfig, findings: &mut Vec<Finding>) {
@@ -37,14 +37,9 @@ pub(super) fn check(xmpp: &XmppConfig, findings: &mut Vec<Finding>) {
         ));
     }
     let is_room = |name: &str| is_address(name) && *name == name.to_lowercase();
-    for name in xmpp.groups.keys().filter(|name| *name != "*" && !is_room(name)) {
-        findings.push(Finding {
-            target: Target::Key,
-            ..finding(
-                path.clone().key("groups").key(name),
-                "expected the address of a room in lower case, or `*`",
-                "an address is such as \"team@rooms.example.org\"",
-            )
-        });
-    }
+    let words = (
+        "expected the address of a room in lower case, or `*`",
+        "an address is such as \"team@rooms.example.org\"",
+    );
+    check_groups(&xmpp.groups, &path, is_room, words, findings);
 }
