@@ -60,7 +60,7 @@ pub(super) enum Shown {
     Answer(String),
     /// A line that stays.
     Line(Style, String),
-    /// A warning that is said once in a chat.
+    /// A warning that a chat shows once.
     Once(String),
 }
 

@@ -17,7 +17,7 @@ const NO_PACKAGES: i32 = 75;
 /// The same with Chromium.
 const BROWSER_IMAGE: &str = "localhost/myclaw-browser-image-test:latest";
 
-/// Builds an image with this program and what else the script is told; `false` where the machine cannot.
+/// Builds an image with this program, and passes the variables `with` to the script; `false` where the machine cannot.
 fn is_built(image: &str, with: &[(&str, &OsStr)]) -> bool {
     for program in ["/usr/bin/podman", "/usr/sbin/runc", "/usr/bin/mmdebstrap"] {
         if !Path::new(program).exists() {
