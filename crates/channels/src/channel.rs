@@ -11,12 +11,12 @@ use crate::{Intake, Target};
 
 /// A way to reach people and programs: one account of it.
 pub trait Channel: Send + Sync + 'static {
-    /// The kind of channel, such as `telegram`.
-    fn name(&self) -> &str;
+    /// Which account it is, and how it is at this moment.
+    fn account(&self) -> &Account;
 
-    /// The account, such as `default`.
-    fn account(&self) -> &str {
-        "default"
+    /// The kind of channel, such as `telegram`.
+    fn name(&self) -> &'static str {
+        self.account().channel
     }
 
     /// What it can do.
@@ -102,11 +102,6 @@ pub trait Channel: Send + Sync + 'static {
     /// The vendor refuses or does not answer.
     fn probe(&self) -> BoxFuture<'_, Result<String, ProbeFailure>> {
         Box::pin(async { Ok("nothing to ask: this channel has no vendor".to_owned()) })
-    }
-
-    /// How it is at this moment.
-    fn state(&self) -> State {
-        State::Working
     }
 }
 
@@ -359,22 +354,40 @@ impl State {
     }
 }
 
-/// The state of a channel. A change for the worse is logged once.
-#[derive(Debug, Default)]
-pub struct StateCell(Mutex<State>);
+/// The account of a channel that has only one.
+pub const DEFAULT_ACCOUNT: &str = "default";
 
-impl StateCell {
-    /// The state.
-    pub fn get(&self) -> State {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+/// Which account of which channel it is, and its state. A change for the worse is logged once.
+#[derive(Debug)]
+pub struct Account {
+    channel: &'static str,
+    name: String,
+    state: Mutex<State>,
+}
+
+impl Account {
+    /// The account `name` of `channel`, which has not reached its vendor yet.
+    pub fn new(channel: &'static str, name: &str) -> Self {
+        Self { channel, name: name.to_owned(), state: Mutex::default() }
     }
 
-    /// Changes the state of the account `account` of `channel`.
-    pub fn set(&self, channel: &str, account: &str, state: State) {
-        let mut current = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Its name in the config.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its state.
+    pub fn state(&self) -> State {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Changes its state.
+    pub fn set(&self, state: State) {
+        let mut current = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if *current == state {
             return;
         }
+        let (channel, account) = (self.channel, &self.name);
         match &state {
             State::Starting => {}
             State::Working => tracing::info!(channel, account, "the channel works"),

@@ -19,8 +19,8 @@ use tokio::sync::Semaphore;
 use crate::split::split_rendered;
 use crate::taking::MOST_WITH_FILES;
 use crate::{
-    Action, AfterInterruption, Capabilities, Change, Channel, Intake, Live, Part, Poll,
-    ProbeFailure, SendFailure, State, StateCell, utf16_units,
+    Account, Action, AfterInterruption, Capabilities, Change, Channel, Intake, Live, Part, Poll,
+    ProbeFailure, SendFailure, utf16_units,
 };
 use api::{Api, ApiError};
 use event::Place;
@@ -52,7 +52,7 @@ pub struct DiscordOptions {
 pub struct Discord {
     options: DiscordOptions,
     api: Api,
-    state: StateCell,
+    account: Account,
     /// Places for messages with files.
     with_files: Semaphore,
     memory: Mutex<Memory>,
@@ -81,16 +81,12 @@ impl Discord {
     pub fn new(options: DiscordOptions) -> Result<Self, String> {
         let api = Api::new(&options.base_url, options.token.clone())?;
         Ok(Self {
-            options,
             api,
-            state: StateCell::default(),
+            account: Account::new(DISCORD, &options.account),
+            options,
             with_files: Semaphore::new(MOST_WITH_FILES),
             memory: Mutex::default(),
         })
-    }
-
-    fn set_state(&self, state: State) {
-        self.state.set(DISCORD, &self.options.account, state);
     }
 
     fn lock(&self) -> MutexGuard<'_, Memory> {
@@ -115,12 +111,8 @@ const WRONG_INTENTS: &str = "Discord refuses the bot the content of messages; sw
                              page Bot of your application at discord.com/developers/applications, and restart the gateway";
 
 impl Channel for Discord {
-    fn name(&self) -> &str {
-        DISCORD
-    }
-
-    fn account(&self) -> &str {
-        &self.options.account
+    fn account(&self) -> &Account {
+        &self.account
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -187,10 +179,6 @@ impl Channel for Discord {
                 ))),
             }
         })
-    }
-
-    fn state(&self) -> State {
-        self.state.get()
     }
 }
 

@@ -18,8 +18,8 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::wire::{ServerAddress, advice};
 use crate::{
-    AfterInterruption, Capabilities, Channel, Intake, Part, ProbeFailure, SendFailure, State,
-    StateCell, Target, split,
+    Account, AfterInterruption, Capabilities, Channel, Intake, Part, ProbeFailure, SendFailure,
+    State, Target, split,
 };
 use compose::Thread;
 use imap::{Imap, ImapError};
@@ -118,7 +118,9 @@ pub struct EmailOptions {
 /// An account.
 pub struct Email {
     options: EmailOptions,
-    state: StateCell,
+    account: Account,
+    /// Whether mails are received, and why the SMTP server refused the login, if it did.
+    service: Mutex<(State, Option<String>)>,
     /// What the answers to the newest mails refer to. The first part of an answer names it; the others follow.
     threads: Mutex<HashMap<Target, Thread>>,
 }
@@ -126,11 +128,8 @@ pub struct Email {
 impl Email {
     /// Sets up an account. Nothing is sent yet.
     pub fn new(options: EmailOptions) -> Self {
-        Self { options, state: StateCell::default(), threads: Mutex::default() }
-    }
-
-    fn set_state(&self, state: State) {
-        self.state.set(EMAIL, &self.options.account, state);
+        let account = Account::new(EMAIL, &options.account);
+        Self { options, account, service: Mutex::default(), threads: Mutex::default() }
     }
 
     fn most_bytes(&self) -> usize {
@@ -143,7 +142,25 @@ impl Email {
     }
 
     async fn smtp(&self) -> Result<Smtp, SmtpError> {
-        Smtp::log_in(&self.options.smtp, &self.options.credentials).await
+        let smtp = Smtp::log_in(&self.options.smtp, &self.options.credentials).await;
+        let refusal = match &smtp {
+            Ok(_) => None,
+            Err(error @ SmtpError::Login(_)) => Some(format!("{error}; {WRONG_PASSWORD}")),
+            // A server that is away says nothing of the login.
+            Err(_) => return smtp,
+        };
+        self.set_service(|(_, refused)| *refused = refusal);
+        smtp
+    }
+
+    /// The account works if it receives and the SMTP server takes the login.
+    fn set_service(&self, change: impl FnOnce(&mut (State, Option<String>))) {
+        let mut service = self.service.lock().unwrap_or_else(PoisonError::into_inner);
+        change(&mut service);
+        self.account.set(match &*service {
+            (State::Working, Some(refused)) => State::Waiting(refused.clone()),
+            (receiving, _) => receiving.clone(),
+        });
     }
 
     async fn send_part(&self, part: &Part) -> Result<String, SendFailure> {
@@ -216,12 +233,8 @@ fn smtp_probe_failure(error: &SmtpError) -> ProbeFailure {
 }
 
 impl Channel for Email {
-    fn name(&self) -> &str {
-        EMAIL
-    }
-
-    fn account(&self) -> &str {
-        &self.options.account
+    fn account(&self) -> &Account {
+        &self.account
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -253,9 +266,5 @@ impl Channel for Email {
             let EmailOptions { address, imap, smtp, .. } = &self.options;
             Ok(format!("{address} at {imap} (IMAP) and {smtp} (SMTP)"))
         })
-    }
-
-    fn state(&self) -> State {
-        self.state.get()
     }
 }

@@ -19,8 +19,7 @@ use tokio::time::Instant;
 
 use crate::wire::{self, ServerAddress};
 use crate::{
-    AfterInterruption, Capabilities, Channel, Intake, Part, ProbeFailure, SendFailure, State,
-    StateCell,
+    Account, AfterInterruption, Capabilities, Channel, Intake, Part, ProbeFailure, SendFailure,
 };
 use connection::{Connection, IrcError};
 
@@ -62,7 +61,7 @@ pub struct IrcOptions {
 /// An account.
 pub struct Irc {
     options: IrcOptions,
-    state: StateCell,
+    account: Account,
     memory: Mutex<Memory>,
 }
 
@@ -84,11 +83,8 @@ struct Outgoing {
 impl Irc {
     /// Sets up an account. Nothing is sent yet.
     pub fn new(options: IrcOptions) -> Self {
-        Self { options, state: StateCell::default(), memory: Mutex::default() }
-    }
-
-    fn set_state(&self, state: State) {
-        self.state.set(IRC, &self.options.account, state);
+        let account = Account::new(IRC, &options.account);
+        Self { options, account, memory: Mutex::default() }
     }
 
     fn lock(&self) -> MutexGuard<'_, Memory> {
@@ -170,12 +166,8 @@ fn advice(error: &IrcError) -> String {
 }
 
 impl Channel for Irc {
-    fn name(&self) -> &str {
-        IRC
-    }
-
-    fn account(&self) -> &str {
-        &self.options.account
+    fn account(&self) -> &Account {
+        &self.account
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -209,9 +201,5 @@ impl Channel for Irc {
                 Err(error) => Err(ProbeFailure(advice(&error))),
             }
         })
-    }
-
-    fn state(&self) -> State {
-        self.state.get()
     }
 }

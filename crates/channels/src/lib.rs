@@ -41,8 +41,9 @@ pub use arrival::{
     Sender, Target,
 };
 pub use channel::{
-    Action, AfterInterruption, Capabilities, Change, Channel, Choices, HookAnswer, HookRequest,
-    Live, Part, PartFile, PartKind, Poll, ProbeFailure, SendFailure, State, StateCell,
+    Account, Action, AfterInterruption, Capabilities, Change, Channel, Choices, DEFAULT_ACCOUNT,
+    HookAnswer, HookRequest, Live, Part, PartFile, PartKind, Poll, ProbeFailure, SendFailure,
+    State,
 };
 pub use discord::{DISCORD, DISCORD_BASE_URL, Discord, DiscordOptions};
 pub use email::{

@@ -22,8 +22,8 @@ use tokio::time::Instant;
 
 use crate::taking::MOST_WITH_FILES;
 use crate::{
-    Action, AfterInterruption, Capabilities, Change, Channel, Intake, Live, Part, ProbeFailure,
-    SendFailure, State, StateCell, split,
+    Account, Action, AfterInterruption, Capabilities, Change, Channel, Intake, Live, Part,
+    ProbeFailure, SendFailure, split,
 };
 use api::{Api, ApiError, CALL_TIME};
 use receive::Room;
@@ -63,7 +63,7 @@ pub struct MatrixOptions {
 pub struct Matrix {
     options: MatrixOptions,
     api: Api,
-    state: StateCell,
+    account: Account,
     memory: Mutex<Memory>,
     with_files: Semaphore,
     #[cfg_attr(
@@ -131,20 +131,16 @@ impl Matrix {
     /// The HTTP client cannot be set up; the text says why.
     pub fn new(options: MatrixOptions) -> Result<Self, String> {
         let api = Api::new(&options.base_url, options.token.clone())?;
-        let (state, memory) = (StateCell::default(), Mutex::default());
+        let account = Account::new(MATRIX, &options.account);
         let with_files = Semaphore::new(MOST_WITH_FILES);
         Ok(Self {
             options,
             api,
-            state,
-            memory,
+            account,
+            memory: Mutex::default(),
             with_files,
             encryption: encryption::Cell::default(),
         })
-    }
-
-    fn set_state(&self, state: State) {
-        self.state.set(MATRIX, &self.options.account, state);
     }
 
     fn lock(&self) -> MutexGuard<'_, Memory> {
@@ -196,12 +192,8 @@ const WRONG_TOKEN: &str = "the homeserver does not know the access token; log in
                            accessToken of the config, and restart the gateway";
 
 impl Channel for Matrix {
-    fn name(&self) -> &str {
-        MATRIX
-    }
-
-    fn account(&self) -> &str {
-        &self.options.account
+    fn account(&self) -> &Account {
+        &self.account
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -260,9 +252,5 @@ impl Channel for Matrix {
                 }
             }
         })
-    }
-
-    fn state(&self) -> State {
-        self.state.get()
     }
 }

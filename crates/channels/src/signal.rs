@@ -17,8 +17,8 @@ use tokio::sync::Semaphore;
 use crate::recent::Recent;
 use crate::taking::MOST_WITH_FILES;
 use crate::{
-    Action, AfterInterruption, Capabilities, Change, Channel, Intake, Live, Part, ProbeFailure,
-    SendFailure, State, StateCell, split,
+    Account, Action, AfterInterruption, Capabilities, Change, Channel, Intake, Live, Part,
+    ProbeFailure, SendFailure, split,
 };
 use api::Api;
 
@@ -49,7 +49,7 @@ pub struct SignalOptions {
 pub struct Signal {
     options: SignalOptions,
     api: Api,
-    state: StateCell,
+    account: Account,
     /// What messages say, by their ids: a quote holds the text.
     texts: Mutex<Recent<String>>,
     /// Places for messages with files.
@@ -64,16 +64,12 @@ impl Signal {
     pub fn new(options: SignalOptions) -> Result<Self, String> {
         let api = Api::new(&options.base_url, &options.number, options.most_file_bytes)?;
         Ok(Self {
-            options,
             api,
-            state: StateCell::default(),
+            account: Account::new(SIGNAL, &options.account),
+            options,
             texts: Mutex::default(),
             with_files: Semaphore::new(MOST_WITH_FILES),
         })
-    }
-
-    fn set_state(&self, state: State) {
-        self.state.set(SIGNAL, &self.options.account, state);
     }
 
     fn texts(&self) -> MutexGuard<'_, Recent<String>> {
@@ -83,12 +79,8 @@ impl Signal {
 }
 
 impl Channel for Signal {
-    fn name(&self) -> &str {
-        SIGNAL
-    }
-
-    fn account(&self) -> &str {
-        &self.options.account
+    fn account(&self) -> &Account {
+        &self.account
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -137,9 +129,5 @@ impl Channel for Signal {
                 Err(reason) => Err(ProbeFailure(reason)),
             }
         })
-    }
-
-    fn state(&self) -> State {
-        self.state.get()
     }
 }

@@ -22,8 +22,8 @@ use tokio::sync::Semaphore;
 use crate::pace::Pace;
 use crate::split::split_rendered;
 use crate::{
-    Action, AfterInterruption, Capabilities, Change, Channel, Intake, Live, Part, ProbeFailure,
-    SendFailure, State, StateCell, utf16_units,
+    Account, Action, AfterInterruption, Capabilities, Change, Channel, Intake, Live, Part,
+    ProbeFailure, SendFailure, utf16_units,
 };
 use api::{Api, ApiError, Token};
 
@@ -66,7 +66,7 @@ pub struct Slack {
     api: Api,
     posts: Pace,
     updates: Pace,
-    state: StateCell,
+    account: Account,
     /// Places for messages with files.
     with_files: Semaphore,
     memory: Mutex<Memory>,
@@ -100,19 +100,15 @@ impl Slack {
         let (bot, app) = (options.bot_token.clone(), options.app_token.clone());
         let api = Api::new(&options.base_url, bot, app)?;
         Ok(Self {
-            options,
             api,
             posts: Pace::new(1, POST_PAUSE),
             updates: Pace::new(UPDATES, MINUTE),
-            state: StateCell::default(),
+            account: Account::new(SLACK, &options.account),
+            options,
             with_files: Semaphore::new(MOST_WITH_FILES),
             memory: Mutex::default(),
             keeper: OnceLock::new(),
         })
-    }
-
-    fn set_state(&self, state: State) {
-        self.state.set(SLACK, &self.options.account, state);
     }
 
     fn lock(&self) -> MutexGuard<'_, Memory> {
@@ -152,12 +148,8 @@ fn explained(token: Token, error: &ApiError) -> String {
 }
 
 impl Channel for Slack {
-    fn name(&self) -> &str {
-        SLACK
-    }
-
-    fn account(&self) -> &str {
-        &self.options.account
+    fn account(&self) -> &Account {
+        &self.account
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -213,10 +205,6 @@ impl Channel for Slack {
             opened.map_err(ProbeFailure)?;
             Ok(format!("@{} ({}) in {} at {}", me.user, me.user_id, me.team, self.options.base_url))
         })
-    }
-
-    fn state(&self) -> State {
-        self.state.get()
     }
 }
 

@@ -18,8 +18,8 @@ use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    AfterInterruption, Arrival, Capabilities, Channel, Chat, ChatKind, Intake, Part, Refusal,
-    SendFailure, Sender, State, StateCell,
+    Account, AfterInterruption, Arrival, Capabilities, Channel, Chat, ChatKind, DEFAULT_ACCOUNT,
+    Intake, Part, Refusal, SendFailure, Sender, State,
 };
 
 /// Name of the channel.
@@ -51,7 +51,7 @@ pub struct SocketOptions {
 /// The socket.
 pub struct SocketChannel {
     options: SocketOptions,
-    state: StateCell,
+    account: Account,
     chats: Mutex<HashMap<String, Listener>>,
     /// Wakes parts that wait for a script.
     news: Notify,
@@ -86,9 +86,9 @@ enum Line {
 impl SocketChannel {
     /// Sets the channel up. Nothing is opened yet.
     pub fn new(options: SocketOptions) -> Self {
-        let state = StateCell::default();
+        let account = Account::new(SOCKET, DEFAULT_ACCOUNT);
         let retired = CancellationToken::new();
-        Self { options, state, chats: Mutex::default(), news: Notify::new(), retired }
+        Self { options, account, chats: Mutex::default(), news: Notify::new(), retired }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Listener>> {
@@ -99,9 +99,9 @@ impl SocketChannel {
     async fn serve(self: Arc<Self>, intake: Arc<dyn Intake>) {
         let listener = match bind(&self.options.path).await {
             Ok(listener) => listener,
-            Err(reason) => return self.state.set(SOCKET, self.account(), State::Stopped(reason)),
+            Err(reason) => return self.account.set(State::Stopped(reason)),
         };
-        self.state.set(SOCKET, self.account(), State::Working);
+        self.account.set(State::Working);
         let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
         let own = rustix::process::geteuid().as_raw();
         let mut connection = 0;
@@ -218,7 +218,7 @@ impl SocketChannel {
     async fn message(&self, id: String, said: String, chat: String, intake: &dyn Intake) -> String {
         let arrival = Arrival {
             channel: SOCKET.to_owned(),
-            account: self.account().to_owned(),
+            account: DEFAULT_ACCOUNT.to_owned(),
             sender: Sender { id: chat.clone(), name: None, handle: None },
             chat: Chat { id: chat, kind: ChatKind::Direct, thread: None, title: None },
             source_id: id.clone(),
@@ -291,8 +291,8 @@ impl SocketChannel {
 }
 
 impl Channel for SocketChannel {
-    fn name(&self) -> &str {
-        SOCKET
+    fn account(&self) -> &Account {
+        &self.account
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -323,10 +323,6 @@ impl Channel for SocketChannel {
                 SendFailure::Later { after: Some(Duration::ZERO), reason }
             })
         })
-    }
-
-    fn state(&self) -> State {
-        self.state.get()
     }
 }
 

@@ -20,8 +20,8 @@ use tokio::sync::Semaphore;
 use crate::split::split_rendered as split_rendered_by;
 use crate::taking::MOST_WITH_FILES;
 use crate::{
-    Action, AfterInterruption, Capabilities, Change, Channel, HookAnswer, HookRequest, Intake,
-    Live, Part, Poll, ProbeFailure, SendFailure, State, StateCell, utf16_units,
+    Account, Action, AfterInterruption, Capabilities, Change, Channel, HookAnswer, HookRequest,
+    Intake, Live, Part, Poll, ProbeFailure, SendFailure, utf16_units,
 };
 use api::{Api, ApiError};
 use limits::Limits;
@@ -83,7 +83,7 @@ pub struct Telegram {
     options: TelegramOptions,
     api: Api,
     limits: Limits,
-    state: StateCell,
+    account: Account,
     me: Mutex<Option<Me>>,
     /// Places for messages with files.
     with_files: Semaphore,
@@ -97,17 +97,13 @@ impl Telegram {
     pub fn new(options: TelegramOptions) -> Result<Self, String> {
         let api = Api::new(&options.base_url, options.token.clone())?;
         Ok(Self {
-            options,
             api,
             limits: Limits::default(),
-            state: StateCell::default(),
+            account: Account::new(TELEGRAM, &options.account),
+            options,
             me: Mutex::default(),
             with_files: Semaphore::new(MOST_WITH_FILES),
         })
-    }
-
-    fn set_state(&self, state: State) {
-        self.state.set(TELEGRAM, &self.options.account, state);
     }
 
     /// The bot's account, once the server has named it.
@@ -141,12 +137,8 @@ const WRONG_TOKEN: &str = "Telegram does not know the bot token; copy it again f
                            config";
 
 impl Channel for Telegram {
-    fn name(&self) -> &str {
-        TELEGRAM
-    }
-
-    fn account(&self) -> &str {
-        &self.options.account
+    fn account(&self) -> &Account {
+        &self.account
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -216,10 +208,6 @@ impl Channel for Telegram {
                 ))),
             }
         })
-    }
-
-    fn state(&self) -> State {
-        self.state.get()
     }
 }
 

@@ -13,8 +13,8 @@ use serde_json::json;
 use crate::http::{self, Failure};
 use crate::signature::{self, SIGNATURE_HEADER, TIME_HEADER};
 use crate::{
-    AfterInterruption, Arrival, Capabilities, Channel, Chat, ChatKind, HookAnswer, HookRequest,
-    Intake, Part, ProbeFailure, Refusal, SendFailure, Sender, State, StateCell,
+    Account, AfterInterruption, Arrival, Capabilities, Channel, Chat, ChatKind, HookAnswer,
+    HookRequest, Intake, Part, ProbeFailure, Refusal, SendFailure, Sender, State,
 };
 
 /// Name of the channel.
@@ -45,7 +45,7 @@ pub struct WebhookOptions {
 pub struct Webhook {
     options: WebhookOptions,
     client: Client,
-    state: StateCell,
+    account: Account,
 }
 
 #[derive(Deserialize)]
@@ -74,9 +74,9 @@ impl Webhook {
     /// The HTTP client cannot be set up; the text says why.
     pub fn new(options: WebhookOptions) -> Result<Self, String> {
         let client = http::client(&options.url)?;
-        let state = StateCell::default();
-        state.set(WEBHOOK, &options.account, State::Working);
-        Ok(Self { options, client, state })
+        let account = Account::new(WEBHOOK, &options.account);
+        account.set(State::Working);
+        Ok(Self { options, client, account })
     }
 
     async fn take(&self, request: HookRequest, intake: &dyn Intake) -> HookAnswer {
@@ -174,12 +174,8 @@ impl Webhook {
 }
 
 impl Channel for Webhook {
-    fn name(&self) -> &str {
-        WEBHOOK
-    }
-
-    fn account(&self) -> &str {
-        &self.options.account
+    fn account(&self) -> &Account {
+        &self.account
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -206,7 +202,7 @@ impl Channel for Webhook {
                 Err(SendFailure::Later { reason, .. }) => State::Waiting(reason.clone()),
                 _ => State::Working,
             };
-            self.state.set(WEBHOOK, &self.options.account, state);
+            self.account.set(state);
             sent
         })
     }
@@ -225,9 +221,5 @@ impl Channel for Webhook {
                 }
             }
         })
-    }
-
-    fn state(&self) -> State {
-        self.state.get()
     }
 }

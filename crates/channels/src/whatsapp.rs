@@ -20,8 +20,8 @@ use tokio::sync::{Notify, Semaphore, mpsc};
 use crate::marks::marked;
 use crate::taking::MOST_WITH_FILES;
 use crate::{
-    Action, AfterInterruption, Capabilities, Change, Channel, HookAnswer, HookRequest, Intake,
-    Live, Part, ProbeFailure, SendFailure, State, StateCell, utf16_units,
+    Account, Action, AfterInterruption, Capabilities, Change, Channel, HookAnswer, HookRequest,
+    Intake, Live, Part, ProbeFailure, SendFailure, utf16_units,
 };
 use api::{Api, ApiError};
 use memory::Memory;
@@ -94,7 +94,7 @@ pub struct WhatsApp {
     options: WhatsAppOptions,
     app: WhatsAppApp,
     api: Api,
-    state: StateCell,
+    account: Account,
     /// What was posted, for [`Channel::run`].
     jobs: tokio::sync::Mutex<mpsc::Receiver<Job>>,
     /// Places for messages with files.
@@ -115,19 +115,15 @@ impl WhatsApp {
         let (sender, jobs) = mpsc::channel(MOST_JOBS);
         app.numbers().insert(options.phone_number_id.clone(), sender);
         Ok(Self {
-            options,
             app: app.clone(),
             api,
-            state: StateCell::default(),
+            account: Account::new(WHATSAPP, &options.account),
+            options,
             jobs: tokio::sync::Mutex::new(jobs),
             with_files: Semaphore::new(MOST_WITH_FILES),
             memory: Mutex::default(),
             heard: Notify::new(),
         })
-    }
-
-    fn set_state(&self, state: State) {
-        self.state.set(WHATSAPP, &self.options.account, state);
     }
 
     fn memory(&self) -> MutexGuard<'_, Memory> {
@@ -147,12 +143,8 @@ const WRONG_TOKEN: &str = "WhatsApp does not accept the access token for this ph
                            system user with the permission whatsapp_business_messaging, and put it into accessToken";
 
 impl Channel for WhatsApp {
-    fn name(&self) -> &str {
-        WHATSAPP
-    }
-
-    fn account(&self) -> &str {
-        &self.options.account
+    fn account(&self) -> &Account {
+        &self.account
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -218,9 +210,5 @@ impl Channel for WhatsApp {
                 }
             }
         })
-    }
-
-    fn state(&self) -> State {
-        self.state.get()
     }
 }

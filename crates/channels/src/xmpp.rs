@@ -30,8 +30,8 @@ use crate::recent::Recent;
 use crate::taking::MOST_WITH_FILES;
 use crate::wire::{ServerAddress, WireError};
 use crate::{
-    Action, AfterInterruption, Capabilities, Change, Channel, Intake, Live, Part, ProbeFailure,
-    Refusal, SendFailure, State, StateCell, split,
+    Account, Action, AfterInterruption, Capabilities, Change, Channel, Intake, Live, Part,
+    ProbeFailure, Refusal, SendFailure, split,
 };
 use connection::{Connection, XmppError};
 use rooms::Room;
@@ -84,7 +84,7 @@ pub struct XmppOptions {
 /// An account.
 pub struct Xmpp {
     options: XmppOptions,
-    state: StateCell,
+    account: Account,
     memory: Mutex<Memory>,
     pace: Pace,
     with_files: Semaphore,
@@ -190,11 +190,8 @@ impl Xmpp {
     pub fn new(options: XmppOptions) -> Self {
         let pace = Pace::new(MESSAGES, MESSAGES_TIME);
         let with_files = Semaphore::new(MOST_WITH_FILES);
-        Self { options, state: StateCell::default(), memory: Mutex::default(), pace, with_files }
-    }
-
-    fn set_state(&self, state: State) {
-        self.state.set(XMPP, &self.options.account, state);
+        let account = Account::new(XMPP, &options.account);
+        Self { options, account, memory: Mutex::default(), pace, with_files }
     }
 
     fn lock(&self) -> MutexGuard<'_, Memory> {
@@ -276,12 +273,8 @@ fn advice(error: &XmppError) -> String {
 }
 
 impl Channel for Xmpp {
-    fn name(&self) -> &str {
-        XMPP
-    }
-
-    fn account(&self) -> &str {
-        &self.options.account
+    fn account(&self) -> &Account {
+        &self.account
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -338,9 +331,5 @@ impl Channel for Xmpp {
                 Err(error) => Err(ProbeFailure(advice(&error))),
             }
         })
-    }
-
-    fn state(&self) -> State {
-        self.state.get()
     }
 }

@@ -103,7 +103,7 @@ impl Channels {
     pub(crate) fn find(&self, name: &str, account: &str) -> Option<Arc<dyn Channel>> {
         let state = self.lock();
         let mut made = state.connections.iter().filter_map(|connection| connection.channel());
-        made.find(|channel| channel.name() == name && channel.account() == account).cloned()
+        made.find(|channel| channel.name() == name && channel.account().name() == account).cloned()
     }
 
     /// Whether one of them is such a channel.
@@ -256,7 +256,7 @@ impl ChannelSetup {
 
     fn state(&self) -> ChannelState {
         match &self.made {
-            Ok(channel) => channel.state(),
+            Ok(channel) => channel.account().state(),
             Err(reason) => ChannelState::Stopped(reason.clone()),
         }
     }

@@ -31,7 +31,10 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware;
 use axum::routing::{delete, get, post};
-use myclaw_channels::{AfterInterruption, BoxFuture, Capabilities, Channel, Part, SendFailure};
+use myclaw_channels::{
+    Account, AfterInterruption, BoxFuture, Capabilities, Channel, DEFAULT_ACCOUNT, Part,
+    SendFailure,
+};
 use serde_json::json;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -183,18 +186,19 @@ fn route(login: &Login) -> Route {
 /// Delivers parts to the watchers of a session. A part stays in the store, where a client that was not connected finds
 /// it, so publishing it again does no harm.
 pub(crate) struct WebChannel {
+    account: Account,
     hub: Arc<Hub>,
 }
 
 impl WebChannel {
     pub(crate) fn new(hub: Arc<Hub>) -> Self {
-        Self { hub }
+        Self { account: Account::new(CHANNEL, DEFAULT_ACCOUNT), hub }
     }
 }
 
 impl Channel for WebChannel {
-    fn name(&self) -> &str {
-        CHANNEL
+    fn account(&self) -> &Account {
+        &self.account
     }
 
     fn capabilities(&self) -> Capabilities {

@@ -76,7 +76,9 @@ impl Discord {
         loop {
             let begun = Instant::now();
             match self.connect(&mut known, intake).await {
-                Ok(End::Never(reason)) => return self.set_state(State::Stopped(reason.to_owned())),
+                Ok(End::Never(reason)) => {
+                    return self.account.set(State::Stopped(reason.to_owned()));
+                }
                 Ok(End::Again(reason)) => tracing::debug!(%reason, "Discord's socket has ended"),
                 Ok(End::Anew(reason)) => {
                     tracing::warn!(%reason, "Discord has ended the session; what was said meanwhile is lost");
@@ -85,7 +87,7 @@ impl Discord {
                     }
                 }
                 Err(ApiError::Refused(refused)) if refused.status == 401 => {
-                    return self.set_state(State::Stopped(WRONG_TOKEN.to_owned()));
+                    return self.account.set(State::Stopped(WRONG_TOKEN.to_owned()));
                 }
                 Err(error) => {
                     if let ApiError::Refused(refused) = &error
@@ -93,7 +95,7 @@ impl Discord {
                     {
                         tokio::time::sleep(time.min(pause::LONGEST)).await;
                     }
-                    self.set_state(State::Waiting(error.to_string()));
+                    self.account.set(State::Waiting(error.to_string()));
                 }
             }
             if begun.elapsed() >= STEADY {
@@ -213,7 +215,7 @@ impl Discord {
                     if std::mem::take(&mut connection.is_open) {
                         // From here on, nothing that Discord still has is missed.
                         keep(&mut connection, key, intake).await;
-                        self.set_state(State::Working);
+                        self.account.set(State::Working);
                     }
                 }
             }

@@ -81,15 +81,25 @@ impl Progress {
 impl Email {
     /// Receives mails for ever, or returns if the account cannot be used.
     pub(super) async fn receive_mails(&self, intake: &dyn Intake) {
+        // A refused login shows at once, and not with the first answer.
+        let log_in = async { drop(self.smtp().await) };
+        tokio::join!(self.receive_all(intake), log_in);
+    }
+
+    fn set_receiving(&self, state: State) {
+        self.set_service(|(receiving, _)| *receiving = state);
+    }
+
+    async fn receive_all(&self, intake: &dyn Intake) {
         let (mut pause, mut listing) = (Pause::new(), Listing::Full);
         loop {
             let before = listing;
             if let Err(error) = self.read_mailbox(intake, &mut pause, &mut listing).await {
                 if let ImapError::Login(_) = error {
                     let reason = format!("{error}; {WRONG_PASSWORD}, and restart the gateway");
-                    return self.set_state(State::Stopped(reason));
+                    return self.set_receiving(State::Stopped(reason));
                 }
-                self.set_state(State::Waiting(error.to_string()));
+                self.set_receiving(State::Waiting(error.to_string()));
             }
             // The shorter list is tried at once.
             if (before, listing) != (Listing::Full, Listing::Numbers) {
@@ -123,7 +133,7 @@ impl Email {
                 progress
             }
         };
-        self.set_state(State::Working);
+        self.set_receiving(State::Working);
         loop {
             let listed = imap.list(progress.next, *listing).await;
             if listed.is_err() && *listing == Listing::Full {

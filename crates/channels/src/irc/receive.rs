@@ -32,7 +32,7 @@ impl Irc {
         let mut pause = Pause::new();
         loop {
             let Err(error) = self.attempt(intake, &mut pause).await;
-            self.set_state(State::Waiting(advice(&error)));
+            self.account.set(State::Waiting(advice(&error)));
             match error.is_for_owner() {
                 true => tokio::time::sleep(OWNER_PAUSE).await,
                 false => pause.wait().await,
@@ -51,7 +51,7 @@ impl Irc {
         }
         let (sender, mut outgoing) = mpsc::channel(QUEUE);
         self.lock().outgoing = Some(sender);
-        self.set_state(State::Working);
+        self.account.set(State::Working);
         let ended = self.serve(&mut connection, &mut outgoing, intake, pause).await;
         self.lock().outgoing = None;
         outgoing.close();

@@ -78,10 +78,10 @@ impl Matrix {
             if let Err(error) = self.synchronise(intake, &mut pause).await {
                 match &error {
                     Failure::Stop(reason) => {
-                        return self.set_state(State::Stopped(reason.clone()));
+                        return self.account.set(State::Stopped(reason.clone()));
                     }
                     Failure::Call(error) if is_wrong_token(error) => {
-                        return self.set_state(State::Stopped(WRONG_TOKEN.to_owned()));
+                        return self.account.set(State::Stopped(WRONG_TOKEN.to_owned()));
                     }
                     Failure::Call(_) | Failure::NotNow(_) => {}
                 }
@@ -90,7 +90,7 @@ impl Matrix {
                 {
                     tokio::time::sleep(time.min(pause::LONGEST)).await;
                 }
-                self.set_state(State::Waiting(error.to_string()));
+                self.account.set(State::Waiting(error.to_string()));
             }
             pause.wait().await;
         }
@@ -106,7 +106,7 @@ impl Matrix {
         loop {
             let asked = Instant::now();
             let mut sync = self.sync(since.as_deref()).await?;
-            self.set_state(State::Working);
+            self.account.set(State::Working);
             *pause = Pause::new();
             let next = sync.next_batch.clone();
             self.take_keys(&mut sync, &me, intake).await?;

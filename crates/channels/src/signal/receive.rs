@@ -28,7 +28,7 @@ impl Signal {
                 Ok(()) => "signal-cli has closed the connection".to_owned(),
                 Err(reason) => reason,
             };
-            self.set_state(State::Waiting(reason));
+            self.account.set(State::Waiting(reason));
             pause.wait().await;
         }
     }
@@ -49,7 +49,7 @@ impl Signal {
         // The stream of an account that is not there would stay empty for ever.
         self.check().await?;
         let mut stream = self.api.events(last.as_deref()).await?;
-        self.set_state(State::Working);
+        self.account.set(State::Working);
         *pause = Pause::new();
         let mut lines = Lines::default();
         loop {

@@ -114,7 +114,7 @@ impl Signal {
             NETWORK | INTERNAL => SendFailure::Unknown { reason },
             // The owner may mend the daemon; the reply is not lost until then.
             NO_METHOD | WRONG_PARAMS => {
-                self.set_state(State::Waiting(reason.clone()));
+                self.account.set(State::Waiting(reason.clone()));
                 SendFailure::Later { after: Some(OWNER_PAUSE), reason }
             }
             _ => SendFailure::Never { reason },

@@ -103,14 +103,14 @@ impl Slack {
                 Err((token, error)) => {
                     if let ApiError::Refused(refused) = &error {
                         if refused.is_wrong_token() {
-                            return self.set_state(State::Stopped(wrong_token(token)));
+                            return self.account.set(State::Stopped(wrong_token(token)));
                         }
                         if let Some(time) = refused.retry_after {
                             let time = time.min(pause::LONGEST);
                             beside(&mut running, tokio::time::sleep(time)).await;
                         }
                     }
-                    self.set_state(State::Waiting(error.to_string()));
+                    self.account.set(State::Waiting(error.to_string()));
                 }
             }
             beside(&mut running, pause.wait()).await;
@@ -189,13 +189,13 @@ impl Slack {
         match envelope.kind.as_str() {
             "hello" => {
                 link.is_greeted.store(true, Ordering::SeqCst);
-                self.set_state(State::Working);
+                self.account.set(State::Working);
                 return Next::Nothing;
             }
             "disconnect" => {
                 if envelope.reason.as_deref() == Some("link_disabled") {
                     let reason = "Socket Mode is switched off for the app; switch it on at api.slack.com/apps";
-                    self.set_state(State::Waiting(reason.to_owned()));
+                    self.account.set(State::Waiting(reason.to_owned()));
                 }
                 return Next::Leave;
             }

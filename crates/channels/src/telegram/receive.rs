@@ -44,7 +44,7 @@ impl Telegram {
             }
             pause.wait().await;
         }
-        self.set_state(State::Working);
+        self.account.set(State::Working);
         if self.options.webhook.is_some() {
             return;
         }
@@ -60,7 +60,7 @@ impl Telegram {
             let asked = Instant::now();
             match self.api.call::<Vec<Value>>("getUpdates", &params, POLL_TIME + POLL_GRACE).await {
                 Ok(updates) => {
-                    self.set_state(State::Working);
+                    self.account.set(State::Working);
                     pause = Pause::new();
                     if updates.is_empty() {
                         tokio::time::sleep_until(asked + IDLE_PAUSE).await;
@@ -100,7 +100,7 @@ impl Telegram {
     /// Notes the failure as the state of the channel. False if only a change of the config can help.
     async fn may_go_on(&self, error: &ApiError) -> bool {
         if is_wrong_token(error) {
-            self.set_state(State::Stopped(WRONG_TOKEN.to_owned()));
+            self.account.set(State::Stopped(WRONG_TOKEN.to_owned()));
             return false;
         }
         let mut reason = error.to_string();
@@ -113,7 +113,7 @@ impl Telegram {
                 tokio::time::sleep(time.min(pause::LONGEST)).await;
             }
         }
-        self.set_state(State::Waiting(reason));
+        self.account.set(State::Waiting(reason));
         true
     }
 

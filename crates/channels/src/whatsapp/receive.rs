@@ -138,7 +138,7 @@ impl WhatsApp {
         let mut pause = Pause::new();
         loop {
             match self.api.number().await {
-                Ok(_) => return self.set_state(State::Working),
+                Ok(_) => return self.account.set(State::Working),
                 Err(error) => self.note_failure(&error),
             }
             pause.wait().await;
@@ -147,11 +147,11 @@ impl WhatsApp {
 
     /// Makes a failure that concerns the whole account its state.
     pub(super) fn note_failure(&self, error: &ApiError) {
-        let is_working = self.state.get() == State::Working;
+        let is_working = self.account.state() == State::Working;
         if is_wrong_token(error) {
-            self.set_state(State::Waiting(WRONG_TOKEN.to_owned()));
+            self.account.set(State::Waiting(WRONG_TOKEN.to_owned()));
         } else if !is_working {
-            self.set_state(State::Waiting(error.to_string()));
+            self.account.set(State::Waiting(error.to_string()));
         }
     }
 

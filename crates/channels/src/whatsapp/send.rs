@@ -58,7 +58,7 @@ impl WhatsApp {
         };
         match sent {
             Ok(id) => {
-                self.set_state(State::Working);
+                self.account.set(State::Working);
                 self.memory().note_text(&id, None, &part.text);
                 Ok(id)
             }

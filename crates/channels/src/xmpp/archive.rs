@@ -41,7 +41,7 @@ impl Xmpp {
         if !self.until_done(|| self.appear(intake)).await {
             return;
         }
-        self.set_state(State::Working);
+        self.account.set(State::Working);
         let me = self.me();
         let own = self.until_done(|| self.catch_up(&me, intake));
         let rooms: FuturesUnordered<_> = {

@@ -51,7 +51,7 @@ impl Xmpp {
             let Err(error) = self.attempt(&mut session, intake).await;
             // What has no session any more is uncertain; those who wait for it learn so.
             session = session.filter(|session| session.id.is_some());
-            self.set_state(State::Waiting(advice(&error)));
+            self.account.set(State::Waiting(advice(&error)));
             if begun.elapsed() >= LONGEST {
                 pause = Pause::new();
             }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use myclaw_channels::Capabilities;
+use myclaw_channels::{Account, Capabilities};
 use myclaw_store::{BoxFuture, SqliteStore};
 use tempfile::TempDir;
 
@@ -12,6 +12,7 @@ use crate::rows::{Incoming, MessageState, Outgoing, PartId, Refers};
 
 /// What a channel has sent, and what it does next; without a next step it sends.
 struct Scripted {
+    account: Account,
     after_interruption: AfterInterruption,
     steps: Mutex<VecDeque<SendFailure>>,
     sent: Mutex<Vec<String>>,
@@ -22,7 +23,8 @@ struct Scripted {
 impl Scripted {
     fn new(after_interruption: AfterInterruption, steps: Vec<SendFailure>) -> Self {
         let (steps, sent) = (Mutex::new(steps.into()), Mutex::default());
-        Self { after_interruption, steps, sent, found: Ok(None) }
+        let account = Account::new("scripted", "default");
+        Self { account, after_interruption, steps, sent, found: Ok(None) }
     }
 
     fn sent(&self) -> Vec<String> {
@@ -31,8 +33,8 @@ impl Scripted {
 }
 
 impl Channel for Scripted {
-    fn name(&self) -> &str {
-        "scripted"
+    fn account(&self) -> &Account {
+        &self.account
     }
 
     fn capabilities(&self) -> Capabilities {
