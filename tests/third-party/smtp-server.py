@@ -2,7 +2,7 @@
 
 Argument: a JSON object with `port`, `directory`, `user`, `password`, and for STARTTLS `cert` and `key`; with
 `fromTheStart` for TLS from the first byte, and then with no login but LOGIN. Mails become the files 1.json, 2.json, … It ends when its standard input does. What recipients do: `later@` is refused with 451 until the file
-`accept` is in the directory, `never@` with 550; `drop@` gets its mail, and the connection ends without an answer.
+`accept` is in the directory, `never@` with 550; `drop@` gets its mail, and the connection ends without an answer. While the file `locked` is there, no password is right.
 """
 
 import base64
@@ -62,7 +62,8 @@ class Handler:
 
 def authenticate(server, session, envelope, mechanism, data):
     is_right = (data.login.decode(), data.password.decode()) == (options["user"], options["password"])
-    return AuthResult(success=is_right, handled=False)
+    is_locked = os.path.exists(os.path.join(directory, "locked"))
+    return AuthResult(success=is_right and not is_locked, handled=False)
 
 
 starts_encrypted = options.get("fromTheStart", False)

@@ -452,8 +452,15 @@ impl HookAnswer {
         Self { status, content_type: "text/plain; charset=utf-8", body }
     }
 
-    /// An error with a message for people.
+    /// An error with a class for programs, which follows from the status, and a message for people.
     pub fn error(status: u16, message: &str) -> Self {
-        Self::json(status, &serde_json::json!({"error": {"message": message}}))
+        let class = match status {
+            401 | 403 => "unauthorized",
+            404 => "not_found",
+            405 => "method",
+            503 => "storage",
+            _ => "usage",
+        };
+        Self::json(status, &serde_json::json!({"error": {"class": class, "message": message}}))
     }
 }

@@ -49,7 +49,7 @@ pub struct Webhook {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with `id` and `text`")]
 struct Body {
     id: String,
     text: String,
@@ -60,7 +60,7 @@ struct Body {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with `id`")]
 struct BodySender {
     id: String,
     #[serde(default)]

@@ -117,7 +117,12 @@ fn fields_of(job: &JobArgs) -> Result<JobFields, CliError> {
     if job.message.as_deref().is_none_or(|message| message.trim().is_empty()) {
         return Err(CliError::usage("what is the agent told? give the message in quotes"));
     }
-    Ok(job.fields())
+    let fields = job.fields();
+    if fields.schedule.is_none() {
+        let why = "a new job needs a schedule: give --at, --every or --cron";
+        return Err(CliError::usage(why));
+    }
+    Ok(fields)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

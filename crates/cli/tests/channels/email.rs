@@ -394,6 +394,26 @@ fn what_cannot_work_is_one_clear_message() {
 }
 
 #[test]
+fn a_login_that_only_smtp_refuses_shows_before_the_first_answer() {
+    let Some(servers) = Mail::start(Encryption::None) else { return };
+    let bench = Bench::new(echoing());
+    servers.configure(&bench, |_| {});
+    let locked = servers.path("sent/locked");
+    fs::write(&locked, "").unwrap();
+    let gateway = bench.start();
+    gateway.channels(|state| {
+        let channel = &state["channels"][0];
+        let reason = channel["reason"].as_str().unwrap_or_default();
+        channel["state"] == "waiting" && reason.contains("the SMTP server refused the login")
+    });
+    fs::remove_file(locked).unwrap();
+    servers.write("1", "<m1>");
+    servers.wait_for_text("re: <m1>");
+    works(&gateway);
+    gateway.stop();
+}
+
+#[test]
 fn tls_is_used_and_the_certificate_counts() {
     for encryption in [Encryption::StartTls, Encryption::Tls] {
         let Some(servers) = Mail::start(encryption) else { return };

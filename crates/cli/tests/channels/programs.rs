@@ -163,10 +163,18 @@ fn a_signed_message_is_answered_with_a_signed_one() {
         [(now(), "other"), (now() - 3_600, body.as_str()), (now() + 3_600, body.as_str())]
     {
         let (status, answer) = post_signed(&gateway.client, time, &body, signed).unwrap();
-        assert_eq!(status, 401, "{answer}");
+        assert_eq!((status, answer["error"]["class"].as_str()), (401, Some("unauthorized")));
     }
-    let (status, answer) = post(&gateway.client, &json!({"text": "no id"})).unwrap();
-    assert_eq!(status, 400, "{answer}");
+    for (body, says) in [
+        (json!({"text": "no id"}), "missing field `id`"),
+        (json!("a text"), "expected an object with `id` and `text`"),
+        (json!({"id": "three", "text": "x", "sender": "me"}), "expected an object with `id`"),
+    ] {
+        let (status, answer) = post(&gateway.client, &body).unwrap();
+        let error = &answer["error"];
+        assert_eq!((status, error["class"].as_str()), (400, Some("usage")), "{answer}");
+        assert!(error["message"].as_str().unwrap().contains(says), "{answer}");
+    }
     gateway.stop();
     assert_eq!((bench.model.requests().len(), receiver.got().len()), (1, 1));
 }
