@@ -18,6 +18,9 @@ const SESSIONS: u64 = 200;
 const PAUSE: Duration = Duration::from_millis(50);
 /// Sessions that stream, each with a client that watches.
 const STREAMS: u64 = 20;
+/// Answers of a stream in one session; then it goes on in a new one. A request holds the whole conversation, so without an
+/// end of it the load would grow.
+const ROUNDS: u64 = 30;
 /// After this time the memory is compared with that at the end.
 const WARM: u64 = 5;
 
@@ -40,14 +43,21 @@ pub(crate) async fn measure(table: &mut Table, myclaw: &Path, minutes: u64) -> F
         let address = gateway.address.clone();
         tasks.spawn(async move {
             let mut socket = Socket::open(&address).await?;
-            socket.send(&format!(
-                r#"{{"type":"request","id":"w","method":"watch","params":{{"session":"t{stream}"}}}}"#
-            )).await?;
+            let mut watched = None;
             for round in 0_u64.. {
+                // Not all begin a session at the same time.
+                let session = format!("t{stream}-{}", (round + stream) / ROUNDS);
+                if watched.as_ref() != Some(&session) {
+                    let id = round;
+                    socket.send(&format!(
+                        r#"{{"type":"request","id":"{id}","method":"watch","params":{{"session":"{session}"}}}}"#
+                    )).await?;
+                    watched = Some(session.clone());
+                }
                 let number = 1_000_000_000 + stream * 1_000_000 + round;
                 // Anew for each message: the gateway closes a connection on which nothing is asked for long.
                 let mut http = Http::open(&address).await?;
-                send(&mut http, &format!("t{stream}"), number, "stream 100 10").await?;
+                send(&mut http, &session, number, "stream 100 10").await?;
                 while !socket.next().await?.contains(r#""type":"reply""#) {}
             }
             Ok(())
