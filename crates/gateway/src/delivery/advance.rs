@@ -238,7 +238,9 @@ impl Delivery {
         let id = message.id.to_string();
         let making = tokio::task::spawn_blocking(move || content(&text, files, &id, &workspace));
         let made = making.await.map_err(|error| GatewayError::Internal(error.to_string()))?;
-        made.map_err(GatewayError::Internal)
+        let mut blocks = made.map_err(GatewayError::Internal)?;
+        blocks.extend(images.iter().cloned().map(ContentBlock::Image));
+        Ok(blocks)
     }
 
     /// What is said in a file: a transcript, or why there is none; `None` if it is no audio or nobody listens.
