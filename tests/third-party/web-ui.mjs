@@ -54,7 +54,7 @@ async function ready(page) {
 /** Follows a link within the page. The page before stays for a moment, and what is written there is not for this session. */
 async function enter(page, session) {
   await page.goto(`${GATEWAY}/#/s/${session}`);
-  await page.getByRole("heading", { level: 1, name: session, exact: true }).waitFor();
+  await page.locator(`h1[title="${session}"]`).waitFor();
   await ready(page);
 }
 
@@ -334,7 +334,11 @@ const scenarios = {
       await page.getByLabel("Session menu").click();
       await page.getByRole("button", { name: item, exact: true }).click();
     };
+    // It is called by what was said, until its owner says otherwise.
+    await list.getByText("hello tomatoes").waitFor();
+    await page.getByRole("heading", { level: 1, name: "hello tomatoes" }).waitFor();
     await menu("Rename");
+    assert.equal(await page.getByRole("dialog").getByRole("textbox").inputValue(), "");
     await page.getByRole("dialog").getByRole("textbox").fill("The garden");
     await check(page, "dialog");
     await page.getByRole("button", { name: "Save" }).click();

@@ -13,7 +13,7 @@ use myclaw_agent::AgentError;
 use myclaw_agent::export::{ExportFormat, ExportedSession, export_session};
 use myclaw_agent::sessions::{
     About, Case, EntryId, IndexedSession, LockWait, SearchQuery, SearchScope, SessionError,
-    SessionKey, SessionStore,
+    SessionKey, SessionStore, indexed_title,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -84,6 +84,7 @@ impl Server {
                     "key": key,
                     "name": name_of(&agent, &session.key),
                     "title": about.title,
+                    "automaticTitle": automatic_title(&session),
                     "labels": about.labels,
                     "forkedFrom": session.entry.extra.as_ref().and_then(|extra| extra.get("forkedFrom")),
                     "updatedAt": session.entry.updated_at,
@@ -194,6 +195,14 @@ fn name_of(agent: &str, key: &SessionKey) -> String {
 type Found = (IndexedSession, Option<Value>);
 
 /// The latest sessions with `text` in their key or title, or in a message, of which the newest is the snippet.
+/// What a session without a title of its owner is called. A fork keeps its name, which tells it from its parent.
+fn automatic_title(session: &IndexedSession) -> Option<String> {
+    let extra = session.entry.extra.as_ref()?;
+    let is_called_otherwise =
+        extra.contains_key("forkedFrom") || About::from_extra(Some(extra)).title.is_some();
+    if is_called_otherwise { None } else { indexed_title(Some(extra)) }
+}
+
 fn search_sessions(
     store: &SessionStore,
     text: &str,
@@ -207,7 +216,7 @@ fn search_sessions(
     let lower = text.to_lowercase();
     let mut found = Vec::new();
     for session in latest {
-        let title = About::from_extra(session.entry.extra.as_ref()).title.unwrap_or_default();
+        let title = indexed_title(session.entry.extra.as_ref()).unwrap_or_default();
         let is_named = session.key.as_str().to_lowercase().contains(&lower)
             || title.to_lowercase().contains(&lower);
         let matches = report.as_ref().and_then(|report| report.matches.get(&session.key));
