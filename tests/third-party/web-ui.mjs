@@ -379,6 +379,29 @@ const scenarios = {
     await messages(page).getByText("hello tomatoes").waitFor();
   },
 
+  async tables() {
+    const page = await open({ viewport: { width: 375, height: 740 } });
+    await signIn(page, TOKEN, "/#/s/tables");
+    await ready(page);
+    await say(page, "please tabulate");
+    await messages(page).getByText("That is all.").waitFor();
+    const lines = await messages(page).locator("th, td").evaluateAll((cells) =>
+      cells.map((cell) => {
+        const words = document.createRange();
+        words.selectNodeContents(cell);
+        return words.getClientRects().length;
+      }),
+    );
+    assert.deepEqual(lines, Array(12).fill(1), "each word is on one line");
+    await check(page, "tables");
+    // The table scrolls within its place, also with the keyboard.
+    await page.setViewportSize({ width: 375, height: 740 });
+    const place = messages(page).getByRole("group", { name: "table" });
+    await place.focus();
+    await page.keyboard.press("ArrowRight");
+    await eventually("the table scrolls", () => place.evaluate((one) => one.scrollLeft > 0));
+  },
+
   async files() {
     const page = await open();
     await signIn(page, TOKEN, "/#/s/files");
@@ -526,6 +549,7 @@ const scenarios = {
     await page.goto(`${GATEWAY}/#/status`);
     await page.reload();
     await page.getByRole("heading", { level: 1, name: "Gateway" }).waitFor();
+    await page.getByText(GATEWAY, { exact: true }).waitFor();
     await page.keyboard.press("Tab");
     await page.getByRole("button", { name: "Skip to the page" }).press("Enter");
     assert.equal(await page.evaluate(() => document.activeElement.tagName), "H1");

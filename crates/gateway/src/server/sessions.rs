@@ -79,12 +79,14 @@ impl Server {
             let rows = found.into_iter().map(|(session, snippet)| {
                 let key = session.key.as_str();
                 let asks = questions.iter().filter(|question| question.is_of(key)).count();
-                let about = About::from_extra(session.entry.extra.as_ref());
+                let extra = session.entry.extra.as_ref();
+                let about = About::from_extra(extra);
+                let automatic = if about.title.is_some() { None } else { indexed_title(extra) };
                 json!({
                     "key": key,
                     "name": name_of(&agent, &session.key),
                     "title": about.title,
-                    "automaticTitle": automatic_title(&session),
+                    "automaticTitle": automatic,
                     "labels": about.labels,
                     "forkedFrom": session.entry.extra.as_ref().and_then(|extra| extra.get("forkedFrom")),
                     "updatedAt": session.entry.updated_at,
@@ -195,14 +197,6 @@ fn name_of(agent: &str, key: &SessionKey) -> String {
 type Found = (IndexedSession, Option<Value>);
 
 /// The latest sessions with `text` in their key or title, or in a message, of which the newest is the snippet.
-/// What a session without a title of its owner is called. A fork keeps its name, which tells it from its parent.
-fn automatic_title(session: &IndexedSession) -> Option<String> {
-    let extra = session.entry.extra.as_ref()?;
-    let is_called_otherwise =
-        extra.contains_key("forkedFrom") || About::from_extra(Some(extra)).title.is_some();
-    if is_called_otherwise { None } else { indexed_title(Some(extra)) }
-}
-
 fn search_sessions(
     store: &SessionStore,
     text: &str,
