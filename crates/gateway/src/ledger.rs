@@ -257,10 +257,9 @@ impl Ledger {
             let empty =
                 Incoming { text, images, context: None, said: None, state, origin, ..row.clone() };
             let place = Some(Place::new(OVER, row.accepted_at));
-            for file in &row.origin.files {
-                let record = self.store.get(RecordId::new(FILE, &file.key)).await?;
-                if let Some(record) = record {
-                    self.remove(FILE, &file.key, record.version).await?;
+            for key in row.origin.files.iter().map(|file| &file.key) {
+                if let Some(record) = self.store.get(RecordId::new(FILE, key)).await? {
+                    self.remove(FILE, key, record.version).await?;
                 }
             }
             self.put(INCOMING, id.as_str(), &empty, Some(version), place).await?;

@@ -74,7 +74,7 @@ fn each_event_comes_once_and_in_order_while_others_join_and_leave() {
     block_on(async {
         let mut only = Socket::open(&gateway.client).await;
         let mut seen = Seen::watch(&mut only, "main").await;
-        only.send(&request("one", "send", json!({"session": "main", "text": "go"}))).await;
+        only.send(&request("one", "send", &json!({"session": "main", "text": "go"}))).await;
         while seen.text.is_empty() {
             seen.heed(&only.next().await);
         }
@@ -94,16 +94,16 @@ fn each_event_comes_once_and_in_order_while_others_join_and_leave() {
         // It is alone again.
         drop(second);
         seen.text.clear();
-        only.send(&request("two", "send", json!({"session": "main", "text": "go"}))).await;
+        only.send(&request("two", "send", &json!({"session": "main", "text": "go"}))).await;
         seen.read_reply(&mut only).await;
         assert_eq!(seen.text, answer);
         // It leaves, and comes back when the turn is over.
-        only.send(&request("u", "unwatch", json!({"session": "main"}))).await;
+        only.send(&request("u", "unwatch", &json!({"session": "main"}))).await;
         while only_response(&mut only, &mut seen).await != "u" {}
         let sent = gateway.client.send("main", "three", "go").unwrap();
         assert_eq!(gateway.client.outcome(&sent).unwrap()["reply"], answer.as_str());
         let back = json!({"session": "main", "after": seen.number});
-        only.send(&request("w", "watch", back)).await;
+        only.send(&request("w", "watch", &back)).await;
         let first = only.next().await;
         assert_eq!((&first["id"], &first["result"]["resumed"]), (&json!("w"), &json!(true)));
         seen.text.clear();
@@ -111,17 +111,17 @@ fn each_event_comes_once_and_in_order_while_others_join_and_leave() {
         assert_eq!(seen.text, answer);
         // A client that watches anew is still one client.
         let again = json!({"session": "main", "after": seen.number});
-        only.send(&request("w2", "watch", again)).await;
+        only.send(&request("w2", "watch", &again)).await;
         while only_response(&mut only, &mut seen).await != "w2" {}
         seen.text.clear();
-        only.send(&request("four", "send", json!({"session": "main", "text": "go"}))).await;
+        only.send(&request("four", "send", &json!({"session": "main", "text": "go"}))).await;
         seen.read_reply(&mut only).await;
         assert_eq!(seen.text, answer);
     });
     gateway.stop();
 }
 
-fn request(id: &str, method: &str, params: Value) -> Value {
+fn request(id: &str, method: &str, params: &Value) -> Value {
     json!({"type": "request", "id": id, "method": method, "params": params})
 }
 
@@ -148,11 +148,11 @@ fn a_client_with_many_requests_misses_no_event_of_the_sessions_that_it_watches()
             all.push(Seen::watch(&mut socket, name).await);
         }
         for name in names {
-            socket.send(&request(name, "send", json!({"session": name, "text": "go"}))).await;
+            socket.send(&request(name, "send", &json!({"session": name, "text": "go"}))).await;
         }
         // The connection is in use again and again when an event comes.
         for number in 0..REQUESTS {
-            socket.send(&request(&number.to_string(), "status", json!({}))).await;
+            socket.send(&request(&number.to_string(), "status", &json!({}))).await;
         }
         let mut responses = 0;
         while all.iter().any(|seen| seen.replies.is_empty()) || responses < REQUESTS + names.len() {
