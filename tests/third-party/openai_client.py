@@ -95,10 +95,10 @@ for about in (chat_about, respond_about):
     assert about(picture) == "a picture", about(picture)
     assert about(notes) == "re: <m9>", about(notes)
     assert about({**notes, "file_data": notes["file_data"].partition(",")[2]}) == "re: <m9>"
+    # Others are saved in the workspace, and the agent is told where.
+    for file in (pdf, binary, large):
+        assert about(file) == f"saved as {file['filename']}", about(file)
     for file, words in [
-        (pdf, "`a.pdf` is a PDF"),
-        (binary, "`b.bin` is neither a text"),
-        (large, "`large.txt` has 300000 bytes"),
         ({"file_id": "file-1"}, "keeps no files"),
         ({"filename": "c.txt", "file_data": "no base64!"}, "`c.txt` is not standard base64"),
     ]:
@@ -108,6 +108,20 @@ for about in (chat_about, respond_about):
             assert words in str(error), error
             continue
         raise AssertionError(f"{words}: no error")
+
+# A file and a picture at once, and a file without words.
+both = [{"type": "input_file", **pdf}, {"type": "input_image", "image_url": pixel, "detail": "auto"}]
+assert client.responses.create(model="myclaw", input=[{"role": "user", "content": both}]).output_text == "a picture"
+alone = client.responses.create(model="myclaw", input=[{"role": "user", "content": both[:1]}])
+assert alone.output_text == "saved as a.pdf", alone
+asked = client.responses.input_items.list(alone.id).data[0].content
+assert [(part.type, part.filename) for part in asked if part.type == "input_file"] == [("input_file", "a.pdf")], asked
+try:
+    client.responses.create(model="myclaw", input=[{"role": "user", "content": both[:1] * 9}])
+except openai.BadRequestError as error:
+    assert "at most 8 files" in str(error), error
+else:
+    raise AssertionError("nine files: no error")
 
 far = [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "http://127.0.0.1:9/a.png"}}]}]
 for problem, request in [

@@ -54,7 +54,7 @@ async function ready(page) {
 /** Follows a link within the page. The page before stays for a moment, and what is written there is not for this session. */
 async function enter(page, session) {
   await page.goto(`${GATEWAY}/#/s/${session}`);
-  await page.getByRole("heading", { level: 1, name: session, exact: true }).waitFor();
+  await page.locator(`h1[title="${session}"]`).waitFor();
   await ready(page);
 }
 
@@ -334,7 +334,11 @@ const scenarios = {
       await page.getByLabel("Session menu").click();
       await page.getByRole("button", { name: item, exact: true }).click();
     };
+    // It is called by what was said, until its owner says otherwise.
+    await list.getByText("hello tomatoes").waitFor();
+    await page.getByRole("heading", { level: 1, name: "hello tomatoes" }).waitFor();
     await menu("Rename");
+    assert.equal(await page.getByRole("dialog").getByRole("textbox").inputValue(), "");
     await page.getByRole("dialog").getByRole("textbox").fill("The garden");
     await check(page, "dialog");
     await page.getByRole("button", { name: "Save" }).click();
@@ -373,6 +377,29 @@ const scenarios = {
     await list.getByText("The garden").click();
     await page.waitForURL(/garden/);
     await messages(page).getByText("hello tomatoes").waitFor();
+  },
+
+  async tables() {
+    const page = await open({ viewport: { width: 375, height: 740 } });
+    await signIn(page, TOKEN, "/#/s/tables");
+    await ready(page);
+    await say(page, "please tabulate");
+    await messages(page).getByText("That is all.").waitFor();
+    const lines = await messages(page).locator("th, td").evaluateAll((cells) =>
+      cells.map((cell) => {
+        const words = document.createRange();
+        words.selectNodeContents(cell);
+        return words.getClientRects().length;
+      }),
+    );
+    assert.deepEqual(lines, Array(12).fill(1), "each word is on one line");
+    await check(page, "tables");
+    // The table scrolls within its place, also with the keyboard.
+    await page.setViewportSize({ width: 375, height: 740 });
+    const place = messages(page).getByRole("group", { name: "table" });
+    await place.focus();
+    await page.keyboard.press("ArrowRight");
+    await eventually("the table scrolls", () => place.evaluate((one) => one.scrollLeft > 0));
   },
 
   async files() {
@@ -522,6 +549,7 @@ const scenarios = {
     await page.goto(`${GATEWAY}/#/status`);
     await page.reload();
     await page.getByRole("heading", { level: 1, name: "Gateway" }).waitFor();
+    await page.getByText(GATEWAY, { exact: true }).waitFor();
     await page.keyboard.press("Tab");
     await page.getByRole("button", { name: "Skip to the page" }).press("Enter");
     assert.equal(await page.evaluate(() => document.activeElement.tagName), "H1");

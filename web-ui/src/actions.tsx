@@ -98,7 +98,7 @@ export function Actions({ name, title, connection, onChange, onOpen }: Props) {
           onClose={() => setOpen(null)}
           onConfirm={() => connection.request("title", { session: name, title: text }).then(onChange)}
         >
-          {field("Title; empty shows the name")}
+          {field("Title; empty takes one of what was said")}
         </Dialog>
       )}
       {open === "fork" && (

@@ -8,6 +8,7 @@ import { Connection, type Phase } from "./connection";
 import { Icon } from "./icons";
 import { forgetToken, Login, storedToken } from "./login";
 import { PAGES, place, Rail } from "./pages";
+import { titleOf } from "./protocol";
 import { SessionList, useSessions } from "./sidebar";
 import { Setup, useSetup } from "./setup";
 import { StatusPage } from "./status";
@@ -103,7 +104,7 @@ function Desk({ connection, phase, isOutdated, onLeave }: { connection: Connecti
   };
   const listed = sessions.list.find((session) => session.name === where.session || session.key === where.session);
   const isChat = where.page === "s";
-  const title = isChat ? (listed?.title ?? where.session) : (PAGES[where.page]?.name ?? "");
+  const title = isChat ? (listed ? titleOf(listed) : where.session) : (PAGES[where.page]?.name ?? "");
   const OwnPage = PAGES[where.page]?.page;
   useEffect(() => {
     document.title = `${visible(title)} · MyClaw`;
@@ -152,7 +153,7 @@ function Desk({ connection, phase, isOutdated, onLeave }: { connection: Connecti
           <button type="button" class="icon-button only-narrow" aria-label="Menu" aria-expanded={isMenuOpen} onClick={() => setMenuOpen(!isMenuOpen)}>
             <Icon name="menu" />
           </button>
-          <h1 ref={heading} tabIndex={-1}>
+          <h1 ref={heading} tabIndex={-1} title={isChat ? where.session : undefined}>
             {visible(title)}
           </h1>
           {isOutdated && (

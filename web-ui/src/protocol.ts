@@ -117,6 +117,8 @@ export interface ListedSession {
   key: string;
   name: string;
   title: string | null;
+  /** What it is called without a title. */
+  automaticTitle: string | null;
   labels: string[];
   forkedFrom: string | null;
   updatedAt: number;
@@ -126,6 +128,9 @@ export interface ListedSession {
   approvals: number;
   snippet: { before: string; matched: string; after: string } | null;
 }
+
+/** What a session is called in lists and headings. */
+export const titleOf = (session: ListedSession) => session.title ?? session.automaticTitle ?? session.name;
 
 /** An event of a session; `type` says which fields there are. */
 // biome-ignore lint: the events are many, and each is read in one place

@@ -3,7 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { Connection } from "./connection";
 import { Icon } from "./icons";
-import type { ListedSession } from "./protocol";
+import { type ListedSession, titleOf } from "./protocol";
 import { moment, visible } from "./text";
 
 const TYPING = 250;
@@ -99,7 +99,9 @@ export function SessionList({ sessions, current, onOpen }: Props) {
                     onOpen(session.name);
                   }}
                 >
-                  <span class="title">{visible(session.title ?? session.name)}</span>
+                  <span class="title" title={session.name}>
+                    {visible(titleOf(session))}
+                  </span>
                   {session.approvals > 0 && <span class="badge">asks</span>}
                   {session.busy && !session.approvals && <span class="busy" role="img" aria-label="works" />}
                   <span class="when">{moment(session.updatedAt)}</span>

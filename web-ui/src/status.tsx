@@ -10,7 +10,7 @@ const EVERY = 5_000;
 interface Status {
   version: string;
   processId: number;
-  address: string;
+  url: string;
   seconds: number;
   openMessages: number;
   sockets: number;
@@ -54,7 +54,7 @@ export function StatusPage({ connection, phase, onOpen }: { connection: Connecti
     ? [
         ["Version", status.version],
         ["Process", String(status.processId)],
-        ["Address", `http://${status.address}`],
+        ["Address", status.url],
         ["Up", uptime(status.seconds)],
         ["Messages without an answer", String(status.openMessages)],
         ["WebSockets", String(status.sockets)],

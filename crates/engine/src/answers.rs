@@ -10,6 +10,8 @@ use crate::transcript::{row_to_message, taken_ids};
 /// The state of a message that a run took from the inbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TakenState {
+    /// A full queue dropped it, and the model is told so.
+    Dropped,
     /// No answer follows it yet.
     Open,
     /// A whole answer follows it.
@@ -30,6 +32,8 @@ pub enum TakenState {
 #[derive(Debug)]
 pub struct AnswerSearch {
     wanted: HashSet<EntryId>,
+    /// The wanted messages by the ids under which the log would say that they were dropped.
+    remains: HashMap<EntryId, EntryId>,
     found: HashMap<EntryId, TakenState>,
     /// The answer to a message directly before the rows that were read so far.
     answer: TakenState,
@@ -38,8 +42,9 @@ pub struct AnswerSearch {
 impl AnswerSearch {
     /// A search for the messages with these ids.
     pub fn new(wanted: impl IntoIterator<Item = EntryId>) -> Self {
-        let wanted = wanted.into_iter().collect();
-        Self { wanted, found: HashMap::new(), answer: TakenState::Open }
+        let wanted: HashSet<EntryId> = wanted.into_iter().collect();
+        let remains = wanted.iter().map(|id| (id.of_remains(), *id)).collect();
+        Self { wanted, remains, found: HashMap::new(), answer: TakenState::Open }
     }
 
     /// Whether all messages were found, so that older rows are not needed.
@@ -55,8 +60,12 @@ impl AnswerSearch {
     /// Reads the next older row.
     pub fn row(&mut self, row: TranscriptMessage) {
         for id in taken_ids(&row) {
-            if self.wanted.remove(&id) {
-                self.found.insert(id, self.answer.clone());
+            let (message, state) = match self.remains.get(&id) {
+                Some(dropped) => (*dropped, TakenState::Dropped),
+                None => (id, self.answer.clone()),
+            };
+            if self.wanted.remove(&message) {
+                self.found.insert(message, state);
             }
         }
         let id = row.id;

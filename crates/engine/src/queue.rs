@@ -111,9 +111,6 @@ impl SessionInbox {
         let mut open = inbox.open_or_create()?;
         let pending = open.pending()?;
         let given = messages[0].id;
-        // It waits again, so it is not a dropped one any more.
-        let outdated = pending.iter().filter(|other| other.is_remains_of(given));
-        let mut settled: Vec<EntryId> = outdated.map(|other| other.id).collect();
         let waiting = waiting(pending);
         if waiting.iter().any(|other| other.message.id == given) {
             return Ok(Arrival::Queued { id: given, dropped: Vec::new() });
@@ -128,7 +125,7 @@ impl SessionInbox {
             let remains = dropped.iter().map(|waiting| remains(&waiting.message));
             messages.splice(0..0, remains);
         }
-        settled.extend(dropped.iter().flat_map(Waiting::ids));
+        let settled: Vec<EntryId> = dropped.iter().flat_map(Waiting::ids).collect();
         open.change(&messages, &settled)?;
         drop(open);
         // The run may have ended before the message was stored, as with a steering message.

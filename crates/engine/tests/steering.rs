@@ -14,7 +14,7 @@ use myclaw_engine::{
     WhenIdle,
 };
 use myclaw_llm::ContentBlock;
-use myclaw_session::{EntryId, Keeper, QueuedKind};
+use myclaw_session::QueuedKind;
 use myclaw_testkit::{Reply, Script, WireFormat, validate_pairing};
 use serde_json::{Value, json};
 
@@ -458,26 +458,4 @@ async fn a_full_queue_drops_as_configured() {
     let arrivals = arrive_while_busy(&bench, &queue(DropPolicy::New), 3).await;
     assert_eq!(arrivals[2], Arrival::Refused { waiting: 2 });
     assert!(!last_user(&bench).contains("message 2"));
-}
-
-#[tokio::test]
-async fn a_dropped_message_that_is_handed_over_again_is_not_called_dropped() {
-    let bench = busy_bench().await;
-    let queue = QueueConfig { cap: 1, drop: DropPolicy::Summarize, ..QueueConfig::default() };
-    let (first, second) = (EntryId::generate(), EntryId::generate());
-    // Its sender was killed before it learned that the first message was dropped.
-    let arrivals = while_busy(&bench, move |inbox| {
-        let arrive = |id, words: &str| {
-            now(inbox.arrive_as((id, Keeper::Sender), &text(words), &queue)).unwrap()
-        };
-        vec![arrive(first, "message 0"), arrive(second, "message 1"), arrive(first, "message 0")]
-    })
-    .await;
-    assert!(matches!(&arrivals[2], Arrival::Queued { dropped, .. } if dropped.len() == 1));
-    let last = said(&bench).into_iter().rfind(|(role, _)| role == "user").unwrap().1;
-    assert!(
-        last.contains("dropped, because too many waited. They began so:\n- message 1]"),
-        "{last}"
-    );
-    assert!(last.ends_with("message 0") && !last.contains("- message 0"), "{last}");
 }

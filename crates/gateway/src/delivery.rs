@@ -28,7 +28,7 @@ use std::time::Duration;
 
 use myclaw_agent::llm::ImageContent;
 use myclaw_agent::sessions::SessionKey;
-use myclaw_agent::{Approver, Driver, JobWake, Session, engine};
+use myclaw_agent::{Approver, Driver, FailureClass, JobWake, Session, engine};
 use myclaw_store::Store;
 use serde_json::json;
 use tokio::sync::Notify;
@@ -149,6 +149,15 @@ pub(crate) struct Links {
 struct Report {
     class: String,
     message: String,
+}
+
+impl Report {
+    /// For messages that a full queue dropped.
+    fn of_a_drop() -> Self {
+        let message = "the message was dropped, because too many waited (messages.queue.cap); send it again if it still \
+                       matters";
+        Self { class: FailureClass::QueueFull.as_str().to_owned(), message: message.to_owned() }
+    }
 }
 
 impl Delivery {

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::GatewayError;
-use crate::rows::{Incoming, MessageId, MessageState, Outgoing, PartId, PartState};
+use crate::rows::{Incoming, MessageId, MessageState, Origin, Outgoing, PartId, PartState};
 
 /// Kind of the records of messages that came in.
 const INCOMING: &str = "incoming";
@@ -253,8 +253,15 @@ impl Ledger {
         if row.state != MessageState::Open {
             let state = MessageState::Dropped { reason: reason.to_owned(), parts: Vec::new() };
             let (text, images) = (String::new(), Vec::new());
-            let empty = Incoming { text, images, context: None, said: None, state, ..row.clone() };
+            let origin = Origin { files: Vec::new(), ..row.origin.clone() };
+            let empty =
+                Incoming { text, images, context: None, said: None, state, origin, ..row.clone() };
             let place = Some(Place::new(OVER, row.accepted_at));
+            for key in row.origin.files.iter().map(|file| &file.key) {
+                if let Some(record) = self.store.get(RecordId::new(FILE, key)).await? {
+                    self.remove(FILE, key, record.version).await?;
+                }
+            }
             self.put(INCOMING, id.as_str(), &empty, Some(version), place).await?;
         }
         Ok(Some(row))

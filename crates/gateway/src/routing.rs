@@ -450,7 +450,7 @@ fn is_final(error: &GatewayError) -> bool {
 }
 
 pub(crate) use bindings::matches;
-pub(crate) use wording::{ShownFile, content, edited, files, quote};
+pub(crate) use wording::{ShownFile, content, edited, file_name, files, quote, text_of};
 
 /// A file that came with a message, before it is stored.
 pub(crate) fn message_file(name: String, bytes: Vec<u8>) -> MessageFile {

@@ -19,6 +19,8 @@ const RANDOM_DIGITS: usize = 4;
 const PLACE_MARK: char = '@';
 /// Marks an id that replaces one too long to keep.
 const LONG_MARK: char = '#';
+/// Marks the id of what is kept of a dropped message; the rest is derived from the id of that message.
+const REMAINS_MARK: char = '~';
 
 /// Names an entry within its session.
 ///
@@ -64,6 +66,15 @@ impl EntryId {
     pub(crate) fn from_place(offset: u64) -> Self {
         let digits = base36(u128::from(offset), 13);
         Self::from_text(&format!("{PLACE_MARK}{digits}"))
+    }
+
+    /// The id of what is kept of the message with this id when a full queue drops it.
+    #[must_use]
+    pub fn of_remains(self) -> Self {
+        Self::from_text(&format!(
+            "{REMAINS_MARK}{}",
+            base36(fnv1a_128(self.as_str().as_bytes()), 25)
+        ))
     }
 
     /// The id as text.

@@ -21,7 +21,6 @@ use myclaw_files::{
     sync_directory,
 };
 use serde::{Deserialize, Serialize};
-use serde_json::Map;
 use serde_json::value::RawValue;
 
 use crate::error::{IoContext, SessionError};
@@ -33,8 +32,6 @@ pub use watch::InboxWatch;
 const LONGEST_WAIT: LockWait = LockWait::Until(Duration::from_secs(10));
 /// Largest inbox. It holds a message of the largest size that the terminal takes, and many usual ones.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
-/// Names, in the remains of a dropped message, the id of that message.
-const DROPPED: &str = "dropped";
 
 /// When a waiting message is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -86,24 +83,17 @@ pub struct QueuedMessage {
 }
 
 impl QueuedMessage {
-    /// What is kept of a dropped message: `content`, its first words.
+    /// What is kept of a dropped message: `content`, its first words. Its id tells a sender that was stopped before it
+    /// learned of the drop.
     pub fn remains_of(dropped: &Self, content: String) -> Self {
-        let id = serde_json::to_value(dropped.id).unwrap_or_default();
         Self {
-            id: EntryId::generate(),
+            id: dropped.id.of_remains(),
             kind: QueuedKind::Overflow,
             content,
             ts: dropped.ts,
-            meta: Some(Meta::from(Map::from_iter([(DROPPED.to_owned(), id)]))),
+            meta: None,
             keeper: Keeper::Inbox,
         }
-    }
-
-    /// Whether this is what was kept of the message with this id. If a crash comes before the sender learns that the
-    /// message was dropped, the sender hands it over again, and then it is not a dropped one any more.
-    pub fn is_remains_of(&self, dropped: EntryId) -> bool {
-        self.kind == QueuedKind::Overflow
-            && self.meta.as_ref().and_then(|meta| meta.field(DROPPED)) == Some(dropped)
     }
 }
 
@@ -165,13 +155,10 @@ impl Inbox {
     /// As for [`Inbox::push`].
     pub fn push_once(&self, message: &QueuedMessage) -> Result<bool, SessionError> {
         let mut open = self.open_or_create()?;
-        let pending = open.pending()?;
-        if pending.iter().any(|waiting| waiting.id == message.id) {
+        if open.pending()?.iter().any(|waiting| waiting.id == message.id) {
             return Ok(false);
         }
-        let remains = pending.iter().filter(|waiting| waiting.is_remains_of(message.id));
-        let remains: Vec<EntryId> = remains.map(|waiting| waiting.id).collect();
-        open.change(std::slice::from_ref(message), &remains)?;
+        open.change(std::slice::from_ref(message), &[])?;
         Ok(true)
     }
 

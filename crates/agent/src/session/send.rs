@@ -1,6 +1,6 @@
 //! Sends messages that begin a turn or join one, and finds out where sent messages are.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use myclaw_config::{QueueConfig, QueueMode};
@@ -21,7 +21,7 @@ pub enum Handover {
     Missing,
     /// In the inbox.
     Waiting,
-    /// In the log.
+    /// In the log, or dropped by a full queue, of which the model is told.
     Taken(TakenState),
 }
 
@@ -127,10 +127,15 @@ impl Session {
             let inbox = store.inbox(&key);
             // A run takes a message by writing a row and then emptying the inbox, both under this lock. So the two are
             // read under it: a message that moves is in at least one of them.
-            let open = if inbox.may_hold_messages() { inbox.open()? } else { None };
-            let pending = open.as_ref().map(|open| open.pending()).transpose()?;
-            let waiting: Vec<EntryId> =
-                pending.unwrap_or_default().into_iter().map(|message| message.id).collect();
+            let mut open = if inbox.may_hold_messages() { inbox.open()? } else { None };
+            let pending = open.as_ref().map(|open| open.pending()).transpose()?.unwrap_or_default();
+            let waiting: HashSet<EntryId> = pending.iter().map(|message| message.id).collect();
+            let waits = |id: EntryId| match waiting.contains(&id) {
+                true => Some(Handover::Waiting),
+                false => waiting
+                    .contains(&id.of_remains())
+                    .then_some(Handover::Taken(TakenState::Dropped)),
+            };
             let mut search = AnswerSearch::new(ids.iter().copied());
             let reader = store.reader(&key)?;
             let mut before = None;
@@ -142,11 +147,19 @@ impl Session {
                 before = Some(oldest.id);
                 rows.into_iter().rev().for_each(|row| search.row(row));
                 // A waiting message is usually not in the log, so the log is not searched to its beginning for it.
-                if ids.iter().all(|id| waiting.contains(id) || search.has_found(*id)) {
+                if ids.iter().all(|id| waits(*id).is_some() || search.has_found(*id)) {
                     break;
                 }
             }
             let mut found = search.into_found();
+            // A run was killed between the two: what it took must not be dropped when others arrive.
+            let taken: Vec<EntryId> =
+                found.keys().filter(|id| waiting.contains(*id)).copied().collect();
+            if let Some(open) = &mut open
+                && !taken.is_empty()
+            {
+                open.settle_taken(&pending, &taken)?;
+            }
             // An answer that leaves the session while the run goes on must not be lost behind it.
             let is_answered = |state: &TakenState| matches!(state, TakenState::Answered { .. });
             if works
@@ -158,8 +171,7 @@ impl Session {
             let states = ids.into_iter().map(|id| {
                 let state = match found.remove(&id) {
                     Some(state) => Handover::Taken(state),
-                    None if waiting.contains(&id) => Handover::Waiting,
-                    None => Handover::Missing,
+                    None => waits(id).unwrap_or(Handover::Missing),
                 };
                 (id, state)
             });

@@ -129,22 +129,17 @@ fn chaos_a_message_of_a_full_queue_is_answered_once_or_dropped_once() {
     let asked = rows.iter().filter(|row| row["role"] == "user");
     let asked: Vec<&str> = asked.flat_map(|row| row["content"].as_str()).collect();
     let asked = asked.join("\n");
-    let (mut dropped, mut untrue) = (0, 0);
+    let mut dropped = 0;
     for ((text, _), outcome) in sent.iter().zip(&outcomes) {
         let called_dropped = asked.matches(&format!("\n- {text}")).count();
         let said = asked.matches(text.as_str()).count() - called_dropped;
         let is_answered = outcome["state"] == "answered";
-        let (is_said, is_dropped) = (usize::from(is_answered), usize::from(!is_answered));
-        assert_eq!(said, is_said, "seed {seed}: {text}: {outcome}\n{asked}");
-        assert!(called_dropped >= is_dropped, "seed {seed}: {text}: {outcome}\n{asked}");
+        let expected = (usize::from(is_answered), usize::from(!is_answered));
+        assert_eq!((said, called_dropped), expected, "seed {seed}: {text}: {outcome}\n{asked}");
         assert!(is_answered || outcome["class"] == "queue_full", "seed {seed}: {text}: {outcome}");
-        dropped += is_dropped;
-        untrue += called_dropped - is_dropped;
+        dropped += expected.1;
     }
     gateway.stop();
-    // A run may read that a message was dropped just before a kill, and the message is handed over again, because the
-    // outcome was not stored. If what is kept of it stayed then, this would be three in twenty kills.
-    assert!(untrue as u64 * 10 <= kills, "seed {seed}: {untrue} untrue in {kills} kills:\n{asked}");
     assert!(dropped as u64 > kills, "only {dropped} messages were dropped in {kills} kills");
     eprintln!("{} messages, {dropped} of them dropped", sent.len());
 }

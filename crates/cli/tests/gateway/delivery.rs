@@ -1,6 +1,8 @@
 //! Messages and their answers.
 
-use myclaw_session::{SessionKey, SessionStore};
+use std::io::Write as _;
+
+use myclaw_session::{QueuedMessage, SessionKey, SessionStore};
 use serde_json::json;
 
 use super::*;
@@ -131,6 +133,65 @@ fn a_dropped_message_is_reported() {
     assert_eq!(client.outcome(&kept).unwrap()["reply"], "re: <m3>");
     gateway.stop();
     assert!(!bench.said("main").iter().any(|text| text.contains("<m2>")));
+}
+
+/// Where a crash may leave what is kept of a dropped message.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Remains {
+    Wait,
+    AreTaken,
+}
+
+#[test]
+fn a_message_that_was_dropped_just_before_a_kill_is_reported_and_not_answered() {
+    for place in [Remains::Wait, Remains::AreTaken] {
+        let gate = Gate::closed();
+        let bench = Bench::new(echoing_after(&gate));
+        bench.configure(|config| {
+            config["messages"] =
+                json!({"queue": {"mode": "followup", "cap": 1, "drop": "summarize"}})
+        });
+        let gateway = bench.start();
+        let first = gateway.client.send("main", "one", "<m1>").unwrap();
+        bench.model.wait_for_requests_blocking(1);
+        let second = gateway.client.send("main", "two", "<m2>").unwrap();
+        let store = SessionStore::new(bench.home.sessions_directory());
+        let inbox = store.inbox(&SessionKey::for_cli("main", "main"));
+        until("the arrival of the second", || inbox.pending().unwrap().len() == 1);
+        gateway.kill();
+        // As if a third message had dropped the second, and the kill had come before the outcome was stored.
+        let waiting = inbox.pending().unwrap().remove(0);
+        let remains = QueuedMessage::remains_of(&waiting, waiting.content.clone());
+        let mut open = inbox.open().unwrap().unwrap();
+        match place {
+            Remains::Wait => open.change(&[remains], &[waiting.id]).unwrap(),
+            Remains::AreTaken => {
+                open.change(&[], &[waiting.id]).unwrap();
+                let log = bench.home.transcript_path("main");
+                let mut row = TempHome::read_lines(&log).pop().unwrap();
+                row["id"] = json!("told");
+                row["meta"]["queuedIds"] = json!([remains.id]);
+                row["content"] = json!("[An earlier message was dropped. It began so: <m2>]");
+                let mut log = std::fs::OpenOptions::new().append(true).open(&log).unwrap();
+                writeln!(log, "{row}").unwrap();
+            }
+        }
+        drop(open);
+        gate.open();
+        let gateway = bench.start();
+        let outcome = gateway.client.outcome(&second).unwrap();
+        assert_eq!(
+            (&outcome["state"], &outcome["class"]),
+            (&json!("reported"), &json!("queue_full"))
+        );
+        assert_eq!(gateway.client.outcome(&first).unwrap()["state"], "answered", "{place:?}");
+        let last = gateway.client.send("main", "three", "<m3>").unwrap();
+        assert_eq!(gateway.client.outcome(&last).unwrap()["state"], "answered", "{place:?}");
+        gateway.stop();
+        let said = bench.said("main").join("\n");
+        assert_eq!(said.matches("began so:").count(), 1, "{place:?}: {said}");
+        assert!(!said.lines().any(|line| line == "<m2>"), "{place:?}: {said}");
+    }
 }
 
 #[test]

@@ -45,6 +45,7 @@ mod subagents;
 mod telemetry;
 mod tls;
 mod usage;
+mod watching;
 mod web_ui;
 
 use client::Client;

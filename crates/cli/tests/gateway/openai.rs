@@ -68,7 +68,53 @@ fn a_user_continues_a_session_and_a_key_repeats_nothing() {
     assert_eq!(bench.said("openai-ann"), ["<m1>", "re: <m1>", "<m2>", "re: <m2>"]);
 }
 
-/// Twenty words in pieces, no end at all, `a picture` if there is one, or `re: ` with the marks of the last message and of those before.
+#[test]
+fn a_pdf_is_saved_where_the_agent_finds_it_also_after_a_kill() {
+    let gate = Gate::closed();
+    let bench = Bench::new(echoing_after(&gate));
+    let gateway = bench.start();
+    // JVBERi0xLjcK is "%PDF-1.7\n".
+    let file =
+        json!({"filename": "../a b.pdf", "file_data": "data:application/pdf;base64,JVBERi0xLjcK"});
+    let mut part = file.clone();
+    part["type"] = json!("input_file");
+    let content = json!([part, {"type": "input_text", "text": "read <m1>"}]);
+    let body = json!({"background": true, "input": [{"role": "user", "content": content}]});
+    let (status, begun) = gateway.client.post("/v1/responses", &body).unwrap();
+    assert_eq!((status, &begun["status"]), (200, &json!("queued")), "{begun}");
+    bench.model.wait_for_requests_blocking(1);
+    gateway.kill();
+    gate.open();
+    let gateway = bench.start();
+    let client = &gateway.client;
+    let id = begun["id"].as_str().unwrap();
+    let path = format!("/v1/responses/{id}");
+    until("the answer", || client.get(&path).unwrap().1["status"] == "completed");
+    let asked = client.get(&format!("{path}/input_items")).unwrap().1;
+    let kinds = asked["data"][0]["content"].as_array().unwrap().iter().map(|part| &part["type"]);
+    assert_eq!(kinds.collect::<Vec<_>>(), ["input_text", "input_file"]);
+    // The last request names the file that is there, once.
+    let saved: Vec<_> = std::fs::read_dir(bench.home.workspace().join("attachments"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    assert_eq!(saved.len(), 1, "{saved:?}");
+    assert_eq!(std::fs::read(&saved[0]).unwrap(), b"%PDF-1.7\n");
+    let name = saved[0].file_name().unwrap().to_str().unwrap();
+    assert!(name.ends_with("-0-_a b.pdf"), "{name}");
+    let last = json!(bench.model.requests().last().unwrap().messages()).to_string();
+    assert!(last.contains(&format!("is attachments/{name}]")), "{last}");
+    // The same in a chat completion, with nothing else in the message.
+    let content = json!([{"type": "file", "file": file}]);
+    let body = json!({"messages": [{"role": "user", "content": content}]});
+    let (status, answer) = client.post("/v1/chat/completions", &body).unwrap();
+    assert_eq!(status, 200, "{answer}");
+    let last = json!(bench.model.requests().last().unwrap().messages()).to_string();
+    assert!(last.contains("is attachments/") && !last.contains("JVBER"), "{last}");
+    gateway.stop();
+}
+
+/// Twenty words in pieces, no end at all, `a picture` if there is one, the name of a file that was saved, or `re: ` with the marks of the last message and of those before.
 fn for_clients() -> Script {
     shared(|request, _| {
         let last = json!(request.messages().last()).to_string();
@@ -85,6 +131,11 @@ fn for_clients() -> Script {
         }
         if last.contains(r#""type":"image""#) {
             return Reply::anthropic().text("a picture").step();
+        }
+        if let Some((_, rest)) = last.split_once("is attachments/") {
+            // The name of the message and the number of the file stand before that of the file.
+            let name = rest.split(']').next().unwrap_or_default().splitn(3, '-').nth(2);
+            return Reply::anthropic().text(format!("saved as {}", name.unwrap_or(rest))).step();
         }
         let all = request.messages();
         let before = json!(all.iter().filter(|one| one["role"] == "user").collect::<Vec<_>>());

@@ -32,6 +32,17 @@ fn sessions_are_listed_searched_forked_renamed_exported_and_deleted() {
     assert_eq!(post("/api/sessions/three/title", json!({"title": "The garden"})).0, 200);
     assert_eq!(post("/api/sessions/three/title", json!({"title": "two\nlines"})).0, 400);
     assert_eq!(names("/api/sessions?search=garden"), ["three"]);
+    // One without a title is called by what was said, and a fork by its name.
+    let titles = |session: usize| {
+        let listed = client.get("/api/sessions").unwrap().1;
+        let found = &listed["sessions"][session];
+        json!([found["name"], found["title"], found["automaticTitle"]])
+    };
+    assert_eq!(titles(1), json!(["two", null, "<m2> potatoes"]));
+    assert_eq!(titles(0), json!(["three", "The garden", null]));
+    assert_eq!(post("/api/sessions/three/title", json!({"title": ""})).0, 200);
+    assert_eq!(titles(0), json!(["three", null, null]));
+    assert_eq!(post("/api/sessions/three/title", json!({"title": "The garden"})).0, 200);
 
     for (format, holds) in
         [("jsonl", r#""role":"user""#), ("markdown", "# Session The garden"), ("html", "<html")]

@@ -6,7 +6,7 @@ use futures_util::{SinkExt, StreamExt};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::{Error, Message};
-use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, client_async, connect_async};
 
 use super::*;
 
@@ -18,8 +18,24 @@ pub(super) struct Socket(Stream);
 impl Socket {
     pub(super) async fn open(client: &Client) -> Self {
         let mut socket = Self::silent(client, &[]).await.unwrap();
-        socket.send(&json!({"type": "auth", "token": client.token, "protocol": 1})).await;
-        assert_eq!(socket.next().await["type"], "hello");
+        socket.greet(client).await;
+        socket
+    }
+
+    async fn greet(&mut self, client: &Client) {
+        self.send(&json!({"type": "auth", "token": client.token, "protocol": 1})).await;
+        assert_eq!(self.next().await["type"], "hello");
+    }
+
+    /// Like [`Socket::open`], with a connection that holds little that is not read.
+    pub(super) async fn narrow(client: &Client) -> Self {
+        let plain = tokio::net::TcpSocket::new_v4().unwrap();
+        plain.set_recv_buffer_size(4_096).unwrap();
+        let address = std::net::SocketAddr::from(([127, 0, 0, 1], client.port));
+        let stream = MaybeTlsStream::Plain(plain.connect(address).await.unwrap());
+        let request = format!("ws://127.0.0.1:{}/ws", client.port);
+        let mut socket = Self(client_async(request, stream).await.unwrap().0);
+        socket.greet(client).await;
         socket
     }
 
@@ -219,7 +235,7 @@ fn a_client_that_reads_nothing_delays_nobody() {
 }
 
 /// The number of an event that comes directly after `before`.
-fn follows(before: u64, frame: &Value) -> u64 {
+pub(super) fn follows(before: u64, frame: &Value) -> u64 {
     let number = frame["sequence"].as_u64().unwrap();
     assert_eq!(frame["from"].as_u64().unwrap_or(number), before + 1, "{frame}");
     number

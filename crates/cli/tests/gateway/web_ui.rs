@@ -77,6 +77,10 @@ fn answer(request: &RecordedRequest, number: usize, stranger: u16, gate: &Gate) 
         let arguments = json!({"path": "notes.md", "content": "first line\nsecond line\n"});
         return reply.text("I write.").tool_call(&call, "write", arguments).step();
     }
+    if last.contains("please tabulate") {
+        let row = "| international | organisation | of | standards | 1234567890 | everywhere |\n";
+        return reply.text(format!("{row}|---|---|---|---|---|---|\n{row}\nThat is all.")).step();
+    }
     if last.contains("please send files") {
         return reply.text("Here they are.\nMEDIA: chart.png\nMEDIA: report.txt").step();
     }
@@ -221,6 +225,14 @@ fn the_page_renames_forks_exports_and_deletes_sessions() {
     let page = Page::new();
     let gateway = page.bench.start();
     page.script("sessions", &gateway);
+    gateway.stop();
+}
+
+#[test]
+fn the_page_shows_wide_tables_on_a_phone() {
+    let page = Page::new();
+    let gateway = page.bench.start();
+    page.script("tables", &gateway);
     gateway.stop();
 }
 

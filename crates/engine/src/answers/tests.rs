@@ -66,6 +66,19 @@ fn each_message_has_the_next_whole_answer() {
 }
 
 #[test]
+fn a_message_whose_remains_were_taken_is_dropped_and_has_no_answer() {
+    let remains = id("b").of_remains();
+    let rows = vec![
+        taken("one", &["a"]),
+        answer("first", StopReason::Stop, 0),
+        taken("two, and one was dropped", &["c", remains.as_str()]),
+        answer("second", StopReason::Stop, 0),
+    ];
+    let expected = [answered("first"), Some(TakenState::Dropped), answered("second"), None];
+    assert_eq!(states(rows, &["a", "b", "c", "nowhere"]), expected);
+}
+
+#[test]
 fn an_answer_that_was_cut_off_does_not_count() {
     let rows = vec![
         taken("one", &["a"]),

@@ -48,7 +48,7 @@ impl Delivery {
         mut origin: Origin,
         files: Vec<MessageFile>,
     ) -> Result<Accepted, GatewayError> {
-        check(&new)?;
+        check(&new, &files)?;
         let key = self.session_config(&new.session)?.session_key;
         let id = MessageId::of(&new.route, &new.source_id);
         let mut contents = Vec::with_capacity(files.len());
@@ -151,8 +151,9 @@ fn known_as(id: MessageId, row: Incoming, session: &str) -> Result<Accepted, Gat
     if row.session == session { Ok(Accepted { id, row }) } else { Err(GatewayError::OtherMessage) }
 }
 
-fn check(new: &NewMessage) -> Result<(), GatewayError> {
-    let problem = if new.text.trim().is_empty() && new.images.is_empty() {
+fn check(new: &NewMessage, files: &[MessageFile]) -> Result<(), GatewayError> {
+    let is_empty = new.text.trim().is_empty() && new.images.is_empty() && files.is_empty();
+    let problem = if is_empty {
         "the message is empty; say something".to_owned()
     } else if new.text.len() > MAX_TEXT_BYTES {
         let size = new.text.len();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use myclaw_agent::llm::ContentBlock;
 use myclaw_agent::sessions::EntryId;
 use myclaw_agent::speech::{AudioFormat, transcriber};
-use myclaw_agent::{FailureClass, Handover, TakenState};
+use myclaw_agent::{Handover, TakenState};
 use tokio_util::sync::CancellationToken;
 
 use super::desk::Desk;
@@ -80,6 +80,7 @@ impl Delivery {
             self.settle_reported(desk, failed, &report, open).await?;
         }
         desk.forget_failures(failures.len());
+        self.settle_dropped(desk, open, &places).await?;
         self.hand_over(desk, open, &places).await?;
         self.go_on(desk, open, &places).await
     }
@@ -158,6 +159,21 @@ impl Delivery {
         outcome
     }
 
+    /// Reports messages that a full queue dropped before this process could say so. The model is told, so they are not
+    /// handed over again.
+    async fn settle_dropped(
+        &self,
+        desk: &Desk,
+        open: &mut Vec<OpenMessage>,
+        places: &Places,
+    ) -> Result<(), GatewayError> {
+        let is_dropped = |message: &mut OpenMessage| {
+            places.of(message) == Some(&Handover::Taken(TakenState::Dropped))
+        };
+        let dropped: Vec<OpenMessage> = open.extract_if(.., is_dropped).collect();
+        self.settle_reported(desk, dropped, &Report::of_a_drop(), open).await
+    }
+
     /// Step 2 for messages that are not in the session yet.
     async fn hand_over(
         &self,
@@ -178,10 +194,7 @@ impl Delivery {
                         // Another process runs the session. The turn that begins here waits for it.
                         desk.session.resume();
                     }
-                    let message = "the message was dropped, because too many waited \
-                                   (messages.queue.cap); send it again if it still matters";
-                    let class = FailureClass::QueueFull.as_str().to_owned();
-                    (dropped, Report { class, message: message.to_owned() })
+                    (dropped, Report::of_a_drop())
                 }
                 Err(error) => {
                     let class = error.class.as_str().to_owned();
@@ -225,7 +238,9 @@ impl Delivery {
         let id = message.id.to_string();
         let making = tokio::task::spawn_blocking(move || content(&text, files, &id, &workspace));
         let made = making.await.map_err(|error| GatewayError::Internal(error.to_string()))?;
-        made.map_err(GatewayError::Internal)
+        let mut blocks = made.map_err(GatewayError::Internal)?;
+        blocks.extend(images.iter().cloned().map(ContentBlock::Image));
+        Ok(blocks)
     }
 
     /// What is said in a file: a transcript, or why there is none; `None` if it is no audio or nobody listens.

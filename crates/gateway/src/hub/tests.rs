@@ -46,6 +46,8 @@ fn quiet_sessions_make_room_and_watched_ones_stay() {
     hub.publish("watched", &1);
     (0..MOST_SESSIONS * 2).for_each(|number| hub.publish(&number.to_string(), &number));
     assert_eq!(hub.lock().by_session.len(), MOST_SESSIONS);
+    // Those that are gone are not looked at any more.
+    assert_eq!(hub.lock().round.len(), MOST_SESSIONS);
     assert_eq!(texts(hub.since("watched", watched)).1.len(), 1);
     // A sequence that was removed begins with numbers that nobody has seen.
     assert!(matches!(hub.since("0", 5), Since::Gap(_)));

@@ -114,7 +114,7 @@ pub(crate) fn files(arrival: &Arrival) -> Vec<MessageFile> {
 }
 
 /// A name without anything that could be a path.
-fn file_name(name: &str) -> String {
+pub(crate) fn file_name(name: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | ' ');
     let name: String = name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
     let from = name.chars().count().saturating_sub(MOST_NAME_CHARS);
@@ -141,15 +141,15 @@ pub(crate) fn content(
     message: &str,
     workspace: &Path,
 ) -> Result<Vec<ContentBlock>, String> {
-    let mut blocks = vec![ContentBlock::text(text.to_owned())];
+    let said = Some(text).filter(|text| !text.trim().is_empty());
+    let mut blocks: Vec<_> =
+        said.map(|text| ContentBlock::text(text.to_owned())).into_iter().collect();
     for (number, ShownFile { name, bytes, heard }) in files.into_iter().enumerate() {
         if let Ok(picture) = picture_from_bytes(bytes.clone()) {
             blocks.push(ContentBlock::Image(picture));
             continue;
         }
-        let short = std::str::from_utf8(&bytes)
-            .ok()
-            .filter(|text| bytes.len() <= MOST_SHOWN_BYTES && !text.contains('\0'));
+        let short = text_of(&bytes).filter(|text| text.len() <= MOST_SHOWN_BYTES);
         let shown = match short {
             Some(text) => format!("[the file \"{name}\", quoted]\n{}", quote(text, "> ")),
             None => {
@@ -172,6 +172,13 @@ pub(crate) fn content(
         blocks.push(ContentBlock::text(shown));
     }
     Ok(blocks)
+}
+
+/// The text of a file that is one. A PDF of plain characters is none: what it says is not in its lines.
+pub(crate) fn text_of(bytes: &[u8]) -> Option<&str> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    let is_text = !text.contains('\0') && !text.starts_with("%PDF-");
+    is_text.then_some(text)
 }
 
 /// Saves a file in the workspace; gives its path from there. A second call finds it.

@@ -21,13 +21,13 @@ pub(super) use responses::{cancel, create, input_items, remove, retrieve};
 
 use self::files::File;
 use super::answer::{class_of, message as message_object};
-use super::rest::{Attachment, pictures};
+use super::rest::{Attachment, MOST_ATTACHMENTS, pictures};
 use super::{Server, route};
 use crate::GatewayError;
-use crate::delivery::NewMessage;
+use crate::delivery::{MessageFile, NewMessage};
 use crate::devices::Login;
 use crate::hub::Watching;
-use crate::rows::{MessageId, Route};
+use crate::rows::{MessageId, Origin, Route};
 use myclaw_agent::sessions::SessionKey;
 
 /// The only model of the list: the agent.
@@ -76,6 +76,8 @@ enum ImageUrl {
 struct Said {
     text: String,
     pictures: Vec<Attachment>,
+    /// What is neither text nor a picture.
+    files: Vec<MessageFile>,
 }
 
 /// A request that was stored.
@@ -106,7 +108,12 @@ impl Server {
         let watching = self.delivery.hub.watch(key.as_str());
         let images = pictures(question.pictures).await?;
         let new = NewMessage { route, source_id, session, text: question.text, images };
-        let id = self.delivery.accept(new).await?.id;
+        if question.files.len() > MOST_ATTACHMENTS {
+            let why =
+                format!("a message has at most {MOST_ATTACHMENTS} files; send the others later");
+            return Err(GatewayError::Unusable(why));
+        }
+        let id = self.delivery.accept_from(new, Origin::default(), question.files).await?.id;
         Ok(Accepted { id, key, watching })
     }
 
@@ -164,24 +171,26 @@ fn named_session(headers: &HeaderMap, user: Option<&str>) -> Option<String> {
     of_header.map(str::to_owned).or_else(|| user.map(|user| format!("openai-{user}")))
 }
 
-/// What is asked, after what was said before it. The pictures of all of it belong to the question.
+/// What is asked, after what was said before it. The pictures and files of all of it belong to the question.
 fn with_earlier(before: Vec<(String, Said)>, question: Said) -> Said {
     if before.is_empty() {
         return question;
     }
     let mut text = "[Earlier messages, as the program that asks has them:]\n".to_owned();
-    let mut pictures = Vec::new();
+    let (mut pictures, mut files) = (Vec::new(), Vec::new());
     for (role, said) in before {
         text.push_str(&format!("{role}: {}\n", said.text));
         pictures.extend(said.pictures);
+        files.extend(said.files);
     }
     pictures.extend(question.pictures);
-    Said { text: format!("{text}[The message to answer:]\n{}", question.text), pictures }
+    files.extend(question.files);
+    Said { text: format!("{text}[The message to answer:]\n{}", question.text), pictures, files }
 }
 
 impl From<String> for Said {
     fn from(text: String) -> Self {
-        Self { text, pictures: Vec::new() }
+        Self { text, ..Self::default() }
     }
 }
 

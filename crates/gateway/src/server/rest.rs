@@ -34,8 +34,8 @@ pub(super) const DEFAULT_SESSION: &str = "main";
 const LONGEST_WAIT: u64 = 600;
 /// Messages of a history, unless the client wants fewer.
 const HISTORY: usize = 50;
-/// Most pictures of a message.
-const MOST_ATTACHMENTS: usize = 8;
+/// Most pictures of a message, and most files.
+pub(super) const MOST_ATTACHMENTS: usize = 8;
 /// Most messages of a history.
 const MOST_HISTORY: usize = 200;
 

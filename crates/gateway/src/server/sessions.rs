@@ -13,7 +13,7 @@ use myclaw_agent::AgentError;
 use myclaw_agent::export::{ExportFormat, ExportedSession, export_session};
 use myclaw_agent::sessions::{
     About, Case, EntryId, IndexedSession, LockWait, SearchQuery, SearchScope, SessionError,
-    SessionKey, SessionStore,
+    SessionKey, SessionStore, indexed_title,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -79,11 +79,14 @@ impl Server {
             let rows = found.into_iter().map(|(session, snippet)| {
                 let key = session.key.as_str();
                 let asks = questions.iter().filter(|question| question.is_of(key)).count();
-                let about = About::from_extra(session.entry.extra.as_ref());
+                let extra = session.entry.extra.as_ref();
+                let about = About::from_extra(extra);
+                let automatic = if about.title.is_some() { None } else { indexed_title(extra) };
                 json!({
                     "key": key,
                     "name": name_of(&agent, &session.key),
                     "title": about.title,
+                    "automaticTitle": automatic,
                     "labels": about.labels,
                     "forkedFrom": session.entry.extra.as_ref().and_then(|extra| extra.get("forkedFrom")),
                     "updatedAt": session.entry.updated_at,
@@ -207,7 +210,7 @@ fn search_sessions(
     let lower = text.to_lowercase();
     let mut found = Vec::new();
     for session in latest {
-        let title = About::from_extra(session.entry.extra.as_ref()).title.unwrap_or_default();
+        let title = indexed_title(session.entry.extra.as_ref()).unwrap_or_default();
         let is_named = session.key.as_str().to_lowercase().contains(&lower)
             || title.to_lowercase().contains(&lower);
         let matches = report.as_ref().and_then(|report| report.matches.get(&session.key));

@@ -408,16 +408,3 @@ fn damaged_totals_of_the_day_are_copied_and_reported() {
         fs::remove_file(copy).unwrap();
     }
 }
-
-#[test]
-fn a_dropped_message_that_its_sender_hands_over_again_leaves_no_remains() {
-    let home = Home::new();
-    let inbox = home.store().inbox(&work());
-    let (first, second) = (message(QueuedKind::Steer, "one"), message(QueuedKind::Steer, "two"));
-    let remains = [&first, &second].map(|one| QueuedMessage::remains_of(one, "o".to_owned()));
-    remains.iter().for_each(|one| inbox.push(one).unwrap());
-    assert!(inbox.push_once(&first).unwrap());
-    assert_eq!(inbox.pending().unwrap(), [remains[1].clone(), first.clone()]);
-    assert!(!inbox.push_once(&first).unwrap());
-    assert_eq!(inbox.pending().unwrap(), [remains[1].clone(), first]);
-}

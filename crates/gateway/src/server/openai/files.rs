@@ -1,4 +1,5 @@
-//! Files within a request: a text becomes part of the message, a picture one of its pictures.
+//! Files within a request: a text becomes part of the message, a picture one of its pictures, and others, such as PDFs, are
+//! files of the message, as those of channels are.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -7,6 +8,7 @@ use serde::Deserialize;
 use super::Said;
 use crate::GatewayError;
 use crate::delivery::MAX_TEXT_BYTES;
+use crate::routing::{file_name, message_file, text_of};
 use crate::rows::hash;
 use crate::server::rest::Attachment;
 
@@ -35,7 +37,7 @@ impl File {
     /// Adds the file to what a message says.
     ///
     /// # Errors
-    /// It is not in the request, or it is neither a text nor a picture.
+    /// It is not in the request.
     pub(super) fn add_to(self, said: &mut Said) -> Result<(), GatewayError> {
         let name = self.filename.as_deref().map(plain).filter(|name| !name.trim().is_empty());
         let name = name.unwrap_or_else(|| UNNAMED.to_owned());
@@ -57,27 +59,16 @@ impl File {
         let (Some(base64), Some(bytes)) = (base64, bytes) else {
             return refuse("is not standard base64; send `data:text/plain;base64,…`");
         };
-        if bytes.starts_with(b"%PDF-") {
-            return refuse(
-                "is a PDF, which models are not sent; send its text, or its pages as pictures",
-            );
-        }
         if is_picture(&bytes) {
             said.pictures.push(Attachment::new(base64.to_owned()));
             return Ok(());
         }
-        let is_text = |text: &String| !text.contains('\0');
-        let Some(text) = String::from_utf8(bytes).ok().filter(is_text) else {
-            return refuse("is neither a text (UTF-8) nor a picture (PNG, JPEG, GIF, WebP)");
+        let Some(text) = text_of(&bytes).filter(|text| text.len() <= MAX_TEXT_BYTES) else {
+            said.files.push(message_file(file_name(&name), bytes));
+            return Ok(());
         };
-        if text.len() > MAX_TEXT_BYTES {
-            return refuse(&format!(
-                "has {} bytes, and a message at most {MAX_TEXT_BYTES}; put it into the agent's workspace",
-                text.len()
-            ));
-        }
         // A file cannot contain its own mark, so nothing in it looks as if it were outside.
-        let mark = hash("", &[&text]);
+        let mark = hash("", &[text]);
         if !said.text.is_empty() {
             said.text.push_str("\n\n");
         }

@@ -304,6 +304,10 @@ fn input_of(id: &MessageId, row: &Incoming) -> Value {
         let url = format!("data:{};base64,{}", image.mime_type, image.data);
         json!({"type": "input_image", "detail": "auto", "image_url": url, "file_id": null})
     }));
+    let files = row.origin.files.iter();
+    content.extend(
+        files.map(|file| json!({"type": "input_file", "filename": file.name, "file_id": null})),
+    );
     let id = format!("msg_in_{id}");
     let item = json!({"id": id, "type": "message", "role": "user", "status": "completed", "content": content});
     json!({"object": "list", "data": [item], "first_id": id, "last_id": id, "has_more": false})
