@@ -37,7 +37,7 @@ enum Encryption {
 /// Both servers, and their directory; they end with this value.
 struct Mail {
     dovecot: RunningChild,
-    smtp: RunningChild,
+    _smtp: RunningChild,
     imap_port: u16,
     smtp_port: u16,
     encryption: Encryption,
@@ -49,7 +49,6 @@ impl Drop for Mail {
     fn drop(&mut self) {
         // Its own processes end with it.
         self.dovecot.signal(Signal::Terminate);
-        self.smtp.signal(Signal::Kill);
     }
 }
 
@@ -112,7 +111,7 @@ impl Mail {
         smtp.wait_for_stdout("ready");
         wait_for_port(imap_port);
         let next = AtomicU64::new(0);
-        Some(Self { dovecot, smtp, imap_port, smtp_port, encryption, directory, next })
+        Some(Self { dovecot, _smtp: smtp, imap_port, smtp_port, encryption, directory, next })
     }
 
     fn path(&self, name: &str) -> PathBuf {

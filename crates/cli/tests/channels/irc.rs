@@ -23,12 +23,6 @@ struct Ngircd {
     home: TempHome,
 }
 
-impl Drop for Ngircd {
-    fn drop(&mut self) {
-        self.child.signal(Signal::Kill);
-    }
-}
-
 impl Ngircd {
     fn start() -> Option<Self> {
         if !std::path::Path::new("/usr/sbin/ngircd").exists() {

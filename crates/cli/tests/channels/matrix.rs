@@ -22,15 +22,9 @@ const LONGEST_LIFE: Duration = Duration::from_millis(1_500);
 
 /// A homeserver that ends with this value.
 struct Synapse {
-    child: RunningChild,
+    _child: RunningChild,
     port: u16,
     _home: TempHome,
-}
-
-impl Drop for Synapse {
-    fn drop(&mut self) {
-        self.child.signal(Signal::Kill);
-    }
 }
 
 /// Somebody who is logged in.
@@ -79,7 +73,7 @@ impl Synapse {
             assert!(Instant::now() < end, "Synapse does not start");
             thread::sleep(Duration::from_millis(50));
         }
-        Some(Self { child, port, _home: home })
+        Some(Self { _child: child, port, _home: home })
     }
 
     fn register(&self, name: &str) -> Person {

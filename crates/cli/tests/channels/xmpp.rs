@@ -37,12 +37,6 @@ struct Prosody {
     encryption: Encryption,
 }
 
-impl Drop for Prosody {
-    fn drop(&mut self) {
-        self.child.signal(Signal::Kill);
-    }
-}
-
 impl Prosody {
     fn start(encryption: Encryption) -> Option<Self> {
         let python = installed("MYCLAW_SLIXMPP_PYTHON")?;

@@ -11,17 +11,10 @@ const ATHEME: &str = "/usr/bin/atheme-services";
 
 /// A network with the account `claw`, whose password is [`SECRET`]. It ends with this value.
 struct Network {
-    server: RunningChild,
-    services: RunningChild,
+    _server: RunningChild,
+    _services: RunningChild,
     port: u16,
     _home: TempHome,
-}
-
-impl Drop for Network {
-    fn drop(&mut self) {
-        self.services.signal(Signal::Kill);
-        self.server.signal(Signal::Kill);
-    }
 }
 
 impl Network {
@@ -34,7 +27,7 @@ impl Network {
         let (home, port, link_port) = (TempHome::new(), free_port(), free_port());
         let server = start_server(&package, &home, port, link_port);
         let services = start_services(&home, link_port);
-        let network = Self { server, services, port, _home: home };
+        let network = Self { _server: server, _services: services, port, _home: home };
         network.register();
         Some(network)
     }
