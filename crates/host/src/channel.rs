@@ -24,6 +24,26 @@ pub trait Messenger: Send + Sync + 'static {
     /// # Errors
     /// Why it was not delivered; it is tried again later.
     fn deliver<'a>(&'a self, part: &'a Outbound) -> BoxFuture<'a, Result<(), String>>;
+
+    /// Whether a chat shows what its group does. Then [`Messenger::show`] is called, and runners write texts also while
+    /// they come.
+    fn shows(&self, _chat: &str) -> bool {
+        false
+    }
+
+    /// Shows what the group of a chat does. It must return at once.
+    fn show(&self, _chat: &str, _progress: Progress) {}
+}
+
+/// What a group does. Nothing of this is kept: what counts is what is delivered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Progress {
+    /// It works on messages.
+    Working,
+    /// It writes; this is the text so far.
+    Writing(String),
+    /// It waits for messages.
+    Waiting,
 }
 
 /// Something for a chat.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use myclaw_speech::{Speaker, Transcriber};
@@ -114,6 +114,10 @@ pub(crate) struct Shared {
     pub(crate) stopping: CancellationToken,
     /// The query of each group that goes on: what its files say belongs to it.
     pub(crate) queries: Mutex<HashMap<Folder, String>>,
+    /// The groups that work on something, and how to stop that.
+    pub(crate) working: Mutex<HashMap<Folder, CancellationToken>>,
+    /// Who delivers, as soon as the host serves.
+    pub(crate) messenger: OnceLock<Arc<dyn Messenger>>,
     /// Tasks that wait for a reply, with the time of the question in the ledger's order.
     pub(crate) questions: Mutex<HashMap<Folder, u64>>,
     /// Held while the files of a group are attended to; the groups whose files could not be used when they were looked at
@@ -145,6 +149,8 @@ impl Host {
             waiting: watch::Sender::new(0),
             stopping: CancellationToken::new(),
             queries: Mutex::default(),
+            working: Mutex::default(),
+            messenger: OnceLock::new(),
             questions: Mutex::default(),
             unusable: tokio::sync::Mutex::default(),
             accounts: Mutex::default(),
@@ -174,6 +180,8 @@ impl Host {
         messenger: Arc<dyn Messenger>,
         stop: CancellationToken,
     ) -> Result<(), HostError> {
+        // A host serves once.
+        let _ = self.0.messenger.set(Arc::clone(&messenger));
         self.0.ledger.prune().await?;
         run::end_removed(&self.0).await?;
         let mut service = Service {
