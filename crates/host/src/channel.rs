@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::desk::MAX_AUDIO;
 use crate::home::make;
+use crate::json::from_json;
 use crate::shared_directory::SharedDirectory;
 use crate::{Accepted, Addressing, Host, HostError, HostHome, Inbound};
 
@@ -136,9 +137,7 @@ impl FileChannel {
         let directory = SharedDirectory::open(&self.root, Path::new("in")).map_err(io)?;
         for name in directory.json_files().map_err(io)? {
             let read = directory.read(&name).map_err(|error| error.to_string());
-            let file = read.and_then(|bytes| {
-                serde_json::from_slice(&bytes).map_err(|error| error.to_string())
-            });
+            let file = read.and_then(|bytes| from_json(&bytes));
             let audio = file.as_ref().ok().and_then(|file: &InboundFile| file.audio.clone());
             let message = file.and_then(|file| inbound(&name, file, &directory));
             let problem = match message {

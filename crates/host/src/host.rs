@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use myclaw_speech::{Speaker, Transcriber};
-use myclaw_store::{SqliteStore, Store};
+use myclaw_store::{SqliteStore, Store, StoreError};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::{AbortHandle, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
@@ -136,7 +136,7 @@ impl Host {
     /// Another process has it open, or it cannot be used; or the list of groups cannot be read.
     pub fn open(options: HostOptions) -> Result<Self, HostError> {
         let groups = Groups::load(&options.home)?;
-        let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&options.home.store())?);
+        let store: Arc<dyn Store> = Arc::new(open_store(&options.home)?);
         let shared = Shared {
             ledger: Ledger::new(store),
             groups: Mutex::new(Arc::new(groups)),
@@ -431,4 +431,15 @@ impl Drop for Waiting<'_> {
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Opens the store of a host. What is in its way is said in terms of the directory, which is an option of the host.
+fn open_store(home: &HostHome) -> Result<SqliteStore, HostError> {
+    SqliteStore::open(&home.store()).map_err(|error| match error {
+        StoreError::InUse { process_id, .. } => {
+            HostError::AlreadyRuns { directory: home.root().to_owned(), process_id }
+        }
+        StoreError::Newer { path, .. } => HostError::Newer { path },
+        other => other.into(),
+    })
 }

@@ -38,6 +38,7 @@ mod home;
 mod host;
 mod intake;
 mod job;
+mod json;
 mod ledger;
 mod model;
 mod mounts;
