@@ -3,13 +3,15 @@
 //! The host has a ledger of its own. A message goes there before it is acknowledged, and what the host sends goes from there
 //! into the outbox, under the id that the host gave it. So each step is repeated after a crash, and has one effect.
 
+mod showing;
+
 use std::sync::{Arc, Weak};
 
 use myclaw_agent::config::{BindingMatch, ChatId, Config, HostBinding};
 use myclaw_channels::{Arrival, AttachmentContent, ChatKind};
 use myclaw_host::{
     Accepted, Addressing, FileChannel, Folder, Host, HostOptions, Inbound, Messenger, Outbound,
-    OutboundKind,
+    OutboundKind, Progress,
 };
 use myclaw_store::BoxFuture;
 use tokio_util::sync::CancellationToken;
@@ -17,9 +19,10 @@ use tokio_util::sync::CancellationToken;
 use crate::current::Current;
 use crate::delivery::Delivery;
 use crate::delivery::media::Saying;
-use crate::routing::{edited, files, matches};
+use crate::routing::{Command, edited, files, matches};
 use crate::rows::{MessageId, PartKind, Route};
 use crate::{GatewayError, Say};
+use showing::Showing;
 
 /// Kind of the records that say from where the newest message for a group came.
 const ROUTE: &str = "host-route";
@@ -27,6 +30,10 @@ const ROUTE: &str = "host-route";
 const PART: &str = "host-part";
 /// What people are told whose chat nobody answers.
 const NOBODY: &str = "This chat cannot be answered at the moment. Its owner sees the reason with `myclaw channels status`.";
+
+const HELP: &str = "Write a message, and the agent of this group answers. What you write while it works reaches it too.\n\n\
+                    /stop – stops what it does\n/new – begins a new session\n/status – shows who answers here\n\
+                    /help – shows this";
 
 /// Makes the options of the host from the config. The error says why there is none.
 pub type MakeHost = Box<dyn FnOnce(&Config) -> Result<HostOptions, String> + Send>;
@@ -123,6 +130,37 @@ impl Containers {
         })
     }
 
+    /// Does what a command says, for the group of a chat. The answer is for the sender.
+    pub(crate) async fn obey(
+        &self,
+        binding: &HostBinding,
+        command: Command,
+        sender: &str,
+    ) -> Result<String, GatewayError> {
+        let (Ok(host), Ok(folder)) = (&self.host, Folder::try_from(binding.folder.clone())) else {
+            return Ok(NOBODY.to_owned());
+        };
+        Ok(match command {
+            Command::Help => HELP.to_owned(),
+            Command::Stop if host.stop(&folder) => "Stopped.".to_owned(),
+            Command::Stop => "Nothing runs.".to_owned(),
+            Command::New => {
+                host.begin_anew(&folder).await.map_err(|error| failed(&error))?;
+                "The next message begins a new session.".to_owned()
+            }
+            Command::Status => {
+                let status = host.status(&folder).await.map_err(|error| failed(&error))?;
+                let does = if status.is_working { "works" } else { "waits" };
+                let session = status.session.map(|id| format!("session `{id}`"));
+                let session = session.unwrap_or_else(|| "no session".to_owned());
+                let open = status.open;
+                format!(
+                    "group {folder}, which {does}, messages without an answer: {open}, {session}, your id {sender}"
+                )
+            }
+        })
+    }
+
     /// Works until `stop` fires. A failure concerns the host alone.
     pub(crate) async fn serve(
         &self,
@@ -134,7 +172,8 @@ impl Containers {
         let serving = async {
             let files = FileChannel::open(host.home())?;
             let (of_host, of_chats) = (files.clone(), host.clone());
-            let messenger = Chats { files, host: of_chats, delivery, current };
+            let showing = Arc::new(Showing::new(Weak::clone(&delivery)));
+            let messenger = Chats { files, host: of_chats, delivery, current, showing };
             host.serve(of_host, Arc::new(messenger), stop).await
         };
         if let Err(error) = serving.await {
@@ -187,6 +226,15 @@ async fn remember(delivery: &Delivery, folder: &str, route: &Route) -> Result<()
     }
 }
 
+/// Where a group's messages go: where its newest one came from, else the chat that the binding describes.
+async fn route_to(
+    delivery: &Delivery,
+    binding: &HostBinding,
+) -> Result<Option<Route>, GatewayError> {
+    let known = delivery.ledger.record::<Route>(ROUTE, &binding.folder).await?;
+    Ok(known.map(|(_, route)| route).or_else(|| described(&binding.matches)))
+}
+
 /// The route that a binding describes, for groups from which no message has come yet.
 fn described(rule: &BindingMatch) -> Option<Route> {
     let chat = match rule.peer.as_ref().or(rule.group.as_ref())? {
@@ -208,15 +256,22 @@ struct Chats {
     host: Host,
     delivery: Weak<Delivery>,
     current: Arc<Current>,
+    showing: Arc<Showing>,
 }
 
 impl Chats {
+    /// The binding of the chat that the host knows by this name.
+    fn binding(&self, chat: &str) -> Option<HostBinding> {
+        let config = self.current.config();
+        let is_of =
+            |binding: &&HostBinding| chat_of(&self.host, binding).is_ok_and(|it| it == chat);
+        bindings(&config).find(is_of).cloned()
+    }
+
     async fn put(&self, binding: &HostBinding, part: &Outbound) -> Result<(), String> {
         let delivery = self.delivery.upgrade().ok_or("the gateway stops")?;
         let text = |error: GatewayError| error.to_string();
-        let known = delivery.ledger.record::<Route>(ROUTE, &binding.folder).await.map_err(text)?;
-        let route = known.map(|(_, route)| route).or_else(|| described(&binding.matches));
-        let route = route.ok_or_else(|| {
+        let route = route_to(&delivery, binding).await.map_err(text)?.ok_or_else(|| {
             format!("no message has come yet from the chat of the group {}", binding.folder)
         })?;
         let kind = match part.kind {
@@ -236,7 +291,9 @@ impl Chats {
         };
         // The text goes out too: the chat may refuse voice messages, and a text can hold links.
         let saying = Saying { text: part.text.clone(), files: files.into_iter().collect() };
-        delivery.say_once(said, &route, (kind, saying)).await.map_err(text)?;
+        let shown = showing::name(&binding.folder);
+        delivery.say_once(said, (&route, &shown), (kind, saying)).await.map_err(text)?;
+        self.showing.go_on(&delivery, binding, &route);
         if let Some(path) = speech {
             drop(std::fs::remove_file(path));
         }
@@ -247,14 +304,23 @@ impl Chats {
 impl Messenger for Chats {
     fn deliver<'a>(&'a self, part: &'a Outbound) -> BoxFuture<'a, Result<(), String>> {
         Box::pin(async {
-            let config = self.current.config();
-            let is_of = |binding: &&HostBinding| {
-                chat_of(&self.host, binding).is_ok_and(|chat| chat == part.chat)
-            };
-            match bindings(&config).find(is_of) {
-                Some(binding) => self.put(binding, part).await,
+            match self.binding(&part.chat) {
+                Some(binding) => self.put(&binding, part).await,
                 None => self.files.deliver(part).await,
             }
         })
+    }
+
+    fn shows(&self, chat: &str) -> bool {
+        self.binding(chat).is_some()
+    }
+
+    fn show(&self, chat: &str, progress: Progress) {
+        let Some(binding) = self.binding(chat) else { return };
+        match progress {
+            Progress::Working => self.showing.begin(binding),
+            Progress::Writing(text) => self.showing.write(&binding, text),
+            Progress::Waiting => self.showing.pause(&binding),
+        }
     }
 }

@@ -101,7 +101,7 @@ pub(crate) struct Delivery {
     driver: Arc<Driver>,
     pub(crate) ledger: Ledger,
     outbox: Arc<Outbox>,
-    live: Live,
+    pub(crate) live: Live,
     pub(crate) hub: Arc<Hub>,
     /// The scheduled jobs.
     pub(crate) book: Arc<Book>,

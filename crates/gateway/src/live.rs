@@ -64,6 +64,10 @@ impl Live {
     /// Begins to show that a session works on messages of these routes. Each has the id that an answer refers to.
     pub(crate) fn begin(&self, session: &str, routes: &[(Route, Option<String>)]) {
         let mut all = self.lock();
+        if all.get(session).is_some_and(|shown| shown.stop.is_cancelled()) {
+            // What was paused ends by itself.
+            all.remove(session);
+        }
         for (route, reply_to) in routes {
             let Some(channel) =
                 self.outbox.channel(route).filter(|channel| channel.live().is_some())
@@ -105,6 +109,20 @@ impl Live {
                 text.push_str(delta);
             }
             _ => {}
+        }
+    }
+
+    /// Notes all of what is written so far.
+    pub(crate) fn show_text(&self, session: &str, text: String) {
+        if let Some(shown) = self.lock().get(session) {
+            *shown.text.lock().unwrap_or_else(PoisonError::into_inner) = text;
+        }
+    }
+
+    /// Begins no further edit. [`Live::end`] waits for one that was begun.
+    pub(crate) fn pause(&self, session: &str) {
+        if let Some(shown) = self.lock().get(session) {
+            shown.stop.cancel();
         }
     }
 

@@ -28,6 +28,7 @@ use crate::ledger::now_ms;
 use crate::rows::{MessageId, MessageState, Origin, Route};
 use access::Access;
 use bindings::agent_of;
+pub(crate) use command::Command;
 pub(crate) use pairing::{Pairing, Pairings};
 pub use pairing::{PairingChange, change_pairing, list_pairings};
 
@@ -134,7 +135,9 @@ impl Router {
         }
         let config = self.current.config();
         let persona = config.persona(&agent_of(&config, &arrival));
-        match self.access(&config, &persona, &mut arrival) {
+        let access = self.access(&config, &persona, &mut arrival);
+        let is_unaddressed = matches!(access, Access::Unaddressed(_));
+        match access {
             Access::Granted => {}
             // The group decides by its own trigger.
             Access::Unaddressed(_) if binding_of(&config, &arrival).is_some() => {}
@@ -148,7 +151,8 @@ impl Router {
             }
         }
         if let Some(binding) = binding_of(&config, &arrival) {
-            return self.hand_over(&config, binding, (&arrival, route)).await;
+            let command = Command::of(&arrival).filter(|_| !is_unaddressed);
+            return self.hand_over(&config, binding, (&arrival, route), command).await;
         }
         let session = self.session_of(&arrival);
         let origin = Origin {

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::desk::MAX_AUDIO;
 use crate::home::make;
+use crate::json::from_json;
 use crate::shared_directory::SharedDirectory;
 use crate::{Accepted, Addressing, Host, HostError, HostHome, Inbound};
 
@@ -24,6 +25,26 @@ pub trait Messenger: Send + Sync + 'static {
     /// # Errors
     /// Why it was not delivered; it is tried again later.
     fn deliver<'a>(&'a self, part: &'a Outbound) -> BoxFuture<'a, Result<(), String>>;
+
+    /// Whether a chat shows what its group does. Then [`Messenger::show`] is called, and runners write texts also while
+    /// they come.
+    fn shows(&self, _chat: &str) -> bool {
+        false
+    }
+
+    /// Shows what the group of a chat does. It must return at once.
+    fn show(&self, _chat: &str, _progress: Progress) {}
+}
+
+/// What a group does. Nothing of this is kept: what counts is what is delivered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Progress {
+    /// It works on messages.
+    Working,
+    /// It writes; this is the text so far.
+    Writing(String),
+    /// It waits for messages.
+    Waiting,
 }
 
 /// Something for a chat.
@@ -116,9 +137,7 @@ impl FileChannel {
         let directory = SharedDirectory::open(&self.root, Path::new("in")).map_err(io)?;
         for name in directory.json_files().map_err(io)? {
             let read = directory.read(&name).map_err(|error| error.to_string());
-            let file = read.and_then(|bytes| {
-                serde_json::from_slice(&bytes).map_err(|error| error.to_string())
-            });
+            let file = read.and_then(|bytes| from_json(&bytes));
             let audio = file.as_ref().ok().and_then(|file: &InboundFile| file.audio.clone());
             let message = file.and_then(|file| inbound(&name, file, &directory));
             let problem = match message {

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::host::{Shared, lock};
+use crate::json::from_json;
 use crate::rows::{Context, Part, Task, TaskKind, TaskState};
 use crate::shared_directory::SharedDirectory;
 use crate::tasks::{first_run, schedule, snapshot};
@@ -192,7 +193,7 @@ impl<'a> Desk<'a> {
             return refused("its name is too long, or has other signs than letters, digits, . _ -");
         }
         let bytes = directory.read(file).or_else(|error| refused(error.to_string()))?;
-        let request = serde_json::from_slice(&bytes).or_else(|error| refused(error.to_string()))?;
+        let request = from_json(&bytes).or_else(refused)?;
         // The same file gives the same id, so it has one effect if the host is killed before it is removed.
         // No folder has a dot in its name, so no group can make the id of another one's file.
         let id = format!("{}.{}", group.folder, file.strip_suffix(".json").unwrap_or(file));

@@ -13,6 +13,27 @@ pub enum HostError {
     /// The store cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// Another host uses the same directory.
+    #[error(
+        "a host already runs for {}{}; stop it first, or choose another --directory",
+        directory.display(),
+        process_id.map(|id| format!(" (process {id})")).unwrap_or_default()
+    )]
+    AlreadyRuns {
+        /// The directory.
+        directory: PathBuf,
+        /// The other process, if it is known.
+        process_id: Option<u32>,
+    },
+    /// A newer version of the program has written the store.
+    #[error(
+        "{} was written by a newer version of this program; update myclaw, or choose another --directory",
+        path.display()
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+    },
     /// The list of groups cannot be used.
     #[error(transparent)]
     Groups(#[from] GroupsError),

@@ -11,6 +11,7 @@ use myclaw_files::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::json::from_json;
 use crate::{ExtraMount, HostHome};
 
 /// Longest name of a folder.
@@ -194,8 +195,7 @@ impl Groups {
             Err(source) => return Err(GroupsError::Io { action: "read", path, source }),
         };
         let malformed = |problem: String| GroupsError::Malformed { path: path.clone(), problem };
-        let list: Vec<Group> =
-            serde_json::from_slice(&bytes).map_err(|error| malformed(error.to_string()))?;
+        let list: Vec<Group> = from_json(&bytes).map_err(malformed)?;
         let mut groups = Self::default();
         for group in list {
             groups.insert(group).map_err(malformed)?;

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use myclaw_speech::{Speaker, Transcriber};
-use myclaw_store::{SqliteStore, Store};
+use myclaw_store::{SqliteStore, Store, StoreError};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::{AbortHandle, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
@@ -114,6 +114,10 @@ pub(crate) struct Shared {
     pub(crate) stopping: CancellationToken,
     /// The query of each group that goes on: what its files say belongs to it.
     pub(crate) queries: Mutex<HashMap<Folder, String>>,
+    /// The groups that work on something, and how to stop that.
+    pub(crate) working: Mutex<HashMap<Folder, CancellationToken>>,
+    /// Who delivers, as soon as the host serves.
+    pub(crate) messenger: OnceLock<Arc<dyn Messenger>>,
     /// Tasks that wait for a reply, with the time of the question in the ledger's order.
     pub(crate) questions: Mutex<HashMap<Folder, u64>>,
     /// Held while the files of a group are attended to; the groups whose files could not be used when they were looked at
@@ -132,7 +136,7 @@ impl Host {
     /// Another process has it open, or it cannot be used; or the list of groups cannot be read.
     pub fn open(options: HostOptions) -> Result<Self, HostError> {
         let groups = Groups::load(&options.home)?;
-        let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&options.home.store())?);
+        let store: Arc<dyn Store> = Arc::new(open_store(&options.home)?);
         let shared = Shared {
             ledger: Ledger::new(store),
             groups: Mutex::new(Arc::new(groups)),
@@ -145,6 +149,8 @@ impl Host {
             waiting: watch::Sender::new(0),
             stopping: CancellationToken::new(),
             queries: Mutex::default(),
+            working: Mutex::default(),
+            messenger: OnceLock::new(),
             questions: Mutex::default(),
             unusable: tokio::sync::Mutex::default(),
             accounts: Mutex::default(),
@@ -174,6 +180,8 @@ impl Host {
         messenger: Arc<dyn Messenger>,
         stop: CancellationToken,
     ) -> Result<(), HostError> {
+        // A host serves once.
+        let _ = self.0.messenger.set(Arc::clone(&messenger));
         self.0.ledger.prune().await?;
         run::end_removed(&self.0).await?;
         let mut service = Service {
@@ -423,4 +431,15 @@ impl Drop for Waiting<'_> {
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Opens the store of a host. What is in its way is said in terms of the directory, which is an option of the host.
+fn open_store(home: &HostHome) -> Result<SqliteStore, HostError> {
+    SqliteStore::open(&home.store()).map_err(|error| match error {
+        StoreError::InUse { process_id, .. } => {
+            HostError::AlreadyRuns { directory: home.root().to_owned(), process_id }
+        }
+        StoreError::Newer { path, .. } => HostError::Newer { path },
+        other => other.into(),
+    })
 }

@@ -17,6 +17,8 @@ const MESSAGE: &str = "message";
 const PART: &str = "part";
 const TASK: &str = "task";
 const STATE: &str = "state";
+/// Kind of the records of how often a group was asked to begin a new session.
+const BEGINNINGS: &str = "beginnings";
 /// Queue of the parts that are not delivered.
 const UNSENT: &str = "unsent";
 /// Queue of the groups whose run goes on, or was left by a killed host.
@@ -197,6 +199,28 @@ impl Ledger {
         writes.extend(more);
         state.version = Some(self.commit_all(writes).await?);
         Ok(())
+    }
+
+    /// How often a group was asked to begin a new session.
+    pub(crate) async fn beginnings(&self, folder: &Folder) -> Result<u64, HostError> {
+        let stored = self.get::<u64>(RecordId::new(BEGINNINGS, folder.as_str())).await?;
+        Ok(stored.map_or(0, |stored| stored.row))
+    }
+
+    /// Notes that a group is to begin a new session.
+    pub(crate) async fn begin_anew(&self, folder: &Folder) -> Result<(), HostError> {
+        let id = RecordId::new(BEGINNINGS, folder.as_str());
+        let stored = self.get::<u64>(id.clone()).await?;
+        let value = encode(&stored.as_ref().map_or(1, |stored| stored.row + 1))?;
+        let write = match stored.and_then(|stored| stored.version) {
+            Some(expected) => Write::Replace { id, expected, value, place: None },
+            None => Write::Insert { id, value, place: None },
+        };
+        match self.commit(vec![write]).await {
+            // Somebody else has just asked for it.
+            Err(HostError::Conflict(_)) => Ok(()),
+            other => other,
+        }
     }
 
     /// The states of the groups whose run goes on, or was left by a killed host.

@@ -20,6 +20,7 @@
 //! | `watch` | files are noticed when they appear |
 //! | `channel` | where messages go to, and the file channel |
 //! | `queue`, `run` | what a group does next, and one run of a container |
+//! | `orders` | what people want of a group beside answers: a stop, a new session, its state |
 //! | `intake`, `outbox` | messages that come in, and parts that go out |
 //! | `host` | all of it together |
 //!
@@ -37,9 +38,11 @@ mod home;
 mod host;
 mod intake;
 mod job;
+mod json;
 mod ledger;
 mod model;
 mod mounts;
+mod orders;
 mod outbox;
 mod output;
 mod queue;
@@ -54,7 +57,7 @@ pub use backend::{
     Access, Backend, BackendError, ContainerBackend, Launch, Mount, ProcessBackend, RunnerProgram,
     SandboxBackend,
 };
-pub use channel::{FileChannel, Messenger, Outbound, OutboundKind};
+pub use channel::{FileChannel, Messenger, Outbound, OutboundKind, Progress};
 pub use error::HostError;
 pub use groups::{Folder, Group, Groups, GroupsError, Listens};
 pub use home::HostHome;
@@ -64,3 +67,4 @@ pub use job::Secrets;
 pub use model::{DayUsage, GroupUsage, ModelLimits, ModelUpstream};
 pub use mounts::{Allowlist, ExtraMount, MountError};
 pub use myclaw_sandbox::{Engine, Level};
+pub use orders::GroupStatus;

@@ -9,6 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use myclaw_files::read_regular;
 use serde::{Deserialize, Serialize};
 
+use crate::json::from_json;
 use crate::{Access, Mount};
 
 /// Most bytes of the list.
@@ -105,8 +106,8 @@ impl Allowlist {
             ),
             _ => format!("the allowlist {shown} cannot be read: {error}"),
         })?;
-        let list: Self = serde_json::from_slice(&bytes)
-            .map_err(|error| format!("the allowlist {shown} is damaged: {error}"))?;
+        let list: Self = from_json(&bytes)
+            .map_err(|error| format!("the allowlist {shown} cannot be used: {error}"))?;
         let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         // Whoever can write the directory of a link can replace the link.
         let directory = path.parent().and_then(|directory| directory.canonicalize().ok());

@@ -35,6 +35,8 @@ pub(crate) enum Status {
     #[default]
     Success,
     Error,
+    /// The text so far of one that is not whole yet. It is shown and not kept.
+    Partial,
 }
 
 /// What the output of a runner holds.

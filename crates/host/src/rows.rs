@@ -99,6 +99,9 @@ pub(crate) enum TaskState {
 pub(crate) struct GroupState {
     /// The session to go on with.
     pub(crate) session_id: Option<String>,
+    /// How often a new session had been asked for when this one began.
+    #[serde(default)]
+    pub(crate) beginnings: u64,
     /// Runs for the open messages that have failed.
     pub(crate) failures: u32,
     /// When the next one may begin, in milliseconds since the Unix epoch.

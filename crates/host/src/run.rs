@@ -8,6 +8,7 @@ mod batch;
 mod input;
 mod log;
 mod outcome;
+mod progress;
 
 use std::path::Path;
 use std::time::Duration;
@@ -60,6 +61,8 @@ enum Phase {
 enum Stopped {
     WasSilent,
     DidNotClose,
+    /// Somebody wanted it.
+    ByOrder,
 }
 
 struct Run<'a> {
@@ -68,6 +71,8 @@ struct Run<'a> {
     state: &'a mut Stored<GroupState>,
     log: RunLog,
     phase: Phase,
+    /// Fires when somebody wants what is being done to stop.
+    interrupt: CancellationToken,
     /// The last sign of life, as the protocol counts it: a block.
     last_block: Instant,
     /// Whether any block was read.
@@ -120,6 +125,10 @@ pub(crate) async fn run(
     let log = RunLog::begin(&shared.options.home.logs(&group.folder), &name, &work);
     let task = if let Due::Task(task) = due { Some(task) } else { None };
     let context = task.as_ref().map_or(Context::Group, |task| task.row.context);
+    let beginnings = shared.ledger.beginnings(&group.folder).await?;
+    if state.row.beginnings != beginnings {
+        (state.row.beginnings, state.row.session_id) = (beginnings, None);
+    }
     let session_id = state.row.session_id.clone().filter(|_| context == Context::Group);
     let job = Job {
         group,
@@ -142,6 +151,7 @@ pub(crate) async fn run(
         state,
         log,
         phase: Phase::Open,
+        interrupt: CancellationToken::new(),
         last_block: Instant::now(),
         has_answered: false,
         last_text: String::new(),
@@ -150,6 +160,7 @@ pub(crate) async fn run(
         error: None,
         task,
     };
+    run.works();
     if let Err(error) = clear_input(shared, group) {
         let problem = format!("the input of the runner cannot be cleared: {error}");
         return run.end(Err(BackendError::Unusable(problem))).await;
@@ -222,6 +233,9 @@ impl Run<'_> {
                     is_stopping = true;
                     self.look_around(0).await?;
                 }
+                () = self.interrupt.cancelled(), if !self.is_being_stopped() => {
+                    self.stop(Stopped::ByOrder, stop);
+                }
                 () = tokio::time::sleep(CLOCK), if self.phase == Phase::Open && self.is_idle() => {
                     let count = *waiting.borrow();
                     self.look_around(count).await?;
@@ -242,6 +256,7 @@ impl Run<'_> {
     /// Stores what blocks say: their texts as parts, and the end of queries.
     async fn take(&mut self, parsed: Vec<Parsed>) -> Result<(), HostError> {
         let mut writes = Vec::new();
+        let mut is_to_be_stored = false;
         for parsed in parsed {
             if writes.len() >= AT_ONCE {
                 let writes = std::mem::take(&mut writes);
@@ -255,6 +270,11 @@ impl Run<'_> {
                 }
             };
             self.last_block = Instant::now();
+            if block.status == Status::Partial {
+                self.writes(block.result.as_deref().unwrap_or_default());
+                continue;
+            }
+            is_to_be_stored = true;
             self.log.line(&format!("block {:?}, {} bytes", block.status, length(&block)));
             if block.status == Status::Error {
                 self.error = Some(block.error.unwrap_or_else(|| "no reason was given".to_owned()));
@@ -272,8 +292,10 @@ impl Run<'_> {
                 self.state.row.session_id = Some(id);
             }
         }
-        self.shared.ledger.save_state(self.state, writes).await?;
-        self.shared.has_parts();
+        if is_to_be_stored {
+            self.shared.ledger.save_state(self.state, writes).await?;
+            self.shared.has_parts();
+        }
         Ok(())
     }
 
@@ -334,6 +356,9 @@ impl Run<'_> {
         run.queries += 1;
         lock(&self.shared.queries).insert(self.group.folder.clone(), run.query_key());
         self.state.row.failures = 0;
+        if self.is_idle() {
+            self.rests();
+        }
         outcome::ends(self.shared, &answered, MessageState::Answered).await
     }
 
@@ -342,19 +367,20 @@ impl Run<'_> {
         if self.phase != Phase::Open {
             return Ok(());
         }
+        let is_session_over = self.is_session_over().await?;
         if self.is_idle() {
             let task = self.shared.ledger.first_due(&self.group.folder).await?;
             let is_due = |task: &Stored<Task>| task.row.next_run.is_none_or(|due| due <= now_ms());
             let is_stopping = self.shared.stopping.is_cancelled()
                 || self.shared.groups().of_folder(&self.group.folder).is_none();
-            if is_stopping || waiting > 0 || task.as_ref().is_some_and(is_due) {
+            if is_stopping || is_session_over || waiting > 0 || task.as_ref().is_some_and(is_due) {
                 self.close();
                 return Ok(());
             }
         }
         let asked = lock(&self.shared.questions).get(&self.group.folder).copied();
         let since = match (&self.task, asked) {
-            _ if self.shared.stopping.is_cancelled() => return Ok(()),
+            _ if is_session_over || self.shared.stopping.is_cancelled() => return Ok(()),
             (None, _) => 0,
             // A task takes nothing but the reply to its question.
             (Some(_), Some(asked)) => asked,
@@ -389,13 +415,11 @@ impl Run<'_> {
 
     fn on_deadline(&mut self, stop: &CancellationToken) {
         match self.phase {
-            Phase::Open if self.has_answered && !self.is_silent() => return self.close(),
-            Phase::Open => self.phase = Phase::Stopped(Stopped::WasSilent),
-            Phase::Closing(_) => self.phase = Phase::Stopped(Stopped::DidNotClose),
-            Phase::Stopped(_) => return,
+            Phase::Open if self.has_answered && !self.is_silent() => self.close(),
+            Phase::Open => self.stop(Stopped::WasSilent, stop),
+            Phase::Closing(_) => self.stop(Stopped::DidNotClose, stop),
+            Phase::Stopped(_) => {}
         }
-        self.log.line("stopped");
-        stop.cancel();
     }
 
     fn is_silent(&self) -> bool {
@@ -429,6 +453,9 @@ impl Run<'_> {
         let mut options = self.shared.options.runner_options.clone();
         if let Some(model) = &self.shared.options.model {
             options.extend(model.runner_options());
+        }
+        if self.is_shown() {
+            options.push("--partial".to_owned());
         }
         if self.task.is_none() {
             options.extend(["--stay", "--idle-limit", RUNNER_IDLE].map(str::to_owned));

@@ -3,16 +3,16 @@
 use std::io::{Read, Write};
 use std::num::NonZeroU32;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use myclaw_agent::{HttpProviders, key_resolver};
 use myclaw_embed::Weights;
 use myclaw_engine::{
     ActiveModel, AgentRunEvent, Engine, EventCallback, RunError, RunEvent, RunParams, RunStores,
 };
-use myclaw_llm::{ContentBlock, HttpOptions, redact};
+use myclaw_llm::{ContentBlock, HttpOptions, StreamEvent, redact};
 use myclaw_session::{DaySpending, JsonSessions, SessionKey, Sessions};
 use myclaw_speech::{Speaker, Way};
 use myclaw_web::AllowedHost;
@@ -29,6 +29,10 @@ use crate::tools::{Toolbox, tools};
 
 /// Precedes the prompt of a job that the schedule sends.
 const SCHEDULED: &str = include_str!("../prompts/scheduled.md");
+/// Shortest time between two blocks with a part of a text: channels show changes less often.
+const PARTIAL_PAUSE: Duration = Duration::from_millis(250);
+/// Most bytes of a part of a text. No channel shows more in one message.
+const MAX_PARTIAL: usize = 16 * 1024;
 /// How often the files of the host are looked for while the job waits: too short to be noticed, and next to no work.
 pub(crate) const POLL: Duration = Duration::from_millis(50);
 
@@ -40,6 +44,8 @@ pub struct Job {
     pub home: PathBuf,
     /// What happens after the first answer.
     pub stay: Stay,
+    /// Whether texts are also written while they come.
+    pub partial: Partial,
     /// Most model calls for one message. The last one is asked for a summary, without tools.
     pub max_turns: NonZeroU32,
     /// Time limit of a command of Bash.
@@ -85,6 +91,15 @@ pub enum Stay {
     UntilIdle(Duration),
 }
 
+/// What the host gets of a text that is not whole yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Partial {
+    /// Nothing.
+    No,
+    /// Blocks with the text so far, which the whole text replaces.
+    Blocks,
+}
+
 /// A job that failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RunnerError {
@@ -127,6 +142,53 @@ enum Stop {
     Closed,
     /// The text is for the host.
     Failed(String),
+}
+
+/// A text that the model is writing, for blocks with a part of it.
+struct Growing {
+    output: Arc<Output>,
+    session_id: Arc<str>,
+    text: String,
+    /// When a part was written last.
+    written: Instant,
+    /// Whether one will be written soon.
+    is_due: bool,
+}
+
+impl Growing {
+    fn new(output: &Arc<Output>, session_id: &Arc<str>) -> Arc<Mutex<Self>> {
+        let (output, session_id) = (Arc::clone(output), Arc::clone(session_id));
+        let (text, written, is_due) = (String::new(), Instant::now(), false);
+        Arc::new(Mutex::new(Self { output, session_id, text, written, is_due }))
+    }
+
+    /// Adds to the text. What comes within a pause is written together.
+    fn add(this: &Arc<Mutex<Self>>, delta: &str) {
+        let mut growing = lock(this);
+        if growing.text.len() + delta.len() > MAX_PARTIAL {
+            return;
+        }
+        growing.text.push_str(delta);
+        if std::mem::replace(&mut growing.is_due, true) {
+            return;
+        }
+        let pause = PARTIAL_PAUSE.saturating_sub(growing.written.elapsed());
+        let this = Arc::clone(this);
+        tokio::spawn(async move {
+            tokio::time::sleep(pause).await;
+            let mut growing = lock(&this);
+            growing.is_due = false;
+            growing.written = Instant::now();
+            // Under the lock, so that it never comes after the whole text.
+            if !growing.text.trim().is_empty() {
+                growing.output.partial(&growing.text, &growing.session_id);
+            }
+        });
+    }
+}
+
+fn lock(growing: &Mutex<Growing>) -> MutexGuard<'_, Growing> {
+    growing.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A job that is being done.
@@ -324,10 +386,21 @@ impl<'a> Running<'a> {
     fn on_event(&self, has_sent: Arc<AtomicBool>) -> EventCallback {
         let (output, ipc) = (Arc::clone(self.output), Arc::clone(&self.ipc));
         let (session_id, say) = (Arc::clone(&self.session_id), Arc::clone(&self.job.say));
+        let is_partial = self.job.partial == Partial::Blocks;
+        let growing = Growing::new(&output, &session_id);
         Arc::new(move |event: RunEvent| match event.kind {
-            // What was taken is in the session by now.
-            AgentRunEvent::LlmStart { .. } => ipc.settle(),
+            AgentRunEvent::LlmStart { .. } => {
+                // What was taken is in the session by now.
+                ipc.settle();
+                lock(&growing).text.clear();
+            }
+            AgentRunEvent::LlmStream { event: StreamEvent::TextDelta { delta, .. } }
+                if is_partial =>
+            {
+                Growing::add(&growing, &delta);
+            }
             AgentRunEvent::LlmEnd { message } => {
+                lock(&growing).text.clear();
                 let text = message.text();
                 if !text.trim().is_empty() {
                     has_sent.store(true, Ordering::Relaxed);

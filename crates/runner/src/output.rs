@@ -103,6 +103,12 @@ impl Output {
         &self.gone
     }
 
+    /// A text of the model, as far as it is.
+    pub(crate) fn partial(&self, text: &str, session_id: &str) {
+        let (status, result) = ("partial", Some(text));
+        self.write(&Success { status, result, new_session_id: session_id, inputs: None });
+    }
+
     /// A text of the model.
     pub(crate) fn text(&self, text: &str, session_id: &str) {
         let (status, result) = ("success", Some(text));

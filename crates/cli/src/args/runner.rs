@@ -22,6 +22,9 @@ pub(crate) struct RunnerArgs {
     /// With --stay: how long to wait for a message
     #[arg(long, value_name = "TIME", default_value = "30m")]
     pub(crate) idle_limit: Age,
+    /// Also write texts while they come: blocks with the status `partial` and the text so far
+    #[arg(long)]
+    pub(crate) partial: bool,
     /// Most model calls for one message; the last one is asked for a summary
     #[arg(long, value_name = "N", default_value = "60")]
     pub(crate) max_turns: NonZeroU32,

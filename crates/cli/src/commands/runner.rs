@@ -5,7 +5,7 @@ use std::sync::Arc;
 use myclaw_agent::Home;
 use myclaw_agent::config::{Config, Environment};
 use myclaw_agent::llm::HttpOptions;
-use myclaw_runner::{Job, Markers, NamedModel, RunnerError, Source, Stay, Weights, serve};
+use myclaw_runner::{Job, Markers, NamedModel, Partial, RunnerError, Source, Stay, Weights, serve};
 use tokio_util::sync::CancellationToken;
 
 use super::speech::speaker;
@@ -59,6 +59,7 @@ fn job(
         workspace: args.workspace,
         home: args.home,
         stay: if args.stay { Stay::UntilIdle(args.idle_limit.0) } else { Stay::No },
+        partial: if args.partial { Partial::Blocks } else { Partial::No },
         max_turns: args.max_turns,
         command_limit: args.command_limit.0,
         workflow_limit: args.workflow_limit.0,

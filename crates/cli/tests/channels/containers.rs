@@ -114,6 +114,112 @@ fn a_voice_note_to_a_bound_chat_is_transcribed_and_answered_with_speech_and_text
 }
 
 #[test]
+fn a_group_that_writes_is_shown_as_typing_and_the_answer_takes_the_place_of_its_preview() {
+    // The end of the answer waits for the preview.
+    let gate = Gate::closed();
+    let reply = Reply::openai().text("one two three four five six seven eight").in_deltas(8);
+    let bench = Bench::new(Script::repeat(reply.step().hold_after(900, &gate)));
+    bench.configure(|config| {
+        config["channels"]["telegram"]["preview"] = json!(true);
+        let rule = json!({"channel": "telegram", "peer": ANN});
+        let bindings = json!([{"folder": "family", "match": rule}]);
+        config["host"] = json!({"options": ["--backend=process"], "bindings": bindings});
+    });
+    let model = format!(
+        "OPENROUTER_API_KEY=sk-0123456789\nOPENROUTER_BASE_URL={}/v1\nMODEL_NAME=m\n",
+        bench.model.url()
+    );
+    fs::write(bench.home.config_path().with_file_name(".env"), model).unwrap();
+    add(&bench);
+    let gateway = bench.start();
+    bench.bot.write(ANN, "hello");
+    let preview = bench.bot.wait_for_text(" …");
+    let calls = bench.bot.calls();
+    let typing = calls.iter().find(|(method, _)| method == "sendChatAction").unwrap();
+    assert_eq!(typing.1["chat_id"], json!(ANN));
+    assert!(preview.text().starts_with("one two"), "{}", preview.text());
+    gate.open();
+    let answer = bench.bot.wait_for("the answer", |sent| {
+        sent.iter().find(|message| message.text().ends_with("eight")).cloned()
+    });
+    assert!(answer.edits >= 1);
+    assert_eq!(bench.bot.sent().len(), 1, "the answer is not in the place of the preview");
+    gateway.stop();
+}
+
+#[test]
+fn what_a_killed_group_was_writing_is_replaced_by_its_notice() {
+    let bench = bound_with(|config| config["channels"]["telegram"]["preview"] = json!(true));
+    let halting = ECHO.replace(
+        "while [ -e \"$w/group/hold\" ]",
+        "block '{\"status\":\"partial\",\"result\":\"half of it <internal>secret\"}'\nwhile [ -e \"$w/group/hold\" ]",
+    );
+    fs::write(bench.home.path().join("echo-runner"), halting).unwrap();
+    add(&bench);
+    fs::create_dir_all(family(&bench, "")).unwrap();
+    fs::write(family(&bench, "hold"), "").unwrap();
+    let gateway = bench.start();
+    bench.bot.write(ANN, "[m1]");
+    assert_eq!(bench.bot.wait_for_text("half of it").text(), "half of it …");
+    bench.bot.write(ANN, "/stop");
+    bench.bot.wait_for_text("The answer was stopped.");
+    bench.bot.wait_for_text("Stopped.");
+    gateway.stop();
+    let sent: Vec<String> = bench.bot.sent().iter().map(|sent| sent.text().to_owned()).collect();
+    assert_eq!(sent, ["The answer was stopped.", "Stopped."]);
+}
+
+#[test]
+fn commands_stop_a_group_begin_a_session_and_say_what_it_does() {
+    let bench = bound();
+    add(&bench);
+    fs::create_dir_all(family(&bench, "")).unwrap();
+    let gateway = bench.start();
+    let ask = |text: &str, words: &str| {
+        bench.bot.write(ANN, text);
+        bench.bot.wait_for_text(words)
+    };
+    ask("/help", "/new – begins a new session");
+    ask("/stop", "Nothing runs.");
+    ask(
+        "/status",
+        "group family, which waits, messages without an answer: 0, no session, your id 42",
+    );
+    fs::write(family(&bench, "once"), "").unwrap();
+    ask("[m1]", "re: [m1]");
+    fs::remove_file(family(&bench, "once")).unwrap();
+    ask("[m2]", "re: [m2]");
+    // The runner that waits has the old session, so another one gets the next message.
+    ask("/new", "The next message begins a new session.");
+    fs::write(family(&bench, "hold"), "").unwrap();
+    bench.bot.write(ANN, "[m3]");
+    until("the runner has the message", || jobs(&bench).len() == 3);
+    ask("/status", "works, messages without an answer: 1, no session");
+    ask("/stop", "Stopped.");
+    bench.bot.wait_for_text("The answer was stopped.");
+    bench.bot.write(ANN, "[m4]");
+    until("the runner has the message", || jobs(&bench).len() == 4);
+    // What goes on ends in its session, which no later message has.
+    bench.bot.write(ANN, "/new");
+    bench.bot.wait_for("the second answer", |sent| {
+        (sent.iter().filter(|it| it.text().contains("new session.")).count() == 2).then_some(())
+    });
+    fs::remove_file(family(&bench, "hold")).unwrap();
+    bench.bot.wait_for_text("re: [m4]");
+    ask("[m5]", "re: [m5]");
+    gateway.stop();
+    let sessions: Vec<Value> = jobs(&bench).iter().map(|job| job["sessionId"].clone()).collect();
+    assert_eq!(json!(sessions), json!([null, "s", null, null, null]));
+    assert!(!bench.bot.sent().iter().any(|sent| sent.text().contains("[m3]")));
+}
+
+/// The jobs that runners of the group were given.
+fn jobs(bench: &Bench) -> Vec<Value> {
+    let text = fs::read_to_string(family(bench, "jobs")).unwrap_or_default();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
 fn each_message_is_answered_once_when_the_gateway_is_killed() {
     let bench = bound();
     add(&bench);

@@ -81,15 +81,26 @@ fn messages_that_are_none_are_moved_aside() {
     for (name, content) in [
         ("broken", "{".to_owned()),
         ("list", "[]".to_owned()),
+        ("none", "{}".to_owned()),
+        ("number", json!({"chat": 7, "text": "x"}).to_string()),
         ("empty", json!({"chat": "fam@g.us", "text": " "}).to_string()),
         ("long", json!({"chat": "fam@g.us", "text": "x", "id": long}).to_string()),
         ("unknown", json!({"chat": "fam@g.us", "text": "x", "txet": "y"}).to_string()),
     ] {
         bench.put(name, &content);
     }
-    wait_until("all are moved", || files(&bench.host("channel/errors"), "json").len() == 5);
+    wait_until("all are moved", || files(&bench.host("channel/errors"), "json").len() == 7);
     let output = stop(host);
-    assert!(output.stderr().contains("broken.json of the file channel is moved to errors"));
+    let errors = output.stderr();
+    for words in [
+        "the message broken.json of the file channel is moved to errors: it ends before its JSON is complete",
+        "list.json of the file channel is moved to errors: it must be an object, and is a list",
+        "unknown.json of the file channel is moved to errors: `txet` is not known here; what can be written is `id`, `chat`",
+        "number.json of the file channel is moved to errors: `chat` must be a text, and is a number",
+        "none.json of the file channel is moved to errors: `chat` is missing",
+    ] {
+        assert!(errors.contains(words), "{words}: {errors}");
+    }
     assert_eq!(bench.out().len(), 0);
 }
 
@@ -102,6 +113,9 @@ fn a_second_host_says_who_is_in_its_way() {
     let mut second = bench.command(&["host", "--backend", "process", "--runner", runner]);
     let output = RunningChild::run(&mut second);
     output.assert_code(1);
-    assert!(output.stderr().contains("is in use by process"), "{}", output.stderr());
+    let directory = bench.path("host");
+    let words = format!("a host already runs for {} (process {})", directory.display(), host.id());
+    assert!(output.stderr().contains(&words), "{}", output.stderr());
+    assert!(output.stderr().contains("stop it first, or choose another --directory"));
     stop(host);
 }

@@ -1,6 +1,6 @@
 //! Runners that misbehave.
 
-use myclaw_testkit::wait_until_gone;
+use myclaw_testkit::{ModelServer, Reply, Script, wait_until_gone};
 
 use super::*;
 
@@ -137,6 +137,37 @@ echo $$ > "$w/group/pid.tmp"; mv "$w/group/pid.tmp" "$w/group/pid"; exec sleep 1
     wait_until_gone(pid(&bench));
     assert_eq!(bench.texts(1), ["fine"]);
     stop(host);
+}
+
+#[test]
+fn no_runner_of_this_program_and_no_command_of_it_outlives_a_killed_host() {
+    for backend in ["process", "sandbox"] {
+        let bench = Bench::with_groups("");
+        // No other process has this among its arguments.
+        let mark = format!("1000.{}", std::process::id());
+        let command = format!("setsid sleep {mark} & sleep {mark}");
+        let call = Reply::openai().tool_call("1", "Bash", json!({"command": command}));
+        let server = ModelServer::spawn_blocking_thread(Script::repeat(call));
+        let mut host = bench.command(&["host", "--backend", backend]);
+        host.env("OPENROUTER_API_KEY", "k")
+            .env("OPENROUTER_BASE_URL", format!("{}/v1", server.url()));
+        let host = RunningChild::spawn(&mut host);
+        bench.send("m1", "fam@g.us", "Hello");
+        wait_until("the commands run", || with_argument(&mark) >= 2);
+        let home = bench.path("host");
+        let home = home.to_str().unwrap();
+        assert!(with_argument(home) >= 2, "{backend}: the host and a runner");
+        host.signal(Signal::Kill);
+        drop(host.wait(PATIENCE));
+        wait_until("nothing is left", || with_argument(&mark) + with_argument(home) == 0);
+    }
+}
+
+/// How many processes have this in their arguments.
+fn with_argument(text: &str) -> usize {
+    let entries = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    let arguments = entries.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
+    arguments.filter(|bytes| String::from_utf8_lossy(bytes).contains(text)).count()
 }
 
 fn pid(bench: &Bench) -> u32 {

@@ -1,8 +1,9 @@
 //! The bytes of the protocol in both directions.
 
 use std::fs;
+use std::time::Duration;
 
-use myclaw_testkit::{Reply, Script, Step};
+use myclaw_testkit::{Gate, Reply, Script, Step};
 use serde_json::{Value, json};
 
 use crate::{Bench, END, SECRET, START, blocks};
@@ -243,4 +244,28 @@ fn a_refusal_of_the_model_is_fatal_and_names_no_secret() {
         assert!(!text.contains(SECRET), "{text}");
     }
     assert_eq!(bench.only_session()["messages"][0]["content"], "Say hi");
+}
+
+#[test]
+fn a_text_is_also_written_while_it_comes_if_that_is_wanted() {
+    let gate = Gate::closed();
+    let reply = Reply::openai().text("one two three four five six seven eight").in_deltas(8);
+    let bench = Bench::new(Script::repeat(reply.step().hold_after(900, &gate)));
+    let runner = bench.start(&bench.job("Count", json!({})), &["--partial"]);
+    runner.wait_for_stdout("\"status\":\"partial\"");
+    gate.open();
+    let output = runner.wait(Duration::from_secs(60));
+    output.assert_code(0);
+    let blocks = blocks(&output);
+    let (whole, partial): (Vec<&Value>, Vec<&Value>) =
+        blocks.iter().partition(|block| block["status"] == "success");
+    assert_eq!(whole[0]["result"], "one two three four five six seven eight");
+    assert!(whole.len() == 2 && whole[1]["result"].is_null(), "{blocks:#?}");
+    assert_eq!(whole[..], [&blocks[blocks.len() - 2], &blocks[blocks.len() - 1]]);
+    for part in partial {
+        let text = part["result"].as_str().unwrap();
+        assert!(
+            text.starts_with("one") && "one two three four five six seven eight".starts_with(text)
+        );
+    }
 }

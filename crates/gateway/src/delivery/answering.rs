@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use myclaw_store::Place;
+use myclaw_store::{Place, Write};
 use serde_json::json;
 
 use super::media::Saying;
@@ -74,11 +74,7 @@ impl Delivery {
             if let Some((_, first)) = of_text.first_mut() {
                 first.refers.reply_to =
                     of_route().next_back().and_then(|message| message.row.origin.reply_id.clone());
-                if let Some((preview, forget)) = preview {
-                    // An edit that may still be on its way would spoil the reply.
-                    first.refers.replaces = Some(preview).filter(|_| !unsure.contains(route));
-                    more.push(forget);
-                }
+                more.extend(preview.map(|preview| replace(first, preview, &unsure)));
             }
             parts.extend(of_text);
         }
@@ -195,19 +191,30 @@ impl Delivery {
         Ok(())
     }
 
-    /// Says something that has a record of its own, so that it is said once however often this is called.
+    /// Says something that has a record of its own, so that it is said once however often this is called. It takes the
+    /// place of the preview of what is shown under the name `shown`.
     pub(crate) async fn say_once(
         &self,
         (record, key): (&str, &str),
-        route: &Route,
-        (kind, saying): (PartKind, Saying),
+        (route, shown): (&Route, &str),
+        (kind, mut saying): (PartKind, Saying),
     ) -> Result<(), GatewayError> {
         let said = format!("{record} {key}");
-        let parts = self.parts_of(route, "", &said, kind, saying);
+        let unsure = self.live.end(shown).await;
+        let preview = self.live.take(shown, route).await?;
+        if preview.is_some() {
+            saying.name_files_without_text();
+        }
+        let mut parts = self.parts_of(route, "", &said, kind, saying);
         let place = Some(Place::new(OVER, now_ms()));
-        let first = write_of(record, key, &route, None, place)?;
-        if let Some(stored) = self.ledger.say_with(parts, vec![first]).await? {
-            self.outbox.push(stored);
+        let mut writes = vec![write_of(record, key, &route, None, place)?];
+        if let Some((_, first)) = parts.first_mut() {
+            writes.extend(preview.map(|preview| replace(first, preview, &unsure)));
+        }
+        match self.ledger.say_with(parts, writes).await? {
+            Some(stored) => self.outbox.push(stored),
+            None if self.ledger.record::<Route>(record, key).await?.is_some() => {}
+            None => return Err(GatewayError::Internal("a preview has just changed".to_owned())),
         }
         Ok(())
     }
@@ -259,6 +266,13 @@ impl Delivery {
         };
         (id, row)
     }
+}
+
+/// Lets a part take the place of a preview. The write forgets the preview.
+fn replace(first: &mut Outgoing, (preview, forget): (String, Write), unsure: &[Route]) -> Write {
+    // An edit that may still be on its way would spoil the reply.
+    first.refers.replaces = Some(preview).filter(|_| !unsure.contains(&first.route));
+    forget
 }
 
 /// Bytes of a message's pictures.

@@ -3,10 +3,10 @@
 use myclaw_agent::config::{AgentId, Binding, BindingMatch, ChatId, Config, HostBinding};
 use myclaw_channels::{Arrival, ChatKind, Receipt};
 
-use super::Router;
+use super::{Command, Router, incoming, receipt};
 use crate::GatewayError;
 use crate::containers::Handed;
-use crate::rows::{MessageId, Route};
+use crate::rows::{MessageId, Origin, Route};
 
 impl Router {
     /// Gives a message to a group of the host.
@@ -15,11 +15,16 @@ impl Router {
         config: &Config,
         binding: &HostBinding,
         (arrival, route): (&Arrival, Route),
+        command: Option<Command>,
     ) -> Result<Receipt, GatewayError> {
         let Some(containers) = self.containers.get() else {
             let reason = "the host of containers runs after a restart of the gateway".to_owned();
             return self.drop(arrival, route, reason, None).await;
         };
+        if let Some(command) = command {
+            let answer = containers.obey(binding, command, &arrival.sender.id).await?;
+            return self.answer_at_once(arrival, route, answer).await;
+        }
         match containers.take(&self.delivery, binding, (arrival, &route)).await? {
             Handed::Taken { is_for_agent } => {
                 if is_for_agent {
@@ -31,6 +36,21 @@ impl Router {
             }
             Handed::Dropped { reason, say } => self.drop(arrival, route, reason, say).await,
         }
+    }
+
+    /// Answers a command. What it is about has no session here.
+    async fn answer_at_once(
+        &self,
+        arrival: &Arrival,
+        route: Route,
+        answer: String,
+    ) -> Result<Receipt, GatewayError> {
+        let id = MessageId::of(&route, &arrival.source_id);
+        let origin = Origin { reply_id: arrival.reply_id.clone(), ..Origin::default() };
+        let session = self.session_of(arrival);
+        let row = incoming(arrival, route, &session, origin, arrival.text.clone());
+        let row = self.delivery.settle_at_once(row, Some(answer), None).await?;
+        Ok(receipt(&id, &row.state))
     }
 }
 

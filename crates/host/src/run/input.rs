@@ -50,6 +50,7 @@ impl Run<'_> {
             run.passed.extend(keys(&batch).into_iter().map(|id| (id, file.clone())));
             if run.query == Query::Over {
                 run.query = Query::Silent;
+                self.works();
             }
         }
         if self.task.is_some() {

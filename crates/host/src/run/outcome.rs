@@ -27,6 +27,8 @@ enum Outcome {
     Done,
     /// It failed, and why.
     Failed(String),
+    /// Somebody wanted it to stop.
+    Stopped,
     /// The host was ended while it went on.
     Interrupted,
 }
@@ -37,6 +39,7 @@ impl Run<'_> {
         mut self,
         finished: Result<Finished, BackendError>,
     ) -> Result<(), HostError> {
+        self.rests();
         let outcome = self.outcome(&finished);
         if let (Outcome::Failed(_), Ok(finished)) = (&outcome, &finished) {
             let errors = &finished.errors.tail;
@@ -59,6 +62,7 @@ impl Run<'_> {
         let said = || self.error.as_deref().map_or_else(|| tail(&finished.errors.tail), shortened);
         match (self.phase, finished.exit) {
             (Phase::Stopped(_), _) if is_over => Outcome::Done,
+            (Phase::Stopped(Stopped::ByOrder), _) => Outcome::Stopped,
             (Phase::Stopped(Stopped::WasSilent), _) => {
                 let limit = hard(&self.shared.options.limits).as_millis();
                 Outcome::Failed(format!("the runner said nothing for {limit} ms"))
@@ -163,6 +167,11 @@ async fn close_books(
             writes.extend(ends(shared, &in_hand, MessageState::Answered).await?);
         }
         _ if in_hand.is_empty() => {}
+        Outcome::Stopped => {
+            state.row.failures = 0;
+            let text = "The answer was stopped.".to_owned();
+            writes.extend(report(shared, group, &in_hand, text).await?);
+        }
         Outcome::Interrupted if run.query != Query::Spoke => {}
         Outcome::Interrupted => {
             let text = "The answer was interrupted and may be incomplete. Write again to go on.";
@@ -227,6 +236,7 @@ async fn end_task(
         Outcome::Interrupted if query == Query::Silent => return Ok(Vec::new()),
         Outcome::Interrupted if query == Query::Over => None,
         Outcome::Interrupted => Some("it was interrupted".to_owned()),
+        Outcome::Stopped => Some("it was stopped".to_owned()),
         Outcome::Failed(reason) => Some(shortened(reason)),
     };
     // A task that was cancelled meanwhile needs no end.

@@ -1,0 +1,69 @@
+//! What groups of the host do, shown in their chats as for sessions: typing, and previews of replies.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use myclaw_agent::config::HostBinding;
+
+use super::{PART, route_to};
+use crate::delivery::Delivery;
+use crate::rows::Route;
+
+/// The groups that are shown.
+pub(super) struct Showing {
+    delivery: Weak<Delivery>,
+    /// The folders of those that work.
+    working: Mutex<HashSet<String>>,
+}
+
+/// Under which name a group is shown. No session has such a key.
+pub(super) fn name(folder: &str) -> String {
+    format!("{PART} {folder}")
+}
+
+impl Showing {
+    pub(super) fn new(delivery: Weak<Delivery>) -> Self {
+        Self { delivery, working: Mutex::default() }
+    }
+
+    /// Begins to show a group.
+    pub(super) fn begin(self: &Arc<Self>, binding: HostBinding) {
+        self.lock().insert(binding.folder.clone());
+        let this = Arc::clone(self);
+        tokio::spawn(async move {
+            let Some(delivery) = this.delivery.upgrade() else { return };
+            if let Ok(Some(route)) = route_to(&delivery, &binding).await {
+                this.go_on(&delivery, &binding, &route);
+            }
+        });
+    }
+
+    /// Shows a group further, if it still works, after something was said in its chat.
+    pub(super) fn go_on(&self, delivery: &Delivery, binding: &HostBinding, route: &Route) {
+        // Under the lock, so that nothing begins after the group has stopped.
+        let working = self.lock();
+        if working.contains(&binding.folder) {
+            delivery.live.begin(&name(&binding.folder), &[(route.clone(), None)]);
+        }
+    }
+
+    /// Shows what is written.
+    pub(super) fn write(&self, binding: &HostBinding, text: String) {
+        if let Some(delivery) = self.delivery.upgrade() {
+            delivery.live.show_text(&name(&binding.folder), text);
+        }
+    }
+
+    /// Shows the group no longer. A preview stays until something takes its place.
+    pub(super) fn pause(&self, binding: &HostBinding) {
+        let mut working = self.lock();
+        working.remove(&binding.folder);
+        if let Some(delivery) = self.delivery.upgrade() {
+            delivery.live.pause(&name(&binding.folder));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.working.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
