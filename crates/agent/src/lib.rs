@@ -85,7 +85,7 @@ pub use myclaw_engine::{
     RunResult, RunWork, SkillSummary, SystemClock, TakenState, Tool, ToolCallVerdict, ToolContext,
     ToolError, ToolInvocation, ToolOutput, ToolUpdate, TurnId, message_to_row,
 };
-pub use myclaw_exec::{end_child, hide_environment, use_one_heap};
+pub use myclaw_exec::{end_child, give_back_memory, hide_environment, use_one_heap};
 pub use myclaw_executor::{CallHandler, with_handler};
 
 /// Keys of providers, and the store that keeps them.

@@ -1,7 +1,9 @@
 //! Where a chat or a run begins: the directory that its tools work in, and the session.
 
+use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 use myclaw_agent::config::ProjectStart;
 use myclaw_agent::sessions::{CLI_CHANNEL, EntryId, SessionKey};
@@ -107,7 +109,8 @@ impl Start {
     }
 }
 
-/// The latest session on the terminal that works in `directory`, or in the agent's workspace.
+/// The latest session on the terminal that works in `directory`, or in the agent's workspace. The index learns of a turn
+/// when it ends, so the time of the log counts too: a session whose process was killed in a turn is the latest one.
 fn last_session(
     sessions: &Sessions,
     directory: Option<&Path>,
@@ -119,13 +122,23 @@ fn last_session(
             && parts.agent_id == sessions.agent_id
             && session.entry.directory.as_deref().map(Path::new) == directory
             && sessions.store.exists(&session.key);
-        if !fits {
-            return Ok(ControlFlow::Continue(()));
+        if fits {
+            let written = written_at(&sessions.store.transcript_path(&session.key));
+            let at = written.max(session.entry.updated_at);
+            if last.as_ref().is_none_or(|(latest, _)| at > *latest) {
+                last = Some((at, session.key));
+            }
         }
-        last = Some(session.key);
-        Ok(ControlFlow::Break(()))
+        Ok(ControlFlow::Continue(()))
     })?;
-    Ok(last)
+    Ok(last.map(|(_, key)| key))
+}
+
+/// When a file was last written to, in milliseconds since the Unix epoch; 0 if that is not known.
+fn written_at(path: &Path) -> u64 {
+    let written = fs::metadata(path).and_then(|found| found.modified()).ok();
+    let since = written.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+    since.and_then(|since| u64::try_from(since.as_millis()).ok()).unwrap_or(0)
 }
 
 /// A session that does not exist yet, named after the directory.

@@ -61,3 +61,10 @@ pub fn use_one_heap() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     system::use_one_heap();
 }
+
+/// Gives memory that is free now back to the system, where the allocator keeps it (glibc). For a process that waits after
+/// some work; it takes up to some milliseconds.
+pub fn give_back_memory() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    system::give_back_memory();
+}

@@ -1,4 +1,4 @@
-//! Starting a program: `posix_spawn` with a new session. Moving variables out of sight. And a setting of the allocator.
+//! Starting a program: `posix_spawn` with a new session. Moving variables out of sight. And two calls of the allocator.
 //!
 //! The standard library's `Command` can put a child into its own process group, but not into its own session, other
 //! than by a closure between fork and exec, which makes it fork slowly. A session of its own matters: without one, a
@@ -110,6 +110,13 @@ pub(crate) fn move_variables(is_moved: impl Fn(&[u8], &[u8]) -> bool) {
 pub(crate) fn use_one_heap() {
     // SAFETY: the call takes two numbers and changes a setting of the allocator, under the allocator's own lock.
     unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
+}
+
+/// Gives free memory back to the system. See [`crate::give_back_memory`].
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+pub(crate) fn give_back_memory() {
+    // SAFETY: the call takes a number and touches only free blocks, under the allocator's own locks.
+    unsafe { libc::malloc_trim(0) };
 }
 
 /// A descriptor whose readability can be awaited.

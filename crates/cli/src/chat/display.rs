@@ -9,13 +9,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
-use myclaw_agent::EventCallback;
+use myclaw_agent::{EventCallback, give_back_memory};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::outputs::Common;
 use super::shown::Shown;
-use crate::terminal::{LiveLine, Size, Style, escaped};
+use crate::terminal::{LiveLine, Size, Style, escaped, highlight};
 pub(super) use scene::Queued;
 use scene::Scene;
 
@@ -131,11 +131,16 @@ impl Display {
         .await
     }
 
-    /// Draws what is left, and leaves the cursor on an empty line.
+    /// Draws what is left, and leaves the cursor on an empty line. What only drawing needs is given back, because the user
+    /// may be away for hours.
     pub(super) fn finish(&self) {
         let mut scene = self.shared.lock();
         scene.finish();
         self.shared.put(&mut scene);
+        scene.pending = String::new();
+        drop(scene);
+        highlight::forget();
+        give_back_memory();
     }
 
     async fn keep_drawn(&self) -> Infallible {

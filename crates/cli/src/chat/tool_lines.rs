@@ -74,7 +74,7 @@ impl EndedCall<'_> {
                 shown.extend(body.iter().map(fits));
             } else {
                 shown.extend(body[..first].iter().map(fits));
-                let hidden = body.len() - first - last;
+                let hidden = body.len() - first - last + self.lines_not_kept();
                 let remark = StyledLine::new(Style::Dim, format!("… {hidden} more lines (Ctrl-O)"));
                 shown.push(fits(&remark));
                 shown.extend(body[body.len() - last..].iter().map(fits));
@@ -119,6 +119,15 @@ impl EndedCall<'_> {
         let number = |name: &str| self.detail(name)?.as_i64();
         let code = number("exitCode").map(|code| format!("exit {code}"));
         code.or_else(|| number("signal").map(|signal| format!("signal {signal}")))
+    }
+
+    /// Lines at the beginning of a command's output that were counted and not kept.
+    fn lines_not_kept(&self) -> usize {
+        let total = self.detail("totalLines").and_then(Value::as_u64);
+        let lines: Vec<&str> = self.text.lines().collect();
+        let kept = lines.iter().rposition(|line| line.starts_with("[output cut: "));
+        let (Some(total), Some(kept)) = (total, kept) else { return 0 };
+        usize::try_from(total).unwrap_or(usize::MAX).saturating_sub(kept)
     }
 
     /// The lines of its output.

@@ -1,8 +1,8 @@
 //! Colours for code, by the grammars that the program `bat` collects. They are unpacked when the first code is shown, and
-//! each grammar when its language is.
+//! each grammar when its language is. [`forget`] drops them after a turn: with the expressions of one language they take 6 MB.
 
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxReference, SyntaxSet};
 
@@ -59,13 +59,22 @@ pub(crate) type Span = (Range<usize>, Style);
 /// Reads code line by line.
 #[derive(Debug, Clone)]
 pub(crate) struct Highlighter {
+    grammars: Arc<SyntaxSet>,
     state: ParseState,
     scopes: ScopeStack,
 }
 
-fn grammars() -> &'static SyntaxSet {
-    static GRAMMARS: OnceLock<SyntaxSet> = OnceLock::new();
-    GRAMMARS.get_or_init(two_face::syntax::extra_newlines)
+/// The grammars and what was made of them, while there is code to show.
+static GRAMMARS: Mutex<Option<Arc<SyntaxSet>>> = Mutex::new(None);
+
+fn grammars() -> Arc<SyntaxSet> {
+    let mut kept = GRAMMARS.lock().unwrap_or_else(PoisonError::into_inner);
+    Arc::clone(kept.get_or_insert_with(|| Arc::new(two_face::syntax::extra_newlines())))
+}
+
+/// Drops the grammars. The next code unpacks them again, in some milliseconds.
+pub(crate) fn forget() {
+    GRAMMARS.lock().unwrap_or_else(PoisonError::into_inner).take();
 }
 
 fn meanings() -> &'static [(Scope, Option<Style>)] {
@@ -86,22 +95,26 @@ impl Highlighter {
         }
         let alias = ALIASES.iter().find(|(alias, _)| *alias == name);
         let name = alias.map_or(name.as_str(), |(_, name)| *name);
-        Self::of_grammar(grammars().find_syntax_by_token(name)?)
+        Self::of_grammar(grammars(), |grammars| grammars.find_syntax_by_token(name))
     }
 
     /// For a file, by its name or ending.
     pub(crate) fn of_path(path: &str) -> Option<Self> {
         let name = path.rsplit('/').next()?;
         let ending = name.rsplit_once('.').map(|(_, ending)| ending);
-        let found = grammars().find_syntax_by_extension(name);
-        Self::of_grammar(
-            found.or_else(|| grammars().find_syntax_by_extension(&ending?.to_ascii_lowercase()))?,
-        )
+        Self::of_grammar(grammars(), |grammars| {
+            let found = grammars.find_syntax_by_extension(name);
+            found.or_else(|| grammars.find_syntax_by_extension(&ending?.to_ascii_lowercase()))
+        })
     }
 
-    fn of_grammar(grammar: &SyntaxReference) -> Option<Self> {
-        let is_plain = grammar.name == "Plain Text";
-        (!is_plain).then(|| Self { state: ParseState::new(grammar), scopes: ScopeStack::new() })
+    fn of_grammar(
+        grammars: Arc<SyntaxSet>,
+        find: impl FnOnce(&SyntaxSet) -> Option<&SyntaxReference>,
+    ) -> Option<Self> {
+        let found = find(&grammars).filter(|grammar| grammar.name != "Plain Text")?;
+        let state = ParseState::new(found);
+        Some(Self { grammars, state, scopes: ScopeStack::new() })
     }
 
     /// The colours of the next line, which has no line end. What has none is left out.
@@ -109,7 +122,7 @@ impl Highlighter {
         if line.len() > MOST_LINE_BYTES {
             return Vec::new();
         }
-        let Ok(changes) = self.state.parse_line(&format!("{line}\n"), grammars()) else {
+        let Ok(changes) = self.state.parse_line(&format!("{line}\n"), &self.grammars) else {
             return Vec::new();
         };
         let mut spans: Vec<Span> = Vec::new();
@@ -220,7 +233,9 @@ pub(crate) enum Place {
 
 #[cfg(test)]
 mod tests {
-    use super::{CodeColours, Highlighter, Place};
+    use std::sync::Arc;
+
+    use super::{CodeColours, Highlighter, Place, forget};
     use crate::terminal::Style;
 
     #[test]
@@ -295,5 +310,21 @@ mod tests {
         dropped.go_on(Place::InFirstBlock);
         dropped.begin();
         assert_eq!(dropped.lines("rust", &code[at..]).expect("colours"), whole[2..]);
+    }
+    #[test]
+    fn forgotten_grammars_are_unpacked_again_and_code_that_is_shown_keeps_its_own() {
+        let first = "let s = \"one";
+        let second = "two\"; // why";
+        let mut before = Highlighter::of_language("rust").expect("a grammar");
+        let mut whole = before.clone();
+        assert_eq!(before.line(first), whole.line(first));
+        forget();
+        let mut after = Highlighter::of_language("rust").expect("a grammar");
+        assert!(!Arc::ptr_eq(&before.grammars, &after.grammars));
+        assert_eq!(before.line(second), whole.line(second));
+        assert_eq!(
+            after.line("fn f() {}"),
+            Highlighter::of_path("a.rs").expect("a grammar").line("fn f() {}")
+        );
     }
 }

@@ -96,6 +96,11 @@ impl MarkdownStream {
         self.pending.push_str(text);
     }
 
+    /// Whether so much has arrived since the last update that the next one would take much memory.
+    pub(crate) fn has_much_to_draw(&self) -> bool {
+        self.pending.len() - self.laid_out > LARGE_BLOCK_BYTES
+    }
+
     /// Appends the sequence that updates the screen to `out`.
     pub(crate) fn draw(&mut self, size: Size, out: &mut String) {
         let grown = self.pending.len() - self.laid_out;

@@ -3,7 +3,7 @@
 use myclaw_testkit::{ModelServer, Reply, RunningChild, Script, Signal, TempHome};
 use serde_json::json;
 
-use crate::{home_with, myclaw};
+use crate::{home_with, myclaw, run};
 
 fn chat(home: &TempHome, input: &str) -> myclaw_testkit::ChildOutput {
     RunningChild::run_with_input(&mut myclaw(home, &["chat"]), input)
@@ -53,6 +53,22 @@ fn commands_answer_on_stdout_and_send_nothing() {
         assert!(stdout.contains(expected), "{expected}: {stdout}");
     }
     assert_eq!(server.requests().len(), 1);
+}
+
+#[test]
+fn cost_tells_that_of_the_chat_the_session_and_the_day() {
+    let turn = |text: &str| Reply::anthropic().text(text).usage(10_000, 1_000);
+    let server = ModelServer::spawn_blocking_thread(Script::repeat(turn("Yes.")));
+    let home = home_with(&server);
+    run(&home, &["run", "-s", "other", "one"]).assert_code(0);
+    run(&home, &["run", "two"]).assert_code(0);
+    let output = chat(&home, "three\n/cost\n");
+    output.assert_code(0);
+    let stdout = output.stdout();
+    let expected = "this chat: 1 turn, 10000 tokens in, 1000 out, $0.0450\n\
+                    session `main`: 22000 tokens, $0.0900\n\
+                    today, all sessions: 33000 tokens, $0.1350\n";
+    assert!(stdout.contains(expected), "{stdout}");
 }
 
 #[test]

@@ -3,9 +3,11 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
 use myclaw_testkit::{
-    ChildOutput, ModelServer, RecordedRequest, Reply, RunningChild, Script, TempHome, Terminal,
+    ChildOutput, Gate, ModelServer, RecordedRequest, Reply, RunningChild, Script, Signal, TempHome,
+    Terminal,
 };
 use serde_json::{Value, json};
 
@@ -153,6 +155,31 @@ fn each_start_is_a_new_session_and_continue_finds_the_last_one_of_the_directory(
     let output = run(&home, &["run", "-s", &name, "nine"]);
     output.assert_code(2);
     assert!(output.stderr().contains("which is no directory any more"), "{}", output.stderr());
+}
+
+#[test]
+fn continue_goes_on_with_the_session_whose_turn_was_killed() {
+    let gate = Gate::closed();
+    let yes = || Reply::anthropic().text("Yes.").step();
+    let steps = [yes(), yes(), yes().hold_after(0, &gate), yes()];
+    let server = ModelServer::spawn_blocking_thread(Script::from(steps));
+    let home = home_with(&server);
+    project(&home);
+    run_in(&home, "src/thing", &["run", "about Rome"]).assert_code(0);
+    let name = sessions(&home)[0]["name"].as_str().expect("a name").to_owned();
+    run_in(&home, "src/thing", &["run", "about Oslo"]).assert_code(0);
+    let killed = RunningChild::spawn(&mut in_directory(
+        &home,
+        "src/thing",
+        &["run", "-s", &name, "of the killed turn"],
+    ));
+    server.wait_for_requests_blocking(3);
+    killed.signal(Signal::Kill);
+    killed.wait(Duration::from_secs(60));
+    run_in(&home, "src/thing", &["run", "-c", "go on"]).assert_code(0);
+    let said = server.last_request().body_text();
+    assert!(said.contains("about Rome") && said.contains("of the killed turn"), "{said}");
+    assert!(!said.contains("about Oslo"), "{said}");
 }
 
 #[test]

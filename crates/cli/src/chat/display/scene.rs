@@ -206,6 +206,10 @@ impl Scene {
             self.separate(Above::Text);
         }
         self.markdown.push(text);
+        // A fast model may send much between two updates. Its layout takes twenty times as much memory as the text.
+        if self.drawing == Drawing::On && self.markdown.has_much_to_draw() {
+            self.markdown.draw(self.size, &mut self.pending);
+        }
     }
 
     pub(super) fn end_text(&mut self) {

@@ -90,6 +90,19 @@ fn a_command_shows_the_ends_of_its_output_and_a_failed_one_more_of_it() {
 }
 
 #[test]
+fn lines_that_were_not_kept_count_as_hidden() {
+    let kept: String = (901..=1000).map(|number| format!("line {number}\n")).collect();
+    let text = format!(
+        "{kept}[output cut: the last 100 of 1000 lines are shown, 8893 bytes in all]\n[exit code 2]"
+    );
+    let details = json!({"exitCode": 2, "totalLines": 1000, "truncated": true});
+    assert_eq!(
+        shown(&call("bash", "make", &text, Some(&details)))[1..5],
+        ["  line 901", "  line 902", "  … 996 more lines (Ctrl-O)", "  line 999"]
+    );
+}
+
+#[test]
 fn other_tools_say_nothing_unless_they_fail() {
     assert_eq!(shown(&call("read", "a.txt", "one\ntwo", None)), ["✓ read a.txt  1.5 s"]);
     let failed =
