@@ -235,7 +235,7 @@ pub(crate) enum Place {
 mod tests {
     use std::sync::Arc;
 
-    use super::{CodeColours, Highlighter, Place, forget};
+    use super::{CodeColours, Highlighter, Place};
     use crate::terminal::Style;
 
     #[test]
@@ -293,6 +293,17 @@ mod tests {
     }
 
     #[test]
+    fn code_goes_on_after_the_grammars_were_dropped() {
+        let mut begun = Highlighter::of_language("rust").expect("a grammar");
+        begun.line("/* one");
+        super::forget();
+        assert_eq!(begun.line("two */"), [(0..6, Style::Comment)]);
+        let mut next = Highlighter::of_language("rust").expect("a grammar again");
+        assert!(!Arc::ptr_eq(&begun.grammars, &next.grammars), "the old ones are not kept");
+        assert_eq!(next.line("// why"), [(0..6, Style::Comment)]);
+    }
+
+    #[test]
     fn a_block_that_grows_has_the_colours_of_the_whole() {
         let code = "/* one\ntwo */ fn f() {}\nlet s = \"x\ny\";\n";
         let whole = CodeColours::default().lines("rust", code).expect("colours");
@@ -310,21 +321,5 @@ mod tests {
         dropped.go_on(Place::InFirstBlock);
         dropped.begin();
         assert_eq!(dropped.lines("rust", &code[at..]).expect("colours"), whole[2..]);
-    }
-    #[test]
-    fn forgotten_grammars_are_unpacked_again_and_code_that_is_shown_keeps_its_own() {
-        let first = "let s = \"one";
-        let second = "two\"; // why";
-        let mut before = Highlighter::of_language("rust").expect("a grammar");
-        let mut whole = before.clone();
-        assert_eq!(before.line(first), whole.line(first));
-        forget();
-        let mut after = Highlighter::of_language("rust").expect("a grammar");
-        assert!(!Arc::ptr_eq(&before.grammars, &after.grammars));
-        assert_eq!(before.line(second), whole.line(second));
-        assert_eq!(
-            after.line("fn f() {}"),
-            Highlighter::of_path("a.rs").expect("a grammar").line("fn f() {}")
-        );
     }
 }

@@ -96,14 +96,14 @@ impl MarkdownStream {
         self.pending.push_str(text);
     }
 
-    /// Whether so much has arrived since the last update that the next one would take much memory.
-    pub(crate) fn has_much_to_draw(&self) -> bool {
-        self.pending.len() - self.laid_out > LARGE_BLOCK_BYTES
+    /// Bytes that have arrived since the last update.
+    pub(crate) fn undrawn(&self) -> usize {
+        self.pending.len() - self.laid_out
     }
 
     /// Appends the sequence that updates the screen to `out`.
     pub(crate) fn draw(&mut self, size: Size, out: &mut String) {
-        let grown = self.pending.len() - self.laid_out;
+        let grown = self.undrawn();
         let due = if self.pending.len() < LARGE_BLOCK_BYTES { 1 } else { self.pending.len() / 16 };
         if grown >= due {
             self.draw_now(size, out);

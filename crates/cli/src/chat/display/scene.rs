@@ -23,6 +23,9 @@ use crate::terminal::{
 const LIVE_LINES: usize = 4;
 /// Bytes of one line of a running command's output that are kept.
 const MOST_LINE_BYTES: usize = 1_000;
+/// Text that waits for the next update at most. A fast model may send more, and the layout of a text takes twenty times
+/// as much memory as the text.
+const MOST_UNDRAWN_BYTES: usize = 16 * 1024;
 /// Waiting messages that are shown.
 const QUEUE_LINES: usize = 3;
 /// On a terminal with fewer rows nothing but the typed line is below the text.
@@ -206,8 +209,7 @@ impl Scene {
             self.separate(Above::Text);
         }
         self.markdown.push(text);
-        // A fast model may send much between two updates. Its layout takes twenty times as much memory as the text.
-        if self.drawing == Drawing::On && self.markdown.has_much_to_draw() {
+        if self.drawing == Drawing::On && self.markdown.undrawn() > MOST_UNDRAWN_BYTES {
             self.markdown.draw(self.size, &mut self.pending);
         }
     }
@@ -324,7 +326,7 @@ impl Scene {
     #[cfg(test)]
     pub(super) fn kept(&self) -> usize {
         let output = |call: &RunningCall| call.output.lines.iter().map(String::len).sum::<usize>();
-        self.coming.kept() + self.calls.iter().map(output).sum::<usize>()
+        self.markdown.undrawn() + self.coming.kept() + self.calls.iter().map(output).sum::<usize>()
     }
 
     /// Columns of a line: some terminals wrap after the last column too early.

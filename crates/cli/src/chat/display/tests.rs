@@ -114,6 +114,19 @@ fn the_live_line_shows_what_a_call_is_about_while_it_streams() {
 }
 
 #[test]
+fn much_text_between_two_updates_is_drawn_in_parts() {
+    let texts = (0..2_000).map(|number| delta(&format!("Paragraph {number}, *with* words.\n\n")));
+    let display = Display::new(CancellationToken::new(), Arc::default());
+    let mut scene = display.shared.lock();
+    for text in texts.clone() {
+        scene.take(text);
+        assert!(scene.kept() <= 16 * 1024, "{}", scene.kept());
+    }
+    scene.finish();
+    assert_eq!(left_behind(&scene.pending), left_behind(&drawn(texts)));
+}
+
+#[test]
 fn the_end_of_a_running_commands_output_is_shown_and_no_more_is_kept() {
     let update = |text: String| AgentRunEvent::ToolExecutionUpdate {
         tool_name: "bash".to_owned(),
