@@ -17,6 +17,8 @@ use crate::resume::shown_directory;
 
 /// Letters and digits that tell sessions of a directory apart.
 const NAME_DIGITS: usize = 6;
+/// Sessions of a directory, the latest first, among which the last one is looked for: the work must not grow with their number.
+const MOST_LOOKED_AT: usize = 100;
 
 /// The session that is asked for, if none is named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,7 +117,7 @@ fn last_session(
     sessions: &Sessions,
     directory: Option<&Path>,
 ) -> Result<Option<SessionKey>, CliError> {
-    let mut last = None;
+    let (mut last, mut looked_at) = (None, 0);
     sessions.each(|session| {
         let parts = session.key.parts();
         let fits = parts.channel == CLI_CHANNEL
@@ -128,8 +130,13 @@ fn last_session(
             if last.as_ref().is_none_or(|(latest, _)| at > *latest) {
                 last = Some((at, session.key));
             }
+            looked_at += 1;
         }
-        Ok(ControlFlow::Continue(()))
+        Ok(if looked_at < MOST_LOOKED_AT {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
+        })
     })?;
     Ok(last.map(|(_, key)| key))
 }
