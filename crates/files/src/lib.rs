@@ -1,15 +1,18 @@
-//! Locks between processes, atomic replacement, private files and directories, and bounded reading of regular files.
+//! Locks between processes, atomic replacement, private files and directories, bounded reading of regular
+//! files, and problems of JSON files in words for those who write them.
 //!
 //! Every other crate that keeps something on disk uses these, so that each rule holds everywhere and is tested once.
 //! Nothing here knows what the files are for. All calls block: callers decide on which thread they run.
 #![forbid(unsafe_code)]
 
+mod json;
 mod lock;
 mod owned;
 mod private;
 mod read;
 mod replace;
 
+pub use json::from_json;
 pub use lock::{LockError, LockFile, LockKind, LockWait, is_locked, is_still_at, lock};
 pub use owned::OwnedDirectory;
 pub use private::{create_private_directory, parent_of, private_options, sync_directory};

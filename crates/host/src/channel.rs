@@ -9,12 +9,11 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use futures_util::future::BoxFuture;
-use myclaw_files::{Durability, NewFile};
+use myclaw_files::{Durability, NewFile, from_json};
 use serde::{Deserialize, Serialize};
 
 use crate::desk::MAX_AUDIO;
 use crate::home::make;
-use crate::json::from_json;
 use crate::shared_directory::SharedDirectory;
 use crate::{Accepted, Addressing, Host, HostError, HostHome, Inbound};
 

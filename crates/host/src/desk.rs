@@ -6,11 +6,11 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use myclaw_files::from_json;
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::host::{Shared, lock};
-use crate::json::from_json;
 use crate::rows::{Context, Part, Task, TaskKind, TaskState};
 use crate::shared_directory::SharedDirectory;
 use crate::tasks::{first_run, schedule, snapshot};

@@ -6,12 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use myclaw_files::{
-    Durability, LockError, LockFile, LockWait, NewFile, create_private_directory, parent_of,
-    read_regular,
+    Durability, LockError, LockFile, LockWait, NewFile, create_private_directory, from_json,
+    parent_of, read_regular,
 };
 use serde::{Deserialize, Serialize};
 
-use crate::json::from_json;
 use crate::{ExtraMount, HostHome};
 
 /// Longest name of a folder.

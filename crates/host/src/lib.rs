@@ -38,7 +38,6 @@ mod home;
 mod host;
 mod intake;
 mod job;
-mod json;
 mod ledger;
 mod model;
 mod mounts;

@@ -6,10 +6,9 @@
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use myclaw_files::read_regular;
+use myclaw_files::{from_json, read_regular};
 use serde::{Deserialize, Serialize};
 
-use crate::json::from_json;
 use crate::{Access, Mount};
 
 /// Most bytes of the list.

@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use myclaw_engine::{Clock as _, SystemClock};
-use myclaw_files::{Durability, NewFile, read_regular, remove_if_there};
+use myclaw_files::{Durability, NewFile, from_json, read_regular, remove_if_there};
 use myclaw_speech::Audio;
 use serde::{Deserialize, Serialize};
 
@@ -237,13 +237,13 @@ impl Ipc {
 fn message(path: PathBuf, say: &dyn Fn(&str)) -> Option<Incoming> {
     let problem = match read_regular(&path, MAX_MESSAGE_BYTES) {
         Ok(bytes) if bytes.len() as u64 == MAX_MESSAGE_BYTES => "it is too long".to_owned(),
-        Ok(bytes) => match serde_json::from_slice::<InputFile>(&bytes) {
+        Ok(bytes) => match from_json::<InputFile>(&bytes) {
             Ok(InputFile { r#type, text }) if r#type == "message" => {
                 return Some(Incoming { path, text });
             }
             Ok(_) => "its type is not `message`".to_owned(),
             Err(_) if is_young(&path) => return None,
-            Err(error) => error.to_string(),
+            Err(problem) => problem,
         },
         // Somebody else took it.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return None,

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use myclaw_files::read_regular;
+use myclaw_files::{from_json, read_regular};
 use serde::Deserialize;
 
 pub use check::check_workflows;
@@ -85,8 +85,7 @@ impl Registry {
         if bytes.len() as u64 == MAX_BYTES {
             return Err(malformed(format!("it is longer than {MAX_BYTES} bytes")));
         }
-        let workflows: Vec<Workflow> =
-            serde_json::from_slice(&bytes).map_err(|error| malformed(error.to_string()))?;
+        let workflows: Vec<Workflow> = from_json(&bytes).map_err(malformed)?;
         if workflows.len() > MAX_WORKFLOWS {
             return Err(malformed(format!("it has more than {MAX_WORKFLOWS} workflows")));
         }

@@ -142,7 +142,7 @@ fn the_check_names_every_problem() {
         "workflow 3 (b): another one has the same name",
         "workflow 3 (b): it has no description",
         "workflow 4 (c): there is no file missing.sh",
-        "workflow 5 (d): missing field `description`",
+        "workflow 5 (d): `description` is missing",
     ];
     assert_eq!(lines.len(), wanted.len(), "{stdout}");
     for (line, wanted) in lines.iter().zip(wanted) {

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use myclaw_files::read_regular;
+use myclaw_files::{from_json, read_regular};
 use serde_json::Value;
 
 use super::{MAX_BYTES, REGISTRY, Registry, Workflow};
@@ -29,9 +29,9 @@ pub fn check_workflows(directory: &Path) -> Vec<String> {
         }
         Err(error) => return vec![format!("{} cannot be read: {error}", path.display())],
     };
-    let entries: Vec<Value> = match serde_json::from_slice(&bytes) {
+    let entries: Vec<Value> = match from_json(&bytes) {
         Ok(entries) => entries,
-        Err(error) => return vec![format!("{} is not a JSON list: {error}", path.display())],
+        Err(problem) => return vec![format!("{} is not a JSON list: {problem}", path.display())],
     };
     let mut problems = Vec::new();
     let mut names = HashSet::new();
@@ -40,9 +40,9 @@ pub fn check_workflows(directory: &Path) -> Vec<String> {
             Some(name) => format!("workflow {number} ({name})"),
             None => format!("workflow {number}"),
         };
-        let found = match serde_json::from_value::<Workflow>(entry) {
+        let found = match from_json::<Workflow>(entry.to_string().as_bytes()) {
             Ok(workflow) => problems_of(&workflow, directory, &mut names),
-            Err(error) => vec![error.to_string()],
+            Err(problem) => vec![problem],
         };
         problems.extend(found.into_iter().map(|problem| format!("{shown}: {problem}")));
     }

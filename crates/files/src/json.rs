@@ -3,8 +3,11 @@
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 
-/// Reads a value. The error says which field is wrong, and what is expected.
-pub(crate) fn from_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
+/// Reads a value.
+///
+/// # Errors
+/// The text says which field is wrong, and what is expected.
+pub fn from_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     let mut text = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut text).map_err(|error| {
         let path = error.path().to_string();
