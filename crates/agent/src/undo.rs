@@ -50,7 +50,7 @@ impl SessionConfig {
         let context = self.change_context();
         let undo = self
             .as_its_tools(|| Undo::plan(&context, direction, which))??
-            .ok_or_else(|| self.nothing(direction, which))?;
+            .ok_or_else(|| Self::nothing(direction, which))?;
         let undone = undo.report().clone();
         if mode == UndoMode::DryRun {
             return Ok(undone);
@@ -85,19 +85,18 @@ impl SessionConfig {
         }
     }
 
-    fn nothing(&self, direction: Direction, which: WhichTurn) -> AgentError {
-        let key = &self.session_key;
+    fn nothing(direction: Direction, which: WhichTurn) -> AgentError {
         let message = match (which, direction) {
             (WhichTurn::Number(number), _) => format!(
-                "session {key} has no turn {number} that changed files; \
-                 `myclaw sessions undo NAME --list` lists those it has"
+                "the session has no turn {number} that changed files; `myclaw sessions undo NAME --list` lists those it has"
             ),
-            (WhichTurn::Next, Direction::Undo) => format!(
-                "there is nothing to undo in session {key}: no turn changed files with write, edit or apply_patch, or all \
-                 of them are undone"
-            ),
+            (WhichTurn::Next, Direction::Undo) => {
+                "there is nothing to undo: no turn of the session changed files with write, edit or apply_patch, or all of \
+                 them are undone"
+                    .to_owned()
+            }
             (WhichTurn::Next, Direction::Redo) => {
-                format!("there is nothing to redo in session {key}: nothing is undone")
+                "there is nothing to redo: nothing is undone".to_owned()
             }
         };
         AgentError::new(FailureClass::NothingToDo, message)
