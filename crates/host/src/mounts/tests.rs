@@ -151,8 +151,8 @@ fn without_a_usable_list_nothing_is_mounted() {
     let scene = Scene::new(false);
     let list = scene.path("config/list.json");
     for (content, problem) in [
-        (Some("{"), "is damaged"),
-        (Some(r#"{"allowedRoots":[]}"#), "is damaged"),
+        (Some("{"), "cannot be used: it ends before its JSON is complete"),
+        (Some(r#"{"allowedRoots":[]}"#), "cannot be used: `nonMainReadOnly` is missing"),
         (Some(r#"{"allowedRoots":[],"nonMainReadOnly":true}"#), "below no allowed root"),
         (None, "there is no allowlist"),
     ] {
