@@ -358,7 +358,7 @@ impl Rules {
         let parts = self.session.parts();
         let is_person = parts.channel == crate::PERSON_CHANNEL;
         let links = &self.config.channels.identity_links;
-        let ids = links.get(&parts.peer_id).filter(|_| is_person).into_iter().flatten();
+        let ids = links.get(parts.peer()).filter(|_| is_person).into_iter().flatten();
         ids.filter_map(|id| id.parts().map(|(channel, id)| format!("{channel}:{id}")))
     }
 
@@ -417,7 +417,7 @@ impl Rules {
 /// The other side of a direct chat.
 fn direct_sender(key: &SessionKey) -> Option<String> {
     let parts = key.parts();
-    (parts.peer_kind == PeerKind::Direct).then(|| format!("{}:{}", parts.channel, parts.peer_id))
+    (parts.peer_kind == PeerKind::Direct).then(|| format!("{}:{}", parts.channel, parts.peer()))
 }
 
 /// Where the lists of the sandbox come from, for messages.

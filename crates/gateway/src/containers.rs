@@ -33,7 +33,7 @@ const NOBODY: &str = "This chat cannot be answered at the moment. Its owner sees
 
 const HELP: &str = "Write a message, and the agent of this group answers. What you write while it works reaches it too.\n\n\
                     /stop – stops what it does\n/new – begins a new session\n/status – shows who answers here\n\
-                    /help – shows this";
+                    /help – shows this\n\nWhere / is for commands of the app, write !stop, !new, !status and !help.";
 
 /// Makes the options of the host from the config. The error says why there is none.
 pub type MakeHost = Box<dyn FnOnce(&Config) -> Result<HostOptions, String> + Send>;

@@ -8,14 +8,15 @@ mod bindings;
 mod command;
 mod intake;
 mod pairing;
+mod session;
 mod wording;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use myclaw_agent::config::{AckReactionScope, Config, DEFAULT_ACCOUNT, DmScope, Persona};
-use myclaw_agent::sessions::{PeerKind, SessionKey, SessionKeyParts};
-use myclaw_agent::{FailureClass, PERSON_CHANNEL};
+use myclaw_agent::FailureClass;
+use myclaw_agent::config::{AckReactionScope, Config, Persona};
+use myclaw_agent::sessions::{PeerKind, SessionKey};
 use myclaw_channels::{Action, Arrival, Change, Channel, ChatKind, Part, PartKind, Receipt};
 use serde_json::{Value, json};
 
@@ -154,20 +155,15 @@ impl Router {
             let command = Command::of(&arrival).filter(|_| !is_unaddressed);
             return self.hand_over(&config, binding, (&arrival, route), command).await;
         }
-        let session = self.session_of(&arrival);
         let origin = Origin {
             sender: Some(format!("{}:{}", arrival.channel, arrival.sender.id)),
             reply_id: arrival.reply_id.clone(),
             files: Vec::new(),
         };
-        if let Some(answer) = command::answer(&self.delivery, &arrival, &session) {
-            let row = incoming(&arrival, route, &session, origin, arrival.text.clone());
-            return self
-                .delivery
-                .settle_at_once(row, Some(answer), None)
-                .await
-                .map(|row| receipt(&id, &row.state));
+        if let Some(command) = Command::of(&arrival) {
+            return self.obey(command, &arrival, (route, origin)).await;
         }
+        let session = self.session_of(&arrival).await?.key;
         let mut text = wording::text(&arrival);
         if let Some(original) = &arrival.edits {
             match self.original(&route, original, &text).await? {
@@ -334,7 +330,7 @@ impl Router {
     }
 
     fn dropped_row(&self, arrival: &Arrival, route: Route) -> crate::rows::Incoming {
-        let session = self.session_of(arrival);
+        let session = self.chat_session(arrival);
         let text = arrival.text.chars().take(MOST_DROPPED_CHARS).collect();
         let origin = Origin { reply_id: arrival.reply_id.clone(), ..Origin::default() };
         incoming(arrival, route, &session, origin, text)
@@ -361,42 +357,6 @@ impl Router {
             dropped.pop_front();
         }
         dropped.push_back(shown);
-    }
-
-    /// The session that a message belongs to.
-    fn session_of(&self, arrival: &Arrival) -> SessionKey {
-        let config = self.current.config();
-        let agent = agent_of(&config, arrival);
-        let is_direct = arrival.chat.kind == ChatKind::Direct;
-        let scope = if is_direct { config.channels.dm_scope } else { DmScope::PerAccountPeer };
-        if scope == DmScope::Main {
-            return SessionKey::for_cli(agent.as_str(), myclaw_agent::MAIN_SESSION);
-        }
-        // A thread has a session of its own, also one in a direct chat.
-        if is_direct
-            && arrival.chat.thread.is_none()
-            && let Some(person) =
-                config.channels.linked_person(&arrival.channel, &arrival.sender.id)
-        {
-            return SessionKey::build(&SessionKeyParts {
-                agent_id: agent.as_str().to_owned(),
-                channel: PERSON_CHANNEL.to_owned(),
-                account_id: DEFAULT_ACCOUNT.to_owned(),
-                peer_kind: PeerKind::Direct,
-                peer_id: person.to_owned(),
-            });
-        }
-        let account_id = match scope {
-            DmScope::PerPeer => DEFAULT_ACCOUNT.to_owned(),
-            _ => arrival.account.clone(),
-        };
-        SessionKey::build(&SessionKeyParts {
-            agent_id: agent.as_str().to_owned(),
-            channel: arrival.channel.clone(),
-            account_id,
-            peer_kind: if is_direct { PeerKind::Direct } else { PeerKind::Group },
-            peer_id: arrival.chat.target().to_text(),
-        })
     }
 }
 

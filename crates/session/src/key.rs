@@ -26,6 +26,8 @@ pub const CLI_CHANNEL: &str = "cli";
 const UNKNOWN: &str = "unknown";
 /// Separates a peer from the thread within it.
 const THREAD_TAIL: &str = ":thread:";
+/// Separates a peer from the number of a session that was begun anew with it.
+const ANEW_TAIL: &str = ":new:";
 
 /// Identifies a session. Always in canonical, normalised form: equal keys have equal texts and one file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,7 +44,8 @@ pub struct SessionKeyParts {
     pub account_id: String,
     /// The kind of the peer.
     pub peer_kind: PeerKind,
-    /// The channel's own id of the peer; a thread within it is a `:thread:<id>` tail.
+    /// The channel's own id of the peer; a thread within it is a `:thread:<id>` tail, and a session that was begun anew
+    /// has a `:new:<number>` tail.
     pub peer_id: String,
 }
 
@@ -124,6 +127,17 @@ impl SessionKey {
             peer_kind: PeerKind::Direct,
             peer_id: name.to_owned(),
         })
+    }
+
+    /// The key of the `number`th session with the same peer. The first one is this.
+    #[must_use]
+    pub fn begun_anew(&self, number: u64) -> Self {
+        if number <= 1 {
+            return self.clone();
+        }
+        let mut parts = self.parts();
+        parts.peer_id = format!("{}{ANEW_TAIL}{number}", parts.peer_id);
+        Self::build(&parts)
     }
 
     /// Reads any form of key; a bare word is a terminal session of the agent `main`.
@@ -208,6 +222,18 @@ impl SessionKey {
     /// True if the slug alone does not identify the key.
     pub(crate) fn has_shortened_slug(&self) -> bool {
         slug::is_shortened(&self.slug())
+    }
+}
+
+impl SessionKeyParts {
+    /// The id of the peer, whichever of their sessions it is.
+    pub fn peer(&self) -> &str {
+        let is_number =
+            |tail: &str| !tail.is_empty() && tail.bytes().all(|byte| byte.is_ascii_digit());
+        match self.peer_id.rsplit_once(ANEW_TAIL) {
+            Some((peer, number)) if is_number(number) => peer,
+            _ => &self.peer_id,
+        }
     }
 }
 

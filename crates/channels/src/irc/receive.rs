@@ -12,7 +12,7 @@ use super::message::{Line, folded, is_channel};
 use super::unconfirmed::{STILL_THERE, Unconfirmed};
 use super::{CONFIRMATION, IRC, Irc, Outgoing, advice, format};
 use crate::arrival::take_for_sure;
-use crate::mention::names;
+use crate::mention::{names, without_name};
 use crate::pause::{LONGEST, Pause};
 use crate::wire::WireError;
 use crate::{Arrival, Chat, ChatKind, Intake, SendFailure, Sender, State};
@@ -198,7 +198,7 @@ impl Irc {
             reply_id: None,
             sender: Sender { id, name: Some(line.nick().to_owned()), handle: None },
             mentions_me: !is_group || names(&text, me),
-            text,
+            text: without_name(&text, me).to_owned(),
             attachments: Vec::new(),
             edits: None,
             reply_to: None,

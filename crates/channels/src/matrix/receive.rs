@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use super::api::{ApiError, encode};
 use super::event::{Event, File, Joined, Sync};
 use super::{CALL_TIME, Failure, MATRIX, Matrix, Me, WRONG_TOKEN, encryption, is_wrong_token};
+use crate::mention::without_name;
 use crate::pause::{self, Pause, until_stored};
 use crate::taking::{hand_over, load};
 use crate::{Arrival, AttachmentContent, Chat, ChatKind, Intake, Quoted, Refusal, Sender, State};
@@ -310,6 +311,8 @@ impl Matrix {
         };
         let is_answer_to_me = answered.as_ref().is_some_and(|answered| answered.sender == me.id);
         let name_of = |id: &str| people.and_then(|people| people.get(id).cloned().flatten());
+        let names = [me.id.strip_prefix('@'), me.name.as_deref()].into_iter().flatten();
+        let text = names.fold(event.text(), |text, name| without_name(&text, name).to_owned());
         let arrival = Arrival {
             channel: MATRIX.to_owned(),
             account: self.options.account.clone(),
@@ -322,7 +325,7 @@ impl Matrix {
             source_id: event.event_id.clone(),
             reply_id: Some(event.replaces().unwrap_or(&event.event_id).to_owned()),
             sender: Sender { id: event.sender.clone(), name: name_of(&event.sender), handle: None },
-            text: event.text(),
+            text,
             attachments: event.file().iter().map(File::attachment).collect(),
             mentions_me: is_answer_to_me || event.mentions(&me.id, me.name.as_deref()),
             edits: event.replaces().map(str::to_owned),

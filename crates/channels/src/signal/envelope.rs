@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use crate::form::file_name;
+use crate::mention::without_name;
 use crate::taking::not_loaded;
 use crate::{Attachment, Chat, ChatKind, Quoted, Sender};
 
@@ -176,11 +177,10 @@ impl Data {
         let mut mentions: Vec<&Mention> = self.mentions.iter().collect();
         // From the end, so that the places before it stay right.
         mentions.sort_by_key(|mention| std::cmp::Reverse(mention.start));
-        for Mention { name, number, start, length, .. } in mentions {
-            let end = start.saturating_add(*length);
+        for mention in mentions {
+            let end = mention.start.saturating_add(mention.length);
             if end <= units.len() {
-                let name = name.as_deref().or(number.as_deref()).unwrap_or("somebody");
-                units.splice(*start..end, format!("@{name}").encode_utf16());
+                units.splice(mention.start..end, format!("@{}", mention.shown()).encode_utf16());
             }
         }
         let mut lines = vec![String::from_utf16_lossy(&units)];
@@ -192,13 +192,21 @@ impl Data {
         lines.join("\n")
     }
 
+    /// [`Data::text`] without the name of `own` at the start.
+    pub(super) fn text_for(&self, own: &str) -> String {
+        let text = self.text();
+        let is_first = |it: &&Mention| it.start == 0 && is_either(own, &it.number, &it.uuid);
+        match self.mentions.iter().find(is_first) {
+            Some(mention) => without_name(&text, mention.shown()).to_owned(),
+            None => text,
+        }
+    }
+
     /// Whether it mentions `own`, or answers it.
     pub(super) fn mentions(&self, own: &str) -> bool {
-        let is_own = |number: &Option<String>, uuid: &Option<String>| {
-            [number, uuid].into_iter().flatten().any(|id| id == own)
-        };
-        self.mentions.iter().any(|mention| is_own(&mention.number, &mention.uuid))
-            || self.quote.as_ref().is_some_and(|it| is_own(&it.author_number, &it.author_uuid))
+        let is_answer = |it: &Quote| is_either(own, &it.author_number, &it.author_uuid);
+        self.mentions.iter().any(|mention| is_either(own, &mention.number, &mention.uuid))
+            || self.quote.as_ref().is_some_and(is_answer)
     }
 
     pub(super) fn quoted(&self) -> Option<Quoted> {
@@ -207,6 +215,17 @@ impl Data {
         let sender = quote.author_number.clone().or_else(|| quote.author_uuid.clone());
         Some(Quoted { sender, text })
     }
+}
+
+impl Mention {
+    /// The name that people see.
+    fn shown(&self) -> &str {
+        self.name.as_deref().or(self.number.as_deref()).unwrap_or("somebody")
+    }
+}
+
+fn is_either(own: &str, number: &Option<String>, uuid: &Option<String>) -> bool {
+    [number, uuid].into_iter().flatten().any(|id| id == own)
 }
 
 impl Card {
@@ -236,6 +255,15 @@ mod tests {
         let shown =
             said.as_ref().map(|said| (said.data.text(), said.data.mentions("+9"), said.chat().id));
         assert_eq!(shown, Some(("🙂 @Bob and @Claw!".to_owned(), true, "g=".to_owned())));
+        let addressed = |own: &str| {
+            let said = event(
+                r#"{"envelope": {"sourceNumber": "+1", "dataMessage": {"message": "\ufffc !stop",
+                    "mentions": [{"name": "My Claw", "number": "+9", "start": 0, "length": 1}]}}}"#,
+            );
+            said.said("+8").map(|said| said.data.text_for(own))
+        };
+        assert_eq!(addressed("+9"), Some("!stop".to_owned()));
+        assert_eq!(addressed("+8"), Some("@My Claw !stop".to_owned()));
         for nothing in [
             r#"{"envelope": {"sourceNumber": "+1", "receiptMessage": {"isRead": true}}}"#,
             r#"{"envelope": {"sourceNumber": "+1", "dataMessage": {"message": null, "reaction": {"emoji": "x"}}}}"#,

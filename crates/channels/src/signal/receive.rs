@@ -86,7 +86,7 @@ impl Signal {
 
     async fn take(&self, said: &Said, intake: &dyn Intake) -> Result<(), String> {
         let Said { data, edits, sender } = said;
-        let (chat, text) = (said.chat(), data.text());
+        let (chat, text) = (said.chat(), data.text_for(&self.options.number));
         let id_at = |time: u64| format!("{time}:{}", sender.id);
         let id = id_at(data.timestamp);
         let arrival = Arrival {

@@ -5,7 +5,7 @@ use ring::digest::{SHA256, digest};
 use super::session::Mark;
 use super::xml::{Element, ns};
 use super::{Purpose, Refused, Said, XMPP, Xmpp, jid};
-use crate::mention::names;
+use crate::mention::{names, without_name};
 use crate::taking::not_loaded;
 use crate::{Arrival, Attachment, AttachmentContent, Chat, ChatKind, Quoted, Sender};
 
@@ -182,11 +182,15 @@ impl Xmpp {
         let is_reply_to_me = answered.as_ref().is_some_and(|(sender, _)| sender.is_none());
         let mentions_me = chat.kind == ChatKind::Direct
             || is_reply_to_me
-            || nick.is_some_and(|nick| names(&text, &nick))
+            || nick.as_ref().is_some_and(|nick| names(&text, nick))
             || text.to_lowercase().contains(&self.me());
         for id in own_id.into_iter().chain(reply_id.as_deref()) {
             self.note_said(&chat.id, id, &source_id, Some(&sender.id), &text);
         }
+        let text = match &nick {
+            Some(nick) => without_name(&text, nick).to_owned(),
+            None => text,
+        };
         let reply_to = answered.map(|(sender, text)| {
             let sender = sender.or_else(|| Some(self.options.nick.clone()));
             Quoted { sender, text }

@@ -94,8 +94,10 @@ fn the_rules_for_any_of_the_ids_hold() {
     let names = offered();
     assert!(names.contains(&"read".to_owned()), "{names:?}");
     assert!(!names.contains(&"write".to_owned()), "{names:?}");
-    let explained = bench.run(&["policy", "explain", "edit", "--session", ANNS]).stdout();
-    assert!(explained.contains("webhook:ann@home"), "{explained}");
+    for session in [ANNS.to_owned(), format!("{ANNS}:new:2")] {
+        let explained = bench.run(&["policy", "explain", "edit", "--session", &session]).stdout();
+        assert!(explained.contains("webhook:ann@home"), "{explained}");
+    }
     // The rules of a channel do not hold for others.
     bench.bot.write(7, "<m2>");
     bench.bot.wait_for_text("m2");

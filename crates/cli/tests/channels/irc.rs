@@ -16,7 +16,7 @@ mod sasl;
 const DEFAULT_KILLS: u64 = 4;
 
 /// A server that ends with this value.
-struct Ngircd {
+pub(super) struct Ngircd {
     child: RunningChild,
     port: u16,
     tls_port: u16,
@@ -24,7 +24,7 @@ struct Ngircd {
 }
 
 impl Ngircd {
-    fn start() -> Option<Self> {
+    pub(super) fn start() -> Option<Self> {
         if !std::path::Path::new("/usr/sbin/ngircd").exists() {
             println!("skipped: ngIRCd is not installed; scripts/test installs it");
             return None;
@@ -60,7 +60,7 @@ impl Ngircd {
         self.child = Self::spawn(&self.home.path().join("ngircd.conf"), self.port);
     }
 
-    fn configure(&self, bench: &Bench, change: impl FnOnce(&mut Value)) {
+    pub(super) fn configure(&self, bench: &Bench, change: impl FnOnce(&mut Value)) {
         bench.configure(|config| {
             config["channels"] = json!({"irc": {
                 "host": "127.0.0.1", "port": self.port, "tls": false, "nick": "claw", "serverPassword": SECRET,
@@ -72,15 +72,15 @@ impl Ngircd {
 }
 
 /// Somebody at the server.
-struct Person {
+pub(super) struct Person {
     stream: TcpStream,
     lines: mpsc::Receiver<String>,
     /// What has come so far.
-    seen: Vec<String>,
+    pub(super) seen: Vec<String>,
 }
 
 impl Person {
-    fn join(server: &Ngircd, nick: &str) -> Self {
+    pub(super) fn join(server: &Ngircd, nick: &str) -> Self {
         Self::connect(server.port, nick)
     }
 
@@ -107,12 +107,12 @@ impl Person {
         person
     }
 
-    fn send(&mut self, line: &str) {
+    pub(super) fn send(&mut self, line: &str) {
         self.stream.write_all(format!("{line}\r\n").as_bytes()).unwrap();
     }
 
     /// The next line that holds `words`.
-    fn wait_for(&mut self, words: &str) -> String {
+    pub(super) fn wait_for(&mut self, words: &str) -> String {
         let end = Instant::now() + PATIENCE;
         loop {
             let left = end.saturating_duration_since(Instant::now());

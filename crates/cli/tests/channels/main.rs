@@ -18,6 +18,7 @@ mod chaos;
 mod client;
 #[cfg(target_os = "linux")]
 mod clock;
+mod commands;
 mod containers;
 mod discord;
 mod email;

@@ -356,6 +356,10 @@ fn rooms_threads_edits_and_what_was_said_meanwhile() {
     bob.say(&room, &json!({"msgtype": "m.text", "body": "<m5>", "m.relates_to": relation}));
     bob.wait_for_text(&room, "<m5>");
     assert!(bench.asked().contains("> > re: <m4>"), "{}", bench.asked());
+    bob.say(&room, &mention("claw: !status"));
+    bob.wait_for_text(&room, "agent main, which waits");
+    bob.say(&room, &json!({"msgtype": "m.text", "body": "@claw:localhost: !help"}));
+    bob.wait_for_text(&room, "/new – begins a new session");
     gateway.stop();
     // More than one answer of the server holds.
     let count = 120;

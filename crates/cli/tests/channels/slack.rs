@@ -7,13 +7,13 @@ use myclaw_testkit::{Random, SlackFault, SlackMessage, SlackServer, number_from}
 use super::*;
 
 /// A person who may write.
-const EVE: &str = "UEVE";
+pub(super) const EVE: &str = "UEVE";
 /// Kills in a quick run.
 const DEFAULT_KILLS: u64 = 8;
 /// Longest life of a process.
 const LONGEST_LIFE: Duration = Duration::from_millis(1_200);
 
-type Desk = super::Desk<SlackServer>;
+pub(super) type Desk = super::Desk<SlackServer>;
 
 impl Vendor for SlackServer {
     const CHANNEL: &'static str = "slack";
@@ -32,7 +32,7 @@ impl Vendor for SlackServer {
 
 impl Desk {
     /// Somebody writes in the channel `C1`.
-    fn say(&self, fields: &Value) -> String {
+    pub(super) fn say(&self, fields: &Value) -> String {
         let mut event = json!({
             "type": "message", "channel": "C1", "channel_type": "channel", "user": EVE,
         });
@@ -48,7 +48,7 @@ impl Desk {
     }
 
     /// Waits until every event is acknowledged, and stops.
-    fn end(self, gateway: Gateway) {
+    pub(super) fn end(self, gateway: Gateway) {
         let end = Instant::now() + PATIENCE;
         while self.server.waiting() > 0 {
             assert!(Instant::now() < end, "events are not acknowledged");

@@ -108,8 +108,8 @@ pub(super) async fn make_durable(
     let is_quiet = !shared.is_active && !shared.run.quiet.is_empty();
     let patch = MetaPatch {
         updated_at: if is_quiet { UpdatedAt::Keep } else { UpdatedAt::Now },
+        last_to: Some(parts.peer().to_owned()),
         last_channel: Some(parts.channel),
-        last_to: Some(parts.peer_id),
         chat_type: Some(parts.peer_kind),
         model: Some(model.reference()),
         add_tokens: shared.tally.usage.total_tokens,

@@ -130,16 +130,34 @@ impl Delivery {
     ) -> Result<Incoming, GatewayError> {
         let this = Arc::clone(self);
         // As for a message that is accepted: a source that goes away does not stop half-way.
-        let settling = self.tasks.spawn(async move { this.settle_now(row, say, dropped).await });
+        let settling =
+            self.tasks.spawn(async move { this.settle_now(row, (say, dropped), Vec::new()).await });
+        let settled =
+            settling.await.map_err(|error| GatewayError::Internal(error.to_string()))??;
+        settled.ok_or_else(|| GatewayError::Internal("a message has no conditions".to_owned()))
+    }
+
+    /// Stores a message with its answer, in one transaction with `more`. `None`, and nothing is stored, if the condition
+    /// of `more` does not hold.
+    pub(crate) async fn answer_at_once(
+        self: &Arc<Self>,
+        row: Incoming,
+        answer: String,
+        more: Option<Write>,
+    ) -> Result<Option<Incoming>, GatewayError> {
+        let this = Arc::clone(self);
+        let more = more.into_iter().collect();
+        let settling =
+            self.tasks.spawn(async move { this.settle_now(row, (Some(answer), None), more).await });
         settling.await.map_err(|error| GatewayError::Internal(error.to_string()))?
     }
 
     async fn settle_now(
         &self,
         mut row: Incoming,
-        say: Option<String>,
-        dropped: Option<String>,
-    ) -> Result<Incoming, GatewayError> {
+        (say, dropped): (Option<String>, Option<String>),
+        more: Vec<Write>,
+    ) -> Result<Option<Incoming>, GatewayError> {
         let id = MessageId::of(&row.route, &row.source_id);
         let saying = say.as_deref().map(Saying::of).unwrap_or_default();
         let mut parts = self.parts_of(&row.route, "", id.as_str(), PartKind::Report, saying);
@@ -152,16 +170,13 @@ impl Delivery {
             Some(reason) => MessageState::Dropped { reason, parts: ids },
             None => MessageState::Answered { parts: ids },
         };
-        let accepted = self.ledger.store_message(id, row, Vec::new(), &parts).await?;
-        match accepted {
-            Acceptance::New(message) => {
-                let version = message.version;
-                let unsent = parts.into_iter().map(|(id, row)| Stored { id, version, row });
-                self.outbox.push(unsent.collect());
-                Ok(message.row)
-            }
-            Acceptance::Known(row) => Ok(row),
+        let accepted = self.ledger.store_with(id, row, Vec::new(), &parts, more).await?;
+        if let Some(Acceptance::New(message)) = &accepted {
+            let version = message.version;
+            let unsent = parts.into_iter().map(|(id, row)| Stored { id, version, row });
+            self.outbox.push(unsent.collect());
         }
+        Ok(accepted.map(Acceptance::into_row))
     }
 
     /// Stores a message of a group that is not addressed to the agent, and keeps it for the next one that is.

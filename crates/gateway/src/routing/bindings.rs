@@ -47,7 +47,7 @@ impl Router {
     ) -> Result<Receipt, GatewayError> {
         let id = MessageId::of(&route, &arrival.source_id);
         let origin = Origin { reply_id: arrival.reply_id.clone(), ..Origin::default() };
-        let session = self.session_of(arrival);
+        let session = self.chat_session(arrival);
         let row = incoming(arrival, route, &session, origin, arrival.text.clone());
         let row = self.delivery.settle_at_once(row, Some(answer), None).await?;
         Ok(receipt(&id, &row.state))

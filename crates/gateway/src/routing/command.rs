@@ -1,12 +1,22 @@
 //! Commands of chats, which the gateway answers itself.
 
-use myclaw_agent::sessions::SessionKey;
-use myclaw_channels::{Arrival, TELEGRAM};
+use myclaw_channels::{Arrival, EMAIL, Receipt, SOCKET, TELEGRAM, WEBHOOK};
 
-use crate::delivery::Delivery;
+use super::session::ChatSession;
+use super::{Router, incoming, receipt};
+use crate::GatewayError;
+use crate::rows::{MessageId, Origin, Route};
 
 const HELP: &str = "Write a message, and the agent answers. While it works, more messages are read when it is done.\n\n\
-                    /stop – stops what it does\n/status – shows who answers here\n/help – shows this";
+                    /stop – stops what it does\n/new – begins a new session; the old one is kept\n\
+                    /status – shows who answers here\n/help – shows this\n\n\
+                    Where / is for commands of the app, write !stop, !new, !status and !help.";
+const SHARED: &str = "This chat is in the main session of the agent, which goes on: the terminal and what is scheduled \
+                      have it too (channels.dmScope).";
+/// Channels whose texts are letters and payloads.
+const WITHOUT_COMMANDS: [&str; 3] = [EMAIL, WEBHOOK, SOCKET];
+/// How often `/new` is tried again because the same chat began another session at that moment.
+const MOST_RACES: usize = 5;
 
 /// A command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,44 +24,70 @@ pub(crate) enum Command {
     Help,
     Stop,
     Status,
-    /// Only groups of the host know it.
     New,
 }
 
 impl Command {
     /// The command that a message is; `None` if it is none.
     pub(crate) fn of(arrival: &Arrival) -> Option<Self> {
-        if arrival.channel != TELEGRAM {
+        if WITHOUT_COMMANDS.contains(&&*arrival.channel) || !arrival.attachments.is_empty() {
             return None;
         }
-        match arrival.text.trim() {
-            "/start" | "/help" => Some(Self::Help),
-            "/stop" => Some(Self::Stop),
-            "/status" => Some(Self::Status),
-            "/new" => Some(Self::New),
+        // The apps of many channels keep a line that begins with / for themselves.
+        match arrival.text.trim().strip_prefix(['/', '!'])? {
+            "start" if arrival.channel == TELEGRAM => Some(Self::Help),
+            "help" => Some(Self::Help),
+            "stop" => Some(Self::Stop),
+            "status" => Some(Self::Status),
+            "new" => Some(Self::New),
             _ => None,
         }
     }
 }
 
-/// The answer to a command; `None` if the message is for the agent.
-pub(super) fn answer(
-    delivery: &Delivery,
-    arrival: &Arrival,
-    session: &SessionKey,
-) -> Option<String> {
-    match Command::of(arrival)? {
-        Command::Help => Some(HELP.to_owned()),
-        Command::Stop => Some(match delivery.abort(session.as_str()) {
-            Ok(true) => "Stopped.".to_owned(),
-            Ok(false) => "Nothing runs.".to_owned(),
-            Err(error) => error.to_string(),
-        }),
-        Command::Status => Some(format!(
-            "agent {}, session `{session}`, your id {}",
-            session.parts().agent_id,
-            arrival.sender.id
-        )),
-        Command::New => None,
+impl Router {
+    /// Does what a command says, for an agent's session. The answer is stored with the message.
+    pub(super) async fn obey(
+        &self,
+        command: Command,
+        arrival: &Arrival,
+        (route, origin): (Route, Origin),
+    ) -> Result<Receipt, GatewayError> {
+        let id = MessageId::of(&route, &arrival.source_id);
+        for _ in 0..MOST_RACES {
+            let session = self.session_of(arrival).await?;
+            let (said, next) = match command {
+                Command::Help => (HELP.to_owned(), None),
+                Command::Stop => (self.stop(&session)?, None),
+                Command::Status => (self.status(&session, arrival)?, None),
+                Command::New if session.is_main() => (SHARED.to_owned(), None),
+                Command::New => (
+                    "The next message begins a new session. The old one is kept.".to_owned(),
+                    Some(session.begin_next()?),
+                ),
+            };
+            let text = arrival.text.clone();
+            let row = incoming(arrival, route.clone(), &session.key, origin.clone(), text);
+            if let Some(row) = self.delivery.answer_at_once(row, said, next).await? {
+                return Ok(receipt(&id, &row.state));
+            }
+        }
+        Err(GatewayError::Internal("too many sessions begin at the same moment".to_owned()))
+    }
+
+    fn stop(&self, session: &ChatSession) -> Result<String, GatewayError> {
+        let mut is_stopped = self.delivery.abort(session.key.as_str())?;
+        // What `/new` left at work is still what the person sees.
+        if let Some(before) = session.before() {
+            is_stopped |= self.delivery.abort(before.as_str())?;
+        }
+        Ok(if is_stopped { "Stopped." } else { "Nothing runs." }.to_owned())
+    }
+
+    fn status(&self, session: &ChatSession, arrival: &Arrival) -> Result<String, GatewayError> {
+        let (key, works) = self.delivery.session(session.key.as_str())?;
+        let does = if works { "works" } else { "waits" };
+        let (agent, sender) = (key.parts().agent_id, &arrival.sender.id);
+        Ok(format!("agent {agent}, which {does}, session `{key}`, your id {sender}"))
     }
 }

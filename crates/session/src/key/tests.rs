@@ -184,6 +184,20 @@ fn overlong_slugs_are_shortened_and_stay_distinct() {
 }
 
 #[test]
+fn a_session_begun_anew_has_the_same_peer() {
+    let first =
+        SessionKey::build(&parts("main", "irc", "default", PeerKind::Group, "#team:thread:7"));
+    assert_eq!(first.begun_anew(1), first);
+    let third = first.begun_anew(3);
+    assert_eq!(third.as_str(), format!("{first}:new:3"));
+    assert_eq!((third.parts().peer(), first.parts().peer()), ("team:thread:7", "team:thread:7"));
+    for name in ["a:new:", "a:new:x", "a:new:1:b"] {
+        let key = SessionKey::build(&parts("main", "irc", "default", PeerKind::Direct, name));
+        assert_eq!(key.parts().peer(), name);
+    }
+}
+
+#[test]
 fn serde_uses_the_canonical_text() {
     let key = SessionKey::for_cli("main", "work");
     let text = serde_json::to_string(&key).unwrap();

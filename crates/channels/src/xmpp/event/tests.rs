@@ -159,7 +159,8 @@ fn rooms_files_replies_and_edits_are_read() {
         (aside.sender.id.as_str(), aside.mentions_me),
         ("team@rooms.example.org/Ann", false)
     );
-    assert!(room("id='2'><body>Claw: hi</body>").mentions_me);
+    let addressed = room("id='2'><body>Claw: hi</body>");
+    assert_eq!((addressed.text.as_str(), addressed.mentions_me), ("hi", true));
     let edited =
         room("id='3'><body>better</body><replace xmlns='urn:xmpp:message-correct:0' id='1'/>");
     assert_eq!(edited.edits, Some(aside.source_id));

@@ -1,0 +1,93 @@
+//! The session of a chat, and the ones that its people begin anew.
+//!
+//! A chat has a first session, whose key follows from the chat. `/new` stores how many came after it, in the transaction
+//! that answers the command. So messages that came before belong to the session before, and are answered in it.
+
+use myclaw_agent::PERSON_CHANNEL;
+use myclaw_agent::config::{DEFAULT_ACCOUNT, DmScope};
+use myclaw_agent::sessions::{PeerKind, SessionKey, SessionKeyParts};
+use myclaw_channels::{Arrival, ChatKind};
+use myclaw_store::{Version, Write};
+
+use super::{Router, agent_of};
+use crate::GatewayError;
+use crate::ledger::write_of;
+
+/// Kind of the records of the newest sessions of chats, by the key of the first one.
+const NEWEST: &str = "chat-session";
+
+/// The session of a chat at this moment.
+pub(super) struct ChatSession {
+    /// The key of the chat's first session.
+    first: SessionKey,
+    /// Which of the chat's sessions it is, from 1.
+    number: u64,
+    version: Option<Version>,
+    pub(super) key: SessionKey,
+}
+
+impl ChatSession {
+    /// The write by which the chat begins the next session. It fails if somebody else has done so.
+    pub(super) fn begin_next(&self) -> Result<Write, GatewayError> {
+        write_of(NEWEST, self.first.as_str(), &(self.number + 1), self.version, None)
+    }
+
+    /// The session that the chat had before, if it had one. It may still be at work.
+    pub(super) fn before(&self) -> Option<SessionKey> {
+        (self.number > 1).then(|| self.first.begun_anew(self.number - 1))
+    }
+
+    /// Whether it is the agent's main session, which is not the chat's alone.
+    pub(super) fn is_main(&self) -> bool {
+        let agent = self.first.parts().agent_id;
+        self.first == SessionKey::for_cli(&agent, myclaw_agent::MAIN_SESSION)
+    }
+}
+
+impl Router {
+    /// The session that a message belongs to.
+    pub(super) async fn session_of(&self, arrival: &Arrival) -> Result<ChatSession, GatewayError> {
+        let first = self.chat_session(arrival);
+        let known = self.delivery.ledger.record::<u64>(NEWEST, first.as_str()).await?;
+        let (version, number) =
+            known.map_or((None, 1), |(version, number)| (Some(version), number));
+        let key = first.begun_anew(number);
+        Ok(ChatSession { first, number, version, key })
+    }
+
+    /// The first session of the chat of a message.
+    pub(super) fn chat_session(&self, arrival: &Arrival) -> SessionKey {
+        let config = self.current.config();
+        let agent = agent_of(&config, arrival);
+        let is_direct = arrival.chat.kind == ChatKind::Direct;
+        let scope = if is_direct { config.channels.dm_scope } else { DmScope::PerAccountPeer };
+        if scope == DmScope::Main {
+            return SessionKey::for_cli(agent.as_str(), myclaw_agent::MAIN_SESSION);
+        }
+        // A thread has a session of its own, also one in a direct chat.
+        if is_direct
+            && arrival.chat.thread.is_none()
+            && let Some(person) =
+                config.channels.linked_person(&arrival.channel, &arrival.sender.id)
+        {
+            return SessionKey::build(&SessionKeyParts {
+                agent_id: agent.as_str().to_owned(),
+                channel: PERSON_CHANNEL.to_owned(),
+                account_id: DEFAULT_ACCOUNT.to_owned(),
+                peer_kind: PeerKind::Direct,
+                peer_id: person.to_owned(),
+            });
+        }
+        let account_id = match scope {
+            DmScope::PerPeer => DEFAULT_ACCOUNT.to_owned(),
+            _ => arrival.account.clone(),
+        };
+        SessionKey::build(&SessionKeyParts {
+            agent_id: agent.as_str().to_owned(),
+            channel: arrival.channel.clone(),
+            account_id,
+            peer_kind: if is_direct { PeerKind::Direct } else { PeerKind::Group },
+            peer_id: arrival.chat.target().to_text(),
+        })
+    }
+}
