@@ -174,12 +174,12 @@ impl Irc {
                 _ => return Ok(()),
             }
         }
-        let arrival = self.arrival(line, &connection.nick, text);
+        let arrival = self.arrival(line, &connection.nick, &text);
         take_for_sure(intake, arrival, None).await;
         Ok(())
     }
 
-    fn arrival(&self, line: &Line, me: &str, text: String) -> Arrival {
+    fn arrival(&self, line: &Line, me: &str, text: &str) -> Arrival {
         let target = line.parameter(0);
         let is_group = is_channel(target.trim_start_matches(['@', '%', '+']));
         let chat = if is_group { target.trim_start_matches(['@', '%', '+']) } else { line.nick() };
@@ -197,8 +197,8 @@ impl Irc {
             source_id: line.tag("msgid").map_or_else(|| Uuid::new_v4().to_string(), str::to_owned),
             reply_id: None,
             sender: Sender { id, name: Some(line.nick().to_owned()), handle: None },
-            mentions_me: !is_group || names(&text, me),
-            text: without_name(&text, me).to_owned(),
+            mentions_me: !is_group || names(text, me),
+            text: without_name(text, me).to_owned(),
             attachments: Vec::new(),
             edits: None,
             reply_to: None,
