@@ -77,7 +77,7 @@ fn a_runner_of_the_image_works_without_network_and_key() {
     fs::write(workflows.join("total.sh"), total).unwrap();
     fs::write(
         workflows.join("find.sh"),
-        "#!/bin/sh\nrg --count sum invoices.json | sed 's/^/lines: /'\n",
+        "#!/bin/sh\ngrep --count sum invoices.json | sed 's/^/lines: /'\n",
     )
     .unwrap();
     fs::set_permissions(workflows.join("find.sh"), fs::Permissions::from_mode(0o755)).unwrap();
