@@ -1,9 +1,7 @@
 //! Where a chat or a run begins: the directory that its tools work in, and the session.
 
-use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
 
 use myclaw_agent::config::ProjectStart;
 use myclaw_agent::sessions::{CLI_CHANNEL, EntryId, SessionKey};
@@ -17,8 +15,6 @@ use crate::resume::shown_directory;
 
 /// Letters and digits that tell sessions of a directory apart.
 const NAME_DIGITS: usize = 6;
-/// Sessions of a directory, the latest first, among which the last one is looked for: the work must not grow with their number.
-const MOST_LOOKED_AT: usize = 100;
 
 /// The session that is asked for, if none is named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,41 +107,27 @@ impl Start {
     }
 }
 
-/// The latest session on the terminal that works in `directory`, or in the agent's workspace. The index learns of a turn
-/// when it ends, so the time of the log counts too: a session whose process was killed in a turn is the latest one.
+/// The latest session on the terminal that works in `directory`, or in the agent's workspace.
 fn last_session(
     sessions: &Sessions,
     directory: Option<&Path>,
 ) -> Result<Option<SessionKey>, CliError> {
-    let (mut last, mut looked_at) = (None, 0);
+    let mut last = None;
     sessions.each(|session| {
         let parts = session.key.parts();
         let fits = parts.channel == CLI_CHANNEL
             && parts.agent_id == sessions.agent_id
             && session.entry.directory.as_deref().map(Path::new) == directory
             && sessions.store.exists(&session.key);
-        if fits {
-            let written = written_at(&sessions.store.transcript_path(&session.key));
-            let at = written.max(session.entry.updated_at);
-            if last.as_ref().is_none_or(|(latest, _)| at > *latest) {
-                last = Some((at, session.key));
+        Ok(match fits {
+            true => {
+                last = Some(session.key);
+                ControlFlow::Break(())
             }
-            looked_at += 1;
-        }
-        Ok(if looked_at < MOST_LOOKED_AT {
-            ControlFlow::Continue(())
-        } else {
-            ControlFlow::Break(())
+            false => ControlFlow::Continue(()),
         })
     })?;
-    Ok(last.map(|(_, key)| key))
-}
-
-/// When a file was last written to, in milliseconds since the Unix epoch; 0 if that is not known.
-fn written_at(path: &Path) -> u64 {
-    let written = fs::metadata(path).and_then(|found| found.modified()).ok();
-    let since = written.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
-    since.and_then(|since| u64::try_from(since.as_millis()).ok()).unwrap_or(0)
+    Ok(last)
 }
 
 /// A session that does not exist yet, named after the directory.

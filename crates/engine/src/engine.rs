@@ -237,6 +237,7 @@ impl Engine {
                 },
                 is_active: false,
                 opening: None,
+                entering: None,
                 log: opened.log,
                 prompt,
                 tally: Tally::default(),

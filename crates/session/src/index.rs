@@ -21,7 +21,7 @@ use tracing::debug;
 use crate::error::{IoContext, SessionError};
 use crate::store::session_file;
 use crate::{ForkOrigin, LockWait, PeerKind, SessionKey, SessionStore, now_ms};
-use journal::{Change, Journal, MadeFrom, Record, Records};
+use journal::{Change, Journal, MadeFrom, Record, Records, is_false};
 use snapshot::{Loaded, Snapshot, SnapshotWriter, Stamp};
 use view::View;
 
@@ -49,10 +49,14 @@ pub(crate) type EntriesByKey = BTreeMap<String, SessionEntry>;
 pub struct SessionEntry {
     /// A UUID (version 4), made with the entry.
     pub session_id: String,
-    /// When the entry last changed, in milliseconds since the Unix epoch.
+    /// When the entry last changed, in milliseconds since the Unix epoch. Of a session in a turn, whose end the index does
+    /// not know, it is the time of the log's last entry if that is later.
     pub updated_at: u64,
     /// File name of the log.
     pub session_file: String,
+    /// Whether a turn has begun and not ended: it goes on, or its process was killed.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub in_turn: bool,
     /// Channel of the last message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_channel: Option<String>,
@@ -104,6 +108,8 @@ pub struct MetaPatch {
     pub add_micro_dollars: u64,
     /// Messages to add to those that the session has.
     pub add_messages: u64,
+    /// Whether a turn begins or ends.
+    pub in_turn: Option<bool>,
     /// Replaces the values of the names in it.
     pub extra: Option<Map<String, Value>>,
 }
@@ -190,6 +196,17 @@ impl SessionIndex {
             .context("create the sessions directory", &self.directory)?;
         let made = rebuild::made_from(&self.directory.join(session_file(key)));
         self.append(&Record::Set(Box::new(Change::new(key, made, patch))))
+    }
+
+    /// Records that a turn begins in a session. Costs one append: `sessions.json` is written when the turn ends.
+    ///
+    /// # Errors
+    /// As for [`SessionIndex::record`].
+    pub fn begin_turn(&self, key: &SessionKey) -> Result<(), SessionError> {
+        let made = rebuild::made_from(&self.directory.join(session_file(key)));
+        let patch = MetaPatch { in_turn: Some(true), ..MetaPatch::default() };
+        let journal = Journal::open(&self.directory, LockKind::Shared, LOCK_WAIT)?;
+        journal.append(&Record::Set(Box::new(Change::new(key, made, patch))))
     }
 
     /// Like [`SessionIndex::record`], but returns the new entry.
@@ -346,7 +363,7 @@ impl SessionIndex {
         let found = match Snapshot::load(&path)? {
             Loaded::Missing => Found::Lost(EntriesByKey::new(), records),
             Loaded::Corrupt(readable) => Found::Lost(readable, records),
-            Loaded::Sound(snapshot) => match View::new(snapshot, &records) {
+            Loaded::Sound(snapshot) => match View::new(&self.directory, snapshot, &records) {
                 Ok(view) => Found::Sound(view),
                 Err(snapshot) => Found::Lost(snapshot.readable_entries(), records),
             },
@@ -424,6 +441,7 @@ impl SessionEntry {
             session_id,
             updated_at,
             session_file: session_file(key),
+            in_turn: false,
             last_channel: None,
             last_to: None,
             chat_type: None,

@@ -33,6 +33,11 @@ pub trait Sessions: fmt::Debug + Send + Sync {
     /// Changes the metadata of a session without reading it.
     fn record(&self, key: &SessionKey, patch: MetaPatch) -> IndexUpdate;
 
+    /// Records that a turn begins in a session that has messages, so that one whose process is killed in the turn is listed by
+    /// the time of its last entry. Blocks. A failure is left to the update at the end of the turn. Does nothing where no list
+    /// needs it.
+    fn begin_turn(&self, _key: &SessionKey) {}
+
     /// The id (UUID version 4) by which other programs identify the session; `None` if there is no such session.
     ///
     /// # Errors
@@ -126,6 +131,13 @@ impl Sessions for SessionStore {
     fn record(&self, key: &SessionKey, patch: MetaPatch) -> IndexUpdate {
         let index = self.index();
         IndexUpdate { outcome: index.record(key, patch), repairs: index.take_repairs() }
+    }
+
+    fn begin_turn(&self, key: &SessionKey) {
+        // Programs that leave lock files continue interrupted turns when they start.
+        if !self.leaves_lock_files {
+            drop(self.index().begin_turn(key));
+        }
     }
 
     fn session_id(&self, key: &SessionKey) -> Result<Option<String>, SessionError> {

@@ -35,7 +35,7 @@ pub struct SessionStore {
     /// The directory that new sessions work in, if not their agent's workspace.
     work: Option<PathBuf>,
     /// Whether the lock file of a session stays when the session is closed.
-    leaves_lock_files: bool,
+    pub(crate) leaves_lock_files: bool,
 }
 
 impl SessionStore {

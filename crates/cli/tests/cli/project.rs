@@ -176,7 +176,18 @@ fn continue_goes_on_with_the_session_whose_turn_was_killed() {
     server.wait_for_requests_blocking(3);
     killed.signal(Signal::Kill);
     killed.wait(Duration::from_secs(60));
+    let list = |arguments: &[&str]| {
+        let output = run_in(&home, "src/thing", arguments);
+        output.assert_code(0);
+        output.stdout().to_owned()
+    };
+    let listed = list(&["sessions", "list"]);
+    assert!(listed.lines().any(|line| line.contains(&name)), "{listed}");
+    let first = sessions(&home)[0].clone();
+    assert_eq!((&first["name"], &first["inTurn"]), (&json!(name), &json!(true)));
+    assert!(list(&["--resume"]).starts_with(&name), "the list agrees with -c");
     run_in(&home, "src/thing", &["run", "-c", "go on"]).assert_code(0);
+    assert_eq!(sessions(&home)[0]["inTurn"], json!(null));
     let said = server.last_request().body_text();
     assert!(said.contains("about Rome") && said.contains("of the killed turn"), "{said}");
     assert!(!said.contains("about Oslo"), "{said}");

@@ -90,10 +90,14 @@ fn last_stop_reason(messages: &[Message]) -> Option<StopReason> {
 /// Waits until the day's totals and the log are on disk, then updates the index. All on one thread: each change to
 /// another one costs more than the totals do. The index can be rebuilt, so a failure to update it is only a notice.
 pub(super) async fn make_durable(
-    shared: &Shared,
+    shared: &mut Shared,
     model: &ActiveModel,
     bounds: &mut Bounds,
 ) -> Result<(), RunError> {
+    if let Some(entering) = shared.entering.take() {
+        entering.await.map_err(|error| RunError::Internal(error.to_string()))?;
+    }
+    let shared = &*shared;
     let usage = bounds.unrecorded(shared);
     let sync = shared.log.sync_handle();
     let store = shared.run.store.clone();
@@ -104,10 +108,8 @@ pub(super) async fn make_durable(
         let answer = last_assistant_text(shared.log.messages(), Blank::PassedOver);
         Some((AUTOMATIC_TITLE.to_owned(), exchange_title(message, &answer)?.into()))
     });
-    // A run that takes no message continues an interrupted one.
-    let is_quiet = !shared.is_active && !shared.run.quiet.is_empty();
     let patch = MetaPatch {
-        updated_at: if is_quiet { UpdatedAt::Keep } else { UpdatedAt::Now },
+        updated_at: if shared.is_quiet() { UpdatedAt::Keep } else { UpdatedAt::Now },
         last_to: Some(parts.peer().to_owned()),
         last_channel: Some(parts.channel),
         chat_type: Some(parts.peer_kind),
@@ -115,6 +117,7 @@ pub(super) async fn make_durable(
         add_tokens: shared.tally.usage.total_tokens,
         add_micro_dollars: micro_dollars(shared.tally.usage.cost.total),
         add_messages: shared.log.added(),
+        in_turn: Some(false),
         extra: Some(Map::from_iter(
             [(LAST_RUN_TOKENS.to_owned(), json!(last_run_tokens))].into_iter().chain(title),
         )),

@@ -108,6 +108,9 @@ impl Intake {
         }
         if is_new_session {
             enter_in_index(shared);
+        } else if !shared.is_quiet() {
+            let (store, key) = (shared.run.store.clone(), shared.run.session_key.clone());
+            shared.entering = Some(tokio::task::spawn_blocking(move || store.begin_turn(&key)));
         }
         Ok(took)
     }
@@ -380,6 +383,6 @@ fn enter_in_index(shared: &mut Shared) {
     let words = first.as_deref().map(first_words);
     shared.opening = first;
     let extra = words.map(|words| Map::from_iter([(FIRST_WORDS.to_owned(), words.into())]));
-    let patch = MetaPatch { extra, ..MetaPatch::default() };
-    tokio::task::spawn_blocking(move || store.record(&key, patch));
+    let patch = MetaPatch { extra, in_turn: Some(true), ..MetaPatch::default() };
+    shared.entering = Some(tokio::task::spawn_blocking(move || drop(store.record(&key, patch))));
 }

@@ -125,7 +125,7 @@ impl Turn<'_> {
     }
 
     async fn make_durable(&mut self) -> Result<(), RunError> {
-        finish::make_durable(&self.shared, self.call.model(), &mut self.bounds).await
+        finish::make_durable(&mut self.shared, self.call.model(), &mut self.bounds).await
     }
 
     /// Runs the step that the end of the log requires, or returns how the turn ends.

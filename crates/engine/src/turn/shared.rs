@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use myclaw_llm::{ToolSchema, Usage};
 use myclaw_session::{SessionKey, Sessions};
+use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
 use super::time_limit::Pauses;
@@ -27,6 +28,8 @@ pub(crate) struct Shared {
     pub(crate) is_active: bool,
     /// The message with which the turn begins the session.
     pub(crate) opening: Option<String>,
+    /// Tells the index that the turn begins. Its end waits for this, so that the index hears of both in order.
+    pub(crate) entering: Option<JoinHandle<()>>,
 }
 
 /// The surroundings of a turn. They do not change during the turn.
@@ -91,6 +94,11 @@ pub(crate) struct Tally {
 }
 
 impl Shared {
+    /// Whether the turn is no activity of the session. A run that takes no message continues an interrupted one.
+    pub(crate) fn is_quiet(&self) -> bool {
+        !self.is_active && !self.run.quiet.is_empty()
+    }
+
     pub(crate) fn emit(&self, event: AgentRunEvent) {
         self.run.events.emit(event);
     }

@@ -65,6 +65,8 @@ pub(super) struct Change {
     #[serde(default, skip_serializing_if = "is_zero")]
     add_messages: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    in_turn: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     extra: Option<Map<String, Value>>,
 }
 
@@ -76,7 +78,7 @@ pub(super) struct MadeFrom {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
-fn is_false(value: &bool) -> bool {
+pub(super) fn is_false(value: &bool) -> bool {
     !value
 }
 
@@ -89,7 +91,7 @@ impl Change {
     /// The line for `patch`. `made` is used only if there is no entry yet.
     pub(super) fn new(key: &SessionKey, made: MadeFrom, patch: MetaPatch) -> Self {
         let MetaPatch { updated_at, last_channel, last_to, chat_type, model, .. } = patch;
-        let MetaPatch { add_tokens, add_micro_dollars, add_messages, extra, .. } = patch;
+        let MetaPatch { add_tokens, add_micro_dollars, add_messages, in_turn, extra, .. } = patch;
         Self {
             key: key.to_string(),
             session_id: made.session_id,
@@ -103,6 +105,7 @@ impl Change {
             add_tokens,
             add_micro_dollars,
             add_messages,
+            in_turn,
             extra,
         }
     }
@@ -132,6 +135,7 @@ impl Change {
         replace(&mut entry.last_to, &self.last_to);
         replace(&mut entry.model, &self.model);
         entry.chat_type = self.chat_type.or(entry.chat_type);
+        entry.in_turn = self.in_turn.unwrap_or(entry.in_turn);
         let add = |field: &mut Option<u64>, more: u64| {
             if more > 0 {
                 *field = Some(field.unwrap_or(0).saturating_add(more));

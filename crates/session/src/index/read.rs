@@ -101,10 +101,10 @@ impl SessionIndex {
             _ if !self.directory.is_dir() => return Ok(Arc::default()),
             // Write the restored index, so that it is restored only once. If that fails, the list is still right.
             found => match (self.change(|entries| entries.clone()), found) {
-                (Ok(entries), _) => View::of(entries),
+                (Ok(entries), _) => View::of(&self.directory, entries),
                 (Err(_), Found::Sound(view)) => view,
                 (Err(_), Found::Lost(readable, records)) => {
-                    View::of(self.completed(readable, &records)?)
+                    View::of(&self.directory, self.completed(readable, &records)?)
                 }
             },
         };

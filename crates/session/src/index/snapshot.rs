@@ -80,6 +80,8 @@ pub(super) struct Span {
     body: Range<usize>,
     /// When the entry changed last, in milliseconds since the Unix epoch.
     pub(super) updated_at: u64,
+    /// Whether a turn has begun and not ended.
+    pub(super) in_turn: bool,
 }
 
 impl Snapshot {
@@ -153,6 +155,7 @@ fn scan(text: &[u8]) -> Option<Vec<Span>> {
     }
     let body_end = Finder::new(b"\n  }");
     let updated_at = Finder::new(b"\n    \"updatedAt\": ");
+    let in_turn = Finder::new(b"\n    \"inTurn\": true");
     let mut spans = Vec::new();
     let mut at = text.strip_prefix(b"{\n").map(|_| 2)?;
     loop {
@@ -168,6 +171,7 @@ fn scan(text: &[u8]) -> Option<Vec<Span>> {
             key: key_start..key_end,
             body: body_start..end,
             updated_at: leading_number(&body[time..])?,
+            in_turn: in_turn.find(body).is_some(),
         });
         match text.get(end..)? {
             [b',', b'\n', ..] => at = end + 2,

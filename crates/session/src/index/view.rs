@@ -2,17 +2,22 @@
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 use super::journal::Record;
 use super::snapshot::{Snapshot, SnapshotWriter};
 use super::{EntriesByKey, IndexedSession, SessionEntry};
 use crate::SessionKey;
 use crate::error::SessionError;
+use crate::store::session_file;
 
 /// The current index.
 #[derive(Debug, Default)]
 pub(super) struct View {
+    /// Where the logs are.
+    directory: PathBuf,
     snapshot: Snapshot,
     /// The entries that the journal changes; `None` for those that it removes.
     changed: HashMap<String, Option<SessionEntry>>,
@@ -43,14 +48,18 @@ fn keep_latest(listed: &mut Vec<Listed<'_>>, limit: usize) {
 }
 
 impl View {
-    /// A view of exactly these entries.
-    pub(super) fn of(entries: EntriesByKey) -> Self {
+    /// A view of exactly these entries of the logs in `directory`.
+    pub(super) fn of(directory: &Path, entries: EntriesByKey) -> Self {
         let changed = entries.into_iter().map(|(key, entry)| (key, Some(entry))).collect();
-        Self { snapshot: Snapshot::default(), changed }
+        Self { directory: directory.to_owned(), snapshot: Snapshot::default(), changed }
     }
 
     /// Applies `records` to `snapshot`. Returns the snapshot as the error if an entry that they change cannot be read.
-    pub(super) fn new(snapshot: Snapshot, records: &[Record]) -> Result<Self, Snapshot> {
+    pub(super) fn new(
+        directory: &Path,
+        snapshot: Snapshot,
+        records: &[Record],
+    ) -> Result<Self, Snapshot> {
         let keys = records.iter().filter_map(Record::key);
         let mut changed: HashMap<String, Option<SessionEntry>> =
             keys.map(|key| (key.to_owned(), None)).collect();
@@ -71,17 +80,33 @@ impl View {
                 *entry = record.apply(entry.take());
             }
         }
-        Ok(Self { snapshot, changed })
+        Ok(Self { directory: directory.to_owned(), snapshot, changed })
     }
 
     /// The entry of `key`; an error if it cannot be read.
     pub(super) fn get(&self, key: &str) -> Result<Option<SessionEntry>, Unreadable> {
-        if let Some(entry) = self.changed.get(key) {
-            return Ok(entry.clone());
+        let mut entry = if let Some(entry) = self.changed.get(key) {
+            entry.clone()
+        } else {
+            let is_wanted = |span: &&_| self.snapshot.key(span).is_some_and(|found| found == key);
+            let Some(span) = self.snapshot.spans.iter().find(is_wanted) else { return Ok(None) };
+            Some(self.snapshot.entry(span).ok_or(Unreadable)?)
+        };
+        if let Some(entry) = entry.as_mut().filter(|entry| entry.in_turn) {
+            entry.updated_at = self.written_at(key, entry.updated_at);
         }
-        let is_wanted = |span: &&_| self.snapshot.key(span).is_some_and(|found| found == key);
-        let Some(span) = self.snapshot.spans.iter().find(is_wanted) else { return Ok(None) };
-        self.snapshot.entry(span).map(Some).ok_or(Unreadable)
+        Ok(entry)
+    }
+
+    /// When a session in a turn changed last: the later one of the time in the index, which the end of the turn changes,
+    /// and that of its log. Sessions that are in no turn are not asked, so the cost does not grow with their number.
+    fn written_at(&self, key: &str, updated_at: u64) -> u64 {
+        let written = || {
+            let log = self.directory.join(session_file(&SessionKey::parse_canonical(key)?));
+            let modified = fs::metadata(log).and_then(|log| log.modified()).ok()?;
+            u64::try_from(modified.duration_since(UNIX_EPOCH).ok()?.as_millis()).ok()
+        };
+        written().unwrap_or(0).max(updated_at)
     }
 
     /// The keys of the `limit` most recently changed sessions whose key is wanted, the latest first.
@@ -118,10 +143,11 @@ impl View {
 
     /// A listed entry; `None` if it lacks required fields.
     pub(super) fn entry(&self, listed: &Listed<'_>) -> Option<SessionEntry> {
-        match listed.place {
+        let entry = match listed.place {
             Some(place) => self.snapshot.entry(&self.snapshot.spans[place]),
             None => self.changed.get(&*listed.key).cloned().flatten(),
-        }
+        };
+        Some(SessionEntry { updated_at: listed.updated_at, ..entry? })
     }
 
     /// All sessions, unordered. Entries whose key is not a session key belong to another program and are left out.
@@ -130,11 +156,19 @@ impl View {
         for (place, span) in self.snapshot.spans.iter().enumerate() {
             let Some(key) = self.snapshot.key(span) else { continue };
             if self.changed.is_empty() || !self.changed.contains_key(&*key) {
-                listed.push(Listed { key, updated_at: span.updated_at, place: Some(place) });
+                let updated_at = match span.in_turn {
+                    true => self.written_at(&key, span.updated_at),
+                    false => span.updated_at,
+                };
+                listed.push(Listed { key, updated_at, place: Some(place) });
             }
         }
         listed.extend(self.changed.iter().filter_map(|(key, entry)| {
-            let updated_at = entry.as_ref()?.updated_at;
+            let entry = entry.as_ref()?;
+            let updated_at = match entry.in_turn {
+                true => self.written_at(key, entry.updated_at),
+                false => entry.updated_at,
+            };
             Some(Listed { key: key.as_str().into(), updated_at, place: None })
         }));
         listed.retain(|listed| listed.key.starts_with("agent:"));

@@ -3,7 +3,7 @@
 use std::fs;
 use std::ops::ControlFlow;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use myclaw_session::{
     IndexedSession, MetaPatch, PeerKind, PruneScope, SessionError, SessionIndex, SessionKey,
@@ -52,6 +52,7 @@ fn an_entry_is_made_changed_and_written_as_documented() {
         add_tokens: 42,
         add_micro_dollars: 7,
         add_messages: 2,
+        in_turn: None,
         extra: json!({"a": 1}).as_object().cloned(),
     };
     let changed = index.upsert(&work(), patch).unwrap();
@@ -119,6 +120,43 @@ fn the_session_that_changed_last_is_listed_first() {
     assert!(index.remove(&cli("a")).unwrap());
     assert!(!index.remove(&cli("a")).unwrap());
     assert_eq!(listed(&home), ["b", "c"]);
+}
+
+#[test]
+fn a_session_in_a_turn_is_listed_by_the_time_of_its_log() {
+    let home = Home::new();
+    let (store, index) = (home.store(), home.store().index());
+    let year = 365 * 86_400_000;
+    for (name, time) in [("asleep", 3 * year), ("killed", year), ("renamed", 2 * year)] {
+        index.record(&cli(name), at(time)).unwrap();
+        fs::write(store.transcript_path(&cli(name)), "").unwrap();
+    }
+    assert_eq!(listed(&home), ["asleep", "renamed", "killed"], "what a log says later is no turn");
+    let set = |name: &str, days: u64| {
+        let log = fs::File::options().write(true).open(store.transcript_path(&cli(name))).unwrap();
+        log.set_modified(UNIX_EPOCH + Duration::from_secs(days * 86_400)).unwrap();
+    };
+    let turn = |time, in_turn| MetaPatch { in_turn: Some(in_turn), ..at(time) };
+    index.record(&cli("killed"), turn(year, true)).unwrap();
+    set("killed", 4 * 365);
+    assert_eq!(listed(&home), ["killed", "asleep", "renamed"]);
+    let entry = index.get(&cli("killed")).unwrap().unwrap();
+    assert_eq!((entry.updated_at, entry.in_turn), (4 * year, true));
+    assert_eq!(index.latest(1).unwrap().0[0].entry, entry);
+    // The log was written before the index was.
+    set("killed", 1);
+    assert_eq!(index.get(&cli("killed")).unwrap().unwrap().updated_at, year);
+    set("killed", 4 * 365);
+    index.record(&cli("killed"), turn(year, false)).unwrap();
+    assert_eq!(listed(&home), ["asleep", "renamed", "killed"], "the turn has ended");
+    assert!(!fs::read_to_string(index.path()).unwrap().contains("inTurn"));
+    // The beginning of a turn is a line of the journal; a later change puts it into the file.
+    index.begin_turn(&cli("renamed")).unwrap();
+    assert_eq!(listed(&home)[0], "renamed");
+    assert!(!fs::read_to_string(index.path()).unwrap().contains("inTurn"));
+    index.record(&cli("asleep"), at(3 * year)).unwrap();
+    assert!(fs::read_to_string(index.path()).unwrap().contains("\"inTurn\": true"));
+    assert_eq!(listed(&home)[0], "renamed");
 }
 
 #[test]
