@@ -229,9 +229,7 @@ impl Chat {
                     continue;
                 }
             };
-            match custom::expand(&self.session.config(), &text)
-                .unwrap_or_else(|| command::parse(&text))
-            {
+            match custom::parse(&self.session.config(), &text) {
                 Parsed::Command(Command::Quit) => break,
                 Parsed::Command(command) if !command.is_work() => self.obey(command).await?,
                 Parsed::Unknown(message) => self.say(&message)?,

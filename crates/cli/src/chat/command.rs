@@ -9,7 +9,7 @@ use super::jobs::killed_id;
 use super::talk::queue_number;
 
 /// The commands and their arguments, for completion and suggestions.
-pub(super) const NAMES: [&str; 31] = [
+pub(super) const NAMES: [&str; 32] = [
     "/help",
     "/new",
     "/clear",
@@ -41,6 +41,7 @@ pub(super) const NAMES: [&str; 31] = [
     "/continue",
     "/usage",
     "/quit",
+    "/exit",
 ];
 
 /// The text of `/help`.
@@ -71,7 +72,7 @@ pub(super) const HELP: &str = "\
 /continue                answer the waiting messages, or continue an interrupted turn
 /usage                   tokens and cost so far (also: /cost)
 /config                  where the config file and the workspace are
-/quit                    leave (also: exit, quit, Ctrl-D)
+/quit                    leave (also: /exit, exit, quit, Ctrl-D)
 
 !COMMAND runs a command here and shows its output to the model with the next message; !!COMMAND only to you.
 Enter sends; Alt-Enter, or a backslash at the end of a line, begins a new line. Tab completes commands and paths; \
@@ -181,8 +182,8 @@ pub(super) enum Audience {
     User,
 }
 
-/// Reads a line that is not blank.
-pub(super) fn parse(text: &str) -> Parsed {
+/// Reads a line that is not blank. A mistyped command may be one of the `others` too.
+pub(super) fn parse(text: &str, others: impl FnOnce() -> Vec<String>) -> Parsed {
     let trimmed = text.trim();
     if matches!(trimmed, "exit" | "quit") {
         return Parsed::Command(Command::Quit);
@@ -252,7 +253,7 @@ pub(super) fn parse(text: &str) -> Parsed {
             | "/copy" | "/context" | "/config" | "/back" | "/tree" | "/resume",
             Some(_),
         ) => Parsed::Unknown(format!("{name} takes no argument")),
-        _ => Parsed::Unknown(unknown(name)),
+        _ => Parsed::Unknown(unknown(name, &others())),
     }
 }
 
@@ -278,8 +279,9 @@ pub(super) fn begins_with_path(text: &str) -> bool {
         || (!NAMES.contains(&word) && word.len() > 1 && Path::new(word).exists())
 }
 
-fn unknown(name: &str) -> String {
-    let suggestion = did_you_mean(name, NAMES);
+fn unknown(name: &str, others: &[String]) -> String {
+    let known = NAMES.into_iter().chain(others.iter().map(String::as_str));
+    let suggestion = did_you_mean(name, known);
     format!(
         "there is no command `{name}`{suggestion} /help lists the commands; a space before the slash makes it a message"
     )

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use myclaw_agent::SessionConfig;
 use myclaw_agent::files::read_regular;
 
-use super::command::{NAMES, Parsed};
+use super::command::{self, NAMES, Parsed};
 
 /// The directory with the files, in the state directory and in the workspace.
 const DIRECTORY: &str = "commands";
@@ -15,8 +15,13 @@ const ALL_ARGUMENTS: &str = "$ARGUMENTS";
 /// Largest file, in bytes.
 const MOST_BYTES: u64 = 256 * 1024;
 
+/// Reads a line that is not blank. If its first word is the name of such a command, it is the message of that.
+pub(super) fn parse(config: &SessionConfig, line: &str) -> Parsed {
+    expand(config, line).unwrap_or_else(|| command::parse(line, || names(config)))
+}
+
 /// The message that a line asks for, if its first word is the name of such a command.
-pub(super) fn expand(config: &SessionConfig, line: &str) -> Option<Parsed> {
+fn expand(config: &SessionConfig, line: &str) -> Option<Parsed> {
     // A space before the slash makes it a message.
     let line = line.trim_end();
     let (name, arguments) = line.split_once(char::is_whitespace).unwrap_or((line, ""));

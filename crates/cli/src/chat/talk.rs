@@ -8,12 +8,12 @@ use myclaw_agent::{PendingMessage, Session};
 
 use tokio::sync::mpsc;
 
-use super::command::{self, Command, Parsed, begins_with_path};
+use super::command::{Command, Parsed, begins_with_path};
 use super::display::{Display, Drawing, Queued};
 use super::facts::Facts;
 use super::outputs::{Common, IsShown};
 use super::typed::{Key, SendKey, SentLine, TypedLine};
-use super::{clipboard, jobs, pager};
+use super::{clipboard, custom, jobs, pager};
 use crate::approval::{Asked, question, read_answer};
 use crate::attachments::{self, Attachment};
 use crate::exit::CliError;
@@ -46,7 +46,10 @@ enum Talk {
     Stop,
     Leave,
     Help,
-    Unknown(String),
+    /// A command that has to wait.
+    TooEarly(String),
+    /// A line that no command understands, with the message about it.
+    Mistaken(String),
 }
 
 /// The keyboard input while the agent works.
@@ -123,83 +126,93 @@ impl Talker {
         facts: &Facts<'_>,
         questions: &mut mpsc::Receiver<Asked>,
     ) -> std::convert::Infallible {
-        let (session, common) = (facts.session, facts.common);
-        let place = session.config().working_directory().to_owned();
         let mut open = OpenQuestions::default();
         while let Some(keyboard) = &mut self.keyboard {
             let keys = tokio::select! {
                 keys = keyboard.read_keys() => keys,
                 Some(asked) = questions.recv() => {
                     open.add(asked, display);
-                    common.attention.question();
+                    facts.common.attention.question();
                     continue;
                 }
             };
             // If the terminal is gone, another part ends the turn.
             let Ok(bytes) = keys else { break };
             if bytes == ESCAPE && !self.line.is_pasting() {
-                session.abort();
+                facts.session.abort();
                 continue;
             }
             self.unhandled.extend(bytes);
-            loop {
-                // A message waits until its pictures are read: the turn may end meanwhile.
-                let pictures = match self.pressed.front() {
-                    Some(Key::Send(line)) => attachments::mentioned(&line.text, &place).await,
-                    _ => Default::default(),
-                };
-                let Some(key) = self.pressed.pop_front() else {
-                    if self.unhandled.is_empty() {
-                        break;
-                    }
-                    self.pressed.extend(self.line.press_next(&mut self.unhandled));
-                    display.show_typed(self.line.text());
-                    continue;
-                };
-                let line = match key {
-                    Key::Send(line) => line,
-                    Key::Unfold => {
-                        let (lines, start) = common.page();
-                        if lines.is_empty() {
-                            display.say(Style::Dim, pager::NOTHING);
-                            continue;
-                        }
-                        self.is_unfolded = true;
-                        display.pause(Drawing::Off);
-                        let shown = pager::show(keyboard, &lines, start).await;
-                        display.pause(Drawing::On);
-                        self.is_unfolded = false;
-                        if shown.is_err() {
-                            break;
-                        }
-                        continue;
-                    }
-                    Key::Thinking => {
-                        display.say(Style::Dim, common.toggle_thinking());
-                        continue;
-                    }
-                    Key::Picture => {
-                        take_picture(&mut self.line, display, facts).await;
-                        continue;
-                    }
-                    Key::Focus(focus) => {
-                        common.attention.focus(focus);
-                        continue;
-                    }
-                    Key::Suspend => {
-                        display.lend(|| keyboard.lend(|| self.marks.lend(suspend)));
-                        continue;
-                    }
-                };
-                if open.take_answer(&line.text, display) {
-                    continue;
-                }
-                let talk = parse(line);
-                self.wants_to_leave |= talk == Talk::Leave;
-                obey(talk, pictures, display, facts).await;
-            }
+            self.handle_keys(display, facts, &mut open).await;
         }
         std::future::pending().await
+    }
+
+    /// Handles the keys that were read.
+    async fn handle_keys(
+        &mut self,
+        display: &Display,
+        facts: &Facts<'_>,
+        open: &mut OpenQuestions,
+    ) {
+        let config = facts.session.config();
+        loop {
+            // A message waits until its pictures are read: the turn may end meanwhile.
+            let pictures = match self.pressed.front() {
+                Some(Key::Send(line)) => {
+                    attachments::mentioned(&line.text, config.working_directory()).await
+                }
+                _ => Default::default(),
+            };
+            match self.pressed.pop_front() {
+                Some(Key::Send(line)) => {
+                    if open.take_answer(&line.text, display) {
+                        continue;
+                    }
+                    let talk = parse(line, |text| custom::parse(&config, text));
+                    self.wants_to_leave |= talk == Talk::Leave;
+                    obey(talk, pictures, display, facts).await;
+                }
+                Some(key) => self.obey_key(key, display, facts).await,
+                None if self.unhandled.is_empty() => return,
+                None => {
+                    self.pressed.extend(self.line.press_next(&mut self.unhandled));
+                    display.show_typed(self.line.text());
+                }
+            }
+        }
+    }
+
+    /// Does what a key asks for that sends nothing.
+    async fn obey_key(&mut self, key: Key, display: &Display, facts: &Facts<'_>) {
+        let common = facts.common;
+        match key {
+            Key::Send(_) => {}
+            Key::Unfold => self.unfold(display, common).await,
+            Key::Thinking => display.say(Style::Dim, common.toggle_thinking()),
+            Key::Picture => take_picture(&mut self.line, display, facts).await,
+            Key::Focus(focus) => common.attention.focus(focus),
+            Key::Suspend => {
+                if let Some(keyboard) = &mut self.keyboard {
+                    display.lend(|| keyboard.lend(|| self.marks.lend(suspend)));
+                }
+            }
+        }
+    }
+
+    /// Shows the outputs in full.
+    async fn unfold(&mut self, display: &Display, common: &Common) {
+        let (lines, start) = common.page();
+        let Some(keyboard) = self.keyboard.as_mut().filter(|_| !lines.is_empty()) else {
+            display.say(Style::Dim, pager::NOTHING);
+            return;
+        };
+        self.is_unfolded = true;
+        display.pause(Drawing::Off);
+        // If the terminal is gone, another part ends the turn.
+        drop(pager::show(keyboard, &lines, start).await);
+        display.pause(Drawing::On);
+        self.is_unfolded = false;
     }
 }
 
@@ -311,11 +324,15 @@ async fn act(
         }
         Talk::Leave => Ok("the chat ends when this turn is done; Ctrl-C stops the turn".to_owned()),
         Talk::Help => Ok(HELP.to_owned()),
-        Talk::Unknown(command) => Ok(format!("`{command}` has to wait until this is done. {HELP}")),
+        Talk::Mistaken(message) => Ok(message),
+        Talk::TooEarly(command) => {
+            Ok(format!("`{command}` has to wait until this is done. {HELP}"))
+        }
     }
 }
 
-fn parse(line: SentLine) -> Talk {
+/// Reads a line; `at_the_prompt` says what it would be there.
+fn parse(line: SentLine, at_the_prompt: impl FnOnce(&str) -> Parsed) -> Talk {
     let SentLine { text, key } = line;
     let trimmed = text.trim();
     let (name, argument) = trimmed.split_once(char::is_whitespace).unwrap_or((trimmed, ""));
@@ -323,7 +340,7 @@ fn parse(line: SentLine) -> Talk {
         return Talk::Leave;
     }
     if text.starts_with('!') {
-        return Talk::Unknown(name.to_owned());
+        return Talk::TooEarly(name.to_owned());
     }
     if !text.starts_with('/') || begins_with_path(trimmed) {
         let kind = match key {
@@ -343,9 +360,10 @@ fn parse(line: SentLine) -> Talk {
         ("/stop", "") => Talk::Stop,
         ("/quit" | "/exit", "") => Talk::Leave,
         ("/help" | "/?" | "/later", _) => Talk::Help,
-        _ => match command::parse(trimmed) {
+        _ => match at_the_prompt(trimmed) {
             Parsed::Command(command) if command.changes_nothing() => Talk::Read(command),
-            _ => Talk::Unknown(name.to_owned()),
+            Parsed::Unknown(message) => Talk::Mistaken(message),
+            _ => Talk::TooEarly(name.to_owned()),
         },
     }
 }

@@ -1,4 +1,8 @@
-use super::{Audience, Command, HELP, NAMES, Parsed, ShellLine, parse};
+use super::{Audience, Command, HELP, NAMES, Parsed, ShellLine};
+
+fn parse(line: &str) -> Parsed {
+    super::parse(line, Vec::new)
+}
 
 #[test]
 fn commands_and_their_arguments_are_read() {
@@ -60,6 +64,11 @@ fn exclamation_marks_say_who_sees_the_output() {
 fn an_unknown_command_gets_the_nearest() {
     let Parsed::Unknown(message) = parse("/modle x/y") else { panic!("a command") };
     assert!(message.contains("did you mean `/model`?"), "{message}");
+    let Parsed::Unknown(message) = parse("/exi") else { panic!("a command") };
+    assert!(message.contains("did you mean `/exit`?"), "{message}");
+    let own = || vec!["/review".to_owned()];
+    let Parsed::Unknown(message) = super::parse("/reveiw x", own) else { panic!("a command") };
+    assert!(message.contains("did you mean `/review`?"), "{message}");
     let Parsed::Unknown(message) = parse("/xyzzy") else { panic!("a command") };
     assert!(
         message.contains("/help lists the commands") && !message.contains("did you mean"),

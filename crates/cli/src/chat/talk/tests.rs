@@ -1,7 +1,8 @@
 use super::*;
+use crate::chat::command;
 
 fn parsed(text: &str, key: SendKey) -> Talk {
-    parse(SentLine { text: text.to_owned(), key })
+    parse(SentLine { text: text.to_owned(), key }, |text| command::parse(text, Vec::new))
 }
 
 #[test]
@@ -11,7 +12,7 @@ fn lines_while_the_agent_works() {
         ("not that", say(QueuedKind::Steer, "not that")),
         (" /etc is wrong", say(QueuedKind::Steer, " /etc is wrong")),
         ("/etc/hosts is wrong", say(QueuedKind::Steer, "/etc/hosts is wrong")),
-        ("!ls", Talk::Unknown("!ls".to_owned())),
+        ("!ls", Talk::TooEarly("!ls".to_owned())),
         ("/later  and this ", say(QueuedKind::FollowUp, "and this")),
         ("/later", Talk::Help),
         ("/queue", Talk::ShowQueue),
@@ -26,10 +27,13 @@ fn lines_while_the_agent_works() {
         ("/model", Talk::Read(Command::Model(None))),
         ("/cost", Talk::Read(Command::Usage)),
         ("/context", Talk::Read(Command::Context)),
-        ("/title new", Talk::Unknown("/title".to_owned())),
-        ("/new", Talk::Unknown("/new".to_owned())),
+        ("/title new", Talk::TooEarly("/title".to_owned())),
+        ("/new", Talk::TooEarly("/new".to_owned())),
     ] {
         assert_eq!(parsed(line, SendKey::Enter), expected, "{line}");
+    }
+    for line in ["/cots", "/cost now"] {
+        assert!(matches!(parsed(line, SendKey::Enter), Talk::Mistaken(_)), "{line}");
     }
     assert_eq!(parsed("then this", SendKey::AltEnter), say(QueuedKind::FollowUp, "then this"));
 }
