@@ -123,9 +123,9 @@ pub(crate) enum SessionsCommand {
     Export {
         /// Name or key, as `sessions list` prints it
         name: String,
-        /// Format to write
-        #[arg(short, long, value_enum, default_value_t = ExportFormat::Jsonl)]
-        format: ExportFormat,
+        /// Format to write; without it, the end of the file's name says it (.md, .html), else it is jsonl
+        #[arg(short, long, value_enum)]
+        format: Option<ExportFormat>,
         /// File to write; it must not exist yet. Without it, or with `-`, standard output
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,

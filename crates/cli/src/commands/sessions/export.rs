@@ -17,9 +17,11 @@ impl Sessions {
     pub(super) fn export(
         &self,
         name: &str,
-        format: ExportFormat,
+        format: Option<ExportFormat>,
         output: Option<&Path>,
     ) -> Result<(), CliError> {
+        let named = || output.and_then(format_of_name).unwrap_or(ExportFormat::Jsonl);
+        let format = format.unwrap_or_else(named);
         let key = self.find(name)?;
         let reader = self.reader(&key)?;
         let title = reader.about()?.title.unwrap_or_else(|| self.name_of(&key));
@@ -42,17 +44,22 @@ impl Sessions {
     /// # Errors
     /// The name says no format, the file exists or cannot be written, or the session cannot be read.
     pub(crate) fn export_as(&self, key: &SessionKey, path: &Path) -> Result<(), CliError> {
-        let format = match path.extension().and_then(|extension| extension.to_str()) {
-            Some("md") => ExportFormat::Markdown,
-            Some("html") => ExportFormat::Html,
-            Some("jsonl") => ExportFormat::Jsonl,
-            _ => {
-                return Err(CliError::usage(
-                    "the name of the file says the format: it ends with .md, .html or .jsonl",
-                ));
-            }
+        let Some(format) = format_of_name(path) else {
+            return Err(CliError::usage(
+                "the name of the file says the format: it ends with .md, .html or .jsonl",
+            ));
         };
-        self.export(key.as_str(), format, Some(path))
+        self.export(key.as_str(), Some(format), Some(path))
+    }
+}
+
+/// The format that the end of a file's name says.
+fn format_of_name(path: &Path) -> Option<ExportFormat> {
+    match path.extension()?.to_str()? {
+        "md" => Some(ExportFormat::Markdown),
+        "html" => Some(ExportFormat::Html),
+        "jsonl" => Some(ExportFormat::Jsonl),
+        _ => None,
     }
 }
 
