@@ -179,7 +179,7 @@ pub mod tools {
     pub use myclaw_tools::{
         ChangedTurn, Compared, Direction, FileOutcome, JobEnd, JobEnding, JobRecord, Meaning,
         Memory, MemoryOptions, Pixels, ToolOptions, Undone, UndoneFile, WhichTurn, builtin_tools,
-        picture_from_base64, picture_from_bytes, picture_pixels, preview,
+        picture_from_base64, picture_from_bytes, picture_pixels, preview, shown_size,
     };
 }
 

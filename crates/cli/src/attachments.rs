@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use myclaw_agent::files::read_regular;
 use myclaw_agent::llm::{ContentBlock, ImageContent};
-use myclaw_agent::tools::picture_from_bytes;
+use myclaw_agent::tools::{picture_from_bytes, shown_size};
 
 use crate::exit::CliError;
 use crate::terminal::images::is_picture;
@@ -17,8 +17,21 @@ const MOST_BYTES: u64 = 20 * 1024 * 1024;
 /// A picture for the model.
 pub(crate) struct Attachment {
     /// The file.
-    pub(crate) path: PathBuf,
+    path: PathBuf,
+    bytes: u64,
     image: ImageContent,
+}
+
+impl Attachment {
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What is said about it when the message is sent.
+    pub(crate) fn line(&self) -> String {
+        format!("picture: {}, {}", self.path.display(), shown_size(self.bytes))
+    }
 }
 
 /// The content of a message: its pictures before its text.
@@ -75,13 +88,14 @@ pub(crate) fn check_first(text: &str, place: &Path) -> Result<(), String> {
 fn read(path: PathBuf) -> Result<Attachment, String> {
     let bytes = read_regular(&path, MOST_BYTES + 1)
         .map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
-    if u64::try_from(bytes.len()).is_ok_and(|count| count > MOST_BYTES) {
+    let count = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+    if count > MOST_BYTES {
         let most = MOST_BYTES / 1024 / 1024;
         return Err(format!("{} has more than {most} MiB; make it smaller", path.display()));
     }
     let image = picture_from_bytes(bytes)
         .map_err(|problem| format!("{} cannot be used: {problem}", path.display()))?;
-    Ok(Attachment { path, image })
+    Ok(Attachment { path, bytes: count, image })
 }
 
 /// A path as it stands in a message, one word.

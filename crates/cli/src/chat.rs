@@ -354,8 +354,8 @@ impl Chat {
         let mut pictures = std::mem::take(&mut self.pictures);
         pictures.extend(found);
         for picture in &pictures {
-            self.say(&format!("picture: {}", picture.path.display()))?;
-            if let (View::Terminal, Some(shown)) = (&self.view, shown_picture(&picture.path)) {
+            self.say(&picture.line())?;
+            if let (View::Terminal, Some(shown)) = (&self.view, shown_picture(picture.path())) {
                 put_line(shown.trim_end())?;
             }
         }

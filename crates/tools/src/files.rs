@@ -23,9 +23,8 @@ pub(crate) use decode::decode_lossless;
 pub(crate) use diff::{diff_deadline, unified_diff};
 pub(crate) use document::{Document, Splice, UTF8_MARK};
 pub(crate) use indentation::Shift;
-pub(crate) use kind::{
-    BYTES_TO_RECOGNISE, FileKind, ImageKind, recognise, refuse_binary, shown_size,
-};
+pub use kind::shown_size;
+pub(crate) use kind::{BYTES_TO_RECOGNISE, FileKind, ImageKind, recognise, refuse_binary};
 pub(crate) use lines::{LineEnding, Lines};
 pub(crate) use load::{
     Loaded, load, open_regular, read_whole, require_regular_file, require_text, require_writable,

@@ -36,6 +36,7 @@ pub use changes::{
     changed_turns,
 };
 pub use edit::EditTool;
+pub use files::shown_size;
 pub use find::FindTool;
 pub use grep::GrepTool;
 pub use jobs::{

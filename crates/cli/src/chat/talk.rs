@@ -303,7 +303,7 @@ async fn act(
                 _ => "is read when this is done",
             };
             let mut answer = problems;
-            answer.extend(pictures.iter().map(|read| format!("picture: {}", read.path.display())));
+            answer.extend(pictures.iter().map(Attachment::line));
             answer.push(format!("{when}: {}", first_line(&text)));
             // The turn may end at this moment; then the next one begins with it.
             session.enqueue(kind, attachments::content(pictures, text)).await?;

@@ -139,7 +139,7 @@ pub(crate) fn refuse_binary(action: &str, path: &str, kind: BinaryKind, bytes: u
 }
 
 /// A size for people: `512 bytes`, `3.4 KB`, `5.0 GB` (steps of 1024).
-pub(crate) fn shown_size(bytes: u64) -> String {
+pub fn shown_size(bytes: u64) -> String {
     const STEP: f64 = 1024.0;
     if bytes < 1024 {
         return format!("{bytes} bytes");

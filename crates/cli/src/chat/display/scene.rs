@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use myclaw_agent::tools::shown_size;
 use unicode_width::UnicodeWidthChar;
 
 use super::Drawing;
@@ -272,13 +273,19 @@ impl Scene {
         }
     }
 
-    /// The picture that was read, where the terminal can show it. The line above names it.
+    /// The picture that was read, where the terminal can show it, else its size. The line above names it.
     fn put_picture(&mut self, path: &Path) {
         if !is_picture(path) {
             return;
         }
         let path = self.common.place().join(path);
-        self.pending.push_str(&shown_picture(&path).unwrap_or_default());
+        match shown_picture(&path) {
+            Some(shown) => self.pending.push_str(&shown),
+            None => {
+                let bytes = std::fs::metadata(&path).map_or(0, |file| file.len());
+                self.push_line(Style::Dim, &format!("  a picture of {}", shown_size(bytes)));
+            }
+        }
     }
 
     fn push_line(&mut self, style: Style, line: &str) {
