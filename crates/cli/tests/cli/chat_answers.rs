@@ -1,0 +1,193 @@
+//! Where the chat needs its user: at limits, for approvals, and when a turn is long. And what its terminal can show.
+
+use std::fs;
+
+use myclaw_testkit::{Gate, ModelServer, Reply, Script, Terminal};
+use serde_json::json;
+
+use crate::chat_branches::PNG;
+use crate::chat_commands::change_config;
+use crate::screen::{ROWS, chat_at, raw};
+use crate::{home_with, myclaw, run};
+
+#[test]
+fn at_each_limit_of_a_message_the_user_decides_whether_to_go_on() {
+    for (limits, command, reason) in [
+        (json!({"runSeconds": 1}), "until test -e go; do sleep 0.02; done", "time"),
+        (json!({"runTokens": 500}), "true", "tokens"),
+        (json!({"runCost": 0.001}), "true", "money"),
+    ] {
+        let server = ModelServer::spawn_blocking_thread(Script::repeat(
+            Reply::anthropic()
+                .tool_call("call_1", "bash", json!({"command": command}))
+                .usage(1_000, 10),
+        ));
+        let home = home_with(&server);
+        change_config(&home, |config| {
+            config["agents"] = json!({"defaults": {"limits": limits}});
+        });
+        let mut terminal = chat_at(&home, 120);
+        terminal.send_line("work");
+        let asked = |screen: &str| screen.ends_with("Go on? (y)es or (n)o");
+        let screen = terminal.expect_screen(asked);
+        let question = screen.lines().last().expect("a line");
+        assert!(question.contains(reason), "{limits}: {screen}");
+        let before = server.requests().len();
+        terminal.send("y");
+        server.wait_for_requests_blocking(before + 1);
+        let said = server.requests()[before].body_text();
+        assert!(said.contains("Go on where you stopped."), "{limits}: {said}");
+        let screen = terminal.expect_screen(|screen| {
+            screen.matches("Go on? (y)es or (n)o").count() == 2 && asked(screen)
+        });
+        terminal.send("n");
+        terminal.expect_screen(|screen| screen.ends_with("You:"));
+        assert!(screen.contains("You:"), "{screen}");
+    }
+}
+
+#[test]
+fn at_a_terminal_no_clock_ends_a_command_unless_the_config_says_so() {
+    let answer = || Reply::anthropic().text("Yes.");
+    for (seconds, expected) in [(600, "default 86400"), (700, "default 700")] {
+        let server = ModelServer::spawn_blocking_thread(Script::repeat(answer()));
+        let home = home_with(&server);
+        change_config(&home, |config| {
+            config["tools"] = json!({"bash": {"timeoutSeconds": seconds}});
+        });
+        let mut terminal = chat_at(&home, 80);
+        terminal.send_line("hello");
+        terminal.expect("Yes.");
+        let attended = server.last_request().body_text();
+        run(&home, &["run", "-s", "other", "hello"]).assert_code(0);
+        let unattended = server.last_request().body_text();
+        assert!(attended.contains(expected), "{attended}");
+        assert!(unattended.contains(&format!("default {seconds}")), "{unattended}");
+    }
+}
+
+#[test]
+fn a_question_calls_a_user_who_looks_elsewhere_as_the_config_says() {
+    let desktop = "\x07\x1b]9;myclaw: a question waits for your answer\x07";
+    for (how, expected) in [("auto", Some(desktop)), ("bell", Some("\x07")), ("off", None)] {
+        let gate = Gate::closed();
+        let call = Reply::anthropic().tool_call("call_1", "bash", json!({"command": "echo run"}));
+        let server = ModelServer::spawn_blocking_thread(Script::from([
+            call.step().hold_after(0, &gate),
+            Reply::anthropic().text("Done.").step(),
+        ]));
+        let home = home_with(&server);
+        change_config(&home, |config| {
+            config["tools"] = json!({"exec": {"ask": "always"}});
+            config["terminal"] = json!({"notifications": how});
+        });
+        let mut command = myclaw(&home, &[]);
+        command.env("TERM", "xterm-256color").env("TERM_PROGRAM", "WezTerm");
+        let mut terminal = Terminal::spawn_sized(&command, 100, ROWS);
+        terminal.expect("You: ");
+        terminal.send_line("work");
+        server.wait_for_requests_blocking(1);
+        // The terminal reports that it has lost the focus.
+        terminal.send("\x1b[Ox");
+        terminal.expect_screen(|screen| screen.contains("\n> x\n"));
+        gate.open();
+        terminal.expect("your answer, and Enter");
+        // What was drawn before is complete: the title is written when the turn begins.
+        let drawn = raw(&terminal);
+        let (_, turn) = drawn.rsplit_once("\x1b]0;● myclaw:").expect("a title");
+        let (_, turn) = turn.split_once('\x07').expect("the end of the title");
+        match expected {
+            Some(sequence) => assert!(turn.contains(sequence), "{how}: {turn:?}"),
+            None => assert!(!turn.contains('\x07'), "{how}: {turn:?}"),
+        }
+        assert_eq!(turn.contains("\x1b]9;"), how == "auto", "{how}: {turn:?}");
+        terminal.send_line("\x7fy");
+        terminal.expect("Done.");
+    }
+}
+
+#[test]
+fn pictures_that_are_sent_and_read_are_shown_in_the_form_of_the_terminal() {
+    for (variables, expected) in [
+        (&[("TERM", "xterm-kitty")][..], Some("\x1b_Ga=T,f=100,")),
+        (&[("TERM_PROGRAM", "iTerm.app")], Some("\x1b]1337;File=inline=1;size=70;")),
+        (&[("TERM_PROGRAM", "iTerm.app"), ("TMUX", "/tmp/tmux")], None),
+        (&[], None),
+    ] {
+        let server = ModelServer::spawn_blocking_thread(Script::from([
+            Reply::anthropic().tool_call("call_1", "read", json!({"path": "dot.png"})),
+            Reply::anthropic().text("Two dots."),
+        ]));
+        let home = home_with(&server);
+        home.write_in_workspace("dot.png", PNG);
+        let mut command = myclaw(&home, &[]);
+        command.env("TERM", "xterm").envs(variables.iter().copied());
+        let mut terminal = Terminal::spawn_sized(&command, 100, ROWS);
+        terminal.expect("You: ");
+        terminal.send_line("compare dot.png with itself");
+        terminal.expect("Two dots.");
+        let drawn = raw(&terminal);
+        assert!(drawn.contains("dot.png, 70 bytes"), "{drawn:?}");
+        match expected {
+            Some(sequence) => assert_eq!(drawn.matches(sequence).count(), 2, "{drawn:?}"),
+            None => {
+                assert!(!drawn.contains("\x1b_G") && !drawn.contains("1337"), "{drawn:?}");
+                assert!(drawn.contains("  a picture of 70 bytes"), "{drawn:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_background_that_the_terminal_tells_decides_the_colours_and_keys_are_kept() {
+    for (background, keyword) in
+        [("ffff/ffff/ffff", "\x1b[38;5;90mlet"), ("0000/0000/0000", "\x1b[38;5;176mlet")]
+    {
+        let server = ModelServer::spawn_blocking_thread(Script::from(
+            Reply::anthropic().text("```rust\nlet x = 1;\n```\n"),
+        ));
+        let home = home_with(&server);
+        let mut command = myclaw(&home, &[]);
+        command.env("TERM", "xterm-256color");
+        let mut terminal = Terminal::spawn_sized(&command, 80, ROWS);
+        terminal.send(&format!("\x1b]11;rgb:{background}\x1b\\\x1b[?62cshow it\r"));
+        terminal
+            .expect_screen(|screen| screen.contains("    let x = 1;") && screen.ends_with("You:"));
+        let drawn = raw(&terminal);
+        assert!(drawn.contains(keyword), "{background}: {drawn:?}");
+        assert!(drawn.contains("\x1b]11;?"), "the terminal was asked: {drawn:?}");
+    }
+}
+
+#[test]
+fn a_turn_gives_back_the_memory_that_drawing_took() {
+    let line = |number| format!("    let value_{number} = compute(\"text {number}\", {number});\n");
+    let code: String = (0..2_000).map(line).collect();
+    let gate = Gate::closed();
+    let reply = Reply::anthropic().text(format!("```rust\n{code}```\n")).in_deltas(2_000);
+    // The last lines are held back.
+    let bytes = reply.stream_body("claude-sonnet-4-20250514").len() - 20_000;
+    let server =
+        ModelServer::spawn_blocking_thread(Script::from(reply.step().hold_after(bytes, &gate)));
+    let home = home_with(&server);
+    let mut command = myclaw(&home, &[]);
+    command.env("TERM", "xterm-256color");
+    let mut terminal = Terminal::spawn_sized(&command, 100, ROWS);
+    terminal.expect("You: ");
+    let taken = |terminal: &Terminal| {
+        let path = format!("/proc/{}/status", terminal.id());
+        let status = fs::read_to_string(path).expect("the process");
+        let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).expect("a field");
+        let number = line.split_whitespace().next().expect("a number");
+        number.parse::<u64>().expect("a number of kilobytes")
+    };
+    let before = taken(&terminal);
+    terminal.send_line("show it");
+    terminal.expect_screen(|screen| screen.contains("value_17"));
+    let meanwhile = taken(&terminal);
+    gate.open();
+    terminal.expect_screen(|screen| screen.contains("value_1999") && screen.ends_with("You:"));
+    let after = taken(&terminal);
+    // It is about 0.7 of it; without giving anything back, a little more than 1.
+    assert!(after * 100 < meanwhile * 88, "{before}, then {meanwhile}, then {after} kilobytes");
+}

@@ -1,0 +1,230 @@
+//! The commands of the chat, as a user types them in a terminal.
+
+use std::fs;
+
+use base64::prelude::{BASE64_STANDARD, Engine as _};
+use myclaw_testkit::{ModelServer, Reply, Script, TempHome, Terminal};
+use serde_json::{Value, json};
+
+use crate::screen::{ROWS, chat_at, raw};
+use crate::{home_with, myclaw, run};
+
+/// The config of the home, with `change` made to it.
+pub(crate) fn change_config(home: &TempHome, change: impl FnOnce(&mut Value)) {
+    let text = fs::read_to_string(home.config_path()).expect("a config");
+    let mut config = serde_json::from_str(&text).expect("JSON");
+    change(&mut config);
+    home.write_config(&config);
+}
+
+/// Sends a line, and waits for what it says and for the prompt.
+fn ask(terminal: &mut Terminal, line: &str, expected: &str) {
+    terminal.send_line(line);
+    terminal.expect(expected);
+    terminal.expect_screen(|screen| screen.ends_with("You:"));
+}
+
+#[test]
+fn commands_say_what_there_is_and_send_nothing() {
+    let server = ModelServer::spawn_blocking_thread(Script::repeat(
+        Reply::anthropic().text("Take the train.").usage(20_000, 10),
+    ));
+    let home = home_with(&server);
+    let skill = "---\nname: trip\ndescription: Plans a trip.\n---\nPlan.\n";
+    home.write_in_workspace("skills/trip/SKILL.md", skill);
+    let mut terminal = chat_at(&home, 100);
+    ask(&mut terminal, "How do I get to Rome?", "Take the train.");
+    for (line, expected) in [
+        ("/context", "answers and tool calls"),
+        ("/config", "config: "),
+        ("/skills", "Plans a trip."),
+        ("/search train", "Take the train."),
+        ("/thinking show", "what the model thinks is shown"),
+        ("/thinking hide", "what the model thinks is hidden"),
+        ("/cost", "this chat: 1 turn, 20000 tokens in, 10 out"),
+        ("/title", "`main`: "),
+        ("/sessions", "* main"),
+        ("/copy", "is in the clipboard"),
+        ("/clear", "the one before is kept as `main`"),
+        ("/title", "is empty"),
+    ] {
+        ask(&mut terminal, line, expected);
+    }
+    let copied = format!("\x1b]52;c;{}", BASE64_STANDARD.encode("Take the train."));
+    assert!(raw(&terminal).contains(&copied), "{}", raw(&terminal));
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[test]
+fn a_command_of_ones_own_is_completed_suggested_and_sent_with_its_arguments() {
+    let server =
+        ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Read.")));
+    let home = home_with(&server);
+    home.write_in_workspace("commands/review.md", "Review $1 for $ARGUMENTS!\n");
+    let mut terminal = chat_at(&home, 100);
+    ask(&mut terminal, "/reveiw", "did you mean `/review`?");
+    terminal.send("/revi\t");
+    terminal.expect_screen(|screen| screen.ends_with("You: /review"));
+    ask(&mut terminal, " a.rs speed", "Read.");
+    let said = server.last_request().messages().last().expect("a message")["content"].to_string();
+    assert!(said.contains("Review a.rs for a.rs speed!"), "{said}");
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[test]
+fn what_the_model_thinks_is_shown_from_the_key_on_also_while_it_works() {
+    let thoughtful = |thought: &str, number: u32| {
+        let id = format!("call_{number}");
+        let wait = format!("until test -e go{number}; do sleep 0.02; done");
+        Reply::anthropic().thinking(thought, "signature").tool_call(
+            id,
+            "bash",
+            json!({"command": wait}),
+        )
+    };
+    let server = ModelServer::spawn_blocking_thread(Script::from([
+        thoughtful("A hidden thought.", 1),
+        thoughtful("A shown thought.", 2),
+        Reply::anthropic().thinking("Hidden again.", "signature").text("Done."),
+    ]));
+    let home = home_with(&server);
+    let mut terminal = chat_at(&home, 100);
+    terminal.send_line("think");
+    terminal.expect_screen(|screen| screen.contains("bash until test -e go1"));
+    terminal.send("\x14");
+    terminal.expect("what the model thinks is shown");
+    fs::write(home.workspace().join("go1"), "").expect("a sign");
+    terminal.expect_screen(|screen| screen.contains("bash until test -e go2"));
+    terminal.send("\x14");
+    terminal.expect("what the model thinks is hidden");
+    fs::write(home.workspace().join("go2"), "").expect("a sign");
+    let screen =
+        terminal.expect_screen(|screen| screen.contains("Done.") && screen.ends_with("You:"));
+    assert!(screen.contains("A shown thought."), "{screen}");
+    assert!(!screen.contains("A hidden thought.") && !screen.contains("Hidden again."), "{screen}");
+}
+
+#[test]
+fn ctrl_o_shows_the_outputs_while_the_agent_works() {
+    let server = ModelServer::spawn_blocking_thread(Script::from([
+        Reply::anthropic().tool_call("call_1", "bash", json!({"command": "seq 1 60"})),
+        Reply::anthropic().tool_call(
+            "call_2",
+            "bash",
+            json!({"command": "until test -e go; do sleep 0.02; done"}),
+        ),
+        Reply::anthropic().text("Counted."),
+    ]));
+    let home = home_with(&server);
+    let mut terminal = chat_at(&home, 80);
+    terminal.send_line("count");
+    terminal.expect_screen(|screen| screen.contains("bash until"));
+    terminal.send("\x0f");
+    let screen = terminal.expect_screen(|screen| screen.contains("Ctrl-O or q closes"));
+    assert!(screen.contains("\n28\n"), "{screen}");
+    fs::write(home.workspace().join("go"), "").expect("a sign");
+    server.wait_for_requests_blocking(3);
+    terminal.send("q");
+    let screen =
+        terminal.expect_screen(|screen| screen.contains("Counted.") && screen.ends_with("You:"));
+    assert!(screen.contains("… 55 more lines (Ctrl-O)"), "{screen}");
+}
+
+#[test]
+fn the_status_names_the_place_the_model_the_window_and_the_cost() {
+    let server = ModelServer::spawn_blocking_thread(Script::repeat(
+        Reply::anthropic().text("Yes.").usage(30_000, 2_000),
+    ));
+    let home = home_with(&server);
+    home.write("src/thing/.git/HEAD", "ref: refs/heads/feature\n");
+    let mut command = myclaw(&home, &["--thinking", "low"]);
+    command.current_dir(home.path().join("src/thing"));
+    let mut terminal = Terminal::spawn_sized(&command, 200, ROWS);
+    terminal.expect("You: ");
+    terminal.send_line("hello");
+    let screen =
+        terminal.expect_screen(|screen| screen.contains("Yes.") && screen.ends_with("You:"));
+    let expected = "~/src/thing (feature) · anthropic/claude-sonnet-4-20250514 · thinking low · 16% of 200k · \
+                    $0.1200 · $0.12 today";
+    assert_eq!(screen.lines().rev().nth(1), Some(expected), "{screen}");
+    assert!(raw(&terminal).contains("\x1b]0;● myclaw: thing\x07"), "the title says that it works");
+    terminal.press_ctrl_d();
+    assert!(terminal.wait().success());
+    let drawn = raw(&terminal);
+    let (_, after) = drawn.rsplit_once("\x1b]0;● myclaw: thing\x07").expect("a title");
+    assert!(after.contains("\x1b]0;myclaw: thing\x07"), "it waits: {after:?}");
+    assert!(after.contains("\x1b[23;0t"), "the terminal has its own title again: {after:?}");
+}
+
+#[test]
+fn tab_completes_paths_and_a_message_may_begin_with_one() {
+    let server =
+        ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Read.")));
+    let home = home_with(&server);
+    home.write_in_workspace("notes/plan.txt", "x");
+    let mut terminal = chat_at(&home, 100);
+    terminal.send("look at notes/pl\t");
+    terminal.expect_screen(|screen| screen.ends_with("You: look at notes/plan.txt"));
+    ask(&mut terminal, "", "Read.");
+    ask(&mut terminal, "/etc/hosts: what is in it?", "Read.");
+    let output = run(&home, &["run", "/etc/hosts: what else?"]);
+    output.assert_code(0);
+    let mut other = Terminal::spawn_sized(&myclaw(&home, &["/etc/hosts: why?"]), 100, ROWS);
+    other.expect("You: /etc/hosts: why?");
+    server.wait_for_requests_blocking(4);
+    let said: Vec<String> = server
+        .requests()
+        .iter()
+        .filter_map(|request| Some(request.messages().last()?["content"].to_string()))
+        .collect();
+    for (said, expected) in said.iter().zip(["plan.txt", "what is in", "what else", "why?"]) {
+        assert!(said.contains(expected), "{expected}: {said}");
+    }
+    assert_eq!(said.len(), 4);
+}
+
+#[test]
+fn options_work_before_and_after_the_subcommand() {
+    let server =
+        ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Yes.")));
+    let home = home_with(&server);
+    fs::create_dir_all(home.path().join("place")).expect("a directory");
+    for arguments in [
+        ["-s", "one", "-C", "place", "run", "hello"],
+        ["-s", "two", "run", "-C", "place", "hello"],
+        ["run", "-s", "three", "-C", "place", "hello"],
+        ["run", "hello", "-s", "four", "-C", "place"],
+    ] {
+        run(&home, &arguments).assert_code(0);
+    }
+    let listed = run(&home, &["sessions", "list", "--json"]).stdout();
+    let mut listed: Vec<Value> =
+        listed.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    listed.sort_by_key(|session| session["name"].to_string());
+    let names: Vec<&Value> = listed.iter().map(|session| &session["name"]).collect();
+    assert_eq!(names, ["four", "one", "three", "two"]);
+    assert!(
+        listed
+            .iter()
+            .all(|session| session["directory"].as_str().is_some_and(|it| it.ends_with("/place")))
+    );
+}
+
+#[test]
+fn answers_are_laid_out_by_a_run_on_a_terminal_by_show_and_in_html() {
+    let text = "# Plan\n\nTake the **train**.\nIt is fast.\n\n- one\n- two\n";
+    let server = ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text(text)));
+    let home = home_with(&server);
+    for arguments in [&["run", "-q", "go"][..], &["sessions", "show", "main"]] {
+        let mut terminal = Terminal::spawn_sized(&myclaw(&home, arguments), 80, ROWS);
+        terminal.expect("• two");
+        assert!(terminal.wait().success());
+        let drawn = raw(&terminal);
+        assert!(drawn.contains("\x1b[1mtrain\x1b[0m"), "{arguments:?}: {drawn:?}");
+        let rows = drawn.replace('\r', "");
+        assert!(rows.contains(".\nIt is fast.\n"), "{arguments:?}: {drawn:?}");
+    }
+    run(&home, &["sessions", "export", "main", "-o", "talk.html"]).assert_code(0);
+    let html = fs::read_to_string(home.path().join("talk.html")).expect("a file");
+    assert!(html.contains("<strong>train</strong>") && html.contains("<li>one</li>"), "{html}");
+}
