@@ -283,37 +283,43 @@ fn escape_ends_a_compaction_and_typed_text_is_kept() {
 
 #[test]
 fn ctrl_z_gives_the_terminal_to_the_shell_until_fg() {
-    let server = ModelServer::spawn_blocking_thread(Script::from([
-        Reply::anthropic().tool_call(
-            "call_1",
-            "bash",
-            json!({"command": "until test -e go; do sleep 0.02; done"}),
-        ),
-        Reply::anthropic().text("Over."),
-    ]));
-    let home = home_with(&server);
-    let program = myclaw(&home, &[]);
-    let mut shell = home.command("bash");
-    shell.args(["--norc", "--noprofile", "-i"]).env("PS1", "shell> ");
-    shell.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let mut terminal = Terminal::spawn_sized(&shell, 80, ROWS);
-    terminal.expect("shell> ");
-    terminal.send_line(env!("CARGO_BIN_EXE_myclaw"));
-    terminal.expect("You: ");
-    terminal.send("half");
-    terminal.expect_screen(|screen| screen.ends_with("You: half"));
-    terminal.send("\x1a");
-    terminal.expect("Stopped");
-    terminal.send_line("echo in-between; fg");
-    terminal.expect("in-between");
-    terminal.expect_screen(|screen| screen.ends_with("You: half"));
-    terminal.send("\r");
-    terminal.expect_screen(|screen| screen.contains("bash until"));
-    terminal.send("\x1a");
-    terminal.expect("Stopped");
-    terminal.send_line("fg");
-    terminal.send("typed");
-    terminal.expect_screen(|screen| screen.contains("> typed"));
-    fs::write(home.workspace().join("go"), "").expect("a sign");
-    terminal.expect_screen(|screen| screen.contains("Over.") && screen.ends_with("You: typed"));
+    // Bash sets the mode of the terminal itself; a plain shell needs the one that it had.
+    for (shell, options) in [("bash", &["--norc", "--noprofile", "-i"][..]), ("sh", &["-i"])] {
+        let server = ModelServer::spawn_blocking_thread(Script::from([
+            Reply::anthropic().tool_call(
+                "call_1",
+                "bash",
+                json!({"command": "until test -e go; do sleep 0.02; done"}),
+            ),
+            Reply::anthropic().text("Over."),
+        ]));
+        let home = home_with(&server);
+        let program = myclaw(&home, &[]);
+        let mut shell = home.command(shell);
+        shell.args(options).env("PS1", "shell> ");
+        shell.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let mut terminal = Terminal::spawn_sized(&shell, 80, ROWS);
+        terminal.expect("shell> ");
+        terminal.send_line(env!("CARGO_BIN_EXE_myclaw"));
+        terminal.expect("You: ");
+        terminal.send("half");
+        terminal.expect_screen(|screen| screen.ends_with("You: half"));
+        terminal.send("\x1a");
+        terminal.expect("Stopped");
+        terminal.send_line("echo in-between; fg");
+        terminal.expect("in-between");
+        terminal.expect_screen(|screen| screen.ends_with("You: half"));
+        terminal.send("\r");
+        terminal.expect_screen(|screen| screen.contains("bash until"));
+        terminal.send("\x1a");
+        terminal.expect("Stopped");
+        // Signals and whole lines are as before.
+        terminal.send_line("stty -a; fg");
+        let modes = terminal.expect("icanon");
+        assert!(!modes.contains("-icanon") && !modes.contains("-isig"), "{modes}");
+        terminal.send("typed");
+        terminal.expect_screen(|screen| screen.contains("> typed"));
+        fs::write(home.workspace().join("go"), "").expect("a sign");
+        terminal.expect_screen(|screen| screen.contains("Over.") && screen.ends_with("You: typed"));
+    }
 }
