@@ -16,6 +16,8 @@ use serde_json::json;
 
 /// Deltas of the stream during which keys are pressed: 20 seconds of it.
 const ECHO_DELTAS: usize = 40_000;
+/// Bytes of a part of the answer, about.
+const PART_BYTES: usize = 624;
 /// Keys that are pressed.
 const KEYS: usize = 60;
 /// Deltas of the stream whose cost is counted.
@@ -24,8 +26,10 @@ const COST_DELTAS: usize = 20_000;
 const HOUR_DELTAS: usize = 180_000;
 /// Time between two writes of the server.
 const PAUSE: Duration = Duration::from_millis(2);
-/// Bytes of one write: about four events, so that about 2,000 arrive in a second.
+/// Bytes of one write: about four events, so that at most 2,000 arrive in a second.
 const WRITE_BYTES: usize = 440;
+/// The same beside keys: more, because a pause takes longer than it should, so that about 2,000 do arrive.
+const ECHO_WRITE_BYTES: usize = 770;
 /// Sessions in the list.
 const SESSIONS: u64 = 10_000;
 /// Times that the list is opened.
@@ -58,7 +62,12 @@ fn binary() -> PathBuf {
     this.ancestors().nth(2).expect("target/release/deps").join("myclaw")
 }
 
-/// An answer of paragraphs, lists and code, four to five bytes a delta.
+/// Numbered parts of an answer of so many deltas.
+fn parts(deltas: usize) -> usize {
+    (deltas * 9 / 2).div_ceil(PART_BYTES)
+}
+
+/// An answer of numbered parts with paragraphs, lists and code, four to five bytes a delta.
 fn answer(deltas: usize) -> Reply {
     let paragraph =
         "The function reads one line at a time, and keeps what follows for the next call. ";
@@ -66,7 +75,7 @@ fn answer(deltas: usize) -> Reply {
         "{}\n\n- one item of a list\n- another one\n\n```rust\nfn main() {{\n    let text = \"some words\"; // why\n    println!(\"{{text}}\");\n}}\n```\n\n",
         paragraph.repeat(6)
     );
-    let text = part.repeat((deltas * 9 / 2).div_ceil(part.len()));
+    let text: String = (0..parts(deltas)).map(|number| format!("Part {number}. {part}")).collect();
     Reply::anthropic().text(text + "\n\nThe end.").in_deltas(deltas)
 }
 
@@ -83,14 +92,20 @@ fn chat(step: Step) -> (ModelServer, TempHome, Terminal) {
 
 /// From a key press until the screen shows the key.
 fn echo() {
-    let step = answer(ECHO_DELTAS).step().chunked_by(WRITE_BYTES).pause(PAUSE);
+    let step = answer(ECHO_DELTAS).step().chunked_by(ECHO_WRITE_BYTES).pause(PAUSE);
     let (_server, _home, mut terminal) = chat(step);
     terminal.send_line("stream");
-    terminal.expect("The function reads");
+    terminal.expect("Part 0.");
     let began = Instant::now();
     let mut typed = String::new();
     let mut times = Vec::new();
     for number in 0..KEYS {
+        // The keys are spread over the whole stream.
+        let wanted = number * parts(ECHO_DELTAS) / KEYS;
+        let begun = |line: &str| line.strip_prefix("Part ")?.split('.').next()?.parse().ok();
+        terminal.expect_screen(|screen| {
+            screen.lines().filter_map(begun).any(|part: usize| part >= wanted)
+        });
         let key = char::from(b'a' + u8::try_from(number % 26).expect("a letter"));
         typed.push(key);
         let row = format!("> {typed}");
@@ -99,15 +114,18 @@ fn echo() {
         terminal.expect_screen(|screen| screen.lines().any(|line| line == row));
         times.push(pressed.elapsed());
     }
+    let typed_for = began.elapsed().as_secs_f64();
+    terminal.expect("The end.");
+    let rate = ECHO_DELTAS as f64 / began.elapsed().as_secs_f64();
     let shown = terminal.text().len();
     times.sort();
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
     println!(
-        "key press to echo: median {:.1} ms, 95% {:.1} ms, most {:.1} ms ({KEYS} keys in {:.1} s, {shown} characters drawn meanwhile)",
+        "key press to echo beside {rate:.0} deltas a second: median {:.1} ms, 95% {:.1} ms, most {:.1} ms ({KEYS} keys in {typed_for:.1} s, \
+         {shown} characters drawn)",
         ms(times[times.len() / 2]),
         ms(times[times.len() * 95 / 100]),
         ms(times[times.len() - 1]),
-        began.elapsed().as_secs_f64(),
     );
 }
 
