@@ -183,7 +183,7 @@ fn continue_goes_on_with_the_session_whose_turn_was_killed() {
     };
     let listed = list(&["sessions", "list"]);
     assert!(listed.lines().any(|line| line.contains(&name)), "{listed}");
-    let first = sessions(&home)[0].clone();
+    let first = &sessions(&home)[0];
     assert_eq!((&first["name"], &first["inTurn"]), (&json!(name), &json!(true)));
     assert!(list(&["--resume"]).starts_with(&name), "the list agrees with -c");
     run_in(&home, "src/thing", &["run", "-c", "go on"]).assert_code(0);
