@@ -179,7 +179,7 @@ fn continue_goes_on_with_the_session_whose_turn_was_killed() {
     let list = |arguments: &[&str]| {
         let output = run_in(&home, "src/thing", arguments);
         output.assert_code(0);
-        output.stdout().to_owned()
+        output.stdout()
     };
     let listed = list(&["sessions", "list"]);
     assert!(listed.lines().any(|line| line.contains(&name)), "{listed}");
