@@ -487,6 +487,13 @@ const scenarios = {
     await page.getByText("Nothing was saved: a value has a mistake.").waitFor();
     await page.getByRole("alert").filter({ hasText: "65535" }).waitFor();
     await check(page, "config-mistake");
+    await page.setViewportSize({ width: 375, height: 740 });
+    const isCovered = await page.getByRole("group", { name: "Changes" }).evaluate((bar) => {
+      const { left, width, bottom } = bar.closest(".page").getBoundingClientRect();
+      return bar.contains(document.elementFromPoint(left + width / 2, bottom - 4));
+    });
+    assert(isCovered, "no text shows below the bar that saves");
+    await page.setViewportSize({ width: 1280, height: 800 });
     await page.getByRole("button", { name: "Unset port" }).click();
     await page.getByLabel("port", { exact: true }).fill(new URL(GATEWAY).port);
     await page.getByRole("button", { name: "Review and save" }).click();
@@ -759,6 +766,11 @@ const scenarios = {
     await page.getByRole("searchbox", { name: "Only lines with" }).fill("config loaded");
     await eventually("only lines with the text", async () => (await lines.allInnerTexts()).every((line) => line.includes("config loaded")));
     await check(page, "logs");
+    await page.setViewportSize({ width: 375, height: 740 });
+    const label = page.locator("label", { hasText: "Only lines with" });
+    const height = await label.evaluate((one) => one.getBoundingClientRect().height - one.querySelector("input").offsetHeight);
+    assert(height < 24, `the label is on one line, not ${height} px high`);
+    await page.setViewportSize({ width: 1280, height: 800 });
     await page.getByRole("searchbox", { name: "Only lines with" }).fill("");
     await page.getByRole("radio", { name: "Errors" }).check();
     await page.getByText("No line of this kind.").waitFor();
