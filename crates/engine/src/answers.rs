@@ -10,7 +10,7 @@ use crate::transcript::{row_to_message, taken_ids};
 /// The state of a message that a run took from the inbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TakenState {
-    /// A full queue dropped it, and the model is told so.
+    /// A full queue dropped it. The log has a notice of that for the model.
     Dropped,
     /// No answer follows it yet.
     Open,

@@ -21,7 +21,7 @@ pub enum Handover {
     Missing,
     /// In the inbox.
     Waiting,
-    /// In the log, or dropped by a full queue, of which the model is told.
+    /// In the log, or dropped by a full queue; then the log has a notice of that for the model.
     Taken(TakenState),
 }
 

@@ -159,8 +159,8 @@ impl Delivery {
         outcome
     }
 
-    /// Reports messages that a full queue dropped before this process could say so. The model is told, so they are not
-    /// handed over again.
+    /// Reports messages that a full queue dropped before this process could say so. The log has a notice of that for the
+    /// model, so they are not handed over again.
     async fn settle_dropped(
         &self,
         desk: &Desk,

@@ -206,8 +206,8 @@ impl Delivery {
         Ok(())
     }
 
-    /// Says something that has a record of its own, so that it is said once however often this is called. It takes the
-    /// place of the preview of what is shown under the name `shown`.
+    /// Sends the text of the record `key` once, however often this is called. It takes the place of the preview that is
+    /// shown under the name `shown`.
     pub(crate) async fn say_once(
         &self,
         (record, key): (&str, &str),

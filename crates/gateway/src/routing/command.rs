@@ -28,7 +28,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// The command that a message is; `None` if it is none.
+    /// Reads a command. `None` for every other message.
     pub(crate) fn of(arrival: &Arrival) -> Option<Self> {
         if WITHOUT_COMMANDS.contains(&&*arrival.channel) || !arrival.attachments.is_empty() {
             return None;
