@@ -43,6 +43,21 @@ fn a_runner_that_fails_is_started_six_times_and_reported_once() {
 }
 
 #[test]
+fn each_retry_waits_twice_as_long_as_the_one_before() {
+    let bench = Bench::with_groups("date +%s%3N >> \"$w/group/runs\"; exit 3");
+    let host = bench.start(&[]);
+    bench.send("m1", "fam@g.us", "Hello");
+    bench.wait_for_out(1);
+    stop(host);
+    let runs = fs::read_to_string(bench.host("groups/family/runs")).unwrap();
+    let begun: Vec<u64> = runs.lines().map(|line| line.parse().unwrap()).collect();
+    let pauses: Vec<u64> = begun.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let least = [10, 20, 40, 80, 160];
+    assert_eq!(pauses.len(), least.len());
+    assert!(pauses.iter().zip(least).all(|(pause, least)| *pause >= least), "{pauses:?}");
+}
+
+#[test]
 fn a_runner_that_hangs_is_stopped() {
     let (notice, runs) = given_up("sleep 1000", &["--idle-limit", "1s", "--hard-limit", "1s"]);
     assert!(notice.contains("said nothing for 3000 ms"), "{notice}");

@@ -87,6 +87,32 @@ fn a_task_that_becomes_due_ends_an_idle_runner() {
 }
 
 #[test]
+fn a_task_that_is_due_goes_before_messages() {
+    let bench = Bench::with_groups(&format!(
+        r#"if [[ $job == *'"groupFolder":"main"'* ]]; then
+  {}
+  await "$w/group/go"; say planned; over
+elif [[ $job == *isScheduledTask* ]]; then
+  echo task >> "$w/group/order"; say watered; over
+else
+  echo message >> "$w/group/order"; say hello; over
+fi"#,
+        task("once", "2020-01-01T00:00:00", "group")
+    ));
+    let host = bench.start(&["--containers", "1"]);
+    bench.send("m1", "owner", "Plan it for the family");
+    wait_until("it is planned", || snapshot(&bench, "main")[0]["status"] == "active");
+    bench.send("m2", "fam@g.us", "Hello");
+    wait_until("it is stored", || files(&bench.host("channel/in"), "json").is_empty());
+    // Until now the only container was another group's.
+    fs::write(bench.host("groups/main/go"), "").unwrap();
+    bench.wait_for_out(3);
+    stop(host);
+    let order = fs::read_to_string(bench.host("groups/family/order")).unwrap();
+    assert_eq!(order, "task\nmessage\n");
+}
+
+#[test]
 fn a_group_cannot_change_the_tasks_of_another_one() {
     let bench = Bench::with_groups(&planning(
         r#"if [[ $job == *'"groupFolder":"main"'* ]]; then
