@@ -60,6 +60,15 @@ fn only_addressed_messages_are_answered_and_the_others_are_shown() {
 }
 
 #[test]
+fn a_runner_that_gets_no_message_is_closed_after_the_idle_limit() {
+    let bench = Bench::with_groups("say hello; over; await_close; touch \"$w/group/closed\"");
+    let host = bench.start(&["--idle-limit", "1s"]);
+    bench.send("m1", "fam@g.us", "Hello");
+    wait_until("it is closed", || bench.host("groups/family/closed").exists());
+    stop(host);
+}
+
+#[test]
 fn a_message_that_comes_twice_is_answered_once() {
     let bench = Bench::with_groups("say fine; over");
     let host = bench.start(&[]);
