@@ -200,7 +200,7 @@ const scenarios = {
   async late() {
     const page = await open();
     const [held, asked] = [[], new Set()];
-    let [isHeld, deliver] = [false, () => {}];
+    let [isHeld, deliver, before] = [false, () => {}, undefined];
     await page.routeWebSocket(/\/ws$/, (socket) => {
       const server = socket.connectToServer();
       deliver = (message) => socket.send(message);
@@ -212,7 +212,8 @@ const scenarios = {
       server.onMessage((message) => {
         const { type, id } = JSON.parse(message);
         if (isHeld && type === "event") held.push(message);
-        else deliver(message);
+        else if (before === undefined || !asked.has(id)) deliver(message);
+        else deliver(JSON.stringify({ ...JSON.parse(message), result: { ...JSON.parse(message).result, sequence: before } }));
         if (type === "response") asked.delete(id);
       });
     });
@@ -226,13 +227,32 @@ const scenarios = {
       messages(page).locator("details.tool").filter({ hasText: "echo the-second" }),
       messages(page).getByText("The tool is done."),
     ];
+    const drawn = () => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
     for (let at = 0; at < held.length; at++) {
       deliver(held[at]);
+      await drawn();
       await eventually("the log was read", () => asked.size === 0);
-      await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+      await drawn();
       for (const one of shown) assert((await one.count()) <= 1, `${one} is shown twice after ${held[at]}`);
     }
     for (const one of shown) assert.equal(await one.count(), 1);
+    // The log is read late, and its answer names the event of before.
+    [isHeld, held.length] = [true, 0];
+    await enter(page, "late");
+    await say(page, "hello");
+    const event = (message) => JSON.parse(message).event.type;
+    await eventually("the end of the turn", () => held.some((message) => event(message) === "run_end"));
+    const answer = messages(page).getByText("Good morning.");
+    for (const message of held) {
+      if (event(message) === "taken") before = JSON.parse(message).sequence;
+      deliver(message);
+      await drawn();
+      await eventually("the log was read", () => asked.size === 0);
+      before = undefined;
+      await drawn();
+      assert((await answer.count()) <= 1, `the answer is shown twice after ${message}`);
+    }
+    assert.equal(await answer.count(), 1);
   },
 
   async steer() {

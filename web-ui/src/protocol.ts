@@ -109,6 +109,7 @@ export interface History {
   busy: boolean;
   stream: string;
   sequence: number;
+  until: number;
   messages: Row[];
   reports: Report[];
 }

@@ -66,8 +66,8 @@ export class SessionView {
   onNews: () => void = () => {};
 
   private sequence = 0;
-  /** The last reads of the log: the number of the newest event then, and the newest answer in the log. */
-  private reads: { sequence: number; answer?: string }[] = [];
+  /** The last reads of the log: the number of the newest event after it, and the newest answer in the log. */
+  private reads: { until: number; answer?: string }[] = [];
   private stream = "";
   private counter = 0;
   private asked = 0;
@@ -155,7 +155,7 @@ export class SessionView {
     }
     this.reads = [
       ...(isFirst ? [] : this.reads.slice(1 - MOST_READS)),
-      { sequence: history.sequence, answer: this.answers.at(-1)?.id },
+      { until: history.until, answer: this.answers.at(-1)?.id },
     ];
     for (const report of history.reports) this.reports.set(report.messageId, report);
     const taken = new Set(this.rows.flatMap((row) => row.meta?.queuedIds ?? []));
@@ -263,7 +263,7 @@ export class SessionView {
             blocks: [],
             isComplete: false,
             startedAt: Date.now(),
-            after: this.reads.filter((read) => read.sequence < this.sequence).at(-1)?.answer,
+            after: this.reads.filter((read) => read.until < this.sequence).at(-1)?.answer,
           },
         ];
         if (this.steps.length > 1) this.refresh(this.counter);

@@ -323,7 +323,8 @@ impl Server {
         Ok(json!({"id": id, "answer": answer}))
     }
 
-    /// The newest messages of a session, the oldest first, with the number of the event up to which they are complete.
+    /// The newest messages of a session, the oldest first, with the number of the event up to which they are complete, and
+    /// that of the newest event of which they may tell.
     pub(super) async fn history(
         &self,
         session: &str,
@@ -342,6 +343,7 @@ impl Server {
         let read = reading.await.map_err(|error| GatewayError::Internal(error.to_string()))?;
         let found: Option<Vec<TranscriptMessage>> =
             read.map_err(|error| GatewayError::Agent(error.into()))?;
+        let until = self.delivery.hub.newest(key.as_str());
         let Some(messages) = found else {
             let why = "the session has no message with the id of `before`; leave it out to read the newest ones";
             return Err(GatewayError::Unusable(why.to_owned()));
@@ -352,6 +354,7 @@ impl Server {
             "busy": is_busy,
             "stream": self.delivery.hub.stream(),
             "sequence": newest,
+            "until": until,
             "messages": messages,
             "reports": reports,
         }))
