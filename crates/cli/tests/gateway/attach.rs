@@ -24,6 +24,13 @@ impl Bench {
     }
 }
 
+/// Waits for an answer, whose text may be drawn in two parts, and for the prompt after it.
+fn expect_answer(terminal: &mut Terminal, mark: &str) {
+    let answer = format!("re: {mark}");
+    terminal
+        .expect_screen(|screen| screen.contains(&answer) && screen.trim_end().ends_with("You:"));
+}
+
 fn leave(mut terminal: Terminal) {
     terminal.send_line("/quit");
     assert!(terminal.wait().success(), "{}", terminal.text());
@@ -67,8 +74,7 @@ fn a_session_is_shown_as_in_the_chat_whoever_talks() {
     // Another client of the same session.
     gateway.client.send("main", "other", "<m2> from elsewhere").unwrap();
     terminal.expect("> <m2> from elsewhere");
-    terminal.expect("re: <m2>");
-    terminal.expect("You: ");
+    expect_answer(&mut terminal, "<m2>");
     terminal.send_line("/sessions");
     terminal.expect("* main");
     terminal.expect("You: ");
@@ -76,8 +82,7 @@ fn a_session_is_shown_as_in_the_chat_whoever_talks() {
     terminal.expect("session `second`");
     terminal.expect("You: ");
     terminal.send_line("<m3>");
-    terminal.expect("re: <m3>");
-    terminal.expect("You: ");
+    expect_answer(&mut terminal, "<m3>");
     assert_eq!(bench.said("second"), ["<m3>", "re: <m3>"]);
     leave(terminal);
     gateway.stop();
@@ -152,8 +157,7 @@ fn a_restart_of_the_gateway_loses_nothing_and_doubles_nothing() {
     terminal.expect("<m2>");
     terminal.expect("You: ");
     terminal.send_line("<m3>");
-    terminal.expect("re: <m3>");
-    terminal.expect("You: ");
+    expect_answer(&mut terminal, "<m3>");
     let said = bench.said("main");
     for mark in ["<m1>", "<m2>", "<m3>"] {
         let asked = said.iter().filter(|text| text.contains(mark) && !text.starts_with("re: "));
@@ -220,8 +224,7 @@ fn a_gateway_elsewhere_is_recognised_by_its_certificate() {
         (path(&token), path(&bench.file("own.pem")), path(&bench.file("other.pem")));
     let mut terminal = bench.attach(&["--url", &url, "--token-file", &token, "--ca", &own]);
     terminal.send_line("<m1>");
-    terminal.expect("re: <m1>");
-    terminal.expect("You: ");
+    expect_answer(&mut terminal, "<m1>");
     leave(terminal);
     // The one of this machine needs nothing.
     leave(bench.attach(&[]));
