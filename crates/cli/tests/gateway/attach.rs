@@ -24,11 +24,10 @@ impl Bench {
     }
 }
 
-/// Waits for an answer, whose text may be drawn in two parts, and for the prompt after it.
-fn expect_answer(terminal: &mut Terminal, mark: &str) {
-    let answer = format!("re: {mark}");
-    terminal
-        .expect_screen(|screen| screen.contains(&answer) && screen.trim_end().ends_with("You:"));
+/// Waits for what a model says, which may be drawn in parts, and for the prompt after it.
+fn expect_answer(terminal: &mut Terminal, said: &[&str]) {
+    let is_said = |screen: &str| said.iter().all(|text| screen.contains(text));
+    terminal.expect_screen(|screen| is_said(screen) && screen.trim_end().ends_with("You:"));
 }
 
 fn leave(mut terminal: Terminal) {
@@ -66,15 +65,11 @@ fn a_session_is_shown_as_in_the_chat_whoever_talks() {
     terminal.expect("re: <m1>");
     terminal.expect("You: ");
     terminal.send_line("hello");
-    terminal.expect("I will look.");
-    terminal.expect("✓ bash echo x");
-    terminal.expect("# Done");
-    terminal.expect("• one");
-    terminal.expect("You: ");
+    expect_answer(&mut terminal, &["I will look.", "✓ bash echo x", "# Done", "• one"]);
     // Another client of the same session.
     gateway.client.send("main", "other", "<m2> from elsewhere").unwrap();
     terminal.expect("> <m2> from elsewhere");
-    expect_answer(&mut terminal, "<m2>");
+    expect_answer(&mut terminal, &["re: <m2>"]);
     terminal.send_line("/sessions");
     terminal.expect("* main");
     terminal.expect("You: ");
@@ -82,7 +77,7 @@ fn a_session_is_shown_as_in_the_chat_whoever_talks() {
     terminal.expect("session `second`");
     terminal.expect("You: ");
     terminal.send_line("<m3>");
-    expect_answer(&mut terminal, "<m3>");
+    expect_answer(&mut terminal, &["re: <m3>"]);
     assert_eq!(bench.said("second"), ["<m3>", "re: <m3>"]);
     leave(terminal);
     gateway.stop();
@@ -153,11 +148,9 @@ fn a_restart_of_the_gateway_loses_nothing_and_doubles_nothing() {
     terminal.expect("You: ");
     let gateway = bench.start();
     terminal.expect("the gateway is back");
-    terminal.expect("re: <m1>");
-    terminal.expect("<m2>");
-    terminal.expect("You: ");
+    expect_answer(&mut terminal, &["re: <m1>", "re: <m2>"]);
     terminal.send_line("<m3>");
-    expect_answer(&mut terminal, "<m3>");
+    expect_answer(&mut terminal, &["re: <m3>"]);
     let said = bench.said("main");
     for mark in ["<m1>", "<m2>", "<m3>"] {
         let asked = said.iter().filter(|text| text.contains(mark) && !text.starts_with("re: "));
@@ -224,7 +217,7 @@ fn a_gateway_elsewhere_is_recognised_by_its_certificate() {
         (path(&token), path(&bench.file("own.pem")), path(&bench.file("other.pem")));
     let mut terminal = bench.attach(&["--url", &url, "--token-file", &token, "--ca", &own]);
     terminal.send_line("<m1>");
-    expect_answer(&mut terminal, "<m1>");
+    expect_answer(&mut terminal, &["re: <m1>"]);
     leave(terminal);
     // The one of this machine needs nothing.
     leave(bench.attach(&[]));
