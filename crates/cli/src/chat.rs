@@ -61,6 +61,7 @@ mod paths;
 mod shell;
 mod shown;
 mod skill;
+mod soft_wrap;
 mod status;
 mod talk;
 mod tool_lines;

@@ -12,10 +12,9 @@ use myclaw_agent::SessionConfig;
 use myclaw_agent::config::Paths;
 use myclaw_agent::files::{create_private_directory, private_options};
 use reedline::{
-    Color, ColumnarMenu, EditCommand, Emacs, FileBackedHistory, Highlighter, KeyCode, KeyModifiers,
-    MenuBuilder, Prompt, PromptEditMode, PromptHistorySearch, PromptHistorySearchStatus, Reedline,
-    ReedlineEvent, ReedlineMenu, Signal, StyledText, ValidationResult, Validator,
-    default_emacs_keybindings,
+    Color, ColumnarMenu, EditCommand, Emacs, FileBackedHistory, KeyCode, KeyModifiers, MenuBuilder,
+    Prompt, PromptEditMode, PromptHistorySearch, PromptHistorySearchStatus, Reedline,
+    ReedlineEvent, ReedlineMenu, Signal, ValidationResult, Validator, default_emacs_keybindings,
 };
 
 use super::attention::Focus;
@@ -23,11 +22,16 @@ use super::clipboard;
 use super::completion::ChatCompleter;
 use super::outputs::Common;
 use super::pastes::{FoldingEmacs, Pastes};
+use super::soft_wrap::SoftWrap;
 use super::{Input, Wake};
 use crate::commands::sessions::Sessions;
 use crate::print::note;
 use crate::terminal::{FocusReports, Paint, Size, Style, suspend};
 
+/// What stands before a message.
+pub(super) const PROMPT: &str = "You: ";
+/// What stands before its other lines, as wide as the prompt.
+const NEXT_LINE: &str = "     ";
 /// File in the state directory with the history of typed messages.
 const HISTORY_FILE: &str = "chat_history";
 /// Entries that are kept.
@@ -92,7 +96,7 @@ impl Editor {
     /// A line editor with the history of earlier chats, or without a history if the file cannot be read or written.
     /// `breaks` makes it break off.
     pub(super) fn new(paths: &Paths, breaks: Arc<AtomicBool>, common: Arc<Common>) -> Self {
-        let menu = ColumnarMenu::default().with_name(MENU).with_marker("");
+        let menu = ColumnarMenu::default().with_name(MENU).with_marker(PROMPT);
         let mut keybindings = default_emacs_keybindings();
         keybindings.add_binding(
             KeyModifiers::NONE,
@@ -127,7 +131,7 @@ impl Editor {
             .with_edit_mode(Box::new(edit_mode))
             .with_transient_prompt(Box::new(ChatPrompt(None)))
             .with_validator(Box::new(BackslashContinues))
-            .with_highlighter(Box::new(PlainText))
+            .with_highlighter(Box::new(SoftWrap))
             .with_ansi_colors(Paint::for_stream(&io::stdout()) == Paint::Styled)
             .use_bracketed_paste(true)
             .with_break_signal(breaks)
@@ -324,17 +328,6 @@ impl Validator for BackslashContinues {
     }
 }
 
-/// Messages are drawn without colours, as they are not code.
-struct PlainText;
-
-impl Highlighter for PlainText {
-    fn highlight(&self, line: &str, _cursor: usize) -> StyledText {
-        let mut text = StyledText::new();
-        text.push((Default::default(), line.to_owned()));
-        text
-    }
-}
-
 /// The prompt, below the status line if there is one.
 struct ChatPrompt(Option<Arc<Common>>);
 
@@ -356,7 +349,7 @@ impl Prompt for ChatPrompt {
     }
 
     fn render_prompt_indicator(&self, _mode: PromptEditMode) -> Cow<'_, str> {
-        Cow::Borrowed("You: ")
+        Cow::Borrowed(PROMPT)
     }
 
     fn get_indicator_color(&self) -> Color {
@@ -364,7 +357,7 @@ impl Prompt for ChatPrompt {
     }
 
     fn render_prompt_multiline_indicator(&self) -> Cow<'_, str> {
-        Cow::Borrowed("  .. ")
+        Cow::Borrowed(NEXT_LINE)
     }
 
     fn render_prompt_history_search_indicator(&self, search: PromptHistorySearch) -> Cow<'_, str> {
