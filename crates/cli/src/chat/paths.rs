@@ -8,8 +8,12 @@ use ignore::WalkBuilder;
 /// Files that are looked at for one completion: more would take longer than a key press may.
 const MOST_FILES: usize = 20_000;
 
+/// The rank of a path that contains what was typed, and does not begin with it.
+const CONTAINS: u8 = 2;
+
 /// The files and directories below `directory` that fit `typed`, the best first: those whose path begins with it, then
-/// those whose name does, then those that contain it. What ignore files name is left out.
+/// those whose name does, then those that contain it, unless one alone begins with it: then that one is meant. What
+/// ignore files name is left out.
 pub(super) fn find(directory: &Path, typed: &str, limit: usize) -> Vec<String> {
     let wanted = typed.to_lowercase();
     let mut found: Vec<(u8, usize, String)> = Vec::new();
@@ -22,7 +26,7 @@ pub(super) fn find(directory: &Path, typed: &str, limit: usize) -> Vec<String> {
         let rank = match () {
             () if lower.starts_with(&wanted) => 0,
             () if name.starts_with(&wanted) => 1,
-            () if lower.contains(&wanted) => 2,
+            () if lower.contains(&wanted) => CONTAINS,
             () => continue,
         };
         let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
@@ -30,7 +34,8 @@ pub(super) fn find(directory: &Path, typed: &str, limit: usize) -> Vec<String> {
         found.push((rank, path.matches('/').count(), format!("{path}{slash}")));
     }
     found.sort();
-    found.truncate(limit);
+    let beginning = found.iter().filter(|(rank, ..)| *rank < CONTAINS).count();
+    found.truncate(if beginning == 1 { 1 } else { limit });
     found.into_iter().map(|(_, _, path)| path).collect()
 }
 

@@ -186,7 +186,7 @@ fn tab_finds_files_and_ctrl_g_opens_the_editor() {
     let server =
         ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Read.")));
     let home = home_with(&server);
-    for path in ["src/server.rs", "target/server.o"] {
+    for path in ["src/server.rs", "sand.txt", "target/server.o"] {
         let path = home.workspace().join(path);
         fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
         fs::write(path, "").expect("a file");
@@ -198,6 +198,14 @@ fn tab_finds_files_and_ctrl_g_opens_the_editor() {
     terminal.expect("You: ");
     terminal.send("explain @serv\t");
     terminal.expect_screen(|screen| screen.ends_with("You: explain @src/server.rs"));
+    // Several fit: the prompt stays above the menu, and Enter takes the first.
+    terminal.send("\x15@s\t");
+    terminal.expect_screen(|screen| {
+        let menu = screen.split_once("You: @s\n").map(|(_, menu)| menu.split_whitespace());
+        menu.is_some_and(|menu| menu.eq(["@sand.txt", "@src/", "@src/server.rs"]))
+    });
+    terminal.send("\r");
+    terminal.expect_screen(|screen| screen.ends_with("You: @sand.txt"));
     terminal.send("\x15hello world\x07");
     terminal.expect_screen(|screen| screen.ends_with("You: hello everyone"));
     // A long paste is one line, and the message gets all of it.
@@ -214,6 +222,34 @@ fn tab_finds_files_and_ctrl_g_opens_the_editor() {
     terminal.expect("Read.");
     let said = server.last_request().messages().last().expect("a message")["content"].to_string();
     assert!(said.contains("hello everyone (row 0\\n") && said.contains("row 199"), "{said}");
+}
+
+#[test]
+fn a_typed_message_breaks_between_words_while_it_is_typed_and_after_it_was_sent() {
+    let server =
+        ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Read.")));
+    let home = home_with(&server);
+    let mut terminal = chat_at(&home, 40);
+    let said = "Replace the discount in the shop by a percentage and run all of its tests";
+    let rows = [
+        "You: Replace the discount in the shop",
+        "     by a percentage and run all of its",
+        "     tests",
+    ];
+    terminal.send(said);
+    let is_typed = |screen: &str| rows_from(screen, "You:") == rows;
+    terminal.expect_screen(is_typed);
+    // The cursor is where the text is: five words back, in the row above.
+    terminal.send("\x1bb\x1bb\x1bb\x1bb\x1bb\x0b");
+    terminal
+        .expect_screen(|screen| rows_from(screen, "You:") == [rows[0], "     by a percentage and"]);
+    terminal.send("\x19\r");
+    let screen =
+        terminal.expect_screen(|screen| screen.contains("Read.") && screen.ends_with("You:"));
+    let sent: Vec<&str> = screen.lines().skip_while(|row| *row != rows[0]).take(3).collect();
+    assert_eq!(sent, rows, "{screen}");
+    let request = server.last_request();
+    assert_eq!(request.messages().last().expect("a message")["content"][0]["text"], said);
 }
 
 #[test]
