@@ -6,7 +6,7 @@ use serde_json::Value;
 use unicode_width::UnicodeWidthStr;
 
 use crate::terminal::highlight::Highlighter;
-use crate::terminal::{Style, StyledLine, escaped, format_elapsed, truncated};
+use crate::terminal::{Style, StyledLine, escaped, format_elapsed, truncated, wrapped};
 
 /// Lines of diffs that one call shows.
 const DIFF_LINES: usize = 40;
@@ -16,6 +16,8 @@ const FIRST_LINES: usize = 2;
 const LAST_LINES: usize = 3;
 /// Lines of the end of the output of a call that failed: what went wrong mostly stands there.
 const LAST_LINES_OF_FAILURE: usize = 12;
+/// Rows that one line of the reason of a failure fills, if its words fit without gaps.
+const ROWS_OF_REASON: usize = 4;
 /// Lines of a file or of its diff that have the colours of its language.
 const MOST_COLOURED: usize = 2_000;
 /// Before each line of an output.
@@ -62,26 +64,35 @@ impl EndedCall<'_> {
         let mut shown = vec![head];
         if is_shown {
             let room = columns.saturating_sub(INDENT.len());
-            let fits = |line: &StyledLine| {
-                let cut = line.truncated(room);
-                match cut.text.trim_end().len() {
-                    0 => StyledLine::new(line.style, ""),
-                    kept => cut.part(0..kept).behind(INDENT),
-                }
-            };
+            let fits = |line: &StyledLine| self.fitting(line, room);
             // One line would only be replaced by another one.
             if body.len() <= first + last + 1 {
-                shown.extend(body.iter().map(fits));
+                shown.extend(body.iter().flat_map(fits));
             } else {
-                shown.extend(body[..first].iter().map(fits));
+                shown.extend(body[..first].iter().flat_map(fits));
                 let hidden = body.len() - first - last + self.lines_not_kept();
                 let remark = StyledLine::new(Style::Dim, format!("… {hidden} more lines (Ctrl-O)"));
-                shown.push(fits(&remark));
-                shown.extend(body[body.len() - last..].iter().map(fits));
+                shown.extend(fits(&remark));
+                shown.extend(body[body.len() - last..].iter().flat_map(fits));
             }
         }
         all.extend(body);
         ToolLines { shown, all }
+    }
+
+    /// The rows of a line in at most `room` columns: one, but for why a call failed, which is read to its end.
+    fn fitting(&self, line: &StyledLine, room: usize) -> Vec<StyledLine> {
+        let is_reason = self.is_error && !TALKATIVE.contains(&self.tool);
+        if is_reason && line.spans.is_empty() && !line.text.trim().is_empty() {
+            let text = truncated(&line.text, room.saturating_mul(ROWS_OF_REASON));
+            let rows = wrapped(&text, room).into_iter();
+            return rows.map(|row| StyledLine::new(line.style, row).behind(INDENT)).collect();
+        }
+        let cut = line.truncated(room);
+        vec![match cut.text.trim_end().len() {
+            0 => StyledLine::new(line.style, ""),
+            kept => cut.part(0..kept).behind(INDENT),
+        }]
     }
 
     fn detail(&self, name: &str) -> Option<&Value> {

@@ -111,6 +111,24 @@ fn other_tools_say_nothing_unless_they_fail() {
 }
 
 #[test]
+fn the_reason_of_a_failure_is_shown_to_its_end_and_within_bounds() {
+    let reason = "oldText was not found in a.txt, which was not changed. Nothing in it is like it; read it again.";
+    let failed = EndedCall { is_error: true, ..call("edit", "a.txt", reason, None) };
+    assert_eq!(
+        shown(&failed)[1..],
+        [
+            "  oldText was not found in a.txt, which was not changed.",
+            "  Nothing in it is like it; read it again."
+        ]
+    );
+    let reason = "word ".repeat(10_000);
+    let failed = EndedCall { is_error: true, ..call("edit", "a.txt", &reason, None) };
+    let rows = shown(&failed);
+    assert!((4..8).contains(&rows.len()), "{rows:?}");
+    assert!(rows.last().is_some_and(|row| row.ends_with('…')), "{rows:?}");
+}
+
+#[test]
 fn no_line_is_wider_than_the_terminal_and_controls_are_shown() {
     let text = format!("{}\x1b[2J漢字漢字漢字漢字\n", "x".repeat(200));
     let about = format!("echo {}", "漢".repeat(100));
