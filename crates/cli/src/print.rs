@@ -26,8 +26,20 @@ impl Printer {
         writeln!(self.out, "{line}").map_err(|error| CliError::output(&error))
     }
 
-    /// Writes lines that may hold text of a model, a tool or a file; escaped for a terminal.
+    /// Writes lines that may hold text of a model, a tool or a file: for a terminal escaped, and broken between words.
     pub(crate) fn safe_lines<T: AsRef<str>>(
+        &mut self,
+        lines: impl IntoIterator<Item = T>,
+    ) -> Result<(), CliError> {
+        for line in lines {
+            let line = self.fitting(line.as_ref());
+            self.line(line)?;
+        }
+        Ok(())
+    }
+
+    /// Writes lines that are copied, such as commands and texts of files: for a terminal escaped, and nothing else.
+    pub(crate) fn copied_lines<T: AsRef<str>>(
         &mut self,
         lines: impl IntoIterator<Item = T>,
     ) -> Result<(), CliError> {
@@ -50,6 +62,14 @@ impl Printer {
         self.line("")
     }
 
+    /// A text of a model or a tool: for a terminal escaped, and broken between words.
+    pub(crate) fn fitting(&self, text: &str) -> String {
+        match self.destination {
+            Destination::Terminal => unbroken(&escaped(text), Size::current().columns),
+            Destination::Pipe => text.to_owned(),
+        }
+    }
+
     /// `text` of a model or a tool; escaped for a terminal.
     pub(crate) fn safe<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match self.destination {
@@ -67,16 +87,21 @@ impl Printer {
 /// Writes a line to standard error, on a terminal without breaking words. A failed write is ignored: there is no other
 /// place to report it.
 pub(crate) fn note(line: impl fmt::Display) {
-    let mut text = line.to_string();
-    if io::stderr().is_terminal() {
-        text = unbroken(&text, Size::current().columns).join("\n");
-    }
+    let text = fitting_stderr(&line.to_string());
     drop(writeln!(io::stderr(), "{text}"));
+}
+
+/// `text` as standard error shows it without breaking words: in more lines if that is a terminal.
+pub(crate) fn fitting_stderr(text: &str) -> String {
+    if io::stderr().is_terminal() {
+        return unbroken(text, Size::current().columns);
+    }
+    text.to_owned()
 }
 
 /// `text` in lines of at most `columns` columns. A line with a longer word, such as an address, is left to the terminal:
 /// a line break would make another word of it when it is copied. So is a line with colours, whose width is not known.
-fn unbroken(text: &str, columns: usize) -> Vec<String> {
+fn unbroken(text: &str, columns: usize) -> String {
     use unicode_width::UnicodeWidthStr;
     let lines = text.lines().flat_map(|line| {
         let is_left = line.is_empty()
@@ -84,7 +109,7 @@ fn unbroken(text: &str, columns: usize) -> Vec<String> {
             || line.split(' ').any(|word| word.width() > columns);
         if is_left { vec![line.to_owned()] } else { wrapped(line, columns) }
     });
-    lines.collect()
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Rows of text with aligned columns; the last column is not padded.

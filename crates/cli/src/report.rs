@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::approval::word;
 use crate::exit::CliError;
+use crate::print::fitting_stderr;
 use crate::terminal::{JsonMode, Output, Paint, Style, escaped, truncated};
 
 /// Columns of a tool's arguments or first line of output in one line of activity.
@@ -144,7 +145,8 @@ impl TextReporter {
         }
         self.output.end_line();
         self.output.flush();
-        let mut line = self.paint.paint(style, escaped(line).trim_end());
+        let line = fitting_stderr(escaped(line).trim_end());
+        let mut line = self.paint.paint(style, &line);
         line.push('\n');
         // One write, so that lines of several processes do not mix. A failed write is ignored: there is no other place
         // to report it.

@@ -105,11 +105,11 @@ fn print_check(check: &Check, paint: Paint, printer: &mut Printer) -> Result<(),
         Status::Warn => ("warn", Style::Warning),
         Status::Fail => ("fail", Style::Bad),
     };
-    let message = printer.safe(&check.message).into_owned();
-    printer.line(format_args!("{}  {:<10} {message}", paint.paint(style, word), check.check))?;
+    let line = printer.fitting(&format!("{word}  {:<10} {}", check.check, check.message));
+    let rest = line.strip_prefix(word).unwrap_or(&line);
+    printer.line(format_args!("{}{rest}", paint.paint(style, word)))?;
     if let Some(next) = &check.next {
-        let next = printer.safe(next).into_owned();
-        printer.line(format_args!("{:17}-> {next}", ""))?;
+        printer.safe_lines([format!("{:17}-> {next}", "")])?;
     }
     Ok(())
 }

@@ -100,7 +100,7 @@ fn show(found: &FoundSkills, name: &str) -> Result<(), CliError> {
         vec!["state".to_owned(), state(found)],
     ]))?;
     printer.line("")?;
-    printer.safe_lines(String::from_utf8_lossy(&text).lines())?;
+    printer.copied_lines(String::from_utf8_lossy(&text).lines())?;
     printer.finish()
 }
 

@@ -38,7 +38,7 @@ pub(super) fn get(key: &str) -> Result<(), CliError> {
     };
     let mut printer = Printer::stdout();
     match value {
-        Value::String(text) => printer.safe_lines(text.lines())?,
+        Value::String(text) => printer.copied_lines(text.lines())?,
         value => printer.line(format_args!("{value:#}"))?,
     }
     printer.finish()

@@ -260,7 +260,7 @@ fn carry_out(
 
 fn tell(printer: &mut Printer, what_for: &str, commands: &[Vec<String>]) -> Result<(), CliError> {
     printer.line(format_args!("{what_for}:"))?;
-    printer.safe_lines(commands.iter().map(|command| format!("  {}", command.join(" "))))
+    printer.copied_lines(commands.iter().map(|command| format!("  {}", command.join(" "))))
 }
 
 fn words(commands: &[&[&str]]) -> Vec<Vec<String>> {

@@ -121,8 +121,7 @@ impl Page {
         if self.format == ShowFormat::Json {
             return Ok(());
         }
-        let text = self.printer.safe(text).into_owned();
-        self.printer.line(self.paint.paint(Style::Dim, &text))?;
+        self.printer.line(self.paint.paint(Style::Dim, &self.printer.fitting(text)))?;
         self.printer.line("")
     }
 
@@ -139,8 +138,7 @@ impl Page {
         }
         for (name, arguments) in tool_calls(message) {
             let call = format!("[calls {name} {arguments}]");
-            let call = self.printer.safe(&call).into_owned();
-            self.printer.line(self.paint.paint(Style::Dim, &call))?;
+            self.printer.line(self.paint.paint(Style::Dim, &self.printer.fitting(&call)))?;
         }
         self.printer.line("")
     }
@@ -174,7 +172,6 @@ impl Page {
     }
 
     fn text(&mut self, text: &str) -> Result<(), CliError> {
-        let text = self.printer.safe(text).into_owned();
-        self.printer.line(text.trim_end_matches('\n'))
+        self.printer.safe_lines(text.trim_end_matches('\n').lines())
     }
 }
