@@ -57,7 +57,8 @@ pub use providers::{HttpProviders, engine, key_resolver};
 pub use run::{RunAgentParams, run_agent, run_agent_with};
 pub use selection::{
     LOCAL_SERVERS_VARIABLE, Selection, SelectionSource, Wanted, apply_served_facts,
-    environment_key, known_providers, local_base_url, local_probe, select, unknown_provider,
+    configured_local_probe, environment_key, known_providers, local_base_url, local_probe, select,
+    unknown_provider,
 };
 pub use session::{
     Accepted, Done, Foreground, Handover, Next, Outcome, RAN_COMMAND, Session, SessionCallback,

@@ -397,7 +397,7 @@ pub fn local_probe(environment: &Environment) -> Result<LocalProbe, AgentError> 
     } else if let Some(text) =
         environment.get(OLLAMA_HOST_VARIABLE).filter(|text| !text.trim().is_empty())
     {
-        let address = ollama_address(text);
+        let address = loopback_address(text);
         probe.candidates.retain_mut(|candidate| {
             if candidate.provider != "ollama" {
                 return true;
@@ -431,8 +431,28 @@ fn parse_candidates(text: &str) -> Result<Vec<LocalCandidate>, String> {
         .collect()
 }
 
-/// The loopback address in `OLLAMA_HOST`, if there is one; scheme and port are optional.
-fn ollama_address(text: &str) -> Option<SocketAddr> {
+/// Like [`local_probe`], with the addresses of these servers that the config file states instead.
+///
+/// # Errors
+/// The variable with the addresses is wrong.
+pub fn configured_local_probe(
+    config: &Config,
+    environment: &Environment,
+) -> Result<LocalProbe, AgentError> {
+    let mut probe = local_probe(environment)?;
+    for candidate in &mut probe.candidates {
+        let own = config.models.providers.get(&candidate.provider);
+        let base_url = own.and_then(|own| own.base_url.as_deref());
+        let host = base_url.and_then(|url| url.trim_end_matches('/').strip_suffix("/v1"));
+        if let Some(address) = host.and_then(loopback_address) {
+            candidate.address = address;
+        }
+    }
+    Ok(probe)
+}
+
+/// The loopback address in `OLLAMA_HOST` or a URL without a path, if there is one; scheme and port are optional.
+fn loopback_address(text: &str) -> Option<SocketAddr> {
     let text = text.trim();
     let text = text.strip_prefix("http://").unwrap_or(text).trim_end_matches('/');
     let (host, port) = match text.rsplit_once(':') {

@@ -25,6 +25,15 @@ pub enum StarterModel<'a> {
     Unset,
     /// `provider/model`, which needs no key or whose key is kept elsewhere.
     Named(&'a str),
+    /// A model of a server on this machine that is not at its provider's usual address.
+    Served {
+        /// `provider/model`.
+        name: &'a str,
+        /// The provider's name.
+        provider: &'a str,
+        /// The base URL for requests.
+        base_url: &'a str,
+    },
     /// A model whose key is in a variable.
     WithKey {
         /// The provider's name.
@@ -49,17 +58,23 @@ pub fn starter_config(model: StarterModel<'_>) -> String {
                 .replace(STARTER_PROVIDER, &quoted(name));
             return format!("{before}{PROVIDER_BEGIN}{provider}{PROVIDER_END}{after}");
         }
-        StarterModel::Named(_) | StarterModel::Unset => provider,
+        StarterModel::Named(_) | StarterModel::Served { .. } | StarterModel::Unset => provider,
     };
     let commented = format!("{PROVIDER_BEGIN}{provider}{PROVIDER_END}");
     let commented: String = commented
         .lines()
         .map(|line| format!("  // {}\n", line.strip_prefix("  ").unwrap_or(line)))
         .collect();
+    let answers =
+        |name: &str| format!("  agents: {{ defaults: {{ model: {} }} }},\n\n", Value::from(name));
     let named = match model {
-        StarterModel::Named(name) => {
-            format!("  agents: {{ defaults: {{ model: {} }} }},\n\n", Value::from(name))
-        }
+        StarterModel::Named(name) => answers(name),
+        StarterModel::Served { name, provider, base_url } => format!(
+            "{}  // Where its server is.\n  models: {{ providers: {{ {}: {{ baseUrl: {} }} }} }},\n\n",
+            answers(name),
+            Value::from(provider),
+            Value::from(base_url),
+        ),
         _ => String::new(),
     };
     format!("{before}{named}{}{after}", commented.trim_end())

@@ -9,7 +9,7 @@ use myclaw_testkit::{ModelServer, Script};
 use serde_json::{Value, json};
 
 use super::{
-    LOCAL_SERVERS_VARIABLE, Selection, SelectionSource, Wanted, ollama_address, parse_candidates,
+    LOCAL_SERVERS_VARIABLE, Selection, SelectionSource, Wanted, loopback_address, parse_candidates,
     select,
 };
 use crate::{AgentError, FailureClass};
@@ -166,7 +166,7 @@ fn ollama_host_is_read_as_ollama_reads_it() {
         ("192.168.1.5:11434", None),
         ("gpu.example:11434", None),
     ] {
-        assert_eq!(ollama_address(text), address, "{text}");
+        assert_eq!(loopback_address(text), address, "{text}");
     }
 }
 

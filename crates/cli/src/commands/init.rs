@@ -4,6 +4,7 @@ use myclaw_agent::config::{
     Config, ConfigError, StarterModel, load_or_default, starter_config, write_config_if_missing,
 };
 use myclaw_agent::files::create_private_directory;
+use myclaw_agent::llm::provider_info;
 use myclaw_agent::{Home, SelectionSource, Wanted, select, stored_keys};
 
 use crate::exit::CliError;
@@ -66,13 +67,21 @@ fn starter(home: &Home) -> Result<String, CliError> {
     let selection = runtime::block_on(select(&config, &home.environment, wanted))??;
     let name = selection.reference.to_string();
     let (provider, model) = (&selection.reference.provider, &selection.reference.id);
-    Ok(starter_config(match selection.source {
+    Ok(starter_config(match &selection.source {
         SelectionSource::Builtin => StarterModel::Unset,
         SelectionSource::KeyVariable(variable) => {
             StarterModel::WithKey { provider, model, variable }
         }
+        SelectionSource::LocalServer { base_url } if !is_usual(provider, base_url) => {
+            StarterModel::Served { name: &name, provider, base_url }
+        }
         _ => StarterModel::Named(&name),
     }))
+}
+
+/// Whether requests to a provider go to this address without a config.
+fn is_usual(provider: &str, base_url: &str) -> bool {
+    provider_info(provider).is_some_and(|info| info.base_url == base_url)
 }
 
 /// The next step if the config file prevents a turn.

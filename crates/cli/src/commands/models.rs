@@ -23,7 +23,7 @@ pub(super) use key::KeySource;
 use key::KeyState;
 use myclaw_agent::did_you_mean;
 use myclaw_agent::{Home, load_checked, stored_keys};
-use myclaw_agent::{known_providers, local_probe};
+use myclaw_agent::{configured_local_probe, known_providers};
 
 /// Runs one of the commands.
 pub(crate) fn run(args: &ModelsArgs) -> Result<(), CliError> {
@@ -70,7 +70,7 @@ pub(crate) async fn find_models(
     filter: ModelFilter<'_>,
 ) -> Result<Vec<ListedModel>, CliError> {
     let mut models = known_models(config);
-    let probe = local_probe(&home.environment)?;
+    let probe = configured_local_probe(config, &home.environment)?;
     for (_, finding) in survey_local(&probe).await {
         let LocalFinding::Server(server) = finding else { continue };
         for id in server.models {
@@ -133,7 +133,10 @@ fn no_models_of(provider: &str, config: &Config) -> CliError {
     if let Some(info) = provider_info(provider) {
         return CliError::failure(format!(
             "no model of {} is known before its server answers at {}; start it, or name the model as {}/MODEL",
-            info.name, info.base_url, info.name
+            info.name,
+            resolve(config, &ModelRef { provider: info.name.to_owned(), id: String::new() })
+                .base_url,
+            info.name
         ));
     }
     let known = known_providers(config);

@@ -3,7 +3,7 @@
 use myclaw_testkit::{ModelServer, Reply, RunningChild, Script, TempHome, Terminal, WireFormat};
 use serde_json::json;
 
-use crate::{myclaw, run};
+use crate::{home_with, myclaw, run};
 
 const MODEL: &str = "anthropic/claude-sonnet-4-20250514";
 
@@ -66,6 +66,57 @@ fn a_server_on_this_machine_goes_before_the_planner_and_a_key_before_both() {
     let stdout = output.stdout();
     assert!(stdout.contains("because OPENAI_API_KEY is set"), "{stdout}");
     assert!(!stdout.contains("sk-very-secret"), "{stdout}");
+}
+
+#[test]
+fn on_a_narrow_terminal_runs_and_lists_break_no_word() {
+    let server = ModelServer::spawn_blocking_thread(Script::repeat(
+        Reply::anthropic().text("Done.").usage(12_345, 678),
+    ));
+    let home = home_with(&server);
+    let said = "compare the timetables of all southern railways";
+    let shown = |arguments: &[&str], expected: &str| {
+        let mut terminal = Terminal::spawn_sized(&myclaw(&home, arguments), 45, 30);
+        let screen = terminal.expect_screen(|screen| screen.contains("claude-sonnet-4-20250514"));
+        assert!(terminal.wait().success());
+        let words: Vec<&str> = screen.split_whitespace().collect();
+        assert!(words.join(" ").contains(expected), "{screen}");
+    };
+    shown(&["run", said], "678 out, $0.0472, anthropic/claude-sonnet-4-20250514");
+    shown(&["sessions", "list"], &format!("claude-sonnet-4-20250514 13023 {said}"));
+    let long =
+        "The server at http://127.0.0.1:9/v1 answers with claude-sonnet-4-20250514 every day";
+    server.push(Reply::anthropic().text("Done."));
+    run(&home, &["run", long]).assert_code(0);
+    shown(&["sessions", "show", "main"], long);
+}
+
+#[test]
+fn init_keeps_the_address_of_a_server_at_an_unusual_port() {
+    let script = Script::repeat(Reply::openai().text("Yes.")).models(["weights.gguf"]);
+    let server = ModelServer::spawn_blocking_thread(script);
+    let home = TempHome::new();
+    let address = format!("llamacpp={}", server.address());
+    RunningChild::run(myclaw(&home, &["init"]).env("MYCLAW_LOCAL_SERVERS", &address))
+        .assert_code(0);
+    let config = std::fs::read_to_string(home.config_path()).unwrap();
+    let base_url = format!("\"llamacpp\": {{ baseUrl: \"http://{}/v1\" }}", server.address());
+    assert!(config.contains(&base_url), "{config}");
+    run(&home, &["config", "check"]).assert_code(0);
+    let output = run(&home, &["run", "hello"]);
+    output.assert_code(0);
+    assert_eq!(output.stdout(), "Yes.\n");
+    // The list asks the server where the config says that it is, and not at the usual port.
+    let usual = [("MYCLAW_LOCAL_SERVERS", "llamacpp=127.0.0.1:9")];
+    let list = ["models", "list", "llamacpp"];
+    let output = RunningChild::run(myclaw(&home, &list).envs(usual));
+    output.assert_code(0);
+    assert!(output.stdout().contains("llamacpp/weights.gguf"), "{}", output.stdout());
+    run(&home, &["config", "unset", "agents"]).assert_code(0);
+    let base_url = format!("http://{}/v1", server.address());
+    drop(server);
+    let output = RunningChild::run(myclaw(&home, &list).envs(usual));
+    assert!(output.stderr().contains(&format!("its server answers at {base_url};")), "{output:?}");
 }
 
 #[test]
