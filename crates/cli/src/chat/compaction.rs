@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use myclaw_agent::{CompactionReport, EventCallback, Foreground};
+use myclaw_agent::{CompactionOutcome, CompactionReport, EventCallback, Foreground};
 
 use tokio_util::sync::CancellationToken;
 
@@ -32,8 +32,14 @@ impl Chat {
         }
         let display = Arc::new(Display::new(self.closed.clone(), Arc::clone(&self.common)));
         display.wait_for("summarising");
-        let screen = Arc::clone(&display);
-        let on_event = notices(move |line| screen.say(Style::Warning, line));
+        let (screen, common) = (Arc::clone(&display), Arc::clone(&self.common));
+        let say = notices(move |line| screen.say(Style::Warning, line));
+        let on_event: EventCallback = Arc::new(move |event| {
+            if let Some(status) = common.status().as_mut() {
+                status.heed(&event.kind);
+            }
+            say(event);
+        });
         let cancel = self.closed.child_token();
         let mut typed = Typed::default();
         let outcome = {
@@ -49,6 +55,11 @@ impl Chat {
             display.drawing(both).await
         };
         if let Ok(report) = &outcome {
+            if let (CompactionOutcome::Done, Some(status)) =
+                (report.outcome, self.common.status().as_mut())
+            {
+                status.compacted(report.tokens_after);
+            }
             display.say(Style::Dim, &describe(report, &name));
         }
         display.finish();

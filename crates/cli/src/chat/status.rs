@@ -73,6 +73,11 @@ impl Status {
         }
     }
 
+    /// Takes in that the model is sent about this many tokens from now on.
+    pub(super) fn compacted(&mut self, tokens: u64) {
+        self.used = tokens;
+    }
+
     /// How full the context window is: `12% of 200k`; `None` before the first call.
     pub(super) fn context(&self) -> Option<String> {
         if self.window == 0 || self.used == 0 {

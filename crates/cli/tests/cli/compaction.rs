@@ -49,6 +49,28 @@ fn older_messages_become_a_summary_and_stay_readable() {
 }
 
 #[test]
+fn the_status_line_of_the_chat_shows_the_smaller_context_and_the_price_of_the_summary() {
+    let (server, home) = long_session(8);
+    let mut terminal =
+        Terminal::spawn_sized(&myclaw(&home, &["--session", "trip"]), 120, crate::screen::ROWS);
+    terminal.expect("You: ");
+    server.push(Reply::anthropic().text("Yes.").usage(100_000, 8));
+    terminal.send_line("go on");
+    terminal.expect_screen(|screen| {
+        screen.contains(" 50% of 200k · $0.3001") && screen.ends_with("You:")
+    });
+    server.push(Reply::anthropic().text("They spoke of Rome.").usage(100_000, 8));
+    terminal.send_line("/compact");
+    terminal.expect_screen(|screen| {
+        let status = screen.lines().rev().nth(1).unwrap_or_default();
+        let percent = status.split("% of 200k").next().and_then(|text| text.rsplit(' ').next());
+        percent.and_then(|text| text.parse::<u32>().ok()).is_some_and(|percent| percent < 10)
+            && status.contains(" · $0.6002")
+            && screen.ends_with("You:")
+    });
+}
+
+#[test]
 fn the_built_in_planner_says_that_it_is_no_model() {
     let home = TempHome::new();
     for _ in 0..7 {
