@@ -5,17 +5,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use myclaw_agent::config::NotificationsName;
+use myclaw_agent::config::{NotificationsName, TerminalConfig};
 
 use crate::terminal::{Call, format_elapsed, notify};
-
-/// A turn that took longer calls the user in any case, who may look elsewhere by then.
-const LONG_TURN: Duration = Duration::from_secs(10);
 
 /// What is known about the user's attention.
 #[derive(Debug, Default)]
 pub(super) struct Attention {
-    how: OnceLock<NotificationsName>,
+    /// How the user is called, and after how long in any case.
+    config: OnceLock<TerminalConfig>,
     /// Whether the terminal has said that it lost the focus.
     is_elsewhere: AtomicBool,
     /// Since when the user may look elsewhere.
@@ -23,9 +21,9 @@ pub(super) struct Attention {
 }
 
 impl Attention {
-    /// How the user is called. The first call counts.
-    pub(super) fn set(&self, how: NotificationsName) {
-        let _ = self.how.set(how);
+    /// What the config says. The first call counts.
+    pub(super) fn set(&self, config: TerminalConfig) {
+        let _ = self.config.set(config);
     }
 
     /// The terminal was brought to the front, or something else was.
@@ -55,10 +53,13 @@ impl Attention {
     }
 
     fn call(&self, waited: Duration, text: &str) {
-        if !self.is_elsewhere.load(Ordering::Relaxed) && waited < LONG_TURN {
+        let config = self.config.get().cloned().unwrap_or_default();
+        // Who has waited for so long may look elsewhere by now.
+        let is_long = waited >= Duration::from_secs(config.long_turn_seconds);
+        if !self.is_elsewhere.load(Ordering::Relaxed) && !is_long {
             return;
         }
-        match self.how.get().copied().unwrap_or_default() {
+        match config.notifications {
             NotificationsName::Auto => notify(Call::Desktop, text),
             NotificationsName::Bell => notify(Call::Bell, text),
             NotificationsName::Off => {}

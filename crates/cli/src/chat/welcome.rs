@@ -22,7 +22,7 @@ impl Chat {
     /// Learns from the terminal which colours can be read on it. Returns what was typed meanwhile.
     pub(super) async fn look_at_terminal(&self) -> Vec<u8> {
         let config = Arc::clone(&self.session.config().config);
-        self.common.attention.set(config.terminal.notifications);
+        self.common.attention.set(config.terminal.clone());
         if Paint::for_stream(&io::stdout()) == Paint::Plain {
             return Vec::new();
         }

@@ -109,8 +109,8 @@ fn a_question_calls_a_user_who_looks_elsewhere_as_the_config_says() {
 #[test]
 fn pictures_that_are_sent_and_read_are_shown_in_the_form_of_the_terminal() {
     for (variables, expected) in [
-        (&[("TERM", "xterm-kitty")][..], Some("\x1b_Ga=T,f=100,")),
-        (&[("TERM_PROGRAM", "iTerm.app")], Some("\x1b]1337;File=inline=1;size=70;")),
+        (&[("TERM", "xterm-kitty")][..], Some("\x1b_Ga=T,f=100,r=1,")),
+        (&[("TERM_PROGRAM", "iTerm.app")], Some("\x1b]1337;File=inline=1;size=70;height=1;")),
         (&[("TERM_PROGRAM", "iTerm.app"), ("TMUX", "/tmp/tmux")], None),
         (&[], None),
     ] {
@@ -160,6 +160,82 @@ fn the_background_that_the_terminal_tells_decides_the_colours_and_keys_are_kept(
 }
 
 #[test]
+fn a_turn_is_long_after_the_seconds_that_the_config_says() {
+    let desktop = "\x1b]777;notify;myclaw;done in";
+    for (seconds, how, expected) in [
+        (1, "auto", Some(desktop)),
+        (1, "bell", Some("\x07")),
+        (1, "off", None),
+        (100_000, "auto", None),
+    ] {
+        let server = ModelServer::spawn_blocking_thread(Script::from([
+            Reply::anthropic().tool_call("call_1", "bash", json!({"command": "sleep 1"})),
+            Reply::anthropic().text("Done."),
+        ]));
+        let home = home_with(&server);
+        change_config(&home, |config| {
+            config["terminal"] = json!({"notifications": how, "longTurnSeconds": seconds});
+        });
+        let mut command = myclaw(&home, &[]);
+        command.env("TERM", "foot");
+        let mut terminal = Terminal::spawn_sized(&command, 100, ROWS);
+        terminal.expect("You: ");
+        // The terminal reports that it has the focus.
+        terminal.send("\x1b[Iwork\r");
+        terminal.expect_screen(|screen| screen.contains("Done.") && screen.ends_with("You:"));
+        let drawn = raw(&terminal);
+        // The title tells the end of the turn; the user is called then.
+        let (_, after) = drawn.split_once("Done.").expect("an answer");
+        let (_, after) = after.split_once("\x1b]0;myclaw:").expect("a title");
+        let (_, after) = after.split_once('\x07').expect("the end of the title");
+        match expected {
+            Some(sequence) => assert!(after.contains(sequence), "{seconds}, {how}: {after:?}"),
+            None => assert!(!after.contains('\x07'), "{seconds}, {how}: {after:?}"),
+        }
+        assert_eq!(after.contains("\x1b]777"), expected == Some(desktop), "{how}: {after:?}");
+    }
+}
+
+/// Kilobytes of memory that a program has and that no file holds.
+fn taken(terminal: &Terminal) -> u64 {
+    let path = format!("/proc/{}/status", terminal.id());
+    let status = fs::read_to_string(path).expect("the process");
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).expect("a field");
+    let number = line.split_whitespace().next().expect("a number");
+    number.parse().expect("a number of kilobytes")
+}
+
+#[test]
+fn what_colours_code_takes_no_memory_before_the_first_code() {
+    let held = |text: &str| {
+        let gate = Gate::closed();
+        let reply = Reply::anthropic().text(text).in_deltas(4);
+        // All but the end of the stream.
+        let bytes = reply.stream_body("claude-sonnet-4-20250514").len() - 200;
+        (reply.step().hold_after(bytes, &gate), gate)
+    };
+    let (prose, end_of_prose) = held("Nothing here is code, but there are some words.\n\nMore.\n");
+    let (code, end_of_code) = held("Here is some:\n\n```rust\nlet words = \"x\";\n```\nMore.\n");
+    let server = ModelServer::spawn_blocking_thread(Script::from([prose, code]));
+    let home = home_with(&server);
+    let mut command = myclaw(&home, &[]);
+    command.env("TERM", "xterm-256color");
+    let mut terminal = Terminal::spawn_sized(&command, 100, ROWS);
+    terminal.expect("You: ");
+    terminal.send_line("tell");
+    terminal.expect_screen(|screen| screen.contains("some words."));
+    let with_prose = taken(&terminal);
+    end_of_prose.open();
+    terminal.expect_screen(|screen| screen.contains("More.") && screen.ends_with("You:"));
+    terminal.send_line("show");
+    terminal.expect_screen(|screen| screen.contains("    let words"));
+    let with_code = taken(&terminal);
+    end_of_code.open();
+    // Measured: 11.6 MB with prose, 17.9 MB with code.
+    assert!(with_code > with_prose + with_prose / 4, "{with_prose} KB, {with_code} KB");
+}
+
+#[test]
 fn a_turn_gives_back_the_memory_that_drawing_took() {
     let line = |number| format!("    let value_{number} = compute(\"text {number}\", {number});\n");
     let code: String = (0..2_000).map(line).collect();
@@ -174,13 +250,6 @@ fn a_turn_gives_back_the_memory_that_drawing_took() {
     command.env("TERM", "xterm-256color");
     let mut terminal = Terminal::spawn_sized(&command, 100, ROWS);
     terminal.expect("You: ");
-    let taken = |terminal: &Terminal| {
-        let path = format!("/proc/{}/status", terminal.id());
-        let status = fs::read_to_string(path).expect("the process");
-        let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).expect("a field");
-        let number = line.split_whitespace().next().expect("a number");
-        number.parse::<u64>().expect("a number of kilobytes")
-    };
     let before = taken(&terminal);
     terminal.send_line("show it");
     terminal.expect_screen(|screen| screen.contains("value_17"));

@@ -3,8 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// Seconds after which a user who waits may look elsewhere.
+const LONG_TURN_SECONDS: u64 = 10;
+
 /// The chat in the terminal.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct TerminalConfig {
     /// The colours of code and diffs: for a dark or a light background, or only the 16 colours that the terminal's own
@@ -13,6 +16,18 @@ pub struct TerminalConfig {
     /// What happens when a long turn ends or the agent needs an answer: a bell and, where the terminal can, a desktop
     /// notification; only the bell; or nothing.
     pub notifications: NotificationsName,
+    /// Seconds after which a turn is long: its end, and a question in it, call a user in any case.
+    pub long_turn_seconds: u64,
+}
+
+impl Default for TerminalConfig {
+    fn default() -> Self {
+        Self {
+            theme: ThemeName::default(),
+            notifications: NotificationsName::default(),
+            long_turn_seconds: LONG_TURN_SECONDS,
+        }
+    }
 }
 
 /// A set of colours.

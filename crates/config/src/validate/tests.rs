@@ -40,7 +40,7 @@ fn full() -> Value {
         "node": { "commands": node_commands(), "location": "home" },
         "cron": { "enabled": false, "maxJobs": 10_000 },
         "logging": { "file": true, "level": "warn", "redactSensitive": false },
-        "terminal": { "theme": "dark", "notifications": "off" },
+        "terminal": { "theme": "dark", "notifications": "off", "longTurnSeconds": 60 },
         "tools": tool_section(),
         "skills": { "load": { "extraDirs": ["~/skills"] }, "entries": { "mine": { "enabled": false } } },
         "auth": { "cooldowns": {
