@@ -105,6 +105,49 @@ fn what_the_model_thinks_is_shown_from_the_key_on_also_while_it_works() {
 }
 
 #[test]
+fn at_the_prompt_the_thoughts_of_the_next_turns_are_shown_or_hidden() {
+    let thoughtful =
+        |number: u32| Reply::anthropic().thinking(format!("Thought {number}."), "signature");
+    let server = ModelServer::spawn_blocking_thread(Script::from([
+        thoughtful(1).text("Answer 1."),
+        thoughtful(2).text("Answer 2."),
+        thoughtful(3).text("Answer 3."),
+    ]));
+    let home = home_with(&server);
+    let mut terminal = chat_at(&home, 100);
+    ask(&mut terminal, "one", "Answer 1.");
+    ask(&mut terminal, "/thinking show", "what the model thinks is shown");
+    ask(&mut terminal, "two", "Answer 2.");
+    ask(&mut terminal, "/thinking hide", "what the model thinks is hidden");
+    ask(&mut terminal, "three", "Answer 3.");
+    let screen = terminal.expect_screen(|screen| screen.ends_with("You:"));
+    let kept = |row: &&str| {
+        ["You: ", "Answer", "Thought", "what the"].iter().any(|start| row.starts_with(start))
+    };
+    let rows: Vec<&str> = screen.lines().filter(kept).collect();
+    assert_eq!(
+        rows,
+        [
+            "You: one",
+            "Answer 1.",
+            "You: /thinking show",
+            "what the model thinks is shown",
+            "You: two",
+            "Thought 2.",
+            "Answer 2.",
+            "You: /thinking hide",
+            "what the model thinks is hidden",
+            "You: three",
+            "Answer 3.",
+        ],
+        "{screen}"
+    );
+    // The model gets all of its thoughts back.
+    let said = server.last_request().body_text();
+    assert!(said.contains("Thought 1.") && said.contains("Thought 2."), "{said}");
+}
+
+#[test]
 fn ctrl_o_shows_the_outputs_while_the_agent_works() {
     let server = ModelServer::spawn_blocking_thread(Script::from([
         Reply::anthropic().tool_call("call_1", "bash", json!({"command": "seq 1 60"})),

@@ -132,13 +132,22 @@ fn a_paste_of_ten_megabytes_is_one_line_and_arrives_whole() {
     let server =
         ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Read.")));
     let home = home_with(&server);
-    let mut terminal = chat_at(&home, 80);
-    let line = "x".repeat(99) + "\n";
+    let copy = home.write("copy", "");
+    let script = format!("cp \"$1\" {}\necho short instead >\"$1\"\n", copy.display());
+    let script = home.write("editor", &script);
+    let mut command = myclaw(&home, &[]);
+    command.env("EDITOR", format!("sh {}", script.display()));
+    let mut terminal = Terminal::spawn_sized(&command, 80, ROWS);
+    terminal.expect("You: ");
     // Less than the limit of a message, whose mark needs some bytes too.
-    let paste = line.repeat(100_000);
+    let paste: String = (0..100_000).map(|number| format!("{number:099}\n")).collect();
     terminal.send(&format!("\x1b[200~{paste}\x1b[201~"));
     terminal.expect_screen(|screen| screen.ends_with(": 100000 lines, 10000000 bytes]"));
-    terminal.send("\x15short instead\r");
+    // The editor gets all of it.
+    terminal.send("\x07");
+    terminal.expect_screen(|screen| screen.ends_with("You: short instead"));
+    assert!(std::fs::read_to_string(&copy).expect("a copy") == paste, "every byte in its place");
+    terminal.send("\r");
     terminal.expect("Read.");
 }
 
