@@ -99,8 +99,11 @@ struct Rules {
 
 /// Whether the session is sandboxed.
 pub fn scope(config: &SessionConfig) -> SandboxScope {
+    scope_of(config, is_open_project(config))
+}
+
+fn scope_of(config: &SessionConfig, is_open_project: bool) -> SandboxScope {
     let main_key = main_key(&config.agent);
-    let is_open_project = is_open_project(config);
     SessionFacts { is_open_project, ..facts(&config.session_key, &[main_key.as_str()]) }
         .scope(sandbox_rules(&config.config, &config.agent).mode)
 }
@@ -158,11 +161,13 @@ impl Permissions {
         model: Option<&str>,
         extra_tools: &[&str],
     ) -> Result<Self, AgentError> {
+        // It reads the file system.
+        let is_open_project = is_open_project(config);
         let rules = Rules {
             config: Arc::clone(&config.config),
             agent: config.agent.clone(),
             session: config.session_key.clone(),
-            is_open_project: is_open_project(config),
+            is_open_project,
             sender: config.sender.clone().or_else(|| direct_sender(&config.session_key)),
             senders: config.senders.clone(),
             principals: config.principals.clone(),
@@ -175,7 +180,7 @@ impl Permissions {
             directory: config.working_directory().to_owned(),
             jobs: config.home.session_store().job_directory(&config.session_key),
             environment: programs::environment(),
-            scope: scope(config),
+            scope: scope_of(config, is_open_project),
             rules: Arc::new(rules),
         })
     }

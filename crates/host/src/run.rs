@@ -13,7 +13,7 @@ mod progress;
 use std::path::Path;
 use std::time::Duration;
 
-use myclaw_exec::{Attachment, Finished, attach, end_traced};
+use myclaw_exec::{Attachment, Finished, Handle, Link, attach, end_traced};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -161,40 +161,52 @@ pub(crate) async fn run(
         task,
     };
     run.works();
-    if let Err(error) = clear_input(shared, group) {
-        let problem = format!("the input of the runner cannot be cleared: {error}");
-        return run.end(Err(BackendError::Unusable(problem))).await;
-    }
-    // It ends with the run.
-    let model = match shared.model_socket(&group.folder) {
-        Ok(model) => model,
-        Err(error) => return run.end(Err(BackendError::Unusable(error.to_string()))).await,
-    };
-    let mut launch = run.launch(name, payload);
-    launch.model = model.as_ref().map(|_| shared.options.home.model(&group.folder));
-    let (sender, blocks) = unbounded_channel();
-    let mut parser = BlockParser::new(shared.options.limits.block);
-    let stop = CancellationToken::new();
-    let finished = {
-        let mut on_output = |chunk: &[u8]| {
-            // The receiver lives as long as the run.
-            parser.feed(chunk, &mut |parsed| drop(sender.send(parsed)));
-        };
-        let running = shared.options.backend.run(launch, link, &stop, &mut on_output);
-        run.attend(running, blocks, &stop).await?
-    };
-    let (finished, blocks) = finished;
-    parser.finish(&mut |parsed| drop(sender.send(parsed)));
-    drop(sender);
-    run.take_rest(blocks).await?;
-    // What the runner has started and left behind.
-    end_traced(&handle.trace()).await;
+    let finished = run.execute(name, payload, link, &handle).await?;
     run.end(finished).await
 }
 
 type Ended = (Result<Finished, BackendError>, UnboundedReceiver<Parsed>);
 
 impl Run<'_> {
+    /// Runs the container until it has ended and its blocks are stored.
+    async fn execute(
+        &mut self,
+        name: String,
+        payload: Vec<u8>,
+        link: Link,
+        handle: &Handle,
+    ) -> Result<Result<Finished, BackendError>, HostError> {
+        if let Err(error) = clear_input(self.shared, self.group) {
+            let problem = format!("the input of the runner cannot be cleared: {error}");
+            return Ok(Err(BackendError::Unusable(problem)));
+        }
+        // It ends with the container.
+        let model = match self.shared.model_socket(&self.group.folder) {
+            Ok(model) => model,
+            Err(error) => return Ok(Err(BackendError::Unusable(error.to_string()))),
+        };
+        let options = &self.shared.options;
+        let mut launch = self.launch(name, payload);
+        launch.model = model.as_ref().map(|_| options.home.model(&self.group.folder));
+        let (sender, blocks) = unbounded_channel();
+        let mut parser = BlockParser::new(options.limits.block);
+        let stop = CancellationToken::new();
+        let (finished, blocks) = {
+            let mut on_output = |chunk: &[u8]| {
+                // The receiver lives as long as the run.
+                parser.feed(chunk, &mut |parsed| drop(sender.send(parsed)));
+            };
+            let running = options.backend.run(launch, link, &stop, &mut on_output);
+            self.attend(running, blocks, &stop).await?
+        };
+        parser.finish(&mut |parsed| drop(sender.send(parsed)));
+        drop(sender);
+        self.take_rest(blocks).await?;
+        // What the runner has started and left behind.
+        end_traced(&handle.trace()).await;
+        Ok(finished)
+    }
+
     /// Attends to a running container until it has ended.
     async fn attend(
         &mut self,

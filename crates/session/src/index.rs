@@ -194,8 +194,7 @@ impl SessionIndex {
     pub fn record(&self, key: &SessionKey, patch: MetaPatch) -> Result<(), SessionError> {
         create_private_directory(&self.directory)
             .context("create the sessions directory", &self.directory)?;
-        let made = rebuild::made_from(&self.directory.join(session_file(key)));
-        self.append(&Record::Set(Box::new(Change::new(key, made, patch))))
+        self.append(&self.line(key, patch))
     }
 
     /// Records that a turn begins in a session. Costs one append: `sessions.json` is written when the turn ends.
@@ -203,10 +202,15 @@ impl SessionIndex {
     /// # Errors
     /// As for [`SessionIndex::record`].
     pub fn begin_turn(&self, key: &SessionKey) -> Result<(), SessionError> {
-        let made = rebuild::made_from(&self.directory.join(session_file(key)));
         let patch = MetaPatch { in_turn: Some(true), ..MetaPatch::default() };
-        let journal = Journal::open(&self.directory, LockKind::Shared, LOCK_WAIT)?;
-        journal.append(&Record::Set(Box::new(Change::new(key, made, patch))))
+        let line = self.line(key, patch);
+        Journal::open(&self.directory, LockKind::Shared, LOCK_WAIT)?.append(&line)
+    }
+
+    /// The line of the journal for a change of the entry of `key`.
+    fn line(&self, key: &SessionKey, patch: MetaPatch) -> Record {
+        let made = rebuild::made_from(&self.directory.join(session_file(key)));
+        Record::Set(Box::new(Change::new(key, made, patch)))
     }
 
     /// Like [`SessionIndex::record`], but returns the new entry.

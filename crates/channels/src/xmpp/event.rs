@@ -136,13 +136,7 @@ impl Xmpp {
             return Reading::Nothing;
         };
         let text = text_of(message);
-        let files: Vec<String> = message
-            .children
-            .iter()
-            .filter(|child| child.is("x", ns::OOB))
-            .filter_map(|oob| Some(oob.get("url", ns::OOB)?.text.trim().to_owned()))
-            .take(MOST_FILES)
-            .collect();
+        let files = files_of(message);
         let is_encrypted =
             message.children.iter().any(|child| ENCRYPTED.contains(&child.namespace.as_str()));
         if text.trim().is_empty() && files.is_empty() && !is_encrypted {
@@ -168,17 +162,8 @@ impl Xmpp {
             ChatKind::Direct => own_id,
         };
         let reply_id = reply_id.map(str::to_owned);
-        let edits = message.get("replace", ns::CORRECT).and_then(|replace| replace.attribute("id"));
-        let edits = edits.and_then(|id| {
-            self.said(&chat.id, id, |said| {
-                (said.sender.as_ref() == Some(&sender.id)).then(|| said.source_id.clone())
-            })
-        });
-        let answered = message.get("reply", ns::REPLY).and_then(|reply| reply.attribute("id"));
-        let answered = answered.and_then(|id| {
-            let quote = |said: &Said| Some((said.sender.clone(), said.text.clone()));
-            self.said(&chat.id, id, quote)
-        });
+        let edits = self.edited(message, &chat.id, &sender.id);
+        let answered = self.answered(message, &chat.id);
         let is_reply_to_me = answered.as_ref().is_some_and(|(sender, _)| sender.is_none());
         let mentions_me = chat.kind == ChatKind::Direct
             || is_reply_to_me
@@ -209,6 +194,20 @@ impl Xmpp {
             reply_to,
         };
         Reading::Message(Box::new(Heard { arrival, files, refused, mark }))
+    }
+
+    /// The source id of the message of `sender` that this one corrects.
+    fn edited(&self, message: &Element, chat: &str, sender: &str) -> Option<String> {
+        let id = message.get("replace", ns::CORRECT)?.attribute("id")?;
+        self.said(chat, id, |said| {
+            (said.sender.as_deref() == Some(sender)).then(|| said.source_id.clone())
+        })
+    }
+
+    /// Who said the message that this one answers, and its text. The sender is `None` if it was this account.
+    fn answered(&self, message: &Element, chat: &str) -> Option<(Option<String>, String)> {
+        let id = message.get("reply", ns::REPLY)?.attribute("id")?;
+        self.said(chat, id, |said| Some((said.sender.clone(), said.text.clone())))
     }
 
     /// Who said a message; `None` if it was this account, or nobody.
@@ -323,6 +322,13 @@ fn attachment(address: &str) -> Attachment {
 fn own_id(message: &Element) -> Option<&str> {
     let origin = message.get("origin-id", ns::IDS).and_then(|origin| origin.attribute("id"));
     message.attribute("id").or(origin).filter(|id| !id.is_empty())
+}
+
+/// The addresses of the files of a message (XEP-0066).
+fn files_of(message: &Element) -> Vec<String> {
+    let files = message.children.iter().filter(|child| child.is("x", ns::OOB));
+    let addresses = files.filter_map(|file| Some(file.get("url", ns::OOB)?.text.trim().to_owned()));
+    addresses.take(MOST_FILES).collect()
 }
 
 /// The text, without what repeats the message that it answers (XEP-0428).

@@ -128,12 +128,7 @@ impl Delivery {
         say: Option<String>,
         dropped: Option<String>,
     ) -> Result<Incoming, GatewayError> {
-        let this = Arc::clone(self);
-        // As for a message that is accepted: a source that goes away does not stop half-way.
-        let settling =
-            self.tasks.spawn(async move { this.settle_now(row, (say, dropped), Vec::new()).await });
-        let settled =
-            settling.await.map_err(|error| GatewayError::Internal(error.to_string()))??;
+        let settled = self.settle(row, (say, dropped), Vec::new()).await?;
         settled.ok_or_else(|| GatewayError::Internal("a message has no conditions".to_owned()))
     }
 
@@ -145,10 +140,18 @@ impl Delivery {
         answer: String,
         more: Option<Write>,
     ) -> Result<Option<Incoming>, GatewayError> {
+        self.settle(row, (Some(answer), None), more.into_iter().collect()).await
+    }
+
+    /// As for a message that is accepted: a source that goes away does not stop half-way.
+    async fn settle(
+        self: &Arc<Self>,
+        row: Incoming,
+        outcome: (Option<String>, Option<String>),
+        more: Vec<Write>,
+    ) -> Result<Option<Incoming>, GatewayError> {
         let this = Arc::clone(self);
-        let more = more.into_iter().collect();
-        let settling =
-            self.tasks.spawn(async move { this.settle_now(row, (Some(answer), None), more).await });
+        let settling = self.tasks.spawn(async move { this.settle_now(row, outcome, more).await });
         settling.await.map_err(|error| GatewayError::Internal(error.to_string()))?
     }
 
