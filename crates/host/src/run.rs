@@ -5,6 +5,7 @@
 //! and which wait.
 
 mod batch;
+mod execute;
 mod input;
 mod log;
 mod outcome;
@@ -13,8 +14,8 @@ mod progress;
 use std::path::Path;
 use std::time::Duration;
 
-use myclaw_exec::{Attachment, Finished, Handle, Link, attach, end_traced};
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use myclaw_exec::{Attachment, Finished, attach};
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -24,7 +25,7 @@ use crate::host::{Shared, lock};
 use crate::job::{Job, without_internal};
 use crate::ledger::{Stored, now_ms};
 use crate::mounts::{self, Applicant};
-use crate::output::{Block, BlockParser, Parsed, Status};
+use crate::output::{Block, Parsed, Status};
 use crate::rows::{Context, GroupState, MessageState, Part, Query, RunState, Task, Traces, Work};
 use crate::{Group, HostError, Limits, Outbound, OutboundKind};
 use batch::{gather, is_spoken, keys, prompt_of};
@@ -168,45 +169,6 @@ pub(crate) async fn run(
 type Ended = (Result<Finished, BackendError>, UnboundedReceiver<Parsed>);
 
 impl Run<'_> {
-    /// Runs the container until it has ended and its blocks are stored.
-    async fn execute(
-        &mut self,
-        name: String,
-        payload: Vec<u8>,
-        link: Link,
-        handle: &Handle,
-    ) -> Result<Result<Finished, BackendError>, HostError> {
-        if let Err(error) = clear_input(self.shared, self.group) {
-            let problem = format!("the input of the runner cannot be cleared: {error}");
-            return Ok(Err(BackendError::Unusable(problem)));
-        }
-        // It ends with the container.
-        let model = match self.shared.model_socket(&self.group.folder) {
-            Ok(model) => model,
-            Err(error) => return Ok(Err(BackendError::Unusable(error.to_string()))),
-        };
-        let options = &self.shared.options;
-        let mut launch = self.launch(name, payload);
-        launch.model = model.as_ref().map(|_| options.home.model(&self.group.folder));
-        let (sender, blocks) = unbounded_channel();
-        let mut parser = BlockParser::new(options.limits.block);
-        let stop = CancellationToken::new();
-        let (finished, blocks) = {
-            let mut on_output = |chunk: &[u8]| {
-                // The receiver lives as long as the run.
-                parser.feed(chunk, &mut |parsed| drop(sender.send(parsed)));
-            };
-            let running = options.backend.run(launch, link, &stop, &mut on_output);
-            self.attend(running, blocks, &stop).await?
-        };
-        parser.finish(&mut |parsed| drop(sender.send(parsed)));
-        drop(sender);
-        self.take_rest(blocks).await?;
-        // What the runner has started and left behind.
-        end_traced(&handle.trace()).await;
-        Ok(finished)
-    }
-
     /// Attends to a running container until it has ended.
     async fn attend(
         &mut self,
