@@ -3,6 +3,7 @@
 
 use std::ffi::OsStr;
 use std::process::Stdio;
+use std::sync::Mutex;
 
 use myclaw_testkit::{ModelServer, Reply, Script};
 
@@ -16,6 +17,9 @@ const NO_PACKAGES: i32 = 75;
 
 /// The same with Chromium.
 const BROWSER_IMAGE: &str = "localhost/myclaw-browser-image-test:latest";
+
+/// One build at a time: each one holds its files several times on the disk.
+static BUILDS: Mutex<()> = Mutex::new(());
 
 /// Builds an image with this program, and passes the variables `with` to the script; `false` where the machine cannot.
 fn is_built(image: &str, with: &[(&str, &OsStr)]) -> bool {
@@ -31,7 +35,9 @@ fn is_built(image: &str, with: &[(&str, &OsStr)]) -> bool {
     let mut build = Command::new(script);
     build.args([image, env!("CARGO_BIN_EXE_myclaw")]).env("SUITE", suite.unwrap_or("stable"));
     build.envs(with.iter().copied());
+    let turn = BUILDS.lock();
     let output = build.output().unwrap();
+    drop(turn);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     if output.status.code() == Some(NO_PACKAGES) {
         println!("skipped: {said}");
