@@ -91,7 +91,7 @@ impl Talker {
     /// Listens to the keyboard, if it can be listened to.
     pub(super) fn listen() -> Self {
         Self {
-            keyboard: Keyboard::listen().ok(),
+            keyboard: Keyboard::listen_after_editor().ok(),
             marks: PasteMarks::begin(),
             line: TypedLine::default(),
             unhandled: Vec::new(),

@@ -8,6 +8,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyModifiers};
 use rustix::fs::OFlags;
 use rustix::stdio::stdin;
 use rustix::termios::{
@@ -33,7 +34,7 @@ static OWN_MODE: Mutex<Option<Termios>> = Mutex::new(None);
 pub(crate) struct Keyboard {
     /// The terminal, opened again, so that the non-blocking mode is not shared with other programs.
     input: pipe::Receiver,
-    /// An escape character that was read, and what came at once after it.
+    /// Keys that were read and not returned yet: an escape character, and what came at once after it.
     begun: Vec<u8>,
 }
 
@@ -55,6 +56,16 @@ impl Keyboard {
         *own_mode() = Some(own);
         let keyboard = Self { input, begun: Vec::new() };
         tcsetattr(stdin(), OptionalActions::Now, &mode)?;
+        Ok(keyboard)
+    }
+
+    /// As [`Keyboard::listen`]; begins with the keys that the line editor read and did not handle.
+    ///
+    /// # Errors
+    /// As those of [`Keyboard::listen`].
+    pub(crate) fn listen_after_editor() -> io::Result<Self> {
+        let mut keyboard = Self::listen()?;
+        keyboard.begun = unhandled();
         Ok(keyboard)
     }
 
@@ -106,6 +117,41 @@ impl Drop for Keyboard {
     fn drop(&mut self) {
         restore_own_mode();
     }
+}
+
+/// The keys that the line editor read with the Enter of its line, as the terminal sent them.
+fn unhandled() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while event::poll(Duration::ZERO).unwrap_or(false)
+        && let Ok(event) = event::read()
+    {
+        match event {
+            Event::Key(key) => push_key(key, &mut bytes),
+            Event::Paste(text) => bytes.extend(format!("\x1b[200~{text}\x1b[201~").into_bytes()),
+            _ => {}
+        }
+    }
+    bytes
+}
+
+/// Appends the bytes of a key that writes, sends or is a command. Keys that move the cursor have none.
+fn push_key(key: KeyEvent, bytes: &mut Vec<u8>) {
+    let is_alt = key.modifiers.contains(KeyModifiers::ALT);
+    let mut text = [0; 4];
+    let sent: &[u8] = match key.code {
+        KeyCode::Char(letter @ 'a'..='z') if key.modifiers.contains(KeyModifiers::CONTROL) => {
+            text[0] = letter as u8 & 0x1f;
+            &text[..1]
+        }
+        KeyCode::Char(letter) => letter.encode_utf8(&mut text).as_bytes(),
+        KeyCode::Enter => b"\r",
+        KeyCode::Tab => b"\t",
+        KeyCode::Backspace => b"\x7f",
+        KeyCode::Esc => &[ESCAPE],
+        _ => return,
+    };
+    bytes.extend(is_alt.then_some(ESCAPE));
+    bytes.extend(sent);
 }
 
 /// The mode in which keys arrive one by one, without an echo.

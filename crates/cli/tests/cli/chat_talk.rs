@@ -66,6 +66,35 @@ fn enter_steers_and_alt_enter_follows_up() {
     server.assert_finished();
 }
 
+/// A terminal may deliver many keys at once, and the prompt reads them all.
+#[test]
+fn keys_that_come_together_with_enter_belong_to_the_turn() {
+    let server = ModelServer::spawn_blocking_thread(Script::from([
+        slow_tool("call_1"),
+        Reply::anthropic().text("Steered."),
+        Reply::anthropic().text("Followed up."),
+    ]));
+    let home = home_with(&server);
+    let mut terminal = chat(&home);
+    terminal.send(
+        "begin\rsteer ü nowx\x7f\r\x1b[200~two\nlines\x1b[201~\x1b\rdropped\x15\tgone off\x17half a li",
+    );
+    terminal.expect("is read at the next step: steer ü now");
+    terminal.expect("is read when this is done: two");
+    terminal.expect(">  gone half a li");
+    std::fs::write(home.workspace().join("go"), "").expect("a sign");
+    terminal.expect("Followed up.");
+    terminal.expect("You: ");
+    terminal.send("\x15");
+    terminal.send_line("/quit");
+    assert!(terminal.wait().success());
+    let requests = server.requests();
+    let last = users(&requests[2]);
+    assert!(users(&requests[1]).contains("\"steer ü now\""), "{}", users(&requests[1]));
+    assert!(last.contains("\"two\\nlines\"") && !last.contains("half a li"), "{last}");
+    server.assert_finished();
+}
+
 #[test]
 fn what_waits_can_be_taken_back_and_the_turn_stopped() {
     let server = ModelServer::spawn_blocking_thread(Script::from([slow_tool("call_1")]));
