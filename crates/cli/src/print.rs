@@ -8,6 +8,9 @@ use serde::Serialize;
 
 use crate::exit::CliError;
 use crate::terminal::{Destination, JsonMode, Size, escaped, wrapped};
+pub(crate) use rows::columns;
+
+mod rows;
 
 /// Standard output of a command.
 pub(crate) struct Printer {
@@ -21,8 +24,17 @@ impl Printer {
         Self { out: BufWriter::new(io::stdout().lock()), destination: Destination::of_stdout() }
     }
 
-    /// Writes one line that this program composed.
+    /// Writes one line that this program composed, for a terminal broken between words.
     pub(crate) fn line(&mut self, line: impl fmt::Display) -> Result<(), CliError> {
+        let text = line.to_string();
+        let text = match self.destination {
+            Destination::Terminal => unbroken(&text, Size::current().columns),
+            Destination::Pipe => text,
+        };
+        self.write_line(&text)
+    }
+
+    fn write_line(&mut self, line: &str) -> Result<(), CliError> {
         writeln!(self.out, "{line}").map_err(|error| CliError::output(&error))
     }
 
@@ -32,7 +44,7 @@ impl Printer {
         lines: impl IntoIterator<Item = T>,
     ) -> Result<(), CliError> {
         for line in lines {
-            let line = self.fitting(line.as_ref());
+            let line = self.safe(line.as_ref()).into_owned();
             self.line(line)?;
         }
         Ok(())
@@ -45,7 +57,7 @@ impl Printer {
     ) -> Result<(), CliError> {
         for line in lines {
             let line = self.safe(line.as_ref()).into_owned();
-            self.line(line)?;
+            self.write_line(&line)?;
         }
         Ok(())
     }
@@ -110,36 +122,6 @@ fn unbroken(text: &str, columns: usize) -> String {
         if is_left { vec![line.to_owned()] } else { wrapped(line, columns) }
     });
     lines.collect::<Vec<_>>().join("\n")
-}
-
-/// Rows of text with aligned columns; the last column is not padded.
-pub(crate) fn columns(rows: &[Vec<String>]) -> Vec<String> {
-    use unicode_width::UnicodeWidthStr;
-    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..count)
-        .map(|column| {
-            rows.iter()
-                .filter_map(|row| row.get(column))
-                .map(|cell| cell.width())
-                .max()
-                .unwrap_or(0)
-        })
-        .collect();
-    let line = |row: &Vec<String>| {
-        let mut line = String::new();
-        for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
-            if column > 0 {
-                line.push_str("  ");
-            }
-            line.push_str(cell);
-            if column + 1 < row.len() {
-                line.extend(std::iter::repeat_n(' ', width - cell.width()));
-            }
-        }
-        line.truncate(line.trim_end().len());
-        line
-    };
-    rows.iter().map(line).collect()
 }
 
 /// An address without the parts that may be secret: the user name, the password, and the values of its query.

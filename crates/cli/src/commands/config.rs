@@ -42,12 +42,12 @@ fn check() -> Result<(), CliError> {
 
 fn path() -> Result<(), CliError> {
     let mut printer = Printer::stdout();
-    printer.line(find_home()?.paths.config_file().display())?;
+    printer.copied_lines([find_home()?.paths.config_file().display().to_string()])?;
     printer.finish()
 }
 
 fn schema() -> Result<(), CliError> {
     let mut printer = Printer::stdout();
-    printer.line(format_args!("{:#}", json_schema()))?;
+    printer.copied_lines([format!("{:#}", json_schema())])?;
     printer.finish()
 }

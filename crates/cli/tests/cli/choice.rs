@@ -77,10 +77,9 @@ fn on_a_narrow_terminal_runs_and_lists_break_no_word() {
     let said = "compare the timetables of all southern railways";
     let shown = |arguments: &[&str], expected: &str| {
         let mut terminal = Terminal::spawn_sized(&myclaw(&home, arguments), 45, 30);
-        let screen = terminal.expect_screen(|screen| screen.contains("claude-sonnet-4-20250514"));
+        let words = |screen: &str| screen.split_whitespace().collect::<Vec<_>>().join(" ");
+        terminal.expect_screen(|screen| words(screen).contains(expected));
         assert!(terminal.wait().success());
-        let words: Vec<&str> = screen.split_whitespace().collect();
-        assert!(words.join(" ").contains(expected), "{screen}");
     };
     shown(&["run", said], "678 out, $0.0472, anthropic/claude-sonnet-4-20250514");
     shown(&["sessions", "list"], &format!("claude-sonnet-4-20250514 13023 {said}"));
@@ -89,6 +88,7 @@ fn on_a_narrow_terminal_runs_and_lists_break_no_word() {
     server.push(Reply::anthropic().text("Done."));
     run(&home, &["run", long]).assert_code(0);
     shown(&["sessions", "show", "main"], long);
+    shown(&["skills", "list"], "`myclaw skills --help` says where they are looked for");
 }
 
 #[test]

@@ -39,7 +39,7 @@ pub(super) fn get(key: &str) -> Result<(), CliError> {
     let mut printer = Printer::stdout();
     match value {
         Value::String(text) => printer.copied_lines(text.lines())?,
-        value => printer.line(format_args!("{value:#}"))?,
+        value => printer.copied_lines([format!("{value:#}")])?,
     }
     printer.finish()
 }
