@@ -11,7 +11,7 @@ use super::image::{Kept, keep};
 use super::journal::{FileChange, Journal, Origin, Record};
 use super::seen::{changed_since, note_seen};
 use super::{Fingerprint, MAX_IMAGE_BYTES, directory, now_ms};
-use crate::support::{ResolvedPath, shown_path};
+use crate::support::shown_path;
 
 /// A file that is about to change. The path has no links in it.
 #[derive(Debug)]
@@ -71,8 +71,7 @@ pub(crate) fn make_change(
             Some(format!("{}: it {reason}", shown_path(context, &file.path)))
         }),
         Err(Failure::Changed(path)) => {
-            let shown = shown_path(context, &path);
-            return Err(changed_since(&ResolvedPath { real: path, shown }));
+            return Err(changed_since(&shown_path(context, &path)));
         }
         Err(Failure::Io(error)) => Some(format!("the old content could not be kept: {error}")),
     };

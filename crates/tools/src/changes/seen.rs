@@ -95,15 +95,14 @@ pub(crate) fn require_fresh(
                 && seen.inode == metadata.ino()
         }
     };
-    if is_same { Ok(()) } else { Err(changed_since(path)) }
+    if is_same { Ok(()) } else { Err(changed_since(&path.shown)) }
 }
 
 /// The error for a file that somebody else changed.
-pub(super) fn changed_since(path: &ResolvedPath) -> ToolError {
+pub(super) fn changed_since(shown: &str) -> ToolError {
     ToolError::Failed(format!(
-        "{} was not changed: it is not what it was when you last read or wrote it; another program, a command or the \
-         user changed it since. Read it again, then make your change to what is there now",
-        path.shown
+        "{shown} was not changed: it is not what it was when you last read or wrote it; another program, a command or the \
+         user changed it since. Read it again, then make your change to what is there now"
     ))
 }
 

@@ -6,6 +6,9 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use myclaw_engine::{ToolContext, ToolError};
+use tokio_util::sync::CancellationToken;
+
+use super::Walker;
 
 /// Longest path: the kernel's own limit (`PATH_MAX`).
 const MAX_PATH_BYTES: usize = 4096;
@@ -13,7 +16,7 @@ const MAX_PATH_BYTES: usize = 4096;
 const MAX_LINKS: usize = 40;
 /// Most similar names that an error suggests.
 const MAX_SUGGESTIONS: usize = 3;
-/// Most directory entries that are compared for similar names; larger directories would take too long.
+/// Most entries that are compared for equal, and for similar, names; more would take too long.
 const MAX_ENTRIES_COMPARED: usize = 10_000;
 
 /// The kind of access to a path.
@@ -33,6 +36,8 @@ pub(crate) struct ResolvedPath {
     pub real: PathBuf,
     /// For results and errors: relative to the working directory if it is in there, else absolute.
     pub shown: String,
+    /// The working directory after all links were followed.
+    pub root: PathBuf,
 }
 
 /// Resolves a path that a model gave: relative to the working directory, `~` is the home directory, links are followed
@@ -50,8 +55,7 @@ pub(crate) fn resolve_path(
     let real = real_path(&absolute).map_err(|error| {
         ToolError::Failed(format!("cannot resolve {given:?}: {error}. Use another path"))
     })?;
-    let root =
-        real_path(&context.working_directory).unwrap_or_else(|_| context.working_directory.clone());
+    let root = real_root(context);
     if context.workspace_only
         && !real.starts_with(&root)
         && !may_read_artifact(context, &real, access)
@@ -64,7 +68,7 @@ pub(crate) fn resolve_path(
         )));
     }
     let shown = shown_below(&real, &root);
-    Ok(ResolvedPath { real, shown })
+    Ok(ResolvedPath { real, shown, root })
 }
 
 /// The working directory after all links were followed.
@@ -100,9 +104,15 @@ pub(crate) fn printable(name: &str) -> String {
         .collect()
 }
 
-/// The error for a missing path: similar names in the nearest directory that exists, or the kind of file found instead.
+/// The error for a missing path: where in the working directory its name is, or else similar names in the nearest
+/// directory that exists.
 pub(crate) fn missing_path(path: &ResolvedPath) -> ToolError {
     let mut text = format!("{} does not exist", path.shown);
+    let same = same_names(path);
+    if !same.is_empty() {
+        text.push_str(&format!("; there is {}", same.join(", ")));
+        return ToolError::Failed(text);
+    }
     let existing = path.real.ancestors().skip(1).find(|ancestor| ancestor.is_dir());
     let wanted =
         existing.and_then(|directory| path.real.strip_prefix(directory).ok()?.components().next());
@@ -220,6 +230,18 @@ fn path_part(component: Component<'_>) -> Option<OsString> {
 }
 
 /// Entries of the directory whose names are similar to `wanted`, the most similar first.
+/// The paths below the working directory with the name of `path`.
+fn same_names(path: &ResolvedPath) -> Vec<String> {
+    let mut walker = Walker::new(&path.root, CancellationToken::new());
+    let entries = std::iter::from_fn(|| walker.next_entry().ok().flatten());
+    entries
+        .take(MAX_ENTRIES_COMPARED)
+        .filter(|entry| Some(entry.file_name()) == path.real.file_name())
+        .take(MAX_SUGGESTIONS)
+        .map(|entry| shown_below(entry.path(), &path.root))
+        .collect()
+}
+
 fn near_names(directory: &Path, wanted: &str) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
     let wanted = wanted.to_lowercase();
