@@ -9,8 +9,8 @@ use std::path::Path;
 
 use divan::{Bencher, black_box};
 use myclaw_session::{
-    CompactionEntry, DaySpending, Entry, EntryId, Keeper, LockWait, QueuedKind, QueuedMessage,
-    Role, SessionKey, SessionLog, SessionStore, Spent, TailLimit, TranscriptMessage,
+    CompactionEntry, DaySpending, Entry, EntryId, Keeper, LockWait, MetaPatch, QueuedKind,
+    QueuedMessage, Role, SessionKey, SessionLog, SessionStore, Spent, TailLimit, TranscriptMessage,
 };
 use tempfile::TempDir;
 
@@ -102,6 +102,20 @@ fn bare_append_and_fsync(bencher: Bencher<'_, '_>) {
     bencher.bench_local(|| {
         file.write_all(&[b'x'; 96]).and_then(|()| file.sync_data()).expect("a durable append");
     });
+}
+
+/// Notes in the index of so many sessions that a turn begins, as each turn does: to be held against the appends.
+#[divan::bench(args = [10, 100_000], sample_count = 400, sample_size = 1)]
+fn note_that_a_turn_begins(bencher: Bencher<'_, '_>, sessions: usize) {
+    let directory = long_log(1, &[]);
+    let index = SessionStore::new(directory.path()).index();
+    let key = SessionKey::for_cli("main", "bench");
+    for number in 1..sessions {
+        let other = SessionKey::for_cli("main", &format!("other-{number}"));
+        index.record(&other, MetaPatch::default()).expect("an index");
+    }
+    index.record(&key, MetaPatch::default()).expect("an index");
+    bencher.bench_local(|| index.begin_turn(&key).expect("an index"));
 }
 
 /// Appends one message to an open log, without waiting for the disk.
