@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
-use myclaw_agent::tools::picture_pixels;
+use myclaw_agent::tools::{Pixels, picture_pixels};
 
 use super::{Size, sixel};
 
@@ -25,7 +25,7 @@ static HAS_SIXEL: AtomicBool = AtomicBool::new(false);
 /// A protocol for pictures that the name of the terminal tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Protocol {
-    /// Kitty's, for PNG alone.
+    /// Kitty's, which takes PNG or pixels.
     Kitty,
     /// That of iTerm2, for all kinds.
     ITerm,
@@ -43,18 +43,22 @@ impl Protocol {
         }
     }
 
-    /// The sequence that shows a picture at the cursor, in so many rows, and puts the cursor below it.
-    fn sequence(self, picture: &[u8], rows: u32) -> Option<String> {
-        let encoded = BASE64_STANDARD.encode(picture);
+    /// The sequence that shows a picture with these pixels at the cursor, in so many rows, and puts the cursor below it.
+    fn sequence(self, picture: &[u8], pixels: &Pixels, rows: u32) -> String {
         match self {
-            Self::Kitty if !picture.starts_with(PNG) => None,
             Self::Kitty => {
+                let (format, encoded) = if picture.starts_with(PNG) {
+                    ("f=100".to_owned(), BASE64_STANDARD.encode(picture))
+                } else {
+                    let format = format!("f=32,s={},v={}", pixels.width, pixels.height);
+                    (format, BASE64_STANDARD.encode(&pixels.rgba))
+                };
                 let count = encoded.len().div_ceil(PIECE);
                 let mut out = String::with_capacity(encoded.len() + count * 16);
                 for number in 0..count {
                     let piece = &encoded[number * PIECE..encoded.len().min((number + 1) * PIECE)];
                     let head = if number == 0 {
-                        format!("a=T,f=100,r={rows},q=2,")
+                        format!("a=T,{format},r={rows},q=2,")
                     } else {
                         String::new()
                     };
@@ -62,12 +66,13 @@ impl Protocol {
                     out.push_str(&format!("\x1b_G{head}m={more};{piece}\x1b\\"));
                 }
                 out.push_str("\r\n");
-                Some(out)
+                out
             }
-            Self::ITerm => Some(format!(
-                "\x1b]1337;File=inline=1;size={};height={rows};preserveAspectRatio=1:{encoded}\x07\r\n",
-                picture.len()
-            )),
+            Self::ITerm => format!(
+                "\x1b]1337;File=inline=1;size={};height={rows};preserveAspectRatio=1:{}\x07\r\n",
+                picture.len(),
+                BASE64_STANDARD.encode(picture)
+            ),
         }
     }
 }
@@ -92,15 +97,13 @@ pub(crate) fn shown_picture(path: &Path) -> Option<String> {
     if !u64::try_from(picture.len()).is_ok_and(|bytes| bytes <= MOST_BYTES) {
         return None;
     }
-    match protocol {
-        Some(protocol) => protocol.sequence(&picture, rows(&picture, Room::of_terminal())),
-        None => {
-            let Room { width, row } = Room::of_terminal();
-            let pixels = picture_pixels(&picture, width, row * ROWS).ok()?;
-            // The terminal leaves the cursor in the last row of the picture or below it.
-            Some(format!("{}\r\n", sixel::encode(&pixels)))
-        }
-    }
+    let Room { width, row } = Room::of_terminal();
+    let pixels = picture_pixels(&picture, width, row * ROWS).ok()?;
+    Some(match protocol {
+        Some(protocol) => protocol.sequence(&picture, &pixels, rows(&pixels, row)),
+        // The terminal leaves the cursor in the last row of the picture or below it.
+        None => format!("{}\r\n", sixel::encode(&pixels)),
+    })
 }
 
 /// The terminal has said that it shows sixels.
@@ -134,35 +137,28 @@ impl Room {
     }
 }
 
-/// The rows that a picture needs at its own size, made narrower where the terminal is. Only PNG files say their size where
-/// it is easily read; others get the most.
-fn rows(picture: &[u8], room: Room) -> u32 {
-    // The first chunk begins after 8 bytes and, behind its length and name, with the width and the height.
-    let number = |from: usize| {
-        let bytes = picture.get(from..from + 4)?;
-        Some(u64::from(u32::from_be_bytes(bytes.try_into().ok()?)))
-    };
-    let size = number(16).zip(number(20)).filter(|_| picture.starts_with(PNG));
-    let Some((width, height)) = size else { return ROWS };
-    let room_width = u64::from(room.width);
-    let height = if width > room_width { height * room_width / width } else { height };
-    let rows = height.div_ceil(u64::from(room.row));
-    u32::try_from(rows).unwrap_or(ROWS).clamp(1, ROWS)
+/// The rows of `row_height` pixels that a picture needs.
+fn rows(pixels: &Pixels, row_height: u32) -> u32 {
+    pixels.height.div_ceil(row_height).clamp(1, ROWS)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{PIECE, Protocol, Room, rows};
+    use super::{PIECE, Pixels, Protocol, rows};
 
     #[test]
     fn pictures_are_sent_in_the_form_of_the_terminal() {
         let picture = [b"\x89PNG".as_slice(), &[7; 4_000]].concat();
-        let kitty = Protocol::Kitty.sequence(&picture, 12).expect("a sequence");
+        let pixels = Pixels { width: 1, height: 2, rgba: vec![7; 8] };
+        let kitty = Protocol::Kitty.sequence(&picture, &pixels, 12);
         assert!(kitty.starts_with("\x1b_Ga=T,f=100,r=12,q=2,m=1;"), "{kitty}");
         assert!(kitty.contains("\x1b\\\x1b_Gm=0;") && kitty.ends_with("\x1b\\\r\n"), "{kitty}");
         assert!(kitty.split("\x1b\\").all(|piece| piece.len() < PIECE + 40));
-        assert_eq!(Protocol::Kitty.sequence(b"GIF89a", 12), None);
-        let other = Protocol::ITerm.sequence(b"GIF89a", 12).expect("a sequence");
+        assert_eq!(
+            Protocol::Kitty.sequence(b"GIF89a", &pixels, 1),
+            "\x1b_Ga=T,f=32,s=1,v=2,r=1,q=2,m=0;BwcHBwcHBwc=\x1b\\\r\n"
+        );
+        let other = Protocol::ITerm.sequence(b"GIF89a", &pixels, 12);
         assert_eq!(
             other,
             "\x1b]1337;File=inline=1;size=6;height=12;preserveAspectRatio=1:R0lGODlh\x07\r\n"
@@ -172,26 +168,8 @@ mod tests {
 
     #[test]
     fn a_picture_takes_the_rows_that_its_pixels_need() {
-        let room = Room { width: 800, row: 16 };
-        let png = |width: u32, height: u32| {
-            let head = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR".to_vec();
-            [head, width.to_be_bytes().to_vec(), height.to_be_bytes().to_vec()].concat()
-        };
-        for ((width, height), expected) in [
-            ((16, 16), 1),
-            ((16, 17), 2),
-            ((100, 160), 10),
-            ((100, 4_000), 12),
-            // It is made narrower, and so lower.
-            ((3_200, 320), 5),
-            ((u32::MAX, u32::MAX), 12),
-            ((u32::MAX, 1), 1),
-            ((0, 0), 1),
-        ] {
-            assert_eq!(rows(&png(width, height), room), expected, "{width} by {height}");
+        for (height, expected) in [(0, 1), (16, 1), (17, 2), (160, 10), (192, 12), (4_000, 12)] {
+            assert_eq!(rows(&Pixels { width: 1, height, rgba: Vec::new() }, 16), expected);
         }
-        assert_eq!(rows(&png(16, 40), Room { row: 20, ..room }), 2);
-        assert_eq!(rows(b"GIF89a\x10\0\x10\0 and so on, more than 24 bytes", room), 12);
-        assert_eq!(rows(b"\x89PNG", room), 12);
     }
 }

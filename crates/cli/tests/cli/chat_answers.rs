@@ -10,6 +10,10 @@ use crate::chat_commands::change_config;
 use crate::screen::{ROWS, chat_at, raw};
 use crate::{home_with, myclaw, run};
 
+/// One white pixel.
+const GIF: &[u8] =
+    b"GIF89a\x01\0\x01\0\x80\0\0\xff\xff\xff\0\0\0,\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;";
+
 #[test]
 fn at_each_limit_of_a_message_the_user_decides_whether_to_go_on() {
     for (limits, command, reason) in [
@@ -108,26 +112,32 @@ fn a_question_calls_a_user_who_looks_elsewhere_as_the_config_says() {
 
 #[test]
 fn pictures_that_are_sent_and_read_are_shown_in_the_form_of_the_terminal() {
-    for (variables, expected) in [
-        (&[("TERM", "xterm-kitty")][..], Some("\x1b_Ga=T,f=100,r=1,")),
-        (&[("TERM_PROGRAM", "iTerm.app")], Some("\x1b]1337;File=inline=1;size=70;height=1;")),
-        (&[("TERM_PROGRAM", "iTerm.app"), ("TMUX", "/tmp/tmux")], None),
-        (&[], None),
+    let kitty = &[("TERM", "xterm-kitty")][..];
+    let iterm = &[("TERM_PROGRAM", "iTerm.app")][..];
+    for (variables, picture, expected) in [
+        (kitty, PNG, Some("\x1b_Ga=T,f=100,r=1,")),
+        (kitty, GIF, Some("\x1b_Ga=T,f=32,s=1,v=1,r=1,q=2,m=0;/////w==\x1b\\")),
+        (iterm, PNG, Some("\x1b]1337;File=inline=1;size=70;height=1;")),
+        (iterm, GIF, Some("\x1b]1337;File=inline=1;size=35;height=1;")),
+        (&[("TERM_PROGRAM", "iTerm.app"), ("TMUX", "/tmp/tmux")], PNG, None),
+        (&[], PNG, None),
     ] {
+        let name = if picture == GIF { "dot.gif" } else { "dot.png" };
         let server = ModelServer::spawn_blocking_thread(Script::from([
-            Reply::anthropic().tool_call("call_1", "read", json!({"path": "dot.png"})),
+            Reply::anthropic().tool_call("call_1", "read", json!({"path": name})),
             Reply::anthropic().text("Two dots."),
         ]));
         let home = home_with(&server);
-        home.write_in_workspace("dot.png", PNG);
+        home.write_in_workspace(name, picture);
         let mut command = myclaw(&home, &[]);
         command.env("TERM", "xterm").envs(variables.iter().copied());
         let mut terminal = Terminal::spawn_sized(&command, 100, ROWS);
         terminal.expect("You: ");
-        terminal.send_line("compare dot.png with itself");
+        terminal.send_line(&format!("compare {name} with itself"));
         terminal.expect("Two dots.");
         let drawn = raw(&terminal);
-        assert!(drawn.contains("dot.png, 70 bytes"), "{drawn:?}");
+        let bytes = picture.len();
+        assert!(drawn.contains(&format!("{name}, {bytes} bytes")), "{drawn:?}");
         match expected {
             Some(sequence) => assert_eq!(drawn.matches(sequence).count(), 2, "{drawn:?}"),
             None => {
