@@ -12,17 +12,15 @@ pub(super) struct SoftWrap;
 impl Highlighter for SoftWrap {
     fn highlight(&self, message: &str, _cursor: usize) -> StyledText {
         let mut text = StyledText::new();
-        text.push((
-            Default::default(),
-            soft_wrapped(message, Size::current().columns.saturating_sub(1)),
-        ));
+        text.push((Default::default(), soft_wrapped(message, Size::current().columns)));
         text
     }
 }
 
-/// `message` with a line break in the place of each space at which a line would become longer than the terminal. The length
-/// in bytes stays, because the editor knows the cursor by it. Each line stands behind the prompt or as many spaces.
+/// `message` with a line break in the place of each space at which a line would reach the last column of the terminal. The
+/// length in bytes stays, because the editor knows the cursor by it. Each line stands behind the prompt or as many spaces.
 fn soft_wrapped(message: &str, columns: usize) -> String {
+    let columns = columns.max(1);
     let mut drawn = message.as_bytes().to_vec();
     let (mut column, mut space) = (PROMPT.len(), None);
     for (at, char) in message.char_indices() {
@@ -33,15 +31,15 @@ fn soft_wrapped(message: &str, columns: usize) -> String {
         let width = char.width().unwrap_or(0);
         if char == ' ' {
             space = Some(at);
-        } else if column + width > columns {
-            column = match space.take() {
-                Some(space) => {
-                    drawn[space] = b'\n';
-                    PROMPT.len() + width_of(&message[space + 1..at])
-                }
-                // The terminal breaks a word that is longer than a line.
-                None => 0,
-            };
+        } else if column + width >= columns
+            && let Some(space) = space.take()
+        {
+            drawn[space] = b'\n';
+            column = (PROMPT.len() + width_of(&message[space + 1..at])) % columns;
+        }
+        if column + width > columns {
+            // The terminal breaks a word that is longer than a line.
+            column = 0;
         }
         column += width;
     }
@@ -65,30 +63,34 @@ mod tests {
 
     #[test]
     fn a_line_breaks_at_the_last_space_that_fits() {
-        assert_eq!(lines("one two three", 18), ["one two three"]);
-        assert_eq!(lines("one two three", 17), ["one two", "three"]);
-        assert_eq!(lines("one two three", 11), ["one", "two", "three"]);
-        assert_eq!(lines("one\ntwo three", 13), ["one", "two", "three"]);
-        assert_eq!(lines("eins zwölf drei", 15), ["eins zwölf", "drei"]);
+        assert_eq!(lines("one two three", 19), ["one two three"]);
+        assert_eq!(lines("one two three", 18), ["one two", "three"]);
+        assert_eq!(lines("one two three", 12), ["one", "two", "three"]);
+        assert_eq!(lines("one\ntwo three", 14), ["one", "two", "three"]);
+        assert_eq!(lines("eins zwölf drei", 16), ["eins zwölf", "drei"]);
     }
 
     #[test]
     fn wide_characters_count_two_columns() {
-        assert_eq!(lines("日本 語語 x", 14), ["日本 語語", "x"]);
-        assert_eq!(lines("日本 語語", 13), ["日本", "語語"]);
+        assert_eq!(lines("日本 語語 x", 15), ["日本 語語", "x"]);
+        assert_eq!(lines("日本 語語", 14), ["日本", "語語"]);
     }
 
     #[test]
     fn a_word_longer_than_a_line_is_left_to_the_terminal() {
         // The terminal has broken it, so the next word still fits behind its end.
-        assert_eq!(lines("0123456789abc de", 11), ["0123456789abc de"]);
-        assert_eq!(lines("a 0123456789abc def", 10), ["a", "0123456789abc", "def"]);
+        assert_eq!(lines("0123456789abc de", 12), ["0123456789abc de"]);
+        assert_eq!(lines("a 0123456789abc def", 11), ["a", "0123456789abc", "def"]);
+        // It breaks after its last column: seven characters stand behind the prompt, and seven in the next line.
+        assert_eq!(lines("0123456789abcd abc", 12), ["0123456789abcd abc"]);
+        assert_eq!(lines("0123456789abcd abcd", 12), ["0123456789abcd", "abcd"]);
+        assert_eq!(lines("0123456789abcdefghi jklmnopqrs", 12), ["0123456789abcdefghi jklmnopqrs"]);
     }
 
     #[test]
     fn spaces_alone_break_nothing() {
-        assert_eq!(lines("     ", 6), ["     "]);
+        assert_eq!(lines("     ", 7), ["     "]);
         assert_eq!(lines("", 40), [""]);
-        assert_eq!(lines("a b", 1), ["a", "b"]);
+        assert_eq!(lines("a b", 2), ["a", "b"]);
     }
 }
