@@ -8,6 +8,8 @@ use myclaw_agent::tools::Direction;
 use super::jobs::killed_id;
 use super::talk::queue_number;
 
+mod elsewhere;
+
 /// The commands and their arguments, for completion and suggestions.
 pub(super) const NAMES: [&str; 32] = [
     "/help",
@@ -272,14 +274,21 @@ fn shell(line: &str) -> Parsed {
     Parsed::Shell(ShellLine { command, audience })
 }
 
-/// Whether a message begins with an absolute path, such as `/etc/hosts`: commands have no second slash.
+/// Whether a message begins with an absolute path, such as `/etc/hosts`: commands have no second slash. `/run` is a
+/// directory and a command of another agent; it is taken as the command.
 pub(super) fn begins_with_path(text: &str) -> bool {
     let word = text.split_whitespace().next().unwrap_or_default();
     word[1..].contains('/')
-        || (!NAMES.contains(&word) && word.len() > 1 && Path::new(word).exists())
+        || (!NAMES.contains(&word)
+            && elsewhere::here(word).is_none()
+            && word.len() > 1
+            && Path::new(word).exists())
 }
 
 fn unknown(name: &str, others: &[String]) -> String {
+    if let Some(here) = elsewhere::here(name) {
+        return format!("there is no command `{name}` here: {here}");
+    }
     let known = NAMES.into_iter().chain(others.iter().map(String::as_str));
     let suggestion = did_you_mean(name, known);
     format!(

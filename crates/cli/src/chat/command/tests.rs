@@ -78,6 +78,22 @@ fn an_unknown_command_gets_the_nearest() {
 }
 
 #[test]
+fn a_command_of_another_agent_gets_what_does_the_same_here() {
+    // On Linux there is a directory with this name.
+    let Parsed::Unknown(message) = parse("/run cargo test") else { panic!("a command") };
+    assert!(message.starts_with("there is no command `/run` here: `!COMMAND` runs"), "{message}");
+    for (names, here) in super::elsewhere::COMMANDS {
+        for name in names {
+            assert!(!NAMES.contains(name), "{name}");
+        }
+        let commands = here.split('`').filter(|word| word.starts_with('/'));
+        for command in commands.filter_map(|command| command.split(' ').next()) {
+            assert!(NAMES.contains(&command), "{command} in: {here}");
+        }
+    }
+}
+
+#[test]
 fn the_help_names_every_command() {
     for name in NAMES {
         assert!(HELP.contains(name), "{name}");
