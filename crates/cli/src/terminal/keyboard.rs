@@ -128,6 +128,8 @@ fn unhandled() -> Vec<u8> {
         match event {
             Event::Key(key) => push_key(key, &mut bytes),
             Event::Paste(text) => bytes.extend(format!("\x1b[200~{text}\x1b[201~").into_bytes()),
+            Event::FocusGained => bytes.extend(b"\x1b[I"),
+            Event::FocusLost => bytes.extend(b"\x1b[O"),
             _ => {}
         }
     }
