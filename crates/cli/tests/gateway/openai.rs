@@ -6,6 +6,8 @@
 use std::path::Path;
 use std::process::Command;
 
+use base64::prelude::{BASE64_STANDARD, Engine as _};
+
 use super::*;
 
 #[test]
@@ -111,6 +113,47 @@ fn a_pdf_is_saved_where_the_agent_finds_it_also_after_a_kill() {
     assert_eq!(status, 200, "{answer}");
     let last = json!(bench.model.requests().last().unwrap().messages()).to_string();
     assert!(last.contains("is attachments/") && !last.contains("JVBER"), "{last}");
+    gateway.stop();
+}
+
+#[test]
+fn a_removed_response_leaves_no_bytes_in_the_store() {
+    let bench = Bench::new(echoing());
+    let gateway = bench.start();
+    let client = &gateway.client;
+    let picture = "iVBORw0KGgoAAAANSUhEUgAAAAoAAAAKCAIAAAACUFjqAAAAEklEQVR4nGP4z8CAB+GTG8HSALfKY52fTcuYAAAAAElFTkSuQmCC";
+    let bytes = format!("%PDF-1.7\n\0{}", "<bytes of the file>".repeat(2_000));
+    let pdf = BASE64_STANDARD.encode(&bytes);
+    let content = json!([
+        {"type": "input_file", "filename": "a.pdf", "file_data": pdf},
+        {"type": "input_image", "image_url": format!("data:image/png;base64,{picture}")},
+        {"type": "input_text", "text": "words of the question <m1>"},
+    ]);
+    let body = json!({"input": [{"role": "user", "content": content}]});
+    let (status, answer) = client.post("/v1/responses", &body).unwrap();
+    assert_eq!((status, &answer["status"]), (200, &json!("completed")), "{answer}");
+    let path = format!("/v1/responses/{}", answer["id"].as_str().unwrap());
+    // Which of the three are in a file of the store.
+    let kept = || {
+        let files = std::fs::read_dir(bench.home.state_directory().join("gateway")).unwrap();
+        let paths = files.map(|file| file.unwrap().path()).filter(|path| path.is_file());
+        let files: Vec<Vec<u8>> = paths.map(|path| std::fs::read(path).unwrap()).collect();
+        ["<bytes of the file>", picture, "words of the question"].map(|what| {
+            let is_in = |file: &Vec<u8>| file.windows(what.len()).any(|at| at == what.as_bytes());
+            files.iter().any(is_in)
+        })
+    };
+    assert_eq!(kept(), [true; 3]);
+    let delete = format!("{}\r\n", client.head("DELETE", &path));
+    let (status, removed) = client.raw(&delete).unwrap();
+    assert_eq!((status, removed.contains("response.deleted")), (200, true), "{removed}");
+    assert_eq!(client.get(&path).unwrap().0, 404);
+    assert_eq!(client.raw(&delete).unwrap().0, 404);
+    gateway.kill();
+    // A start empties the write-ahead log, in which older versions of pages are.
+    let gateway = bench.start();
+    assert_eq!(kept(), [false; 3]);
+    assert_eq!(gateway.client.get(&path).unwrap().0, 404);
     gateway.stop();
 }
 

@@ -99,6 +99,8 @@ fn prepare(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     connection.pragma_update(None, "journal_mode", "WAL").map_err(database)?;
     connection.pragma_update(None, "synchronous", "FULL").map_err(database)?;
     connection.pragma_update(None, "trusted_schema", false).map_err(database)?;
+    // What is removed is overwritten with zeros. Otherwise its bytes would stay in free pages until something needs them.
+    connection.pragma_update(None, "secure_delete", true).map_err(database)?;
     if application == 0 {
         let transaction = connection.transaction().map_err(database)?;
         transaction.execute_batch(TABLES).map_err(database)?;
@@ -106,5 +108,7 @@ fn prepare(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
         transaction.pragma_update(None, "user_version", FORMAT).map_err(database)?;
         transaction.commit().map_err(database)?;
     }
+    // Older versions of pages are in the log until it is used again. A full disk may prevent this, which harms nothing else.
+    let _ = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
     Ok(())
 }
