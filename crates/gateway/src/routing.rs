@@ -152,7 +152,7 @@ impl Router {
             }
         }
         if let Some(binding) = binding_of(&config, &arrival) {
-            let command = Command::of(&arrival).filter(|_| !is_unaddressed);
+            let command = Command::of(&arrival, &route, &persona).filter(|_| !is_unaddressed);
             return self.hand_over(&config, binding, (&arrival, route), command).await;
         }
         let origin = Origin {
@@ -160,7 +160,7 @@ impl Router {
             reply_id: arrival.reply_id.clone(),
             files: Vec::new(),
         };
-        if let Some(command) = Command::of(&arrival) {
+        if let Some(command) = Command::of(&arrival, &route, &persona) {
             return self.obey(command, &arrival, (route, origin)).await;
         }
         let session = self.session_of(&arrival).await?.key;

@@ -4,8 +4,11 @@ use std::fmt;
 
 use myclaw_agent::llm::ImageContent;
 use myclaw_agent::sessions::EntryId;
+use myclaw_channels::{EMAIL, SOCKET, WEBHOOK};
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
+
+use crate::server::CHANNEL;
 
 /// Hexadecimal digits of an id: 128 bits of a hash, so that nobody can choose two messages with the same id.
 const ID_DIGITS: usize = 32;
@@ -30,6 +33,14 @@ pub struct Route {
     pub account: String,
     /// The chat within the account.
     pub chat: String,
+}
+
+impl Route {
+    /// Whether people chat there. The texts of the other channels are letters, payloads, and what the program's own
+    /// clients show.
+    pub(crate) fn is_chat(&self) -> bool {
+        ![EMAIL, WEBHOOK, SOCKET, CHANNEL].contains(&&*self.channel)
+    }
 }
 
 /// A message that came in.

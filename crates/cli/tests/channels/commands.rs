@@ -160,6 +160,7 @@ fn irc_has_the_commands_also_behind_the_name_of_the_agent() {
     let Some(server) = Ngircd::start() else { return };
     let bench = Bench::new(echoing());
     server.configure(&bench, |_| {});
+    bench.run(&["config", "set", "messages.responsePrefix", "(bot)"]).assert_code(0);
     let mut ann = Person::join(&server, "ann");
     let gateway = bench.start();
     ann.wait_for(":claw!");
@@ -170,7 +171,7 @@ fn irc_has_the_commands_also_behind_the_name_of_the_agent() {
     let told = ann.wait_for("agent main, which waits");
     assert!(told.contains(" PRIVMSG #team :"), "{told}");
     ann.send("PRIVMSG claw :<m1>");
-    ann.wait_for("re: <m1>");
+    ann.wait_for(":(bot) re: <m1>");
     ann.send("PRIVMSG claw :!new");
     ann.wait_for("begins a new session");
     ann.send("PRIVMSG claw :<m2>");

@@ -162,15 +162,29 @@ pub struct Persona {
 impl Persona {
     /// Whether a text of a group calls the agent.
     pub fn is_called_in(&self, text: &str) -> bool {
+        self.calls().any(|call| call.is_match(text))
+    }
+
+    /// The text behind the call at its start, as `hi` in `@claw hi` and `Claw, hi`. `None` if no call is there.
+    pub fn called_at_start_of<'a>(&self, text: &'a str) -> Option<&'a str> {
+        let text = text.trim_start();
+        let found = self.calls().filter_map(|call| call.find(text));
+        let end = found.filter(|call| call.start() == 0).map(|call| call.end()).max()?;
+        let behind = text[end..].trim_start();
+        Some(behind.strip_prefix([':', ',']).unwrap_or(behind).trim_start())
+    }
+
+    /// What calls the agent.
+    fn calls(&self) -> impl Iterator<Item = Regex> {
         let patterns = match (&self.group_chat.mention_patterns, &self.identity.name) {
             (Some(patterns), _) => patterns.clone(),
             (None, Some(name)) => {
                 vec![format!(r"(?:^|[^\w])@?{}(?:[^\w]|$)", regex::escape(name.trim()))]
             }
-            (None, None) => return false,
+            (None, None) => Vec::new(),
         };
         // A config that was loaded has no wrong pattern in it.
-        patterns.iter().filter_map(|text| pattern(text).ok()).any(|pattern| pattern.is_match(text))
+        patterns.into_iter().filter_map(|text| pattern(&text).ok())
     }
 
     /// How many messages of a group that were not addressed to it the agent is shown.

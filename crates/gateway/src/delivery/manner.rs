@@ -23,7 +23,7 @@ impl Delivery {
         let Some(prefix) = config.messages.response_prefix.as_deref().map(str::trim) else {
             return;
         };
-        if saying.text.is_empty() || !self.is_chat(route) {
+        if saying.text.is_empty() || !route.is_chat() {
             return;
         }
         let name = || self.persona_of(session).identity.name.map(|name| format!("[{name}]"));
@@ -40,7 +40,7 @@ impl Delivery {
         session: &str,
         parts: &mut [(PartId, Outgoing)],
     ) {
-        if parts.len() < 2 || !self.is_chat(route) {
+        if parts.len() < 2 || !route.is_chat() {
             return;
         }
         let Some((shortest, longest)) = self.persona_of(session).human_delay.pauses() else {
@@ -55,10 +55,5 @@ impl Delivery {
             let span = longest.saturating_sub(shortest).saturating_add(1);
             part.pause_ms = Some(shortest.saturating_add(digits.unwrap_or(0) % span));
         }
-    }
-
-    /// Whether people read what is sent on a route, and not programs.
-    fn is_chat(&self, route: &Route) -> bool {
-        self.outbox.channel(route).is_some_and(|channel| channel.live().is_some())
     }
 }

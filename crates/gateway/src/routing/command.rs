@@ -1,6 +1,7 @@
 //! Commands of chats, which the gateway answers itself.
 
-use myclaw_channels::{Arrival, EMAIL, Receipt, SOCKET, TELEGRAM, WEBHOOK};
+use myclaw_agent::config::Persona;
+use myclaw_channels::{Arrival, Receipt, TELEGRAM};
 
 use super::session::ChatSession;
 use super::{Router, incoming, receipt};
@@ -13,8 +14,6 @@ const HELP: &str = "Write a message, and the agent answers. While it works, more
                     Where / is for commands of the app, write !stop, !new, !status and !help.";
 const SHARED: &str = "This chat is in the main session of the agent, which goes on: the terminal and what is scheduled \
                       have it too (channels.dmScope).";
-/// Channels whose texts are letters and payloads.
-const WITHOUT_COMMANDS: [&str; 3] = [EMAIL, WEBHOOK, SOCKET];
 /// How often `/new` is tried again because the same chat began another session at that moment.
 const MOST_RACES: usize = 5;
 
@@ -28,14 +27,19 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Reads a command. `None` for every other message.
-    pub(crate) fn of(arrival: &Arrival) -> Option<Self> {
-        if WITHOUT_COMMANDS.contains(&&*arrival.channel) || !arrival.attachments.is_empty() {
+    /// Reads a command, also one behind a call of the agent. `None` for every other message.
+    pub(crate) fn of(arrival: &Arrival, route: &Route, persona: &Persona) -> Option<Self> {
+        if !route.is_chat() || !arrival.attachments.is_empty() {
             return None;
         }
+        let behind = || Self::named(persona.called_at_start_of(&arrival.text)?, route);
+        Self::named(&arrival.text, route).or_else(behind)
+    }
+
+    fn named(text: &str, route: &Route) -> Option<Self> {
         // The apps of many channels keep a line that begins with / for themselves.
-        match arrival.text.trim().strip_prefix(['/', '!'])? {
-            "start" if arrival.channel == TELEGRAM => Some(Self::Help),
+        match text.trim().strip_prefix(['/', '!'])? {
+            "start" if route.channel == TELEGRAM => Some(Self::Help),
             "help" => Some(Self::Help),
             "stop" => Some(Self::Stop),
             "status" => Some(Self::Status),

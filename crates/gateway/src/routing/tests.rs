@@ -1,4 +1,4 @@
-//! Tests of bindings.
+//! Tests of bindings and commands.
 
 use myclaw_channels::{Chat, Sender};
 
@@ -43,5 +43,34 @@ fn a_binding_fits_by_everything_that_it_names() {
         let binding = binding(&rule);
         assert_eq!(weight(&binding.matches, &direct), of_direct, "{rule}");
         assert_eq!(weight(&binding.matches, &group), of_group, "{rule}");
+    }
+}
+
+#[test]
+fn a_command_may_stand_behind_a_call_of_the_agent() {
+    let mut named = Persona::default();
+    named.identity.name = Some("Claw".to_owned());
+    let mut matched = named.clone();
+    matched.group_chat.mention_patterns = Some(["@?robin", "(hey )?you"].map(str::to_owned).to_vec());
+    let [new, stop] = [Command::New, Command::Stop].map(Some);
+    for (text, of_named, of_matched) in [
+        ("/new", new, new),
+        (" !stop ", stop, stop),
+        ("Claw, /new", new, None),
+        (" @claw !stop", stop, None),
+        ("CLAW: /new", new, None),
+        ("@robin /new", None, new),
+        ("Robin : !stop", None, stop),
+        ("hey you, /new", None, new),
+        ("clawfoot /new", None, None),
+        ("say claw /new", None, None),
+        ("Claw, robin, /new", None, None),
+        ("Claw, /new please", None, None),
+        ("robin", None, None),
+        (":/new", None, None),
+    ] {
+        let arrival = Arrival { text: text.to_owned(), ..arrival(ChatKind::Group, "work") };
+        let command = |persona| Command::of(&arrival, &route_of(&arrival), persona);
+        assert_eq!([command(&named), command(&matched)], [of_named, of_matched], "{text}");
     }
 }
