@@ -55,6 +55,28 @@ fn messages_of_others_are_shown_once_with_the_next_one_also_after_a_kill() {
 }
 
 #[test]
+fn a_command_behind_the_name_begins_anew_without_what_the_group_said_before() {
+    let bench = Bench::new(echoing());
+    team(&bench);
+    let gateway = bench.start();
+    bench.bot.deliver(BOB, &group(), &json!({"text": "before"}));
+    gateway.dropped(1);
+    bench.bot.deliver(ANN, &group(), &json!({"text": "Robin, /new"}));
+    bench.bot.wait_for_text("begins a new session");
+    gateway.kill();
+    let gateway = bench.start();
+    bench.bot.deliver(BOB, &group(), &json!({"text": "after"}));
+    gateway.dropped(1);
+    bench.bot.deliver(ANN, &group(), &json!({"text": "Robin, /news? <m1>"}));
+    bench.bot.wait_for_text("m1");
+    let asked = bench.asked();
+    assert!(asked.contains("> after") && asked.contains("> Robin, /news?"), "{asked}");
+    assert!(!asked.contains("> before"), "{asked}");
+    assert_eq!(bench.model.requests().len(), 1);
+    gateway.stop();
+}
+
+#[test]
 fn an_identity_shows_as_prefix_reaction_and_name() {
     let bench = Bench::new(answering(&"a long answer. ".repeat(500)));
     team(&bench);

@@ -132,15 +132,15 @@ impl Delivery {
         settled.ok_or_else(|| GatewayError::Internal("a message has no conditions".to_owned()))
     }
 
-    /// Stores a message with its answer, in one transaction with `more`. `None`, and nothing is stored, if the condition
+    /// Stores a message with its answer, in one transaction with `more`. `None`, and nothing is stored, if a condition
     /// of `more` does not hold.
     pub(crate) async fn answer_at_once(
         self: &Arc<Self>,
         row: Incoming,
         answer: String,
-        more: Option<Write>,
+        more: Vec<Write>,
     ) -> Result<Option<Incoming>, GatewayError> {
-        self.settle(row, (Some(answer), None), more.into_iter().collect()).await
+        self.settle(row, (Some(answer), None), more).await
     }
 
     /// As for a message that is accepted: a source that goes away does not stop half-way.

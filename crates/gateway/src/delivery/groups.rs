@@ -1,8 +1,8 @@
 //! Messages of groups that were not addressed to the agent: they are kept, and shown to the model with the next one that is.
 //!
 //! Each group has one record with the newest of them. A message is added to it in the transaction that stores the message as
-//! dropped, and the record is removed in the transaction that stores the message with which they are shown. So each is
-//! shown once, whatever is killed when.
+//! dropped, and the record is removed in the transaction that stores the message with which they are shown, or the answer to
+//! `/new`. So each is shown at most once, whatever is killed when.
 
 use myclaw_store::{Place, RecordId, Version, Write};
 use serde::{Deserialize, Serialize};
@@ -88,7 +88,7 @@ impl Delivery {
     }
 
     /// What the model is shown with the next message of a group, and the write that forgets it.
-    pub(super) async fn take_kept(
+    pub(crate) async fn take_kept(
         &self,
         route: &Route,
     ) -> Result<Option<(String, Write)>, GatewayError> {

@@ -14,7 +14,7 @@ const HELP: &str = "Write a message, and the agent answers. While it works, more
                     Where / is for commands of the app, write !stop, !new, !status and !help.";
 const SHARED: &str = "This chat is in the main session of the agent, which goes on: the terminal and what is scheduled \
                       have it too (channels.dmScope).";
-/// How often `/new` is tried again because the same chat began another session at that moment.
+/// How often `/new` is tried again because the same chat began another session, or said something, at that moment.
 const MOST_RACES: usize = 5;
 
 /// A command.
@@ -60,23 +60,26 @@ impl Router {
         let id = MessageId::of(&route, &arrival.source_id);
         for _ in 0..MOST_RACES {
             let session = self.session_of(arrival).await?;
-            let (said, next) = match command {
-                Command::Help => (HELP.to_owned(), None),
-                Command::Stop => (self.stop(&session)?, None),
-                Command::Status => (self.status(&session, arrival)?, None),
-                Command::New if session.is_main() => (SHARED.to_owned(), None),
-                Command::New => (
-                    "The next message begins a new session. The old one is kept.".to_owned(),
-                    Some(session.begin_next()?),
-                ),
+            let mut writes = Vec::new();
+            let said = match command {
+                Command::Help => HELP.to_owned(),
+                Command::Stop => self.stop(&session)?,
+                Command::Status => self.status(&session, arrival)?,
+                Command::New if session.is_main() => SHARED.to_owned(),
+                Command::New => {
+                    writes.push(session.begin_next()?);
+                    // What the group said before is not for the new session.
+                    writes.extend(self.delivery.take_kept(&route).await?.map(|(_, forget)| forget));
+                    "The next message begins a new session. The old one is kept.".to_owned()
+                }
             };
             let text = arrival.text.clone();
             let row = incoming(arrival, route.clone(), &session.key, origin.clone(), text);
-            if let Some(row) = self.delivery.answer_at_once(row, said, next).await? {
+            if let Some(row) = self.delivery.answer_at_once(row, said, writes).await? {
                 return Ok(receipt(&id, &row.state));
             }
         }
-        Err(GatewayError::Internal("too many sessions begin at the same moment".to_owned()))
+        Err(GatewayError::Internal("too many messages of one chat at the same moment".to_owned()))
     }
 
     fn stop(&self, session: &ChatSession) -> Result<String, GatewayError> {
