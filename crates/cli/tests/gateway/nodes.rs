@@ -158,7 +158,7 @@ fn a_node_is_paired_approved_used_and_revoked() {
     assert!(
         said(&call(client, "bash", &json!({"command": "echo"}))).contains("does not offer `bash`")
     );
-    let left = json!({"command": "echo", "background": true, "approved": true});
+    let left = json!({"command": "echo", "background": true});
     assert!(said(&call(client, "run", &left)).contains("cannot leave a command running"));
     // A long answer is cut.
     let long = said(&call(client, "run", &json!({"command": "yes a long line | head -n 200000"})));
@@ -241,7 +241,8 @@ fn the_policies_of_both_machines_hold_and_the_model_cannot_approve() {
     let node = machine.join(&bench);
     // The node decides what runs on it.
     assert!(said(&call(client, "run", &json!({"command": "echo yes"}))).contains("yes"));
-    let refused = call(client, "run", &json!({"command": "touch no"}));
+    // Nothing in a call approves it.
+    let refused = call(client, "run", &json!({"command": "touch no", "approved": true}));
     assert!(refused.0 == 400 && !machine.file("no").exists(), "{refused:?}");
     assert!(
         said(&call(client, "write", &json!({"path": "no", "content": ""})))
