@@ -51,7 +51,8 @@ fn a_command_may_stand_behind_a_call_of_the_agent() {
     let mut named = Persona::default();
     named.identity.name = Some("Claw".to_owned());
     let mut matched = named.clone();
-    matched.group_chat.mention_patterns = Some(["@?robin", "(hey )?you"].map(str::to_owned).to_vec());
+    matched.group_chat.mention_patterns =
+        Some(["@?robin", "(hey )?you"].map(str::to_owned).to_vec());
     let [new, stop] = [Command::New, Command::Stop].map(Some);
     for (text, of_named, of_matched) in [
         ("/new", new, new),

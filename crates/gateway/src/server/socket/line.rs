@@ -9,10 +9,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use axum::extract::ws::Message;
-use futures_util::{Sink as _, Stream as _};
+use futures_util::{Sink, Stream as _};
 use tokio::sync::Notify;
 
-use super::{Client, Pace, event_frame};
+use super::{Client, Pace, Watched, event_frame};
 use crate::hub::{Joined, Watcher};
 
 /// What the next frame of a client is: none at the end of the connection.
@@ -65,15 +65,32 @@ impl Watcher for Line {
 }
 
 impl Client {
-    /// Writes an event without waiting. False if something is left to do: then the client's own task does it.
+    /// As [`Watched::write_now`].
     fn write_now(&mut self, session: &str, event: &Joined) -> bool {
         let Some(watched) = self.watched.get_mut(session) else { return false };
-        if watched.sent + 1 != *event.numbers.start() {
+        let before = watched.sent;
+        let is_done = watched.write_now(&mut self.socket, session, event);
+        if watched.sent != before {
+            self.pace = Pace::Keeps;
+        }
+        is_done
+    }
+}
+
+impl Watched {
+    /// Writes an event without waiting. False if something is left to do: then the client's own task does it.
+    fn write_now(
+        &mut self,
+        socket: &mut (impl Sink<Message> + Unpin),
+        session: &str,
+        event: &Joined,
+    ) -> bool {
+        if self.sent + 1 != *event.numbers.start() {
             return false;
         }
         // Nobody is woken when the connection can take more: the client's own task asks again.
         let mut context = Context::from_waker(Waker::noop());
-        let mut socket = Pin::new(&mut self.socket);
+        let mut socket = Pin::new(socket);
         if !matches!(socket.as_mut().poll_ready(&mut context), Poll::Ready(Ok(()))) {
             return false;
         }
@@ -81,8 +98,10 @@ impl Client {
         if socket.as_mut().start_send(frame).is_err() {
             return false;
         }
-        watched.sent = *event.numbers.end();
-        self.pace = Pace::Keeps;
+        self.sent = *event.numbers.end();
         matches!(socket.poll_flush(&mut context), Poll::Ready(Ok(())))
     }
 }
+
+#[cfg(test)]
+mod tests;
