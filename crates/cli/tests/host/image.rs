@@ -15,25 +15,30 @@ const IMAGE: &str = "localhost/myclaw-image-test:latest";
 /// The code of the script where packages cannot be downloaded.
 const NO_PACKAGES: i32 = 75;
 
+/// Most megabytes of the packages of Debian 12 in the image, as docs/host.md says.
+const MOST_OF_PACKAGES: u64 = 14;
+
 /// The same with Chromium.
 const BROWSER_IMAGE: &str = "localhost/myclaw-browser-image-test:latest";
 
 /// One build at a time: each one holds its files several times on the disk.
 static BUILDS: Mutex<()> = Mutex::new(());
 
-/// Builds an image with this program, and passes the variables `with` to the script; `false` where the machine cannot.
-fn is_built(image: &str, with: &[(&str, &OsStr)]) -> bool {
+/// Builds an image with this program, and passes the variables `with` to the script. Gives the Debian and what the script
+/// says; `None` where the machine cannot.
+fn build(image: &str, with: &[(&str, &OsStr)]) -> Option<(String, String)> {
     for program in ["/usr/bin/podman", "/usr/sbin/runc", "/usr/bin/mmdebstrap"] {
         if !Path::new(program).exists() {
             println!("skipped: {program} is missing (apt install podman runc mmdebstrap)");
-            return false;
+            return None;
         }
     }
     let release = fs::read_to_string("/etc/os-release").unwrap();
     let suite = release.lines().find_map(|line| line.strip_prefix("VERSION_CODENAME="));
+    let suite = suite.unwrap_or("stable");
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../container/build-image");
     let mut build = Command::new(script);
-    build.args([image, env!("CARGO_BIN_EXE_myclaw")]).env("SUITE", suite.unwrap_or("stable"));
+    build.args([image, env!("CARGO_BIN_EXE_myclaw")]).env("SUITE", suite);
     build.envs(with.iter().copied());
     let turn = BUILDS.lock();
     let output = build.output().unwrap();
@@ -41,11 +46,10 @@ fn is_built(image: &str, with: &[(&str, &OsStr)]) -> bool {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     if output.status.code() == Some(NO_PACKAGES) {
         println!("skipped: {said}");
-        return false;
+        return None;
     }
     assert!(output.status.success(), "{said}");
-    println!("{}", String::from_utf8_lossy(&output.stdout));
-    true
+    Some((suite.to_owned(), String::from_utf8_lossy(&output.stdout).into_owned()))
 }
 
 /// The program in the image, without a job.
@@ -60,9 +64,15 @@ fn run_without_a_job() -> String {
 
 #[test]
 fn a_runner_of_the_image_works_without_network_and_key() {
-    if !is_built(IMAGE, &[]) {
-        return;
-    }
+    let Some((suite, sizes)) = build(IMAGE, &[]) else { return };
+    let megabytes: Vec<u64> = sizes.split(' ').filter_map(|word| word.parse().ok()).collect();
+    let [image, programs] = megabytes[..] else { panic!("{sizes}") };
+    // The program of a test has symbols, so it says nothing.
+    let packages = image - programs;
+    assert!(
+        suite != "bookworm" || packages <= MOST_OF_PACKAGES,
+        "the packages of Debian in the image grew to {packages} MB, more than {MOST_OF_PACKAGES}: {sizes}"
+    );
     assert!(run_without_a_job().contains("there is no job on standard input"));
     let folder = format!("img{}", std::process::id());
     let bench = Bench::new("");
@@ -159,7 +169,7 @@ fn a_runner_of_the_image_with_chromium_opens_a_page_on_loopback() {
         return;
     };
     let with = [("AGENT_BROWSER", program.as_os_str()), ("PACKAGES", OsStr::new("busybox"))];
-    if !is_built(BROWSER_IMAGE, &with) {
+    if build(BROWSER_IMAGE, &with).is_none() {
         return;
     }
     let folder = format!("web{}", std::process::id());
