@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use myclaw_testkit::{ModelServer, Reply, RunningChild, Script, Signal, TempHome, WireFormat};
 use serde_json::json;
 
-use crate::{myclaw, run};
+use crate::{last_message, myclaw, run};
 
 /// A page server on a thread that ends with the tests.
 fn page_server() -> String {
@@ -81,8 +81,7 @@ fn a_run_reads_a_page_and_leaves_nothing_behind() {
     ]));
     let Some((home, temporary)) = home(&server) else { return };
     RunningChild::run(myclaw(&home, &["run", "go on"]).env("TMPDIR", &temporary)).assert_code(0);
-    let snapshot =
-        server.last_request().messages().last().expect("a result")["content"].to_string();
+    let snapshot = last_message(&server);
     assert!(snapshot.contains("heading \\\"Heron"), "{snapshot}");
     wait_until_clean(&temporary);
 }
@@ -122,6 +121,6 @@ fn without_the_programs_nothing_is_offered_and_a_call_says_how_to_install_them()
     config["tools"]["browser"] = json!({"enabled": true, "program": "/nonexistent/agent-browser"});
     home.write_config(&config);
     run(&home, &["run", "go on"]).assert_code(0);
-    let result = server.last_request().messages().last().expect("a result")["content"].to_string();
+    let result = last_message(&server);
     assert!(result.contains("npm install -g agent-browser"), "{result}");
 }

@@ -2,13 +2,12 @@
 
 use std::fs;
 
-use myclaw_testkit::{Gate, ModelServer, Reply, Script, Terminal};
+use myclaw_testkit::{Gate, Reply, Script, Terminal};
 use serde_json::json;
 
 use crate::chat_branches::PNG;
-use crate::chat_commands::change_config;
-use crate::screen::{ROWS, chat_at, raw};
-use crate::{home_with, myclaw, run};
+use crate::screen::{ROWS, chat, chat_at, chat_of, chat_with, prompt_after, raw};
+use crate::{always, change_config, myclaw, run, serve};
 
 /// One white pixel.
 const GIF: &[u8] =
@@ -21,12 +20,11 @@ fn at_each_limit_of_a_message_the_user_decides_whether_to_go_on() {
         (json!({"runTokens": 500}), "true", "tokens"),
         (json!({"runCost": 0.001}), "true", "money"),
     ] {
-        let server = ModelServer::spawn_blocking_thread(Script::repeat(
+        let (server, home) = serve(Script::repeat(
             Reply::anthropic()
                 .tool_call("call_1", "bash", json!({"command": command}))
                 .usage(1_000, 10),
         ));
-        let home = home_with(&server);
         change_config(&home, |config| {
             config["agents"] = json!({"defaults": {"limits": limits}});
         });
@@ -52,10 +50,8 @@ fn at_each_limit_of_a_message_the_user_decides_whether_to_go_on() {
 
 #[test]
 fn at_a_terminal_no_clock_ends_a_command_unless_the_config_says_so() {
-    let answer = || Reply::anthropic().text("Yes.");
     for (seconds, expected) in [(600, "default 86400"), (700, "default 700")] {
-        let server = ModelServer::spawn_blocking_thread(Script::repeat(answer()));
-        let home = home_with(&server);
+        let (server, home) = always("Yes.");
         change_config(&home, |config| {
             config["tools"] = json!({"bash": {"timeoutSeconds": seconds}});
         });
@@ -76,19 +72,13 @@ fn a_question_calls_a_user_who_looks_elsewhere_as_the_config_says() {
     for (how, expected) in [("auto", Some(desktop)), ("bell", Some("\x07")), ("off", None)] {
         let gate = Gate::closed();
         let call = Reply::anthropic().tool_call("call_1", "bash", json!({"command": "echo run"}));
-        let server = ModelServer::spawn_blocking_thread(Script::from([
-            call.step().hold_after(0, &gate),
-            Reply::anthropic().text("Done.").step(),
-        ]));
-        let home = home_with(&server);
+        let (server, home) =
+            serve([call.step().hold_after(0, &gate), Reply::anthropic().text("Done.").step()]);
         change_config(&home, |config| {
             config["tools"] = json!({"exec": {"ask": "always"}});
             config["terminal"] = json!({"notifications": how});
         });
-        let mut command = myclaw(&home, &[]);
-        command.env("TERM", "xterm-256color").env("TERM_PROGRAM", "WezTerm");
-        let mut terminal = Terminal::spawn_sized(&command, 100, ROWS);
-        terminal.expect("You: ");
+        let mut terminal = chat_with(&home, &[("TERM_PROGRAM", "WezTerm")]);
         terminal.send_line("work");
         server.wait_for_requests_blocking(1);
         // The terminal reports that it has lost the focus.
@@ -123,16 +113,14 @@ fn pictures_that_are_sent_and_read_are_shown_in_the_form_of_the_terminal() {
         (&[], PNG, None),
     ] {
         let name = if picture == GIF { "dot.gif" } else { "dot.png" };
-        let server = ModelServer::spawn_blocking_thread(Script::from([
+        let (_server, home) = serve([
             Reply::anthropic().tool_call("call_1", "read", json!({"path": name})),
             Reply::anthropic().text("Two dots."),
-        ]));
-        let home = home_with(&server);
+        ]);
         home.write_in_workspace(name, picture);
         let mut command = myclaw(&home, &[]);
         command.env("TERM", "xterm").envs(variables.iter().copied());
-        let mut terminal = Terminal::spawn_sized(&command, 100, ROWS);
-        terminal.expect("You: ");
+        let mut terminal = chat_of(&command, 100);
         terminal.send_line(&format!("compare {name} with itself"));
         terminal.expect("Two dots.");
         let drawn = raw(&terminal);
@@ -153,16 +141,10 @@ fn the_background_that_the_terminal_tells_decides_the_colours_and_keys_are_kept(
     for (background, keyword) in
         [("ffff/ffff/ffff", "\x1b[38;5;90mlet"), ("0000/0000/0000", "\x1b[38;5;176mlet")]
     {
-        let server = ModelServer::spawn_blocking_thread(Script::from(
-            Reply::anthropic().text("```rust\nlet x = 1;\n```\n"),
-        ));
-        let home = home_with(&server);
-        let mut command = myclaw(&home, &[]);
-        command.env("TERM", "xterm-256color");
-        let mut terminal = Terminal::spawn_sized(&command, 80, ROWS);
+        let (_server, home) = serve(Reply::anthropic().text("```rust\nlet x = 1;\n```\n"));
+        let mut terminal = Terminal::spawn_sized(&myclaw(&home, &[]), 80, ROWS);
         terminal.send(&format!("\x1b]11;rgb:{background}\x1b\\\x1b[?62cshow it\r"));
-        terminal
-            .expect_screen(|screen| screen.contains("    let x = 1;") && screen.ends_with("You:"));
+        prompt_after(&mut terminal, "    let x = 1;");
         let drawn = raw(&terminal);
         assert!(drawn.contains(keyword), "{background}: {drawn:?}");
         assert!(drawn.contains("\x1b]11;?"), "the terminal was asked: {drawn:?}");
@@ -178,21 +160,17 @@ fn a_turn_is_long_after_the_seconds_that_the_config_says() {
         (1, "off", None),
         (100_000, "auto", None),
     ] {
-        let server = ModelServer::spawn_blocking_thread(Script::from([
+        let (_server, home) = serve([
             Reply::anthropic().tool_call("call_1", "bash", json!({"command": "sleep 1"})),
             Reply::anthropic().text("Done."),
-        ]));
-        let home = home_with(&server);
+        ]);
         change_config(&home, |config| {
             config["terminal"] = json!({"notifications": how, "longTurnSeconds": seconds});
         });
-        let mut command = myclaw(&home, &[]);
-        command.env("TERM", "foot");
-        let mut terminal = Terminal::spawn_sized(&command, 100, ROWS);
-        terminal.expect("You: ");
+        let mut terminal = chat_with(&home, &[("TERM", "foot")]);
         // The terminal reports that it has the focus.
         terminal.send("\x1b[Iwork\r");
-        terminal.expect_screen(|screen| screen.contains("Done.") && screen.ends_with("You:"));
+        prompt_after(&mut terminal, "Done.");
         let drawn = raw(&terminal);
         // The title tells the end of the turn; the user is called then.
         let (_, after) = drawn.split_once("Done.").expect("an answer");
@@ -226,17 +204,13 @@ fn what_colours_code_takes_no_memory_before_the_first_code() {
     };
     let (prose, end_of_prose) = held("Nothing here is code, but there are some words.\n\nMore.\n");
     let (code, end_of_code) = held("Here is some:\n\n```rust\nlet words = \"x\";\n```\nMore.\n");
-    let server = ModelServer::spawn_blocking_thread(Script::from([prose, code]));
-    let home = home_with(&server);
-    let mut command = myclaw(&home, &[]);
-    command.env("TERM", "xterm-256color");
-    let mut terminal = Terminal::spawn_sized(&command, 100, ROWS);
-    terminal.expect("You: ");
+    let (_server, home) = serve([prose, code]);
+    let mut terminal = chat(&home);
     terminal.send_line("tell");
     terminal.expect_screen(|screen| screen.contains("some words."));
     let with_prose = taken(&terminal);
     end_of_prose.open();
-    terminal.expect_screen(|screen| screen.contains("More.") && screen.ends_with("You:"));
+    prompt_after(&mut terminal, "More.");
     terminal.send_line("show");
     terminal.expect_screen(|screen| screen.contains("    let words"));
     let with_code = taken(&terminal);
@@ -253,19 +227,14 @@ fn a_turn_gives_back_the_memory_that_drawing_took() {
     let reply = Reply::anthropic().text(format!("```rust\n{code}```\n")).in_deltas(2_000);
     // The last lines are held back.
     let bytes = reply.stream_body("claude-sonnet-4-20250514").len() - 20_000;
-    let server =
-        ModelServer::spawn_blocking_thread(Script::from(reply.step().hold_after(bytes, &gate)));
-    let home = home_with(&server);
-    let mut command = myclaw(&home, &[]);
-    command.env("TERM", "xterm-256color");
-    let mut terminal = Terminal::spawn_sized(&command, 100, ROWS);
-    terminal.expect("You: ");
+    let (_server, home) = serve(reply.step().hold_after(bytes, &gate));
+    let mut terminal = chat(&home);
     let before = taken(&terminal);
     terminal.send_line("show it");
     terminal.expect_screen(|screen| screen.contains("value_17"));
     let meanwhile = taken(&terminal);
     gate.open();
-    terminal.expect_screen(|screen| screen.contains("value_1999") && screen.ends_with("You:"));
+    prompt_after(&mut terminal, "value_1999");
     let after = taken(&terminal);
     // It is about 0.7 of it; without giving anything back, a little more than 1.
     assert!(after * 100 < meanwhile * 88, "{before}, then {meanwhile}, then {after} kilobytes");

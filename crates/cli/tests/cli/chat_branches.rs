@@ -1,10 +1,10 @@
 //! Going back in the chat, its branches, pictures in messages, and runs in loops of a shell.
 
-use myclaw_testkit::{ModelServer, Reply, RunningChild, Script, Terminal};
+use myclaw_testkit::{Reply, RunningChild, Terminal};
 use serde_json::json;
 
-use crate::screen::chat_at;
-use crate::{home_with, myclaw, run};
+use crate::screen::{ask, chat_at, leave, prompt_after};
+use crate::{always, last_message, myclaw, run, serve};
 
 /// The smallest PNG file: one pixel.
 pub(crate) const PNG: &[u8] = &[
@@ -17,9 +17,7 @@ pub(crate) const PNG: &[u8] = &[
 
 #[test]
 fn escape_twice_goes_back_to_a_message_and_tree_shows_the_branches() {
-    let server =
-        ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Yes.")));
-    let home = home_with(&server);
+    let (server, home) = always("Yes.");
     for message in ["the first", "the second", "the third"] {
         run(&home, &["run", message]).assert_code(0);
     }
@@ -54,22 +52,17 @@ fn escape_twice_goes_back_to_a_message_and_tree_shows_the_branches() {
     terminal.send("\x1b[A\r");
     terminal.expect("continuing `main`");
     terminal.expect("You: ");
-    terminal.press_ctrl_d();
-    assert!(terminal.wait().success());
+    leave(&mut terminal);
 }
 
 #[test]
 fn two_presses_of_escape_open_the_list() {
-    let server =
-        ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Yes.")));
-    let home = home_with(&server);
+    let (_server, home) = always("Yes.");
     run(&home, &["run", "the first"]).assert_code(0);
     let mut terminal = chat_at(&home, 80);
     terminal.send("\x1b");
     // Not before the prompt stands again: two such bytes that arrive together are one key.
-    terminal.expect_screen(|screen| {
-        screen.contains("Esc again goes back to an earlier message") && screen.ends_with("You:")
-    });
+    prompt_after(&mut terminal, "Esc again goes back to an earlier message");
     terminal.send("\x1b");
     terminal.expect_screen(|screen| screen.contains("Enter chooses"));
     terminal.send("\x1b");
@@ -79,12 +72,11 @@ fn two_presses_of_escape_open_the_list() {
 #[test]
 fn retry_sends_what_the_user_said_last_not_what_the_program_said_for_them() {
     let write = json!({"path": "notes.txt", "content": "new\n"});
-    let server = ModelServer::spawn_blocking_thread(Script::from([
+    let (server, home) = serve([
         Reply::anthropic().tool_call("call_1", "write", write),
         Reply::anthropic().text("Written."),
         Reply::anthropic().text("Again."),
-    ]));
-    let home = home_with(&server);
+    ]);
     let mut terminal = chat_at(&home, 100);
     terminal.send_line("write my notes");
     terminal.expect("Written.");
@@ -107,9 +99,7 @@ fn retry_sends_what_the_user_said_last_not_what_the_program_said_for_them() {
 
 #[test]
 fn pictures_are_sent_by_option_and_by_path() {
-    let server =
-        ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("A dot.")));
-    let home = home_with(&server);
+    let (server, home) = always("A dot.");
     let path = home.write_in_workspace("my dot.png", PNG);
     let option = path.to_str().expect("a path");
     let pictures = || {
@@ -137,9 +127,7 @@ fn pictures_are_sent_by_option_and_by_path() {
 
 #[test]
 fn what_is_no_picture_or_no_session_is_said_and_nothing_is_sent() {
-    let server =
-        ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Yes.")));
-    let home = home_with(&server);
+    let (server, home) = always("Yes.");
     home.write_in_workspace("broken.png", "text");
     home.write_in_workspace("notes.txt", "text");
     run(&home, &["run", "the first"]).assert_code(0);
@@ -150,9 +138,7 @@ fn what_is_no_picture_or_no_session_is_said_and_nothing_is_sent() {
         ("/image notes.txt", "notes.txt is no picture"),
         ("/sessions nobody", "there is no session `nobody`"),
     ] {
-        terminal.send_line(line);
-        terminal.expect(expected);
-        terminal.expect("You: ");
+        ask(&mut terminal, line, expected);
     }
     let screen = terminal.expect_screen(|screen| screen.ends_with("You:"));
     assert_eq!(
@@ -165,9 +151,7 @@ fn what_is_no_picture_or_no_session_is_said_and_nothing_is_sent() {
 
 #[test]
 fn a_run_in_a_loop_leaves_the_list_to_the_shell() {
-    let server =
-        ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Yes.")));
-    let home = home_with(&server);
+    let (server, home) = always("Yes.");
     let list = home.write("list", "a\nb\nc\n");
     let program = env!("CARGO_BIN_EXE_myclaw");
     for script in [
@@ -189,6 +173,6 @@ fn a_run_in_a_loop_leaves_the_list_to_the_shell() {
     // A pipe of one's own is read, as before.
     let mut command = myclaw(&home, &["run", "explain:"]);
     RunningChild::run_with_input(&mut command, "+ a line\n").assert_code(0);
-    let said = server.last_request().messages().last().expect("a message")["content"].to_string();
+    let said = last_message(&server);
     assert!(said.contains("explain:\\n\\n+ a line"), "{said}");
 }

@@ -3,33 +3,16 @@
 use std::fs;
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
-use myclaw_testkit::{ModelServer, Reply, Script, TempHome, Terminal};
+use myclaw_testkit::{Reply, Script, Terminal};
 use serde_json::{Value, json};
 
-use crate::screen::{ROWS, chat_at, raw};
-use crate::{home_with, myclaw, run};
-
-/// The config of the home, with `change` made to it.
-pub(crate) fn change_config(home: &TempHome, change: impl FnOnce(&mut Value)) {
-    let text = fs::read_to_string(home.config_path()).expect("a config");
-    let mut config = serde_json::from_str(&text).expect("JSON");
-    change(&mut config);
-    home.write_config(&config);
-}
-
-/// Sends a line, and waits for what it says and for the prompt.
-fn ask(terminal: &mut Terminal, line: &str, expected: &str) {
-    terminal.send_line(line);
-    terminal.expect(expected);
-    terminal.expect_screen(|screen| screen.ends_with("You:"));
-}
+use crate::screen::{ROWS, ask, chat_at, chat_of, leave, prompt_after, raw, slow_tool};
+use crate::{always, last_message, myclaw, run, serve};
 
 #[test]
 fn commands_say_what_there_is_and_send_nothing() {
-    let server = ModelServer::spawn_blocking_thread(Script::repeat(
-        Reply::anthropic().text("Take the train.").usage(20_000, 10),
-    ));
-    let home = home_with(&server);
+    let (server, home) =
+        serve(Script::repeat(Reply::anthropic().text("Take the train.").usage(20_000, 10)));
     let skill = "---\nname: trip\ndescription: Plans a trip.\n---\nPlan.\n";
     home.write_in_workspace("skills/trip/SKILL.md", skill);
     let mut terminal = chat_at(&home, 100);
@@ -57,16 +40,14 @@ fn commands_say_what_there_is_and_send_nothing() {
 
 #[test]
 fn a_command_of_ones_own_is_completed_suggested_and_sent_with_its_arguments() {
-    let server =
-        ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Read.")));
-    let home = home_with(&server);
+    let (server, home) = always("Read.");
     home.write_in_workspace("commands/review.md", "Review $1 for $ARGUMENTS!\n");
     let mut terminal = chat_at(&home, 100);
     ask(&mut terminal, "/reveiw", "did you mean `/review`?");
     terminal.send("/revi\t");
     terminal.expect_screen(|screen| screen.ends_with("You: /review"));
     ask(&mut terminal, " a.rs speed", "Read.");
-    let said = server.last_request().messages().last().expect("a message")["content"].to_string();
+    let said = last_message(&server);
     assert!(said.contains("Review a.rs for a.rs speed!"), "{said}");
     assert_eq!(server.requests().len(), 1);
 }
@@ -82,24 +63,22 @@ fn what_the_model_thinks_is_shown_from_the_key_on_also_while_it_works() {
             json!({"command": wait}),
         )
     };
-    let server = ModelServer::spawn_blocking_thread(Script::from([
+    let (_server, home) = serve([
         thoughtful("A hidden thought.", 1),
         thoughtful("A shown thought.", 2),
         Reply::anthropic().thinking("Hidden again.", "signature").text("Done."),
-    ]));
-    let home = home_with(&server);
+    ]);
     let mut terminal = chat_at(&home, 100);
     terminal.send_line("think");
     terminal.expect_screen(|screen| screen.contains("bash until test -e go1"));
     terminal.send("\x14");
     terminal.expect("what the model thinks is shown");
-    fs::write(home.workspace().join("go1"), "").expect("a sign");
+    home.write_in_workspace("go1", "");
     terminal.expect_screen(|screen| screen.contains("bash until test -e go2"));
     terminal.send("\x14");
     terminal.expect("what the model thinks is hidden");
-    fs::write(home.workspace().join("go2"), "").expect("a sign");
-    let screen =
-        terminal.expect_screen(|screen| screen.contains("Done.") && screen.ends_with("You:"));
+    home.write_in_workspace("go2", "");
+    let screen = prompt_after(&mut terminal, "Done.");
     assert!(screen.contains("A shown thought."), "{screen}");
     assert!(!screen.contains("A hidden thought.") && !screen.contains("Hidden again."), "{screen}");
 }
@@ -108,12 +87,11 @@ fn what_the_model_thinks_is_shown_from_the_key_on_also_while_it_works() {
 fn at_the_prompt_the_thoughts_of_the_next_turns_are_shown_or_hidden() {
     let thoughtful =
         |number: u32| Reply::anthropic().thinking(format!("Thought {number}."), "signature");
-    let server = ModelServer::spawn_blocking_thread(Script::from([
+    let (server, home) = serve([
         thoughtful(1).text("Answer 1."),
         thoughtful(2).text("Answer 2."),
         thoughtful(3).text("Answer 3."),
-    ]));
-    let home = home_with(&server);
+    ]);
     let mut terminal = chat_at(&home, 100);
     ask(&mut terminal, "one", "Answer 1.");
     ask(&mut terminal, "/thinking show", "what the model thinks is shown");
@@ -149,50 +127,39 @@ fn at_the_prompt_the_thoughts_of_the_next_turns_are_shown_or_hidden() {
 
 #[test]
 fn ctrl_o_shows_the_outputs_while_the_agent_works() {
-    let server = ModelServer::spawn_blocking_thread(Script::from([
+    let (server, home) = serve([
         Reply::anthropic().tool_call("call_1", "bash", json!({"command": "seq 1 60"})),
-        Reply::anthropic().tool_call(
-            "call_2",
-            "bash",
-            json!({"command": "until test -e go; do sleep 0.02; done"}),
-        ),
+        slow_tool("call_2"),
         Reply::anthropic().text("Counted."),
-    ]));
-    let home = home_with(&server);
+    ]);
     let mut terminal = chat_at(&home, 80);
     terminal.send_line("count");
     terminal.expect_screen(|screen| screen.contains("bash until"));
     terminal.send("\x0f");
     let screen = terminal.expect_screen(|screen| screen.contains("Ctrl-O or q closes"));
     assert!(screen.contains("\n28\n"), "{screen}");
-    fs::write(home.workspace().join("go"), "").expect("a sign");
+    home.write_in_workspace("go", "");
     server.wait_for_requests_blocking(3);
     terminal.send("q");
-    let screen =
-        terminal.expect_screen(|screen| screen.contains("Counted.") && screen.ends_with("You:"));
+    let screen = prompt_after(&mut terminal, "Counted.");
     assert!(screen.contains("… 55 more lines (Ctrl-O)"), "{screen}");
 }
 
 #[test]
 fn the_status_names_the_place_the_model_the_window_and_the_cost() {
-    let server = ModelServer::spawn_blocking_thread(Script::repeat(
-        Reply::anthropic().text("Yes.").usage(30_000, 2_000),
-    ));
-    let home = home_with(&server);
+    let (_server, home) =
+        serve(Script::repeat(Reply::anthropic().text("Yes.").usage(30_000, 2_000)));
     home.write("src/thing/.git/HEAD", "ref: refs/heads/feature\n");
     let mut command = myclaw(&home, &["--thinking", "low"]);
     command.current_dir(home.path().join("src/thing"));
-    let mut terminal = Terminal::spawn_sized(&command, 200, ROWS);
-    terminal.expect("You: ");
+    let mut terminal = chat_of(&command, 200);
     terminal.send_line("hello");
-    let screen =
-        terminal.expect_screen(|screen| screen.contains("Yes.") && screen.ends_with("You:"));
+    let screen = prompt_after(&mut terminal, "Yes.");
     let expected = "~/src/thing (feature) · anthropic/claude-sonnet-4-20250514 · thinking low · 16% of 200k · \
                     $0.1200 · $0.12 today";
     assert_eq!(screen.lines().rev().nth(1), Some(expected), "{screen}");
     assert!(raw(&terminal).contains("\x1b]0;● myclaw: thing\x07"), "the title says that it works");
-    terminal.press_ctrl_d();
-    assert!(terminal.wait().success());
+    leave(&mut terminal);
     let drawn = raw(&terminal);
     let (_, after) = drawn.rsplit_once("\x1b]0;● myclaw: thing\x07").expect("a title");
     assert!(after.contains("\x1b]0;myclaw: thing\x07"), "it waits: {after:?}");
@@ -201,9 +168,7 @@ fn the_status_names_the_place_the_model_the_window_and_the_cost() {
 
 #[test]
 fn tab_completes_paths_and_a_message_may_begin_with_one() {
-    let server =
-        ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Read.")));
-    let home = home_with(&server);
+    let (server, home) = always("Read.");
     home.write_in_workspace("notes/plan.txt", "x");
     let mut terminal = chat_at(&home, 100);
     terminal.send("look at notes/pl\t");
@@ -228,9 +193,7 @@ fn tab_completes_paths_and_a_message_may_begin_with_one() {
 
 #[test]
 fn options_work_before_and_after_the_subcommand() {
-    let server =
-        ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Yes.")));
-    let home = home_with(&server);
+    let (_server, home) = always("Yes.");
     fs::create_dir_all(home.path().join("place")).expect("a directory");
     for arguments in [
         ["-s", "one", "-C", "place", "run", "hello"],
@@ -256,8 +219,7 @@ fn options_work_before_and_after_the_subcommand() {
 #[test]
 fn answers_are_laid_out_by_a_run_on_a_terminal_by_show_and_in_html() {
     let text = "# Plan\n\nTake the **train**.\nIt is fast.\n\n- one\n- two\n";
-    let server = ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text(text)));
-    let home = home_with(&server);
+    let (_server, home) = serve(Script::repeat(Reply::anthropic().text(text)));
     for arguments in [&["run", "-q", "go"][..], &["sessions", "show", "main"]] {
         let mut terminal = Terminal::spawn_sized(&myclaw(&home, arguments), 80, ROWS);
         terminal.expect("• two");

@@ -2,35 +2,21 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::process::Command;
 
 use myclaw_testkit::{ModelServer, Reply, Script, TempHome, Terminal};
-use serde_json::json;
 
 use crate::chat_branches::PNG;
 use crate::jobs::{WAITING, pid_in, starts_job};
-use crate::screen::{ROWS, raw};
-use crate::{home_with, myclaw};
-
-/// A chat with further variables.
-fn chat_with(home: &TempHome, variables: &[(&str, &str)]) -> Terminal {
-    let mut command = myclaw(home, &[]);
-    command.envs(variables.iter().copied());
-    let mut terminal = Terminal::spawn_sized(&command, 100, ROWS);
-    terminal.expect("You: ");
-    terminal
-}
+use crate::screen::{ask, chat_with, raw, slow_tool};
+use crate::{always, home_with, last_message, myclaw, serve};
 
 #[test]
 fn a_turn_that_begins_by_itself_calls_a_user_who_looks_elsewhere() {
-    let server = ModelServer::spawn_blocking_thread(Script::answer_with(starts_job(WAITING)));
-    let home = home_with(&server);
+    let (_server, home) = serve(Script::answer_with(starts_job(WAITING)));
     let mut terminal = chat_with(&home, &[("TERM", "foot")]);
     let calls =
         |terminal: &Terminal| raw(terminal).matches("\x1b]777;notify;myclaw;done in").count();
-    terminal.send_line("work");
-    terminal.expect("answer 1");
-    terminal.expect("You: ");
+    ask(&mut terminal, "work", "answer 1");
     pid_in(&home, "pid");
     assert_eq!(calls(&terminal), 0, "the user looks on");
     // The terminal reports at the prompt that it has lost the focus.
@@ -40,9 +26,7 @@ fn a_turn_that_begins_by_itself_calls_a_user_who_looks_elsewhere() {
     terminal.expect("answer 2");
     terminal.expect("You: ");
     assert_eq!(calls(&terminal), 1, "the user looks elsewhere");
-    terminal.send_line(" a line");
-    terminal.expect("answer 3");
-    terminal.expect("You: ");
+    ask(&mut terminal, " a line", "answer 3");
     assert_eq!(calls(&terminal), 1, "the user has typed");
     let written = raw(&terminal);
     let asked = |sequence: &str| written.matches(sequence).count();
@@ -59,9 +43,7 @@ fn program(home: &TempHome, name: &str, script: &str) -> String {
 
 #[test]
 fn ctrl_v_takes_a_picture_from_the_clipboard() {
-    let server =
-        ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("A dot.")));
-    let home = home_with(&server);
+    let (server, home) = always("A dot.");
     let picture = home.write("dot.png", PNG);
     let print = format!(
         "test \"$*\" = \"-selection clipboard -target image/png -out\" && cat '{}'",
@@ -74,7 +56,7 @@ fn ctrl_v_takes_a_picture_from_the_clipboard() {
     terminal.expect("chat_pictures/");
     terminal.send_line("what is it?");
     terminal.expect("A dot.");
-    let said = server.last_request().messages().last().expect("a message")["content"].to_string();
+    let said = last_message(&server);
     assert!(said.contains("\"image\"") && said.contains("what is it?"), "{said}");
     let kept = fs::read_dir(home.state_directory().join("chat_pictures")).expect("a directory");
     let kept = kept.map(|entry| entry.expect("a file").path()).next().expect("a picture");
@@ -85,12 +67,7 @@ fn ctrl_v_takes_a_picture_from_the_clipboard() {
 
 #[test]
 fn ctrl_v_takes_a_picture_while_the_agent_works_too() {
-    let wait = json!({"command": "until test -e go; do sleep 0.02; done"});
-    let server = ModelServer::spawn_blocking_thread(Script::from([
-        Reply::anthropic().tool_call("call_1", "bash", wait),
-        Reply::anthropic().text("A dot."),
-    ]));
-    let home = home_with(&server);
+    let (server, home) = serve([slow_tool("call_1"), Reply::anthropic().text("A dot.")]);
     let picture = home.write("dot.png", PNG);
     let path = program(&home, "xclip", &format!("cat '{}'", picture.display()));
     let variables = [("DISPLAY", ":99"), ("WAYLAND_DISPLAY", ""), ("PATH", &path)];
@@ -101,9 +78,9 @@ fn ctrl_v_takes_a_picture_while_the_agent_works_too() {
     terminal.send("see \x16what is it?\r");
     terminal.expect("picture: ");
     terminal.expect("is read at the next step: see ");
-    fs::write(home.workspace().join("go"), "").expect("a sign");
+    home.write_in_workspace("go", "");
     terminal.expect("A dot.");
-    let said = server.last_request().messages().last().expect("a message")["content"].to_string();
+    let said = last_message(&server);
     assert!(said.contains("\"image\"") && said.contains(".png what is it?"), "{said}");
 }
 
@@ -123,8 +100,7 @@ fn without_a_picture_ctrl_v_says_what_is_missing_and_keeps_the_line() {
         terminal.expect(expected);
         terminal.send_line(" and ended");
         terminal.expect("Yes.");
-        let said =
-            server.last_request().messages().last().expect("a message")["content"].to_string();
+        let said = last_message(&server);
         assert!(said.contains("begun and ended"), "{said}");
     }
     let home = home_with(&server);
@@ -141,13 +117,9 @@ fn without_a_picture_ctrl_v_says_what_is_missing_and_keeps_the_line() {
 #[test]
 fn a_terminal_that_says_so_shows_pictures_as_sixels() {
     for (answer, is_shown) in [("\x1b[?62;4;22c", true), ("\x1b[?62;22c", false)] {
-        let server =
-            ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("A dot.")));
-        let home = home_with(&server);
+        let (_server, home) = always("A dot.");
         let picture = home.write("dot.png", PNG);
-        let mut command: Command = myclaw(&home, &[]);
-        command.env("TERM", "xterm-256color");
-        let mut terminal = Terminal::spawn_sized(&command, 100, ROWS);
+        let mut terminal = Terminal::spawn(&myclaw(&home, &[]));
         // The terminal's answer waits until the program reads it together with that about the cursor.
         terminal.send(answer);
         terminal.expect("You: ");

@@ -2,13 +2,11 @@
 
 use std::fs;
 
-use myclaw_testkit::{
-    Gate, ModelServer, Reply, Script, Signal, Terminal, send_signal, wait_until_gone,
-};
+use myclaw_testkit::{Gate, Reply, Script, Signal, Terminal, send_signal, wait_until_gone};
 use serde_json::json;
 
-use crate::screen::{ROWS, WIDTHS, chat_at, raw};
-use crate::{home_with, myclaw, run};
+use crate::screen::{ROWS, WIDTHS, chat_at, chat_of, leave, prompt_after, raw, slow_tool};
+use crate::{always, change_config, last_message, myclaw, run, serve};
 
 #[test]
 fn code_has_the_colours_that_the_background_needs() {
@@ -19,16 +17,12 @@ fn code_has_the_colours_that_the_background_needs() {
         (&[("TERM", "xterm")], Some("\x1b[35mlet\x1b[0m")),
         (&[("NO_COLOR", "1")], None),
     ] {
-        let server =
-            ModelServer::spawn_blocking_thread(Script::from(Reply::anthropic().text(answer)));
-        let home = home_with(&server);
+        let (_server, home) = serve(Reply::anthropic().text(answer));
         let mut command = myclaw(&home, &[]);
-        command.env("TERM", "xterm-256color").envs(variables.iter().copied());
-        let mut terminal = Terminal::spawn_sized(&command, 80, ROWS);
-        terminal.expect("You: ");
+        command.envs(variables.iter().copied());
+        let mut terminal = chat_of(&command, 80);
         terminal.send_line("show it");
-        terminal
-            .expect_screen(|screen| screen.contains("    let x = 1;") && screen.ends_with("You:"));
+        prompt_after(&mut terminal, "    let x = 1;");
         let drawn = raw(&terminal);
         match keyword {
             Some(keyword) => assert!(drawn.contains(keyword), "{variables:?}: {drawn:?}"),
@@ -39,24 +33,19 @@ fn code_has_the_colours_that_the_background_needs() {
 
 #[test]
 fn an_edit_has_backgrounds_and_the_colours_of_its_language() {
-    let server = ModelServer::spawn_blocking_thread(Script::from([
+    let (_server, home) = serve([
         Reply::anthropic().tool_call(
             "call_1",
             "edit",
             json!({"path": "a.rs", "oldText": "let x = 1;", "newText": "let y = 2;"}),
         ),
         Reply::anthropic().text("Done."),
-    ]));
-    let home = home_with(&server);
+    ]);
     home.write_in_workspace("a.rs", "fn a() {\n    let x = 1;\n}\n");
-    let mut config: serde_json::Value =
-        serde_json::from_str(&fs::read_to_string(home.config_path()).expect("a config"))
-            .expect("JSON");
-    config["terminal"] = json!({"theme": "dark"});
-    home.write_config(&config);
+    change_config(&home, |config| config["terminal"] = json!({"theme": "dark"}));
     let mut terminal = chat_at(&home, 80);
     terminal.send_line("change it");
-    terminal.expect_screen(|screen| screen.contains("Done.") && screen.ends_with("You:"));
+    prompt_after(&mut terminal, "Done.");
     let drawn = raw(&terminal);
     assert!(drawn.contains("\x1b[48;5;52m\x1b[38;5;176mlet\x1b[0m"), "{drawn:?}");
     assert!(drawn.contains("\x1b[48;5;22m\x1b[38;5;176mlet\x1b[0m"), "{drawn:?}");
@@ -69,10 +58,7 @@ fn words_stay_whole_at_every_width_also_when_it_changes_in_between() {
     for columns in WIDTHS {
         let gate = Gate::closed();
         let half = Reply::anthropic().text(text.clone()).in_deltas(200).step();
-        let server = ModelServer::spawn_blocking_thread(Script::from(
-            half.event_by_event().hold_after(12_000, &gate),
-        ));
-        let home = home_with(&server);
+        let (_server, home) = serve(half.event_by_event().hold_after(12_000, &gate));
         let mut terminal = chat_at(&home, columns);
         terminal.send_line("many words");
         terminal.expect_screen(|screen| screen.contains("word150"));
@@ -94,14 +80,10 @@ fn words_stay_whole_at_every_width_also_when_it_changes_in_between() {
 fn wide_and_right_to_left_text_and_emoji_are_shown_as_they_are() {
     let text = "漢字かな交じり文です。 שלום עולם\nمرحبا 👩\u{200d}👩\u{200d}👧 ok\n\n| a | 漢字 |\n|---|---|\n| שלום | 1 |\n";
     for columns in WIDTHS {
-        let server = ModelServer::spawn_blocking_thread(Script::from(
-            Reply::anthropic().text(text).in_deltas(40),
-        ));
-        let home = home_with(&server);
+        let (_server, home) = serve(Reply::anthropic().text(text).in_deltas(40));
         let mut terminal = chat_at(&home, columns);
         terminal.send_line("many scripts");
-        let screen =
-            terminal.expect_screen(|screen| screen.contains("│ 1") && screen.ends_with("You:"));
+        let screen = prompt_after(&mut terminal, "│ 1");
         for part in ["漢字かな交じり文です。 שלום עולם", "مرحبا", " ok", "a    │ 漢字", "שלום │ 1"]
         {
             assert!(screen.contains(part), "{columns}: {part}: {screen}");
@@ -111,34 +93,29 @@ fn wide_and_right_to_left_text_and_emoji_are_shown_as_they_are() {
 
 #[test]
 fn a_hundred_thousand_lines_are_shown_by_their_end() {
-    let server = ModelServer::spawn_blocking_thread(Script::from([
+    let (_server, home) = serve([
         Reply::anthropic().tool_call(
             "call_1",
             "bash",
             json!({"command": "seq 1 100000; printf 'at 1%%\\rat 50%%\\rat 100%%\\n'"}),
         ),
         Reply::anthropic().text("Counted."),
-    ]));
-    let home = home_with(&server);
+    ]);
     let mut terminal = chat_at(&home, 80);
     terminal.send_line("count");
-    let screen =
-        terminal.expect_screen(|screen| screen.contains("Counted.") && screen.ends_with("You:"));
+    let screen = prompt_after(&mut terminal, "Counted.");
     assert!(screen.contains("more lines (Ctrl-O)\n  at 50%\n  at 100%\n"), "{screen}");
 }
 
 #[test]
 fn a_paste_of_ten_megabytes_is_one_line_and_arrives_whole() {
-    let server =
-        ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Read.")));
-    let home = home_with(&server);
+    let (_server, home) = always("Read.");
     let copy = home.write("copy", "");
     let script = format!("cp \"$1\" {}\necho short instead >\"$1\"\n", copy.display());
     let script = home.write("editor", &script);
     let mut command = myclaw(&home, &[]);
     command.env("EDITOR", format!("sh {}", script.display()));
-    let mut terminal = Terminal::spawn_sized(&command, 80, ROWS);
-    terminal.expect("You: ");
+    let mut terminal = chat_of(&command, 80);
     // Less than the limit of a message, whose mark needs some bytes too.
     let paste: String = (0..100_000).map(|number| format!("{number:099}\n")).collect();
     terminal.send(&format!("\x1b[200~{paste}\x1b[201~"));
@@ -153,9 +130,7 @@ fn a_paste_of_ten_megabytes_is_one_line_and_arrives_whole() {
 
 #[test]
 fn a_recalled_message_sends_what_was_pasted_into_it() {
-    let server =
-        ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Read.")));
-    let home = home_with(&server);
+    let (server, home) = always("Read.");
     let paste: String = (0..200).map(|number| format!("row {number}\n")).collect();
     let mut terminal = chat_at(&home, 80);
     terminal.send("see ");
@@ -165,28 +140,19 @@ fn a_recalled_message_sends_what_was_pasted_into_it() {
     terminal.send("\r");
     terminal.expect("Read.");
     terminal.expect("You: ");
-    terminal.press_ctrl_d();
-    assert!(terminal.wait().success());
+    leave(&mut terminal);
     let mut later = chat_at(&home, 80);
     later.send("\x1b[A");
     later.expect_screen(|screen| screen.ends_with(": 200 lines, 1490 bytes]"));
     later.send("\r");
     later.expect_screen(|screen| screen.matches("Read.").count() >= 2 && screen.ends_with("You:"));
-    let said = server.last_request().messages().last().expect("a message")["content"].to_string();
+    let said = last_message(&server);
     assert!(said.contains("see row 0\\n") && said.contains("row 199"), "{said}");
 }
 
 #[test]
 fn commands_that_change_nothing_work_while_the_agent_works() {
-    let server = ModelServer::spawn_blocking_thread(Script::from([
-        Reply::anthropic().tool_call(
-            "call_1",
-            "bash",
-            json!({"command": "until test -e go; do sleep 0.02; done"}),
-        ),
-        Reply::anthropic().text("Over."),
-    ]));
-    let home = home_with(&server);
+    let (_server, home) = serve([slow_tool("call_1"), Reply::anthropic().text("Over.")]);
     let mut terminal = chat_at(&home, 80);
     terminal.send_line("begin");
     terminal.expect_screen(|screen| screen.contains("bash until"));
@@ -196,15 +162,13 @@ fn commands_that_change_nothing_work_while_the_agent_works() {
     terminal.expect("anthropic/claude");
     terminal.send_line("/new");
     terminal.expect("`/new` has to wait");
-    fs::write(home.workspace().join("go"), "").expect("a sign");
+    home.write_in_workspace("go", "");
     terminal.expect("Over.");
 }
 
 #[test]
 fn that_the_window_is_small_is_said_once() {
-    let server =
-        ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Yes.")));
-    let home = home_with(&server);
+    let (_server, home) = always("Yes.");
     let models = r#"[{"id": "claude-sonnet-4-20250514", "contextWindow": 20000}]"#;
     run(&home, &["config", "set", "models.providers.anthropic.models", models]).assert_code(0);
     let mut terminal = chat_at(&home, 100);
@@ -219,17 +183,12 @@ fn that_the_window_is_small_is_said_once() {
 #[test]
 fn at_a_limit_the_user_decides_whether_to_go_on() {
     let call = |id: &str| Reply::anthropic().tool_call(id, "bash", json!({"command": "true"}));
-    let server = ModelServer::spawn_blocking_thread(Script::from([
+    let (server, home) = serve([
         call("call_1"),
         Reply::anthropic().text("So far."),
         Reply::anthropic().text("All done."),
-    ]));
-    let home = home_with(&server);
-    let mut config: serde_json::Value =
-        serde_json::from_str(&fs::read_to_string(home.config_path()).expect("a config"))
-            .expect("JSON");
-    config["agent"]["maxIterations"] = json!(1);
-    home.write_config(&config);
+    ]);
+    change_config(&home, |config| config["agent"]["maxIterations"] = json!(1));
     let mut terminal = chat_at(&home, 40);
     terminal.send_line("work");
     terminal.expect("So far.");
@@ -248,9 +207,7 @@ fn at_a_limit_the_user_decides_whether_to_go_on() {
 #[test]
 fn a_signal_during_a_command_of_the_user_ends_the_chat_and_keeps_the_output() {
     for signal in [Signal::Terminate, Signal::HangUp] {
-        let server =
-            ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Yes.")));
-        let home = home_with(&server);
+        let (_server, home) = always("Yes.");
         run(&home, &["run", "hello"]).assert_code(0);
         let mut terminal = chat_at(&home, 80);
         // The shell waits for another process, which ends too.
@@ -275,8 +232,7 @@ fn escape_ends_a_compaction_and_typed_text_is_kept() {
         Reply::anthropic().text("Two.").step(),
         held,
     ]);
-    let server = ModelServer::spawn_blocking_thread(script);
-    let home = home_with(&server);
+    let (_server, home) = serve(script);
     for message in ["first", "second"] {
         run(&home, &["run", message]).assert_code(0);
     }
@@ -294,15 +250,7 @@ fn escape_ends_a_compaction_and_typed_text_is_kept() {
 fn ctrl_z_gives_the_terminal_to_the_shell_until_fg() {
     // Bash sets the mode of the terminal itself; a plain shell needs the one that it had.
     for (shell, options) in [("bash", &["--norc", "--noprofile", "-i"][..]), ("sh", &["-i"])] {
-        let server = ModelServer::spawn_blocking_thread(Script::from([
-            Reply::anthropic().tool_call(
-                "call_1",
-                "bash",
-                json!({"command": "until test -e go; do sleep 0.02; done"}),
-            ),
-            Reply::anthropic().text("Over."),
-        ]));
-        let home = home_with(&server);
+        let (_server, home) = serve([slow_tool("call_1"), Reply::anthropic().text("Over.")]);
         let program = myclaw(&home, &[]);
         let mut shell = home.command(shell);
         shell.args(options).env("PS1", "shell> ");
@@ -328,7 +276,7 @@ fn ctrl_z_gives_the_terminal_to_the_shell_until_fg() {
         assert!(!modes.contains("-icanon") && !modes.contains("-isig"), "{modes}");
         terminal.send("typed");
         terminal.expect_screen(|screen| screen.contains("> typed"));
-        fs::write(home.workspace().join("go"), "").expect("a sign");
+        home.write_in_workspace("go", "");
         terminal.expect_screen(|screen| screen.contains("Over.") && screen.ends_with("You: typed"));
     }
 }

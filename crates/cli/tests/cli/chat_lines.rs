@@ -1,9 +1,9 @@
 //! `myclaw chat` without a terminal: line by line.
 
-use myclaw_testkit::{ModelServer, Reply, RunningChild, Script, Signal, TempHome};
+use myclaw_testkit::{Reply, RunningChild, Script, Signal, TempHome};
 use serde_json::json;
 
-use crate::{home_with, myclaw, run};
+use crate::{always, myclaw, run, serve};
 
 fn chat(home: &TempHome, input: &str) -> myclaw_testkit::ChildOutput {
     RunningChild::run_with_input(&mut myclaw(home, &["chat"]), input)
@@ -11,12 +11,11 @@ fn chat(home: &TempHome, input: &str) -> myclaw_testkit::ChildOutput {
 
 #[test]
 fn each_line_is_a_message_over_one_connection() {
-    let server = ModelServer::spawn_blocking_thread(Script::from([
+    let (server, home) = serve([
         Reply::anthropic().text("First."),
         Reply::anthropic().tool_call("call_1", "bash", json!({"command": "true"})),
         Reply::anthropic().text("Second."),
-    ]));
-    let home = home_with(&server);
+    ]);
     let output = chat(&home, "one\n\ntwo \\\nlines\nexit\nnever sent\n");
     output.assert_code(0);
     assert_eq!(output.stdout(), "First.\nSecond.\n");
@@ -29,10 +28,7 @@ fn each_line_is_a_message_over_one_connection() {
 
 #[test]
 fn commands_answer_on_stdout_and_send_nothing() {
-    let server = ModelServer::spawn_blocking_thread(Script::from(
-        Reply::anthropic().text("Hi.").usage(10, 5),
-    ));
-    let home = home_with(&server);
+    let (server, home) = serve(Reply::anthropic().text("Hi.").usage(10, 5));
     let output = chat(
         &home,
         "hello\n/help\n/usage\n/stop\n/later\n/modle\n/model\n/new\n/sessions\n/sessions main\n/quit\n",
@@ -58,8 +54,7 @@ fn commands_answer_on_stdout_and_send_nothing() {
 #[test]
 fn cost_tells_that_of_the_chat_the_session_and_the_day() {
     let turn = |text: &str| Reply::anthropic().text(text).usage(10_000, 1_000);
-    let server = ModelServer::spawn_blocking_thread(Script::repeat(turn("Yes.")));
-    let home = home_with(&server);
+    let (_server, home) = serve(Script::repeat(turn("Yes.")));
     run(&home, &["run", "-s", "other", "one"]).assert_code(0);
     run(&home, &["run", "two"]).assert_code(0);
     let output = chat(&home, "three\n/cost\n");
@@ -73,9 +68,7 @@ fn cost_tells_that_of_the_chat_the_session_and_the_day() {
 
 #[test]
 fn a_new_session_begins_without_the_old_one() {
-    let server =
-        ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Yes.")));
-    let home = home_with(&server);
+    let (server, home) = always("Yes.");
     chat(&home, "one\n/new trip\ntwo\n/new trip\n/sessions main\nthree\n").assert_code(0);
     let counts: Vec<usize> =
         server.requests().iter().map(|request| request.messages().len()).collect();
@@ -85,10 +78,7 @@ fn a_new_session_begins_without_the_old_one() {
 
 #[test]
 fn another_model_answers_from_now_on() {
-    let server = ModelServer::spawn_blocking_thread(Script::from(
-        Reply::anthropic().text("From the server."),
-    ));
-    let home = home_with(&server);
+    let (server, home) = serve(Reply::anthropic().text("From the server."));
     home.write_in_workspace("here.txt", "x");
     let output = chat(&home, "hello\n/model nothing\n/model builtin/demo\nlist the files\n");
     output.assert_code(0);
@@ -100,15 +90,14 @@ fn another_model_answers_from_now_on() {
 
 #[test]
 fn a_failed_turn_is_reported_and_the_chat_goes_on() {
-    let server = ModelServer::spawn_blocking_thread(Script::from([
+    let (_server, home) = serve([
         myclaw_testkit::Step::status(
             400,
             &[],
             r#"{"type":"error","error":{"type":"invalid_request_error","message":"no"}}"#,
         ),
         Reply::anthropic().text("Better.").step(),
-    ]));
-    let home = home_with(&server);
+    ]);
     let output = chat(&home, "one\ntwo\n");
     output.assert_code(4);
     assert_eq!(output.stdout(), "Better.\n");
@@ -126,11 +115,7 @@ fn no_prompt_is_shown_where_nobody_types() {
 
 #[test]
 fn a_signal_at_the_prompt_leaves_and_during_a_turn_aborts() {
-    let server = ModelServer::spawn_blocking_thread(Script::from([Reply::anthropic()
-        .text("slow")
-        .step()
-        .stall_after(200)]));
-    let home = home_with(&server);
+    let (server, home) = serve([Reply::anthropic().text("slow").step().stall_after(200)]);
     let mut child = RunningChild::spawn_piped(&mut myclaw(&home, &["chat"]));
     child.send("hello\n");
     server.wait_for_requests_blocking(1);

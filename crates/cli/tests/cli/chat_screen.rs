@@ -1,12 +1,10 @@
 //! What a user of `myclaw chat` sees: whole screens of a terminal emulator.
 
-use std::fs;
-
-use myclaw_testkit::{ModelServer, Reply, Script, Terminal};
+use myclaw_testkit::{Reply, Terminal};
 use serde_json::json;
 
-use crate::screen::{ROWS, WIDTHS, chat_at};
-use crate::{home_with, myclaw, run};
+use crate::screen::{ROWS, WIDTHS, ask, chat_at, chat_of, leave, prompt_after, slow_tool};
+use crate::{always, last_message, myclaw, run, serve};
 
 /// Rows of a screen from the last one that begins with `first` on, without the time that a call took.
 fn rows_from<'a>(screen: &'a str, first: &str) -> Vec<&'a str> {
@@ -18,21 +16,18 @@ fn rows_from<'a>(screen: &'a str, first: &str) -> Vec<&'a str> {
 #[test]
 fn an_edit_is_shown_as_a_diff_at_every_width() {
     for columns in WIDTHS {
-        let server = ModelServer::spawn_blocking_thread(Script::from([
+        let (_server, home) = serve([
             Reply::anthropic().tool_call(
                 "call_1",
                 "edit",
                 json!({"path": "a.txt", "oldText": "two", "newText": "2\n2½"}),
             ),
             Reply::anthropic().text("Done."),
-        ]));
-        let home = home_with(&server);
-        fs::create_dir_all(home.workspace()).expect("the workspace");
-        fs::write(home.workspace().join("a.txt"), "one\ntwo\nthree\n").expect("a file");
+        ]);
+        home.write_in_workspace("a.txt", "one\ntwo\nthree\n");
         let mut terminal = chat_at(&home, columns);
         terminal.send_line("change it");
-        let is_done = |screen: &str| screen.contains("Done.") && screen.ends_with("You:");
-        let screen = terminal.expect_screen(is_done);
+        let screen = prompt_after(&mut terminal, "Done.");
         let rows = rows_from(&screen, "✓ edit a.txt");
         assert!(rows[0].starts_with("✓ edit a.txt  +2 -1, "), "{screen}");
         assert_eq!(
@@ -59,11 +54,10 @@ fn an_edit_is_shown_as_a_diff_at_every_width() {
 fn a_command_shows_its_output_while_it_runs_and_the_status_stays_below() {
     for columns in WIDTHS {
         let command = "for i in 1 2 3 4 5 6 7 8 9; do echo \"line $i 漢字\"; done; until test -e go; do sleep 0.02; done; exit 3";
-        let server = ModelServer::spawn_blocking_thread(Script::from([
+        let (_server, home) = serve([
             Reply::anthropic().tool_call("call_1", "bash", json!({"command": command})),
             Reply::anthropic().text("It failed."),
-        ]));
-        let home = home_with(&server);
+        ]);
         let mut terminal = chat_at(&home, columns);
         terminal.send_line("run it");
         terminal.expect_screen(|screen| screen.contains("line 9 漢字"));
@@ -82,7 +76,7 @@ fn a_command_shows_its_output_while_it_runs_and_the_status_stays_below() {
         terminal.send(" more");
         let screen = terminal.expect_screen(|screen| screen.contains("> and then more"));
         assert_eq!(screen.matches("line 9").count(), 1, "{screen}");
-        fs::write(home.workspace().join("go"), "").expect("a sign");
+        home.write_in_workspace("go", "");
         let is_done = |screen: &str| screen.contains("It failed.") && screen.ends_with("more");
         let screen = terminal.expect_screen(is_done);
         let rows = rows_from(&screen, "✗ bash for i");
@@ -94,15 +88,13 @@ fn a_command_shows_its_output_while_it_runs_and_the_status_stays_below() {
 
 #[test]
 fn ctrl_o_shows_the_last_output_in_full_and_ctrl_o_hides_it() {
-    let server = ModelServer::spawn_blocking_thread(Script::from([
+    let (_server, home) = serve([
         Reply::anthropic().tool_call("call_1", "bash", json!({"command": "seq 1 60"})),
         Reply::anthropic().text("Counted."),
-    ]));
-    let home = home_with(&server);
+    ]);
     let mut terminal = chat_at(&home, 80);
     terminal.send_line("count");
-    let is_done = |screen: &str| screen.contains("Counted.") && screen.ends_with("You:");
-    let before = terminal.expect_screen(is_done);
+    let before = prompt_after(&mut terminal, "Counted.");
     assert!(before.contains("  2\n  … 55 more lines (Ctrl-O)\n  58\n"), "{before}");
     terminal.send("half a line\x0f");
     let screen = terminal.expect_screen(|screen| screen.contains("Ctrl-O or q closes"));
@@ -118,16 +110,11 @@ fn ctrl_o_shows_the_last_output_in_full_and_ctrl_o_hides_it() {
 #[test]
 fn queued_messages_and_the_status_stay_below_a_streaming_answer() {
     let lines: String = (0..60).map(|number| format!("Line {number} of it.\n\n")).collect();
-    let server = ModelServer::spawn_blocking_thread(Script::from([
-        Reply::anthropic().tool_call(
-            "call_1",
-            "bash",
-            json!({"command": "until test -e go; do sleep 0.02; done"}),
-        ),
+    let (_server, home) = serve([
+        slow_tool("call_1"),
         Reply::anthropic().text(lines).in_deltas(300),
         Reply::anthropic().text("Later it is."),
-    ]));
-    let home = home_with(&server);
+    ]);
     let mut terminal = chat_at(&home, 80);
     terminal.send_line("begin");
     terminal.expect_screen(|screen| screen.contains("bash until"));
@@ -137,9 +124,8 @@ fn queued_messages_and_the_status_stay_below_a_streaming_answer() {
     let screen = terminal.expect_screen(is_drawn);
     let rows = rows_from(&screen, "later: and this");
     assert!(rows[1] == ">" && rows[2].contains("claude"), "{screen}");
-    fs::write(home.workspace().join("go"), "").expect("a sign");
-    let is_done = |screen: &str| screen.contains("Later it is.") && screen.ends_with("You:");
-    let screen = terminal.expect_screen(is_done);
+    home.write_in_workspace("go", "");
+    let screen = prompt_after(&mut terminal, "Later it is.");
     assert!(!screen.contains("later: and this"), "{screen}");
     let rows = rows_from(&screen, "Line 58 of it.");
     assert_eq!(rows[..3], ["Line 58 of it.", "", "Line 59 of it."], "{screen}");
@@ -147,12 +133,8 @@ fn queued_messages_and_the_status_stay_below_a_streaming_answer() {
 
 #[test]
 fn escape_stops_a_turn() {
-    let server = ModelServer::spawn_blocking_thread(Script::from([Reply::anthropic().tool_call(
-        "call_1",
-        "bash",
-        json!({"command": "sleep 600"}),
-    )]));
-    let home = home_with(&server);
+    let (_server, home) =
+        serve([Reply::anthropic().tool_call("call_1", "bash", json!({"command": "sleep 600"}))]);
     let mut terminal = chat_at(&home, 80);
     terminal.send_line("wait");
     terminal.expect_screen(|screen| screen.contains("bash sleep 600"));
@@ -162,17 +144,12 @@ fn escape_stops_a_turn() {
 
 #[test]
 fn what_a_command_of_the_user_prints_is_shown_to_the_model_if_it_is_meant_to_be() {
-    let server =
-        ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("I see.")));
-    let home = home_with(&server);
+    let (server, home) = always("I see.");
     let mut terminal = chat_at(&home, 80);
     terminal.send_line("!echo for-both; exit 4");
-    terminal.expect_screen(|screen| {
-        screen.contains("\nfor-both\nexit 4, ") && screen.ends_with("You:")
-    });
+    prompt_after(&mut terminal, "\nfor-both\nexit 4, ");
     terminal.send_line("!!echo for-me");
-    terminal
-        .expect_screen(|screen| screen.contains("\nfor-me\nexit 0, ") && screen.ends_with("You:"));
+    prompt_after(&mut terminal, "\nfor-me\nexit 0, ");
     terminal.send_line("what was that?");
     terminal.expect("I see.");
     let request = server.last_request();
@@ -183,19 +160,14 @@ fn what_a_command_of_the_user_prints_is_shown_to_the_model_if_it_is_meant_to_be(
 
 #[test]
 fn tab_finds_files_and_ctrl_g_opens_the_editor() {
-    let server =
-        ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Read.")));
-    let home = home_with(&server);
+    let (server, home) = always("Read.");
     for path in ["src/server.rs", "sand.txt", "target/server.o"] {
-        let path = home.workspace().join(path);
-        fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
-        fs::write(path, "").expect("a file");
+        home.write_in_workspace(path, "");
     }
-    fs::write(home.workspace().join(".gitignore"), "target/\n").expect("a file");
+    home.write_in_workspace(".gitignore", "target/\n");
     let mut command = myclaw(&home, &[]);
     command.env("EDITOR", "sed -i s/world/everyone/");
-    let mut terminal = Terminal::spawn_sized(&command, 80, ROWS);
-    terminal.expect("You: ");
+    let mut terminal = chat_of(&command, 80);
     terminal.send("explain @serv\t");
     terminal.expect_screen(|screen| screen.ends_with("You: explain @src/server.rs"));
     // Several fit: the prompt stays above the menu, and Enter takes the first.
@@ -220,15 +192,13 @@ fn tab_finds_files_and_ctrl_g_opens_the_editor() {
     terminal.expect_screen(is_folded);
     terminal.send("\r");
     terminal.expect("Read.");
-    let said = server.last_request().messages().last().expect("a message")["content"].to_string();
+    let said = last_message(&server);
     assert!(said.contains("hello everyone (row 0\\n") && said.contains("row 199"), "{said}");
 }
 
 #[test]
 fn a_typed_message_breaks_between_words_while_it_is_typed_and_after_it_was_sent() {
-    let server =
-        ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Read.")));
-    let home = home_with(&server);
+    let (server, home) = always("Read.");
     let mut terminal = chat_at(&home, 40);
     let said = "Replace the discount in the shop by a percentage and run all of its tests";
     let rows = [
@@ -244,8 +214,7 @@ fn a_typed_message_breaks_between_words_while_it_is_typed_and_after_it_was_sent(
     terminal
         .expect_screen(|screen| rows_from(screen, "You:") == [rows[0], "     by a percentage and"]);
     terminal.send("\x19\r");
-    let screen =
-        terminal.expect_screen(|screen| screen.contains("Read.") && screen.ends_with("You:"));
+    let screen = prompt_after(&mut terminal, "Read.");
     let sent: Vec<&str> = screen.lines().skip_while(|row| *row != rows[0]).take(3).collect();
     assert_eq!(sent, rows, "{screen}");
     let request = server.last_request();
@@ -254,10 +223,7 @@ fn a_typed_message_breaks_between_words_while_it_is_typed_and_after_it_was_sent(
 
 #[test]
 fn a_session_is_continued_with_its_end_and_its_title() {
-    let server = ModelServer::spawn_blocking_thread(Script::repeat(
-        Reply::anthropic().text("Take the **train**.\nIt is fast."),
-    ));
-    let home = home_with(&server);
+    let (server, home) = always("Take the **train**.\nIt is fast.");
     run(&home, &["run", "How do I get to Rome?"]).assert_code(0);
     let mut terminal = chat_at(&home, 80);
     let screen = terminal.expect_screen(|screen| screen.ends_with("You:"));
@@ -267,9 +233,7 @@ fn a_session_is_continued_with_its_end_and_its_title() {
     terminal.expect("`main`: Rome by train");
     terminal.send_line("/fork plan-b");
     terminal.expect("`plan-b` goes on from here; `main` stays as it is");
-    terminal.send_line("/retry");
-    terminal.expect("Take the train.");
-    terminal.expect("You: ");
+    ask(&mut terminal, "/retry", "Take the train.");
     terminal.send_line("/export talk.md");
     terminal.expect("written to ");
     assert!(home.workspace().join("talk.md").exists());
@@ -278,16 +242,13 @@ fn a_session_is_continued_with_its_end_and_its_title() {
 
 #[test]
 fn a_message_on_the_command_line_begins_the_chat_and_piped_input_belongs_to_a_run() {
-    let server =
-        ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Yes.")));
-    let home = home_with(&server);
+    let (server, home) = always("Yes.");
     let mut terminal =
         Terminal::spawn_sized(&myclaw(&home, &["--session", "trip", "pack my bags"]), 80, ROWS);
     terminal.expect("You: pack my bags");
     terminal.expect("Yes.");
     terminal.expect("You: ");
-    terminal.press_ctrl_d();
-    assert!(terminal.wait().success());
+    leave(&mut terminal);
     let mut command = myclaw(&home, &["--session", "trip", "run", "explain this:"]);
     let output = myclaw_testkit::RunningChild::run_with_input(&mut command, "+ a line\n");
     output.assert_code(0);

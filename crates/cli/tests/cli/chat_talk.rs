@@ -2,19 +2,11 @@
 
 use std::time::Duration;
 
-use myclaw_testkit::{ModelServer, RecordedRequest, Reply, Script, Step, Terminal};
+use myclaw_testkit::{RecordedRequest, Reply, Step, Terminal};
 use serde_json::{Value, json};
 
-use crate::screen::chat;
-use crate::{home_with, myclaw};
-
-fn slow_tool(id: &str) -> Reply {
-    Reply::anthropic().tool_call(
-        id,
-        "bash",
-        json!({"command": "until test -e go || ! test -e \"$PWD\"; do sleep 0.02; done"}),
-    )
-}
+use crate::screen::{ask, chat, slow_tool};
+use crate::{myclaw, serve};
 
 fn users(request: &RecordedRequest) -> String {
     let said: Vec<Value> = request
@@ -28,12 +20,11 @@ fn users(request: &RecordedRequest) -> String {
 
 #[test]
 fn enter_steers_and_alt_enter_follows_up() {
-    let server = ModelServer::spawn_blocking_thread(Script::from([
+    let (server, home) = serve([
         slow_tool("call_1").tool_call("call_2", "bash", json!({"command": "echo never"})),
         Reply::anthropic().text("Steered."),
         Reply::anthropic().text("Followed up."),
-    ]));
-    let home = home_with(&server);
+    ]);
     let mut terminal = chat(&home);
     terminal.send_line("begin");
     terminal.expect("until test -e go");
@@ -47,7 +38,7 @@ fn enter_steers_and_alt_enter_follows_up() {
     terminal.expect("1  next     not the second one");
     terminal.expect("2  later    and then this");
     terminal.send("half a line");
-    std::fs::write(home.workspace().join("go"), "").expect("a sign");
+    home.write_in_workspace("go", "");
     terminal.expect("tool skipped bash");
     terminal.expect("read: not the second one");
     terminal.expect("Steered.");
@@ -69,12 +60,11 @@ fn enter_steers_and_alt_enter_follows_up() {
 /// A terminal may deliver many keys at once, and the prompt reads them all.
 #[test]
 fn keys_that_come_together_with_enter_belong_to_the_turn() {
-    let server = ModelServer::spawn_blocking_thread(Script::from([
+    let (server, home) = serve([
         slow_tool("call_1"),
         Reply::anthropic().text("Steered."),
         Reply::anthropic().text("Followed up."),
-    ]));
-    let home = home_with(&server);
+    ]);
     let mut terminal = chat(&home);
     terminal.send(
         "begin\rsteer ü nowx\x7f\r\x1b[200~two\nlines\x1b[201~\x1b\rdropped\x15\tgone off\x17half a li",
@@ -82,7 +72,7 @@ fn keys_that_come_together_with_enter_belong_to_the_turn() {
     terminal.expect("is read at the next step: steer ü now");
     terminal.expect("is read when this is done: two");
     terminal.expect(">  gone half a li");
-    std::fs::write(home.workspace().join("go"), "").expect("a sign");
+    home.write_in_workspace("go", "");
     terminal.expect("Followed up.");
     terminal.expect("You: ");
     terminal.send("\x15");
@@ -97,8 +87,7 @@ fn keys_that_come_together_with_enter_belong_to_the_turn() {
 
 #[test]
 fn what_waits_can_be_taken_back_and_the_turn_stopped() {
-    let server = ModelServer::spawn_blocking_thread(Script::from([slow_tool("call_1")]));
-    let home = home_with(&server);
+    let (server, home) = serve([slow_tool("call_1")]);
     let mut terminal = chat(&home);
     terminal.send_line("begin");
     terminal.expect("until test -e go");
@@ -126,8 +115,7 @@ fn what_waits_can_be_taken_back_and_the_turn_stopped() {
 
 #[test]
 fn what_was_said_to_a_killed_chat_is_answered_by_the_next_one() {
-    let server = ModelServer::spawn_blocking_thread(Script::from([slow_tool("call_1")]));
-    let home = home_with(&server);
+    let (server, home) = serve([slow_tool("call_1")]);
     let mut terminal = chat(&home);
     terminal.send_line("begin");
     terminal.expect("until test -e go");
@@ -156,11 +144,10 @@ fn what_was_said_to_a_killed_chat_is_answered_by_the_next_one() {
 fn typing_while_an_answer_streams_leaves_the_answer_whole() {
     let text: String = (0..40).map(|number| format!("Line {number} of it.\n\n")).collect();
     let answer = Reply::anthropic().text(text).in_deltas(80).step().event_by_event();
-    let server = ModelServer::spawn_blocking_thread(Script::from([
+    let (_server, home) = serve([
         answer.pause(Duration::from_millis(5)),
         Step::from(Reply::anthropic().text("Thanks.")),
-    ]));
-    let home = home_with(&server);
+    ]);
     // All of it stays on the screen.
     let mut terminal = Terminal::spawn_sized(&myclaw(&home, &[]), 100, 120);
     terminal.expect("You: ");
@@ -183,12 +170,11 @@ fn typing_while_an_answer_streams_leaves_the_answer_whole() {
 
 #[test]
 fn another_model_takes_over_before_the_turn_is_done() {
-    let server = ModelServer::spawn_blocking_thread(Script::from([
+    let (server, home) = serve([
         slow_tool("call_1"),
         Reply::anthropic().text("Taken over."),
         Reply::anthropic().text("Still here."),
-    ]));
-    let home = home_with(&server);
+    ]);
     let mut terminal = chat(&home);
     terminal.send_line("begin");
     terminal.expect("until test -e go");
@@ -198,12 +184,10 @@ fn another_model_takes_over_before_the_turn_is_done() {
     terminal.expect("deep");
     terminal.send_line("/model anthropic/another-model");
     terminal.expect("anthropic/another-model answers from now on");
-    std::fs::write(home.workspace().join("go"), "").expect("a sign");
+    home.write_in_workspace("go", "");
     terminal.expect("Taken over.");
     terminal.expect("You: ");
-    terminal.send_line("and now?");
-    terminal.expect("Still here.");
-    terminal.expect("You: ");
+    ask(&mut terminal, "and now?", "Still here.");
     terminal.send_line("/quit");
     assert!(terminal.wait().success());
     let models: Vec<Value> =

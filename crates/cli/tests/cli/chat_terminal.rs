@@ -5,25 +5,23 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use myclaw_testkit::{
-    ModelServer, Reply, Script, Signal, Step, TempHome, Terminal, is_running, send_signal,
-    wait_until_gone,
+    Reply, Signal, Step, TempHome, Terminal, is_running, send_signal, wait_until_gone,
 };
 use serde_json::json;
 
-use crate::screen::{chat, raw};
-use crate::{home_with, myclaw, run};
+use crate::screen::{ask, chat, chat_of, leave, prompt_after, raw};
+use crate::{always, myclaw, run, serve};
 
 #[test]
 fn a_turn_is_drawn_and_the_prompt_comes_back() {
-    let server = ModelServer::spawn_blocking_thread(Script::from([
+    let (server, home) = serve([
         Reply::anthropic().text("I will **look**.").tool_call(
             "call_1",
             "bash",
             json!({"command": "sleep 0.3; echo x"}),
         ),
         Reply::anthropic().text("# Done\n\n- one\n- two\n\n```sh\nls \u{1b}[2J\n```\n"),
-    ]));
-    let home = home_with(&server);
+    ]);
     let mut terminal = chat(&home);
     terminal.send_line("hello");
     terminal.expect("I will look.");
@@ -45,14 +43,10 @@ fn a_turn_is_drawn_and_the_prompt_comes_back() {
 
 #[test]
 fn no_color_is_honoured() {
-    let server = ModelServer::spawn_blocking_thread(Script::from(
-        Reply::anthropic().text("Be **bold** and `quick`."),
-    ));
-    let home = home_with(&server);
+    let (_server, home) = serve(Reply::anthropic().text("Be **bold** and `quick`."));
     let mut command = myclaw(&home, &[]);
     command.env("NO_COLOR", "1");
-    let mut terminal = Terminal::spawn(&command);
-    terminal.expect("You: ");
+    let mut terminal = chat_of(&command, 100);
     terminal.send_line("hello");
     terminal.expect("Be **bold** and `quick`.");
 }
@@ -60,18 +54,13 @@ fn no_color_is_honoured() {
 #[test]
 fn long_answers_are_drawn_once() {
     let text: String = (0..120).map(|number| format!("{number}. line {number}\n")).collect();
-    let server = ModelServer::spawn_blocking_thread(Script::from([Reply::anthropic()
-        .text(text)
-        .in_deltas(400)
-        .step()
-        .event_by_event()]));
-    let home = home_with(&server);
+    let (_server, home) =
+        serve([Reply::anthropic().text(text).in_deltas(400).step().event_by_event()]);
     // All of it stays on the screen.
     let mut terminal = Terminal::spawn_sized(&myclaw(&home, &[]), 100, 140);
     terminal.expect("You: ");
     terminal.send_line("count");
-    let is_done = |screen: &str| screen.contains("119. line 119") && screen.ends_with("You:");
-    let screen = terminal.expect_screen(is_done);
+    let screen = prompt_after(&mut terminal, "119. line 119");
     for number in 0..120 {
         let line = format!("{number}. line {number}\n");
         assert_eq!(screen.matches(&format!("\n{line}")).count(), 1, "{line}:\n{screen}");
@@ -80,22 +69,18 @@ fn long_answers_are_drawn_once() {
 
 #[test]
 fn ctrl_c_aborts_the_turn_and_returns_to_the_prompt() {
-    let server = ModelServer::spawn_blocking_thread(Script::from([
+    let (_server, home) = serve([
         Reply::anthropic().tool_call("call_1", "bash", json!({"command": "sleep 600"})).step(),
         Reply::anthropic().text("Still here.").step(),
-    ]));
-    let home = home_with(&server);
+    ]);
     let mut terminal = chat(&home);
     terminal.send_line("wait");
     terminal.expect("bash sleep 600  0.");
     terminal.press_ctrl_c();
     terminal.expect("aborted; the session is kept");
     terminal.expect("You: ");
-    terminal.send_line("are you there?");
-    terminal.expect("Still here.");
-    terminal.expect("You: ");
-    terminal.press_ctrl_d();
-    assert!(terminal.wait().success());
+    ask(&mut terminal, "are you there?", "Still here.");
+    leave(&mut terminal);
 }
 
 #[test]
@@ -118,9 +103,7 @@ fn ctrl_c_at_the_prompt_drops_the_line_and_leaves_when_pressed_twice() {
 fn ctrl_c_ends_a_search_in_the_history_and_leaves_the_prompt() {
     let home = TempHome::new();
     let mut terminal = chat(&home);
-    terminal.send_line("/usage");
-    terminal.expect("this chat: 0 turns");
-    terminal.expect("You: ");
+    ask(&mut terminal, "/usage", "this chat: 0 turns");
     terminal.send("\x12usa");
     terminal.expect("(search: usa)");
     terminal.press_ctrl_c();
@@ -132,9 +115,7 @@ fn ctrl_c_ends_a_search_in_the_history_and_leaves_the_prompt() {
 
 #[test]
 fn several_lines_are_one_message() {
-    let server =
-        ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Read.")));
-    let home = home_with(&server);
+    let (server, home) = always("Read.");
     let mut terminal = chat(&home);
     // A backslash, Alt-Enter, and a paste.
     terminal.send("one\\\r");
@@ -154,9 +135,7 @@ fn several_lines_are_one_message() {
 
 #[test]
 fn tab_completes_commands_and_sessions() {
-    let server =
-        ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Yes.")));
-    let home = home_with(&server);
+    let (_server, home) = always("Yes.");
     run(&home, &["run", "--session", "holiday", "hello"]).assert_code(0);
     let mut terminal = chat(&home);
     terminal.send("/ses\t");
@@ -172,11 +151,8 @@ fn tab_completes_commands_and_sessions() {
 fn what_was_typed_is_kept_for_the_owner_alone() {
     let home = TempHome::new();
     let mut terminal = chat(&home);
-    terminal.send_line("/usage");
-    terminal.expect("this chat: 0 turns");
-    terminal.expect("You: ");
-    terminal.press_ctrl_d();
-    assert!(terminal.wait().success());
+    ask(&mut terminal, "/usage", "this chat: 0 turns");
+    leave(&mut terminal);
     let history = home.state_directory().join("chat_history");
     assert_eq!(fs::read_to_string(&history).expect("a history"), "/usage\n");
     assert_eq!(fs::metadata(&history).expect("a history").permissions().mode() & 0o777, 0o600);
@@ -192,19 +168,14 @@ fn a_failure_is_reported_and_the_prompt_comes_back() {
         &[],
         r#"{"type":"error","error":{"type":"invalid_request_error","message":"no"}}"#,
     );
-    let server = ModelServer::spawn_blocking_thread(Script::from([
+    let (_server, home) = serve([
         refusal,
         Reply::anthropic().text("half").step().cut_after(400),
         Reply::anthropic().text("Whole.").step(),
-    ]));
-    let home = home_with(&server);
+    ]);
     let mut terminal = chat(&home);
-    terminal.send_line("one");
-    terminal.expect("myclaw: anthropic/");
-    terminal.expect("You: ");
-    terminal.send_line("two");
-    terminal.expect("Whole.");
-    terminal.expect("You: ");
+    ask(&mut terminal, "one", "myclaw: anthropic/");
+    ask(&mut terminal, "two", "Whole.");
     terminal.send_line("/quit");
     assert!(terminal.wait().success());
 }
@@ -225,10 +196,11 @@ fn a_signal_at_the_prompt_leaves_the_terminal_as_it_was() {
 fn chat_with_endless_tool(command: &str) -> (TempHome, Terminal, Vec<u32>) {
     let command =
         format!("{command}; echo what it has printed; sleep 600 & echo $$ $! > pids; wait");
-    let server = ModelServer::spawn_blocking_thread(Script::from([Reply::anthropic()
-        .text("I look at \u{202e}it.")
-        .tool_call("call_1", "bash", json!({"command": command}))]));
-    let home = home_with(&server);
+    let (_server, home) = serve([Reply::anthropic().text("I look at \u{202e}it.").tool_call(
+        "call_1",
+        "bash",
+        json!({"command": command}),
+    )]);
     let mut terminal = chat(&home);
     terminal.send_line("go on");
     terminal.expect("I look at \\u{202e}it.");

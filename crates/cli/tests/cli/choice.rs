@@ -3,7 +3,7 @@
 use myclaw_testkit::{ModelServer, Reply, RunningChild, Script, TempHome, Terminal, WireFormat};
 use serde_json::json;
 
-use crate::{home_with, myclaw, run};
+use crate::{myclaw, run, serve};
 
 const MODEL: &str = "anthropic/claude-sonnet-4-20250514";
 
@@ -70,10 +70,7 @@ fn a_server_on_this_machine_goes_before_the_planner_and_a_key_before_both() {
 
 #[test]
 fn on_a_narrow_terminal_runs_and_lists_break_no_word() {
-    let server = ModelServer::spawn_blocking_thread(Script::repeat(
-        Reply::anthropic().text("Done.").usage(12_345, 678),
-    ));
-    let home = home_with(&server);
+    let (server, home) = serve(Script::repeat(Reply::anthropic().text("Done.").usage(12_345, 678)));
     let said = "compare the timetables of all southern railways";
     let shown = |arguments: &[&str], expected: &str| {
         let mut terminal = Terminal::spawn_sized(&myclaw(&home, arguments), 45, 30);

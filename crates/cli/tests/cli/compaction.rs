@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use myclaw_session::{LockWait, SessionKey, SessionStore};
-use myclaw_testkit::{ModelServer, Reply, RunningChild, Script, Signal, Step, TempHome, Terminal};
+use myclaw_testkit::{ModelServer, Reply, RunningChild, Script, Signal, Step, TempHome};
 use serde_json::{Value, json};
 
-use crate::{home_with, myclaw, run};
+use crate::screen::{ask, chat_of, prompt_after};
+use crate::{myclaw, run, serve};
 
 /// A model that answers at length, and a home in which it has done so `turns` times in the session `trip`.
 fn long_session(turns: usize) -> (ModelServer, TempHome) {
-    let server = ModelServer::spawn_blocking_thread(Script::new());
-    let home = home_with(&server);
+    let (server, home) = serve(Script::new());
     for turn in 0..turns {
         server.push(Reply::anthropic().text(format!("Answer {turn}. {}", "word ".repeat(100))));
         run(&home, &["run", "--session", "trip", &format!("question {turn}")]).assert_code(0);
@@ -51,14 +51,10 @@ fn older_messages_become_a_summary_and_stay_readable() {
 #[test]
 fn the_status_line_of_the_chat_shows_the_smaller_context_and_the_price_of_the_summary() {
     let (server, home) = long_session(8);
-    let mut terminal =
-        Terminal::spawn_sized(&myclaw(&home, &["--session", "trip"]), 120, crate::screen::ROWS);
-    terminal.expect("You: ");
+    let mut terminal = chat_of(&myclaw(&home, &["--session", "trip"]), 120);
     server.push(Reply::anthropic().text("Yes.").usage(100_000, 8));
     terminal.send_line("go on");
-    terminal.expect_screen(|screen| {
-        screen.contains(" 50% of 200k · $0.3001") && screen.ends_with("You:")
-    });
+    prompt_after(&mut terminal, " 50% of 200k · $0.3001");
     server.push(Reply::anthropic().text("They spoke of Rome.").usage(100_000, 8));
     terminal.send_line("/compact");
     terminal.expect_screen(|screen| {
@@ -235,16 +231,13 @@ fn the_chat_compacts_line_by_line() {
 #[test]
 fn the_chat_shows_what_goes_on_and_survives_a_failure_and_an_abort() {
     let (server, home) = long_session(8);
-    let mut terminal = Terminal::spawn(&myclaw(&home, &["chat", "-s", "trip"]));
-    terminal.expect("You: ");
+    let mut terminal = chat_of(&myclaw(&home, &["chat", "-s", "trip"]), 100);
     server.push(Step::status(
         400,
         &[],
         r#"{"type":"error","error":{"type":"invalid_request_error","message":"no"}}"#,
     ));
-    terminal.send_line("/compact");
-    terminal.expect("myclaw: anthropic/claude-sonnet-4-20250514: ");
-    terminal.expect("You: ");
+    ask(&mut terminal, "/compact", "myclaw: anthropic/claude-sonnet-4-20250514: ");
     server.push(summary().step().stall_after(120));
     terminal.send_line("/compact");
     terminal.expect("summarising");
@@ -253,9 +246,7 @@ fn the_chat_shows_what_goes_on_and_survives_a_failure_and_an_abort() {
     terminal.expect("aborted; the session is unchanged");
     terminal.expect("You: ");
     server.push(summary());
-    terminal.send_line("/compact");
-    terminal.expect("6 messages of `trip` became a summary");
-    terminal.expect("You: ");
+    ask(&mut terminal, "/compact", "6 messages of `trip` became a summary");
     terminal.send_line("/quit");
     assert!(terminal.wait().success());
 }

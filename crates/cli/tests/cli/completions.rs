@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::process::Command;
 
-use myclaw_testkit::{ModelServer, Reply, RunningChild, Script, TempHome};
+use myclaw_testkit::{RunningChild, TempHome};
 
-use crate::{home_with, run};
+use crate::{always, run};
 
 /// What bash offers for the last of `words`.
 fn offered(home: &TempHome, words: &[&str]) -> Vec<String> {
@@ -31,9 +31,7 @@ fn offered(home: &TempHome, words: &[&str]) -> Vec<String> {
 
 #[test]
 fn a_shell_completes_sessions_models_levels_agents_and_profiles() {
-    let server =
-        ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Yes.")));
-    let home = home_with(&server);
+    let (_server, home) = always("Yes.");
     for name in ["trip", "travel", "work"] {
         run(&home, &["run", "-q", "-s", name, "hello"]).assert_code(0);
     }

@@ -9,7 +9,7 @@ use myclaw_testkit::{
 };
 use serde_json::{Value, json};
 
-use crate::{home_with, myclaw, run};
+use crate::{home_with, myclaw, run, serve};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -102,11 +102,7 @@ fn each_signal_aborts_the_turn_and_the_tools_whole_tree() {
 
 #[test]
 fn an_abort_is_the_last_line_of_json() {
-    let server = ModelServer::spawn_blocking_thread(Script::from([Reply::anthropic()
-        .text("never whole")
-        .step()
-        .stall_after(300)]));
-    let home = home_with(&server);
+    let (server, home) = serve([Reply::anthropic().text("never whole").step().stall_after(300)]);
     let child = RunningChild::spawn(&mut myclaw(&home, &["run", "--json", "wait"]));
     child.wait_for_stdout("llm_start");
     server.wait_for_requests_blocking(1);
@@ -124,8 +120,7 @@ fn a_second_signal_quits_and_takes_stubborn_tools_along() {
     let command = "trap 'echo > asked' TERM; (trap '' TERM; exec sleep 600) & echo $$ $! > pids; \
                    while kill -0 $!; do wait; done";
     let call = Reply::anthropic().tool_call("call_1", "bash", json!({ "command": command }));
-    let server = ModelServer::spawn_blocking_thread(Script::from(call));
-    let home = home_with(&server);
+    let (_server, home) = serve(call);
     let child = RunningChild::spawn(&mut myclaw(&home, &["run", "wait"]));
     let processes = processes(&home, &child);
     child.signal(Signal::Interrupt);
@@ -144,9 +139,7 @@ fn a_second_signal_quits_and_takes_stubborn_tools_along() {
 
 #[test]
 fn waiting_for_a_silent_server_can_be_aborted() {
-    let server =
-        ModelServer::spawn_blocking_thread(Script::from([Step::event_stream("").stall_after(0)]));
-    let home = home_with(&server);
+    let (server, home) = serve([Step::event_stream("").stall_after(0)]);
     let child = RunningChild::spawn(&mut myclaw(&home, &["run", "hello"]));
     server.wait_for_requests_blocking(1);
     child.signal(Signal::Interrupt);
@@ -156,9 +149,7 @@ fn waiting_for_a_silent_server_can_be_aborted() {
 
 #[test]
 fn a_signal_that_the_caller_ignores_stays_ignored() {
-    let server =
-        ModelServer::spawn_blocking_thread(Script::from([Step::event_stream("").stall_after(0)]));
-    let home = home_with(&server);
+    let (server, home) = serve([Step::event_stream("").stall_after(0)]);
     // As `nohup` starts a program.
     let mut command = home.command("sh");
     command.args([

@@ -1,14 +1,15 @@
 //! Background jobs, from their start to their end, in every front-end.
 
 use myclaw_testkit::{
-    ModelServer, RecordedRequest, Reply, Script, Signal, Step, TempHome, Terminal, is_running,
-    send_signal, wait_until_gone,
+    RecordedRequest, Reply, Script, Signal, Step, TempHome, is_running, send_signal,
+    wait_until_gone,
 };
 use serde_json::{Value, json};
 
 use crate::rpc::{Client, of_type, prompt};
 use crate::sandbox::until;
-use crate::{home_with, myclaw, run};
+use crate::screen::{ask, chat};
+use crate::{myclaw, run, serve};
 
 /// A job that says its process id and goes on until there is a file `go`.
 pub(crate) const WAITING: &str = "echo $$ > pid; until test -e go || ! test -e \"$PWD\"; do sleep 0.01; done; \
@@ -40,8 +41,7 @@ pub(crate) fn pid_in(home: &TempHome, name: &str) -> u32 {
 
 #[test]
 fn the_end_of_a_job_begins_a_turn_in_an_idle_session() {
-    let server = ModelServer::spawn_blocking_thread(Script::answer_with(starts_job(WAITING)));
-    let home = home_with(&server);
+    let (server, home) = serve(Script::answer_with(starts_job(WAITING)));
     let mut client = Client::start(&home);
     client.ask(prompt("work"), 1);
     client.wait_for("\"idle\":true");
@@ -68,8 +68,7 @@ fn the_end_of_a_job_begins_a_turn_in_an_idle_session() {
 
 #[test]
 fn a_job_that_a_program_kills_is_reported_to_the_agent() {
-    let server = ModelServer::spawn_blocking_thread(Script::answer_with(starts_job(WAITING)));
-    let home = home_with(&server);
+    let (server, home) = serve(Script::answer_with(starts_job(WAITING)));
     let mut client = Client::start(&home);
     client.ask(prompt("work"), 1);
     client.wait_for("\"idle\":true");
@@ -89,8 +88,7 @@ fn a_job_that_a_program_kills_is_reported_to_the_agent() {
 
 #[test]
 fn a_single_run_ends_its_jobs_and_says_so() {
-    let server = ModelServer::spawn_blocking_thread(Script::answer_with(starts_job(WAITING)));
-    let home = home_with(&server);
+    let (_server, home) = serve(Script::answer_with(starts_job(WAITING)));
     let output = run(&home, &["run", "work"]);
     output.assert_code(0);
     let notice = "a background job was ended with its session: j1 (echo $$ > pid;";
@@ -111,8 +109,7 @@ const ESCAPING: &str = "(setsid bash -c '(echo $BASHPID > daemon; exec sleep 600
 
 #[test]
 fn what_a_killed_program_left_running_is_ended_at_the_next_start() {
-    let server = ModelServer::spawn_blocking_thread(Script::answer_with(starts_job(ESCAPING)));
-    let home = home_with(&server);
+    let (server, home) = serve(Script::answer_with(starts_job(ESCAPING)));
     let mut client = Client::start(&home);
     client.ask(prompt("work"), 1);
     client.wait_for("\"idle\":true");
@@ -137,8 +134,7 @@ fn a_command_of_a_killed_program_is_ended_too() {
         0 => Reply::anthropic().tool_call("a", "bash", json!({"command": ESCAPING})).step(),
         _ => Reply::anthropic().text("Hi.").step(),
     };
-    let server = ModelServer::spawn_blocking_thread(Script::answer_with(waits));
-    let home = home_with(&server);
+    let (_server, home) = serve(Script::answer_with(waits));
     let child = myclaw_testkit::RunningChild::spawn(&mut myclaw(&home, &["run", "work"]));
     let pids = ["daemon", "escaped", "root"].map(|name| pid_in(&home, name));
     let jobs = home.state_directory().join("jobs");
@@ -164,17 +160,11 @@ fn a_command_of_a_killed_program_is_ended_too() {
 
 #[test]
 fn a_chat_shows_jobs_and_answers_when_one_ends() {
-    let server = ModelServer::spawn_blocking_thread(Script::answer_with(starts_job(WAITING)));
-    let home = home_with(&server);
-    let mut terminal = Terminal::spawn(&myclaw(&home, &[]));
-    terminal.expect("You: ");
-    terminal.send_line("work");
-    terminal.expect("answer 1");
-    terminal.expect("You: ");
+    let (server, home) = serve(Script::answer_with(starts_job(WAITING)));
+    let mut terminal = chat(&home);
+    ask(&mut terminal, "work", "answer 1");
     pid_in(&home, "pid");
-    terminal.send_line("/jobs");
-    terminal.expect("j1  running for ");
-    terminal.expect("You: ");
+    ask(&mut terminal, "/jobs", "j1  running for ");
     terminal.send("half a li");
     terminal.expect("half a li");
     home.write_in_workspace("go", "");
@@ -193,13 +183,9 @@ fn a_chat_shows_jobs_and_answers_when_one_ends() {
 #[test]
 fn a_chat_that_is_left_or_told_to_end_ends_its_jobs() {
     for how in ["quit", "terminate"] {
-        let server = ModelServer::spawn_blocking_thread(Script::answer_with(starts_job(WAITING)));
-        let home = home_with(&server);
-        let mut terminal = Terminal::spawn(&myclaw(&home, &[]));
-        terminal.expect("You: ");
-        terminal.send_line("work");
-        terminal.expect("answer 1");
-        terminal.expect("You: ");
+        let (server, home) = serve(Script::answer_with(starts_job(WAITING)));
+        let mut terminal = chat(&home);
+        ask(&mut terminal, "work", "answer 1");
         let pid = pid_in(&home, "pid");
         match how {
             "quit" => {

@@ -8,7 +8,8 @@
 
 use std::process::Command;
 
-use myclaw_testkit::{ChildOutput, ModelServer, RunningChild, TempHome, WireFormat};
+use myclaw_testkit::{ChildOutput, ModelServer, Reply, RunningChild, Script, TempHome, WireFormat};
+use serde_json::Value;
 
 mod approvals;
 mod auth;
@@ -81,4 +82,29 @@ fn home_with(server: &ModelServer) -> TempHome {
     let home = TempHome::new();
     home.use_server(server, WireFormat::AnthropicMessages);
     home
+}
+
+/// A model server with `script`, and a home whose config file names it.
+fn serve(script: impl Into<Script>) -> (ModelServer, TempHome) {
+    let server = ModelServer::spawn_blocking_thread(script);
+    let home = home_with(&server);
+    (server, home)
+}
+
+/// The same with a server that answers every request with `text`.
+fn always(text: &str) -> (ModelServer, TempHome) {
+    serve(Script::repeat(Reply::anthropic().text(text)))
+}
+
+/// The content of the last message that `server` got.
+fn last_message(server: &ModelServer) -> String {
+    server.last_request().messages().last().expect("a message")["content"].to_string()
+}
+
+/// Makes `change` to the config of the home.
+fn change_config(home: &TempHome, change: impl FnOnce(&mut Value)) {
+    let text = std::fs::read_to_string(home.config_path()).expect("a config");
+    let mut config = serde_json::from_str(&text).expect("JSON");
+    change(&mut config);
+    home.write_config(&config);
 }

@@ -7,8 +7,8 @@ use std::path::Path;
 use myclaw_testkit::{ModelServer, Reply, Script, TempHome, WireFormat};
 use serde_json::{Value, json};
 
-use crate::run;
 use crate::sandbox::{results_of, turn};
+use crate::{last_message, run};
 
 const BOILER: &str = "# Boiler\nIt leaks; Mrs Weber repairs it on Tuesday.\n";
 
@@ -109,7 +109,7 @@ fn notes_are_those_of_the_workspace_wherever_the_agent_works() {
     home.write_config(&config);
     let project = project.parent().and_then(Path::parent).unwrap().to_str().unwrap();
     run(&home, &["run", "--session", "main", "-C", project, "go on"]).assert_code(0);
-    let found = server.last_request().messages().last().unwrap()["content"].to_string();
+    let found = last_message(&server);
     assert!(found.contains("Mrs Weber") && !found.contains("of the project"), "{found}");
 }
 

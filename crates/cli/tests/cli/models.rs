@@ -5,14 +5,13 @@ use std::net::TcpListener;
 use myclaw_testkit::{ModelServer, Reply, RunningChild, Script, Step, TempHome, WireFormat};
 use serde_json::{Value, json};
 
-use crate::{home_with, myclaw, run};
+use crate::{myclaw, run, serve};
 
 const CLAUDE: &str = "anthropic/claude-haiku-4-5";
 
 /// A server that answers `step`, and a home that knows it.
 fn tested(step: impl Into<Step>) -> (ModelServer, TempHome) {
-    let server = ModelServer::spawn_blocking_thread(step.into());
-    let home = home_with(&server);
+    let (server, home) = serve(step.into());
     (server, home)
 }
 
@@ -214,10 +213,7 @@ fn a_model_that_the_settings_exclude_is_refused() {
 
 #[test]
 fn a_level_of_thinking_goes_to_the_model_and_a_missing_one_is_reported_once() {
-    let server = ModelServer::spawn_blocking_thread(myclaw_testkit::Script::repeat(
-        Reply::anthropic().text("Well."),
-    ));
-    let home = home_with(&server);
+    let (server, home) = serve(myclaw_testkit::Script::repeat(Reply::anthropic().text("Well.")));
     let thinking = || server.last_request().json()["thinking"].clone();
     let output = run(&home, &["run", "--model", CLAUDE, "--thinking", "low", "hello"]);
     output.assert_code(0);
@@ -244,10 +240,7 @@ fn a_level_of_thinking_goes_to_the_model_and_a_missing_one_is_reported_once() {
 
 #[test]
 fn a_chat_changes_the_model_and_how_much_it_thinks() {
-    let server = ModelServer::spawn_blocking_thread(myclaw_testkit::Script::repeat(
-        Reply::anthropic().text("Well."),
-    ));
-    let home = home_with(&server);
+    let (server, home) = serve(myclaw_testkit::Script::repeat(Reply::anthropic().text("Well.")));
     let input = format!(
         "/model\n/model {CLAUDE}\n/thinking\n/thinking medium\none\n/thinking xhigh\ntwo\nthree\n/thinking more\n/quit\n"
     );

@@ -6,13 +6,13 @@ use std::process::Command;
 use std::time::Duration;
 
 use myclaw_testkit::{
-    ChildOutput, Gate, ModelServer, RecordedRequest, Reply, RunningChild, Script, Signal, TempHome,
-    Terminal,
+    ChildOutput, Gate, RecordedRequest, Reply, RunningChild, Signal, TempHome, Terminal,
 };
 use serde_json::{Value, json};
 
 use crate::rpc::Client;
-use crate::{home_with, myclaw, run};
+use crate::screen::{ask, leave};
+use crate::{always, myclaw, run, serve};
 
 /// A project in `home`, with instructions.
 fn project(home: &TempHome) -> PathBuf {
@@ -58,13 +58,12 @@ fn a_project_may_do_what_the_main_session_may_unless_the_config_sandboxes_it() {
         let tools = request.json()["tools"].as_array().expect("tools").clone();
         tools.iter().map(|tool| tool["name"].as_str().expect("a name").to_owned()).collect()
     };
-    let server = ModelServer::spawn_blocking_thread(Script::from([
+    let (server, home) = serve([
         Reply::anthropic().text("One."),
         Reply::anthropic().text("Two."),
         Reply::anthropic().tool_call("call_1", "bash", json!({"command": "touch ../out"})),
         Reply::anthropic().text("Three."),
-    ]));
-    let home = home_with(&server);
+    ]);
     let root = project(&home);
     let explained = || run_in(&home, "src/thing", &["sandbox", "explain", "-s", "named"]).stdout();
     run_in(&home, "src/thing", &["run", "-s", "named", "one"]).assert_code(0);
@@ -85,13 +84,12 @@ fn a_project_may_do_what_the_main_session_may_unless_the_config_sandboxes_it() {
 
 #[test]
 fn in_a_project_the_tools_work_there_and_its_instructions_are_labelled() {
-    let server = ModelServer::spawn_blocking_thread(Script::from([
+    let (server, home) = serve([
         Reply::anthropic().tool_call("call_1", "read", json!({"path": "part/deep/notes.txt"})),
         Reply::anthropic().tool_call("call_2", "write", json!({"path": "new.txt", "content": "x"})),
         Reply::anthropic().tool_call("call_3", "ls", json!({"path": "part"})),
         Reply::anthropic().text("Done."),
-    ]));
-    let home = home_with(&server);
+    ]);
     let root = project(&home);
     let output = run_in(&home, "src/thing", &["run", "work"]);
     output.assert_code(0);
@@ -115,9 +113,7 @@ fn in_a_project_the_tools_work_there_and_its_instructions_are_labelled() {
 
 #[test]
 fn each_start_is_a_new_session_and_continue_finds_the_last_one_of_the_directory() {
-    let server =
-        ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Yes.")));
-    let home = home_with(&server);
+    let (server, home) = always("Yes.");
     project(&home);
     home.write("other/AGENTS.md", "Other.\n");
     for (directory, arguments) in [
@@ -162,8 +158,7 @@ fn continue_goes_on_with_the_session_whose_turn_was_killed() {
     let gate = Gate::closed();
     let yes = || Reply::anthropic().text("Yes.").step();
     let steps = [yes(), yes(), yes().hold_after(0, &gate), yes()];
-    let server = ModelServer::spawn_blocking_thread(Script::from(steps));
-    let home = home_with(&server);
+    let (server, home) = serve(steps);
     project(&home);
     run_in(&home, "src/thing", &["run", "about Rome"]).assert_code(0);
     let name = sessions(&home)[0]["name"].as_str().expect("a name").to_owned();
@@ -195,20 +190,13 @@ fn continue_goes_on_with_the_session_whose_turn_was_killed() {
 
 #[test]
 fn a_session_that_begins_with_a_command_of_the_user_belongs_to_the_directory_too() {
-    let server =
-        ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Yes.")));
-    let home = home_with(&server);
+    let (server, home) = always("Yes.");
     let root = project(&home);
     let mut terminal = Terminal::spawn(&in_directory(&home, "src/thing", &[]));
     terminal.expect("You: ");
-    terminal.send_line("!echo mine");
-    terminal.expect("exit 0");
-    terminal.expect("You: ");
-    terminal.send_line("and now?");
-    terminal.expect("Yes.");
-    terminal.expect("You: ");
-    terminal.press_ctrl_d();
-    assert!(terminal.wait().success());
+    ask(&mut terminal, "!echo mine", "exit 0");
+    ask(&mut terminal, "and now?", "Yes.");
+    leave(&mut terminal);
     assert_eq!(sessions(&home)[0]["directory"], json!(root));
     run_in(&home, "src/thing", &["run", "-c", "more"]).assert_code(0);
     assert!(server.last_request().body_text().contains("and now?"));
@@ -216,9 +204,7 @@ fn a_session_that_begins_with_a_command_of_the_user_belongs_to_the_directory_too
 
 #[test]
 fn the_config_can_continue_the_last_session_or_not_look_for_projects() {
-    let server =
-        ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Yes.")));
-    let home = home_with(&server);
+    let (server, home) = always("Yes.");
     project(&home);
     run(&home, &["config", "set", "project.start", "continue"]).assert_code(0);
     for message in ["one", "two"] {
@@ -239,11 +225,10 @@ fn the_config_can_continue_the_last_session_or_not_look_for_projects() {
 
 #[test]
 fn files_of_a_project_change_nothing_of_the_config() {
-    let server = ModelServer::spawn_blocking_thread(Script::from([
+    let (server, home) = serve([
         Reply::anthropic().tool_call("call_1", "ls", json!({})),
         Reply::anthropic().text("Done."),
-    ]));
-    let home = home_with(&server);
+    ]);
     let root = project(&home);
     let marker = root.join("ran");
     let command = format!("touch {}", marker.display());
@@ -289,15 +274,14 @@ fn files_of_a_project_change_nothing_of_the_config() {
 
 #[test]
 fn undo_applies_to_the_files_of_the_project() {
-    let server = ModelServer::spawn_blocking_thread(Script::from([
+    let (_server, home) = serve([
         Reply::anthropic().tool_call(
             "call_1",
             "write",
             json!({"path": "AGENTS.md", "content": "x"}),
         ),
         Reply::anthropic().text("Done."),
-    ]));
-    let home = home_with(&server);
+    ]);
     let root = project(&home);
     run_in(&home, "src/thing", &["run", "work"]).assert_code(0);
     assert_eq!(fs::read_to_string(root.join("AGENTS.md")).expect("a file"), "x");
@@ -309,11 +293,10 @@ fn undo_applies_to_the_files_of_the_project() {
 
 #[test]
 fn instructions_name_other_files_of_the_project_and_nothing_else() {
-    let server = ModelServer::spawn_blocking_thread(Script::from([
+    let (server, home) = serve([
         Reply::anthropic().tool_call("call_1", "read", json!({"path": "part/deep/notes.txt"})),
         Reply::anthropic().text("Done."),
-    ]));
-    let home = home_with(&server);
+    ]);
     let root = project(&home);
     home.write("secret.txt", "OUTSIDE");
     home.write(
@@ -353,9 +336,7 @@ fn instructions_name_other_files_of_the_project_and_nothing_else() {
 
 #[test]
 fn rpc_works_in_the_project_in_which_it_is_started() {
-    let server =
-        ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Yes.")));
-    let home = home_with(&server);
+    let (server, home) = always("Yes.");
     let root = project(&home);
     let start = |arguments: &[&str]| Client::of(&mut in_directory(&home, "src/thing", arguments));
     let mut client = start(&["rpc"]);
@@ -405,10 +386,7 @@ fn rpc_works_in_the_project_in_which_it_is_started() {
 
 #[test]
 fn a_session_is_called_after_its_first_exchange_until_the_owner_names_it() {
-    let server = ModelServer::spawn_blocking_thread(Script::repeat(
-        Reply::anthropic().text("Sure! The **parser** loses tabs. More follows."),
-    ));
-    let home = home_with(&server);
+    let (_server, home) = always("Sure! The **parser** loses tabs. More follows.");
     run(&home, &["run", "-s", "one", "explain this:\n```\ncode\n```"]).assert_code(0);
     run(&home, &["run", "-s", "one", "And what about the lexer then?"]).assert_code(0);
     run(&home, &["run", "-s", "two", "Please plan a trip to Rome"]).assert_code(0);

@@ -8,7 +8,7 @@ use myclaw_testkit::{
 };
 use serde_json::{Value, json};
 
-use super::{home_with, myclaw};
+use crate::{myclaw, serve};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -95,8 +95,7 @@ fn slow_tool(request: &RecordedRequest, number: usize) -> Step {
 
 #[test]
 fn a_script_gets_all_its_answers_before_the_end() {
-    let server = ModelServer::spawn_blocking_thread(Script::answer_with(echo));
-    let home = home_with(&server);
+    let (_server, home) = serve(Script::answer_with(echo));
     let input = "{\"id\":\"a\",\"type\":\"prompt\",\"message\":\"one\"}\n\n\
                  {\"id\":\"b\",\"type\":\"prompt\",\"message\":\"two\"}\n";
     let output = RunningChild::run_with_input(&mut myclaw(&home, &["rpc"]), input);
@@ -122,8 +121,7 @@ fn a_script_gets_all_its_answers_before_the_end() {
 
 #[test]
 fn steering_reaches_the_turn_and_a_follow_up_comes_behind_it() {
-    let server = ModelServer::spawn_blocking_thread(Script::answer_with(slow_tool));
-    let home = home_with(&server);
+    let (server, home) = serve(Script::answer_with(slow_tool));
     let mut client = Client::start(&home);
     client.ask(prompt("work"), 1);
     client.wait_for("\"type\":\"tool_start\"");
@@ -145,8 +143,7 @@ fn steering_reaches_the_turn_and_a_follow_up_comes_behind_it() {
 
 #[test]
 fn a_prompt_for_a_busy_session_goes_where_its_mode_says() {
-    let server = ModelServer::spawn_blocking_thread(Script::answer_with(slow_tool));
-    let home = home_with(&server);
+    let (_server, home) = serve(Script::answer_with(slow_tool));
     let mut client = Client::start(&home);
     client.ask(prompt("work"), 1);
     client.wait_for("\"type\":\"tool_start\"");
@@ -164,8 +161,7 @@ fn a_prompt_for_a_busy_session_goes_where_its_mode_says() {
 
 #[test]
 fn an_abort_ends_the_turn_and_the_next_prompt_goes_on() {
-    let server = ModelServer::spawn_blocking_thread(Script::answer_with(slow_tool));
-    let home = home_with(&server);
+    let (server, home) = serve(Script::answer_with(slow_tool));
     let mut client = Client::start(&home);
     client.ask(prompt("work"), 1);
     client.wait_for("\"type\":\"tool_start\"");
@@ -181,8 +177,7 @@ fn an_abort_ends_the_turn_and_the_next_prompt_goes_on() {
 
 #[test]
 fn whatever_is_wrong_gets_one_reply_and_the_next_line_is_read() {
-    let server = ModelServer::spawn_blocking_thread(Script::answer_with(echo));
-    let home = home_with(&server);
+    let (_server, home) = serve(Script::answer_with(echo));
     let mut client = Client::start(&home);
     client.child.send("nonsense\n");
     let bad = client.wait_for("\"class\":\"parse\"");
@@ -223,8 +218,7 @@ fn whatever_is_wrong_gets_one_reply_and_the_next_line_is_read() {
 
 #[test]
 fn sessions_are_begun_forked_and_spoken_to_side_by_side() {
-    let server = ModelServer::spawn_blocking_thread(Script::answer_with(echo));
-    let home = home_with(&server);
+    let (_server, home) = serve(Script::answer_with(echo));
     let mut client = Client::start(&home);
     client.ask(prompt("first"), 1);
     client.wait_for("\"idle\":true");
@@ -256,8 +250,7 @@ fn sessions_are_begun_forked_and_spoken_to_side_by_side() {
 
 #[test]
 fn models_and_thinking_are_changed_between_turns() {
-    let server = ModelServer::spawn_blocking_thread(Script::answer_with(echo));
-    let home = home_with(&server);
+    let (server, home) = serve(Script::answer_with(echo));
     let mut client = Client::start(&home);
     let models = client.ask(json!({"type": "list_models", "provider": "builtin"}), 1);
     assert_eq!(models["data"]["models"][0]["id"], "demo");
@@ -279,8 +272,7 @@ fn a_compaction_is_reported_when_it_is_done() {
     let script = Script::answer_with(|_, number| {
         Reply::anthropic().text(format!("answer {number}.")).step()
     });
-    let server = ModelServer::spawn_blocking_thread(script);
-    let home = home_with(&server);
+    let (server, home) = serve(script);
     let mut client = Client::start(&home);
     for number in 0..8 {
         client.ask(prompt(&"a long message ".repeat(100)), number);
@@ -309,8 +301,7 @@ fn a_compaction_is_reported_when_it_is_done() {
 
 #[test]
 fn what_was_acknowledged_is_answered_by_the_next_program() {
-    let server = ModelServer::spawn_blocking_thread(Script::answer_with(slow_tool));
-    let home = home_with(&server);
+    let (_server, home) = serve(Script::answer_with(slow_tool));
     let mut client = Client::start(&home);
     client.ask(prompt("work"), 1);
     client.wait_for("\"type\":\"tool_start\"");
@@ -330,8 +321,7 @@ fn what_was_acknowledged_is_answered_by_the_next_program() {
 
 #[test]
 fn a_signal_aborts_the_turns_and_ends_the_program() {
-    let server = ModelServer::spawn_blocking_thread(Script::answer_with(slow_tool));
-    let home = home_with(&server);
+    let (_server, home) = serve(Script::answer_with(slow_tool));
     let mut client = Client::start(&home);
     client.ask(prompt("work"), 1);
     client.wait_for("\"type\":\"tool_start\"");
@@ -346,8 +336,7 @@ fn a_signal_aborts_the_turns_and_ends_the_program() {
 
 #[test]
 fn another_model_takes_over_at_the_next_call_of_the_turn_that_runs() {
-    let server = ModelServer::spawn_blocking_thread(Script::answer_with(slow_tool));
-    let home = home_with(&server);
+    let (server, home) = serve(Script::answer_with(slow_tool));
     let mut client = Client::start(&home);
     client.ask(prompt("work"), 1);
     client.wait_for("\"type\":\"tool_start\"");
@@ -373,8 +362,7 @@ fn another_model_takes_over_at_the_next_call_of_the_turn_that_runs() {
 
 #[test]
 fn the_model_of_the_command_line_answers_in_every_session() {
-    let server = ModelServer::spawn_blocking_thread(Script::answer_with(echo));
-    let home = home_with(&server);
+    let (_server, home) = serve(Script::answer_with(echo));
     let input = "{\"type\":\"new_session\"}\n{\"type\":\"get_state\"}\n";
     let mut command = myclaw(&home, &["rpc", "--model", "builtin/demo"]);
     let output = RunningChild::run_with_input(&mut command, input);
@@ -412,8 +400,7 @@ fn messages_that_a_full_queue_drops_are_reported() {
 
 #[test]
 fn a_session_that_another_process_runs_is_busy_elsewhere() {
-    let server = ModelServer::spawn_blocking_thread(Script::answer_with(slow_tool));
-    let home = home_with(&server);
+    let (_server, home) = serve(Script::answer_with(slow_tool));
     let mut working = Client::start(&home);
     working.ask(prompt("work"), 1);
     working.wait_for("\"tool_start\"");
@@ -438,8 +425,7 @@ fn a_session_that_another_process_runs_is_busy_elsewhere() {
 
 #[test]
 fn unknown_fields_are_refused_and_every_reply_names_its_command() {
-    let server = ModelServer::spawn_blocking_thread(Script::answer_with(echo));
-    let home = home_with(&server);
+    let (server, home) = serve(Script::answer_with(echo));
     let input = "{\"id\":1,\"type\":\"prompt\",\"message\":\"x\",\"modes\":\"steer\"}\n{\"id\":2,\"type\":\"prompts\"}\n\
                  nonsense\n{\"id\":3,\"type\":\"get_commands\"}\n";
     let output = RunningChild::run_with_input(&mut myclaw(&home, &["rpc"]), input);
@@ -457,8 +443,7 @@ fn unknown_fields_are_refused_and_every_reply_names_its_command() {
 
 #[test]
 fn a_command_of_the_program_runs_and_the_model_reads_it_if_asked() {
-    let server = ModelServer::spawn_blocking_thread(Script::answer_with(echo));
-    let home = home_with(&server);
+    let (server, home) = serve(Script::answer_with(echo));
     let mut client = Client::start(&home);
     let run = json!({"type": "bash", "command": "echo hidden-$((40 + 2)); exit 3"});
     let ran = client.ask(run, 1);
@@ -481,8 +466,7 @@ fn a_command_of_the_program_runs_and_the_model_reads_it_if_asked() {
 
 #[test]
 fn a_session_is_counted_renamed_exported_and_deleted() {
-    let server = ModelServer::spawn_blocking_thread(Script::answer_with(echo));
-    let home = home_with(&server);
+    let (_server, home) = serve(Script::answer_with(echo));
     let mut client = Client::start(&home);
     let before = client.ask(json!({"type": "get_session_stats"}), 1);
     assert_eq!(before["data"]["messages"]["user"], 0, "{before}");

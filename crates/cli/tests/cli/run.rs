@@ -7,7 +7,7 @@ use std::time::Duration;
 use myclaw_testkit::{ModelServer, Reply, RunningChild, Script, Step, Stop, TempHome, WireFormat};
 use serde_json::{Value, json};
 
-use crate::{home_with, myclaw, run};
+use crate::{always, home_with, myclaw, run, serve};
 
 fn lines_of_json(text: &str) -> Vec<Value> {
     text.lines()
@@ -135,8 +135,7 @@ fn a_refusal_of_the_provider_is_exit_code_4_and_the_last_line_of_json() {
                 .to_string(),
         )
     };
-    let server = ModelServer::spawn_blocking_thread(Script::repeat(refusal()));
-    let home = home_with(&server);
+    let (_server, home) = serve(Script::repeat(refusal()));
     let output = run(&home, &["run", "hello"]);
     output.assert_code(4);
     assert_eq!(output.stdout(), "");
@@ -173,8 +172,7 @@ fn a_refusal_is_reported_as_one() {
 #[test]
 fn an_answer_that_was_cut_says_so() {
     let cut = Reply::anthropic().text("The first half").stop(Stop::Length);
-    let server = ModelServer::spawn_blocking_thread(Script::repeat(cut));
-    let home = home_with(&server);
+    let (_server, home) = serve(Script::repeat(cut));
     let output = run(&home, &["run", "hello"]);
     output.assert_code(0);
     assert_eq!(output.stdout(), "The first half\n");
@@ -206,9 +204,7 @@ fn the_iteration_cap_is_reported_with_advice() {
 
 #[test]
 fn a_dash_reads_the_message_from_stdin() {
-    let server =
-        ModelServer::spawn_blocking_thread(Script::from(Reply::anthropic().text("Got it.")));
-    let home = home_with(&server);
+    let (server, home) = serve(Reply::anthropic().text("Got it."));
     let output = RunningChild::run_with_input(
         &mut myclaw(&home, &["run", "-"]),
         "first line\nsecond: Grüße\n\n",
@@ -220,8 +216,7 @@ fn a_dash_reads_the_message_from_stdin() {
 
 #[test]
 fn bad_input_is_exit_code_2_and_nothing_is_sent() {
-    let server = ModelServer::spawn_blocking_thread(Script::new());
-    let home = home_with(&server);
+    let (server, home) = serve(Script::new());
     for (input, expected) in [
         (b"".to_vec(), "the message is empty"),
         (b" \n\t\n".to_vec(), "the message is empty"),
@@ -265,11 +260,10 @@ fn a_mistake_in_the_config_file_is_exit_code_3_with_its_place() {
 
 #[test]
 fn another_directory_is_where_the_tools_work() {
-    let server = ModelServer::spawn_blocking_thread(Script::from([
+    let (server, home) = serve([
         Reply::anthropic().tool_call("call_1", "bash", json!({"command": "pwd"})),
         Reply::anthropic().text("There."),
-    ]));
-    let home = home_with(&server);
+    ]);
     home.write("project/a.txt", "a");
     run(&home, &["run", "-C", "project", "where are we?"]).assert_code(0);
     let result = server.last_request().messages().last().expect("a message").to_string();
@@ -278,9 +272,7 @@ fn another_directory_is_where_the_tools_work() {
 
 #[test]
 fn sessions_are_kept_apart_by_name() {
-    let server =
-        ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Yes.")));
-    let home = home_with(&server);
+    let (server, home) = always("Yes.");
     run(&home, &["run", "one"]).assert_code(0);
     run(&home, &["run", "--session", "trip", "two"]).assert_code(0);
     run(&home, &["run", "--session", "Trip", "three"]).assert_code(0);
@@ -291,10 +283,9 @@ fn sessions_are_kept_apart_by_name() {
 
 #[test]
 fn a_reader_that_leaves_ends_the_run_quietly() {
-    let server = ModelServer::spawn_blocking_thread(Script::from([Reply::anthropic()
+    let (server, home) = serve([Reply::anthropic()
         .repeated_text("many words that fill the pipe and go on ", 100_000)
-        .step()]));
-    let home = home_with(&server);
+        .step()]);
     let mut child = myclaw(&home, &["run", "--quiet", "talk"])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -328,10 +319,7 @@ fn a_pipe_gets_the_text_as_it_is() {
 
 #[test]
 fn a_stream_of_many_pieces_arrives_whole() {
-    let server = ModelServer::spawn_blocking_thread(Script::from([Reply::anthropic()
-        .repeated_text("piece ", 20_000)
-        .step()]));
-    let home = home_with(&server);
+    let (_server, home) = serve([Reply::anthropic().repeated_text("piece ", 20_000).step()]);
     let output = RunningChild::spawn(&mut myclaw(&home, &["run", "--quiet", "go"]))
         .wait(Duration::from_secs(60));
     output.assert_code(0);
@@ -344,9 +332,7 @@ fn a_slow_stream_is_shown_as_it_arrives() {
     let body = String::from_utf8(reply.stream_body("claude-sonnet-4-20250514")).expect("UTF-8");
     let first_delta = body.find("one").expect("the first delta");
     let its_end = first_delta + body[first_delta..].find("\n\n").expect("the end of its event") + 2;
-    let server =
-        ModelServer::spawn_blocking_thread(Script::from([reply.step().stall_after(its_end)]));
-    let home = home_with(&server);
+    let (_server, home) = serve([reply.step().stall_after(its_end)]);
     let child = RunningChild::spawn(&mut myclaw(&home, &["run", "--quiet", "go"]));
     // The rest never comes, and what has come is not held back.
     assert_eq!(child.wait_for_stdout("one").trim_end(), "one");

@@ -1,6 +1,9 @@
 //! A chat on a terminal.
 
-use myclaw_testkit::{TempHome, Terminal};
+use std::process::Command;
+
+use myclaw_testkit::{Reply, TempHome, Terminal};
+use serde_json::json;
 
 use crate::myclaw;
 
@@ -15,9 +18,44 @@ pub(crate) fn chat(home: &TempHome) -> Terminal {
 
 /// The same at a width.
 pub(crate) fn chat_at(home: &TempHome, columns: u16) -> Terminal {
-    let mut terminal = Terminal::spawn_sized(&myclaw(home, &[]), columns, ROWS);
+    chat_of(&myclaw(home, &[]), columns)
+}
+
+/// The same with further variables, in 100 columns.
+pub(crate) fn chat_with(home: &TempHome, variables: &[(&str, &str)]) -> Terminal {
+    chat_of(myclaw(home, &[]).envs(variables.iter().copied()), 100)
+}
+
+/// A chat at its prompt, started by `command`.
+pub(crate) fn chat_of(command: &Command, columns: u16) -> Terminal {
+    let mut terminal = Terminal::spawn_sized(command, columns, ROWS);
     terminal.expect("You: ");
     terminal
+}
+
+/// Sends a line, and waits for what it says and for the prompt.
+pub(crate) fn ask(terminal: &mut Terminal, line: &str, expected: &str) {
+    terminal.send_line(line);
+    terminal.expect(expected);
+    terminal.expect("You: ");
+    terminal.expect_screen(|screen| screen.ends_with("You:"));
+}
+
+/// Waits for a screen with `text` and an empty prompt at its end, and returns it.
+pub(crate) fn prompt_after(terminal: &mut Terminal, text: &str) -> String {
+    terminal.expect_screen(|screen| screen.contains(text) && screen.ends_with("You:"))
+}
+
+/// Leaves the chat by its keys.
+pub(crate) fn leave(terminal: &mut Terminal) {
+    terminal.press_ctrl_d();
+    assert!(terminal.wait().success());
+}
+
+/// A call of a command that runs until the workspace has a file `go`, or is gone.
+pub(crate) fn slow_tool(id: &str) -> Reply {
+    let command = "until test -e go || ! test -e \"$PWD\"; do sleep 0.02; done";
+    Reply::anthropic().tool_call(id, "bash", json!({"command": command}))
 }
 
 /// All that was written to the terminal.

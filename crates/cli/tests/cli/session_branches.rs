@@ -5,7 +5,7 @@ use std::fs;
 use myclaw_testkit::{ModelServer, Reply, Script, TempHome, validate_pairing};
 use serde_json::{Value, json};
 
-use crate::{home_with, run};
+use crate::{run, serve};
 
 /// A session with a tool call, in a home whose server then answers `later`.
 fn home_with_tool_call(later: &[&str]) -> (TempHome, ModelServer) {
@@ -15,8 +15,7 @@ fn home_with_tool_call(later: &[&str]) -> (TempHome, ModelServer) {
         .then(Reply::anthropic().text("One."));
     let script =
         later.iter().fold(script, |script, text| script.then(Reply::anthropic().text(*text)));
-    let server = ModelServer::spawn_blocking_thread(script);
-    let home = home_with(&server);
+    let (server, home) = serve(script);
     run(&home, &["run", "What does it print?"]).assert_code(0);
     (home, server)
 }

@@ -4,12 +4,10 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use myclaw_testkit::{
-    ModelServer, Reply, RunningChild, Script, Signal, TempHome, validate_pairing,
-};
+use myclaw_testkit::{Reply, RunningChild, Signal, TempHome, validate_pairing};
 use serde_json::{Value, json};
 
-use crate::{home_with, myclaw, run};
+use crate::{myclaw, run, serve};
 
 /// What an import of `long.jsonl` writes before it is done.
 const UNFINISHED: &str =
@@ -240,9 +238,7 @@ fn a_document_of_anthropic_messages() {
 #[test]
 fn whatever_was_imported_can_be_continued() {
     for file in [PI_1, PI_3, CLAWDBOT, CLAWDBOT_JSON, STINGYCLAW] {
-        let server =
-            ModelServer::spawn_blocking_thread(Script::from(Reply::anthropic().text("Yes.")));
-        let home = home_with(&server);
+        let (server, home) = serve(Reply::anthropic().text("Yes."));
         imported(&home, file);
         let output = run(&home, &["run", "--session", "it", "Go on?"]);
         output.assert_code(0);

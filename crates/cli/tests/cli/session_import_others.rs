@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use myclaw_testkit::{ModelServer, Reply, Script, TempHome, validate_pairing};
+use myclaw_testkit::{TempHome, validate_pairing};
 use serde_json::Value;
 
-use crate::{home_with, run};
+use crate::{always, run};
 
 const CLAUDE: &str = "claude-3f1c9a52-0d2e-4f5a-9b6c-7d8e9f0a1b2c";
 const CODEX: &str = "codex-019a2d7a-41c4-78b1-b7cc-a45d62a89cd5";
@@ -127,9 +127,7 @@ fn a_session_of_codex() {
 
 #[test]
 fn a_second_import_adds_nothing_and_the_session_goes_on_in_its_directory() {
-    let server =
-        ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Yes.")));
-    let home = home_with(&server);
+    let (server, home) = always("Yes.");
     for (program, name) in [("claude", CLAUDE), ("codex", CODEX)] {
         let files = copied(&home, program);
         let path = files.to_str().expect("text");

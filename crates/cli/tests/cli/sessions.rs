@@ -3,14 +3,14 @@
 use std::fs;
 use std::process::Stdio;
 
-use myclaw_testkit::{ModelServer, Reply, Script, TempHome};
+use myclaw_testkit::{Reply, TempHome};
 use serde_json::{Value, json};
 
-use crate::{home_with, myclaw, run};
+use crate::{myclaw, run, serve};
 
 /// A home with two sessions: `main`, in which a tool ran, and `trip`.
 fn home_with_sessions() -> TempHome {
-    let server = ModelServer::spawn_blocking_thread(Script::from([
+    let (server, home) = serve([
         Reply::anthropic().text("Looking.").tool_call(
             "call_1",
             "bash",
@@ -18,8 +18,7 @@ fn home_with_sessions() -> TempHome {
         ),
         Reply::anthropic().text("Three ticks."),
         Reply::anthropic().text("Have a good trip."),
-    ]));
-    let home = home_with(&server);
+    ]);
     run(&home, &["run", "What does it print?"]).assert_code(0);
     run(&home, &["run", "--session", "trip", "I am off."]).assert_code(0);
     server.assert_finished();

@@ -4,9 +4,9 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-use myclaw_testkit::{ModelServer, Reply, Script, TempHome};
+use myclaw_testkit::{ModelServer, Reply, TempHome};
 
-use crate::{home_with, run};
+use crate::{run, serve};
 
 fn make_pipe(path: &Path) {
     if let Some(directory) = path.parent() {
@@ -17,8 +17,7 @@ fn make_pipe(path: &Path) {
 }
 
 fn answering_home() -> (ModelServer, TempHome) {
-    let server = ModelServer::spawn_blocking_thread(Script::from(Reply::anthropic().text("Hi.")));
-    let home = home_with(&server);
+    let (server, home) = serve(Reply::anthropic().text("Hi."));
     (server, home)
 }
 

@@ -3,7 +3,7 @@
 use myclaw_testkit::{ModelServer, Reply, Script, TempHome, WireFormat};
 use serde_json::{Value, json};
 
-use crate::{home_with, run};
+use crate::{run, serve};
 
 fn names_offered(profile: Option<&str>) -> Vec<String> {
     let server = ModelServer::spawn_blocking_thread(Script::from(Reply::anthropic().text("Hi.")));
@@ -63,9 +63,7 @@ fn results_of(home: &TempHome, server: &ModelServer, calls: &[(&str, Value)]) ->
 
 #[test]
 fn calls_by_names_of_other_agents_are_calls_of_the_tools() {
-    let server =
-        ModelServer::spawn_blocking_thread(Script::from(Vec::<myclaw_testkit::Step>::new()));
-    let home = home_with(&server);
+    let (server, home) = serve(Vec::<myclaw_testkit::Step>::new());
     let found = results_of(
         &home,
         &server,

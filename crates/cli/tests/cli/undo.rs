@@ -10,7 +10,7 @@ use myclaw_testkit::{
 };
 use serde_json::{Value, json};
 
-use crate::{myclaw, run};
+use crate::{last_message, myclaw, run};
 
 /// How long a killed program may take to be gone.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -27,11 +27,6 @@ fn turn(home: &TempHome, server: &ModelServer, session: &str, calls: &[(&str, Va
     server.push(Reply::anthropic().text("Done."));
     run(home, &["run", "--session", session, "go on"]).assert_code(0);
     last_message(server)
-}
-
-fn last_message(server: &ModelServer) -> String {
-    let request = server.last_request();
-    request.messages().last().map(|message| message["content"].to_string()).unwrap_or_default()
 }
 
 fn file(home: &TempHome, name: &str) -> PathBuf {

@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use myclaw_testkit::{ModelServer, Reply, RunningChild, Script, Step, TempHome, WireFormat};
 use serde_json::{Value, json};
 
-use crate::run;
+use crate::{last_message, run};
 
 /// A page server on a thread that ends with the test. It answers every request with `body`.
 fn page_server(content_type: &'static str, body: &'static [u8]) -> String {
@@ -39,7 +39,7 @@ fn result_of(tool: &str, arguments: &Value, change: impl Fn(&mut Value)) -> Stri
     change(&mut config);
     home.write_config(&config);
     run(&home, &["run", "go on"]).assert_code(0);
-    server.last_request().messages().last().expect("a result")["content"].to_string()
+    last_message(&server)
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn a_page_does_not_come_through_the_proxy_of_the_environment() {
     // The model is reached directly, whatever the variables say.
     command.env("NO_PROXY", "127.0.0.1").env("no_proxy", "127.0.0.1");
     RunningChild::run(&mut command).assert_code(0);
-    let read = server.last_request().messages().last().expect("a result")["content"].to_string();
+    let read = last_message(&server);
     assert!(read.contains("the page"), "{read}");
     assert!(proxy.accept().is_err(), "the proxy was asked");
 }
@@ -181,7 +181,7 @@ fn the_next_key_is_used_when_the_model_for_pictures_refuses_one() {
     let directory = home.path().join("work");
     let directory = directory.to_str().expect("a path");
     run(&home, &["run", "-C", directory, "go on"]).assert_code(0);
-    let result = main.last_request().messages().last().expect("a result")["content"].to_string();
+    let result = last_message(&main);
     assert!(result.contains("It is red."), "{result}");
     let keys: Vec<String> = eyes
         .requests()
@@ -191,7 +191,7 @@ fn the_next_key_is_used_when_the_model_for_pictures_refuses_one() {
     assert_eq!(keys, ["first-key", "second-key"]);
     // When no key is left, the call fails with the last answer, and the turn goes on.
     run(&home, &["run", "-C", directory, "again"]).assert_code(0);
-    let result = main.last_request().messages().last().expect("a result")["content"].to_string();
+    let result = last_message(&main);
     assert!(result.contains("eyes/seeing") && result.contains("no key of yours"), "{result}");
     assert!(!result.contains("first-key") && !result.contains("second-key"), "{result}");
     assert_eq!(eyes.requests().len(), 4);
