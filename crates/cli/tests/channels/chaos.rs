@@ -128,6 +128,45 @@ fn reconfigure((bench, receiver, gateway): (&Bench, &Receiver, &Gateway), number
     gateway.child.signal(Signal::HangUp);
 }
 
+/// Kills the gateway `kills` times at random moments while `write` gets one number after the other. Gives the last
+/// gateway, and how many numbers there were.
+pub(super) fn kill_while(
+    bench: &Bench,
+    (kills, seed): (u64, u64),
+    write: impl Fn(u64) + Sync,
+) -> (Gateway, u64) {
+    let mut random = Random::new(seed);
+    let mut gateway = bench.start();
+    works(&gateway);
+    let (is_over, count) = (AtomicBool::new(false), AtomicU64::new(0));
+    let gateway = thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::SeqCst) {
+                write(count.fetch_add(1, Ordering::SeqCst));
+            }
+        });
+        for kill in 0..kills {
+            thread::sleep(Duration::from_micros(random.below(1_500_000)));
+            gateway.kill();
+            gateway = bench.start();
+            eprint!("\rseed {seed}, kill {}", kill + 1);
+        }
+        eprintln!();
+        is_over.store(true, Ordering::SeqCst);
+        gateway
+    });
+    (gateway, count.into_inner())
+}
+
+/// Waits until each of the first `count` messages is answered. `times` says how often a word was sent: once, after any kill.
+pub(super) fn answered_once(seed: u64, count: u64, times: impl Fn(&str) -> usize) {
+    let times = |number: u64| times(&format!("<m{number}>"));
+    until("all answers", || (0..count).all(|number| times(number) > 0));
+    for number in 0..count {
+        assert_eq!(times(number), 1, "seed {seed}: answers to <m{number}>");
+    }
+}
+
 #[test]
 fn messages_in_are_answers_out_whatever_is_killed() {
     let kills = number_from("MYCLAW_GATEWAY_KILLS").unwrap_or(DEFAULT_KILLS);

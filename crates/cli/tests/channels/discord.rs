@@ -4,6 +4,7 @@ use std::thread;
 
 use myclaw_testkit::{DiscordFault, DiscordMessage, DiscordServer, Random, number_from};
 
+use super::chaos::answered_once;
 use super::*;
 
 /// A person who may write.
@@ -339,15 +340,7 @@ fn messages_in_are_answers_out_whatever_is_killed() {
         eprint!("\rseed {seed}, kill {}", kill + 1);
     }
     eprintln!();
-    let missing = |sent: &[DiscordMessage]| {
-        (0..number).filter(|number| count(sent, &format!("<m{number}>")) == 0).collect::<Vec<_>>()
-    };
-    let sent =
-        desk.server.wait_for("all answers", |sent| missing(sent).is_empty().then(|| sent.to_vec()));
-    for number in 0..number {
-        let count = count(&sent, &format!("<m{number}>"));
-        assert_eq!(count, 1, "seed {seed}: <m{number}> was answered {count} times");
-    }
+    answered_once(seed, number, |words| count(&desk.server.sent(), words));
     desk.end(gateway);
 }
 

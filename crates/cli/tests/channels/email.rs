@@ -11,15 +11,14 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
-use myclaw_testkit::{Random, number_from};
+use myclaw_testkit::number_from;
 
+use super::chaos::kill_while;
 use super::third_party::installed;
 use super::*;
 
 /// Kills in a quick run.
 const DEFAULT_KILLS: u64 = 6;
-/// Longest life of a process.
-const LONGEST_LIFE: Duration = Duration::from_millis(1_500);
 /// People who write at the same time. Of one person, only some messages wait.
 const PEOPLE: u64 = 20;
 /// The server that checks senders.
@@ -237,10 +236,6 @@ fn mail(from: &str, id: &str, headers: &str, text: &str) -> String {
          Received: from there by here\r\nFrom: {from}\r\nTo: claw@example.org\r\nMessage-ID: <{id}@example.org>\r\n\
          {headers}\r\n{text}\r\n"
     )
-}
-
-fn works(gateway: &Gateway) {
-    gateway.channels(|state| state["channels"][0]["state"] == "working");
 }
 
 #[test]
@@ -734,7 +729,6 @@ fn an_answer_that_is_sent_again_has_the_same_id() {
 fn kill_at_random(uncertain: &str, kills: u64) {
     let Some(servers) = Mail::start(Encryption::None) else { return };
     let seed = number_from("MYCLAW_KILL_SEED").unwrap_or(20_261_123);
-    let mut random = Random::new(seed);
     let bench = Bench::new(echoing());
     let person = |number: u64| format!("p{}@example.org", number % PEOPLE);
     let people: Vec<String> = (0..PEOPLE).map(person).collect();
@@ -742,33 +736,11 @@ fn kill_at_random(uncertain: &str, kills: u64) {
         email["allowFrom"] = json!(people);
         email["uncertain"] = json!(uncertain);
     });
-    let mut gateway = bench.start();
-    works(&gateway);
-    let (is_over, count) = (AtomicBool::new(false), AtomicU64::new(0));
-    let gateway = thread::scope(|scope| {
-        scope.spawn(|| {
-            while !is_over.load(Ordering::SeqCst) {
-                let number = count.fetch_add(1, Ordering::SeqCst);
-                servers.deliver(&mail(
-                    &person(number),
-                    &format!("n{number}"),
-                    "",
-                    &format!("<m{number}>"),
-                ));
-                thread::sleep(Duration::from_millis(150));
-            }
-        });
-        for kill in 0..kills {
-            thread::sleep(Duration::from_micros(random.below(LONGEST_LIFE.as_micros() as u64)));
-            gateway.kill();
-            gateway = bench.start();
-            eprint!("\rseed {seed}, kill {}", kill + 1);
-        }
-        eprintln!();
-        is_over.store(true, Ordering::SeqCst);
-        gateway
+    let (gateway, count) = kill_while(&bench, (kills, seed), |number| {
+        let (id, text) = (format!("n{number}"), format!("<m{number}>"));
+        servers.deliver(&mail(&person(number), &id, "", &text));
+        thread::sleep(Duration::from_millis(150));
     });
-    let count = count.load(Ordering::SeqCst);
     let end = Instant::now() + PATIENCE * 2;
     let times = |texts: &[String], number: u64| {
         texts.iter().filter(|text| text.contains(&format!("<m{number}>"))).count()

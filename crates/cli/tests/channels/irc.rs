@@ -127,10 +127,6 @@ impl Person {
     }
 }
 
-fn works(gateway: &Gateway) {
-    gateway.channels(|state| state["channels"][0]["state"] == "working");
-}
-
 #[test]
 fn people_are_answered_in_channels_and_directly() {
     let Some(mut server) = Ngircd::start() else { return };

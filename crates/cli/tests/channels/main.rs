@@ -211,9 +211,14 @@ impl<V: Vendor> Desk<V> {
     /// A gateway whose channel works.
     fn start(&self) -> Gateway {
         let gateway = self.bench.start();
-        gateway.channels(|state| state["channels"][0]["state"] == "working");
+        works(&gateway);
         gateway
     }
+}
+
+/// Waits until the channel of the gateway works.
+fn works(gateway: &Gateway) {
+    gateway.channels(|state| state["channels"][0]["state"] == "working");
 }
 
 impl Gateway {

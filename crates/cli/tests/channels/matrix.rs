@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use myclaw_testkit::{Random, number_from};
+use myclaw_testkit::number_from;
 
+use super::chaos::kill_while;
 use super::third_party::installed;
 use super::*;
 
@@ -17,8 +18,6 @@ mod encryption;
 
 /// Kills in a quick run.
 const DEFAULT_KILLS: u64 = 8;
-/// Longest life of a process.
-const LONGEST_LIFE: Duration = Duration::from_millis(1_500);
 
 /// A homeserver that ends with this value.
 struct Synapse {
@@ -196,10 +195,6 @@ fn configure(
         }});
         change(&mut config["channels"]["matrix"]);
     });
-}
-
-fn works(gateway: &Gateway) {
-    gateway.channels(|state| state["channels"][0]["state"] == "working");
 }
 
 #[test]
@@ -522,32 +517,12 @@ fn messages_in_are_answers_out_whatever_is_killed() {
     let Some(synapse) = Synapse::start() else { return };
     let kills = number_from("MYCLAW_GATEWAY_KILLS").unwrap_or(DEFAULT_KILLS);
     let seed = number_from("MYCLAW_KILL_SEED").unwrap_or(20_261_123);
-    let mut random = Random::new(seed);
     let (bench, claw, ann) = set_up(&synapse, echoing());
-    let mut gateway = bench.start();
-    works(&gateway);
     let rooms: Vec<String> = (0..3).map(|_| ann.room(&[&claw], "chat")).collect();
-    let is_over = std::sync::atomic::AtomicBool::new(false);
-    let sent = AtomicU64::new(0);
-    let gateway = thread::scope(|scope| {
-        scope.spawn(|| {
-            while !is_over.load(Ordering::SeqCst) {
-                let number = sent.fetch_add(1, Ordering::SeqCst);
-                ann.write(&rooms[number as usize % rooms.len()], &format!("<m{number}>"));
-                thread::sleep(Duration::from_millis(80));
-            }
-        });
-        for kill in 0..kills {
-            thread::sleep(Duration::from_micros(random.below(LONGEST_LIFE.as_micros() as u64)));
-            gateway.kill();
-            gateway = bench.start();
-            eprint!("\rseed {seed}, kill {}", kill + 1);
-        }
-        eprintln!();
-        is_over.store(true, Ordering::SeqCst);
-        gateway
+    let (gateway, sent) = kill_while(&bench, (kills, seed), |number| {
+        ann.write(&rooms[number as usize % rooms.len()], &format!("<m{number}>"));
+        thread::sleep(Duration::from_millis(80));
     });
-    let sent = sent.load(Ordering::SeqCst);
     let end = Instant::now() + PATIENCE * 2;
     let count = |texts: &[String], number: u64| {
         texts.iter().filter(|text| text.contains(&format!("<m{number}>"))).count()

@@ -198,10 +198,6 @@ impl Person {
     }
 }
 
-fn works(gateway: &Gateway) {
-    gateway.channels(|state| state["channels"][0]["state"] == "working");
-}
-
 #[test]
 fn people_are_answered_in_rooms_and_directly() {
     let Some(mut server) = Prosody::start(Encryption::None) else { return };
