@@ -1,5 +1,6 @@
 //! Scheduled jobs and heartbeats, through the binary.
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 use myclaw_testkit::ChildOutput;
@@ -121,11 +122,7 @@ fn a_reminder_in_the_main_session_goes_to_where_its_owner_wrote_last_and_is_remo
     let kept = shown.lines().find(|line| line.contains(&id)).unwrap();
     assert!(kept.contains(" over ") && !kept.contains("paused"), "{kept}");
     let removed = bench.add(&["Remind me", "--at", "1s"]);
-    let begun = Instant::now();
-    while bench.cron(&["list"]).to_string().contains(&removed) {
-        assert!(begun.elapsed() < PATIENCE, "the job is not removed");
-        std::thread::sleep(Duration::from_millis(100));
-    }
+    until("the removal", || !bench.cron(&["list"]).to_string().contains(&removed));
     gateway.stop();
     let database =
         std::fs::read(bench.home.state_directory().join("gateway/store.sqlite")).unwrap();
@@ -285,6 +282,44 @@ fn parts(bench: &Bench) -> String {
     text
 }
 
+/// The outcomes of the occurrences that have ended, by job and due time.
+type Outcomes = BTreeMap<(String, u64), String>;
+
+/// Adds the outcomes of these jobs. A job keeps its newest 50 occurrences, so they are read now and then.
+fn note(bench: &Bench, jobs: &[String], seen: &mut Outcomes) {
+    for job in jobs {
+        for run in bench.cron(&["runs", job, "-n", "50"])["runs"].as_array().unwrap() {
+            if run["state"]["state"] == "ended" {
+                let key = (job.clone(), run["due"].as_u64().unwrap());
+                let now = run["state"]["outcome"].to_string();
+                let before = seen.insert(key.clone(), now.clone());
+                assert!(before.is_none_or(|before| before == now), "an outcome of {key:?} changed");
+            }
+        }
+    }
+}
+
+/// That the session of a job has a message of the user with `mark` for each due time that was not left out, and not two.
+/// Gives the due times.
+fn asked_once_each(bench: &Bench, (job, mark): (&str, &str), seen: &Outcomes) -> Vec<u64> {
+    let runs: Vec<(u64, &String)> = seen
+        .iter()
+        .filter(|((id, _), _)| id == job)
+        .map(|((_, due), outcome)| (*due, outcome))
+        .collect();
+    let answered = runs.iter().filter(|(_, outcome)| outcome.contains("answered")).count();
+    let failed: Vec<_> = runs.iter().filter(|(_, outcome)| outcome.contains("failed")).collect();
+    let rows =
+        rows_of(bench, &format!("agent:main:channel:cron:account:default:peer:direct:{job}"));
+    let asked = rows.iter().filter(|row| {
+        row["role"] == "user" && row["content"].as_str().unwrap_or_default().contains(mark)
+    });
+    assert_eq!(asked.count(), answered + failed.len(), "messages of {mark}; {failed:?}");
+    assert!(answered > 0, "{mark} was never answered");
+    eprintln!("{mark}: {} due times, {answered} answered, {} failed", runs.len(), failed.len());
+    runs.into_iter().map(|(due, _)| due).collect()
+}
+
 #[test]
 fn each_due_time_runs_exactly_once_however_often_the_gateway_is_killed() {
     let kills = number_from("MYCLAW_GATEWAY_KILLS").unwrap_or(40).min(400);
@@ -295,76 +330,36 @@ fn each_due_time_runs_exactly_once_however_often_the_gateway_is_killed() {
         Reply::anthropic().text("HEARTBEAT_OK").step().delay(pause)
     }));
     bench.with_heartbeat(&json!({"every": "2s"}));
-    let all = bench.add(&["<m1>", "--every", "1s", "--isolated", "--missed", "all"]);
-    let skip = bench.add(&["<m2>", "--every", "1s", "--isolated", "--missed", "skip"]);
-    let once = bench.add(&["<m3>", "--every", "1s", "--isolated", "--missed", "once"]);
+    let kinds = [("<m1>", "all"), ("<m2>", "skip"), ("<m3>", "once")];
+    let jobs = kinds.map(|(mark, missed)| {
+        bench.add(&[mark, "--every", "1s", "--isolated", "--missed", missed])
+    });
     let mut gateway = bench.start();
-    // A job keeps its newest 50 occurrences, so they are read now and then.
-    let mut seen: std::collections::BTreeMap<(String, u64), String> = Default::default();
-    let mut note = |bench: &Bench| {
-        for job in [&all, &skip, &once] {
-            for run in bench.cron(&["runs", job, "-n", "50"])["runs"].as_array().unwrap() {
-                if run["state"]["state"] == "ended" {
-                    let key = (job.clone(), run["due"].as_u64().unwrap());
-                    let now = run["state"]["outcome"].to_string();
-                    let before = seen.insert(key.clone(), now.clone());
-                    assert!(
-                        before.is_none_or(|before| before == now),
-                        "an outcome of {key:?} changed"
-                    );
-                }
-            }
-        }
-        seen.clone()
-    };
+    let mut seen = Outcomes::new();
     for kill in 0..kills {
         std::thread::sleep(Duration::from_micros(random.below(600_000)));
         gateway.kill();
         gateway = bench.start();
         if kill % 10 == 9 {
-            note(&bench);
+            note(&bench, &jobs, &mut seen);
         }
         eprint!("\rseed {seed}, kill {}", kill + 1);
     }
     eprintln!();
-    for job in [&all, &skip, &once] {
+    for job in &jobs {
         bench.cron(&["pause", job]);
     }
     // A claim of a killed process ends after some seconds.
-    let begun = Instant::now();
-    while bench.cron(&["status"])["running"] != 0 {
-        assert!(begun.elapsed() < PATIENCE, "something runs for ever");
-        std::thread::sleep(Duration::from_millis(100));
-    }
-    let seen = note(&bench);
+    until("the end of all runs", || bench.cron(&["status"])["running"] == 0);
+    note(&bench, &jobs, &mut seen);
     gateway.stop();
-    for (job, mark) in [(&all, "<m1>"), (&skip, "<m2>"), (&once, "<m3>")] {
-        let runs: Vec<(u64, &String)> = seen
-            .iter()
-            .filter(|((id, _), _)| id == job)
-            .map(|((_, due), outcome)| (*due, outcome))
-            .collect();
-        let answered = runs.iter().filter(|(_, outcome)| outcome.contains("answered")).count();
-        let failed: Vec<_> =
-            runs.iter().filter(|(_, outcome)| outcome.contains("failed")).collect();
-        // Its session has a message of the user for each, and not two.
-        let name = format!("agent:main:channel:cron:account:default:peer:direct:{job}");
-        let rows = rows_of(&bench, &name);
-        let asked = rows.iter().filter(|row| {
-            row["role"] == "user" && row["content"].as_str().unwrap_or_default().contains(mark)
-        });
-        assert_eq!(
-            asked.count(),
-            answered + failed.len(),
-            "seed {seed}: messages of {mark}; {failed:?}"
-        );
-        assert!(answered > 0, "seed {seed}: {mark} was never answered");
-        if job == &all {
-            for pair in runs.windows(2) {
-                assert_eq!(pair[1].0 - pair[0].0, 1_000, "seed {seed}: a due time is missing");
+    for (job, (mark, missed)) in jobs.iter().zip(kinds) {
+        let dues = asked_once_each(&bench, (job, mark), &seen);
+        if missed == "all" {
+            for pair in dues.windows(2) {
+                assert_eq!(pair[1] - pair[0], 1_000, "seed {seed}: a due time is missing");
             }
         }
-        eprintln!("{mark}: {} due times, {answered} answered, {} failed", runs.len(), failed.len());
     }
     assert!(!parts(&bench).contains("Message(\"HEARTBEAT_OK"), "a heartbeat was delivered");
 }
