@@ -24,7 +24,13 @@ pub(super) struct Ngircd {
 }
 
 impl Ngircd {
+    /// A server that reads at once whatever comes.
     pub(super) fn start() -> Option<Self> {
+        Self::start_with_penalty(0)
+    }
+
+    /// A server that reads nothing of somebody for at most `seconds` after each line, as servers do by default.
+    fn start_with_penalty(seconds: u8) -> Option<Self> {
         if !std::path::Path::new("/usr/sbin/ngircd").exists() {
             println!("skipped: ngIRCd is not installed; scripts/test installs it");
             return None;
@@ -37,7 +43,7 @@ impl Ngircd {
             format!(
                 "[Global]\nName = irc.example.org\nAdminInfo1 = x\nInfo = x\nListen = 127.0.0.1\nPorts = {port}\n\
                  MotdPhrase = hi\nPassword = {SECRET}\n[Options]\nDNS = no\nIdent = no\nPAM = no\n\
-                 [Limits]\nMaxConnectionsIP = 0\nMaxNickLength = 20\nMaxPenaltyTime = 2\n\
+                 [Limits]\nMaxConnectionsIP = 0\nMaxNickLength = 20\nMaxPenaltyTime = {seconds}\n\
                  [SSL]\nCertFile = {root}/server.pem\nKeyFile = {root}/server.key\nPorts = {tls_port}\n"
             ),
         );
@@ -279,7 +285,7 @@ fn what_arrived_is_answered_or_reported_whatever_is_killed() {
     let kills = number_from("MYCLAW_IRC_KILLS").unwrap_or(DEFAULT_KILLS);
     let seed = number_from("MYCLAW_KILL_SEED").unwrap_or(20_261_123);
     let mut random = Random::new(seed);
-    let Some(server) = Ngircd::start() else { return };
+    let Some(server) = Ngircd::start_with_penalty(2) else { return };
     let bench = Bench::new(echoing());
     server.configure(&bench, |_| {});
     let mut ann = Person::join(&server, "ann");
