@@ -80,6 +80,16 @@ async function idle(page) {
   await page.getByRole("button", { name: "Stop" }).waitFor({ state: "detached" });
 }
 
+/** Waits until what changed is drawn and no transition runs. */
+async function settled(page) {
+  await page.evaluate(async () => {
+    const frame = () => new Promise((done) => requestAnimationFrame(done));
+    for (let frames = 0; frames < 3; frames++) await frame();
+    const ends = (one) => Number.isFinite(one.effect.getComputedTiming().endTime);
+    await Promise.allSettled(document.getAnimations().filter(ends).map((one) => one.finished));
+  });
+}
+
 async function shot(page, name) {
   if (!MYCLAW_SCREENSHOTS) return;
   mkdirSync(MYCLAW_SCREENSHOTS, { recursive: true });
@@ -92,7 +102,7 @@ async function check(page, name) {
     for (const width of [1280, 360]) {
       await page.emulateMedia({ colorScheme });
       await page.setViewportSize({ width, height: width === 360 ? 740 : 800 });
-      await page.waitForTimeout(200);
+      await settled(page);
       await shot(page, `${name}-${colorScheme}-${width}`);
       const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
       assert(overflow <= 0, `${name}: ${overflow} pixels wider than ${width}`);
@@ -392,7 +402,7 @@ const scenarios = {
     // On a phone the list is behind a button, and closes with a choice.
     await page.setViewportSize({ width: 360, height: 740 });
     await page.getByRole("button", { name: "Menu", exact: true }).click();
-    await page.waitForTimeout(300);
+    await settled(page);
     await shot(page, "phone-list");
     await list.getByText("The garden").click();
     await page.waitForURL(/garden/);
@@ -588,7 +598,7 @@ const scenarios = {
     await usage.waitFor({ state: "hidden" });
     await page.getByRole("button", { name: "Menu", exact: true }).click();
     await usage.waitFor();
-    await page.waitForTimeout(300);
+    await settled(page);
     await shot(page, "phone-menu");
     await usage.focus();
     await page.keyboard.press("Escape");
