@@ -104,9 +104,12 @@ impl Matrix {
         let key = format!("{MATRIX} {} {} {}", self.options.account, self.options.base_url, me.id);
         let stored = |refusal: Refusal| ApiError::NotSent(format!("the store: {refusal}"));
         let mut since = intake.recall(&key).await.map_err(stored)?;
+        // The first answer shows that the account works, so it must not wait for news.
+        let mut wait = Duration::ZERO;
         loop {
             let asked = Instant::now();
-            let mut sync = self.sync(since.as_deref()).await?;
+            let mut sync = self.sync(since.as_deref(), wait).await?;
+            wait = SYNC_TIME;
             self.account.set(State::Working);
             *pause = Pause::new();
             let next = sync.next_batch.clone();
@@ -122,7 +125,8 @@ impl Matrix {
         }
     }
 
-    async fn sync(&self, since: Option<&str>) -> Result<Sync, ApiError> {
+    /// Asks for what happened since `since`. Without news the server answers after `wait`.
+    async fn sync(&self, since: Option<&str>, wait: Duration) -> Result<Sync, ApiError> {
         let nothing = json!({"types": []});
         let filter = json!({
             "presence": nothing, "account_data": nothing,
@@ -136,12 +140,10 @@ impl Matrix {
             },
         })
         .to_string();
-        let time = SYNC_TIME.as_millis().to_string();
-        let mut query = vec![("filter", filter.as_str()), ("set_presence", "online")];
-        match since {
-            Some(since) => query.extend([("since", since), ("timeout", time.as_str())]),
-            None => query.push(("timeout", "0")),
-        }
+        let wait = wait.as_millis().to_string();
+        let mut query =
+            vec![("filter", filter.as_str()), ("set_presence", "online"), ("timeout", &wait)];
+        query.extend(since.map(|since| ("since", since)));
         self.api.get("/_matrix/client/v3/sync", &query, SYNC_TIME + SYNC_GRACE).await
     }
 

@@ -459,10 +459,9 @@ fn a_later_start_asks_from_the_point_that_was_kept() {
     gateway.stop();
     let before = points();
     assert!(before[0].is_empty() && !before[1].is_empty(), "{before:?}");
-    // Without news the server holds the first answer back for a long time.
-    ann.write(&room, "<m2>");
     let gateway = bench.start();
     works(&gateway);
+    ann.write(&room, "<m2>");
     ann.wait_for_text(&room, "re: <m2>");
     gateway.stop();
     // The first point that was kept is where the account was set up.
