@@ -46,9 +46,9 @@ fn aligned(rows: &[Vec<String>]) -> Vec<String> {
     rows.iter().map(line).collect()
 }
 
-/// As [`aligned`], in lines of at most `width` columns. Where a row is wider, the last column is broken below itself; where
-/// that leaves too little room, the cells of each row stand one after the other, without alignment. A longer word is left
-/// to the terminal, so that it can be copied.
+/// As [`aligned`], in lines of at most `width` columns. Where a row is wider, the last column is broken below itself. Where
+/// that leaves too little room, a long first cell has a line of its own. Where that is not enough, the cells of each row
+/// stand one after the other, without alignment. A longer word is left to the terminal, so that it can be copied.
 fn fitting(rows: &[Vec<String>], width: usize) -> Vec<String> {
     let lines = aligned(rows);
     if lines.iter().all(|line| line.width() <= width) {
@@ -62,7 +62,11 @@ fn fitting(rows: &[Vec<String>], width: usize) -> Vec<String> {
         row.get(last).is_none_or(|cell| cell.split(' ').all(|word| word.width() <= room))
     };
     if room < LEAST_ROOM || !rows.iter().all(has_room) {
-        return rows.iter().flat_map(|row| one_after_the_other(row, width)).collect();
+        let others: usize = widths.iter().skip(1).map(|width| width + GAP.len()).sum();
+        return match width.checked_sub(others) {
+            Some(room) if room > INDENT.len() => below_the_first(rows, room),
+            _ => rows.iter().flat_map(|row| one_after_the_other(row, width)).collect(),
+        };
     }
     let indent = " ".repeat(before);
     let broken = |(row, line): (&Vec<String>, String)| match row.get(last) {
@@ -75,6 +79,22 @@ fn fitting(rows: &[Vec<String>], width: usize) -> Vec<String> {
         _ => vec![line],
     };
     rows.iter().zip(lines).flat_map(broken).collect()
+}
+
+/// Rows whose first cell has `room` columns, or a line of its own if it is longer. The other columns are aligned.
+fn below_the_first(rows: &[Vec<String>], room: usize) -> Vec<String> {
+    let others: Vec<Vec<String>> =
+        rows.iter().map(|row| row[row.len().min(1)..].to_vec()).collect();
+    let joined = |(row, others): (&Vec<String>, String)| {
+        let first = row.first().map_or("", String::as_str);
+        match room.checked_sub(first.width()) {
+            Some(rest) => vec![format!("{first}{}{GAP}{others}", " ".repeat(rest))],
+            None if others.is_empty() => vec![first.to_owned()],
+            None => vec![first.to_owned(), format!("{}{GAP}{others}", " ".repeat(room))],
+        }
+    };
+    let lines = rows.iter().zip(aligned(&others)).flat_map(joined);
+    lines.map(|line| line.trim_end().to_owned()).collect()
 }
 
 /// The first cell in a line of its own, and the others below it.

@@ -31,6 +31,24 @@ fn the_last_column_is_broken_below_itself() {
 }
 
 #[test]
+fn a_long_first_cell_has_a_line_of_its_own() {
+    let rows = rows(&[
+        &["MODEL", "CONTEXT", "IMAGES", "KEY"],
+        &["a/short", "200k", "yes", "missing"],
+        &["provider/a-long-name", "8k", "", "set"],
+        &["provider/alone-and-longer"],
+    ]);
+    let lines = [
+        "MODEL    CONTEXT  IMAGES  KEY",
+        "a/short  200k     yes     missing",
+        "provider/a-long-name",
+        "         8k               set",
+        "provider/alone-and-longer",
+    ];
+    assert_eq!(fitting(&rows, 33), lines);
+}
+
+#[test]
 fn cells_stand_one_after_the_other_where_there_is_no_room() {
     let rows = rows(&[
         &["NAME", "LAST USED", "MODEL", "TITLE"],
