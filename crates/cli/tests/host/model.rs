@@ -136,7 +136,8 @@ fn a_fifth_call_at_a_time_is_refused_until_one_has_ended() {
 #[test]
 fn an_answer_that_breaks_off_is_counted_by_its_bytes() {
     let reply = Reply::openai().text("one two three four five six").in_deltas(6).usage(900, 900);
-    let cut = reply.step().event_by_event().cut_after(700);
+    // All of it comes together with the end of the connection.
+    let cut = reply.step().cut_after(700);
     let server = ModelServer::spawn_blocking_thread(Script::repeat(cut));
     let (bench, host, socket) = with_socket(&server, &[]);
     let answer = call(&socket, CALL);

@@ -190,6 +190,8 @@ impl ModelUpstream {
                         return (!rest.is_empty()).then(|| (Ok(frame(rest)), None));
                     }
                     Err(_) => {
+                        // An error ends the connection without what is not written yet.
+                        tokio::task::yield_now().await;
                         let error = io::Error::other("the answer of the model server broke off");
                         return Some((Err(error), None));
                     }
