@@ -278,7 +278,7 @@ async fn a_connection_carries_no_more_than_its_limit() {
         let rules = ProxyRules { limits, ..rules(std::slice::from_ref(&host), &[LOOPBACK]) };
         let proxy = Proxy::start(rules).await.unwrap();
         for head in [
-            format!("GET http://{host}/ HTTP/1.1\r\nHost: x\r\n\r\n"),
+            format!("GET http://{host}/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
             format!("CONNECT {host} HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n"),
         ] {
             let mut stream = connect(&proxy).await;
