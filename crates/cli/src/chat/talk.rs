@@ -103,6 +103,8 @@ impl Talker {
 
     /// Stops listening; returns the input that is left.
     pub(super) fn finish(mut self) -> Leftover {
+        let begun = self.keyboard.as_mut().map(Keyboard::take_begun);
+        self.unhandled.extend(begun.unwrap_or_default());
         self.pressed.extend(self.line.press(&self.unhandled));
         let mut unsent: Vec<String> = Vec::new();
         for key in self.pressed {

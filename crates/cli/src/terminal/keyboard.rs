@@ -69,6 +69,11 @@ impl Keyboard {
         Ok(keyboard)
     }
 
+    /// Takes the keys that were read and not returned yet.
+    pub(crate) fn take_begun(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.begun)
+    }
+
     /// Lends the terminal, in its own mode, to `work`.
     pub(crate) fn lend(&self, work: impl FnOnce()) {
         restore_own_mode();
@@ -95,7 +100,7 @@ impl Keyboard {
         {
             self.begun.extend(rest?);
         }
-        Ok(std::mem::take(&mut self.begun))
+        Ok(self.take_begun())
     }
 
     /// Waits for keys. Nothing is lost if the future is dropped.
