@@ -26,12 +26,7 @@ impl Printer {
 
     /// Writes one line that this program composed, for a terminal broken between words.
     pub(crate) fn line(&mut self, line: impl fmt::Display) -> Result<(), CliError> {
-        let text = line.to_string();
-        let text = match self.destination {
-            Destination::Terminal => unbroken(&text, Size::current().columns),
-            Destination::Pipe => text,
-        };
-        self.write_line(&text)
+        self.write_line(&self.broken(line.to_string()))
     }
 
     fn write_line(&mut self, line: &str) -> Result<(), CliError> {
@@ -76,9 +71,13 @@ impl Printer {
 
     /// A text of a model or a tool: for a terminal escaped, and broken between words.
     pub(crate) fn fitting(&self, text: &str) -> String {
+        self.broken(self.safe(text).into_owned())
+    }
+
+    fn broken(&self, text: String) -> String {
         match self.destination {
-            Destination::Terminal => unbroken(&escaped(text), Size::current().columns),
-            Destination::Pipe => text.to_owned(),
+            Destination::Terminal => unbroken(&text, Size::current().columns),
+            Destination::Pipe => text,
         }
     }
 

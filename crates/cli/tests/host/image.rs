@@ -18,7 +18,7 @@ const NO_PACKAGES: i32 = 75;
 /// Most megabytes of the packages of Debian 12 in the image, as docs/host.md says.
 const MOST_OF_PACKAGES: u64 = 14;
 
-/// The same with Chromium.
+/// The image with Chromium.
 const BROWSER_IMAGE: &str = "localhost/myclaw-browser-image-test:latest";
 
 /// One build at a time: each one holds its files several times on the disk.

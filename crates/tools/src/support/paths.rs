@@ -229,7 +229,6 @@ fn path_part(component: Component<'_>) -> Option<OsString> {
     }
 }
 
-/// Entries of the directory whose names are similar to `wanted`, the most similar first.
 /// The paths below the working directory with the name of `path`.
 fn same_names(path: &ResolvedPath) -> Vec<String> {
     let mut walker = Walker::new(&path.root, CancellationToken::new());
@@ -242,6 +241,7 @@ fn same_names(path: &ResolvedPath) -> Vec<String> {
         .collect()
 }
 
+/// Entries of the directory whose names are similar to `wanted`, the most similar first.
 fn near_names(directory: &Path, wanted: &str) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
     let wanted = wanted.to_lowercase();
