@@ -172,7 +172,8 @@ impl SessionConfig {
             return Ok(work());
         }
         let Confinement { workspace, access, read_only, read_write, .. } = self.confinement()?;
-        let mut paths = OpenPaths { readable: read_only, writable: read_write };
+        let mut paths =
+            OpenPaths { readable: read_only, writable: read_write, ..OpenPaths::default() };
         match access {
             WorkspaceAccess::None => {}
             WorkspaceAccess::Ro => paths.readable.push(workspace),

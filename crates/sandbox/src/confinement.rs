@@ -17,6 +17,11 @@ pub struct Confinement {
     pub workspace: PathBuf,
     /// What may be done in the workspace.
     pub access: WorkspaceAccess,
+    /// Files and directories that stay as they are, with everything below them, although the workspace may be changed;
+    /// paths relative to the workspace, without `.` and `..`. One that does not exist cannot be made. Letters count
+    /// without their case, because some file systems compare names so. [`Level::Limits`] protects nothing.
+    #[serde(default)]
+    pub protected: Vec<PathBuf>,
     /// More files and directories that may be read and executed; absolute paths that exist.
     #[serde(default)]
     pub read_only: Vec<PathBuf>,
@@ -138,6 +143,7 @@ impl Confinement {
             level,
             workspace: workspace.into(),
             access: WorkspaceAccess::Rw,
+            protected: Vec::new(),
             read_only: Vec::new(),
             read_write: Vec::new(),
             temporary: None,

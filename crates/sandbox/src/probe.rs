@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{Confinement, Engine, Level, Network, SandboxError};
+use crate::{Confinement, Engine, Level, Network, SandboxError, WorkspaceAccess};
 
 /// The first version of Landlock that confines signals and abstract sockets; it is in Linux 6.12.
 const LANDLOCK_NEEDED: i32 = 6;
@@ -63,6 +63,12 @@ impl Probe {
             return Err(SandboxError::Demand(format!(
                 "the workspace {workspace} is not an absolute path"
             )));
+        }
+        if !confinement.protected.is_empty() && confinement.access == WorkspaceAccess::Rw {
+            return Err(SandboxError::unavailable(
+                "paths inside a workspace that may be changed cannot be protected here",
+                "set `workspaceAccess` to \"ro\" or \"none\"",
+            ));
         }
         match &confinement.level {
             Level::Limits => self.check_supervisor()?,

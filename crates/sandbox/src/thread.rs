@@ -15,6 +15,9 @@ pub struct OpenPaths {
     pub readable: Vec<PathBuf>,
     /// May be read and changed. They must exist.
     pub writable: Vec<PathBuf>,
+    /// Stay as they are, with everything below them, although a directory above may be changed; absolute paths. As
+    /// [`Confinement::protected`](crate::Confinement::protected).
+    pub protected: Vec<PathBuf>,
 }
 
 /// Whether this kernel can confine a thread: Linux 5.13 with Landlock.
@@ -31,6 +34,9 @@ pub fn with_open_paths<T: Send>(
     paths: &OpenPaths,
     work: impl FnOnce() -> T + Send,
 ) -> io::Result<T> {
+    if !paths.protected.is_empty() {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
     thread::scope(|scope| {
         let confined = || confine(paths).map(|()| work());
         thread::Builder::new()

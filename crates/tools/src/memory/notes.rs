@@ -128,7 +128,7 @@ impl Notes {
         if !can_confine_threads() {
             return Ok(work());
         }
-        let paths = OpenPaths { readable: self.places.clone(), writable: Vec::new() };
+        let paths = OpenPaths { readable: self.places.clone(), ..OpenPaths::default() };
         with_open_paths(&paths, work).map_err(|error| {
             ToolError::Failed(format!(
                 "the tool cannot be confined to the notes ({error}), so it did not run. Tell the user"

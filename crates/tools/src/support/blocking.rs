@@ -39,7 +39,8 @@ where
         if !context.workspace_only || !can_confine_threads() {
             return work();
         }
-        let mut paths = OpenPaths { readable: Vec::new(), writable: vec![real_root(&context)] };
+        let mut paths =
+            OpenPaths { writable: vec![real_root(&context)], ..OpenPaths::default() };
         // Created here, because the confined thread may not change the parent directory. Without it, changes could not
         // be recorded.
         if create_private_directory(&context.artifact_directory).is_ok() {
