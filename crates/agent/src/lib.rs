@@ -117,11 +117,11 @@ pub mod config {
     };
 }
 
-/// Files of a front-end's own, such as the history of typed messages.
+/// Files of a front-end's own, such as the history of typed messages, and those in directories that others can change.
 pub mod files {
     pub use myclaw_files::{
-        Durability, NewFile, create_private_directory, private_options, read_regular,
-        remove_if_there,
+        Access, Durability, EntryKind, NewFile, SharedDirectory, create_private_directory,
+        private_options, read_regular, remove_if_there,
     };
 }
 

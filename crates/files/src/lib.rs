@@ -1,5 +1,5 @@
 //! Locks between processes, atomic replacement, private files and directories, bounded reading of regular
-//! files, and problems of JSON files in words for those who write them.
+//! files, directories that others can change, and problems of JSON files in words for those who write them.
 //!
 //! Every other crate that keeps something on disk uses these, so that each rule holds everywhere and is tested once.
 //! Nothing here knows what the files are for. All calls block: callers decide on which thread they run.
@@ -11,6 +11,7 @@ mod owned;
 mod private;
 mod read;
 mod replace;
+mod shared_directory;
 
 pub use json::from_json;
 pub use lock::{LockError, LockFile, LockKind, LockWait, is_locked, is_still_at, lock};
@@ -18,3 +19,4 @@ pub use owned::OwnedDirectory;
 pub use private::{create_private_directory, parent_of, private_options, sync_directory};
 pub use read::{open_beneath, open_regular, open_regular_unlinked, read_regular};
 pub use replace::{Durability, NewFile, remove_if_there, set_aside};
+pub use shared_directory::{Access, EntryFacts, EntryKind, Followed, Names, SharedDirectory};
