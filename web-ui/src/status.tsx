@@ -1,6 +1,7 @@
 // The gateway itself: how it is, and the questions that wait in all sessions.
 
 import { useEffect, useState } from "preact/hooks";
+import { api } from "./api";
 import type { Connection } from "./connection";
 import { Ask } from "./parts";
 import type { Question } from "./protocol";
@@ -15,6 +16,41 @@ interface Status {
   openMessages: number;
   sockets: number;
   stateDirectory: string;
+}
+
+interface Finding {
+  check: string;
+  severity: "high" | "medium" | "low";
+  message: string;
+  fix: string;
+}
+
+/** What is open in this set-up, each with the command that closes it. */
+function Security({ phase }: { phase: string }) {
+  const [findings, setFindings] = useState<Finding[] | null>(null);
+  const [error, setError] = useState("");
+  useEffect(() => {
+    if (phase !== "open") return;
+    api<{ findings: Finding[] }>("/api/security").then(
+      (answer) => setFindings(answer.findings),
+      (failure) => setError((failure as Error).message),
+    );
+  }, [phase]);
+  return (
+    <section aria-label="Security">
+      <h2>Security</h2>
+      {error && <p class="muted">{error}</p>}
+      {findings?.length === 0 && <p class="muted">Nothing is open that a check knows.</p>}
+      {findings?.map((finding) => (
+        <div key={`${finding.check} ${finding.fix}`}>
+          <p>
+            <strong>{finding.severity}</strong> {finding.message}
+          </p>
+          <pre>{finding.fix}</pre>
+        </div>
+      ))}
+    </section>
+  );
 }
 
 function uptime(seconds: number): string {
@@ -83,6 +119,7 @@ export function StatusPage({ connection, phase, onOpen }: { connection: Connecti
             <Ask question={question} onAnswer={(answer) => connection.request("approve", { id: question.id, answer })} />
           </div>
         ))}
+        <Security phase={phase} />
         <p class="muted">
           <a href="/licenses.md" target="_blank" rel="noopener noreferrer">
             Licences of the packages in this page

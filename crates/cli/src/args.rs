@@ -433,6 +433,9 @@ pub(crate) struct ModelArgs {
 /// Arguments of `doctor`.
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
+    /// Show what is open in this set-up, and the command that closes it
+    #[arg(long)]
+    pub(crate) security: bool,
     /// Print JSON, one check per line
     #[arg(long)]
     pub(crate) json: bool,

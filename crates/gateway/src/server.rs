@@ -19,6 +19,7 @@ mod page;
 pub(crate) mod request;
 mod rest;
 mod scope;
+mod security;
 mod sessions;
 mod setup;
 mod socket;
@@ -151,6 +152,7 @@ impl Server {
             .merge(devices::routes())
             .merge(node::routes())
             .merge(logs::routes())
+            .merge(security::routes())
             .merge(crate::schedule::routes(Arc::clone(&self.delivery)))
             .merge(crate::usage::routes(Arc::clone(&self.delivery)))
             .route("/v1/responses", post(openai::create))

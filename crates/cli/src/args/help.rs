@@ -403,12 +403,14 @@ Exit codes:
 
 pub(super) const DOCTOR: &str = "\
 Show what is configured, what is missing and what to do next. The exit code is 0 if a turn can run. Keys are never \
-shown, only whether they are there.";
+shown, only whether they are there. With --security: what is open in this set-up, each with the command that closes it; \
+the exit code is 1 if there is a finding.";
 
 pub(super) const DOCTOR_EXAMPLES: &str = "\
 Examples:
   myclaw doctor
-  myclaw doctor --json | jq 'select(.status != \"ok\")'";
+  myclaw doctor --json | jq 'select(.status != \"ok\")'
+  myclaw doctor --security";
 
 pub(super) const COMPLETIONS: &str = "\
 Print a completion script for a shell.";

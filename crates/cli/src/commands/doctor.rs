@@ -27,6 +27,7 @@ mod agents;
 mod channels;
 mod gateway;
 mod keys;
+mod security;
 mod sources;
 
 /// The result of a check.
@@ -76,6 +77,9 @@ impl Check {
 /// Prints the report.
 pub(crate) fn run(args: &DoctorArgs) -> Result<(), CliError> {
     let home = find_home()?;
+    if args.security {
+        return security::run(args, &home);
+    }
     let checks = examine(&home)?;
     let mut printer = Printer::stdout();
     let paint = Paint::for_stream(&io::stdout());

@@ -34,6 +34,7 @@ mod completions;
 mod config_change;
 mod config_check;
 mod doctor;
+mod doctor_security;
 mod hooks;
 mod interrupt;
 mod jobs;

@@ -119,3 +119,24 @@ fn the_log_is_read_from_its_end_and_followed() {
     assert_eq!((status, &answer["error"]["class"]), (400, &json!("usage")));
     gateway.stop();
 }
+
+#[test]
+fn what_is_open_is_for_the_owner_alone() {
+    let bench = Bench::new(answering("fine"));
+    bench.configure(|config| {
+        config["agents"]["defaults"]["sandbox"]["mode"] = json!("off");
+        config["tools"] = json!({"exec": {"ask": "always"}});
+    });
+    let gateway = bench.start();
+    let (status, answer) = gateway.client.get("/api/security").unwrap();
+    assert_eq!(status, 200, "{answer}");
+    let found = answer["findings"].as_array().unwrap();
+    let off = found.iter().find(|finding| finding["check"] == "sandbox-off").unwrap();
+    assert_eq!(
+        (&off["severity"], &off["fix"]),
+        (&json!("medium"), &json!("myclaw config set agents.defaults.sandbox.mode non-main"))
+    );
+    let stranger = Client { token: "w".repeat(64), ..gateway.client.clone() };
+    assert_eq!(stranger.get("/api/security").unwrap().0, 401);
+    gateway.stop();
+}

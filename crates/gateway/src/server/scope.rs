@@ -50,6 +50,8 @@ const ROUTES: &[(&str, &str, Needs)] = &[
     ("GET", "/api/agents", Needs::See),
     ("GET", "/api/skills", Needs::See),
     ("GET", "/api/logs", Needs::See),
+    // It says where a stranger would begin.
+    ("GET", "/api/security", Needs::Own),
     ("GET", "/api/usage", Needs::See),
     ("GET", "/api/cron", Needs::See),
     ("POST", "/api/cron", Needs::Talk),

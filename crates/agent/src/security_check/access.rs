@@ -1,0 +1,214 @@
+//! Who can write to an agent, and who can reach the gateway.
+
+use myclaw_config::{Bind, ExposeSecret as _};
+use serde_json::Value;
+
+use super::{SecurityFinding, Setup, Severity, finding, set, unset};
+
+/// Shortest token that nobody guesses, in characters: 128 bits in hexadecimal digits.
+const SHORTEST_TOKEN: usize = 32;
+/// Shortest prefix of a network of proxies. A shorter one holds machines of strangers: the largest private network is
+/// 10.0.0.0/8.
+const SHORTEST_PREFIX: u8 = 8;
+
+/// How bad it is that strangers may write: as bad as what their sessions may do.
+fn of_strangers(setup: &Setup<'_>) -> Severity {
+    let is_open = |(_, sandbox): &(String, &Value)| {
+        sandbox["mode"] == "off" || sandbox["confinement"]["workspaceAccess"] == "rw"
+    };
+    match setup.sandboxes().iter().any(is_open) || setup.at("channels.dmScope") == "main" {
+        true => Severity::High,
+        false => Severity::Low,
+    }
+}
+
+pub(super) fn open_direct_messages(setup: &Setup<'_>) -> Vec<SecurityFinding> {
+    let severity = of_strangers(setup);
+    let is_open = |channel: &&(&str, &Value)| channel.1["dmPolicy"] == "open";
+    let channels = setup.channels();
+    let found = channels.iter().filter(is_open).map(|(name, _)| {
+        let closed = if *name == "email" { "allowlist" } else { "pairing" };
+        finding(
+            "open-direct-messages",
+            severity,
+            format!(
+                "everybody who finds the bot of {name} can write to your agent and use your model"
+            ),
+            set(&format!("channels.{name}.dmPolicy"), closed),
+        )
+    });
+    found.collect()
+}
+
+pub(super) fn open_groups(setup: &Setup<'_>) -> Vec<SecurityFinding> {
+    let severity = of_strangers(setup);
+    let channels = setup.channels();
+    let open = channels.iter().filter(|(_, value)| value["groupPolicy"] == "open");
+    let open = open.map(|(name, _)| {
+        finding(
+            "open-groups",
+            severity,
+            format!(
+                "everybody can add the bot of {name} to a group, and its members can use your agent"
+            ),
+            set(&format!("channels.{name}.groupPolicy"), "allowlist"),
+        )
+    });
+    let is_every = |value: &Value| {
+        let every = &value["groups"]["*"];
+        every.is_object() && every["allowFrom"].as_array().is_none_or(Vec::is_empty)
+    };
+    let every = channels.iter().filter(|(_, value)| is_every(value)).map(|(name, _)| {
+        finding(
+            "open-groups",
+            severity,
+            format!("the entry `*` in the groups of {name} lets every group use your agent"),
+            unset(&format!("channels.{name}.groups.*")),
+        )
+    });
+    open.chain(every).collect()
+}
+
+pub(super) fn shared_main_session(setup: &Setup<'_>) -> Vec<SecurityFinding> {
+    let is_shared = setup.at("channels.dmScope") == "main" && setup.has_channels();
+    if !is_shared {
+        return Vec::new();
+    }
+    let mode = setup.at("agents.defaults.sandbox.mode");
+    vec![finding(
+        "shared-main-session",
+        if mode == "all" { Severity::Medium } else { Severity::High },
+        "everybody who may write directly is in your own main session, with its tools and what was said there",
+        set("channels.dmScope", "per-account-peer"),
+    )]
+}
+
+pub(super) fn shared_workspace(setup: &Setup<'_>) -> Vec<SecurityFinding> {
+    if !setup.has_channels() {
+        return Vec::new();
+    }
+    let is_shared =
+        |(_, sandbox): &(String, &Value)| sandbox["confinement"]["workspaceAccess"] == "rw";
+    let found = setup.sandboxes().into_iter().filter(is_shared).map(|(path, _)| {
+        finding(
+            "shared-workspace",
+            Severity::High,
+            "the sessions of chats may change the files of the agent's workspace, which you and your agent use as well",
+            unset(&format!("{path}.confinement.workspaceAccess")),
+        )
+    });
+    found.collect()
+}
+
+/// Connections to models that everybody on the way can read. Channels refuse them by themselves.
+pub(super) fn plain_connections(setup: &Setup<'_>) -> Vec<SecurityFinding> {
+    let mut found = Vec::new();
+    let providers = setup.at("models.providers").as_object().into_iter().flatten();
+    let addresses = providers
+        .map(|(name, provider)| (format!("models.providers.{name}.baseUrl"), &provider["baseUrl"]))
+        .chain([("provider.baseUrl".to_owned(), setup.at("provider.baseUrl"))]);
+    for (path, address) in addresses {
+        let Some(rest) = address.as_str().and_then(|address| address.strip_prefix("http://"))
+        else {
+            continue;
+        };
+        if !is_near(rest) {
+            found.push(finding(
+                "plain-connection",
+                Severity::Medium,
+                format!("`{path}` sends your key and everything that is said in the clear"),
+                set(&path, &format!("https://{rest}")),
+            ));
+        }
+    }
+    found
+}
+
+/// Whether an address without its scheme is of this machine or of a private network.
+pub(super) fn is_near(address: &str) -> bool {
+    let host = address.split(['/', '?']).next().unwrap_or_default();
+    let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+    let host = match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    match host.parse::<std::net::IpAddr>() {
+        Ok(std::net::IpAddr::V4(ip)) => ip.is_loopback() || ip.is_private() || ip.is_link_local(),
+        Ok(std::net::IpAddr::V6(ip)) => ip.is_loopback() || ip.is_unique_local(),
+        Err(_) => !host.contains('.') || host.ends_with(".local") || host.ends_with(".localhost"),
+    }
+}
+
+pub(super) fn gateway_address(setup: &Setup<'_>) -> Vec<SecurityFinding> {
+    let gateway = &setup.config.gateway;
+    let is_loopback = match gateway.bind() {
+        Bind::Loopback => true,
+        Bind::All => false,
+        Bind::Address(address) => address.is_loopback(),
+    };
+    if is_loopback || gateway.tls.is_some() {
+        return Vec::new();
+    }
+    let (severity, message) = match gateway.protected_link {
+        true => (
+            Severity::Medium,
+            "the gateway listens beyond this machine without TLS and relies on something else to encrypt",
+        ),
+        false => (Severity::High, "the gateway listens beyond this machine without TLS"),
+    };
+    vec![finding("gateway-without-tls", severity, message, set("gateway.bind", "loopback"))]
+}
+
+pub(super) fn gateway_token(setup: &Setup<'_>) -> Vec<SecurityFinding> {
+    let token = setup.config.gateway.token.as_ref();
+    let is_short =
+        token.is_some_and(|token| token.expose_secret().chars().count() < SHORTEST_TOKEN);
+    let found = is_short.then(|| {
+        finding(
+            "short-gateway-token",
+            Severity::High,
+            format!("the token of the gateway is shorter than {SHORTEST_TOKEN} characters, so it can be guessed"),
+            unset("gateway.token"),
+        )
+    });
+    found.into_iter().collect()
+}
+
+pub(super) fn gateway_proxies(setup: &Setup<'_>) -> Vec<SecurityFinding> {
+    let entries: Vec<&str> = texts(setup.at("gateway.trustedProxies"));
+    let is_wide = |entry: &&str| {
+        let prefix = entry.rsplit_once('/').and_then(|(_, prefix)| prefix.parse::<u8>().ok());
+        prefix.is_some_and(|prefix| prefix < SHORTEST_PREFIX)
+    };
+    if !entries.iter().any(is_wide) {
+        return Vec::new();
+    }
+    let rest: Vec<&str> = entries.into_iter().filter(|entry| !is_wide(entry)).collect();
+    vec![finding(
+        "wide-trusted-proxies",
+        Severity::High,
+        "the gateway believes what strangers say about their address, because `gateway.trustedProxies` names a network of \
+         strangers",
+        set("gateway.trustedProxies", &Value::from(rest).to_string()),
+    )]
+}
+
+pub(super) fn gateway_origins(setup: &Setup<'_>) -> Vec<SecurityFinding> {
+    let entries = texts(setup.at("gateway.allowedOrigins"));
+    let is_plain = |entry: &&str| entry.strip_prefix("http://").is_some_and(|rest| !is_near(rest));
+    if !entries.iter().any(is_plain) {
+        return Vec::new();
+    }
+    let rest: Vec<&str> = entries.into_iter().filter(|entry| !is_plain(entry)).collect();
+    vec![finding(
+        "plain-origin",
+        Severity::Medium,
+        "a page without TLS may use the gateway, so everybody on the way to that page can",
+        set("gateway.allowedOrigins", &Value::from(rest).to_string()),
+    )]
+}
+
+/// The texts in a list.
+pub(super) fn texts(value: &Value) -> Vec<&str> {
+    value.as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+}

@@ -1,0 +1,154 @@
+//! Files that hold keys, and files that the program obeys: who else on this machine can read or change them.
+
+use std::path::{Path, PathBuf};
+
+use super::access::texts;
+use super::{SecurityFinding, Setup, Severity, finding, quoted_path};
+
+/// Directories of programs that copy files to other machines.
+const SYNCED: [&str; 7] = [
+    "Dropbox",
+    "OneDrive",
+    "Google Drive",
+    "GoogleDrive",
+    "iCloud Drive",
+    "Mobile Documents",
+    "Nextcloud",
+];
+
+/// Others than the owner may read.
+const READ_BY_OTHERS: u32 = 0o044;
+/// Others than the owner may write.
+const WRITTEN_BY_OTHERS: u32 = 0o022;
+
+/// Files and directories that only the owner should read.
+pub(super) fn private_files(setup: &Setup<'_>) -> Vec<SecurityFinding> {
+    let paths = &setup.home.paths;
+    let state = paths.state_dir();
+    let mut files: Vec<PathBuf> =
+        [".env", "gateway/token", "gateway/store.sqlite", "approvals.json"]
+            .iter()
+            .map(|name| state.join(name))
+            .collect();
+    files.push(paths.config_file().to_owned());
+    for id in setup.config.agent_ids() {
+        if let Ok(agent) = setup.config.resolve_agent(Some(id.as_str())) {
+            files.extend(agent.agent_dir.map(|directory| directory.join("auth-profiles.json")));
+        }
+    }
+    let tls = setup.config.gateway.tls.as_ref();
+    files.extend(tls.and_then(|tls| paths.resolve_in_config(&tls.key).ok()));
+    let mut found = Vec::new();
+    for path in files {
+        let mode = mode_of(&path);
+        if mode & (READ_BY_OTHERS | WRITTEN_BY_OTHERS) != 0 {
+            let what = if mode & WRITTEN_BY_OTHERS != 0 { "change" } else { "read" };
+            found.push(finding(
+                "file-open-to-others",
+                Severity::High,
+                format!(
+                    "other users of this machine can {what} {}, which may hold keys",
+                    path.display()
+                ),
+                format!("chmod 600 {}", quoted_path(&path)),
+            ));
+        }
+    }
+    for path in [state.to_owned(), paths.sessions_dir(), paths.logs_dir()] {
+        if mode_of(&path) & (READ_BY_OTHERS | WRITTEN_BY_OTHERS) != 0 {
+            found.push(finding(
+                "directory-open-to-others",
+                Severity::Medium,
+                format!(
+                    "other users of this machine can look into {}, which holds what was said",
+                    path.display()
+                ),
+                format!("chmod 700 {}", quoted_path(&path)),
+            ));
+        }
+    }
+    found
+}
+
+/// Files and directories that decide what the program does, which others can change.
+pub(super) fn files_that_are_obeyed(setup: &Setup<'_>) -> Vec<SecurityFinding> {
+    let paths = &setup.home.paths;
+    let mut places: Vec<PathBuf> = vec![paths.state_dir().join("skills")];
+    places.extend(setup.home.paths.home().map(|home| home.join(".agents/skills")));
+    for directory in texts(setup.at("skills.load.extraDirs")) {
+        places.extend(paths.resolve_in_config(directory).ok());
+    }
+    places.extend(hook_programs(setup));
+    let mut synced = Vec::new();
+    for id in setup.config.agent_ids() {
+        if let Ok(agent) = setup.config.resolve_agent(Some(id.as_str())) {
+            synced.push(agent.workspace.clone());
+            places.push(agent.workspace);
+        }
+    }
+    places.dedup();
+    let mut found: Vec<SecurityFinding> = Vec::new();
+    for path in places {
+        let parent = path.parent().map(Path::to_owned);
+        for place in std::iter::once(path).chain(parent) {
+            let mode = mode_of(&place);
+            // In a directory with the sticky bit nobody can replace what others own.
+            let is_sticky = mode & 0o1000 != 0;
+            let fix = format!("chmod go-w {}", quoted_path(&place));
+            if mode & WRITTEN_BY_OTHERS != 0
+                && !is_sticky
+                && !found.iter().any(|finding| finding.fix == fix)
+            {
+                let message = format!(
+                    "other users of this machine can change {}, and what is in it decides what your agent does",
+                    place.display()
+                );
+                found.push(finding("obeyed-file-open-to-others", Severity::High, message, fix));
+            }
+        }
+    }
+    for workspace in synced {
+        let is_synced = workspace
+            .components()
+            .any(|part| SYNCED.iter().any(|name| part.as_os_str().eq_ignore_ascii_case(name)));
+        if is_synced && setup.at("agent.workspaceDir").is_string() {
+            found.push(finding(
+                "synced-workspace",
+                Severity::Low,
+                format!("{} is copied to other machines, and who can write there writes into the prompt", workspace.display()),
+                super::unset("agent.workspaceDir"),
+            ));
+        }
+    }
+    found
+}
+
+/// The programs that hooks name by their path.
+fn hook_programs(setup: &Setup<'_>) -> Vec<PathBuf> {
+    let hooks = setup.at("hooks").as_object().into_iter().flatten();
+    let commands = hooks.filter_map(|(_, list)| list.as_array()).flatten();
+    let words = commands.filter_map(|hook| {
+        let command = &hook["command"];
+        let line = command.as_str().or_else(|| command[0].as_str())?;
+        line.split_whitespace().next().map(str::to_owned)
+    });
+    let paths = &setup.home.paths;
+    words
+        .filter(|word| word.contains('/'))
+        .filter_map(|word| paths.resolve_in_config(&word).ok())
+        .collect()
+}
+
+/// The permissions of a file or directory; 0 if there is none, or where files have no such permissions.
+fn mode_of(path: &Path) -> u32 {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        path.metadata().map(|metadata| metadata.mode()).unwrap_or(0)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = path;
+        0
+    }
+}

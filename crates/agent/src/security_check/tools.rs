@@ -1,0 +1,211 @@
+//! What sessions may do: sandboxes, commands, web tools.
+
+use serde_json::{Value, json};
+
+use super::access::texts;
+use super::{SecurityFinding, Setup, Severity, finding, set, unset};
+
+/// Tools of sandboxed sessions that reach beyond their own session, as names and groups of the policy.
+const FAR_TOOLS: [&str; 9] = [
+    "*",
+    "group:automation",
+    "cron",
+    "gateway",
+    "group:nodes",
+    "nodes",
+    "group:sessions",
+    "sessions_history",
+    "sessions_send",
+];
+
+pub(super) fn sandbox_off(setup: &Setup<'_>) -> Vec<SecurityFinding> {
+    let severity = if setup.has_channels() { Severity::High } else { Severity::Medium };
+    let off = setup.sandboxes().into_iter().filter(|(_, sandbox)| sandbox["mode"] == "off");
+    let found = off.map(|(path, _)| {
+        finding(
+            "sandbox-off",
+            severity,
+            format!("`{path}.mode` is off, so every session can read your files and start programs as you"),
+            set(&format!("{path}.mode"), "non-main"),
+        )
+    });
+    found.collect()
+}
+
+/// The main session has everything that its owner has, and reads pages of strangers.
+pub(super) fn main_session(setup: &Setup<'_>) -> Vec<SecurityFinding> {
+    let is_confined = setup.at("agents.defaults.sandbox.mode") == "all";
+    let exec = setup.at("tools.exec");
+    let is_asked =
+        exec["ask"] == "always" || matches!(exec["security"].as_str(), Some("allowlist" | "deny"));
+    let denied = texts(setup.at("tools.deny"));
+    let is_reading = setup.at("tools.web.fetch.enabled") != &json!(false)
+        && !denied.iter().any(|tool| matches!(*tool, "web_fetch" | "group:web" | "*"));
+    if is_confined || is_asked || !is_reading {
+        return Vec::new();
+    }
+    vec![finding(
+        "main-session-reads-the-web",
+        Severity::Medium,
+        "your main session runs commands as you without a question and reads web pages, so a page that deceives the model \
+         can do what you can",
+        set("tools.exec.ask", "always"),
+    )]
+}
+
+pub(super) fn sandbox_network(setup: &Setup<'_>) -> Vec<SecurityFinding> {
+    let severity = if setup.has_channels() { Severity::Medium } else { Severity::Low };
+    let mut found = Vec::new();
+    for (path, sandbox) in setup.sandboxes() {
+        let confinement = &sandbox["confinement"];
+        if confinement["network"] == "open" {
+            found.push(finding(
+                "sandbox-network-open",
+                severity,
+                "commands of sandboxed sessions reach every address, also those of your own network",
+                set(&format!("{path}.confinement.network"), "none"),
+            ));
+        }
+        let hosts = texts(&confinement["allowHosts"]);
+        let is_wide = |host: &&str| matches!(*host, "*" | "*.*") || is_top_level(host);
+        if hosts.iter().any(is_wide) {
+            let rest: Vec<&str> = hosts.into_iter().filter(|host| !is_wide(host)).collect();
+            found.push(finding(
+                "sandbox-hosts-wide",
+                severity,
+                "the hosts that sandboxed commands reach have an entry for hosts of everybody",
+                set(&format!("{path}.confinement.allowHosts"), &Value::from(rest).to_string()),
+            ));
+        }
+        for key in ["readOnly", "readWrite"] {
+            let paths = texts(&confinement[key]);
+            let is_wide =
+                |path: &&str| matches!(path.trim_end_matches('/'), "" | "~" | "/home" | "/root");
+            if paths.iter().any(is_wide) {
+                let rest: Vec<&str> = paths.into_iter().filter(|path| !is_wide(path)).collect();
+                found.push(finding(
+                    "sandbox-shares-home",
+                    Severity::High,
+                    format!("`{path}.confinement.{key}` shares a whole home directory with sandboxed sessions"),
+                    set(&format!("{path}.confinement.{key}"), &Value::from(rest).to_string()),
+                ));
+            }
+        }
+    }
+    found
+}
+
+/// Whether a pattern such as `*.org` is for all hosts of a top-level domain.
+fn is_top_level(host: &str) -> bool {
+    let name = host.split(':').next().unwrap_or_default();
+    name.strip_prefix("*.").is_some_and(|rest| !rest.contains('.'))
+}
+
+pub(super) fn sandbox_tools(setup: &Setup<'_>) -> Vec<SecurityFinding> {
+    let severity = if setup.has_channels() { Severity::Medium } else { Severity::Low };
+    let is_far = |tool: &&str| FAR_TOOLS.contains(tool);
+    let mut found = Vec::new();
+    for (path, sandbox) in setup.sandboxes() {
+        let tools = texts(&sandbox["allowlist"]);
+        if tools.iter().any(is_far) {
+            let rest: Vec<&str> = tools.into_iter().filter(|tool| !is_far(tool)).collect();
+            found.push(finding(
+                "sandbox-tools-wide",
+                severity,
+                format!("`{path}.allowlist` gives sandboxed sessions tools that reach other sessions, jobs or machines"),
+                set(&format!("{path}.allowlist"), &Value::from(rest).to_string()),
+            ));
+        }
+    }
+    for (key, values) in
+        [("tools.sessions.others", &["agent", "all"][..]), ("tools.message.otherChats", &["all"])]
+    {
+        if setup.at(key).as_str().is_some_and(|value| values.contains(&value)) {
+            let message = format!("`{key}` lets sessions of chats reach those of other people");
+            found.push(finding("sessions-reach-others", severity, message, unset(key)));
+        }
+    }
+    found
+}
+
+pub(super) fn command_wildcards(setup: &Setup<'_>) -> Vec<SecurityFinding> {
+    let mut places = vec![
+        "tools.exec".to_owned(),
+        "agents.defaults.tools.exec".to_owned(),
+        "agents.defaults.sandbox.exec".to_owned(),
+    ];
+    let agents = setup.at("agents.list").as_array().map_or(0, Vec::len);
+    places.extend((0..agents).map(|at| format!("agents.list[{at}].tools.exec")));
+    let is_wide = |entry: &&Value| {
+        let program = entry.as_str().or_else(|| entry["program"].as_str()).unwrap_or_default();
+        let rest = program.trim_start_matches(['~', '/']);
+        !program.is_empty() && (rest == "*" || rest.starts_with("**"))
+    };
+    let mut found = Vec::new();
+    for place in places {
+        let path = place.replace('[', ".").replace(']', "");
+        let list = list_at(&setup.values, &path);
+        if list.iter().any(is_wide) {
+            let rest: Vec<&Value> = list.into_iter().filter(|entry| !is_wide(entry)).collect();
+            found.push(finding(
+                "command-wildcard",
+                Severity::High,
+                format!("an entry of `{place}.allowlist` permits every program"),
+                set(&format!("{place}.allowlist"), &json!(rest).to_string()),
+            ));
+        }
+    }
+    found
+}
+
+/// The allowlist at a path, in which numbers are places in lists.
+fn list_at<'a>(values: &'a Value, path: &str) -> Vec<&'a Value> {
+    let step = |value: &'a Value, key: &str| match key.parse::<usize>() {
+        Ok(at) => &value[at],
+        Err(_) => &value[key],
+    };
+    let place = path.split('.').fold(values, step);
+    place["allowlist"].as_array().into_iter().flatten().collect()
+}
+
+pub(super) fn web_addresses(setup: &Setup<'_>) -> Vec<SecurityFinding> {
+    let fetch = setup.at("tools.web.fetch");
+    let mut found = Vec::new();
+    if fetch["allowPrivate"] == json!(true) {
+        found.push(finding(
+            "web-reaches-private-addresses",
+            Severity::High,
+            "web tools reach every address of this machine and of your network, also those of cloud metadata",
+            set("tools.web.fetch.allowPrivate", "false"),
+        ));
+    }
+    let hosts = texts(&fetch["allowHosts"]);
+    let is_wide = |host: &&str| matches!(*host, "*" | "0.0.0.0/0" | "::/0") || is_top_level(host);
+    if hosts.iter().any(is_wide) {
+        let rest: Vec<&str> = hosts.into_iter().filter(|host| !is_wide(host)).collect();
+        found.push(finding(
+            "web-reaches-private-addresses",
+            Severity::High,
+            "an entry of `tools.web.fetch.allowHosts` is for all hosts, so names can lead web tools into your own network",
+            set("tools.web.fetch.allowHosts", &Value::from(rest).to_string()),
+        ));
+    }
+    if setup.at("logging.redactSensitive") == &json!(false) {
+        found.push(finding(
+            "log-keeps-keys",
+            Severity::Medium,
+            "the log file keeps keys that errors contain",
+            set("logging.redactSensitive", "true"),
+        ));
+    }
+    let endpoint = setup.at("gateway.telemetry.endpoint").as_str().unwrap_or_default();
+    if endpoint.starts_with("http://") && !super::access::is_near(&endpoint["http://".len()..]) {
+        found.push(finding(
+            "plain-telemetry",
+            Severity::Low,
+            "traces go to another machine in the clear",
+            unset("gateway.telemetry"),
+        ));
+    }
+    found
+}
