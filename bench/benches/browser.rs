@@ -51,6 +51,7 @@ fn main() {
         artifact_directory: directory.path().join("artifacts"),
         max_result_chars: 50_000,
         workspace_only: false,
+        closed: Default::default(),
         turn: TurnId::generate(),
     };
     let call = |arguments: Value| {

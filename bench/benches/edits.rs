@@ -79,6 +79,7 @@ impl Place {
                 artifact_directory: artifacts,
                 max_result_chars: 50_000,
                 workspace_only: false,
+                closed: Default::default(),
                 turn: TurnId::generate(),
             },
             runtime: tokio::runtime::Builder::new_current_thread().build().expect("a runtime"),

@@ -109,6 +109,7 @@ impl Place {
             artifact_directory: self.directory.path().join("artifacts"),
             max_result_chars: 50_000,
             workspace_only: false,
+            closed: Default::default(),
             turn: TurnId::generate(),
         };
         let arguments: Map<String, Value> = arguments.as_object().cloned().unwrap_or_default();

@@ -121,6 +121,7 @@ async fn ours(url: &str) {
         artifact_directory: directory.path().join("artifacts"),
         max_result_chars: 50_000,
         workspace_only: false,
+        closed: Default::default(),
         turn: TurnId::generate(),
     };
     let invocation = ToolInvocation {

@@ -18,8 +18,8 @@ use serde_json::Value;
 pub use myclaw_policy::escape;
 pub use store::{ApprovalStore, Grant, StoreError, WaitingApproval};
 
-use crate::permissions::{POLICY, Permissions, Question, Verdict};
-use crate::{AgentError, SessionConfig};
+use crate::permissions::{POLICY, Permissions, Question, Verdict, is_config_change};
+use crate::{AgentError, ConfigProposal, Home, SessionConfig};
 
 /// The channel of the terminal, of editors and of programs on this machine. Its sessions share the answers of their
 /// agent's owner.
@@ -39,6 +39,7 @@ pub(crate) struct SessionApprover {
     pub(crate) limit: Duration,
     /// What the preview of a change needs.
     pub(crate) context: ToolContext,
+    pub(crate) home: Home,
 }
 
 /// The sessions that share an answer: those of the agent on this machine, or one session of a channel.
@@ -114,7 +115,12 @@ impl SessionApprover {
     /// What "always" covers, and the change that the call would make.
     async fn describe(&self, request: &ApprovalRequest) -> (Question, Option<String>) {
         let (call, context) = (request.call.clone(), self.context.clone());
+        let home = self.home.clone();
         let preview = tokio::task::spawn_blocking(move || {
+            if is_config_change(&call.tool_name, &call.arguments) {
+                let proposal = ConfigProposal::of_call(&home, &call.arguments);
+                return Some(proposal.map_or_else(|why| why, |proposal| proposal.shown));
+            }
             myclaw_tools::preview(&call.tool_name, &call.arguments, &context)
         });
         (self.question(request).await, preview.await.ok().flatten())

@@ -24,6 +24,7 @@ use myclaw_tools::CommandPlace;
 
 use self::network::SessionProxy;
 use crate::helper::{self, ToolSetup};
+use crate::hiding::HidingSlot;
 use crate::{AgentError, FailureClass, SessionConfig, permissions};
 
 /// An idle helper ends after this time: it uses some megabytes of memory, and the next one starts in milliseconds.
@@ -35,9 +36,10 @@ const CONTAINER_VARIABLES: [&str; 6] = ["LANG", "LANGUAGE", "TZ", "TERM", "NO_CO
 
 pub use check::{SandboxProblem, StoppedRuns, sandbox_problems};
 
-/// The executor of a session, made by its first run and kept for the next ones.
+/// The executor of a session, made by its first run and kept for the next ones; and what runs the commands of one that is not
+/// sandboxed.
 #[derive(Debug, Default)]
-pub(crate) struct ExecutorSlot(Mutex<Option<Placed>>);
+pub(crate) struct ExecutorSlot(Mutex<Option<Placed>>, pub(crate) HidingSlot);
 
 /// Where the tools of a sandboxed session run.
 #[derive(Debug, Clone)]
@@ -53,17 +55,15 @@ struct Placed {
 pub(crate) struct ToolPlace(Option<Placed>);
 
 impl ToolPlace {
-    /// Where commands run. The tools that start and look after them stay in this process, which keeps the records of
-    /// jobs out of the sandbox and sees every process.
-    pub(crate) fn commands(&self) -> CommandPlace {
-        match &self.0 {
-            None => CommandPlace::Here,
-            Some(Placed { executor, .. }) => CommandPlace::Sandbox {
-                runner: Arc::clone(executor) as Arc<dyn Runner>,
-                workspace: executor.launch().confinement.workspace.clone(),
-                artifacts: executor.launch().scratch.clone(),
-            },
-        }
+    /// Where commands run in a sandbox. The tools that start and look after them stay in this process, which keeps the
+    /// records of jobs out of the sandbox and sees every process.
+    pub(crate) fn sandbox(&self) -> Option<CommandPlace> {
+        let Placed { executor, .. } = self.0.as_ref()?;
+        Some(CommandPlace::Sandbox {
+            runner: Arc::clone(executor) as Arc<dyn Runner>,
+            workspace: executor.launch().confinement.workspace.clone(),
+            artifacts: executor.launch().scratch.clone(),
+        })
     }
 
     /// Whether the tools run in this process.
@@ -368,7 +368,7 @@ pub fn try_escapes(level: Level) -> Result<Vec<myclaw_sandbox::escapes::Row>, Ag
 }
 
 /// This program's file.
-fn program() -> Result<PathBuf, AgentError> {
+pub(crate) fn program() -> Result<PathBuf, AgentError> {
     let gone = |problem: &str| {
         AgentError::new(
             FailureClass::Sandbox,

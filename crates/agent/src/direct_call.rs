@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use myclaw_engine::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput, TurnId};
+use myclaw_engine::{
+    KnownSecrets, Tool, ToolContext, ToolError, ToolInvocation, ToolOutput, TurnId,
+};
 use myclaw_tools::{ToolOptions, builtin_tools};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
@@ -16,6 +18,7 @@ pub struct DirectTools {
     tools: Vec<Arc<dyn Tool>>,
     permissions: Arc<Permissions>,
     context: ToolContext,
+    known_secrets: Arc<KnownSecrets>,
 }
 
 impl SessionConfig {
@@ -30,23 +33,25 @@ impl SessionConfig {
         let command_timeout = Duration::from_secs(self.config.tools.bash.timeout_seconds);
         // The journal of jobs ends what is left of a killed process at the next start.
         let jobs = Some(self.jobs().await);
-        let options =
-            ToolOptions { command_timeout, jobs, commands: place.commands(), memory: None };
+        let params = self.bare_run(Vec::new());
+        let commands = self.command_place(&place, &permissions, &params.rules.closed)?;
+        let options = ToolOptions { command_timeout, jobs, commands, memory: None };
         let mut tools = place.tools(builtin_tools(options));
         // What the caller cannot see ends with its call, so there is nothing to look after.
         tools.retain(|tool| {
             let name = tool.schema().name.as_str();
             name != "process" && permissions.offers(name)
         });
-        let params = self.bare_run(Vec::new());
         let context = ToolContext {
             working_directory: self.working_directory().to_owned(),
             artifact_directory: params.stores.sessions.artifact_directory(&self.session_key),
             max_result_chars: params.rules.max_tool_result_chars,
             workspace_only: params.rules.workspace_only,
+            closed: params.rules.closed,
             turn: TurnId::generate(),
         };
-        Ok(DirectTools { tools, permissions: Arc::new(permissions), context })
+        let known_secrets = params.rules.known_secrets;
+        Ok(DirectTools { tools, permissions: Arc::new(permissions), context, known_secrets })
     }
 }
 
@@ -99,6 +104,13 @@ impl DirectTools {
             context: &context,
             cancel,
         };
-        tool.execute(invocation).await
+        let mut outcome = tool.execute(invocation).await;
+        match &mut outcome {
+            Ok(output) => self.known_secrets.remove_from(output),
+            Err(ToolError::Failed(text) | ToolError::Aborted(text)) => {
+                *text = self.known_secrets.without(text).into_owned();
+            }
+        }
+        outcome
     }
 }

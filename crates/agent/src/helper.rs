@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 pub(crate) const CONFINE: &str = "__sandbox-exec";
 /// First argument of a process that runs tools.
 pub(crate) const SERVE: &str = "__tool-executor";
+/// First argument of a process that becomes a command from which paths are hidden.
+pub(crate) const HIDE: &str = "__hide-exec";
 /// First argument of a process that tries to leave a sandbox.
 pub(crate) const ATTEMPT: &str = "__sandbox-attempt";
 
@@ -41,6 +43,8 @@ pub fn helper_main() -> Option<impl Termination> {
         CONFINE => Some(myclaw_sandbox::enter_and_exec(arguments)),
         #[cfg(target_os = "linux")]
         ATTEMPT => Some(myclaw_sandbox::escapes::attempt(arguments)),
+        #[cfg(target_os = "linux")]
+        HIDE => Some(myclaw_exec::enter_hiding(arguments)),
         SERVE => {
             // What calls start must not reach the memory and the pipes of this process either.
             myclaw_exec::hide_environment();

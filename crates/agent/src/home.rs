@@ -1,6 +1,9 @@
 //! The environment and the directories, which are known before the config is read.
 
+use std::sync::Arc;
+
 use myclaw_config::{Environment, Paths, load_or_default};
+use myclaw_engine::KnownSecrets;
 use myclaw_llm::HttpOptions;
 use myclaw_session::{SessionKey, SessionStore};
 
@@ -20,6 +23,8 @@ pub struct Home {
     pub paths: Paths,
     /// The models that compare meanings, which the sessions of a program share.
     pub(crate) meanings: Models,
+    /// The keys that are removed from the results of tools.
+    pub(crate) known_secrets: Arc<KnownSecrets>,
 }
 
 impl Home {
@@ -35,7 +40,8 @@ impl Home {
 
     /// An environment and directories that are known already.
     pub fn new(environment: Environment, paths: Paths) -> Self {
-        Self { environment, paths, meanings: Models::default() }
+        let (meanings, known_secrets) = (Models::default(), Arc::default());
+        Self { environment, paths, meanings, known_secrets }
     }
 
     /// How requests are made. Proxies, keys and credentials are looked for in the environment.

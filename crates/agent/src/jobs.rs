@@ -66,7 +66,8 @@ impl JobListener for Listener {
     fn ended(&self, job: JobEnded) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             if let Some(jobs) = self.jobs.upgrade() {
-                jobs.deliver(&self.key, job.text).await;
+                let text = jobs.home.known_secrets.without(&job.text).into_owned();
+                jobs.deliver(&self.key, text).await;
             }
         })
     }
@@ -123,8 +124,10 @@ impl BackgroundJobs {
         for record in end_leftovers(self.home.paths.state_dir().join(OWNERS_DIRECTORY)).await {
             let Ok(key) = SessionKey::parse(&record.session) else { continue };
             let store = self.home.session_store();
+            let known = Arc::clone(&self.home.known_secrets);
             let blocking = tokio::task::spawn_blocking(move || {
-                (store.exists(&key), key, message_of_leftover(&record))
+                let text = known.without(&message_of_leftover(&record)).into_owned();
+                (store.exists(&key), key, text)
             });
             // A message would create a deleted session again.
             if let Ok((true, key, text)) = blocking.await {

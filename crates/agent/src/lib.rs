@@ -8,6 +8,7 @@
 
 pub mod approvals;
 mod browser_tool;
+mod closed;
 mod config_check;
 mod config_write;
 mod confinement;
@@ -16,6 +17,7 @@ mod driver;
 mod error;
 pub mod export;
 mod helper;
+mod hiding;
 mod home;
 mod jobs;
 mod key_lookup;
@@ -27,6 +29,7 @@ mod project;
 mod providers;
 mod run;
 mod security_check;
+mod secrets;
 mod selection;
 mod session;
 mod session_config;
@@ -41,7 +44,7 @@ mod web_tools;
 pub use browser_tool::browser_obstacle;
 pub use config_check::{Examination, load_checked};
 pub use config_write::{
-    ConfigWriteError, WrittenConfig, change_config, check_config, replace_config,
+    ConfigProposal, ConfigWriteError, WrittenConfig, change_config, check_config, replace_config,
 };
 #[cfg(target_os = "linux")]
 pub use confinement::try_escapes;
@@ -50,6 +53,7 @@ pub use direct_call::DirectTools;
 pub use driver::{Driver, FrontEndTools};
 pub use error::{AgentError, FailureClass};
 pub use helper::helper_main;
+pub use hiding::{IfHidingFails, StateDirectoryReport};
 pub use home::Home;
 pub use jobs::JobWake;
 pub use key_lookup::{KeyPresence, find_program, look_for_key, look_for_profile};
@@ -57,6 +61,7 @@ pub use models::{configured_model, profiles_in_order};
 pub use providers::{HttpProviders, engine, key_resolver};
 pub use run::{RunAgentParams, run_agent, run_agent_with};
 pub use security_check::{SecurityFinding, Severity, security_findings};
+pub use secrets::written_secrets;
 pub use selection::{
     LOCAL_SERVERS_VARIABLE, Selection, SelectionSource, Wanted, apply_served_facts,
     configured_local_probe, environment_key, known_providers, local_base_url, local_probe, select,
@@ -115,7 +120,7 @@ pub mod config {
         TelegramBot, TelegramConfig, TelemetryConfig, TerminalConfig, ThemeName, TlsConfig,
         UncertainDelivery, WebhookConfig, WhatsAppConfig, WhatsAppNumber, WriteError, XmppConfig,
         holds_literal_secret, is_secret_key, json_schema, json5_value, load_config,
-        load_or_default, starter_config, write_config_if_missing,
+        load_or_default, schema_outline, starter_config, write_config_if_missing,
     };
 }
 

@@ -3,6 +3,7 @@
 //! The rules are decided by `myclaw-policy`, which knows no files. This module collects the rules of all levels, finds
 //! programs, and asks the policy before each call.
 
+mod config_change;
 mod hook;
 mod levels;
 mod nodes;
@@ -27,6 +28,7 @@ use serde_json::{Map, Value};
 pub use myclaw_policy::{alias_names, canonical_tool_name, known_tools};
 
 use crate::{AgentError, RunAdditions, SessionConfig};
+pub(crate) use config_change::is_meant as is_config_change;
 pub(crate) use hook::apply;
 use levels::{Situation, exec_levels, tool_levels};
 use nodes::NODES_TOOL;
@@ -214,6 +216,11 @@ impl Permissions {
         self.tools.decide(tool)
     }
 
+    /// Whether some commands may not run without a question.
+    pub(crate) fn restricts_commands(&self) -> bool {
+        !self.exec.is_open()
+    }
+
     /// The policy for tools.
     pub fn tools(&self) -> &ToolPolicy {
         &self.tools
@@ -254,6 +261,9 @@ impl Permissions {
             return self.command_verdict(exec, command, arguments, asked);
         }
         let action = arguments.get("action").and_then(Value::as_str).unwrap_or_default();
+        if config_change::is_meant(&name, arguments) {
+            return self.config_verdict(arguments, asked);
+        }
         if name == JOBS_TOOL && WRITING_ACTIONS.contains(&action) {
             return self.input_verdict(exec, arguments, asked);
         }
@@ -340,6 +350,7 @@ impl Permissions {
     /// Whether no rule can refuse a command or ask about it, so that no program has to be found.
     fn is_open_for(&self, call: &PendingToolCall) -> bool {
         call.tool_name != NODES_TOOL
+            && !config_change::is_meant(&call.tool_name, &call.arguments)
             && self.exec.is_open()
             && !self.rules.can_change()
             && self.tools.decide(&call.tool_name).allowed

@@ -279,7 +279,8 @@ impl SessionConfig {
         // Without the tool `process` nobody could look after a job.
         let jobs = if permissions.offers("process") { Some(self.jobs().await) } else { None };
         let (place, skills) = self.place_and_skills().await?;
-        let (commands, memory) = (place.commands(), self.memory(&place));
+        let commands = self.command_place(&place, &permissions, &params.rules.closed)?;
+        let memory = self.memory(&place);
         let options = ToolOptions { command_timeout, jobs, commands, memory };
         params.tools = place.tools(builtin_tools(options));
         params.tools.extend(web_tools(self, &params.models, &params.tools)?);
@@ -341,6 +342,8 @@ impl SessionConfig {
             max_retries: agent.max_retries,
             max_tool_result_chars: agent.max_tool_result_chars,
             workspace_only: config.tools.fs.workspace_only,
+            closed: self.closed_paths(),
+            known_secrets: self.known_secrets(),
             compaction: agent.compaction.clone(),
             refusals: RefusalRule::default(),
             context_pruning: agent.context_pruning,

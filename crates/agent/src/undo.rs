@@ -81,6 +81,7 @@ impl SessionConfig {
             artifact_directory: self.home.session_store().artifact_directory(&self.session_key),
             max_result_chars: self.agent.max_tool_result_chars,
             workspace_only: self.config.tools.fs.workspace_only || is_confined,
+            closed: self.closed_paths(),
             turn: TurnId::generate(),
         }
     }

@@ -9,10 +9,9 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{OnceLock, PoisonError, RwLock};
 
-use myclaw_agent::auth::AuthFile;
-use myclaw_agent::config::{Config, Environment, ExposeSecret as _, LogLevel, ResolvedAgent};
+use myclaw_agent::config::{Config, Environment, LogLevel, ResolvedAgent};
 use myclaw_agent::llm::redact;
-use myclaw_agent::{Home, stored_keys};
+use myclaw_agent::{Home, stored_keys, written_secrets};
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::registry;
@@ -49,7 +48,7 @@ pub(crate) fn start_with_config(config: &Config, agent: &ResolvedAgent, home: &H
     let Some(sinks) = SINKS.get() else { return };
     sinks.redacts.store(logging.redact_sensitive, Ordering::Relaxed);
     // A second config is that of the same user: the secrets of the first one stay secret.
-    let secrets = known_secrets(config, &stored_keys(agent), &home.environment);
+    let secrets = written_secrets(config, &stored_keys(agent), &home.environment);
     let mut known = sinks.secrets.write().unwrap_or_else(PoisonError::into_inner);
     known.extend(secrets);
     // A gateway reads many configs.
@@ -120,30 +119,6 @@ fn install(filter: Targets, stderr: Stderr) {
         // This is the only place that installs a subscriber.
         let _ = tracing::subscriber::set_global_default(registry().with(filter).with(lines));
     }
-}
-
-/// The secrets that a line could hold: those that are written in the config and the key store, and the variables whose
-/// names say that they hold one.
-fn known_secrets(config: &Config, stored: &AuthFile, environment: &Environment) -> Vec<String> {
-    const NAMES: [&str; 4] = ["KEY", "TOKEN", "SECRET", "PASSWORD"];
-    let holds_secret =
-        |name: &str| NAMES.iter().any(|word| name.to_ascii_uppercase().contains(word));
-    let variables = environment.variables().filter(|(name, _)| holds_secret(name));
-    let of_provider = config.provider.iter().flat_map(|provider| &provider.auth_profiles);
-    let own = config.models.providers.values();
-    let written = of_provider
-        .map(|profile| &profile.api_key)
-        .chain(own.clone().filter_map(|own| own.api_key.as_ref()))
-        .chain(own.flat_map(|own| own.headers.values()))
-        .chain(config.gateway.token.as_ref())
-        .chain(config.gateway.telemetry.iter().flat_map(|telemetry| telemetry.headers.values()))
-        .chain(config.channels.secrets())
-        .chain(config.tools.web.search.api_key.as_ref());
-    variables
-        .map(|(_, value)| value.to_owned())
-        .chain(written.map(|secret| secret.expose_secret().to_owned()))
-        .chain(stored.secrets().map(|secret| secret.expose_secret().to_owned()))
-        .collect()
 }
 
 /// Receives whole lines and writes them where they belong. A line that cannot be written is lost: a full disk must not

@@ -138,6 +138,11 @@ impl ConfigFile {
         &self.text
     }
 
+    /// The text with every secret blanked out, each as long as it is.
+    pub fn masked_text(&self) -> String {
+        crate::mask::mask_secrets(&self.text)
+    }
+
     /// Puts the secrets back for which a change has the placeholder.
     fn fill_in(&self, change: &mut ConfigChange) -> Result<(), EditError> {
         let path = change.path().clone();

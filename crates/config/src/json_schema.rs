@@ -2,7 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use crate::Config;
+use crate::config_path::Step;
+use crate::masked::expand;
+use crate::{Config, ConfigPath};
 
 /// The schema (draft 2020-12) of the config file: every object strict, every key described, secrets plain strings
 /// marked `writeOnly`.
@@ -13,6 +15,60 @@ pub fn json_schema() -> Value {
     let mut schema = schemars::schema_for!(Config).to_value();
     tidy(&mut schema);
     schema
+}
+
+/// What the config may have at a path, down to the keys of its objects: their types, values and descriptions. `None` if there
+/// is no such place.
+pub fn schema_outline(path: &ConfigPath) -> Option<Value> {
+    let root = json_schema();
+    let mut place = resolved(&root, &root);
+    for step in path.steps() {
+        let found = place.iter().find_map(|schema| match step {
+            Step::Key(key) => {
+                let named = schema.get("properties").and_then(|keys| keys.get(key));
+                named.or_else(|| schema.get("additionalProperties").filter(|any| any.is_object()))
+            }
+            Step::Index(_) => schema.get("items"),
+        })?;
+        place = resolved(&root, found);
+    }
+    Some(outline(&root, &place, OUTLINE_DEPTH))
+}
+
+/// Objects in objects that an outline describes.
+const OUTLINE_DEPTH: usize = 1;
+
+/// A schema with what it refers to, and its alternatives.
+fn resolved<'s>(root: &'s Value, schema: &'s Value) -> Vec<&'s Map<String, Value>> {
+    expand(root, &[schema])
+}
+
+fn outline(root: &Value, schemas: &[&Map<String, Value>], depth: usize) -> Value {
+    let mut shown = Map::new();
+    for schema in schemas {
+        for keyword in ["type", "enum", "const", "description", "default", "minimum", "maximum"] {
+            if let Some(value) = schema.get(keyword) {
+                shown.entry(keyword).or_insert_with(|| value.clone());
+            }
+        }
+        for keyword in ["items", "additionalProperties"] {
+            if let Some(below) = schema.get(keyword).filter(|below| below.is_object() && depth > 0)
+            {
+                shown.insert(keyword.to_owned(), outline(root, &resolved(root, below), depth - 1));
+            }
+        }
+        for (key, below) in
+            schema.get("properties").and_then(Value::as_object).into_iter().flatten()
+        {
+            if depth > 0 {
+                let keys = shown.entry("keys").or_insert_with(|| Value::Object(Map::new()));
+                if let Some(keys) = keys.as_object_mut() {
+                    keys.insert(key.clone(), outline(root, &resolved(root, below), depth - 1));
+                }
+            }
+        }
+    }
+    Value::Object(shown)
 }
 
 /// Removes what the generator adds for Rust's types: `null` (a key is left out, not set to null), and integer widths as

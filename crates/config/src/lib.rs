@@ -41,7 +41,7 @@ pub use edit::{ConfigChange, EditError, EditProblem, edit_config};
 pub use environment::Environment;
 pub use error::ConfigError;
 pub use file::{ConfigFile, WriteError};
-pub use json_schema::json_schema;
+pub use json_schema::{json_schema, schema_outline};
 pub use key_source::{KEYRING_SERVICE, KeySource};
 pub use load::{Loaded, Mistake, load_config, load_or_default};
 pub use lookup::{SubstitutionLookup, Workspaces};
@@ -73,12 +73,13 @@ pub use schema::{
     ProviderConfig, ProviderModels, QueueConfig, QueueMode, ReasoningReplayRule, RunLimits,
     SandboxMode, SandboxNetwork, SandboxRules, SaslConfig, SearchProvider, SenderCheckConfig,
     SessionScope, SessionToolsConfig, SignalConfig, SkillDirectory, SkillEntry, SkillPlaces,
-    SkillsConfig, SlackConfig, SocketConfig, SpeechConfig, StreamUsageRule, Subagents,
-    SubagentsConfig, SystemRoleName, TelegramAccount, TelegramBot, TelegramConfig, TelemetryConfig,
-    TerminalConfig, ThemeName, ThinkingDefault, ThinkingFormName, ThinkingWords, TlsConfig,
-    ToolHookCommand, ToolProfile, ToolRules, ToolsConfig, TranscriptionConfig, UncertainDelivery,
-    WebFetchConfig, WebSearchConfig, WebToolsConfig, WebhookConfig, WhatsAppAccount,
-    WhatsAppConfig, WhatsAppNumber, WhatsAppTemplate, WorkspaceAccessName, XmppConfig,
+    SkillsConfig, SlackConfig, SocketConfig, SpeechConfig, StateDirectoryAccess, StreamUsageRule,
+    Subagents, SubagentsConfig, SystemRoleName, TelegramAccount, TelegramBot, TelegramConfig,
+    TelemetryConfig, TerminalConfig, ThemeName, ThinkingDefault, ThinkingFormName, ThinkingWords,
+    TlsConfig, ToolHookCommand, ToolProfile, ToolRules, ToolsConfig, TranscriptionConfig,
+    UncertainDelivery, WebFetchConfig, WebSearchConfig, WebToolsConfig, WebhookConfig,
+    WhatsAppAccount, WhatsAppConfig, WhatsAppNumber, WhatsAppTemplate, WorkspaceAccessName,
+    XmppConfig,
 };
 pub use secrecy::{ExposeSecret, SecretString};
 pub use substitute::has_env_reference;

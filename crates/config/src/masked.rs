@@ -158,7 +158,7 @@ fn takes_text(schema: &Map<String, Value>) -> bool {
 }
 
 /// The schemas themselves, what they refer to, and their alternatives.
-fn expand<'s>(root: &'s Value, schemas: &[&'s Value]) -> Vec<&'s Map<String, Value>> {
+pub(crate) fn expand<'s>(root: &'s Value, schemas: &[&'s Value]) -> Vec<&'s Map<String, Value>> {
     let mut found = Vec::new();
     let mut open = schemas.to_vec();
     while let Some(schema) = open.pop() {

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
+use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
 use crate::{Environment, Paths};
@@ -166,6 +167,34 @@ impl Config {
             environment.get(GATEWAY_PORT_VARIABLE).and_then(|text| text.trim().parse().ok());
         given.filter(|port| *port > 0).unwrap_or(self.gateway.port)
     }
+
+    /// The keys, tokens and passwords in it, as they are written. A key may be written as the place where it is kept
+    /// ([`crate::KeySource`]).
+    pub fn secrets(&self) -> impl Iterator<Item = &SecretString> {
+        let profiles = self.provider.iter().flat_map(|provider| &provider.auth_profiles);
+        let own = self.models.providers.values();
+        profiles
+            .map(|profile| &profile.api_key)
+            .chain(own.filter_map(|own| own.api_key.as_ref()))
+            .chain(&self.gateway.token)
+            .chain(self.channels.secrets())
+            .chain(&self.tools.web.search.api_key)
+            .chain(&self.speech.api_key)
+            .chain(&self.transcription.api_key)
+    }
+
+    /// The headers of requests in it, by their names. Each may hold a secret.
+    pub fn headers(&self) -> impl Iterator<Item = (&str, &SecretString)> {
+        let own = self.models.providers.values().map(|own| &own.headers);
+        let telemetry = self.gateway.telemetry.iter().map(|telemetry| &telemetry.headers);
+        own.chain(telemetry).flatten().map(|(name, value)| (name.as_str(), value))
+    }
+
+    /// The commands that this program starts itself: of hooks, and those that speak and listen.
+    pub fn own_commands(&self) -> impl Iterator<Item = &CommandLine> {
+        let hooks = self.hooks.commands().map(|(_, _, hook)| hook.command);
+        hooks.chain(&self.speech.command).chain(&self.transcription.command)
+    }
 }
 
 /// What is logged.
@@ -274,6 +303,9 @@ impl ToolsConfig {
 pub struct FsToolConfig {
     /// Whether file tools refuse every path outside the agent's workspace.
     pub workspace_only: bool,
+    /// Directories below the state directory that tools may read and change, such as `"skills"`. All of the state directory
+    /// but the workspaces is closed to tools otherwise; its `skills` may be read in any case.
+    pub state_directories: Vec<String>,
 }
 
 /// The tool that runs shell commands.
@@ -289,6 +321,22 @@ pub struct BashToolConfig {
     #[serde(deserialize_with = "values::within::<_, _, 0, MAX_YIELD_MS>")]
     #[schemars(range(min = 0, max = MAX_YIELD_MS))]
     pub yield_ms: u64,
+    /// Whether commands outside a sandbox find the state directory (config, keys, sessions).
+    pub state_directory: StateDirectoryAccess,
+}
+
+/// Whether commands outside a sandbox find the state directory.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum StateDirectoryAccess {
+    /// It is hidden where the program runs as root, and where commands are restricted (`tools.exec.security`). Other users
+    /// would lose sudo and the like.
+    #[default]
+    Auto,
+    /// It is hidden, or the command does not run.
+    Hidden,
+    /// It is there.
+    Open,
 }
 
 impl BashToolConfig {
@@ -298,6 +346,10 @@ impl BashToolConfig {
 
 impl Default for BashToolConfig {
     fn default() -> Self {
-        Self { timeout_seconds: DEFAULT_BASH_TIMEOUT_SECONDS, yield_ms: DEFAULT_YIELD_MS }
+        Self {
+            timeout_seconds: DEFAULT_BASH_TIMEOUT_SECONDS,
+            yield_ms: DEFAULT_YIELD_MS,
+            state_directory: StateDirectoryAccess::default(),
+        }
     }
 }

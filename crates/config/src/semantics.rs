@@ -6,6 +6,7 @@ mod persona;
 mod subagents;
 
 use std::collections::HashMap;
+use std::path::{Component, Path};
 
 use jiff::tz::TimeZone;
 use url::Url;
@@ -29,6 +30,7 @@ pub(crate) fn check(config: &Config) -> Vec<Finding> {
     check_heartbeats(config, &mut findings);
     subagents::check(config, &mut findings);
     persona::check(config, &mut findings);
+    check_state_directories(config, &mut findings);
     findings
 }
 
@@ -265,6 +267,23 @@ fn check_speech(config: &Config, findings: &mut Vec<Finding>) {
             ));
         }
         check_base_url(base_url.as_deref(), &path, findings);
+    }
+}
+
+/// Checks that each directory that is opened to tools is one below the state directory.
+fn check_state_directories(config: &Config, findings: &mut Vec<Finding>) {
+    let path = root().key("tools").key("fs").key("stateDirectories");
+    for (index, directory) in config.tools.fs.state_directories.iter().enumerate() {
+        let mut parts = Path::new(directory.trim()).components();
+        let is_below = parts.clone().next().is_some()
+            && parts.all(|part| matches!(part, Component::Normal(_)));
+        if !is_below {
+            findings.push(finding(
+                path.clone().index(index),
+                "expected the name of a directory below the state directory",
+                "write for example \"skills\"; all of the state directory cannot be opened, because its keys are in it",
+            ));
+        }
     }
 }
 

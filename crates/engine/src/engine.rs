@@ -234,6 +234,7 @@ impl Engine {
                     cancel: Cancellation::new(&params.cancel),
                     pauses,
                     quiet: params.quiet.clone(),
+                    known_secrets: rules.known_secrets,
                 },
                 is_active: false,
                 opening: None,
@@ -311,6 +312,7 @@ fn toolbox(params: &RunParams) -> Toolbox {
         artifact_directory: params.stores.sessions.artifact_directory(&params.session_key),
         max_result_chars: params.rules.max_tool_result_chars,
         workspace_only: params.rules.workspace_only,
+        closed: Arc::clone(&params.rules.closed),
         turn: TurnId::generate(),
     };
     Toolbox::new(params.tools.clone(), params.withheld.clone(), context, params.approver.clone())

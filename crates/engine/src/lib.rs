@@ -18,6 +18,7 @@ mod event;
 mod failover;
 mod hook;
 mod inbox;
+mod known_secrets;
 mod lanes;
 mod notice;
 mod open_log;
@@ -56,6 +57,7 @@ pub use hook::{
     PendingToolCall, ToolCallVerdict,
 };
 pub use inbox::{InboxError, PendingMessage, SessionInbox, WhenIdle};
+pub use known_secrets::KnownSecrets;
 pub use lanes::{Enqueue, Lane, LanePermit, LaneRequest, Lanes};
 pub use myclaw_auth::AuthProfile;
 pub use notice::{EndedJob, HookPoint, Notice, SummaryProblem};

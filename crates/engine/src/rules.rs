@@ -1,15 +1,17 @@
 //! The rules of a run, as values: limits, waits, thinking, and how messages are taken in.
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_auth::CooldownRules;
 use myclaw_config::{
     CompactionConfig, ContextPruning, DeliveryMode, IterationCap, LaneWidths, RunLimits,
 };
+use myclaw_files::ClosedPaths;
 use myclaw_llm::{CallLimits, ErrorClass, ModelError, ThinkingLevel};
 
-use crate::ConfigKeys;
+use crate::{ConfigKeys, KnownSecrets};
 
 /// The rules of a run, whichever model answers.
 #[derive(Debug, Clone)]
@@ -24,6 +26,10 @@ pub struct RunRules {
     pub max_tool_result_chars: usize,
     /// Whether tools are kept inside the working directory.
     pub workspace_only: bool,
+    /// Paths that no tool touches.
+    pub closed: Arc<ClosedPaths>,
+    /// Keys that are removed from the results of tools.
+    pub known_secrets: Arc<KnownSecrets>,
     /// When and how older messages are summarised.
     pub compaction: CompactionConfig,
     /// What happens after a provider refused a request.

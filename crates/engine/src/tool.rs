@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use myclaw_files::ClosedPaths;
 use myclaw_llm::{ContentBlock, ToolCall, ToolSchema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -118,6 +119,8 @@ pub struct ToolContext {
     pub max_result_chars: usize,
     /// Whether file tools refuse paths outside the working directory (`tools.fs.workspaceOnly`).
     pub workspace_only: bool,
+    /// Paths that no tool touches, because the program keeps its own data there.
+    pub closed: Arc<ClosedPaths>,
     /// The turn that the calls belong to.
     pub turn: TurnId,
 }

@@ -16,6 +16,7 @@
 //! | `capture` | its output: the tail in memory, all of it in a side file |
 //! | `run` | one run from start to end |
 //! | `runner` | where commands run: as children of this process, or elsewhere |
+//! | `hiding` | commands that do not find some paths of this machine |
 //!
 //! Invariants: no signal ever goes to a process outside the tree, nor to one that took over a process id; memory does
 //! not grow with what a child prints; a child never inherits a variable whose name looks like a secret.
@@ -30,6 +31,7 @@ mod capture;
 mod child;
 mod environment;
 mod error;
+mod hiding;
 mod run;
 mod runner;
 mod spec;
@@ -50,6 +52,9 @@ pub use attach::{
 pub use capture::{CapturedOutput, SideFile, SideFileProblem};
 pub use environment::{EnvironmentPolicy, hide_environment};
 pub use error::ExecError;
+#[cfg(target_os = "linux")]
+pub use hiding::enter_hiding;
+pub use hiding::{HiddenPaths, HidingProgram, HidingRunner, IfImpossible, Visibility};
 pub use run::{Exit, Finished, LeftRunning, run, run_attached};
 pub use runner::{Here, OutputPiece, Runner, Running};
 pub use spec::{ChildSpec, ErrorOutput, OutputLimits};

@@ -5,6 +5,8 @@ use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::pin::pin;
+#[cfg(target_os = "linux")]
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::time::timeout;
@@ -13,6 +15,8 @@ use tokio_util::sync::CancellationToken;
 use crate::attach::{Link, Shared};
 use crate::capture::CapturedOutput;
 use crate::child::Child;
+#[cfg(target_os = "linux")]
+use crate::hiding::Namespace;
 use crate::streams::{ChildEnds, Progress, Streams};
 use crate::system::{Image, spawn};
 use crate::tree::{MARK_VARIABLE, Tree};
@@ -81,6 +85,26 @@ pub async fn run(
 /// # Errors
 /// As for [`run()`].
 pub async fn run_attached(
+    spec: ChildSpec,
+    link: Link,
+    cancel: &CancellationToken,
+    on_output: &mut (dyn FnMut(&[u8]) + Send),
+) -> Result<Finished, ExecError> {
+    run_in(Place::Here, spec, link, cancel, on_output).await
+}
+
+/// Where a program runs.
+pub(crate) enum Place {
+    /// Where this process does.
+    Here,
+    /// In a mount namespace.
+    #[cfg(target_os = "linux")]
+    Namespace(Arc<Namespace>),
+}
+
+/// [`run_attached`] for a program in `place`.
+pub(crate) async fn run_in(
+    place: Place,
     mut spec: ChildSpec,
     mut link: Link,
     cancel: &CancellationToken,
@@ -88,7 +112,7 @@ pub async fn run_attached(
 ) -> Result<Finished, ExecError> {
     let started = Instant::now();
     let (mut streams, ends) = Streams::open(&mut spec, &mut link, on_output)?;
-    let running = Running::start(&spec, &ends, &link.shared)?;
+    let running = Running::start(&place, &spec, &ends, &link.shared)?;
     // The output ends when no process can write to it any more, so this process must close its copies.
     drop(ends);
     let (exit, left_running) = attend(running, &mut streams, cancel, spec.timeout).await;
@@ -161,7 +185,12 @@ async fn sleep_up_to(limit: Option<Duration>) {
 }
 
 impl Running {
-    fn start(spec: &ChildSpec, ends: &ChildEnds, link: &Shared) -> Result<Self, ExecError> {
+    fn start(
+        place: &Place,
+        spec: &ChildSpec,
+        ends: &ChildEnds,
+        link: &Shared,
+    ) -> Result<Self, ExecError> {
         let path = spec.resolve_program()?;
         let mark = link.mark.clone();
         let program =
@@ -192,7 +221,12 @@ impl Running {
             directory: &directory,
             streams: ends.streams(),
         };
-        let pid = spawn(&image).map_err(|source| start_failure(spec, path.clone(), source))?;
+        let spawned = match place {
+            Place::Here => spawn(&image),
+            #[cfg(target_os = "linux")]
+            Place::Namespace(namespace) => namespace.spawn(&image),
+        };
+        let pid = spawned.map_err(|source| start_failure(spec, path.clone(), source))?;
         link.started(pid);
         Ok(Self { child: Child::new(pid), tree: Tree::new(pid, mark) })
     }

@@ -32,6 +32,11 @@ pub trait Runner: Send + Sync {
         cancel: &'a CancellationToken,
         on_output: &'a mut (dyn FnMut(OutputPiece<'_>) + Send),
     ) -> Running<'a>;
+
+    /// What a command that failed should know of the place where it ran, to judge by what it printed.
+    fn remark(&self, _printed: &str) -> Option<&'static str> {
+        None
+    }
 }
 
 /// Runs commands as children of this process, with exactly the variables of `spec.environment`.

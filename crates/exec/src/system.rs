@@ -105,6 +105,13 @@ pub(crate) fn move_variables(is_moved: impl Fn(&[u8], &[u8]) -> bool) {
     }
 }
 
+/// Gives this thread namespaces of its own. A user namespace needs a process with one thread.
+#[cfg(target_os = "linux")]
+pub(crate) fn unshare(namespaces: c_int) -> io::Result<()> {
+    // SAFETY: no memory is involved, and descriptors stay valid.
+    if unsafe { libc::unshare(namespaces) } == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 /// Makes all threads take memory from one heap. See [`crate::use_one_heap`].
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub(crate) fn use_one_heap() {

@@ -109,6 +109,8 @@ impl From<CallContext> for ToolContext {
             artifact_directory: context.artifact_directory,
             max_result_chars: context.max_result_chars,
             workspace_only: context.workspace_only,
+            // What is closed is not there in a sandbox.
+            closed: std::sync::Arc::default(),
             turn: context.turn,
         }
     }

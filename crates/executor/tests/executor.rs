@@ -87,6 +87,7 @@ impl Place {
             artifact_directory: self.directory.path().join("files"),
             max_result_chars: 1234,
             workspace_only: false,
+            closed: Default::default(),
             turn: TurnId::generate(),
         };
         let mut arguments = Map::new();

@@ -1,10 +1,12 @@
 //! Locks between processes, atomic replacement, private files and directories, bounded reading of regular
-//! files, directories that others can change, and problems of JSON files in words for those who write them.
+//! files, directories that others can change, paths that are closed to tools, and problems of JSON files in words for those
+//! who write them.
 //!
 //! Every other crate that keeps something on disk uses these, so that each rule holds everywhere and is tested once.
 //! Nothing here knows what the files are for. All calls block: callers decide on which thread they run.
 #![forbid(unsafe_code)]
 
+mod closed;
 mod json;
 mod lock;
 mod owned;
@@ -13,6 +15,7 @@ mod read;
 mod replace;
 mod shared_directory;
 
+pub use closed::{ClosedNow, ClosedPaths, Opening, PathUse, open_real, real_path};
 pub use json::from_json;
 pub use lock::{LockError, LockFile, LockKind, LockWait, is_locked, is_still_at, lock};
 pub use owned::OwnedDirectory;

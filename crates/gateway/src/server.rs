@@ -7,7 +7,7 @@ mod accept;
 mod agents;
 mod answer;
 mod channels;
-mod config;
+pub(crate) mod config;
 mod devices;
 mod files;
 pub(crate) mod front;

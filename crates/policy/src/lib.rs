@@ -16,6 +16,7 @@ mod exec;
 mod launcher;
 mod names;
 mod pattern;
+mod places;
 mod sandbox;
 mod sed;
 mod shell;
@@ -32,6 +33,7 @@ pub use names::{
     alias_names, canonical_tool_name, group_members, group_names, known_tools, profile_members,
 };
 pub use pattern::{matches_name, matches_path};
+pub use places::{PlaceFacts, starts_programs};
 pub use sandbox::{
     DEFAULT_SANDBOX_ALLOWLIST, DEFAULT_SANDBOX_DENYLIST, SandboxScope, SessionFacts,
 };

@@ -42,6 +42,8 @@ pub(crate) fn rules(max_turns: NonZeroU32) -> RunRules {
         max_retries: 0,
         max_tool_result_chars: MAX_RESULT_CHARS,
         workspace_only: true,
+        closed: Arc::default(),
+        known_secrets: Arc::default(),
         compaction: CompactionConfig::default(),
         refusals: RefusalRule::KeepNewest(KEPT_MESSAGES),
         context_pruning: ContextPruning::Off,

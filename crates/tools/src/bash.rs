@@ -48,6 +48,8 @@ pub enum CommandPlace {
     /// Beside the tool, as children of this process.
     #[default]
     Here,
+    /// Beside the tool, without some paths of this machine.
+    Hiding(Arc<dyn Runner>),
     /// In a sandbox.
     Sandbox {
         /// Runs them there, with the variables of the sandbox.
@@ -210,14 +212,14 @@ impl CommandPlace {
     fn runner(&self) -> Arc<dyn Runner> {
         match self {
             Self::Here => Arc::new(Here),
-            Self::Sandbox { runner, .. } => Arc::clone(runner),
+            Self::Hiding(runner) | Self::Sandbox { runner, .. } => Arc::clone(runner),
         }
     }
 
     /// The context of a call with the directories as they are named where commands run.
     fn context(&self, context: &ToolContext) -> ToolContext {
         match self {
-            Self::Here => context.clone(),
+            Self::Here | Self::Hiding(_) => context.clone(),
             Self::Sandbox { workspace, artifacts, .. } => ToolContext {
                 working_directory: workspace.clone(),
                 artifact_directory: artifacts.clone(),
@@ -262,7 +264,11 @@ impl Tool for BashTool {
                 Outcome::Job(job) => return Ok(report::of_job(&job, max_chars)),
                 Outcome::Refused(refused) => return Err(ToolError::Failed(refused.to_string())),
             };
-            let text = report::text(&finished, place.timeout, max_chars);
+            let remark = match finished.exit {
+                Exit::Code(0) => None,
+                _ => self.place.runner().remark(&finished.output.tail),
+            };
+            let text = report::text(&finished, place.timeout, remark, max_chars);
             if finished.exit == Exit::Aborted {
                 return Err(ToolError::Aborted(text));
             }

@@ -109,7 +109,7 @@ fn find(
         usize::try_from(arguments.limit.filter(|limit| *limit > 0).unwrap_or(DEFAULT_LIMIT))
             .unwrap_or(usize::MAX);
     let root = real_root(context);
-    let mut walker = Walker::new(&directory.real, cancel);
+    let mut walker = Walker::new(&directory.real, &context.closed, cancel);
     let mut listing = Listing::new(context.max_result_chars);
     let mut shown = 0;
     let mut has_more = false;
@@ -142,6 +142,7 @@ fn find(
     if walker.unreadable() > 0 {
         notes.push(format!("{} entries could not be read", walker.unreadable()));
     }
+    notes.extend(walker.closed_note());
     let nothing = nothing_found(&cut_line(&pattern, MAX_PATTERN_CHARS), &directory.shown);
     let text = listing.finish(&nothing, &notes);
     let details = json!({"entries": shown, "truncated": has_more});

@@ -139,9 +139,15 @@ fn grep(
         usize::try_from(arguments.limit.filter(|limit| *limit > 0).unwrap_or(DEFAULT_LIMIT))
             .unwrap_or(usize::MAX);
     let root = real_root(context);
-    let mut search =
-        Search::new(matcher, lines_around, limit, context.max_result_chars, cancel.clone());
-    let mut unreadable_directories = 0;
+    let mut search = Search::new(
+        matcher,
+        lines_around,
+        limit,
+        context.max_result_chars,
+        context.closed.now(),
+        cancel.clone(),
+    );
+    let (mut unreadable_directories, mut closed) = (0, None);
     if metadata.is_dir() {
         let glob = arguments.glob.as_deref().filter(|glob| !glob.trim().is_empty());
         // A directory means the files in it.
@@ -153,7 +159,7 @@ fn grep(
             }
         });
         let patterns = glob.map(|glob| PathPatterns::new(&glob, &target.real)).transpose()?;
-        let mut walker = Walker::new(&target.real, cancel.clone());
+        let mut walker = Walker::new(&target.real, &context.closed, cancel.clone());
         while let Some(entry) = walker.next_entry()? {
             let path = entry.path();
             let from_target = path.strip_prefix(&target.real).unwrap_or(path);
@@ -166,7 +172,7 @@ fn grep(
                 break;
             }
         }
-        unreadable_directories = walker.unreadable();
+        (unreadable_directories, closed) = (walker.unreadable(), walker.closed_note());
     } else if metadata.is_file() {
         search.file(&target.real, &root)?;
     } else {
@@ -176,7 +182,7 @@ fn grep(
         )));
     }
     let details = search.details();
-    let text = search.finish(&arguments.pattern, &target.shown, unreadable_directories);
+    let text = search.finish(&arguments.pattern, &target.shown, unreadable_directories, closed);
     Ok(ToolOutput {
         content: vec![ContentBlock::text(text)],
         details: Some(details),

@@ -46,7 +46,7 @@ pub use jobs::{
 pub use ls::LsTool;
 pub use memory::{Compared, Meaning, Memory, MemoryGetTool, MemoryOptions, MemorySearchTool};
 pub use picture::{Pixels, picture_from_base64, picture_from_bytes, picture_pixels};
-pub use preview::preview;
+pub use preview::{preview, text_diff};
 pub use process::ProcessTool;
 pub use read::ReadTool;
 pub use support::{lenient_u64, parse_arguments, run_blocking};

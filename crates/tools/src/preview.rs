@@ -3,7 +3,13 @@
 use myclaw_engine::ToolContext;
 use serde_json::{Map, Value};
 
+use crate::files::{diff_deadline, unified_diff};
 use crate::{apply_patch, edit, write};
+
+/// The change from one text to another as a unified diff of bounded size; `None` if the texts are too large to compare.
+pub fn text_diff(name: &str, old: &str, new: &str) -> Option<String> {
+    unified_diff(name, old, new, diff_deadline())
+}
 
 /// The change that a call of `write`, `edit` or `apply_patch` would make to the files as they are now, as a unified
 /// diff of bounded size: for the person who is asked to approve the call. Changes nothing. `arguments` fit the tool's

@@ -44,11 +44,13 @@ pub(crate) fn apply(
         store: ApprovalStore::in_state_dir(config.home.paths.state_dir()),
         audience: audience(config),
         limit: Duration::from_secs(config.config.tools.approvals.timeout_seconds),
+        home: config.home.clone(),
         context: ToolContext {
             working_directory: config.working_directory().to_owned(),
             artifact_directory: params.stores.sessions.artifact_directory(&config.session_key),
             max_result_chars: params.rules.max_tool_result_chars,
             workspace_only: params.rules.workspace_only,
+            closed: Arc::clone(&params.rules.closed),
             // A preview changes nothing, so the turn does not matter.
             turn: TurnId::generate(),
         },

@@ -192,6 +192,7 @@ impl Session {
             artifact_directory: directory.path().join("artifacts"),
             max_result_chars: 20_000,
             workspace_only: false,
+            closed: Default::default(),
             turn: TurnId::generate(),
         };
         let slot = BrowserSlot::default();

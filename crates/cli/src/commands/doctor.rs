@@ -10,9 +10,9 @@ use myclaw_agent::hooks::{UnusableCommand, unusable_commands};
 use myclaw_agent::llm::{LocalCandidate, LocalFinding, survey_local};
 use myclaw_agent::speech::{speaker, speech_obstacles, transcriber};
 use myclaw_agent::{
-    FailureClass, Home, LOCAL_SERVERS_VARIABLE, SandboxProblem, Selection, SelectionSource,
-    StoppedRuns, Wanted, browser_obstacle, exhausted_today, find_program, load_checked,
-    local_probe, sandbox_problems, select, stored_keys,
+    FailureClass, Home, LOCAL_SERVERS_VARIABLE, Selection, SelectionSource, Wanted,
+    browser_obstacle, exhausted_today, find_program, load_checked, local_probe, select,
+    stored_keys,
 };
 use serde::Serialize;
 
@@ -28,6 +28,7 @@ mod channels;
 mod gateway;
 mod keys;
 mod security;
+mod sandbox;
 mod sources;
 
 /// The result of a check.
@@ -130,7 +131,8 @@ fn examine(home: &Home) -> Result<Vec<Check>, CliError> {
             others = agents::check_others(agent.as_ref(), &config, home).await;
         }
         if is_config_usable {
-            others.extend(check_sandbox(&config, home).await);
+            others.extend(sandbox::check(&config, home).await);
+            others.extend(sandbox::check_state_directory(&config, home).await);
             others.extend(channels::check(&config, home).await);
             others.extend(gateway::check(&config, home));
         }
@@ -171,31 +173,6 @@ async fn check_answers(agent: Option<&ResolvedAgent>, config: &Config, home: &Ho
             vec![Check::fail("model", error.message, next).with_exit(exit)]
         }
     }
-}
-
-/// Checks what keeps sandboxed sessions from running.
-async fn check_sandbox(config: &Arc<Config>, home: &Home) -> Vec<Check> {
-    const NAME: &str = "sandbox";
-    const NEXT: &str = "`myclaw sandbox explain --session x` shows what the config demands";
-    let problems = sandbox_problems(config, home).await;
-    if problems.is_empty() {
-        return vec![Check::ok(
-            NAME,
-            "nothing is missing for the sandboxed sessions of the config",
-        )];
-    }
-    let check = |SandboxProblem { place, message, stops }: &SandboxProblem| match stops {
-        StoppedRuns::Sandboxed => Check::warn(
-            NAME,
-            format!("sessions other than the main one cannot run: {place}: {message}"),
-            NEXT,
-        ),
-        StoppedRuns::All => Check::fail(NAME, format!("{place}: {message}"), NEXT),
-        StoppedRuns::ByMistake => {
-            Check::fail(NAME, format!("{place}: {message}"), NEXT).with_exit(Exit::Config)
-        }
-    };
-    problems.iter().map(check).collect()
 }
 
 /// Checks for the programs of the browser tool, which a machine need not have.

@@ -43,6 +43,9 @@ fn explain(args: &SessionArgs, as_json: bool) -> Result<(), CliError> {
         let mut rows =
             vec![row("session", session.session_key.to_string()), row("sandboxed", scope(&report))];
         rows.extend(described(&report));
+        if !report.is_sandboxed {
+            rows.push(row("state", session.state_directory_report()?.to_string()));
+        }
         printer.safe_lines(columns(&rows))?;
     }
     printer.finish()?;

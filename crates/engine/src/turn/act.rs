@@ -81,9 +81,15 @@ impl Act {
     }
 
     /// The result of a call of an earlier run, if its tool has kept it.
-    pub(super) async fn recall(&self, call: &ToolCall, asked_at: u64) -> Option<ToolOutput> {
+    pub(super) async fn recall(
+        &self,
+        run: &RunContext,
+        call: &ToolCall,
+        asked_at: u64,
+    ) -> Option<ToolOutput> {
         let tool = find(&self.toolbox.tools, &call.name)?;
         let mut output = tool.recall(call, asked_at).await?;
+        run.known_secrets.remove_from(&mut output);
         result_text::limit(&mut output.content, self.toolbox.context.max_result_chars);
         Some(output)
     }
@@ -280,11 +286,15 @@ impl Toolbox {
         let PendingToolCall { tool_name, tool_call_id, arguments, .. } = &pending;
         emit_start(run, tool_name.clone(), tool_call_id.clone(), arguments.clone());
         let started = std::time::Instant::now();
-        let on_update = |update: ToolUpdate| {
+        let on_update = |mut update: ToolUpdate| {
+            let text = run.known_secrets.without(&update.text).into_owned();
+            if let Some(details) = &mut update.details {
+                run.known_secrets.remove_from_value(details);
+            }
             run.events.emit(AgentRunEvent::ToolExecutionUpdate {
                 tool_name: tool_name.clone(),
                 tool_call_id: tool_call_id.clone(),
-                text: update.text,
+                text,
                 details: update.details,
             });
         };
@@ -309,6 +319,7 @@ impl Toolbox {
             }
         };
         let_hooks_change(run, &pending, &mut output).await;
+        run.known_secrets.remove_from(&mut output);
         result_text::limit(&mut output.content, self.context.max_result_chars);
         Finished { output, took: started.elapsed() }
     }

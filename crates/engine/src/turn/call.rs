@@ -17,7 +17,7 @@ use myclaw_llm::{
     AssistantMessage, CallFailure, CallLimits, ErrorClass, Message, ModelError, Repeat,
     ThinkingLevel, ToolUse,
 };
-use secrecy::SecretString;
+use secrecy::{ExposeSecret as _, SecretString};
 use tracing::info;
 
 use super::Shared;
@@ -302,7 +302,12 @@ impl<'a> Caller<'a> {
         let profile = self.rotation.profile(profile);
         let cancel = shared.run.cancel.token();
         match self.keys.resolve(profile, shared.now_ms(), cancel).await {
-            Ok(key) => Ok(Ok(key)),
+            Ok(key) => {
+                // It may come from a command, so only now it is known.
+                let keys = key.iter().map(|key| key.expose_secret());
+                shared.run.known_secrets.learn(keys);
+                Ok(Ok(key))
+            }
             Err(_) if cancel.is_cancelled() => Err(RunError::Aborted),
             Err(error) => {
                 let message = format!(

@@ -38,7 +38,7 @@ pub(super) async fn close_all_calls(shared: &mut Shared, act: &Act) -> Result<()
 
 async fn close(shared: &mut Shared, act: &Act, pending: &PendingCalls) -> Result<(), RunError> {
     for call in &pending.calls {
-        let known = act.recall(call, pending.asked_at).await;
+        let known = act.recall(&shared.run, call, pending.asked_at).await;
         let output = known.unwrap_or_else(|| ToolOutput::error(INTERRUPTED_RESULT));
         append_result(shared, call, output)?;
     }

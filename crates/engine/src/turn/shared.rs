@@ -15,7 +15,8 @@ use crate::event::Events;
 use crate::open_log::OpenLog;
 use crate::workspace::BootstrapFile;
 use crate::{
-    AgentRunEvent, BootstrapFileReport, Clock, ContextChange, Hook, Notice, QuietMessages, Tool,
+    AgentRunEvent, BootstrapFileReport, Clock, ContextChange, Hook, KnownSecrets, Notice,
+    QuietMessages, Tool,
 };
 
 /// State that all steps read and some append to.
@@ -44,6 +45,8 @@ pub(crate) struct RunContext {
     pub(crate) pauses: Pauses,
     /// The messages that are no activity of the session.
     pub(crate) quiet: QuietMessages,
+    /// Removed from the results of tools.
+    pub(crate) known_secrets: Arc<KnownSecrets>,
 }
 
 /// The tokens that stop a turn: its caller, an interrupt, or the time limit.

@@ -162,11 +162,11 @@ fn described(file: &ConfigFile) -> Value {
 }
 
 /// The environment as it is now, with the `.env` file.
-pub(super) async fn home() -> Result<Home, GatewayError> {
+pub(crate) async fn home() -> Result<Home, GatewayError> {
     blocking(|| Home::find().map_err(GatewayError::from)).await
 }
 
-pub(super) async fn read_file(home: &Home) -> Result<ConfigFile, GatewayError> {
+pub(crate) async fn read_file(home: &Home) -> Result<ConfigFile, GatewayError> {
     let paths = home.paths.clone();
     let unreadable = |error: ConfigError| GatewayError::Agent(AgentError::from(error));
     blocking(move || ConfigFile::read(&paths).map_err(unreadable)).await

@@ -14,8 +14,13 @@ use crate::support::{cut_start, plain_text};
 /// Most background processes that are named.
 const MAX_NAMED: usize = 5;
 
-/// The output, followed by notes about it, each on a line of its own in brackets.
-pub(super) fn text(finished: &Finished, timeout: Duration, max_chars: usize) -> String {
+/// The output, followed by notes about it and the remark, each on a line of its own in brackets.
+pub(super) fn text(
+    finished: &Finished,
+    timeout: Duration,
+    remark: Option<&str>,
+    max_chars: usize,
+) -> String {
     let output = plain_text(&finished.output.tail);
     let mut text = output.trim_end_matches('\n').to_owned();
     if text.is_empty() {
@@ -25,6 +30,7 @@ pub(super) fn text(finished: &Finished, timeout: Duration, max_chars: usize) -> 
         finished.output.truncated.then(|| truncation(&finished.output)),
         ending(finished.exit, timeout),
         (!finished.left_running.is_empty()).then(|| left_running(&finished.left_running)),
+        remark.map(str::to_owned),
     ];
     for note in notes.into_iter().flatten() {
         text.push_str("\n[");

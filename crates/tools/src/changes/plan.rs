@@ -11,6 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use myclaw_engine::{ToolContext, TurnId};
+use myclaw_files::PathUse;
 use serde::Serialize;
 
 use super::Fingerprint;
@@ -268,7 +269,8 @@ impl Direction {
 
 /// Whether the config lets tools change this path. The list of changes may have been written before it did not.
 fn is_allowed(context: &ToolContext, path: &Path) -> bool {
-    !context.workspace_only || path.starts_with(real_root(context))
+    context.closed.refusing(path, PathUse::Change).is_none()
+        && (!context.workspace_only || path.starts_with(real_root(context)))
 }
 
 /// A file whose changes are being reverted, in memory.

@@ -5,6 +5,7 @@ use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 
 use myclaw_engine::ToolError;
+use myclaw_files::open_real;
 
 use super::{Document, FileKind, recognise, refuse_binary, shown_size};
 use crate::changes::Fingerprint;
@@ -126,8 +127,8 @@ pub(crate) fn open_regular(
     action: &str,
 ) -> Result<(File, Metadata), ToolError> {
     require_regular_file(path, action)?;
-    let opened = myclaw_files::open_regular(&path.real)
-        .and_then(|file| file.metadata().map(|metadata| (file, metadata)));
+    let opened =
+        open_real(&path.real).and_then(|file| file.metadata().map(|metadata| (file, metadata)));
     opened.map_err(|error| io_failure(action, path, &error))
 }
 

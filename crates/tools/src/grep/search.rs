@@ -9,7 +9,7 @@ use grep_searcher::{
     BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkContextKind, SinkMatch,
 };
 use myclaw_engine::ToolError;
-use myclaw_files::open_regular;
+use myclaw_files::{ClosedNow, open_real};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -26,6 +26,7 @@ const MAX_BUFFER_BYTES: usize = 16 * 1024 * 1024;
 pub(super) struct Search {
     matcher: LineMatcher,
     searcher: Searcher,
+    closed: ClosedNow,
     cancel: CancellationToken,
     limit: usize,
     lines_around: usize,
@@ -65,6 +66,7 @@ impl Search {
         lines_around: usize,
         limit: usize,
         max_chars: usize,
+        closed: ClosedNow,
         cancel: CancellationToken,
     ) -> Self {
         let searcher = SearcherBuilder::new()
@@ -83,7 +85,7 @@ impl Search {
             unreadable: 0,
             stopped: None,
         };
-        Self { matcher, searcher, cancel, limit, lines_around, found }
+        Self { matcher, searcher, closed, cancel, limit, lines_around, found }
     }
 
     /// Searches one file. Files that cannot be read are counted, not reported as failures.
@@ -100,7 +102,10 @@ impl Search {
             found: &mut self.found,
         };
         let cancel = &self.cancel;
-        let searched = open_regular(path).and_then(|file| {
+        let searched = open_real(path).and_then(|file| {
+            if self.closed.is_closed_file(&file.metadata()?) {
+                return Err(io::ErrorKind::PermissionDenied.into());
+            }
             self.searcher.search_reader(&self.matcher, Cancellable { file, cancel }, &mut sink)
         });
         self.found.files += usize::from(self.found.matches > matches_before);
@@ -131,6 +136,7 @@ impl Search {
         pattern: &str,
         place: &str,
         unreadable_directories: usize,
+        closed: Option<String>,
     ) -> String {
         let found = self.found;
         let mut notes = Vec::new();
@@ -160,6 +166,7 @@ impl Search {
                 self.matcher.skipped()
             ));
         }
+        notes.extend(closed);
         let pattern = cut_line(pattern, MAX_PATTERN_CHARS);
         let nothing = format!(
             "no match for {pattern:?} in {place} (ignored and binary files are not searched)"

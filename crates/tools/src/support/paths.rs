@@ -1,19 +1,17 @@
 //! Resolves the paths that models write.
 
-use std::collections::VecDeque;
-use std::ffi::OsString;
 use std::io;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use myclaw_engine::{ToolContext, ToolError};
+use myclaw_files::{ClosedPaths, PathUse, real_path};
 use tokio_util::sync::CancellationToken;
 
 use super::Walker;
 
 /// Longest path: the kernel's own limit (`PATH_MAX`).
 const MAX_PATH_BYTES: usize = 4096;
-/// Most links that one path may lead through: the kernel's own limit (`MAXSYMLINKS`).
-const MAX_LINKS: usize = 40;
 /// Most similar names that an error suggests.
 const MAX_SUGGESTIONS: usize = 3;
 /// Most entries that are compared for equal, and for similar, names; more would take too long.
@@ -38,14 +36,16 @@ pub(crate) struct ResolvedPath {
     pub shown: String,
     /// The working directory after all links were followed.
     pub root: PathBuf,
+    /// Paths that no tool touches.
+    pub closed: Arc<ClosedPaths>,
 }
 
 /// Resolves a path that a model gave: relative to the working directory, `~` is the home directory, links are followed
 /// before anything is checked, and the last parts need not exist.
 ///
 /// # Errors
-/// [`ToolError::Failed`] for an empty path, a circle of links, and, with `workspace_only`, a path that leads out of
-/// the working directory; the text says what is allowed.
+/// [`ToolError::Failed`] for an empty path, a circle of links, a path that is closed to tools, and, with
+/// `workspace_only`, a path that leads out of the working directory; the text says what is allowed.
 pub(crate) fn resolve_path(
     context: &ToolContext,
     given: &str,
@@ -55,6 +55,7 @@ pub(crate) fn resolve_path(
     let real = real_path(&absolute).map_err(|error| {
         ToolError::Failed(format!("cannot resolve {given:?}: {error}. Use another path"))
     })?;
+    refuse_closed(context, given, &real, access)?;
     let root = real_root(context);
     if context.workspace_only
         && !real.starts_with(&root)
@@ -68,7 +69,32 @@ pub(crate) fn resolve_path(
         )));
     }
     let shown = shown_below(&real, &root);
-    Ok(ResolvedPath { real, shown, root })
+    Ok(ResolvedPath { real, shown, root, closed: Arc::clone(&context.closed) })
+}
+
+/// Refuses a path behind which the program keeps its own data.
+fn refuse_closed(
+    context: &ToolContext,
+    given: &str,
+    real: &Path,
+    access: Access,
+) -> Result<(), ToolError> {
+    let wanted = match access {
+        Access::Read => PathUse::Read,
+        Access::Write => PathUse::Change,
+    };
+    let Some(place) = context.closed.refusing(real, wanted) else { return Ok(()) };
+    let place = place.display();
+    let rule = match context.closed.refusing(real, PathUse::Read) {
+        Some(_) => {
+            "which holds the program's own config, keys and records: tools neither read nor change it"
+        }
+        None => "which tools may read but not change",
+    };
+    Err(ToolError::Failed(format!(
+        "{given:?} leads into {place}, {rule}. Go on without it; the user can open a directory of it \
+         (tools.fs.stateDirectories)"
+    )))
 }
 
 /// The working directory after all links were followed.
@@ -190,48 +216,9 @@ fn expand_home(path: &str) -> PathBuf {
     }
 }
 
-/// Follows every link of `path` and removes `.` and `..`. Unlike [`std::fs::canonicalize`] it also works where the
-/// end of the path, or the target of a link, does not exist yet: missing parts are kept as written.
-fn real_path(path: &Path) -> io::Result<PathBuf> {
-    let mut real = PathBuf::from("/");
-    let mut left: VecDeque<OsString> =
-        std::path::absolute(path)?.components().filter_map(path_part).collect();
-    let mut links = 0;
-    while let Some(part) = left.pop_front() {
-        if part == ".." {
-            real.pop();
-            continue;
-        }
-        real.push(&part);
-        // An error (missing, not a directory, not permitted) is left to the code that opens the path: a path that
-        // cannot be inspected cannot hide a link.
-        let Ok(target) = std::fs::read_link(&real) else { continue };
-        links += 1;
-        if links > MAX_LINKS {
-            return Err(io::Error::other("its links lead in a circle"));
-        }
-        real.pop();
-        if target.is_absolute() {
-            real = PathBuf::from("/");
-        }
-        for part in target.components().rev().filter_map(path_part) {
-            left.push_front(part);
-        }
-    }
-    Ok(real)
-}
-
-fn path_part(component: Component<'_>) -> Option<OsString> {
-    match component {
-        Component::Normal(name) => Some(name.to_owned()),
-        Component::ParentDir => Some(OsString::from("..")),
-        Component::CurDir | Component::RootDir | Component::Prefix(_) => None,
-    }
-}
-
 /// The paths below the working directory with the name of `path`.
 fn same_names(path: &ResolvedPath) -> Vec<String> {
-    let mut walker = Walker::new(&path.root, CancellationToken::new());
+    let mut walker = Walker::new(&path.root, &path.closed, CancellationToken::new());
     let entries = std::iter::from_fn(|| walker.next_entry().ok().flatten());
     entries
         .take(MAX_ENTRIES_COMPARED)

@@ -30,6 +30,7 @@ impl Workspace {
             artifact_directory: base.join("artifacts"),
             max_result_chars: 50_000,
             workspace_only: false,
+            closed: Default::default(),
             turn: TurnId::generate(),
         };
         let workspace = Self {

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ignore::{DirEntry, WalkBuilder};
 use myclaw_engine::ToolError;
+use myclaw_files::ClosedPaths;
 use tokio_util::sync::CancellationToken;
 
 /// Lists a directory at any depth, sorted by path, without what `.gitignore`, `.ignore` and git's own exclude files
@@ -15,13 +16,18 @@ pub(crate) struct Walker {
     cancel: CancellationToken,
     /// Number of entries that could not be read.
     unreadable: Arc<AtomicUsize>,
+    /// Number of places that were left out because they are closed to tools.
+    closed: Arc<AtomicUsize>,
 }
 
 impl Walker {
-    /// A walk through `root`. `root` itself is not among the entries; hidden files are.
-    pub(crate) fn new(root: &Path, cancel: CancellationToken) -> Self {
+    /// A walk through `root`, a real path that is open to tools. `root` itself is not among the entries; hidden files are,
+    /// and what is closed to tools is not.
+    pub(crate) fn new(root: &Path, closed: &ClosedPaths, cancel: CancellationToken) -> Self {
         let unreadable = Arc::new(AtomicUsize::new(0));
         let skipped = Arc::clone(&unreadable);
+        let left_out = Arc::new(AtomicUsize::new(0));
+        let (closed, counted) = (closed.now(), Arc::clone(&left_out));
         let follows_rules = !root.ancestors().any(has_special_ignore_file);
         let is_in_repository = root.ancestors().any(|directory| directory.join(".git").exists());
         let walk = WalkBuilder::new(root)
@@ -39,6 +45,11 @@ impl Walker {
                     return true;
                 }
                 let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
+                let found = if is_directory { entry.path().symlink_metadata().ok() } else { None };
+                if closed.is_closed_place(entry.path(), found.as_ref()) {
+                    counted.fetch_add(1, Ordering::Relaxed);
+                    return false;
+                }
                 if is_directory && follows_rules && has_special_ignore_file(entry.path()) {
                     skipped.fetch_add(1, Ordering::Relaxed);
                     return false;
@@ -47,7 +58,7 @@ impl Walker {
             })
             .sort_by_file_name(|left, right| left.cmp(right))
             .build();
-        Self { walk, cancel, unreadable }
+        Self { walk, cancel, unreadable, closed: left_out }
     }
 
     /// The next entry; `None` at the end.
@@ -68,6 +79,14 @@ impl Walker {
                 }
             }
         }
+    }
+
+    /// What a result says about the places that were left out because they are closed to tools, if there were any.
+    pub(crate) fn closed_note(&self) -> Option<String> {
+        let count = self.closed.load(Ordering::Relaxed);
+        (count > 0).then(|| {
+            format!("{count} closed to tools (the program's own config, keys and records) left out")
+        })
     }
 
     /// Number of entries that could not be read so far.

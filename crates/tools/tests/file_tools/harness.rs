@@ -35,6 +35,7 @@ impl Workspace {
             artifact_directory: root.join("artifacts"),
             max_result_chars: 100_000,
             workspace_only: false,
+            closed: Default::default(),
             turn: TurnId::generate(),
         };
         Self { directory, context, cancel: CancellationToken::new() }

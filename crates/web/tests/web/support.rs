@@ -71,6 +71,7 @@ pub(crate) async fn call_with(
         artifact_directory: directory.path().join("artifacts"),
         max_result_chars: 50_000,
         workspace_only: false,
+        closed: Default::default(),
         turn: TurnId::generate(),
     };
     let invocation = ToolInvocation {

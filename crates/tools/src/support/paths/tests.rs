@@ -26,6 +26,7 @@ fn place(workspace_only: bool) -> Place {
         artifact_directory: base.join("artifacts"),
         max_result_chars: 50_000,
         workspace_only,
+        closed: Default::default(),
         turn: TurnId::generate(),
     };
     Place { _directory: directory, base, context }
@@ -196,7 +197,12 @@ fn a_missing_path_suggests_near_names() {
 
 #[test]
 fn io_failures_say_what_was_tried() {
-    let path = ResolvedPath { real: "/x".into(), shown: "x".into(), root: "/".into() };
+    let path = ResolvedPath {
+        real: "/x".into(),
+        shown: "x".into(),
+        root: "/".into(),
+        closed: Default::default(),
+    };
     let denied = io_failure("write", &path, &io::ErrorKind::PermissionDenied.into()).to_string();
     assert!(denied.starts_with("cannot write x: permission denied"), "{denied}");
     let full = io_failure("write", &path, &io::ErrorKind::StorageFull.into()).to_string();

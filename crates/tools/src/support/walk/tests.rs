@@ -2,10 +2,11 @@ use std::os::unix::fs::symlink;
 
 use super::*;
 use crate::support::testing::Workspace;
+use myclaw_files::ClosedPaths;
 
 fn walked(workspace: &Workspace, from: &str) -> Vec<String> {
     let root = workspace.path(from);
-    let mut walker = Walker::new(&root, workspace.cancel.clone());
+    let mut walker = Walker::new(&root, &ClosedPaths::default(), workspace.cancel.clone());
     let mut names = Vec::new();
     while let Some(entry) = walker.next_entry().unwrap() {
         names.push(entry.path().strip_prefix(&root).unwrap().to_str().unwrap().to_owned());
@@ -65,7 +66,7 @@ fn links_are_listed_and_not_followed() {
 fn a_cancelled_walk_ends() {
     let workspace = Workspace::new(&[("x", "")]);
     workspace.cancel.cancel();
-    let mut walker = Walker::new(&workspace.path(""), workspace.cancel);
+    let mut walker = Walker::new(&workspace.path(""), &ClosedPaths::default(), workspace.cancel);
     assert!(matches!(walker.next_entry(), Err(ToolError::Aborted(_))));
 }
 
@@ -73,7 +74,8 @@ fn a_cancelled_walk_ends() {
 fn an_ignore_file_that_is_a_pipe_is_not_read() {
     let workspace = Workspace::new(&[("a/x", ""), ("b/y", "")]);
     crate::support::testing::make_pipe(&workspace.path("a/.gitignore"));
-    let mut walker = Walker::new(&workspace.path(""), workspace.cancel.clone());
+    let mut walker =
+        Walker::new(&workspace.path(""), &ClosedPaths::default(), workspace.cancel.clone());
     let mut names = Vec::new();
     while let Some(entry) = walker.next_entry().unwrap() {
         names.push(entry.file_name().to_str().unwrap().to_owned());

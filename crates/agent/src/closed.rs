@@ -1,0 +1,99 @@
+//! The paths that no tool of a session touches: what this program keeps for itself.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use myclaw_auth::STORE_FILE;
+use myclaw_config::{CommandLine, KeySource, Paths};
+use myclaw_files::{ClosedPaths, Opening, PathUse, real_path};
+
+use crate::SessionConfig;
+
+/// Directory with skills in the state directory. Models read the files in it.
+const SKILLS: &str = "skills";
+/// Directory in the state directory with the workspaces of sessions that are not the owner's.
+const WORKSPACES: &str = "workspaces";
+
+impl SessionConfig {
+    /// What the tools of the session neither read nor change: the state directory without its workspaces and skills, and
+    /// what belongs to it elsewhere. Follows the links of each place; blocks for some system calls.
+    pub(crate) fn closed_paths(&self) -> Arc<ClosedPaths> {
+        let (config, paths) = (&self.config, &self.home.paths);
+        let state = paths.state_dir();
+        let mut closed = ClosedPaths::default().with(state, Opening::Closed);
+        for file in self.own_files() {
+            closed = closed.with(&file, Opening::Closed);
+        }
+        let agents = config.agents.list.iter().map(|entry| entry.id.as_str());
+        let workspaces =
+            agents.filter_map(|id| Some(config.resolve_agent(Some(id)).ok()?.workspace));
+        for workspace in workspaces.chain([self.agent.workspace.clone(), state.join(WORKSPACES)]) {
+            closed = closed.with(&workspace, Opening::Everything);
+        }
+        let artifacts = self.home.session_store().artifact_directory(&self.session_key);
+        closed = closed.with(&artifacts, Opening::Reading);
+        if !config
+            .tools
+            .fs
+            .state_directories
+            .iter()
+            .any(|name| Path::new(name.trim()) == Path::new(SKILLS))
+        {
+            closed = closed.with(&state.join(SKILLS), Opening::Reading);
+        }
+        for name in &config.tools.fs.state_directories {
+            closed = closed.with(&state.join(name.trim()), Opening::Everything);
+        }
+        // The programs of the owner's commands may be of the system, so they are not hidden.
+        for program in config.own_commands().flat_map(|line| named_files(line, paths)) {
+            let real = real_path(&program).unwrap_or(program);
+            if closed.refusing(&real, PathUse::Read).is_none() {
+                closed = closed.with(&real, Opening::Reading);
+            }
+        }
+        Arc::new(closed)
+    }
+
+    /// Files with the config and with keys, wherever they are.
+    fn own_files(&self) -> Vec<PathBuf> {
+        let (config, paths) = (&self.config, &self.home.paths);
+        let config_file = paths.config_file();
+        let mut files = vec![config_file.to_owned(), paths.state_dir().join(".env")];
+        // A change leaves the text before beside the file, or beside what a link leads to.
+        for file in
+            [Some(config_file.to_owned()), real_path(config_file).ok()].into_iter().flatten()
+        {
+            let mut backup = file.into_os_string();
+            backup.push(".bak");
+            files.push(backup.into());
+        }
+        let listed = config.agents.list.iter().map(|entry| entry.id.as_str());
+        let others = listed.filter_map(|id| config.resolve_agent(Some(id)).ok()?.agent_dir);
+        for directory in others.chain(self.agent.agent_dir.clone()) {
+            files.push(directory.join(STORE_FILE));
+            files.push(directory);
+        }
+        let sources =
+            config.secrets().filter_map(|key| KeySource::from_config(key, Some(paths)).ok());
+        files.extend(sources.filter_map(|source| match source {
+            KeySource::File(path) => Some(path),
+            _ => None,
+        }));
+        let tls = config.gateway.tls.as_ref();
+        files.extend(tls.and_then(|tls| paths.resolve_in_config(&tls.key).ok()));
+        files
+    }
+}
+
+/// The files that a command of the config names: programs and scripts. Text for a shell is split at blanks, which finds the
+/// usual ones.
+fn named_files(line: &CommandLine, paths: &Paths) -> Vec<PathBuf> {
+    let words: Vec<&str> = match line {
+        CommandLine::Shell(text) => text.split_whitespace().collect(),
+        CommandLine::Program(words) => words.iter().map(String::as_str).collect(),
+    };
+    let trimmed = words.into_iter().map(|word| word.trim_matches(['"', '\'', ';', '&', '(', ')']));
+    let are_paths = trimmed.filter(|word| word.contains('/'));
+    let resolved = are_paths.filter_map(|word| paths.resolve_in_config(word).ok());
+    resolved.filter(|path| path.is_file()).collect()
+}

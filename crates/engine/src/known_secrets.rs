@@ -1,0 +1,200 @@
+//! The keys that the program knows, and their removal from what tools return.
+//!
+//! A model, and everybody who reads its session, sees results of tools. A key that the program uses itself has no place in
+//! them, whichever tool came across it. This keeps keys out that somebody stumbles over. It is no barrier against a program
+//! that changes a key before it prints it.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use aho_corasick::{AhoCorasick, MatchKind};
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use myclaw_llm::ContentBlock;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::Value;
+
+use crate::ToolOutput;
+
+/// Stands for what was removed.
+const REMOVED: &str = "[redacted]";
+/// Shortest key that is removed, in bytes. Shorter ones are placeholders, and words of ordinary text.
+const MIN_BYTES: usize = 8;
+/// Characters that stay as they are in a URL, beside letters and digits.
+const URL_SAFE: &percent_encoding::AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+/// The keys. Runs of a program share them; a clone of the `Arc` sees what is added.
+#[derive(Default)]
+pub struct KnownSecrets(RwLock<State>);
+
+#[derive(Default)]
+struct State {
+    values: BTreeSet<String>,
+    /// Finds the values in all their forms; `None` without values.
+    finder: Option<Arc<AhoCorasick>>,
+}
+
+/// The keys are not shown.
+impl fmt::Debug for KnownSecrets {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("KnownSecrets")
+    }
+}
+
+impl KnownSecrets {
+    /// Adds keys for as long as the program runs: what was once secret stays so. Those of fewer than 8 bytes are left out.
+    /// Costs a comparison if they are all known, and some milliseconds if not.
+    pub fn learn<'s>(&self, secrets: impl IntoIterator<Item = &'s str>) {
+        let secrets: Vec<&str> = secrets.into_iter().map(str::trim).collect();
+        let is_new = |state: &State, secret: &&str| {
+            secret.len() >= MIN_BYTES && !state.values.contains(*secret)
+        };
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        if !secrets.iter().any(|secret| is_new(&known, secret)) {
+            return;
+        }
+        drop(known);
+        let mut state = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let new: Vec<&str> = secrets.into_iter().filter(|secret| is_new(&state, secret)).collect();
+        state.values.extend(new.into_iter().map(str::to_owned));
+        let forms: BTreeSet<String> = state.values.iter().flat_map(|value| forms(value)).collect();
+        // The text that is found longest goes: one key may be the beginning of another.
+        let built = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(forms);
+        state.finder = built.ok().map(Arc::new);
+    }
+
+    /// Removes the keys from the text and the details of a result.
+    pub fn remove_from(&self, output: &mut ToolOutput) {
+        for block in &mut output.content {
+            if let ContentBlock::Text(text) = block
+                && let Cow::Owned(clean) = self.without(&text.text)
+            {
+                text.text = clean;
+            }
+        }
+        if let Some(details) = &mut output.details {
+            self.remove_from_value(details);
+        }
+    }
+
+    /// Removes the keys from the texts of a value, and from its names.
+    pub fn remove_from_value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => {
+                if let Cow::Owned(clean) = self.without(text) {
+                    *text = clean;
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.remove_from_value(item)),
+            Value::Object(fields) => {
+                let renamed: Vec<(String, String)> = fields
+                    .keys()
+                    .filter_map(|name| match self.without(name) {
+                        Cow::Owned(clean) => Some((name.clone(), clean)),
+                        Cow::Borrowed(_) => None,
+                    })
+                    .collect();
+                for (old, new) in renamed {
+                    if let Some(value) = fields.remove(&old) {
+                        fields.insert(new, value);
+                    }
+                }
+                fields.values_mut().for_each(|value| self.remove_from_value(value));
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    /// `text` without the keys: as they are, as JSON, as part of a URL, in base 64 and in hexadecimal digits. At the ends of
+    /// the text, where a tool may have cut it, also without a part of a key of at least 8 bytes. Everything else stays, byte
+    /// by byte.
+    pub fn without<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let state = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let Some(finder) = &state.finder else { return Cow::Borrowed(text) };
+        let (begins, ends) = parts_at_ends(text, &state.values);
+        let middle = &text[begins..text.len() - ends];
+        let mut clean = String::new();
+        let mut done = 0;
+        for found in finder.find_iter(middle) {
+            clean.push_str(&middle[done..found.start()]);
+            clean.push_str(REMOVED);
+            done = found.end();
+        }
+        if done == 0 && begins == 0 && ends == 0 {
+            return Cow::Borrowed(text);
+        }
+        clean.push_str(&middle[done..]);
+        let mark = |length: usize| if length > 0 { REMOVED } else { "" };
+        Cow::Owned(format!("{}{clean}{}", mark(begins), mark(ends)))
+    }
+}
+
+/// How many bytes at the beginning and at the end of `text` are the end and the beginning of a key. Both are 0 for a text
+/// that is one part of a key at both of its ends at once; then it is taken to be the beginning.
+fn parts_at_ends(text: &str, values: &BTreeSet<String>) -> (usize, usize) {
+    let longest = |is_part: &dyn Fn(&str, usize) -> bool| {
+        let of_value = |value: &String| {
+            let lengths = (MIN_BYTES..value.len().min(text.len() + 1)).rev();
+            lengths.into_iter().find(|length| is_part(value, *length)).unwrap_or(0)
+        };
+        values.iter().map(of_value).max().unwrap_or(0)
+    };
+    let begins = longest(&|value, length| {
+        text.as_bytes().starts_with(&value.as_bytes()[value.len() - length..])
+            && text.is_char_boundary(length)
+    });
+    let ends = longest(&|value, length| {
+        text.as_bytes().ends_with(&value.as_bytes()[..length])
+            && text.is_char_boundary(text.len() - length)
+    });
+    if begins + ends > text.len() { (begins, 0) } else { (begins, ends) }
+}
+
+/// How a key may be written.
+fn forms(secret: &str) -> Vec<String> {
+    let json = Value::from(secret).to_string();
+    let json = json[1..json.len() - 1].to_owned();
+    let percent = utf8_percent_encode(secret, URL_SAFE).to_string();
+    let hexadecimal: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let mut forms = vec![
+        json.replace('/', "\\/"),
+        json,
+        lower_escapes(&percent),
+        percent,
+        hexadecimal.to_uppercase(),
+        hexadecimal,
+    ];
+    // In base 64, what comes before a key decides how its bytes fall into groups of three.
+    for skipped in 0..3 {
+        let mut bytes = vec![0; skipped];
+        bytes.extend(secret.bytes());
+        for alphabet in [&STANDARD_NO_PAD, &URL_SAFE_NO_PAD] {
+            let text = alphabet.encode(&bytes);
+            // The characters at the ends also hold bits of what surrounds the key.
+            let start = [0, 2, 3][skipped];
+            let end = bytes.len() * 8 / 6;
+            forms.extend(text.get(start..end).map(str::to_owned));
+        }
+    }
+    forms.push(secret.to_owned());
+    // A form that is cut short could be found in ordinary text.
+    forms.retain(|form| form.len() >= MIN_BYTES);
+    forms
+}
+
+/// The same escapes of a URL with small letters.
+fn lower_escapes(percent: &str) -> String {
+    let mut pieces = percent.split('%');
+    let mut lower = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let (digits, rest) = piece.split_at(piece.len().min(2));
+        lower.push_str(&format!("%{}{rest}", digits.to_lowercase()));
+    }
+    lower
+}
+
+#[cfg(test)]
+mod tests;
