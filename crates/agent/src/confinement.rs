@@ -29,6 +29,8 @@ use crate::{AgentError, FailureClass, SessionConfig, permissions};
 
 /// An idle helper ends after this time: it uses some megabytes of memory, and the next one starts in milliseconds.
 const IDLE: Duration = Duration::from_secs(300);
+/// The tools of the helper read, write and search files. A search through a very large directory takes minutes.
+const CALL_LIMIT: Duration = Duration::from_secs(600);
 /// Tools that act only through the commands of a [`CommandPlace`].
 const COMMAND_TOOLS: [&str; 2] = ["bash", "process"];
 /// Variables that mean the same in a container as on the machine.
@@ -230,6 +232,7 @@ impl SessionConfig {
                 .map_err(|error| AgentError::new(FailureClass::Internal, error.to_string()))?,
             scratch: self.artifacts(),
             idle: IDLE,
+            call_limit: CALL_LIMIT,
         });
         Ok(place.insert(Placed { executor, proxy, skills }).clone())
     }

@@ -39,6 +39,9 @@ pub struct Launch {
     pub scratch: PathBuf,
     /// A helper without calls and without background processes ends after this time.
     pub idle: Duration,
+    /// A call of a tool that takes longer is given up, and the helper ends with everything in it. What runs in the helper
+    /// can stop it, so this process keeps the time. Commands have limits of their own.
+    pub call_limit: Duration,
 }
 
 /// Runs tools in a confined helper process, which starts at the first call and serves until it has been idle for some

@@ -71,6 +71,7 @@ impl Place {
             setup: json!("test"),
             scratch: root.join("files"),
             idle: PATIENCE,
+            call_limit: PATIENCE,
         };
         change(&mut launch);
         let executor = Executor::new(launch);
@@ -125,6 +126,19 @@ impl Place {
         let mut ignore = |_: OutputPiece<'_>| {};
         let running = self.executor.run(spec, link, &self.cancel, &mut ignore);
         tokio::time::timeout(PATIENCE, running).await.unwrap()
+    }
+
+    /// Runs a command that stops the helper, which is its parent, and goes on.
+    async fn stop_helper(&self, limit: Option<Duration>) -> String {
+        let mut spec = ChildSpec::new("bash", self.directory.path().join("workspace"));
+        spec.args =
+            ["-c", "kill -STOP $PPID; echo stopped; exec sleep 1000"].map(OsString::from).to_vec();
+        spec.timeout = limit;
+        let (_handle, link) = attach(Attachment::Pipe);
+        let mut ignore = |_: OutputPiece<'_>| {};
+        let running = self.executor.run(spec, link, &self.cancel, &mut ignore);
+        let ended = tokio::time::timeout(PATIENCE, running).await.unwrap();
+        ended.unwrap_err().to_string()
     }
 
     fn temporary_directories(&self) -> usize {
@@ -306,6 +320,52 @@ async fn a_call_that_is_given_up_ends_the_helper_with_all_it_started() {
     };
     assert!(given_up);
     until("all end", || !is_running(&helper) && !is_running(&started)).await;
+    assert_ne!(place.text("pid").await, helper);
+}
+
+/// State `T` in `/proc`: stopped by a signal.
+fn is_stopped(pid: &str) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    status.lines().any(|line| line.starts_with("State:") && line.contains('T'))
+}
+
+#[tokio::test]
+async fn a_command_that_stops_its_helper_ends_in_time() {
+    let place = Place::new("serve");
+    let (helper, started) = (place.text("pid").await, place.text("start").await);
+    let problem = place.stop_helper(Some(Duration::from_millis(10))).await;
+    assert!(problem.contains("took longer than its limit"), "{problem}");
+    until("all end", || !is_running(&helper) && !is_running(&started)).await;
+    assert_ne!(place.text("pid").await, helper);
+}
+
+#[tokio::test]
+async fn a_command_that_stops_its_helper_ends_when_it_is_cancelled() {
+    let place = Place::new("serve");
+    let helper = place.text("pid").await;
+    let (problem, ()) = tokio::join!(place.stop_helper(None), async {
+        until("the helper is stopped", || is_stopped(&helper)).await;
+        place.cancel.cancel();
+    });
+    assert!(problem.contains("given up"), "{problem}");
+    until("all end", || !is_running(&helper)).await;
+}
+
+/// No reply, and no room for requests.
+#[tokio::test]
+async fn a_call_to_a_stopped_helper_ends_in_time() {
+    let soon = |launch: &mut Launch| launch.call_limit = Duration::from_millis(10);
+    let place = Place::with("serve", soon);
+    let helper = place.text("pid").await;
+    let large = "x".repeat(1 << 20);
+    let (stopped, called) = tokio::join!(place.stop_helper(None), async {
+        until("the helper is stopped", || is_stopped(&helper)).await;
+        futures_util::future::join_all((0..80).map(|_| place.failure(&large))).await
+    });
+    for problem in called.iter().chain([&stopped]) {
+        assert!(problem.contains("took longer than its limit"), "{problem}");
+    }
+    until("all end", || !is_running(&helper)).await;
     assert_ne!(place.text("pid").await, helper);
 }
 

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::plan::real_place;
+
 /// What a confined process may read, write, reach and use up. Everything that is not listed here is closed.
 ///
 /// At the levels [`Level::Landlock`] and [`Level::Bubblewrap`] the programs and libraries of the system (`/usr`, `/lib`,
@@ -150,6 +152,13 @@ impl Confinement {
             network: Network::None,
             limits: Limits::default(),
         }
+    }
+
+    /// The protected paths, if there is anything to protect them from.
+    pub(crate) fn protected_places(&self) -> Vec<PathBuf> {
+        let workspace = real_place(&self.workspace);
+        let protected = self.protected.iter().filter(|_| self.access == WorkspaceAccess::Rw);
+        protected.map(|path| workspace.join(path)).collect()
     }
 
     /// Everything that may be read but not changed, apart from the system's own files.

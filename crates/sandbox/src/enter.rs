@@ -3,7 +3,9 @@
 //! It is a process of its own because setting up Landlock allocates memory, which is not allowed between fork and exec.
 //! It has one thread and reads only its arguments.
 
+mod broker;
 mod cgroup;
+mod connection;
 mod files;
 mod filter;
 mod limits;
@@ -17,10 +19,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
+use self::connection::Connection;
 use crate::plan::Plan;
 use crate::system::{self, Fork};
 
+pub(crate) use broker::Broker;
 pub(crate) use files::open_only;
+pub(crate) use filter::listen;
 
 /// The helper's exit code when it could not start the command.
 pub(crate) const SETUP_FAILED: u8 = 125;
@@ -69,13 +74,14 @@ pub fn enter_and_exec(arguments: impl IntoIterator<Item = OsString>) -> ExitCode
 fn enter(plan: &Plan, command: Command) -> Result<ExitCode, Failure> {
     system::close_descriptors_from(3).map_err(|error| format!("cannot close files: {error}"))?;
     let Some(parent) = plan.supervised_by else {
-        return restrict_and_exec(plan, command);
+        return restrict_and_exec(plan, command, None);
     };
     let cgroup = plan.cgroup_processes.map(cgroup::Cgroup::create).transpose()?;
     if plan.own_network {
         network::enter_own()?;
     }
     let relay = plan.relay.as_ref().map(|socket| relay::Relay::listen(socket)).transpose()?;
+    let broker = plan.broker.as_ref().map(Connection::new).transpose()?;
     let supervisor = supervise::Supervisor::new(parent)?;
     if plan.scoped {
         files::scope_signals()?;
@@ -86,9 +92,12 @@ fn enter(plan: &Plan, command: Command) -> Result<ExitCode, Failure> {
             if let Some(cgroup) = &cgroup {
                 cgroup.join()?;
             }
-            restrict_and_exec(plan, command)
+            restrict_and_exec(plan, command, broker)
         }
         Fork::Parent(child) => {
+            if let Some(broker) = broker {
+                broker.serve()?;
+            }
             if let Some(relay) = relay {
                 relay.serve()?;
             }
@@ -103,7 +112,11 @@ fn enter(plan: &Plan, command: Command) -> Result<ExitCode, Failure> {
 }
 
 /// Never returns unless something fails.
-fn restrict_and_exec(plan: &Plan, mut command: Command) -> Result<ExitCode, Failure> {
+fn restrict_and_exec(
+    plan: &Plan,
+    mut command: Command,
+    broker: Option<Connection>,
+) -> Result<ExitCode, Failure> {
     if let Some(directory) = &plan.temporary {
         command.env("TMPDIR", directory);
     }
@@ -127,6 +140,9 @@ fn restrict_and_exec(plan: &Plan, mut command: Command) -> Result<ExitCode, Fail
     }
     if let Some(filter) = filter {
         filter.apply()?;
+    }
+    if let (Some(rules), Some(broker)) = (&plan.broker, broker) {
+        broker.hand_over(&filter::listen(rules)?)?;
     }
     let program = command.get_program().to_owned();
     let error = command.exec();

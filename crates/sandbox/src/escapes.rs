@@ -102,8 +102,6 @@ impl fmt::Display for Row {
 /// Attempts that this level cannot stop: these rows are [`Verdict::Escaped`], and the documentation lists them.
 pub fn known_gaps(level: &Level) -> &'static [&'static str] {
     match level {
-        // Landlock has no rule for modes, owners and times, and seccomp cannot see whose file a call names.
-        Level::Landlock => &["change the mode of a file outside"],
         // A process that puts a socket into a shared directory offers its service to others.
         Level::Bubblewrap => &["Unix socket of a service in the workspace"],
         _ => &[],

@@ -1,6 +1,6 @@
 //! The plan that the helper process gets from its parent: one JSON argument.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +32,8 @@ pub(crate) struct Plan {
     pub files: Option<FileRules>,
     /// The seccomp filter.
     pub filter: Option<FilterRules>,
+    /// What the supervising helper does on behalf of the command.
+    pub broker: Option<BrokerRules>,
 }
 
 /// Landlock rules.
@@ -39,7 +41,66 @@ pub(crate) struct Plan {
 pub(crate) struct FileRules {
     pub readable: Vec<PathBuf>,
     pub writable: Vec<PathBuf>,
+    /// Where everything is open, devices too, because nobody else sees it. Those that do not exist are left out.
+    pub own: Vec<PathBuf>,
     pub tcp: Tcp,
+    pub root: Root,
+}
+
+/// What the root directory is of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Root {
+    /// The machine: only programs and public files may be read.
+    #[default]
+    Machine,
+    /// An image: everything may be read but `/proc`.
+    Image,
+}
+
+/// Which calls about files the supervising helper carries out. All paths exist, but those in `protected` need not.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct BrokerRules {
+    /// May be changed, those in `brokered` included.
+    pub writable: Vec<PathBuf>,
+    /// May be read but not changed, apart from the system's own files.
+    pub readable: Vec<PathBuf>,
+    /// Where Landlock permits no change, because something protected is inside or around.
+    pub brokered: Vec<PathBuf>,
+    /// Stay as they are.
+    pub protected: Vec<PathBuf>,
+}
+
+impl BrokerRules {
+    /// Rules of directories that may be changed, those without anything protected inside among them.
+    pub(crate) fn new(
+        writable: Vec<PathBuf>,
+        readable: Vec<PathBuf>,
+        protected: Vec<PathBuf>,
+    ) -> Self {
+        let is_related = |root: &PathBuf| {
+            let root = real_place(root);
+            protected
+                .iter()
+                .flat_map(|path| [path.clone(), real_place(path)])
+                .any(|path| path.starts_with(&root) || root.starts_with(&path))
+        };
+        let brokered = writable.iter().filter(|root| is_related(root)).cloned().collect();
+        Self { writable, readable, brokered, protected }
+    }
+
+    /// What Landlock permits to change.
+    pub(crate) fn open(&self) -> Vec<PathBuf> {
+        self.writable.iter().filter(|path| !self.brokered.contains(path)).cloned().collect()
+    }
+}
+
+/// The path with all links followed that exist.
+pub(crate) fn real_place(path: &Path) -> PathBuf {
+    match (path.canonicalize(), path.parent(), path.file_name()) {
+        (Ok(real), ..) => real,
+        (Err(_), Some(parent), Some(name)) => real_place(parent).join(name),
+        _ => path.to_owned(),
+    }
 }
 
 /// Whether TCP is open.

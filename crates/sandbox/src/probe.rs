@@ -1,8 +1,8 @@
 //! What this machine can enforce.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
-use crate::{Confinement, Engine, Level, Network, SandboxError, WorkspaceAccess};
+use crate::{Confinement, Engine, Level, Network, SandboxError};
 
 /// The first version of Landlock that confines signals and abstract sockets; it is in Linux 6.12.
 const LANDLOCK_NEEDED: i32 = 6;
@@ -64,12 +64,7 @@ impl Probe {
                 "the workspace {workspace} is not an absolute path"
             )));
         }
-        if !confinement.protected.is_empty() && confinement.access == WorkspaceAccess::Rw {
-            return Err(SandboxError::unavailable(
-                "paths inside a workspace that may be changed cannot be protected here",
-                "set `workspaceAccess` to \"ro\" or \"none\"",
-            ));
-        }
+        check_protected(confinement)?;
         match &confinement.level {
             Level::Limits => self.check_supervisor()?,
             Level::Landlock => {
@@ -79,6 +74,9 @@ impl Probe {
             }
             Level::Bubblewrap => {
                 self.check_seccomp()?;
+                if !confinement.protected_places().is_empty() {
+                    self.check_landlock()?;
+                }
                 self.bwrap()?;
             }
             Level::Container { engine, .. } => {
@@ -162,6 +160,21 @@ impl Probe {
              bubblewrap)",
         ))
     }
+}
+
+/// A path that leads out of the workspace, or to the workspace itself, would protect something else than it says.
+fn check_protected(confinement: &Confinement) -> Result<(), SandboxError> {
+    let is_name = |component| matches!(component, Component::Normal(_));
+    let wrong = confinement
+        .protected
+        .iter()
+        .find(|path| path.as_os_str().is_empty() || !path.components().all(is_name));
+    wrong.map_or(Ok(()), |path| {
+        Err(SandboxError::Demand(format!(
+            "the protected path {:?} is not a path below the workspace; name it without a leading slash, `.` and `..`",
+            path.display()
+        )))
+    })
 }
 
 /// Whether the number of processes can be bounded. The kernel does not apply the limit of users to root, who needs a

@@ -1,5 +1,7 @@
 //! Starting confined processes.
 
+mod rules;
+
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,9 +15,10 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use self::rules::{processes_of_root, proxy_socket};
 use crate::container::Container;
-use crate::plan::{FileRules, FilterRules, Ipc, Plan, Tcp};
-use crate::{Confinement, Engine, Level, Network, Probe, SandboxError};
+use crate::plan::{Plan, Root};
+use crate::{Confinement, Engine, Level, Probe, SandboxError};
 
 /// How long the supervising helper may take to end everything. It needs a quarter of a second for a command that does not
 /// end by itself.
@@ -176,11 +179,7 @@ impl Sandbox {
                 plan.relay = proxy_socket(confinement)?;
                 plan.own_network = plan.relay.is_some();
                 plan.limits = Some(confinement.limits.clone());
-                plan.files = Some(file_rules(confinement));
-                plan.filter = Some(FilterRules {
-                    families: families(&confinement.network),
-                    ipc: Ipc::Shared,
-                });
+                rules::on_the_machine(confinement, &mut plan);
                 own_command(&spec)?
             }
             Level::Bubblewrap => {
@@ -205,20 +204,19 @@ impl Sandbox {
         confinement: &Confinement,
         token: &str,
     ) -> Result<Vec<OsString>, SandboxError> {
-        let relay = proxy_socket(confinement)?;
-        let inner = Plan {
+        let mut inner = Plan {
             token: token.to_owned(),
-            // The first process of a namespace of its own.
-            supervised_by: relay.is_some().then_some(1),
-            relay,
+            relay: proxy_socket(confinement)?,
             temporary: confinement.temporary.clone(),
             limits: Some(confinement.limits.clone()),
-            filter: Some(FilterRules {
-                families: vec![libc::AF_UNIX, libc::AF_INET, libc::AF_INET6],
-                ipc: Ipc::Private,
-            }),
+            filter: Some(rules::filter_in_namespaces()),
             ..Plan::default()
         };
+        rules::in_namespaces(confinement, Root::Machine, &mut inner);
+        if inner.relay.is_some() || inner.broker.is_some() {
+            // The first process of a namespace of its own.
+            inner.supervised_by = Some(1);
+        }
         let mut command = vec![self.probe.bwrap()?.into(), "bwrap".into()];
         command.extend(crate::bubblewrap::arguments(confinement, &self.helper, &spec.directory));
         command.push(self.helper.clone().into());
@@ -228,7 +226,8 @@ impl Sandbox {
         Ok(command)
     }
 
-    /// A container. With a proxy, its first process is a helper that passes connections on to the proxy's socket.
+    /// A container. With a proxy or protected paths, its first process is a helper, which passes connections on to the
+    /// proxy's socket and calls to the broker.
     fn container(
         &self,
         spec: &ChildSpec,
@@ -237,13 +236,19 @@ impl Sandbox {
         (engine, image): (Engine, &str),
     ) -> Result<Vec<OsString>, SandboxError> {
         let name = format!("myclaw-{}", plan.token.trim_matches(|c: char| !c.is_ascii_digit()));
-        let relay = proxy_socket(confinement)?;
-        let mut needed = Vec::new();
-        if let Some(socket) = &relay {
-            needed.push((socket.as_path(), "rw"));
-            if !confinement.readable().any(|path| path == self.helper) {
-                needed.push((&self.helper, "ro"));
-            }
+        // Nothing in the container starts its first process.
+        let mut inner = Plan {
+            token: plan.token.clone(),
+            supervised_by: Some(0),
+            relay: proxy_socket(confinement)?,
+            ..Plan::default()
+        };
+        rules::in_namespaces(confinement, Root::Image, &mut inner);
+        let has_helper = inner.relay.is_some() || inner.broker.is_some();
+        let mut needed: Vec<(&Path, _)> =
+            inner.relay.iter().map(|socket| (socket.as_path(), "rw")).collect();
+        if has_helper && !confinement.readable().any(|path| path == self.helper) {
+            needed.push((&self.helper, "ro"));
         }
         let container = Container {
             engine,
@@ -258,10 +263,7 @@ impl Sandbox {
         plan.cleanup = container.removal(&program.to_string_lossy());
         let mut command = vec![program.into(), engine.program().into()];
         command.extend(container.arguments()?);
-        if relay.is_some() {
-            let token = plan.token.clone();
-            // Nothing in the container starts its first process.
-            let inner = Plan { token, supervised_by: Some(0), relay, ..Plan::default() };
+        if has_helper {
             command.push(self.helper.clone().into());
             command.extend(self.hidden.iter().cloned());
             command.extend([encode(&inner)?, spec.program.clone()]);
@@ -269,18 +271,6 @@ impl Sandbox {
         command.push(spec.program.clone());
         command.extend(spec.args.iter().cloned());
         Ok(command)
-    }
-}
-
-/// The socket of the proxy, if there is one.
-fn proxy_socket(confinement: &Confinement) -> Result<Option<PathBuf>, SandboxError> {
-    match &confinement.network {
-        Network::None | Network::Open => Ok(None),
-        Network::Proxy { socket } if socket.exists() => Ok(Some(socket.clone())),
-        Network::Proxy { socket } => Err(SandboxError::Demand(format!(
-            "there is no socket of a proxy at {}; start MyClaw anew",
-            socket.display()
-        ))),
     }
 }
 
@@ -391,28 +381,6 @@ fn own_command(spec: &ChildSpec) -> Result<Vec<OsString>, SandboxError> {
     let mut command = vec![spec.resolve_program()?.into_os_string(), spec.program.clone()];
     command.extend(spec.args.iter().cloned());
     Ok(command)
-}
-
-/// The kernel does not apply the process limit of users to root.
-fn processes_of_root(confinement: &Confinement) -> Option<u64> {
-    confinement.limits.processes.filter(|_| rustix::process::getuid().is_root())
-}
-
-fn file_rules(confinement: &Confinement) -> FileRules {
-    FileRules {
-        readable: confinement.readable().map(Path::to_owned).collect(),
-        writable: confinement.writable().map(Path::to_owned).collect(),
-        // With a proxy, the network holds nothing but the sandbox itself.
-        tcp: if confinement.network == Network::None { Tcp::Closed } else { Tcp::Open },
-    }
-}
-
-/// Never Unix sockets: those with a path lead to every service of the machine.
-fn families(network: &Network) -> Vec<i32> {
-    match network {
-        Network::Open | Network::Proxy { .. } => vec![libc::AF_INET, libc::AF_INET6],
-        Network::None => Vec::new(),
-    }
 }
 
 fn encode(plan: &Plan) -> Result<OsString, SandboxError> {

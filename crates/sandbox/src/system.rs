@@ -4,7 +4,8 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-use rustix::process::Pid;
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
 /// Identifies one of the two processes.
 pub(crate) enum Fork {
@@ -86,7 +87,7 @@ pub(crate) fn die_by(signal: i32) {
     }
 }
 
-/// Gives this process, which must have one thread, namespaces of its own.
+/// Gives this thread something of its own. Most namespaces need a process with one thread.
 pub(crate) fn unshare(namespaces: i32) -> io::Result<()> {
     // SAFETY: no memory is involved, and descriptors stay valid.
     if unsafe { libc::unshare(namespaces) } == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
@@ -110,6 +111,153 @@ pub(crate) fn start_loopback() -> io::Result<()> {
     }
 }
 
+/// A system call that waits for this process's answer.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub id: u64,
+    /// The thread that makes it.
+    pub thread: u32,
+    pub number: i64,
+    pub arguments: [u64; 6],
+}
+
+/// Applies a filter to this thread and all that it starts. The calls for which it returns `SECCOMP_RET_USER_NOTIF` wait
+/// at the descriptor. Once one has arrived there, only a signal that ends the caller interrupts it.
+pub(crate) fn listen_to_calls(program: &[seccompiler::sock_filter]) -> io::Result<OwnedFd> {
+    const SET_MODE_FILTER: u32 = 1;
+    let length = libc::c_ushort::try_from(program.len()).map_err(io::Error::other)?;
+    let program = libc::sock_fprog { len: length, filter: program.as_ptr().cast_mut().cast() };
+    let flags =
+        libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
+    // SAFETY: both types have the kernel's layout, and the kernel reads `length` instructions and changes none. The
+    // descriptor is new and owned by nothing.
+    unsafe {
+        let listener =
+            check(libc::syscall(libc::SYS_seccomp, SET_MODE_FILTER, flags, &raw const program))?;
+        let listener = i32::try_from(listener).map_err(io::Error::other)?;
+        Ok(OwnedFd::from_raw_fd(listener))
+    }
+}
+
+/// Waits for the next call.
+pub(crate) fn receive_call(listener: &OwnedFd) -> io::Result<Call> {
+    // SAFETY: every field may be zero, and the kernel demands that all are.
+    let mut call: libc::seccomp_notif = unsafe { MaybeUninit::zeroed().assume_init() };
+    // SAFETY: the kernel writes one such structure.
+    check(unsafe {
+        libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut call)
+    })?;
+    let libc::seccomp_data { nr, args, .. } = call.data;
+    Ok(Call { id: call.id, thread: call.pid, number: nr.into(), arguments: args })
+}
+
+/// Whether the caller still waits for the answer.
+pub(crate) fn call_waits(listener: &OwnedFd, id: u64) -> bool {
+    // SAFETY: the kernel reads the eight bytes of `id`.
+    unsafe {
+        libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &raw const id) == 0
+    }
+}
+
+/// Makes a call return a number or an error.
+pub(crate) fn answer_call(
+    listener: &OwnedFd,
+    id: u64,
+    result: Result<i64, Errno>,
+) -> io::Result<()> {
+    let (val, error) = match result {
+        Ok(number) => (number, 0),
+        Err(error) => (0, -error.raw_os_error()),
+    };
+    respond(listener, &libc::seccomp_notif_resp { id, val, error, flags: 0 })
+}
+
+/// Lets the kernel go on with a call, as if it had not been passed here.
+pub(crate) fn continue_call(listener: &OwnedFd, id: u64) -> io::Result<()> {
+    const CONTINUE: u32 = 1;
+    respond(listener, &libc::seccomp_notif_resp { id, val: 0, error: 0, flags: CONTINUE })
+}
+
+fn respond(listener: &OwnedFd, response: &libc::seccomp_notif_resp) -> io::Result<()> {
+    // SAFETY: the kernel reads the structure, which lives until the call returns.
+    let code = unsafe {
+        libc::ioctl(
+            listener.as_raw_fd(),
+            libc::SECCOMP_IOCTL_NOTIF_SEND,
+            std::ptr::from_ref(response),
+        )
+    };
+    check(code).map(drop)
+}
+
+/// Puts a file among those of the caller, and closes it here. Returns the caller's number of it.
+pub(crate) fn give_file(
+    listener: &OwnedFd,
+    id: u64,
+    file: OwnedFd,
+    flags: i32,
+) -> Result<i64, Errno> {
+    let request = libc::seccomp_notif_addfd {
+        id,
+        flags: 0,
+        srcfd: file.as_raw_fd().cast_unsigned(),
+        newfd: 0,
+        newfd_flags: flags.cast_unsigned(),
+    };
+    // SAFETY: the kernel reads the structure, which lives until the call returns; the file is open until then.
+    let number = unsafe {
+        libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ADDFD, &raw const request)
+    };
+    drop(file);
+    if number < 0 { Err(last_errno()) } else { Ok(number.into()) }
+}
+
+/// Reads memory of another process. Returns how many bytes were read.
+pub(crate) fn read_memory(thread: u32, address: u64, bytes: &mut [u8]) -> Result<usize, Errno> {
+    let here = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+    let address = usize::try_from(address).map_err(|_| Errno::FAULT)?;
+    let there = libc::iovec {
+        iov_base: std::ptr::with_exposed_provenance_mut(address),
+        iov_len: bytes.len(),
+    };
+    // SAFETY: the kernel writes at most `bytes.len()` bytes to `bytes`; `there` is an address of another process.
+    let read = unsafe {
+        libc::process_vm_readv(thread.cast_signed(), &raw const here, 1, &raw const there, 1, 0)
+    };
+    usize::try_from(read).map_err(|_| last_errno())
+}
+
+/// A descriptor of a thread.
+pub(crate) fn open_thread(thread: u32) -> Result<OwnedFd, Errno> {
+    // `PIDFD_THREAD`, since Linux 6.9.
+    const ANY_THREAD: u32 = libc::O_EXCL.cast_unsigned();
+    let thread = Pid::from_raw(thread.cast_signed()).ok_or(Errno::SRCH)?;
+    pidfd_open(thread, PidfdFlags::from_bits_retain(ANY_THREAD))
+}
+
+/// Another descriptor of an open file of that thread.
+pub(crate) fn share_descriptor(thread: &OwnedFd, number: i32) -> Result<OwnedFd, Errno> {
+    pidfd_getfd(thread, number, PidfdGetfdFlags::empty())
+}
+
+/// From now on this thread has a working directory and a file mode creation mask of its own, and the mask is empty.
+pub(crate) fn own_file_mask() -> io::Result<()> {
+    unshare(libc::CLONE_FS)?;
+    rustix::process::umask(rustix::fs::Mode::empty());
+    Ok(())
+}
+
+fn check(result: impl Into<i64>) -> io::Result<i64> {
+    match result.into() {
+        -1 => Err(io::Error::last_os_error()),
+        value => Ok(value),
+    }
+}
+
+fn last_errno() -> Errno {
+    Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO)
+}
+
 /// The version of Landlock in this kernel; 0 if it has none or it is switched off.
 pub(crate) fn landlock_version() -> i32 {
     const CREATE_RULESET_VERSION: u32 = 1;
@@ -125,10 +273,10 @@ pub(crate) fn landlock_version() -> i32 {
     i32::try_from(version).unwrap_or(0).max(0)
 }
 
-/// Whether this kernel filters system calls.
+/// Whether this kernel filters system calls, and passes them to other processes.
 pub(crate) fn has_seccomp() -> bool {
     const GET_ACTION_AVAILABLE: u32 = 2;
-    let action = libc::SECCOMP_RET_ERRNO;
+    let action = libc::SECCOMP_RET_USER_NOTIF;
     // SAFETY: the call reads the four bytes of `action`.
     unsafe { libc::syscall(libc::SYS_seccomp, GET_ACTION_AVAILABLE, 0, &raw const action) == 0 }
 }

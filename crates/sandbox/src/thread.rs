@@ -6,7 +6,8 @@
 use std::io;
 use std::panic::resume_unwind;
 use std::path::PathBuf;
-use std::thread;
+use std::sync::mpsc;
+use std::thread::{self, Scope};
 
 /// The files and directories that confined work may touch, with everything below them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -34,24 +35,58 @@ pub fn with_open_paths<T: Send>(
     paths: &OpenPaths,
     work: impl FnOnce() -> T + Send,
 ) -> io::Result<T> {
-    if !paths.protected.is_empty() {
-        return Err(io::ErrorKind::Unsupported.into());
-    }
-    thread::scope(|scope| {
-        let confined = || confine(paths).map(|()| work());
-        thread::Builder::new()
-            .spawn_scoped(scope, confined)?
-            .join()
-            .unwrap_or_else(|panic| resume_unwind(panic))
-    })
+    enforce(paths, || Ok(work()))
+}
+
+/// Starts a thread for the work and waits for it.
+fn run<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    work: impl FnOnce() -> io::Result<T> + Send + 'scope,
+) -> io::Result<T> {
+    let thread = thread::Builder::new().spawn_scoped(scope, work)?;
+    thread.join().unwrap_or_else(|panic| resume_unwind(panic))
 }
 
 #[cfg(target_os = "linux")]
-fn confine(paths: &OpenPaths) -> io::Result<()> {
-    crate::enter::open_only(paths).map_err(io::Error::other)
+fn enforce<T: Send>(
+    paths: &OpenPaths,
+    work: impl FnOnce() -> io::Result<T> + Send,
+) -> io::Result<T> {
+    use crate::enter::{Broker, listen, open_only};
+    use crate::plan::BrokerRules;
+
+    let readable = paths.readable.iter().filter(|path| path.exists()).cloned().collect();
+    let rules = BrokerRules::new(paths.writable.clone(), readable, paths.protected.clone());
+    if rules.brokered.is_empty() {
+        return thread::scope(|scope| {
+            run(scope, || {
+                open_only(&rules).map_err(io::Error::other)?;
+                work()
+            })
+        });
+    }
+    let broker = Broker::new(&rules).map_err(io::Error::other)?;
+    let (sender, receiver) = mpsc::channel();
+    thread::scope(|scope| {
+        // It gives up rights, so it is a thread of its own. It ends when the thread that works has ended.
+        thread::Builder::new().spawn_scoped(scope, move || {
+            if let Ok(calls) = receiver.recv() {
+                broker.serve(&calls);
+            }
+        })?;
+        run(scope, || {
+            open_only(&rules).map_err(io::Error::other)?;
+            let calls = listen(&rules).map_err(io::Error::other)?;
+            sender.send(calls).map_err(io::Error::other)?;
+            work()
+        })
+    })
 }
 
 #[cfg(not(target_os = "linux"))]
-fn confine(_: &OpenPaths) -> io::Result<()> {
+fn enforce<T: Send>(_: &OpenPaths, _: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
     Err(io::ErrorKind::Unsupported.into())
 }
+
+#[cfg(test)]
+mod tests;

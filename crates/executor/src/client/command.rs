@@ -6,7 +6,6 @@
 
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use myclaw_exec::{
     Attachment, ChildSpec, ExecError, Exit, Finished, Link, OutputPiece, Piece, Runner, Running,
@@ -14,19 +13,16 @@ use myclaw_exec::{
 };
 use myclaw_sandbox::{Level, SandboxError};
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::helper::{CANCEL_GRACE, CommandEvents, GIVEN_UP, Helper, Place, Waiting};
+use super::helper::{CommandEvents, Helper, Place, Waiting};
 use super::{Executor, Launch};
 use crate::backlog::{Backlog, Chunk};
 use crate::protocol::{CommandEnd, CommandRequest, Request, encode};
 
 /// Receives output of a command.
 type TakeOutput<'a> = &'a mut (dyn FnMut(OutputPiece<'_>) + Send);
-
-/// A time that is never reached.
-const FAR_AWAY: Duration = Duration::from_secs(365 * 24 * 3600);
 
 impl Runner for Executor {
     /// `spec.directory` and the directory of `spec.output.side_file` are named as in the sandbox.
@@ -90,10 +86,13 @@ async fn run_inside(
             return Err(error);
         }
     };
-    helper.send(&Request::Run(Box::new(request))).await;
     let input = link.take_input();
     let inside = Inside { helper, place, link, input, may_write: true, output, took };
-    let ended = inside.attend(ended, cancel, on_output).await;
+    let attending = async {
+        helper.send(&Request::Run(Box::new(request))).await;
+        inside.attend(ended, cancel, on_output).await
+    };
+    let ended = helper.in_time(attending, cancel, spec.timeout).await;
     let outcome = ended.and_then(|end| end.check(spec, began.elapsed()));
     let is_forced = match &outcome {
         Ok(finished) => matches!(finished.exit, Exit::TimedOut | Exit::Aborted),
@@ -115,7 +114,6 @@ impl Inside<'_> {
     ) -> Result<CommandEnd, ExecError> {
         let number = self.place.number();
         let (mut is_cancelled, mut keeps_output) = (false, false);
-        let mut given_up_at = pin!(sleep_until(Instant::now() + FAR_AWAY));
         let end = loop {
             tokio::select! {
                 biased;
@@ -123,7 +121,6 @@ impl Inside<'_> {
                 () = self.output.filled() => pass_on(self.output.take(), on_output),
                 () = cancel.cancelled(), if !is_cancelled => {
                     is_cancelled = true;
-                    given_up_at.as_mut().reset(Instant::now() + CANCEL_GRACE);
                     self.helper.send(&Request::Cancel { number }).await;
                 }
                 () = self.link.all_output_wanted(), if !keeps_output => {
@@ -137,7 +134,6 @@ impl Inside<'_> {
                         self.input = None;
                     }
                 }
-                () = &mut given_up_at => self.helper.end(GIVEN_UP),
             }
         };
         pass_on(self.output.take(), on_output);

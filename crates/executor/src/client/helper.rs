@@ -4,10 +4,12 @@ mod waiting;
 
 use std::collections::HashMap;
 use std::fs;
+use std::future::pending;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::process::ExitStatus;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -20,7 +22,8 @@ use tokio::io::{AsyncReadExt, BufReader};
 use tokio::process::{ChildStderr, ChildStdout};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 pub(super) use self::waiting::{CommandEvents, Waiting};
@@ -45,6 +48,7 @@ const KILLED: i32 = 9;
 const ENDED: &str = "it ended";
 const IDLE: &str = "it was idle";
 pub(super) const GIVEN_UP: &str = "one of its calls was given up and did not end";
+pub(super) const OVERDUE: &str = "one of its calls took longer than its limit and was not ended";
 
 /// A helper that was ready. Dropping it ends the process with everything it started.
 #[derive(Debug)]
@@ -57,6 +61,8 @@ pub(super) struct Helper {
     shared: Arc<Shared>,
     /// Owns the process.
     attending: AbortOnDropHandle<()>,
+    /// As [`Launch::call_limit`].
+    call_limit: Duration,
 }
 
 /// What the calls and the task that reads replies have in common.
@@ -135,6 +141,7 @@ impl Helper {
             requests,
             shared,
             attending,
+            call_limit: launch.call_limit,
         })
     }
 
@@ -168,31 +175,63 @@ impl Helper {
                 turn: invocation.context.turn.clone(),
             },
         });
-        match frames::encode(&call) {
-            Ok(bytes) => drop(self.requests.send(bytes).await),
+        let call = match frames::encode(&call) {
+            Ok(bytes) => bytes,
             Err(error) => {
                 place.free();
                 return Err(ToolError::Failed(format!(
                     "the call cannot be passed to the sandbox: {error}. Pass less at once"
                 )));
             }
-        }
-        let mut is_cancelled = false;
-        let ended = loop {
-            tokio::select! {
-                biased;
-                Some(update) = progress.recv() => (invocation.on_update)(update),
-                ended = &mut outcome => break ended,
-                () = invocation.cancel.cancelled(), if !is_cancelled => {
-                    is_cancelled = true;
-                    if let Ok(bytes) = frames::encode(&Request::Cancel { number }) {
-                        drop(self.requests.send(bytes).await);
+        };
+        let cancel = &invocation.cancel;
+        let attending = async {
+            drop(self.requests.send(call).await);
+            let mut is_cancelled = false;
+            loop {
+                tokio::select! {
+                    biased;
+                    Some(update) = progress.recv() => (invocation.on_update)(update),
+                    ended = &mut outcome => break ended,
+                    () = cancel.cancelled(), if !is_cancelled => {
+                        is_cancelled = true;
+                        self.send(&Request::Cancel { number }).await;
                     }
                 }
             }
         };
+        let ended = self.in_time(attending, cancel, Some(self.call_limit)).await;
         place.free();
         ended.map_or_else(|_| Err(self.lost()), Outcome::check)
+    }
+
+    /// Waits for the end of a call or command. If it is not over in time, the helper ends with everything that it
+    /// started. The helper is told to cancel and keeps limits of its own, but what it runs may have stopped it.
+    pub(super) async fn in_time<T>(
+        &self,
+        attending: impl Future<Output = T>,
+        cancel: &CancellationToken,
+        limit: Option<Duration>,
+    ) -> T {
+        let mut attending = pin!(attending);
+        let cancelled = async {
+            cancel.cancelled().await;
+            sleep(CANCEL_GRACE).await;
+        };
+        let overdue = async {
+            match limit {
+                Some(limit) => sleep(limit.saturating_add(CANCEL_GRACE)).await,
+                None => pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            ended = &mut attending => return ended,
+            () = cancelled => self.end(GIVEN_UP),
+            () = overdue => self.end(OVERDUE),
+        }
+        // Everything that it waits for ends with the helper.
+        attending.await
     }
 
     /// Takes a place for a call or command; `None` if the helper has ended. `trace` finds what a command starts.

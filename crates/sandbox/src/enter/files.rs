@@ -1,5 +1,6 @@
 //! Landlock rules: files, TCP, signals, abstract Unix sockets.
 
+use std::fs;
 use std::path::Path;
 
 use landlock::{
@@ -8,8 +9,7 @@ use landlock::{
 };
 
 use super::Failure;
-use crate::OpenPaths;
-use crate::plan::{FileRules, Tcp};
+use crate::plan::{BrokerRules, FileRules, Root, Tcp};
 use crate::system_files::{CONFIGURATION, DEVICES, MACHINE, PROGRAMS};
 
 /// The first version that confines signals; it is in Linux 6.12.
@@ -42,6 +42,15 @@ pub(crate) fn restrict(rules: &FileRules) -> Result<(), Failure> {
         let device = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev;
         ruleset = allow_if_present(ruleset, path, device)?;
     }
+    if rules.root == Root::Image {
+        let entries = fs::read_dir("/").map_err(|error| format!("cannot read /: {error}"))?;
+        for entry in entries.flatten().filter(|entry| entry.file_name() != "proc") {
+            ruleset = allow(ruleset, &entry.path(), read)?;
+        }
+    }
+    for path in rules.own.iter().filter(|path| path.exists()) {
+        ruleset = allow(ruleset, path, AccessFs::from_all(NEEDED))?;
+    }
     for path in &rules.readable {
         ruleset = allow(ruleset, path, read)?;
     }
@@ -55,18 +64,18 @@ pub(crate) fn restrict(rules: &FileRules) -> Result<(), Failure> {
 }
 
 /// Restricts the calling thread to files, as far as this kernel can: older ones do not know every kind of access.
-pub(crate) fn open_only(paths: &OpenPaths) -> Result<(), Failure> {
+pub(crate) fn open_only(rules: &BrokerRules) -> Result<(), Failure> {
     let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(NEEDED))
         .and_then(Ruleset::create)
         .map_err(|error| describe(&error))?;
     let read = AccessFs::ReadFile | AccessFs::ReadDir;
-    for path in paths.readable.iter().filter(|path| path.exists()) {
+    for path in rules.readable.iter().chain(&rules.brokered) {
         ruleset = allow(ruleset, path, read)?;
     }
-    for path in &paths.writable {
-        ruleset = allow(ruleset, path, AccessFs::from_all(NEEDED))?;
+    for path in rules.open() {
+        ruleset = allow(ruleset, &path, AccessFs::from_all(NEEDED))?;
     }
     let status = ruleset.restrict_self().map_err(|error| describe(&error))?;
     match status.ruleset {

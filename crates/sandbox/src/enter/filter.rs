@@ -3,9 +3,11 @@
 //! It lists the closed calls, because a list of open calls breaks programs with every new system call. Calls that are
 //! newer than this list fail as on an older kernel (`ENOSYS`); programs have another way for those.
 
+pub(crate) mod brokered;
 mod calls;
 
 use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
 
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
@@ -13,7 +15,7 @@ use seccompiler::{
 };
 
 use super::Failure;
-use crate::plan::{FilterRules, Ipc};
+use crate::plan::{BrokerRules, FilterRules, Ipc};
 
 /// The first number that this list does not know; Linux 6.18 ends one below. All architectures share the new numbers.
 const FIRST_UNKNOWN_CALL: u32 = 470;
@@ -46,6 +48,17 @@ const TIOCSTI: u64 = 0x5412;
 /// Does the same through the selection of the console.
 const TIOCLINUX: u64 = 0x541c;
 
+/// Attributes of a file (`FS_IOC_SETFLAGS` in both sizes, `FS_IOC_SETVERSION`, `FS_IOC_FSSETXATTR`) and its seal
+/// (`FS_IOC_ENABLE_VERITY`): they need no right to write to it.
+const FILE_REQUESTS: &[u64] = &[0x4008_6602, 0x4004_6602, 0x4008_7602, 0x401c_5820, 0x4080_6685];
+/// Requests of btrfs and bcachefs, which make directories in any directory that can be opened.
+const FILE_SYSTEM_REQUESTS: &[u64] = &[0x9400, 0xbc00];
+/// The part of a request that names its kind.
+const KIND_OF_REQUEST: u64 = 0xff00;
+/// Requests of all file systems that have the kind of btrfs: `FICLONE`, `FICLONERANGE` and `FIDEDUPERANGE`. They need the
+/// right to write.
+const COPIES: &[u64] = &[0x4004_9409, 0x4020_940d, 0xc018_9436];
+
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// A filter ready to apply.
@@ -60,6 +73,19 @@ impl Filter {
     }
 }
 
+/// Passes some calls of this thread, and of all that it starts, to whoever holds the descriptor.
+pub(crate) fn listen(rules: &BrokerRules) -> Result<OwnedFd, Failure> {
+    crate::system::listen_to_calls(&brokered::program(rules)).map_err(|error| {
+        let hint = match error.raw_os_error() {
+            Some(libc::EBUSY) => {
+                "; another program does so already; run MyClaw outside of it, or use the level bubblewrap or a container"
+            }
+            _ => "",
+        };
+        format!("cannot pass on system calls: {error}{hint}")
+    })
+}
+
 /// Makes the filter.
 pub(crate) fn compile(rules: &FilterRules) -> Result<Filter, Failure> {
     let build = || -> Result<Filter, seccompiler::BackendError> {
@@ -67,16 +93,17 @@ pub(crate) fn compile(rules: &FilterRules) -> Result<Filter, Failure> {
             calls::closed(rules.ipc).into_iter().map(|call| (call, Vec::new())).collect();
         close_namespaces(&mut closed)?;
         close_sockets(&mut closed, rules)?;
-        closed.insert(
-            libc::SYS_ioctl,
-            vec![rule(&[equal(1, TIOCSTI)?])?, rule(&[equal(1, TIOCLINUX)?])?],
-        );
-        // The limits of other processes of the same user.
+        close_requests(&mut closed)?;
+        // The limits and the priority of other processes of the same user.
         closed.insert(libc::SYS_prlimit64, vec![rule(&[not_equal(0, 0)?])?]);
+        for (call, of_process) in [(libc::SYS_setpriority, 0), (libc::SYS_ioprio_set, 1)] {
+            let refused = vec![rule(&[not_equal(0, of_process)?])?, rule(&[not_equal(1, 0)?])?];
+            closed.insert(call, refused);
+        }
+        let missing = calls::MISSING.iter().map(|call| (*call, Vec::new())).collect();
         Ok(Filter(vec![
             program(closed, libc::EPERM)?,
-            // Its flags are in memory, where a filter cannot see them. Libraries go on with `clone`.
-            program([(libc::SYS_clone3, Vec::new())].into(), libc::ENOSYS)?,
+            program(missing, libc::ENOSYS)?,
             unknown_calls(),
         ]))
     };
@@ -92,12 +119,7 @@ fn program(rules: Rules, error: i32) -> Result<BpfProgram, seccompiler::BackendE
 fn close_namespaces(closed: &mut Rules) -> Result<(), seccompiler::BackendError> {
     let with_flag = |flag: i32| {
         let bit = u64::from(flag.cast_unsigned());
-        rule(&[SeccompCondition::new(
-            0,
-            SeccompCmpArgLen::Dword,
-            SeccompCmpOp::MaskedEq(bit),
-            bit,
-        )?])
+        rule(&[masked(0, bit, bit)?])
     };
     let rules = NAMESPACE_FLAGS
         .into_iter()
@@ -107,6 +129,28 @@ fn close_namespaces(closed: &mut Rules) -> Result<(), seccompiler::BackendError>
     closed.insert(libc::SYS_clone, rules);
     let rules = NAMESPACE_FLAGS.into_iter().map(with_flag).collect::<Result<_, _>>()?;
     closed.insert(libc::SYS_unshare, rules);
+    Ok(())
+}
+
+/// Requests for an open file that Landlock does not judge, because it judges those of devices only.
+fn close_requests(closed: &mut Rules) -> Result<(), seccompiler::BackendError> {
+    let mut refused = Vec::new();
+    for request in [TIOCSTI, TIOCLINUX].iter().chain(FILE_REQUESTS) {
+        refused.push(rule(&[equal(1, *request)?])?);
+    }
+    for kind in FILE_SYSTEM_REQUESTS {
+        let mut conditions = vec![masked(1, KIND_OF_REQUEST, *kind)?];
+        for request in COPIES {
+            conditions.push(not_equal(1, *request)?);
+        }
+        refused.push(rule(&conditions)?);
+    }
+    closed.insert(libc::SYS_ioctl, refused);
+    // Ways to hold up whoever opens a file, and to watch a directory.
+    let commands =
+        [libc::F_SETLEASE, libc::F_NOTIFY].map(|command| u64::from(command.cast_unsigned()));
+    let refused = commands.into_iter().map(|command| rule(&[equal(1, command)?]));
+    closed.insert(libc::SYS_fcntl, refused.collect::<Result<_, _>>()?);
     Ok(())
 }
 
@@ -152,9 +196,17 @@ fn not_equal(argument: u8, value: u64) -> Result<SeccompCondition, seccompiler::
     SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, value)
 }
 
+fn masked(
+    argument: u8,
+    mask: u64,
+    value: u64,
+) -> Result<SeccompCondition, seccompiler::BackendError> {
+    let mask = SeccompCmpOp::MaskedEq(mask);
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, mask, value)
+}
+
 fn socket_type(kind: i32) -> Result<SeccompCondition, seccompiler::BackendError> {
-    let mask = SeccompCmpOp::MaskedEq(SOCKET_TYPE_MASK);
-    SeccompCondition::new(1, SeccompCmpArgLen::Dword, mask, u64::from(kind.cast_unsigned()))
+    masked(1, SOCKET_TYPE_MASK, u64::from(kind.cast_unsigned()))
 }
 
 /// Refuses calls newer than this list, and those of the x32 convention, whose numbers begin at 2^30.

@@ -58,17 +58,26 @@ fn tasks_of_this_user() -> u64 {
 pub(crate) fn drop_capabilities() -> Result<(), Failure> {
     rustix::thread::set_no_new_privs(true)
         .map_err(|error| format!("cannot rule out programs that gain rights: {error}"))?;
-    let held =
-        capabilities(None).map_err(|error| format!("cannot read the capabilities: {error}"))?;
-    if held.permitted.is_empty() {
-        return Ok(());
-    }
+    let Some(sets) = kept_capabilities()? else { return Ok(()) };
     for capability in CapabilitySet::all().difference(KEPT).iter() {
         // This fails without the capability for it, and then an exec cannot gain one either. Newer ones may be unknown.
         let _ = rustix::thread::remove_capability_from_bounding_set(capability);
     }
+    set_capabilities(None, sets).map_err(|error| format!("cannot give up capabilities: {error}"))
+}
+
+/// Leaves this thread the capabilities that a confined process has.
+pub(crate) fn drop_capabilities_of_thread() -> Result<(), Failure> {
+    let Some(sets) = kept_capabilities()? else { return Ok(()) };
+    set_capabilities(None, sets).map_err(|error| format!("cannot give up capabilities: {error}"))
+}
+
+/// What is left of the capabilities of this thread; `None` if there are none.
+fn kept_capabilities() -> Result<Option<CapabilitySets>, Failure> {
+    let held =
+        capabilities(None).map_err(|error| format!("cannot read the capabilities: {error}"))?;
     let kept = KEPT.intersection(held.permitted);
     let sets =
         CapabilitySets { effective: kept, permitted: kept, inheritable: CapabilitySet::empty() };
-    set_capabilities(None, sets).map_err(|error| format!("cannot give up capabilities: {error}"))
+    Ok((!held.permitted.is_empty()).then_some(sets))
 }

@@ -8,7 +8,7 @@ fn a_confinement_is_plain_data() {
     let confinement: Confinement = serde_json::from_str(json).unwrap();
     let mut expected = Confinement::new(Level::Landlock, "/w");
     expected.access = crate::WorkspaceAccess::Ro;
-    expected.network = Network::Proxy { socket: "/s".into() };
+    expected.network = crate::Network::Proxy { socket: "/s".into() };
     expected.limits = crate::Limits { processes: Some(7), ..crate::Limits::default() };
     assert_eq!(confinement, expected);
     assert!(serde_json::from_str::<Confinement>(&json.replace("access", "acess")).is_err());

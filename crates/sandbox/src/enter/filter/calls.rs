@@ -69,8 +69,20 @@ const CLOSED: &[i64] = &[
     libc::SYS_ioperm,
 ];
 
-/// Since Linux 6.15; the `libc` crate lacks it.
+/// Newer calls, which the `libc` crate lacks.
 const OPEN_TREE_ATTR: i64 = 467;
+const SETXATTRAT: i64 = 463;
+const REMOVEXATTRAT: i64 = 466;
+const FILE_SETATTR: i64 = 469;
+
+/// Calls that fail as on an older kernel, so that libraries go on with a call that can be judged.
+pub(crate) const MISSING: &[i64] = &[
+    // Its flags are in memory, where a filter cannot see them.
+    libc::SYS_clone3,
+    SETXATTRAT,
+    REMOVEXATTRAT,
+    FILE_SETATTR,
+];
 
 /// Memory and queues that any process of the user can open by a number or a name.
 const SHARED_IPC: &[i64] = &[

@@ -1,0 +1,86 @@
+//! What a confinement means for the helper process.
+
+use std::path::{Path, PathBuf};
+
+use crate::plan::{BrokerRules, FileRules, FilterRules, Ipc, Plan, Root, Tcp};
+use crate::{Confinement, Network, SandboxError};
+
+/// Places that belong to the namespaces of a confined process. Not `/proc`: its files lead to other processes.
+const OWN_PLACES: [&str; 4] = ["/dev", "/run", "/tmp", "/var/tmp"];
+
+/// Landlock, the filter and the broker are all that confines.
+pub(super) fn on_the_machine(confinement: &Confinement, plan: &mut Plan) {
+    let broker = broker(confinement);
+    plan.files = Some(FileRules {
+        // With a proxy, the network holds nothing but the sandbox itself.
+        tcp: if confinement.network == Network::None { Tcp::Closed } else { Tcp::Open },
+        ..files(&broker)
+    });
+    plan.broker = Some(broker);
+    let families = families(&confinement.network);
+    plan.filter = Some(FilterRules { families, ipc: Ipc::Shared });
+}
+
+/// Namespaces confine, and are enough unless a directory that may be changed holds something protected.
+pub(super) fn in_namespaces(confinement: &Confinement, root: Root, plan: &mut Plan) {
+    let mut broker = broker(confinement);
+    if broker.brokered.is_empty() {
+        return;
+    }
+    plan.files = Some(FileRules {
+        own: OWN_PLACES.map(PathBuf::from).to_vec(),
+        tcp: Tcp::Open,
+        root,
+        ..files(&broker)
+    });
+    // Nothing else of the machine is there, or it cannot be changed.
+    broker.writable.push("/".into());
+    broker.readable.push("/".into());
+    plan.broker = Some(broker);
+    plan.filter = Some(filter_in_namespaces());
+}
+
+pub(super) fn filter_in_namespaces() -> FilterRules {
+    FilterRules { families: vec![libc::AF_UNIX, libc::AF_INET, libc::AF_INET6], ipc: Ipc::Private }
+}
+
+fn broker(confinement: &Confinement) -> BrokerRules {
+    BrokerRules::new(
+        confinement.writable().map(Path::to_owned).collect(),
+        confinement.readable().map(Path::to_owned).collect(),
+        confinement.protected_places(),
+    )
+}
+
+fn files(broker: &BrokerRules) -> FileRules {
+    FileRules {
+        readable: broker.readable.iter().chain(&broker.brokered).cloned().collect(),
+        writable: broker.open(),
+        ..FileRules::default()
+    }
+}
+
+/// The socket of the proxy, if there is one.
+pub(super) fn proxy_socket(confinement: &Confinement) -> Result<Option<PathBuf>, SandboxError> {
+    match &confinement.network {
+        Network::None | Network::Open => Ok(None),
+        Network::Proxy { socket } if socket.exists() => Ok(Some(socket.clone())),
+        Network::Proxy { socket } => Err(SandboxError::Demand(format!(
+            "there is no socket of a proxy at {}; start MyClaw anew",
+            socket.display()
+        ))),
+    }
+}
+
+/// The kernel does not apply the process limit of users to root.
+pub(super) fn processes_of_root(confinement: &Confinement) -> Option<u64> {
+    confinement.limits.processes.filter(|_| rustix::process::getuid().is_root())
+}
+
+/// Never Unix sockets: those with a path lead to every service of the machine.
+fn families(network: &Network) -> Vec<i32> {
+    match network {
+        Network::Open | Network::Proxy { .. } => vec![libc::AF_INET, libc::AF_INET6],
+        Network::None => Vec::new(),
+    }
+}
