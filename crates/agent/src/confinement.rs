@@ -8,13 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use myclaw_config::{
-    ConfinementConfig, ConfinementLevel, SandboxMode, SandboxNetwork, WorkspaceAccessName,
-};
+use myclaw_config::{ConfinementConfig, ConfinementLevel, SandboxMode, SandboxNetwork};
 use myclaw_engine::{SkillSummary, Tool};
 use myclaw_exec::{EnvironmentPolicy, Runner};
 use myclaw_executor::{CallHandler, Executor, ExecutorError, Launch, with_handler};
-use myclaw_files::create_private_directory;
 use myclaw_policy::SandboxScope;
 use myclaw_sandbox::{
     Confinement, Engine, Level, Limits, Network, OpenPaths, Sandbox, WorkspaceAccess,
@@ -25,7 +22,8 @@ use myclaw_tools::CommandPlace;
 use self::network::SessionProxy;
 use crate::helper::{self, ToolSetup};
 use crate::hiding::HidingSlot;
-use crate::{AgentError, FailureClass, SessionConfig, permissions};
+use crate::workspace::{Quota, WorkspaceUse};
+use crate::{AgentError, FailureClass, Party, SessionConfig, permissions};
 
 /// An idle helper ends after this time: it uses some megabytes of memory, and the next one starts in milliseconds.
 const IDLE: Duration = Duration::from_secs(300);
@@ -99,6 +97,18 @@ pub struct SandboxReport {
     pub is_open_project: bool,
     /// Whether this session is sandboxed.
     pub is_sandboxed: bool,
+    /// Who writes the messages of the session.
+    pub party: Party,
+    /// The workspace of the agent.
+    pub agent_workspace: PathBuf,
+    /// What the session may do there.
+    pub agent_workspace_access: WorkspaceAccess,
+    /// The files that its prompt is made of, whether they exist or not.
+    pub prompt: Vec<PathBuf>,
+    /// The file with its own notes, which its prompt shows as data.
+    pub notes: Option<PathBuf>,
+    /// What its own workspace holds, and what it may hold.
+    pub workspace_use: Option<(WorkspaceUse, Quota)>,
     /// What is enforced in the sandboxed sessions of the agent. The socket of a proxy is known once it runs.
     pub confinement: Confinement,
     /// The hosts that can be reached through the proxy, if the network is one.
@@ -118,12 +128,19 @@ impl SessionConfig {
         let checked = own_sandbox()?.probe().check(&confinement);
         let rules = permissions::sandbox_rules(&self.config, &self.agent);
         let hosts = rules.confinement.allow_hosts.unwrap_or_default();
+        let prompt = self.prompt_files();
         Ok(SandboxReport {
             mode: rules.mode,
             allow_hosts: hosts.into_iter().map(|host| host.0).collect(),
             is_main: permissions::is_main(self),
             is_open_project: permissions::is_open_project(self),
             is_sandboxed: permissions::scope(self) == SandboxScope::Sandboxed,
+            party: self.party(),
+            agent_workspace: self.agent.workspace.clone(),
+            agent_workspace_access: self.agent_workspace_access(),
+            prompt: prompt.names().map(|name| self.agent.workspace.join(name)).collect(),
+            notes: prompt.notes(),
+            workspace_use: self.workspace_use(),
             obstacle: checked.err().map(|error| error.to_string()),
             confinement,
         })
@@ -138,6 +155,7 @@ impl SessionConfig {
     ) -> Result<(ToolPlace, Vec<SkillSummary>), AgentError> {
         let this = self.clone();
         let looking = tokio::task::spawn_blocking(move || {
+            this.make_working_directory()?;
             let placed = match permissions::scope(&this) {
                 SandboxScope::Unsandboxed => None,
                 SandboxScope::Sandboxed => Some(this.placed()?),
@@ -173,9 +191,10 @@ impl SessionConfig {
         if permissions::scope(self) == SandboxScope::Unsandboxed {
             return Ok(work());
         }
-        let Confinement { workspace, access, read_only, read_write, .. } = self.confinement()?;
-        let mut paths =
-            OpenPaths { readable: read_only, writable: read_write, ..OpenPaths::default() };
+        let Confinement { workspace, access, protected, read_only, read_write, .. } =
+            self.confinement()?;
+        let protected = protected.iter().map(|path| workspace.join(path)).collect();
+        let mut paths = OpenPaths { readable: read_only, writable: read_write, protected };
         match access {
             WorkspaceAccess::None => {}
             WorkspaceAccess::Ro => paths.readable.push(workspace),
@@ -193,16 +212,6 @@ impl SessionConfig {
     /// They depend on the session's config, with which [`SessionConfig::with_config`] replaces the executor, and on the
     /// directories of skills that exist.
     fn placed(&self) -> Result<Placed, AgentError> {
-        let workspace = self.working_directory();
-        if !workspace.is_dir() {
-            create_private_directory(workspace).map_err(|error| {
-                let path = workspace.display();
-                AgentError::new(
-                    FailureClass::Workspace,
-                    format!("cannot make the workspace {path}: {error}"),
-                )
-            })?;
-        }
         let skills = self.present_skills()?;
         let mut place = self.executor.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(placed) = place.as_ref().filter(|placed| placed.skills == skills) {
@@ -243,32 +252,44 @@ impl SessionConfig {
         network::proxy_rules(&self.config, &rules.confinement)
     }
 
-    /// The existing directories of skills, with all links followed.
+    /// The existing directories of skills, with all links followed. One of the workspace that leads out of it is none: a
+    /// sandboxed session could have made the link.
     fn present_skills(&self) -> Result<Vec<PathBuf>, AgentError> {
-        let directories = self.skill_directories()?;
-        Ok(directories.iter().filter(|path| path.is_dir()).map(|path| real(path)).collect())
+        let workspace = real(&self.agent.workspace);
+        let present = self.skill_directories()?.into_iter().filter(|path| path.is_dir());
+        let present = present.map(|path| (path.starts_with(&self.agent.workspace), real(&path)));
+        let fits = |(is_workspaces, real): &(bool, PathBuf)| {
+            !is_workspaces || real.starts_with(&workspace)
+        };
+        Ok(present.filter(fits).map(|(_, real)| real).collect())
     }
 
     /// What the operating system enforces in the session, if it is sandboxed. A proxy has no socket yet.
     fn confinement(&self) -> Result<Confinement, AgentError> {
         let config = permissions::sandbox_rules(&self.config, &self.agent).confinement;
         let mut confinement = Confinement::new(level(&config)?, real(self.working_directory()));
-        confinement.access = match config.workspace_access.unwrap_or_default() {
-            WorkspaceAccessName::None => WorkspaceAccess::None,
-            WorkspaceAccessName::Ro => WorkspaceAccess::Ro,
-            WorkspaceAccessName::Rw => WorkspaceAccess::Rw,
-        };
+        let access = self.agent_workspace_access();
+        confinement.protected = self.protected();
+        if self.own_workspace().is_none() {
+            confinement.access = access;
+        } else if access == WorkspaceAccess::Ro && self.agent.workspace.is_dir() {
+            confinement.read_only.push(real(&self.agent.workspace));
+        }
         confinement.network = match config.network.unwrap_or_default() {
             SandboxNetwork::None => Network::None,
             SandboxNetwork::Allowlist => Network::Proxy { socket: PathBuf::new() },
             SandboxNetwork::Open => Network::Open,
         };
         confinement.limits = limits(&config);
-        confinement.read_only = self.named_paths(config.read_only.as_deref(), "readOnly")?;
+        if let Some(quota) = self.quota().and_then(|quota| quota.bytes) {
+            let limit = confinement.limits.file_size.map_or(quota, |limit| limit.min(quota));
+            confinement.limits.file_size = Some(limit);
+        }
+        confinement.read_only.extend(self.named_paths(config.read_only.as_deref(), "readOnly")?);
         confinement.read_write = self.named_paths(config.read_write.as_deref(), "readWrite")?;
-        self.refuse_own_directories(&confinement)?;
         // The model reads the files of skills, wherever these are.
         confinement.read_only.extend(self.present_skills()?);
+        self.refuse_own_directories(&confinement)?;
         confinement.read_only.push(program()?);
         confinement.read_write.push(self.artifacts());
         Ok(confinement)

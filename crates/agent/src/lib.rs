@@ -40,6 +40,7 @@ mod speech_setup;
 mod trial;
 mod undo;
 mod web_tools;
+mod workspace;
 
 pub use browser_tool::browser_obstacle;
 pub use config_check::{Examination, load_checked};
@@ -83,6 +84,9 @@ pub use skills::{FoundSkill, FoundSkills};
 pub use trial::{Question, Trial, TrialAnswer, TrialFailure};
 pub use undo::UndoMode;
 pub use web_tools::FileDownloads;
+pub use workspace::{
+    MovedSession, Party, Quota, WorkspaceUse, moved_sessions, workspace_of_session,
+};
 
 pub use futures_util::future::BoxFuture;
 pub use myclaw_engine::{

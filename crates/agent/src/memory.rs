@@ -27,29 +27,34 @@ const MOST_NEW: usize = 256;
 impl SessionConfig {
     /// The notes of the agent, if it has the tools for them.
     pub(crate) fn memory(&self, place: &ToolPlace) -> Option<Memory> {
-        let search = &self.agent.memory_search;
-        let has_notes =
-            || !search.extra_paths.is_empty() || self.agent.workspace.join(DIRECTORY).is_dir();
+        let (search, options) = (&self.agent.memory_search, self.memory_options());
+        let has_notes = || !options.extra.is_empty() || options.workspace.join(DIRECTORY).is_dir();
         if !search.enabled.unwrap_or_else(has_notes) {
             return None;
         }
-        // In a sandbox, the model and the vectors are out of reach of the tools.
-        let weights = search.weights.as_ref().filter(|_| place.is_here());
+        // In a sandbox, the model and the vectors are out of reach of the tools. Those of a session of others would push the
+        // agent's out of the cache.
+        let is_agents = place.is_here() && self.own_workspace().is_none();
+        let weights = search.weights.as_ref().filter(|_| is_agents);
         let meaning = weights.map(|weights| {
             let agent_dir = self.agent.agent_dir.clone();
             let directory = agent_dir.unwrap_or_else(|| self.home.paths.agent_dir(&self.agent.id));
             let model = self.home.meanings.of(weights);
             Arc::new(NoteMeaning { model, cache: directory.join(CACHE) }) as Arc<dyn Meaning>
         });
-        Some(Memory { options: self.memory_options(), meaning })
+        Some(Memory { options, meaning })
     }
 
-    /// Where the notes of the agent are.
+    /// Where the notes are: those of the agent, or its own ones in a session with a workspace of its own.
     pub(crate) fn memory_options(&self) -> MemoryOptions {
         let search = &self.agent.memory_search;
+        let (workspace, extra) = match self.own_workspace() {
+            Some(own) => (own.to_owned(), Vec::new()),
+            None => (self.agent.workspace.clone(), search.extra_paths.clone()),
+        };
         MemoryOptions {
-            workspace: self.agent.workspace.clone(),
-            extra: search.extra_paths.clone(),
+            workspace,
+            extra,
             max_results: search.max_results,
             min_score: search.min_score,
         }

@@ -1,6 +1,6 @@
 //! The config of a session: that of its agent, with the caller's options applied.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,6 +26,7 @@ use crate::permissions::Permissions;
 use crate::project::SeenInstructions;
 use crate::selection::{Selection, Wanted, select};
 use crate::web_tools::web_tools;
+use crate::workspace::{QuotaState, existing_directory, remembered_directory};
 use crate::{AgentError, Home, permissions};
 
 /// Name of the session if the caller gives no name.
@@ -33,6 +34,8 @@ pub const MAIN_SESSION: &str = "main";
 
 /// Channel in the keys of sessions that scheduled jobs have for themselves.
 pub const CRON_CHANNEL: &str = "cron";
+/// Channel in the keys of sessions that only clients of the gateway name: whoever has its token.
+pub(crate) const WEB_CHANNEL: &str = "web";
 /// Channel in the keys of the sessions of people who write through several channels (`channels.identityLinks`).
 pub const PERSON_CHANNEL: &str = "person";
 /// Channel in the keys of the sessions of sub-agents.
@@ -81,8 +84,12 @@ pub struct SessionConfig {
     pub config: Arc<Config>,
     /// The config of the session's agent.
     pub agent: ResolvedAgent,
-    /// Directory for the tools, if not the workspace; absolute.
+    /// Directory for the tools, if not a workspace; absolute.
     pub directory: Option<PathBuf>,
+    /// The workspace that the session has for itself. It follows from the other values.
+    pub(crate) own_workspace: Option<PathBuf>,
+    /// What is known of how full that is.
+    pub(crate) quota_state: QuotaState,
     /// The key of the session.
     pub session_key: SessionKey,
     /// The only auth profile to use, if the caller names one.
@@ -139,11 +146,13 @@ impl SessionConfig {
         let (auth_profile, sender) = (options.auth_profile.clone(), options.sender.clone());
         let (background, executor) = (BackgroundJobs::new(home.clone()), Arc::default());
         let browser = BrowserSlot::default();
-        Ok(Self {
+        let new = Self {
             home,
             config,
             agent,
             directory,
+            own_workspace: None,
+            quota_state: QuotaState::default(),
             session_key,
             auth_profile,
             executor,
@@ -153,7 +162,8 @@ impl SessionConfig {
             seen_instructions: SeenInstructions::default(),
             browser,
             background,
-        })
+        };
+        Ok(new.placed_anew())
     }
 
     /// The same for another session of the agent.
@@ -169,7 +179,8 @@ impl SessionConfig {
             false => self.directory.clone(),
         };
         let new = Self { session_key, directory, executor, browser, senders, ..self.clone() };
-        Self { seen_instructions, ..new }
+        let quota_state = QuotaState::default();
+        Self { seen_instructions, quota_state, ..new }.placed_anew()
     }
 
     /// The same session with its user at the terminal: nothing has to end by the clock, as Ctrl-C ends it. Time limits that
@@ -209,6 +220,7 @@ impl SessionConfig {
             executor,
             senders: self.senders.clone(),
             seen_instructions: self.seen_instructions.clone(),
+            quota_state: self.quota_state.clone(),
             browser: self.browser.clone(),
             background: Arc::clone(&self.background),
             ..new
@@ -221,6 +233,7 @@ impl SessionConfig {
         rules(self) == rules(other)
             && self.config.tools.web.fetch == other.config.tools.web.fetch
             && self.agent.workspace == other.agent.workspace
+            && self.own_workspace == other.own_workspace
             && self.agent.agent_dir == other.agent.agent_dir
             && self.agent.memory_search == other.agent.memory_search
             && self.home.paths == other.home.paths
@@ -230,11 +243,6 @@ impl SessionConfig {
     /// Whether it is the owner's main session with the agent.
     pub fn is_main(&self) -> bool {
         permissions::is_main(self)
-    }
-
-    /// The directory in which the tools work.
-    pub fn working_directory(&self) -> &Path {
-        self.directory.as_deref().unwrap_or(&self.agent.workspace)
     }
 
     /// The thinking level: the caller's, else that of the config.
@@ -270,6 +278,7 @@ impl SessionConfig {
             session_key: self.session_key.to_string(),
             agent: self.agent.id.to_string(),
             working_directory: self.working_directory().to_owned(),
+            start_directory: self.start_directory().to_owned(),
         };
         let command_timeout = Duration::from_secs(self.config.tools.bash.timeout_seconds);
         let mut params = self.bare_run(selection.models.clone());
@@ -283,15 +292,17 @@ impl SessionConfig {
         let memory = self.memory(&place);
         let options = ToolOptions { command_timeout, jobs, commands, memory };
         params.tools = place.tools(builtin_tools(options));
+        let changing = params.tools.iter().filter(|tool| !tool.is_read_only());
+        let changing = changing.map(|tool| tool.schema().name.clone()).collect();
         params.tools.extend(web_tools(self, &params.models, &params.tools)?);
         params.tools.extend(browser_tool(self)?);
         params.skills = skills;
         params.hooks = command_hooks(&self.config, run)?;
+        params.hooks.extend(self.quota_hook(changing));
         params.project = self.project_instructions().await;
         let project_hook = params.project.as_ref().map(|project| self.project_hook(project));
         params.hooks.extend(project_hook);
         permissions::apply(self, permissions, added, &mut params);
-        params.working_directory.clone_from(&self.directory);
         Ok(params)
     }
 
@@ -328,8 +339,11 @@ impl SessionConfig {
 
     /// As [`SessionConfig::run_params`], without tools, skills and hooks.
     pub fn bare_run(&self, models: Vec<ActiveModel>) -> RunParams {
-        let workspace = self.agent.workspace.clone();
-        RunParams::go_on(self.session_key.clone(), models, self.rules(), self.stores(), workspace)
+        let (key, workspace) = (self.session_key.clone(), self.agent.workspace.clone());
+        let mut params = RunParams::go_on(key, models, self.rules(), self.stores(), workspace);
+        params.working_directory = self.directory.clone().or_else(|| self.own_workspace.clone());
+        params.prompt_files = self.prompt_files();
+        params
     }
 
     /// The limits and modes of the session's runs.
@@ -469,30 +483,4 @@ pub fn stored_keys(agent: &ResolvedAgent) -> AuthFile {
 fn default_thinking(agent: &ResolvedAgent) -> ThinkingLevel {
     let configured = agent.thinking.map(ThinkingDefault::as_str);
     configured.and_then(|level| level.parse().ok()).unwrap_or_default()
-}
-
-/// The directory in which an existing session works, if not its agent's workspace.
-fn remembered_directory(home: &Home, key: &SessionKey) -> Result<Option<PathBuf>, AgentError> {
-    // The run reports a session that cannot be read.
-    match home.session_store().directory_of(key).ok().flatten() {
-        Some(directory) if !directory.is_dir() => {
-            Err(SessionConfig::directory_gone(key, &directory))
-        }
-        remembered => Ok(remembered),
-    }
-}
-
-/// The directory that the caller named, absolute. It is never created: a misspelt one should be noticed.
-fn existing_directory(path: &Path) -> Result<PathBuf, AgentError> {
-    let unusable = |error: std::io::Error| {
-        AgentError::usage(format!(
-            "cannot work in {}: {error}; give -C a directory that exists",
-            path.display()
-        ))
-    };
-    let directory = std::fs::canonicalize(path).map_err(unusable)?;
-    if !directory.is_dir() {
-        return Err(unusable(std::io::ErrorKind::NotADirectory.into()));
-    }
-    Ok(directory)
 }

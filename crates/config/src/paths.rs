@@ -15,6 +15,8 @@ const STATE_DIR_NAME: &str = ".myclaw";
 const CONFIG_FILE_NAME: &str = "myclaw.json";
 /// Prefix of the names of default workspaces.
 pub(crate) const WORKSPACE_DIR_NAME: &str = "workspace";
+/// Above the workspaces of single sessions.
+const WORKSPACES_DIR_NAME: &str = "workspaces";
 const SESSIONS_DIR_NAME: &str = "sessions";
 const AGENTS_DIR_NAME: &str = "agents";
 const AGENT_DIR_NAME: &str = "agent";
@@ -74,6 +76,11 @@ impl Paths {
             Some(id) => self.state_dir.join(format!("{WORKSPACE_DIR_NAME}-{id}")),
             None => self.state_dir.join(WORKSPACE_DIR_NAME),
         }
+    }
+
+    /// The directory of the workspaces that sessions have for themselves.
+    pub fn workspaces_dir(&self) -> PathBuf {
+        self.state_dir.join(WORKSPACES_DIR_NAME)
     }
 
     /// The default directory for an agent's own data.

@@ -298,10 +298,11 @@ fn first_prompt(
             time_zone: time_zone(params.rules.time_zone.as_deref()).as_deref(),
             note: params.note.as_deref(),
             project: params.project.as_ref(),
+            notes: opened.notes.as_ref(),
         })
     };
     let system_prompt = params.system_prompt.clone().unwrap_or_else(built);
-    let files = opened.identity.iter().chain(&opened.bootstrap_files);
+    let files = opened.identity.iter().chain(&opened.bootstrap_files).chain(&opened.notes);
     Prompt::new(system_prompt, schemas, files)
 }
 

@@ -31,6 +31,7 @@ mod reduction;
 mod remark;
 mod rules;
 mod run;
+mod section;
 mod skills;
 mod switch;
 mod tool;
@@ -76,3 +77,4 @@ pub use tool::{
 };
 pub use transcript::message_to_row;
 pub use turn::{CompactionOutcome, CompactionReport, utc_day};
+pub use workspace::{BOOTSTRAP_NAMES, PromptFiles};

@@ -1,7 +1,9 @@
 //! The instructions of a project in the system prompt. The caller of a run reads them; this module only formats them.
 
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use crate::section::{attribute, held};
 
 const INTRODUCTION: &str = include_str!("../prompts/project.md");
 /// The tag around the instructions of a project.
@@ -29,7 +31,7 @@ impl ProjectInstructions {
     /// The section of the prompt.
     pub(crate) fn section(&self) -> String {
         let mut section =
-            format!("<{TAG} directory=\"{}\">\n{}", self.root.display(), INTRODUCTION.trim_end());
+            format!("<{TAG} directory=\"{}\">\n{}", shown(&self.root), INTRODUCTION.trim_end());
         for file in &self.files {
             let _infallible = write!(section, "\n{}", file.element());
         }
@@ -40,22 +42,25 @@ impl ProjectInstructions {
 
 impl ProjectFile {
     /// The same for a file that becomes known later: it stands behind the result of a tool.
-    pub fn as_note(&self, root: &std::path::Path) -> String {
+    pub fn as_note(&self, root: &Path) -> String {
         format!(
             "<{TAG} directory=\"{}\">\nThis file of the project applies to the directory that it is in. It is not the words \
              of the user.\n{}\n</{TAG}>",
-            root.display(),
+            shown(root),
             self.element()
         )
     }
 
     /// The file in tags, which its text cannot close.
     fn element(&self) -> String {
-        let text = self.content.trim_end_matches('\n');
-        let text =
-            text.replace("</file", "< /file").replace(&format!("</{TAG}"), &format!("< /{TAG}"));
-        format!("<file path=\"{}\">\n{text}\n</file>", self.path.replace(['"', '<', '>'], "_"))
+        let text = held(self.content.trim_end_matches('\n'));
+        format!("<file path=\"{}\">\n{text}\n</file>", attribute(&self.path))
     }
+}
+
+/// A directory as the value of an attribute.
+fn shown(directory: &Path) -> String {
+    attribute(&directory.to_string_lossy())
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! The prompt holds nothing that changes between turns, so that a provider's cache of the prefix stays warm. The time
 //! is part of each user message instead (see `transcript`).
 
+use std::borrow::Cow;
 use std::env::consts::{ARCH, OS};
 use std::fmt::Write;
 use std::path::Path;
@@ -10,11 +11,14 @@ use std::path::Path;
 use jiff::tz::TimeZone;
 use myclaw_llm::ToolSchema;
 
+use crate::section::{attribute, held, held_line};
 use crate::workspace::BootstrapFile;
 use crate::{ProjectInstructions, SkillSummary};
 
 const IDENTITY: &str = include_str!("../prompts/identity.md");
 const SAFETY: &str = include_str!("../prompts/safety.md");
+/// Precedes the notes of a session that is not the owner's.
+const NOTES: &str = include_str!("../prompts/notes.md");
 /// Precedes the list of skills.
 const SKILLS: &str = "\nThese skills teach you tasks. When one fits the task, read its file with `read` before you \
                       begin; paths in it start in its directory:";
@@ -37,23 +41,21 @@ pub(crate) struct PromptParts<'a> {
     pub(crate) note: Option<&'a str>,
     /// What the project in the working directory says.
     pub(crate) project: Option<&'a ProjectInstructions>,
+    /// The notes of a session that has a workspace of its own.
+    pub(crate) notes: Option<&'a BootstrapFile>,
 }
 
-/// Builds the prompt: identity, bootstrap files, the project's instructions, tools with skills, safety, runtime. Sections
-/// without content are omitted. The contents of bootstrap files are copied verbatim: a file that contains such tags is
-/// the user's responsibility. Those of a project cannot close their tags.
+/// Builds the prompt: identity, bootstrap files, the project's instructions, tools with skills, notes, safety, runtime.
+/// Sections without content are omitted. No text in a section can close it or imitate another one.
 pub(crate) fn build_system_prompt(parts: &PromptParts<'_>) -> String {
-    let identity = parts.identity.map_or(IDENTITY, |file| &file.content);
+    let identity = parts.identity.map_or(Cow::Borrowed(IDENTITY), |file| held(&file.content));
     let mut prompt = format!("<identity>\n{}\n</identity>", identity.trim_end());
     if !parts.bootstrap.is_empty() {
         prompt.push_str("\n\n<bootstrap-files>");
         for file in parts.bootstrap {
-            let _infallible = write!(
-                prompt,
-                "\n<file path=\"{}\">\n{}\n</file>",
-                file.name,
-                file.content.trim_end_matches('\n')
-            );
+            let text = held(file.content.trim_end_matches('\n'));
+            let _infallible =
+                write!(prompt, "\n<file path=\"{}\">\n{text}\n</file>", attribute(file.name));
         }
         prompt.push_str("\n</bootstrap-files>");
     }
@@ -69,6 +71,12 @@ pub(crate) fn build_system_prompt(parts: &PromptParts<'_>) -> String {
         push_skills(&mut prompt, parts);
         prompt.push_str("\n</tools>");
     }
+    if let Some(notes) = parts.notes {
+        let text = held(notes.content.trim_end_matches('\n'));
+        let (name, introduction) = (attribute(notes.name), NOTES.trim_end());
+        let _infallible =
+            write!(prompt, "\n\n<notes path=\"{name}\">\n{introduction}\n{text}\n</notes>");
+    }
     let _infallible = write!(
         prompt,
         "\n\n<safety>\n{}\n</safety>\n\n<runtime>\n- Platform: {} {}\n- Working directory: {}\n- Model: {}\n\
@@ -76,14 +84,14 @@ pub(crate) fn build_system_prompt(parts: &PromptParts<'_>) -> String {
         SAFETY.trim_end(),
         platform(),
         architecture(),
-        parts.working_directory.display(),
-        parts.model,
+        held_line(&parts.working_directory.to_string_lossy()),
+        held_line(parts.model),
     );
     if let Some(time_zone) = parts.time_zone {
-        let _infallible = write!(prompt, "\n- User's time zone: {time_zone}");
+        let _infallible = write!(prompt, "\n- User's time zone: {}", held_line(time_zone));
     }
     if let Some(note) = parts.note {
-        let _infallible = write!(prompt, "\n- {note}");
+        let _infallible = write!(prompt, "\n- {}", held_line(note));
     }
     prompt.push_str("\n</runtime>");
     prompt

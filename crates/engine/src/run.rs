@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::event::Events;
 use crate::{
     ActiveModel, Approver, Bound, Clock, Enqueue, EventCallback, Hook, Lane, ModelSwitch,
-    ProjectInstructions, QuietMessages, RunId, RunRules, SkillSummary, SystemClock,
+    ProjectInstructions, PromptFiles, QuietMessages, RunId, RunRules, SkillSummary, SystemClock,
     SystemPromptReport, Tool, WithheldTool,
 };
 
@@ -60,6 +60,8 @@ pub struct RunParams {
     pub on_event: Option<EventCallback>,
     /// The agent's workspace, which holds the prompt's bootstrap files. It is created if it is missing.
     pub workspace: PathBuf,
+    /// Which files the prompt is made of.
+    pub prompt_files: PromptFiles,
     /// The directory that tools work in, if not the workspace. It must exist.
     pub working_directory: Option<PathBuf>,
     /// The global lane of the run.
@@ -159,6 +161,7 @@ impl RunParams {
             switch: ModelSwitch::default(),
             on_event: None,
             workspace,
+            prompt_files: PromptFiles::All,
             working_directory: None,
             lane: Lane::default(),
             enqueue: None,

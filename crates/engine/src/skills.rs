@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::Notice;
+use crate::section::held_line;
 
 /// Most skills that the prompt lists: a longer list would crowd out the messages.
 const MAX_SKILLS: usize = 100;
@@ -23,7 +24,7 @@ pub struct SkillSummary {
 impl SkillSummary {
     /// The skill's line in the prompt.
     pub(crate) fn line(&self) -> String {
-        format!("- {}: {} ({})", self.name, self.description, self.file.display())
+        held_line(&format!("- {}: {} ({})", self.name, self.description, self.file.display()))
     }
 }
 

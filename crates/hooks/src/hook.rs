@@ -44,7 +44,7 @@ impl CommandHook {
 
     /// Runs the command with `fields` and the fields that all events have.
     async fn notify(&self, mut fields: Value, printed: Printed) -> Result<String, HookError> {
-        let RunInfo { session_key, agent, working_directory } = &*self.run;
+        let RunInfo { session_key, agent, working_directory, start_directory } = &*self.run;
         let mut input = json!({
             "event": self.event.as_str(),
             "sessionKey": session_key,
@@ -54,7 +54,7 @@ impl CommandHook {
         if let (Some(input), Some(fields)) = (input.as_object_mut(), fields.as_object_mut()) {
             input.append(fields);
         }
-        self.command.run(working_directory, &input, printed).await
+        self.command.run(start_directory, &input, printed).await
     }
 
     async fn ask<T: serde::de::DeserializeOwned + Default>(

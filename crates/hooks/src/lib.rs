@@ -33,8 +33,10 @@ pub struct RunInfo {
     pub session_key: String,
     /// Id of the agent.
     pub agent: String,
-    /// The directory that tools work in, and in which the command is started.
+    /// The directory that tools work in.
     pub working_directory: PathBuf,
+    /// The directory in which commands are started.
+    pub start_directory: PathBuf,
 }
 
 /// The commands of the config, in their order there.

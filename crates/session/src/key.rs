@@ -140,6 +140,14 @@ impl SessionKey {
         Self::build(&parts)
     }
 
+    /// The key of the first session with the same peer.
+    #[must_use]
+    pub fn first(&self) -> Self {
+        let mut parts = self.parts();
+        parts.peer_id = parts.peer().to_owned();
+        Self::build(&parts)
+    }
+
     /// Reads any form of key; a bare word is a terminal session of the agent `main`.
     ///
     /// # Errors

@@ -131,3 +131,18 @@ fn work_for_the_tools_of_a_sandboxed_session_touches_only_its_files() {
         assert_eq!((write(&outside).is_ok(), write(&inside).is_ok()), (is_open, true), "{name}");
     }
 }
+
+#[test]
+fn skills_of_the_workspace_show_nothing_outside_of_it() {
+    let (directory, session) = session(json!({}), "x");
+    let workspace = session.agent.workspace.clone();
+    std::fs::create_dir_all(workspace.join("real-skills")).unwrap();
+    std::fs::create_dir_all(workspace.join(".claude")).unwrap();
+    std::os::unix::fs::symlink("real-skills", workspace.join("skills")).unwrap();
+    std::os::unix::fs::symlink(directory.path(), workspace.join(".claude/skills")).unwrap();
+
+    let shared = session.confinement().unwrap().read_only;
+
+    let inside = workspace.canonicalize().unwrap().join("real-skills");
+    assert_eq!(shared, [inside, program().unwrap()]);
+}

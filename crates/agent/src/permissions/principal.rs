@@ -36,7 +36,8 @@ impl SessionConfig {
             self.check_confined_like(principal)?;
         }
         self.principals = principals;
-        Ok(self)
+        // It works where they do.
+        Ok(self.placed_anew())
     }
 
     /// Whether it is sandboxed.

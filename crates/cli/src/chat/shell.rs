@@ -4,7 +4,6 @@ use std::io::IsTerminal;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use myclaw_agent::files::create_private_directory;
 use myclaw_agent::{RAN_COMMAND, end_child};
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, Command};
@@ -35,10 +34,8 @@ impl Chat {
             );
         }
         let config = self.session.config();
-        if config.working_directory() == config.agent.workspace {
-            // The first turn would make it. If it cannot be made, the command says so.
-            let _ = create_private_directory(&config.agent.workspace);
-        }
+        // The first turn would make it. If it cannot be made, the command says so.
+        let _ = config.make_working_directory();
         let began = Instant::now();
         let ran = match line.audience {
             Audience::User if matches!(self.view, View::Terminal) => {

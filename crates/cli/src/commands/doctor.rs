@@ -29,6 +29,7 @@ mod gateway;
 mod keys;
 mod security;
 mod sandbox;
+mod moved;
 mod sources;
 
 /// The result of a check.
@@ -141,6 +142,7 @@ fn examine(home: &Home) -> Result<Vec<Check>, CliError> {
     checks.extend(keys::check_files(&config, agent.as_ref(), home));
     checks.extend(servers);
     checks.push(check_workspace(agent.as_ref(), home));
+    checks.extend(moved::check(home));
     checks.extend(others);
     checks.push(check_directory("sessions", &home.paths.sessions_dir(), "MYCLAW_STATE_DIR"));
     checks.extend(check_torn_ends(home));

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use myclaw_agent::SandboxReport;
 use myclaw_agent::sandbox::{Confinement, Level, Limits, Network, SandboxMode, WorkspaceAccess};
-use serde_json::json;
+use myclaw_agent::{Party, Quota, SandboxReport, WorkspaceUse};
+use serde_json::{Value, json};
 
 use crate::args::{SandboxArgs, SandboxCommand, SessionArgs};
 use crate::exit::CliError;
@@ -37,11 +37,18 @@ fn explain(args: &SessionArgs, as_json: bool) -> Result<(), CliError> {
             "sandboxed": report.is_sandboxed,
             "available": report.obstacle.is_none(),
             "obstacle": report.obstacle,
+            "party": party(&report),
+            "agentWorkspace": { "path": report.agent_workspace, "access": report.agent_workspace_access },
+            "quota": report.workspace_use.as_ref().map(quota_as_json),
+            "prompt": { "files": report.prompt, "notes": report.notes },
             "confinement": confinement,
         }))?;
     } else {
-        let mut rows =
-            vec![row("session", session.session_key.to_string()), row("sandboxed", scope(&report))];
+        let mut rows = vec![
+            row("session", session.session_key.to_string()),
+            row("messages of", described_party(&report).to_owned()),
+            row("sandboxed", scope(&report)),
+        ];
         rows.extend(described(&report));
         if !report.is_sandboxed {
             rows.push(row("state", session.state_directory_report()?.to_string()));
@@ -62,6 +69,37 @@ fn row(name: &str, value: String) -> Vec<String> {
     vec![name.to_owned(), value]
 }
 
+fn party(report: &SandboxReport) -> &'static str {
+    match report.party {
+        Party::Owner => "owner",
+        Party::Others => "others",
+    }
+}
+
+fn described_party(report: &SandboxReport) -> &'static str {
+    match report.party {
+        Party::Owner => "the owner",
+        Party::Others => {
+            "others, so it has a workspace of its own unless `workspaceAccess` is \"rw\""
+        }
+    }
+}
+
+fn quota_as_json((used, quota): &(WorkspaceUse, Quota)) -> Value {
+    json!({
+        "bytes": used.bytes, "maxBytes": quota.bytes,
+        "files": used.files, "maxFiles": quota.files, "hasMore": used.has_more,
+    })
+}
+
+fn access_in_words(access: WorkspaceAccess) -> &'static str {
+    match access {
+        WorkspaceAccess::None => "closed",
+        WorkspaceAccess::Ro => "read only",
+        WorkspaceAccess::Rw => "may be changed",
+    }
+}
+
 fn scope(report: &SandboxReport) -> String {
     let kind = match report {
         SandboxReport { is_main: true, .. } => "the main session",
@@ -77,14 +115,18 @@ fn scope(report: &SandboxReport) -> String {
 
 /// What is enforced in sandboxed sessions.
 fn described(report: &SandboxReport) -> Vec<Vec<String>> {
-    let Confinement { level, workspace, access, read_only, read_write, network, limits, .. } =
-        &report.confinement;
+    let Confinement {
+        level,
+        workspace,
+        access,
+        protected,
+        read_only,
+        read_write,
+        network,
+        limits,
+        ..
+    } = &report.confinement;
     let availability = report.obstacle.clone().unwrap_or_else(|| "available here".to_owned());
-    let access = match access {
-        WorkspaceAccess::None => "closed",
-        WorkspaceAccess::Ro => "read only",
-        WorkspaceAccess::Rw => "may be changed",
-    };
     let network = match network {
         Network::None => "none".to_owned(),
         Network::Open => "open".to_owned(),
@@ -99,14 +141,43 @@ fn described(report: &SandboxReport) -> Vec<Vec<String>> {
         }
         other => format!("{other:?}"),
     };
-    vec![
+    let agents = &report.agent_workspace;
+    let mut rows = vec![
         row("level", format!("{level}: {availability}")),
-        row("workspace", format!("{} ({access})", workspace.display())),
+        row("workspace", format!("{} ({})", workspace.display(), access_in_words(*access))),
+    ];
+    if report.party == Party::Others {
+        let access = access_in_words(report.agent_workspace_access);
+        rows.push(row("agent's workspace", format!("{} ({access})", agents.display())));
+    }
+    if let Some((used, quota)) = &report.workspace_use {
+        let (megabytes, more) =
+            (used.bytes.div_ceil(1 << 20), if used.has_more { "+" } else { "" });
+        let used = format!("{megabytes} MB in {}{more} files", used.files);
+        rows.push(row("quota", format!("{quota}; it has {used}")));
+    }
+    if !protected.is_empty() {
+        rows.push(row("protected", paths(protected)));
+    }
+    rows.extend([
         row("read only", paths(read_only)),
         row("read and write", paths(read_write)),
         row("network", network),
         row("limits", described_limits(limits)),
-    ]
+        row("prompt", described_prompt(report)),
+    ]);
+    rows
+}
+
+/// The files that the prompt is made of.
+fn described_prompt(report: &SandboxReport) -> String {
+    let names: Vec<_> =
+        report.prompt.iter().filter_map(|path| path.file_name()?.to_str()).collect();
+    let mut text = format!("{} of {}", names.join(", "), report.agent_workspace.display());
+    if let Some(notes) = &report.notes {
+        text.push_str(&format!("; as data: {}", notes.display()));
+    }
+    text
 }
 
 fn paths(paths: &[PathBuf]) -> String {

@@ -4,12 +4,13 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
+use myclaw_agent::config::Paths;
 use myclaw_agent::did_you_mean;
 use myclaw_agent::sessions::{
     Case, IndexedSession, PruneScope, SessionEntry, SessionIndex, SessionKey, SessionReader,
     SessionStore, indexed_title, title_of_beginning,
 };
-use myclaw_agent::{Home, MAIN_SESSION, SessionConfig};
+use myclaw_agent::{Home, MAIN_SESSION, SessionConfig, workspace_of_session};
 
 use crate::args::{Age, SessionsArgs, SessionsCommand, WhichSessions};
 use crate::exit::CliError;
@@ -78,7 +79,7 @@ pub(crate) fn run(args: SessionsArgs, home: Home) -> Result<(), CliError> {
             }
             sessions.import(&files, format, session, agent)
         }
-        SessionsCommand::Delete { name, yes: true } => sessions.delete(&name),
+        SessionsCommand::Delete { name, yes: true } => sessions.delete(&name, &home.paths),
         SessionsCommand::Delete { name, yes: false } => sessions.ask_before_delete(&name),
         SessionsCommand::Prune { older_than, with_transcripts, dry_run } => {
             let scope =
@@ -207,10 +208,14 @@ impl Sessions {
         )))
     }
 
-    fn delete(&self, name: &str) -> Result<(), CliError> {
+    fn delete(&self, name: &str, paths: &Paths) -> Result<(), CliError> {
         let key = self.find(name)?;
         self.remove(&key)?;
         note(format_args!("deleted `{}`", self.name_of(&key)));
+        let workspace = workspace_of_session(paths, &key);
+        if workspace.is_dir() {
+            note(format_args!("its files are still in {}", workspace.display()));
+        }
         Ok(())
     }
 

@@ -142,7 +142,7 @@ fn a_preview_grows_and_the_answer_takes_its_place() {
 #[test]
 fn what_may_have_been_delivered_is_looked_for_and_sent_once() {
     let desk = Desk::new(answering("fine\nMEDIA: report.txt"));
-    desk.bench.home.write_in_workspace("report.txt", "all is well");
+    desk.bench.write_for_chats("report.txt", "all is well");
     desk.server.forget_nonces();
     let gateway = desk.start();
     // Delivered, and nobody says so; then not delivered, and nobody says so.

@@ -338,7 +338,7 @@ fn forged_senders_programs_and_strangers_get_no_answer() {
 fn files_go_both_ways() {
     let Some(servers) = Mail::start(Encryption::None) else { return };
     let bench = Bench::new(answering("see this\nMEDIA: report.txt"));
-    bench.home.write_in_workspace("report.txt", "all is well");
+    bench.write_for_chats("report.txt", "all is well");
     servers.configure(&bench, |_| {});
     let gateway = bench.start();
     works(&gateway);

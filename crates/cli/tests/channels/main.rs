@@ -34,6 +34,7 @@ mod reload;
 mod signal;
 mod slack;
 mod speech;
+mod strangers;
 mod telegram;
 mod third_party;
 mod whatsapp;
@@ -73,6 +74,12 @@ impl Bench {
         }});
         change(&mut config);
         self.home.write_config(&config);
+    }
+
+    /// Writes a file that the workspace of each new chat begins with.
+    fn write_for_chats(&self, name: &str, content: impl AsRef<[u8]>) {
+        let path = std::path::Path::new("workspace-template").join(name);
+        self.home.write_in_workspace(path, content);
     }
 
     fn run(&self, arguments: &[&str]) -> ChildOutput {

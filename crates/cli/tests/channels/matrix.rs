@@ -382,7 +382,7 @@ fn files_go_both_ways_and_a_preview_is_replaced() {
     let step = reply.step().hold_after(600, &gate);
     let (bench, claw, ann) = set_up(&synapse, Script::repeat(step));
     configure(&bench, &synapse, &claw, &ann, |matrix| matrix["preview"] = json!(true));
-    bench.home.write_in_workspace("report.txt", "all is well");
+    bench.write_for_chats("report.txt", "all is well");
     let gateway = bench.start();
     works(&gateway);
     let room = ann.room(&[&claw], "chat");

@@ -73,7 +73,7 @@ fn a_session_speaks_and_acts_in_its_chat() {
         r#"{"action": "poll", "question": "Where?", "options": ["here", "there"], "several": true}"#,
         r#"{"action": "unsend", "messageId": "{first}"}"#,
     ]));
-    bench.home.write_in_workspace("report.txt", "all is well");
+    bench.write_for_chats("report.txt", "all is well");
     let gateway = bench.start();
     let id = bench.bot.write(ANN, "hello");
     bench.bot.wait_for_text("done");

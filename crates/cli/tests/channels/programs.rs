@@ -229,6 +229,8 @@ fn a_script_that_was_away_gets_its_answer() {
 #[test]
 fn files_of_an_answer_reach_programs_and_the_web() {
     let bench = Bench::new(answering("Here it is.\nMEDIA: report.txt"));
+    bench.write_for_chats("report.txt", "all is well");
+    // The web chat is the owner's.
     bench.home.write_in_workspace("report.txt", "all is well");
     let receiver = Receiver::start();
     with_programs(&bench, &receiver);

@@ -83,7 +83,7 @@ fn groups_strangers_and_edits_follow_the_rules() {
 fn files_go_both_ways_and_long_answers_are_split() {
     let long = format!("{}\n\nend\nMEDIA: chart.png", "a long answer. ".repeat(300));
     let desk = Desk::new(answering(&long));
-    desk.bench.home.write_in_workspace("chart.png", "no real picture");
+    desk.bench.write_for_chats("chart.png", "no real picture");
     let gateway = desk.start();
     let file = desk.server.keep_file("bGluZSBvbmU=");
     let attachments =

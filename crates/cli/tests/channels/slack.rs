@@ -153,7 +153,7 @@ fn a_preview_grows_and_the_answer_takes_its_place() {
 fn what_may_have_been_delivered_is_looked_for_and_sent_once() {
     let desk = Desk::new(answering("fine\nMEDIA: report.txt"));
     desk.configure(|slack| slack["preview"] = json!(false));
-    desk.bench.home.write_in_workspace("report.txt", "all is well");
+    desk.bench.write_for_chats("report.txt", "all is well");
     let gateway = desk.start();
     // Delivered, and nobody says so; then not delivered, and nobody says so.
     for fault in [SlackFault::Silence, SlackFault::Break] {
@@ -261,7 +261,7 @@ fn a_wrong_token_is_one_clear_message_and_everything_else_works() {
 fn files_go_both_ways_and_the_token_stays_with_slack() {
     let desk = Desk::new(answering("Here.\nMEDIA: report.txt"));
     desk.configure(|slack| slack["mediaMaxMb"] = json!(1));
-    desk.bench.home.write_in_workspace("report.txt", "all is well");
+    desk.bench.write_for_chats("report.txt", "all is well");
     let gateway = desk.start();
     let note = desk.server.keep_file("note.txt", b"line one\nline two");
     let mut big = desk.server.keep_file("big.bin", b"x");

@@ -32,7 +32,7 @@ fn a_voice_note_reaches_the_model_as_its_transcript_and_as_a_file() {
     assert!(asked.contains(mark), "{asked}");
     // Nothing that was said can look like a line of this program.
     assert!(asked.contains("]\\n> Please pay the invoice.\\n> ]the end"), "{asked}");
-    let kept = bench.home.workspace().join("attachments");
+    let kept = strangers::workspace_of(&bench, ANN).join("attachments");
     let kept = std::fs::read_dir(kept).unwrap().next().unwrap().unwrap().path();
     assert_eq!(std::fs::read(kept).unwrap(), note);
     gateway.stop();

@@ -152,9 +152,9 @@ fn files_of_the_workspace_go_out_and_nothing_else() {
     let said = "Here.\nMEDIA: deep/report.txt\nMEDIA: chart.png\nMEDIA: ../secret\nMEDIA: link\n\
                 MEDIA: none.txt\nMEDIA: big.bin";
     let bench = Bench::new(answering(said));
-    bench.home.write_in_workspace("deep/report.txt", "all is well");
-    bench.home.write_in_workspace("chart.png", "no real picture");
-    let inside = bench.home.state_directory().join("workspace");
+    let inside = strangers::workspace_of(&bench, ANN);
+    bench.home.write(inside.join("deep/report.txt"), "all is well");
+    bench.home.write(inside.join("chart.png"), "no real picture");
     std::fs::write(inside.join("../secret"), "the secret").unwrap();
     std::os::unix::fs::symlink("../secret", inside.join("link")).unwrap();
     std::fs::File::create(inside.join("big.bin")).unwrap().set_len(51 * 1024 * 1024).unwrap();
@@ -185,12 +185,12 @@ fn files_of_the_workspace_go_out_and_nothing_else() {
 }
 
 #[test]
-fn a_session_without_access_to_the_workspace_sends_none_of_its_files() {
-    for (access, is_sent) in [("none", false), ("ro", true)] {
+fn a_session_of_others_sends_files_of_its_own_workspace_only() {
+    for (access, is_sent) in [("none", false), ("ro", false)] {
         let bench = Bench::new(answering("MEDIA: report.txt"));
         bench.configure(|config| {
             let confinement = json!({"workspaceAccess": access});
-            config["agents"]["defaults"]["sandbox"] = json!({"confinement": confinement});
+            config["agents"]["defaults"]["sandbox"]["confinement"] = confinement;
         });
         bench.home.write_in_workspace("report.txt", "all is well");
         let gateway = bench.start();

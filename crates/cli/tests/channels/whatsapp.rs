@@ -269,10 +269,9 @@ fn files_go_both_ways_and_the_token_goes_nowhere_else() {
     for (name, text) in
         [("report.txt", "all is well"), ("chart.png", "no real picture"), ("code.rs", "fn a() {}")]
     {
-        desk.bench.home.write_in_workspace(name, text);
+        desk.bench.write_for_chats(name, text);
     }
-    let program = desk.bench.home.state_directory().join("workspace/app.bin");
-    std::fs::write(program, [0, 159, 146, 150]).unwrap();
+    desk.bench.write_for_chats("app.bin", [0, 159, 146, 150]);
     let gateway = desk.start();
     let note = desk.server.keep_file("text/plain", b"line one\nline two");
     let document = json!({"id": note, "mime_type": "text/plain", "filename": "../note.txt", "caption": "look"});

@@ -301,7 +301,7 @@ fn files_go_both_ways() {
     let Some(server) = Prosody::start(Encryption::None) else { return };
     let bench = Bench::new(answering("Here.\n\nMEDIA: out.txt"));
     server.configure(&bench, |_| {});
-    bench.home.write_in_workspace("out.txt", "from the agent");
+    bench.write_for_chats("out.txt", "from the agent");
     let mut ann = Person::join(&server, "ann");
     let gateway = bench.start();
     ann.sees_agent();

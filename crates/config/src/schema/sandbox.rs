@@ -21,7 +21,8 @@ pub struct ConfinementConfig {
     )]
     #[schemars(with = "Option<NonBlankText>")]
     pub image: Option<String>,
-    /// What may be done in the directory that the agent works in.
+    /// What may be done in the agent's workspace. Without it, sessions of the owner change it, and a session of others has a
+    /// workspace of its own and sees nothing of the agent's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workspace_access: Option<WorkspaceAccessName>,
     /// What may be reached over the network.
@@ -60,8 +61,8 @@ pub enum ConfinementLevel {
     Docker,
 }
 
-/// What may be done in the directory that the agent works in.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// What may be done in the agent's workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub enum WorkspaceAccessName {
@@ -70,7 +71,6 @@ pub enum WorkspaceAccessName {
     /// Read and execute.
     Ro,
     /// Read, execute and change.
-    #[default]
     Rw,
 }
 
@@ -107,6 +107,20 @@ pub struct ConfinementLimits {
     /// Seconds of processor time of each process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_seconds: Option<u64>,
+    /// Megabytes of all files in a session's own workspace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workspace_mb: Option<u64>,
+    /// Files and directories in a session's own workspace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workspace_files: Option<u64>,
+}
+
+impl ConfinementLimits {
+    /// Megabytes of a session's own workspace, unless the config says otherwise: room for documents and pictures of a chat,
+    /// and a hundred chats do not fill a small disk.
+    pub const WORKSPACE_MB: u64 = 256;
+    /// Files and directories of it, unless the config says otherwise: they are counted in some milliseconds.
+    pub const WORKSPACE_FILES: u64 = 10_000;
 }
 
 impl ConfinementConfig {
@@ -128,6 +142,8 @@ impl ConfinementConfig {
                 file_size_mb: own.file_size_mb.or(other.file_size_mb),
                 open_files: own.open_files.or(other.open_files),
                 cpu_seconds: own.cpu_seconds.or(other.cpu_seconds),
+                workspace_mb: own.workspace_mb.or(other.workspace_mb),
+                workspace_files: own.workspace_files.or(other.workspace_files),
             },
         }
     }

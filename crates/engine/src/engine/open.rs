@@ -28,6 +28,8 @@ pub(super) struct Opened {
     /// Replaces the prompt's identity text.
     pub(super) identity: Option<BootstrapFile>,
     pub(super) bootstrap_files: Vec<BootstrapFile>,
+    /// The notes of a session with a workspace of its own.
+    pub(super) notes: Option<BootstrapFile>,
     pub(super) auth_file: AuthFile,
     pub(super) log: OpenLog,
     pub(super) opening: Opening,
@@ -58,12 +60,15 @@ pub(super) async fn open(params: &RunParams, roster: &Roster) -> Result<Opened, 
         },
     };
     let (workspace, directory) = (params.workspace.clone(), params.working_directory.clone());
+    let files = params.prompt_files.clone();
     let has_own_prompt = params.system_prompt.is_some();
     let first = loader.clone();
     let (bootstrap, tried) = blocking(move || {
         check_directory(directory)?;
-        let bootstrap =
-            if has_own_prompt { Bootstrap::default() } else { prepare_workspace(&workspace)? };
+        let bootstrap = match has_own_prompt {
+            true => Bootstrap::default(),
+            false => prepare_workspace(&workspace, &files)?,
+        };
         Ok((bootstrap, first.load()?))
     })
     .await?;
@@ -81,6 +86,7 @@ pub(super) async fn open(params: &RunParams, roster: &Roster) -> Result<Opened, 
     Ok(Opened {
         identity: bootstrap.identity,
         bootstrap_files: bootstrap.files,
+        notes: bootstrap.notes,
         auth_file: loaded.auth_file,
         log: loaded.log,
         opening: loaded.opening,

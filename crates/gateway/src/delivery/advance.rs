@@ -234,9 +234,12 @@ impl Delivery {
             let heard = self.heard(&bytes).await;
             files.push(ShownFile { name: file.name.clone(), bytes, heard });
         }
-        let workspace = desk.session.config().working_directory().to_owned();
-        let id = message.id.to_string();
-        let making = tokio::task::spawn_blocking(move || content(&text, files, &id, &workspace));
+        let (config, id) = (desk.session.config(), message.id.to_string());
+        let making = tokio::task::spawn_blocking(move || {
+            config.make_working_directory().map_err(|error| error.message)?;
+            let refuses = |bytes| config.refuses_file(bytes);
+            content(&text, files, &id, (config.working_directory(), &refuses))
+        });
         let made = making.await.map_err(|error| GatewayError::Internal(error.to_string()))?;
         let mut blocks = made.map_err(GatewayError::Internal)?;
         blocks.extend(images.iter().cloned().map(ContentBlock::Image));

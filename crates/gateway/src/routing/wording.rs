@@ -131,7 +131,8 @@ pub(crate) struct ShownFile {
     pub(crate) heard: Option<Result<String, String>>,
 }
 
-/// What the model is shown of a message with files: pictures, short texts, and where the others are. Blocks.
+/// What the model is shown of a message with files: pictures, short texts, and where the others are. `refuses` says why the
+/// directory takes no file of so many bytes, if it does not. Blocks.
 ///
 /// # Errors
 /// A file cannot be written; the text says why.
@@ -139,7 +140,7 @@ pub(crate) fn content(
     text: &str,
     files: Vec<ShownFile>,
     message: &str,
-    workspace: &Path,
+    (workspace, refuses): (&Path, &dyn Fn(u64) -> Option<String>),
 ) -> Result<Vec<ContentBlock>, String> {
     let said = Some(text).filter(|text| !text.trim().is_empty());
     let mut blocks: Vec<_> =
@@ -153,17 +154,25 @@ pub(crate) fn content(
         let shown = match short {
             Some(text) => format!("[the file \"{name}\", quoted]\n{}", quote(text, "> ")),
             None => {
-                let path = save(workspace, &format!("{message}-{number}-{name}"), &bytes)
-                    .map_err(|error| format!("cannot save the file \"{name}\": {error}"))?;
+                let place = match refuses(bytes.len() as u64) {
+                    Some(why) => format!("was not kept: {why}"),
+                    None => {
+                        let path = save(workspace, &format!("{message}-{number}-{name}"), &bytes)
+                            .map_err(|error| {
+                            format!("cannot save the file \"{name}\": {error}")
+                        })?;
+                        format!("is {path}")
+                    }
+                };
                 match heard {
-                    None => format!("[the file \"{name}\" is {path}]"),
+                    None => format!("[the file \"{name}\" {place}]"),
                     Some(Ok(text)) => format!(
-                        "[transcript of the voice note \"{name}\", which is {path}; a machine made it, so words may be \
+                        "[transcript of the voice note \"{name}\", which {place}; a machine made it, so words may be \
                          wrong]\n{}",
                         quote(&text, "> ")
                     ),
                     Some(Err(why)) => format!(
-                        "[the voice note \"{name}\" is {path}; there is no transcript: {}]",
+                        "[the voice note \"{name}\" {place}; there is no transcript: {}]",
                         why.replace(['[', ']', '\n'], " ")
                     ),
                 }

@@ -1,6 +1,5 @@
 //! The command `bash`: a command of the program, under the policy and in the sandbox of the session.
 
-use myclaw_agent::files::create_private_directory;
 use myclaw_agent::llm::joined_text;
 use myclaw_agent::{Session, ToolError};
 use serde_json::{Map, Value, json};
@@ -23,10 +22,8 @@ pub(super) async fn run(
 ) -> Result<Value, CliError> {
     let Bash { command, timeout_seconds, for_model } = wanted;
     let config = session.config();
-    if config.working_directory() == config.agent.workspace {
-        // The first turn would make it. If it cannot be made, the command says so.
-        let _ = create_private_directory(&config.agent.workspace);
-    }
+    // The first turn would make it. If it cannot be made, the command says so.
+    let _ = config.make_working_directory();
     let tools = config.direct_tools().await?;
     let mut arguments = Map::from_iter([("command".to_owned(), json!(command))]);
     arguments.extend(timeout_seconds.map(|seconds| ("timeout".to_owned(), json!(seconds))));

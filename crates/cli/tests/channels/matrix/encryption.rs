@@ -155,7 +155,7 @@ fn files_go_both_ways_encrypted_and_a_damaged_one_is_not_read() {
     let Some((_synapse, bench, claw, ann, mut nio)) = encrypted(Script::repeat(answer)) else {
         return;
     };
-    bench.home.write_in_workspace("report.txt", "all is well");
+    bench.write_for_chats("report.txt", "all is well");
     let gateway = bench.start();
     works(&gateway);
     let room = nio.room(&claw, true);

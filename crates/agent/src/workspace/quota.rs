@@ -1,0 +1,271 @@
+//! How much a session's own workspace may hold. It is counted between tool calls, so one command can pass the limit before it
+//! ends; the sandbox bounds the size of each file. From then on nothing is added.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::future::BoxFuture;
+use myclaw_engine::{Hook, HookError, PendingToolCall, ToolCallVerdict, ToolOutput};
+use myclaw_files::{EntryKind, SharedDirectory};
+
+use crate::SessionConfig;
+
+/// Entries that are counted for each call that may have changed files, on average: they take some tenths of a millisecond.
+/// A larger workspace is counted less often.
+const ENTRIES_PER_CALL: u64 = 500;
+/// Most entries that are counted where the config sets no limit on files.
+const MOST_ENTRIES: u64 = 100_000;
+/// Deepest directory that is counted. A deeper tree counts as one with too many files.
+const MOST_DEPTH: usize = 100;
+const MEGABYTE: u64 = 1 << 20;
+/// The argument of a command, and the programs that make room.
+const COMMAND: &str = "command";
+const REMOVING: [&str; 2] = ["rm ", "rmdir "];
+
+/// What a workspace may hold; `None` for no limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quota {
+    /// Bytes of all files.
+    pub bytes: Option<u64>,
+    /// Files, directories and everything else that has a name.
+    pub files: Option<u64>,
+}
+
+/// What a workspace holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WorkspaceUse {
+    /// Bytes of all files that were counted, as the files say.
+    pub bytes: u64,
+    /// Entries that were counted.
+    pub files: u64,
+    /// Whether there are more.
+    pub has_more: bool,
+}
+
+impl Quota {
+    /// Counts what is below `directory`, up to the limit on files. Links are not followed. Blocks.
+    ///
+    /// # Errors
+    /// The directory cannot be read.
+    pub(crate) fn count(&self, directory: &Path) -> io::Result<WorkspaceUse> {
+        let most = self.files.map_or(MOST_ENTRIES, |files| files.saturating_add(1));
+        let mut used = WorkspaceUse::default();
+        used.add(&SharedDirectory::open(directory)?, most, 0)?;
+        Ok(used)
+    }
+
+    /// Why nothing may be added to what is there, if it may not. `new` are the bytes that would come.
+    pub(crate) fn refusal(&self, used: &WorkspaceUse, new: u64) -> Option<String> {
+        let has_most_files = self.files.is_some_and(|most| used.files >= most || used.has_more);
+        let is_too_large = self.bytes.is_some_and(|most| used.bytes.saturating_add(new) > most);
+        let is_full = self.bytes.is_some_and(|most| used.bytes >= most);
+        match (has_most_files, is_too_large || is_full) {
+            (true, _) => Some(format!(
+                "the workspace of this session is full: it has {} files, which is the limit",
+                self.files.unwrap_or_default()
+            )),
+            (_, true) => Some(format!(
+                "the workspace of this session is full: it has {} of {} MB",
+                used.bytes.div_ceil(MEGABYTE),
+                self.bytes.unwrap_or_default() / MEGABYTE
+            )),
+            _ => None,
+        }
+    }
+}
+
+impl WorkspaceUse {
+    fn add(&mut self, directory: &SharedDirectory, most: u64, depth: usize) -> io::Result<()> {
+        let left = usize::try_from(most.saturating_sub(self.files)).unwrap_or(usize::MAX);
+        let names = directory.names(left, |_| true)?;
+        self.has_more |= names.is_cut || depth > MOST_DEPTH;
+        for name in &names.names {
+            if self.has_more || self.files >= most {
+                self.has_more = true;
+                return Ok(());
+            }
+            self.files += 1;
+            // It may be gone by now.
+            let Ok(Some(facts)) = directory.facts(name) else { continue };
+            if facts.kind != EntryKind::Directory {
+                self.bytes = self.bytes.saturating_add(facts.bytes);
+            } else if let Ok(below) = directory.directory(name) {
+                self.add(&below, most, depth + 1)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Quota {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.bytes {
+            Some(bytes) => write!(formatter, "{} MB", bytes / MEGABYTE)?,
+            None => formatter.write_str("any number of bytes")?,
+        }
+        match self.files {
+            Some(files) => write!(formatter, " in {files} files"),
+            None => formatter.write_str(" in any number of files"),
+        }
+    }
+}
+
+/// What is known of a session's workspace, from one run to the next.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct QuotaState(Arc<Mutex<Counted>>);
+
+#[derive(Debug, Default)]
+struct Counted {
+    used: Option<WorkspaceUse>,
+    /// Whether a call may have changed it since.
+    is_old: bool,
+    /// Calls that may have changed it, and the entries that were counted for them.
+    calls: u64,
+    entries: u64,
+}
+
+impl QuotaState {
+    fn lock(&self) -> MutexGuard<'_, Counted> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the workspace holds, counted again if something may have changed and that costs little.
+    fn used(&self, quota: &Quota, directory: &Path) -> io::Result<WorkspaceUse> {
+        {
+            let mut counted = self.lock();
+            counted.calls += 1;
+            let is_cheap = counted.entries <= counted.calls.saturating_mul(ENTRIES_PER_CALL);
+            if let Some(used) = counted.used.filter(|_| !counted.is_old || !is_cheap) {
+                return Ok(used);
+            }
+        }
+        let used = quota.count(directory)?;
+        let mut counted = self.lock();
+        counted.used = Some(used);
+        counted.is_old = false;
+        counted.entries = counted.entries.saturating_add(used.files);
+        Ok(used)
+    }
+
+    fn is_changed(&self) {
+        self.lock().is_old = true;
+    }
+}
+
+/// Refuses calls that could add to a full workspace.
+pub(crate) struct QuotaHook {
+    directory: PathBuf,
+    quota: Quota,
+    state: QuotaState,
+    /// The names of the tools that change files.
+    writing: Vec<String>,
+    session: String,
+}
+
+impl SessionConfig {
+    /// The hook for a session with a workspace of its own. `writing` are the names of the tools that change files there.
+    pub(crate) fn quota_hook(&self, writing: Vec<String>) -> Option<Arc<dyn Hook>> {
+        let quota = self.quota().filter(|quota| quota.bytes.is_some() || quota.files.is_some())?;
+        Some(Arc::new(QuotaHook {
+            directory: self.own_workspace()?.to_owned(),
+            quota,
+            state: self.quota_state.clone(),
+            writing,
+            session: self.session_key.to_string(),
+        }))
+    }
+
+    /// Why a file of `bytes` that came with a message is not kept, if there is no room for it. Blocks.
+    pub fn refuses_file(&self, bytes: u64) -> Option<String> {
+        let (quota, own) = self.quota().zip(self.own_workspace())?;
+        let refusal = match quota.count(own) {
+            Ok(used) => quota.refusal(&used, bytes),
+            Err(error) => Some(format!("the workspace of this session cannot be read: {error}")),
+        };
+        self.quota_state.is_changed();
+        if let Some(why) = &refusal {
+            note(self.session_key.as_str(), why);
+        }
+        refusal
+    }
+
+    /// What the session's own workspace holds, and may hold. Blocks.
+    pub fn workspace_use(&self) -> Option<(WorkspaceUse, Quota)> {
+        let (quota, own) = self.quota().zip(self.own_workspace())?;
+        Some((quota.count(own).unwrap_or_default(), quota))
+    }
+}
+
+/// Tells the owner.
+fn note(session: &str, why: &str) {
+    tracing::warn!(
+        session,
+        "{why}; remove files of it, or raise `agents.defaults.sandbox.confinement.limits.workspaceMb` or `workspaceFiles`"
+    );
+}
+
+/// Whether a call only makes room: a plain `rm` or `rmdir`, without anything that the shell would carry out or write to.
+fn makes_room(call: &PendingToolCall) -> bool {
+    let is_plain = |sign: char| {
+        sign.is_alphanumeric()
+            || matches!(sign, ' ' | '-' | '_' | '.' | '/' | '*' | '?' | '\'' | '"' | ',')
+    };
+    let command = call.arguments.get(COMMAND).and_then(serde_json::Value::as_str);
+    command.is_some_and(|command| {
+        let command = command.trim();
+        command.chars().all(is_plain) && REMOVING.iter().any(|program| command.starts_with(program))
+    })
+}
+
+impl Hook for QuotaHook {
+    fn name(&self) -> &str {
+        "workspace quota"
+    }
+
+    fn heeds_start(&self) -> bool {
+        false
+    }
+
+    fn tool_call<'a>(
+        &'a self,
+        call: &'a mut PendingToolCall,
+    ) -> BoxFuture<'a, Result<ToolCallVerdict, HookError>> {
+        Box::pin(async move {
+            if !self.writing.contains(&call.tool_name) || makes_room(call) {
+                return Ok(ToolCallVerdict::Allow);
+            }
+            let (state, quota, directory) =
+                (self.state.clone(), self.quota, self.directory.clone());
+            let counting = tokio::task::spawn_blocking(move || state.used(&quota, &directory));
+            let used = counting.await.map_err(|error| HookError(error.to_string()))?;
+            let used =
+                used.map_err(|error| HookError(format!("the workspace cannot be read: {error}")))?;
+            let Some(why) = self.quota.refusal(&used, 0) else {
+                return Ok(ToolCallVerdict::Allow);
+            };
+            note(&self.session, &why);
+            Ok(ToolCallVerdict::Deny {
+                reason: format!(
+                    "{why}. Remove files that nobody needs with a plain command, such as `rm -r old/`, or tell the person \
+                     that the owner can make more room"
+                ),
+            })
+        })
+    }
+
+    fn tool_result<'a>(
+        &'a self,
+        call: &'a PendingToolCall,
+        _output: &'a mut ToolOutput,
+    ) -> BoxFuture<'a, Result<(), HookError>> {
+        if self.writing.contains(&call.tool_name) {
+            self.state.is_changed();
+        }
+        Box::pin(async { Ok(()) })
+    }
+}
+
+#[cfg(test)]
+mod tests;

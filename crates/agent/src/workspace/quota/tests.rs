@@ -1,0 +1,118 @@
+use std::fs;
+
+use serde_json::json;
+
+use super::*;
+
+fn call(tool: &str, arguments: serde_json::Value) -> PendingToolCall {
+    PendingToolCall {
+        tool_name: tool.to_owned(),
+        tool_call_id: "1".to_owned(),
+        arguments: arguments.as_object().unwrap().clone(),
+        model: "m".to_owned(),
+    }
+}
+
+fn hook(directory: &Path, quota: Quota) -> QuotaHook {
+    QuotaHook {
+        directory: directory.to_owned(),
+        quota,
+        state: QuotaState::default(),
+        writing: ["write", "bash"].map(str::to_owned).into(),
+        session: "s".to_owned(),
+    }
+}
+
+async fn denies(hook: &QuotaHook, tool: &str, arguments: serde_json::Value) -> Option<String> {
+    let mut call = call(tool, arguments);
+    let verdict = hook.tool_call(&mut call).await.unwrap();
+    if verdict == ToolCallVerdict::Allow {
+        hook.tool_result(&call, &mut ToolOutput::text("")).await.unwrap();
+    }
+    match verdict {
+        ToolCallVerdict::Allow => None,
+        ToolCallVerdict::Deny { reason } => Some(reason),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn everything_below_counts_and_nothing_behind_a_link() {
+    let (own, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    fs::write(other.path().join("large"), [0; 5_000]).unwrap();
+    fs::create_dir_all(own.path().join("a/b")).unwrap();
+    fs::write(own.path().join("a/b/.hidden"), [0; 100]).unwrap();
+    fs::write(own.path().join("file"), [0; 10]).unwrap();
+    std::os::unix::fs::symlink(other.path(), own.path().join("link")).unwrap();
+    let quota = Quota { bytes: None, files: Some(5) };
+
+    let used = quota.count(own.path()).unwrap();
+
+    let length_of_link = other.path().as_os_str().len() as u64;
+    let expected = WorkspaceUse { bytes: 110 + length_of_link, files: 5, has_more: false };
+    assert_eq!(used, expected);
+    let few = Quota { bytes: None, files: Some(2) };
+    let used = few.count(own.path()).unwrap();
+    assert_eq!((used.files, used.has_more), (3, true), "no more than the limit is looked at");
+}
+
+#[tokio::test]
+async fn a_full_workspace_takes_nothing_until_there_is_room() {
+    let own = tempfile::tempdir().unwrap();
+    let hook = hook(own.path(), Quota { bytes: Some(MEGABYTE), files: Some(3) });
+    let write = json!({"path": "x", "content": "y"});
+
+    assert_eq!(denies(&hook, "write", write.clone()).await, None);
+    fs::write(own.path().join("large"), vec![0; MEGABYTE as usize]).unwrap();
+    let reason = denies(&hook, "write", write.clone()).await.unwrap();
+    assert!(reason.contains("it has 1 of 1 MB") && reason.contains("`rm -r old/`"), "{reason}");
+    assert!(denies(&hook, "bash", json!({"command": "ls"})).await.is_some());
+    assert_eq!(denies(&hook, "read", json!({"path": "x"})).await, None);
+
+    assert_eq!(denies(&hook, "bash", json!({"command": "rm -r 'large'"})).await, None);
+    fs::remove_file(own.path().join("large")).unwrap();
+    assert_eq!(denies(&hook, "write", write.clone()).await, None);
+
+    for name in ["a", "b", "c"] {
+        fs::write(own.path().join(name), "").unwrap();
+    }
+    let reason = denies(&hook, "write", write).await.unwrap();
+    assert!(reason.contains("it has 3 files, which is the limit"), "{reason}");
+}
+
+#[test]
+fn only_a_plain_removal_makes_room() {
+    for command in ["rm a", " rm -rf 'old files/' *.log", "rmdir x"] {
+        assert!(makes_room(&call("bash", json!({"command": command}))), "{command}");
+    }
+    for command in [
+        "rm",
+        "rmx a",
+        "rm a; dd of=b",
+        "rm a > b",
+        "rm $(touch b)",
+        "rm `touch b`",
+        "rm a && touch b",
+        "rm a | tee b",
+        "rm a\ntouch b",
+        "touch rm a",
+    ] {
+        assert!(!makes_room(&call("bash", json!({"command": command}))), "{command}");
+    }
+}
+
+#[test]
+fn a_large_workspace_is_counted_less_often_than_it_is_changed() {
+    let own = tempfile::tempdir().unwrap();
+    for number in 0..2_000 {
+        fs::write(own.path().join(number.to_string()), "").unwrap();
+    }
+    let (quota, state) = (Quota { bytes: None, files: None }, QuotaState::default());
+    for _ in 0..100 {
+        state.used(&quota, own.path()).unwrap();
+        state.is_changed();
+    }
+    let entries = state.lock().entries;
+    assert!((2_000..=52_000).contains(&entries), "{entries}");
+    assert!(entries > 2_000, "it was counted once only");
+}

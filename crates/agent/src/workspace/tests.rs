@@ -1,0 +1,133 @@
+use std::sync::Arc;
+
+use myclaw_config::{Config, Environment, Paths};
+use myclaw_testkit::TempHome;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::{Home, SessionOptions};
+
+/// A session in a new home whose state directory is `state`.
+fn session(config: Value, key: &str) -> (TempHome, SessionConfig) {
+    let directory = TempHome::new();
+    let paths = Paths::in_state_dir(directory.path().join("state"));
+    let mut config: Config = serde_json::from_value(config).unwrap();
+    config.paths = Some(paths.clone());
+    let home = Home::new(Environment::default(), paths);
+    let options = SessionOptions { session: Some(key.to_owned()), ..SessionOptions::default() };
+    let session = SessionConfig::new(home, Arc::new(config), &options).unwrap();
+    (directory, session)
+}
+
+fn key(channel: &str, peer: &str) -> String {
+    format!("agent:main:channel:{channel}:account:default:peer:direct:{peer}")
+}
+
+fn with_access(access: &str) -> Value {
+    json!({"agents": {"defaults": {"sandbox": {"confinement": {"workspaceAccess": access}}}}})
+}
+
+#[test]
+fn the_key_of_a_session_says_whose_it_is() {
+    for (key, party) in [
+        ("main".to_owned(), Party::Owner),
+        ("trip".to_owned(), Party::Owner),
+        (key("cron", "job-1"), Party::Owner),
+        (key("web", "owner"), Party::Owner),
+        (key("telegram", "42"), Party::Others),
+        (key("person", "ann"), Party::Others),
+        (key("webhook", "x"), Party::Others),
+        (key("unknown", "x"), Party::Others),
+        ("agent:main:channel:telegram:account:default:peer:group:-5".to_owned(), Party::Others),
+        // Nobody is known who has given it its work.
+        (key("subagent", "1"), Party::Others),
+    ] {
+        let (directory, session) = session(json!({}), &key);
+        let state = directory.path().join("state");
+        let own = state.join("workspaces").join(session.session_key.slug());
+        let expected = match party {
+            Party::Owner => state.join("workspace"),
+            Party::Others => own,
+        };
+        assert_eq!((session.party(), session.working_directory()), (party, &*expected), "{key}");
+    }
+}
+
+#[test]
+fn whoever_begins_anew_keeps_their_files_and_nobody_else_has_them() {
+    let (_directory, first) = session(json!({}), &key("telegram", "42"));
+    let place = |peer: &str| {
+        let key = SessionKey::parse(&key("telegram", peer)).unwrap();
+        first.for_session(key).working_directory().to_owned()
+    };
+    assert_eq!(place("42:new:2"), first.working_directory());
+    for other in ["43", "42:thread:1", "42:new:x", "4", "42_", "..", "../42", "42/../43"] {
+        let other = place(other);
+        assert_ne!(other, first.working_directory());
+        assert_eq!(other.parent(), first.working_directory().parent(), "{}", other.display());
+    }
+}
+
+#[test]
+fn a_sub_agent_works_where_those_above_it_work() {
+    let (_directory, child) = session(json!({}), &key("subagent", "1"));
+    let above = |keys: &[String]| -> SessionConfig {
+        let principal = |key: &String| Principal {
+            session: SessionKey::parse(key).unwrap(),
+            senders: Vec::new(),
+        };
+        child.clone().on_behalf_of(keys.iter().map(principal).collect()).unwrap()
+    };
+    let telegram = key("telegram", "42");
+    let of_stranger = child.for_session(SessionKey::parse(&telegram).unwrap());
+    for keys in [vec![telegram.clone()], vec![telegram, key("subagent", "0")]] {
+        let child = above(&keys);
+        assert_eq!(child.working_directory(), of_stranger.working_directory());
+        assert_eq!(child.party(), Party::Others);
+    }
+    let of_owner = above(&["main".to_owned()]);
+    assert_eq!(of_owner.working_directory(), of_owner.agent.workspace);
+}
+
+#[test]
+fn the_config_says_what_others_may_do_in_the_agents_workspace() {
+    for (config, access, is_own) in [
+        (json!({}), WorkspaceAccess::None, true),
+        (with_access("none"), WorkspaceAccess::None, true),
+        (with_access("ro"), WorkspaceAccess::Ro, true),
+        (with_access("rw"), WorkspaceAccess::Rw, false),
+    ] {
+        let (_directory, session) = session(config, &key("telegram", "42"));
+        assert_eq!(session.agent_workspace_access(), access);
+        assert_eq!(session.own_workspace().is_some(), is_own);
+        assert_eq!(session.protected().is_empty(), is_own);
+        let names: Vec<&str> = session.prompt_files().names().collect();
+        match is_own {
+            true => {
+                assert_eq!(names, ["SYSTEM.md", "AGENTS.md", "SOUL.md", "TOOLS.md", "IDENTITY.md"]);
+                let state = session.home.paths.state_dir();
+                assert_eq!(session.start_directory(), state);
+            }
+            false => assert_eq!(names, BOOTSTRAP_NAMES),
+        }
+    }
+}
+
+#[test]
+fn a_new_workspace_is_a_copy_of_the_template() {
+    let (directory, session) = session(json!({}), &key("telegram", "42"));
+    let template = session.agent.workspace.join("workspace-template");
+    std::fs::create_dir_all(template.join("forms")).unwrap();
+    std::fs::write(template.join("forms/order.txt"), "order").unwrap();
+    std::fs::write(directory.path().join("secret"), "secret").unwrap();
+    std::os::unix::fs::symlink(directory.path().join("secret"), template.join("link")).unwrap();
+    session.make_working_directory().unwrap();
+    let own = session.working_directory();
+    let order = own.join("forms/order.txt");
+    assert_eq!(std::fs::read_to_string(&order).unwrap(), "order");
+    assert!(own.join("link").symlink_metadata().is_err(), "a link was copied");
+    // It is made once.
+    std::fs::remove_file(&order).unwrap();
+    session.make_working_directory().unwrap();
+    assert!(!order.exists());
+}
