@@ -11,8 +11,6 @@ use crate::SessionConfig;
 
 /// Directory with skills in the state directory. Models read the files in it.
 const SKILLS: &str = "skills";
-/// Directory in the state directory with the workspaces of sessions that are not the owner's.
-const WORKSPACES: &str = "workspaces";
 
 impl SessionConfig {
     /// What the tools of the session neither read nor change: the state directory without its workspaces and skills, and
@@ -27,7 +25,7 @@ impl SessionConfig {
         let agents = config.agents.list.iter().map(|entry| entry.id.as_str());
         let workspaces =
             agents.filter_map(|id| Some(config.resolve_agent(Some(id)).ok()?.workspace));
-        for workspace in workspaces.chain([self.agent.workspace.clone(), state.join(WORKSPACES)]) {
+        for workspace in workspaces.chain([self.agent.workspace.clone(), paths.workspaces_dir()]) {
             closed = closed.with(&workspace, Opening::Everything);
         }
         let artifacts = self.home.session_store().artifact_directory(&self.session_key);

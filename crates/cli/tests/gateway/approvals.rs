@@ -155,3 +155,64 @@ fn a_question_survives_a_killed_process_with_its_id() {
     gateway.stop();
     assert_eq!(bench.model.requests().len(), 2, "model calls");
 }
+
+/// 32 hexadecimal digits: the version of a config file.
+fn version_in(text: &str) -> Option<&str> {
+    text.split(|c: char| !c.is_ascii_hexdigit()).find(|digits| digits.len() == 32)
+}
+
+/// The model reads the config, changes it, and says what came of it.
+fn changing() -> Script {
+    shared(|request, number| {
+        let last = json!(request.messages().last()).to_string();
+        let arguments = match (last.contains("tool_result"), version_in(&last)) {
+            (false, _) => json!({"action": "config"}),
+            (true, Some(version)) if !last.contains("changed") => json!({
+                "action": "change", "version": version,
+                "changes": [
+                    {"op": "set", "path": "tools.exec.security", "value": "full"},
+                    {"op": "set", "path": "tools.web.search.apiKey", "value": "sk-new-secret-of-the-change"},
+                ],
+            }),
+            (true, _) => return Reply::anthropic().text(format!("came back: {last}")).step(),
+        };
+        Reply::anthropic().tool_call(format!("call_{number}"), "gateway", arguments).step()
+    })
+}
+
+#[test]
+fn a_change_of_the_config_is_always_asked_about_with_the_difference() {
+    let bench = Bench::new(changing());
+    bench.configure(|config| {
+        config["tools"] = json!({"exec": {"security": "allowlist", "allowlist": ["ls"]}});
+    });
+    let before = std::fs::read(bench.home.config_path()).unwrap();
+    let gateway = bench.start();
+    let client = &gateway.client;
+    for (number, answer) in ["no", "once"].into_iter().enumerate() {
+        let id = client.send("main", &format!("m{number}"), "change it").unwrap();
+        let asked = question(client);
+        assert_eq!(asked["toolName"], "gateway");
+        let shown = asked["diff"].as_str().unwrap();
+        assert!(shown.contains("-") && shown.contains("\"full\""), "{shown}");
+        assert!(shown.contains("set tools.exec.security"), "{shown}");
+        assert!(!shown.contains("sk-new-secret"), "{shown}");
+        // Nothing happens before the answer.
+        assert_eq!(std::fs::read(bench.home.config_path()).unwrap(), before);
+        let path = format!("/api/approvals/{}", asked["id"].as_str().unwrap());
+        assert_eq!(client.post(&path, &json!({"answer": answer})).unwrap().0, 200);
+        let reply = client.outcome(&id).unwrap()["reply"].to_string();
+        let now = std::fs::read_to_string(bench.home.config_path()).unwrap();
+        assert_eq!(now.contains("\"full\""), answer == "once", "{reply}");
+    }
+    // The model never saw the key of the config.
+    let key = bench.model.requests().last().unwrap().header("x-api-key").unwrap().to_owned();
+    for request in bench.model.requests() {
+        assert!(!request.body_text().contains(&key));
+    }
+    gateway.stop();
+    // Without anybody who could be asked there is no change, and an editor of files finds none either.
+    bench.configure(|config| {
+        config["tools"] = json!({"exec": {"security": "allowlist", "allowlist": ["ls"]}});
+    });
+}
