@@ -82,6 +82,11 @@ impl SessionConfig {
         Ok(hiding.map_or(CommandPlace::Here, |runner| CommandPlace::Hiding(runner)))
     }
 
+    /// Whether commands may run nowhere but here, because the config demands that the state directory is hidden from them.
+    pub fn keeps_commands(&self) -> bool {
+        self.config.tools.bash.state_directory == StateDirectoryAccess::Hidden
+    }
+
     /// Whether the session's commands find the state directory. Blocks for some milliseconds.
     ///
     /// # Errors

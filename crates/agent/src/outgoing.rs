@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use myclaw_files::open_beneath;
+use myclaw_files::{PathUse, open_beneath, real_path};
 
 use crate::{AgentError, FailureClass, SessionConfig};
 
@@ -20,6 +20,11 @@ impl SessionConfig {
         let path = Path::new(path);
         let relative = path.strip_prefix(workspace).or_else(|_| path.strip_prefix(&real));
         let relative = relative.unwrap_or(path);
+        let wanted = real_path(&real.join(relative)).unwrap_or_default();
+        if self.closed_paths().refusing(&wanted, PathUse::Read).is_some() {
+            let why = "it is closed to tools: it holds the program's own config, keys or records";
+            return Err(AgentError::new(FailureClass::Usage, why));
+        }
         let opened = self.as_its_tools(|| open_beneath(&real, relative))?;
         opened.map_err(|error| AgentError::new(FailureClass::Usage, error.to_string()))
     }

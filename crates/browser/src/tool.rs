@@ -284,8 +284,8 @@ async fn upload(
 ) -> Result<(), ToolError> {
     let element = arguments.element()?;
     let (paths, root) = (arguments.paths.clone(), context.working_directory.clone());
-    let uploads = browser.uploads();
-    let staged = run_blocking(move || Ok(stage_uploads(&paths, &root, &uploads)?)).await?;
+    let (uploads, closed) = (browser.uploads(), Arc::clone(&context.closed));
+    let staged = run_blocking(move || Ok(stage_uploads(&paths, &root, &closed, &uploads)?)).await?;
     let files = staged.iter().map(|path| path.display().to_string());
     let command = words(["upload", &element]).into_iter().chain(files).collect();
     let replies = browser.run(&[command], cancel).await?;

@@ -8,7 +8,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use myclaw_files::{create_private_directory, open_regular};
+use myclaw_files::{ClosedPaths, PathUse, create_private_directory, open_real};
 
 use crate::error::BrowserError;
 
@@ -35,10 +35,11 @@ pub(crate) struct Downloads {
 /// Copies files of the working directory to where the browser may read them. Blocking.
 ///
 /// # Errors
-/// A file is outside the working directory, is no regular file, or is too large.
+/// A file is outside the working directory or closed to tools, is no regular file, or is too large.
 pub(crate) fn stage_uploads(
     paths: &[String],
     working_directory: &Path,
+    closed: &ClosedPaths,
     uploads: &Path,
 ) -> Result<Vec<PathBuf>, BrowserError> {
     if paths.is_empty() || paths.len() > MAX_UPLOADS {
@@ -50,10 +51,15 @@ pub(crate) fn stage_uploads(
         .map_err(BrowserError::file("find the working directory"))?;
     let place = uploads.join(stamp());
     fs::create_dir(&place).map_err(BrowserError::file("make a place for uploads"))?;
-    paths.iter().map(|path| stage_upload(path, &root, &place)).collect()
+    paths.iter().map(|path| stage_upload(path, &root, closed, &place)).collect()
 }
 
-fn stage_upload(path: &str, root: &Path, place: &Path) -> Result<PathBuf, BrowserError> {
+fn stage_upload(
+    path: &str,
+    root: &Path,
+    closed: &ClosedPaths,
+    place: &Path,
+) -> Result<PathBuf, BrowserError> {
     let outside = || {
         BrowserError::Argument(format!(
             "{path:?} is not in the working directory; copy the file there first"
@@ -64,7 +70,12 @@ fn stage_upload(path: &str, root: &Path, place: &Path) -> Result<PathBuf, Browse
     if !real.starts_with(root) {
         return Err(outside());
     }
-    let file = open_regular(&real).map_err(BrowserError::file(format!("upload {path:?}")))?;
+    if closed.refusing(&real, PathUse::Read).is_some() {
+        return Err(BrowserError::Argument(format!(
+            "{path:?} holds the program's own config, keys or records, which are not uploaded"
+        )));
+    }
+    let file = open_real(&real).map_err(BrowserError::file(format!("upload {path:?}")))?;
     // A directory of the path may have been replaced by a link since then, so the check looks at the file that is open.
     if opened_path(&file).is_some_and(|opened| !opened.starts_with(root)) {
         return Err(outside());

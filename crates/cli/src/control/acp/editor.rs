@@ -91,7 +91,9 @@ impl FrontEndTools for EditorTools {
             "write" | "edit" | "apply_patch" if abilities.writes_files => {
                 with_handler(tool, Arc::clone(&files))
             }
-            "bash" if abilities.has_terminals => with_handler(tool, Arc::clone(&terminals)),
+            "bash" if abilities.has_terminals && !session.keeps_commands() => {
+                with_handler(tool, Arc::clone(&terminals))
+            }
             _ => tool,
         };
         tools.into_iter().map(adapted).collect()
