@@ -28,8 +28,8 @@ pub mod permissions;
 mod project;
 mod providers;
 mod run;
-mod security_check;
 mod secrets;
+mod security_check;
 mod selection;
 mod session;
 mod session_config;
@@ -61,8 +61,8 @@ pub use key_lookup::{KeyPresence, find_program, look_for_key, look_for_profile};
 pub use models::{configured_model, profiles_in_order};
 pub use providers::{HttpProviders, engine, key_resolver};
 pub use run::{RunAgentParams, run_agent, run_agent_with};
-pub use security_check::{SecurityFinding, Severity, security_findings};
 pub use secrets::written_secrets;
+pub use security_check::{SecurityFinding, Severity, security_findings};
 pub use selection::{
     LOCAL_SERVERS_VARIABLE, Selection, SelectionSource, Wanted, apply_served_facts,
     configured_local_probe, environment_key, known_providers, local_base_url, local_probe, select,
@@ -143,13 +143,14 @@ pub mod hooks {
 
 /// Models, messages and the parts of a model's answer.
 pub mod llm {
+    pub use myclaw_llm::outside;
     pub use myclaw_llm::{
         AssistantMessage, BUILTIN_PROVIDER, CallFailure, CallLimits, Catalog, ContentBlock, Cost,
         EventSink, HttpOptions, HttpProvider, ImageContent, InputKind, KeyNeed, LocalCandidate,
         LocalFacts, LocalFinding, Message, Model, ModelError, ModelRef, ModelRequest,
-        PairedMessages, Price, Provider, ProviderInfo, StopReason, StreamEvent, TextContent,
-        ThinkingContent, ThinkingLevel, ToolCall, ToolResultMessage, ToolSchema, Usage,
-        UserMessage, joined_text, parse_model_ref, partial_arguments, provider_info, redact,
+        PairedMessages, Price, Provider, ProviderInfo, Redactor, StopReason, StreamEvent,
+        TextContent, ThinkingContent, ThinkingLevel, ToolCall, ToolResultMessage, ToolSchema,
+        Usage, UserMessage, joined_text, parse_model_ref, partial_arguments, provider_info, redact,
         survey_local,
     };
     /// The login of GitHub Copilot.
