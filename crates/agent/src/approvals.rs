@@ -15,7 +15,7 @@ use myclaw_policy::ApprovalDigest;
 use myclaw_session::SessionKey;
 use serde_json::Value;
 
-pub use myclaw_policy::escape;
+pub use myclaw_policy::{changes_direction, escape};
 pub use store::{ApprovalStore, Grant, StoreError, WaitingApproval};
 
 use crate::permissions::{POLICY, Permissions, Question, Verdict, is_config_change};

@@ -3,15 +3,19 @@
 mod html;
 mod jsonl;
 mod markdown;
+mod redaction;
 mod rich;
 
 use std::io::{self, Write};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use myclaw_llm::Redactor;
 use myclaw_session::{
     CompactionEntry, Entry, Role, SessionError, SessionReader, TranscriptMessage,
 };
+
+pub use redaction::{redact_about, redact_entry};
 
 /// The form of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +34,17 @@ pub struct ExportedSession<'a> {
     pub reader: &'a SessionReader,
     /// Its title, or the name by which the user calls it.
     pub title: String,
+    /// Removes keys. Without it everything stays; that is for the owner's own use.
+    pub redactor: Option<Redactor>,
+}
+
+/// What an export did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Exported {
+    /// Lines of the log that were damaged.
+    pub skipped_lines: usize,
+    /// Places at which a key, or what looks like one, was replaced.
+    pub redacted: usize,
 }
 
 /// Why an export failed.
@@ -50,7 +65,7 @@ impl From<io::Error> for ExportError {
 /// A writer of one export format, called once per part of the session.
 trait Document {
     /// Writes the beginning.
-    fn begin(&mut self, session: &ExportedSession<'_>) -> io::Result<()>;
+    fn begin(&mut self, session: &mut ExportedSession<'_>) -> io::Result<()>;
     /// A message.
     fn message(&mut self, message: &TranscriptMessage) -> io::Result<()>;
     /// A summary.
@@ -59,30 +74,35 @@ trait Document {
     fn other(&mut self, _entry: &Entry) -> io::Result<()> {
         Ok(())
     }
-    /// Writes the end.
-    fn end(&mut self) -> io::Result<()> {
-        Ok(())
-    }
+    /// Writes the end, with how many places were redacted.
+    fn end(&mut self, redacted: usize) -> io::Result<()>;
 }
 
-/// Writes every entry; returns how many lines of the log were damaged.
+/// Writes every entry without the keys in it, and at the end how many were replaced, if any.
 ///
 /// # Errors
 /// The session cannot be read, or the document cannot be written.
 pub fn export_session(
-    session: &ExportedSession<'_>,
+    session: &mut ExportedSession<'_>,
     format: ExportFormat,
     mut out: impl Write,
-) -> Result<usize, ExportError> {
+) -> Result<Exported, ExportError> {
     let mut document: Box<dyn Document + '_> = match format {
         ExportFormat::Jsonl => Box::new(jsonl::Rows::new(&mut out)),
         ExportFormat::Markdown => Box::new(markdown::Text::new(&mut out)),
         ExportFormat::Html => Box::new(html::Page::new(&mut out)),
     };
+    if let Some(redactor) = &mut session.redactor {
+        redactor.clean_in_place(&mut session.title);
+    }
     document.begin(session)?;
     let mut entries = session.reader.entries();
     for entry in entries.by_ref() {
-        match &entry.map_err(ExportError::Session)? {
+        let mut entry = entry.map_err(ExportError::Session)?;
+        if let Some(redactor) = &mut session.redactor {
+            redact_entry(&mut entry, redactor);
+        }
+        match &entry {
             Entry::Message(message) => document.message(message),
             Entry::Compaction(compaction) => document.summary(compaction),
             entry @ (Entry::Reduction(_)
@@ -92,10 +112,20 @@ pub fn export_session(
             | Entry::Unknown(_)) => document.other(entry),
         }?;
     }
-    document.end()?;
+    let redacted = session.redactor.as_ref().map_or(0, Redactor::removed);
+    document.end(redacted)?;
     drop(document);
     out.flush()?;
-    Ok(entries.skipped_lines())
+    Ok(Exported { skipped_lines: entries.skipped_lines(), redacted })
+}
+
+/// The sentence about what was replaced.
+pub fn redacted_note(places: usize) -> String {
+    let places = match places {
+        1 => "1 place".to_owned(),
+        places => format!("{places} places"),
+    };
+    format!("Keys, and what looks like one, were replaced by [redacted] in {places}.")
 }
 
 /// The heading of a message for people.

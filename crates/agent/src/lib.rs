@@ -143,13 +143,14 @@ pub mod hooks {
 
 /// Models, messages and the parts of a model's answer.
 pub mod llm {
+    pub use myclaw_llm::outside;
     pub use myclaw_llm::{
         AssistantMessage, BUILTIN_PROVIDER, CallFailure, CallLimits, Catalog, ContentBlock, Cost,
         EventSink, HttpOptions, HttpProvider, ImageContent, InputKind, KeyNeed, LocalCandidate,
         LocalFacts, LocalFinding, Message, Model, ModelError, ModelRef, ModelRequest,
-        PairedMessages, Price, Provider, ProviderInfo, StopReason, StreamEvent, TextContent,
-        ThinkingContent, ThinkingLevel, ToolCall, ToolResultMessage, ToolSchema, Usage,
-        UserMessage, joined_text, parse_model_ref, partial_arguments, provider_info, redact,
+        PairedMessages, Price, Provider, ProviderInfo, Redactor, StopReason, StreamEvent,
+        TextContent, ThinkingContent, ThinkingLevel, ToolCall, ToolResultMessage, ToolSchema,
+        Usage, UserMessage, joined_text, parse_model_ref, partial_arguments, provider_info, redact,
         survey_local,
     };
     /// The login of GitHub Copilot.

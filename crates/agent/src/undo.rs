@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use myclaw_engine::{SystemClock, ToolContext, TurnId, tell_model};
+use myclaw_llm::TextContent;
 use myclaw_policy::SandboxScope;
 use myclaw_session::LockWait;
 use myclaw_tools::{
@@ -57,7 +58,7 @@ impl SessionConfig {
         }
         self.as_its_tools(|| undo.apply())??;
         if undo.concerns_model() {
-            tell_model(Box::new(log), &remark(direction, &undone), &SystemClock)?;
+            tell_model(Box::new(log), remark(direction, &undone), &SystemClock)?;
         }
         self.as_its_tools(|| undo.finish())??;
         Ok(undone)
@@ -111,12 +112,13 @@ impl From<UndoError> for AgentError {
 }
 
 /// What the model reads.
-fn remark(direction: Direction, undone: &Undone) -> String {
-    let mut text = match direction {
+fn remark(direction: Direction, undone: &Undone) -> TextContent {
+    let begin = match direction {
         Direction::Undo => UNDID,
         Direction::Redo => REDID,
-    }
-    .to_owned();
+    };
+    // The names of files are text from outside.
+    let mut text = String::new();
     let mut names_left = MOST_NAMES;
     for group in [Group::OtherContent, Group::Removed, Group::LeftAlone] {
         let files: Vec<&UndoneFile> =
@@ -135,7 +137,7 @@ fn remark(direction: Direction, undone: &Undone) -> String {
         }
     }
     text.push_str("\nRead a file again before you change it.]");
-    text
+    TextContent::followed_by_outside(begin, &text)
 }
 
 /// Files that are listed together for the model.

@@ -1,5 +1,6 @@
 //! Turns the answers of `agent-browser` into text for the model.
 
+use myclaw_llm::outside::visible;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -69,7 +70,7 @@ impl Reply {
 
 /// A value from a page on one line, in quotes: it cannot pose as anything but a quotation.
 pub(crate) fn quoted(text: &str) -> String {
-    let text = myclaw_web::harmless(text);
+    let text = visible(text);
     let start: String = text.chars().take(MAX_QUOTED_CHARS).collect();
     let more = if start.len() < text.len() { "…" } else { "" };
     format!("{start:?}{more}")

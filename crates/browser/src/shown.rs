@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use myclaw_engine::ToolOutput;
 use myclaw_llm::ContentBlock;
+use myclaw_llm::outside::{mark, visible};
 
 use crate::reply::{Reply, quoted};
 use crate::transfer::Downloads;
@@ -79,7 +80,7 @@ impl Shown {
             if !text.is_empty() {
                 text.push('\n');
             }
-            text.push_str(&myclaw_web::mark(&start));
+            text.push_str(&mark(&visible(&start)));
             if total > room {
                 // Writing to a string cannot fail.
                 let _ = write!(

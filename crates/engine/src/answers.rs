@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use myclaw_llm::outside::restored;
 use myclaw_llm::{Message, StopReason};
 use myclaw_session::{EntryId, TranscriptMessage};
 
@@ -80,7 +81,8 @@ impl AnswerSearch {
                 answer @ TakenState::Answered { .. } if is_broken => answer.clone(),
                 _ if is_broken => TakenState::Broken { why: "was cut off" },
                 _ if text.trim().is_empty() => TakenState::Broken { why: "is empty" },
-                _ => TakenState::Answered { row: id, text },
+                // Who reads it gets what the model copied from text from outside as it was there.
+                _ => TakenState::Answered { row: id, text: restored(&text).into_owned() },
             };
         }
     }

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use myclaw_llm::outside::{harmless, restore_arguments};
 use myclaw_llm::{
     ContentBlock, INTERRUPTED_RESULT, Message, PairedMessages, ToolCall, ToolResultMessage, Usage,
     UserMessage,
@@ -16,7 +17,7 @@ use myclaw_session::{
 
 use crate::estimate::row_cost;
 use crate::reduction;
-use crate::transcript::{message_to_row, row_to_message, taken_ids};
+use crate::transcript::{message_to_row, row_to_message, shown_result, taken_ids};
 
 /// The first line of the user message that replaces what a compaction summarised.
 pub(crate) const SUMMARY_TAG: &str = "[Conversation summary]";
@@ -172,10 +173,16 @@ impl OpenLog {
         tail.messages.iter().position(|row| row.id == first)
     }
 
-    /// Appends to the log, then to the list.
-    pub(crate) fn append(&mut self, message: Message) -> Result<(), SessionError> {
+    /// Appends to the log, then to the list: the row of a result stores what the tool returned, the list holds what a
+    /// model sees of it.
+    pub(crate) fn append(&mut self, mut message: Message) -> Result<(), SessionError> {
         self.session.append(&[Entry::Message(message_to_row(&message))])?;
-        self.added += u64::from(!matches!(message, Message::ToolResult(_)));
+        match &mut message {
+            Message::ToolResult(result) => {
+                result.content = shown_result(std::mem::take(&mut result.content));
+            }
+            Message::User(_) | Message::Assistant(_) => self.added += 1,
+        }
         self.messages.push(message);
         Ok(())
     }
@@ -257,7 +264,7 @@ impl OpenLog {
             return NextStep::Finish;
         }
         let calls: Vec<ToolCall> =
-            assistant.tool_calls().filter(|call| !answered(call)).cloned().collect();
+            assistant.tool_calls().filter(|call| !answered(call)).cloned().map(restored).collect();
         if calls.is_empty() {
             return NextStep::CallModel;
         }
@@ -334,6 +341,12 @@ impl OpenLog {
     }
 }
 
+/// The call with the arguments that the model means: what it copied from text from outside is whole again.
+fn restored(mut call: ToolCall) -> ToolCall {
+    restore_arguments(&mut call.arguments);
+    call
+}
+
 fn refusal(model: &str, tokens: u64, ts: u64) -> Entry {
     Entry::Refusal(RefusalEntry { id: EntryId::generate(), ts, model: model.to_owned(), tokens })
 }
@@ -346,9 +359,9 @@ fn forget_count(message: &mut Message) {
     }
 }
 
-/// The message that replaces what was compacted; `None` if the compaction only cut the history and has no summary.
+/// The message that replaces what was compacted. A model wrote it about text from outside. `None` if the compaction only cut the history and has no summary.
 fn summary_message(compaction: &CompactionEntry) -> Option<Message> {
-    let text = || format!("{SUMMARY_TAG}\n{}", compaction.summary);
+    let text = || format!("{SUMMARY_TAG}\n{}", harmless(&compaction.summary));
     (!compaction.summary.is_empty())
         .then(|| Message::User(UserMessage::text(text(), compaction.ts)))
 }

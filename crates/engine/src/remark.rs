@@ -1,6 +1,6 @@
 //! A message of the program to the model, written between two runs.
 
-use myclaw_llm::UserMessage;
+use myclaw_llm::{ContentBlock, TextContent, UserMessage};
 use myclaw_session::{OpenSession, SessionError, SwitchedOff};
 
 use crate::Clock;
@@ -17,11 +17,15 @@ const LEAST_BUDGET: u64 = 1;
 /// The log cannot be read or written.
 pub fn tell_model(
     log: Box<dyn OpenSession>,
-    text: &str,
+    content: TextContent,
     clock: &dyn Clock,
 ) -> Result<(), SessionError> {
     let (mut log, _) = OpenLog::load(log, LEAST_BUDGET, SwitchedOff::default())?;
     log.close_interrupted_calls(|| clock.now_ms())?;
-    log.append_user(UserMessage::text(text, clock.now_ms()))?;
+    log.append_user(UserMessage {
+        content: vec![ContentBlock::Text(content)],
+        annotation: None,
+        timestamp: clock.now_ms(),
+    })?;
     log.sync_handle().sync()
 }

@@ -1,6 +1,7 @@
 //! Conversion between the rows of a session's log and the messages of a model request.
 
 use jiff::Timestamp;
+use myclaw_llm::outside::{change_texts, harmless_message, harmless_result};
 use myclaw_llm::{
     Api, AssistantMessage, ContentBlock, Message, StopReason, ToolResultMessage, Usage,
     UserMessage, joined_text,
@@ -16,14 +17,18 @@ const TAKEN_IDS: &str = "queuedIds";
 
 /// The row's message as a model sees it; `None` for rows that no model sees.
 ///
-/// A user message is annotated with the time at which it was sent. The time comes from the row, so the message has the
+/// Text from outside is made harmless here, once per row, and nowhere else: the row has the bytes as they are. A user message is annotated with the time at which it was sent. The time comes from the row, so the message has the
 /// same bytes in every request of the session.
 pub(crate) fn row_to_message(row: TranscriptMessage) -> Option<Message> {
     let meta: StoredMeta<'_> = row.meta.as_ref().and_then(Meta::read).unwrap_or_default();
     match row.role {
         Role::System => None,
         Role::User => Some(Message::User(UserMessage {
-            content: unless_blank(meta.content(row.content)),
+            content: {
+                let mut content = meta.content(row.content);
+                change_texts(&mut content, harmless_message);
+                unless_blank(content)
+            },
             annotation: Some(sent_at(row.ts)),
             timestamp: row.ts,
         })),
@@ -41,11 +46,17 @@ pub(crate) fn row_to_message(row: TranscriptMessage) -> Option<Message> {
             tool_call_id: row.tool_call_id?,
             tool_name: read(meta.tool_name).unwrap_or_default(),
             is_error: read(meta.is_error).unwrap_or(false),
-            content: meta.content(row.content),
+            content: shown_result(meta.content(row.content)),
             details: None,
             timestamp: row.ts,
         })),
     }
+}
+
+/// The content of a tool's result as a model sees it. All of it is from outside: files, pages, what commands print.
+pub(crate) fn shown_result(mut content: Vec<ContentBlock>) -> Vec<ContentBlock> {
+    change_texts(&mut content, |content| harmless_result(&content.text));
+    content
 }
 
 /// Replaces empty content. A message without content would be left out of the request, and the request could then begin
@@ -190,10 +201,11 @@ fn object<const N: usize>(fields: [(&str, Value); N]) -> Map<String, Value> {
 
 /// Whether the row's text alone is not enough to restore the blocks.
 fn has_more_than_text(content: &[ContentBlock]) -> bool {
-    !matches!(
-        content,
-        [] | [ContentBlock::Text(myclaw_llm::TextContent { text_signature: None, .. })]
-    )
+    match content {
+        [] => false,
+        [ContentBlock::Text(text)] => text.text_signature.is_some() || !text.outside.is_empty(),
+        _ => true,
+    }
 }
 
 #[cfg(test)]

@@ -253,7 +253,7 @@ impl Ledger {
         if row.state != MessageState::Open {
             let state = MessageState::Dropped { reason: reason.to_owned(), parts: Vec::new() };
             let (text, images) = (String::new(), Vec::new());
-            let origin = Origin { files: Vec::new(), ..row.origin.clone() };
+            let origin = Origin { files: Vec::new(), outside: Vec::new(), ..row.origin.clone() };
             let empty =
                 Incoming { text, images, context: None, said: None, state, origin, ..row.clone() };
             let place = Some(Place::new(OVER, row.accepted_at));

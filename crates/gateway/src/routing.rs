@@ -158,16 +158,16 @@ impl Router {
         let origin = Origin {
             sender: Some(format!("{}:{}", arrival.channel, arrival.sender.id)),
             reply_id: arrival.reply_id.clone(),
-            files: Vec::new(),
+            ..Origin::default()
         };
         if let Some(command) = Command::of(&arrival, &route, &persona) {
             return self.obey(command, &arrival, (route, origin)).await;
         }
         let session = self.session_of(&arrival).await?.key;
-        let mut text = wording::text(&arrival);
+        let mut worded = wording::text(&arrival);
         if let Some(original) = &arrival.edits {
-            match self.original(&route, original, &text).await? {
-                Original::Answered => text = wording::edited(&text),
+            match self.original(&route, original, &worded.text).await? {
+                Original::Answered => worded = worded.edited(),
                 // It was not meant for the agent, and is now.
                 Original::Dropped => {
                     let original = MessageId::of(&route, original);
@@ -177,10 +177,11 @@ impl Router {
             }
         }
         let files = wording::files(&arrival);
+        let origin = Origin { outside: worded.outside, ..origin };
         let new = NewMessage {
             source_id: arrival.source_id.clone(),
             session: session.as_str().to_owned(),
-            text,
+            text: worded.text,
             images: Vec::new(),
             route: route.clone(),
         };

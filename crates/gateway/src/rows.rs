@@ -1,6 +1,7 @@
 //! What the store holds: messages that came in, and the parts of replies that go out.
 
 use std::fmt;
+use std::ops::Range;
 
 use myclaw_agent::llm::ImageContent;
 use myclaw_agent::sessions::EntryId;
@@ -89,6 +90,9 @@ pub struct Origin {
     /// The files that came with it, which are records of their own.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<ReceivedFile>,
+    /// The bytes of the text that the sender wrote, where it is not quoted line by line: they are not the program's own.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub outside: Vec<Range<usize>>,
 }
 
 /// A file that came with a message.

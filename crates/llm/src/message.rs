@@ -3,6 +3,8 @@
 //! The serialised names are the ones that the transcript stores (`meta.contentBlocks`), so they must stay readable by
 //! later versions.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -106,6 +108,10 @@ pub struct TextContent {
     /// Opaque provider state, sent back unchanged to the same provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text_signature: Option<String>,
+    /// In a user message: the bytes that are not the user's own words, such as those of a message from a channel. A model
+    /// is sent them as [`crate::outside::harmless`] leaves them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outside: Vec<Range<usize>>,
 }
 
 /// A model's reasoning.
@@ -171,7 +177,18 @@ pub enum StopReason {
 impl ContentBlock {
     /// A plain text block.
     pub fn text(text: impl Into<String>) -> Self {
-        Self::Text(TextContent { text: text.into(), text_signature: None })
+        Self::Text(TextContent { text: text.into(), ..TextContent::default() })
+    }
+}
+
+impl TextContent {
+    /// The program's own words, followed by text from outside.
+    pub fn followed_by_outside(own: impl Into<String>, outside: &str) -> Self {
+        let mut text = own.into();
+        let from = text.len();
+        text.push_str(outside);
+        let outside = vec![from..text.len()];
+        Self { text, outside, ..Self::default() }
     }
 }
 

@@ -22,6 +22,14 @@ pub fn escape(text: &str) -> String {
     shown
 }
 
+/// Whether a character changes the order in which the text around it is shown.
+pub fn changes_direction(character: char) -> bool {
+    matches!(
+        character,
+        '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+    )
+}
+
 /// Whether a character is invisible, or changes how its neighbours look. The tab and the newline count as well.
 pub(crate) fn is_deceptive(character: char) -> bool {
     character.is_control()

@@ -24,7 +24,7 @@ mod tool;
 
 pub use digest::{ApprovalDigest, CommandSubject};
 pub use error::{PolicyError, PolicyProblem};
-pub use escape::escape;
+pub use escape::{changes_direction, escape};
 pub use exec::{
     ExecLevel, ExecPolicy, ExecRequest, ExecVerdict, InputVerdict, Refusal, RefusalKind,
     ResolvedProgram, command_digest,

@@ -12,6 +12,7 @@ use myclaw_config::{
     RunLimits,
 };
 use myclaw_engine::{ConfigKeys, Hook, HookError, Providers as _, RefusalRule, RunRules};
+use myclaw_llm::outside::{change_texts, harmless};
 use myclaw_llm::{
     AssistantMessage, CallFailure, CallLimits, ContentBlock, EventSink, Message, ModelRequest,
     Provider, ThinkingLevel,
@@ -97,7 +98,11 @@ impl Hook for BeforeCall {
 fn sanitised(message: &Message) -> Option<Message> {
     let mut message = message.clone();
     match &mut message {
-        Message::User(user) => user.annotation = None,
+        Message::User(user) => {
+            user.annotation = None;
+            // The host's prompt holds what other people wrote, and none of its own tags is a mark.
+            change_texts(&mut user.content, |content| harmless(&content.text));
+        }
         Message::Assistant(AssistantMessage { content, .. }) => {
             content.retain(|block| match block {
                 ContentBlock::Text(text) => !text.text.trim().is_empty(),

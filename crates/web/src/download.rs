@@ -90,22 +90,37 @@ impl Downloader {
 
     async fn follow(&self, wanted: Wanted<'_>) -> Result<Download, DownloadError> {
         let mut url = self.guard.check_url(wanted.url)?;
-        let mut credentials = take_credentials(&mut url);
+        let credentials = take_credentials(&mut url);
+        let asked_for = url.clone();
+        let followed = self.follow_from(&mut url, credentials, &wanted).await;
+        followed.map_err(|error| match url == asked_for {
+            true => error,
+            false => DownloadError::Behind(Box::new(error)),
+        })
+    }
+
+    /// Downloads from `url`, which becomes the address after each redirect.
+    async fn follow_from(
+        &self,
+        url: &mut Url,
+        mut credentials: Option<Credentials>,
+        wanted: &Wanted<'_>,
+    ) -> Result<Download, DownloadError> {
         for _ in 0..=MAX_REDIRECTS {
             // Credentials are sent only to the origin of the URL that holds them. Credentials in a redirect are not
             // used, and after a redirect to another origin none are sent again.
             credentials = credentials.filter(|given| given.origin == url.origin());
-            let response = self.request(&url, wanted.accept, credentials.as_ref()).await?;
-            match redirect_target(&response, &url)? {
+            let response = self.request(url, wanted.accept, credentials.as_ref()).await?;
+            match redirect_target(&response, url)? {
                 Some(target) => {
-                    url = target;
-                    self.guard.check_parsed(&url)?;
-                    take_credentials(&mut url);
+                    *url = target;
+                    self.guard.check_parsed(url)?;
+                    take_credentials(url);
                 }
-                None => return body::read(response, url, wanted.max_bytes).await,
+                None => return body::read(response, url.clone(), wanted.max_bytes).await,
             }
         }
-        Err(DownloadError::TooManyRedirects { limit: MAX_REDIRECTS, last: url.into() })
+        Err(DownloadError::TooManyRedirects { limit: MAX_REDIRECTS, last: url.to_string() })
     }
 
     async fn request(
@@ -161,6 +176,17 @@ fn take_credentials(url: &mut Url) -> Option<Credentials> {
     let _ = url.set_username("");
     let _ = url.set_password(None);
     credentials
+}
+
+/// The address that a model gave, as it may be shown.
+pub(crate) fn without_credentials(url: &str) -> String {
+    Url::parse(url.trim()).map_or_else(
+        |_| url.to_owned(),
+        |mut url| {
+            take_credentials(&mut url);
+            url.into()
+        },
+    )
 }
 
 /// Where a redirect leads; `None` for any other answer.

@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use myclaw_engine::{Tool, ToolAliases, ToolError, ToolInvocation, ToolOutput};
+use myclaw_llm::outside::{MARK_CHARS, mark, visible};
 use myclaw_llm::{ContentBlock, ToolSchema};
 use myclaw_tools::{lenient_u64, parse_arguments};
 use serde::Deserialize;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::external::{self, MARK_CHARS};
+use crate::download::without_credentials;
 use crate::{Downloader, Wanted};
 use content::Page;
 use pages::Pages;
@@ -94,7 +95,7 @@ impl WebFetchTool {
         let wanted =
             Wanted { url, accept: ACCEPT, max_bytes: MAX_DOWNLOAD_BYTES, limit: self.limits.time };
         let download = self.downloader.get(wanted).await;
-        let download = download.map_err(|error| ToolError::Failed(error.to_string()))?;
+        let download = download.map_err(|error| ToolError::Failed(error.for_model()))?;
         let converting = content::read(download, self.limits.time, cancel);
         let page = tokio::time::timeout(self.limits.time, converting).await.map_err(|_| {
             ToolError::Failed(format!(
@@ -138,13 +139,13 @@ impl Tool for WebFetchTool {
             };
             let room =
                 invocation.context.max_result_chars.saturating_sub(MARK_CHARS + HEADER_CHARS);
-            show(&page, offset, self.limits.max_chars.min(room))
+            show(&url, &page, offset, self.limits.max_chars.min(room))
         })
     }
 }
 
-/// The part of a page that begins at character `offset`.
-fn show(page: &Page, offset: usize, max_chars: usize) -> Result<ToolOutput, ToolError> {
+/// The part of the page at `url` that begins at character `offset`. Whatever a server chose is marked.
+fn show(url: &str, page: &Page, offset: usize, max_chars: usize) -> Result<ToolOutput, ToolError> {
     if offset > 0 && offset >= page.chars {
         return Err(ToolError::Failed(format!(
             "the offset {offset} is after the end: the page has {} characters",
@@ -155,7 +156,7 @@ fn show(page: &Page, offset: usize, max_chars: usize) -> Result<ToolOutput, Tool
     let end = offset + part.chars().count();
     let mut header = format!(
         "{}: {} ({}, {} bytes)",
-        shortened(page.url.as_str()),
+        shortened(&without_credentials(url)),
         page.status,
         page.kind,
         page.bytes
@@ -169,18 +170,23 @@ fn show(page: &Page, offset: usize, max_chars: usize) -> Result<ToolOutput, Tool
     if page.is_cut {
         header.push_str(". The document is too long and ends early");
     }
-    let text = match page.title.as_str() {
-        _ if part.trim().is_empty() => "[no text]".to_owned(),
-        "" => part,
-        title if offset == 0 => format!("Title: {}\n\n{part}", shortened(title)),
-        _ => part,
-    };
+    let mut text = String::new();
+    if page.url.as_str() != without_credentials(url) {
+        text.push_str(&format!("Address: {}\n", shortened(page.url.as_str())));
+    }
+    if !page.title.is_empty() && offset == 0 {
+        text.push_str(&format!("Title: {}\n", shortened(&page.title)));
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text.push_str(if part.trim().is_empty() { "[no text]" } else { &part });
     let details = json!({
         "url": page.url.as_str(), "status": page.status.as_u16(), "kind": page.kind, "bytes": page.bytes,
         "chars": page.chars, "title": shortened(&page.title), "isCut": page.is_cut
     });
     Ok(ToolOutput {
-        content: vec![ContentBlock::text(format!("{header}\n{}", external::mark(&text)))],
+        content: vec![ContentBlock::text(format!("{header}\n{}", mark(&visible(&text))))],
         details: Some(details),
         is_error: !page.status.is_success(),
     })

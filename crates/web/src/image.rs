@@ -8,13 +8,15 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use myclaw_engine::{Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput};
+use myclaw_llm::outside::{mark, visible};
 use myclaw_llm::{ContentBlock, ImageContent, ToolSchema};
 use myclaw_tools::{parse_arguments, picture_from_bytes, run_blocking};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Downloader, Wanted, external};
+use crate::download::without_credentials;
+use crate::{Downloader, Wanted};
 
 /// Largest picture that is downloaded, in bytes.
 const MAX_PICTURE_BYTES: usize = 20 * 1024 * 1024;
@@ -147,7 +149,7 @@ impl ImageTool {
         let answer = answer.map_err(ToolError::Failed)?;
         let answer: String = answer.chars().take(MAX_ANSWER_CHARS).collect();
         // Text in a picture is external content, as text of a page is.
-        Ok(ToolOutput::text(format!("{}\n{}", picture.note, external::mark(&answer))))
+        Ok(ToolOutput::text(format!("{}\n{}", picture.note, mark(&visible(&answer)))))
     }
 
     async fn download(&self, url: &str) -> Result<Picture, ToolError> {
@@ -158,10 +160,10 @@ impl ImageTool {
             limit: self.time,
         };
         let download = self.downloader.get(wanted).await;
-        let download = download.map_err(|error| ToolError::Failed(error.to_string()))?;
-        let unusable = |why: &str| {
-            ToolError::Failed(format!("the picture at {} cannot be used: {why}", download.url))
-        };
+        let download = download.map_err(|error| ToolError::Failed(error.for_model()))?;
+        let url = without_credentials(url);
+        let unusable =
+            |why: &str| ToolError::Failed(format!("the picture at {url} cannot be used: {why}"));
         if !download.status.is_success() {
             return Err(unusable(&format!(
                 "the server answered {}; check the address",
@@ -175,7 +177,7 @@ impl ImageTool {
         let body = download.body.clone();
         let content = run_blocking(move || Ok(picture_from_bytes(body))).await?;
         let content = content.map_err(|why| unusable(&format!("{why}; check the address")))?;
-        let note = format!("{}: {} picture, {bytes} bytes", download.url, content.mime_type);
+        let note = format!("{url}: {} picture, {bytes} bytes", content.mime_type);
         Ok(Picture { note, content })
     }
 

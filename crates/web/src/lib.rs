@@ -7,7 +7,6 @@
 
 mod charset;
 mod download;
-mod external;
 mod fetch;
 mod guard;
 mod html;
@@ -16,7 +15,6 @@ mod proxy;
 mod search;
 
 pub use download::{Download, DownloadError, DownloadOptions, Downloader, Wanted};
-pub use external::{harmless, mark};
 pub use fetch::{FetchLimits, WebFetchTool};
 pub use futures_util::future::BoxFuture;
 pub use guard::{

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use myclaw_engine::{Tool, ToolAliases, ToolError, ToolInvocation, ToolOutput};
+use myclaw_llm::outside::{mark, visible};
 use myclaw_llm::{ContentBlock, ToolSchema};
 use myclaw_tools::{lenient_u64, parse_arguments};
 use secrecy::SecretString;
@@ -15,7 +16,6 @@ use serde_json::json;
 use url::Url;
 
 use crate::download::{DownloadOptions, ServiceClient};
-use crate::external;
 use provider::Found;
 pub use provider::SearchService;
 
@@ -154,7 +154,7 @@ fn show(found: &[Found], count: usize) -> ToolOutput {
     let list: String = (1..).zip(found).map(entry).collect();
     let urls: Vec<&str> = found.iter().map(|found| found.url.as_str()).collect();
     let noun = if found.len() == 1 { "result" } else { "results" };
-    let text = format!("{} {noun}\n{}", found.len(), external::mark(list.trim_end()));
+    let text = format!("{} {noun}\n{}", found.len(), mark(&visible(list.trim_end())));
     ToolOutput {
         content: vec![ContentBlock::text(text)],
         details: Some(json!({"urls": urls})),

@@ -6,10 +6,11 @@
 use std::io::{self, Write};
 
 use myclaw_llm::{ContentBlock, ImageContent};
+use myclaw_policy::changes_direction;
 use myclaw_session::{CompactionEntry, Role, TranscriptMessage};
 
 use super::rich::rich;
-use super::{Document, ExportedSession, local_minute, speaker};
+use super::{Document, ExportedSession, local_minute, redacted_note, speaker};
 
 /// The beginning of the page; `{title}` is the title.
 const HEAD: &str = include_str!("page.html");
@@ -98,7 +99,7 @@ impl<W: Write> Page<W> {
 }
 
 impl<W: Write> Document for Page<W> {
-    fn begin(&mut self, session: &ExportedSession<'_>) -> io::Result<()> {
+    fn begin(&mut self, session: &mut ExportedSession<'_>) -> io::Result<()> {
         let head = HEAD.replace("{title}", &escape(&session.title));
         self.out.write_all(head.as_bytes())
     }
@@ -120,12 +121,16 @@ impl<W: Write> Document for Page<W> {
         self.end_section()
     }
 
-    fn end(&mut self) -> io::Result<()> {
+    fn end(&mut self, redacted: usize) -> io::Result<()> {
+        if redacted > 0 {
+            writeln!(self.out, "<p><small>{}</small></p>", escape(&redacted_note(redacted)))?;
+        }
         self.out.write_all(END.as_bytes())
     }
 }
 
-/// `text` as text between tags or in a quoted attribute. Controls that HTML does not allow are shown as U+FFFD.
+/// `text` as text between tags or in a quoted attribute. Controls that HTML does not allow are shown as U+FFFD, and marks that
+/// would turn other text around as their numbers.
 pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len() + text.len() / 8);
     for character in text.chars() {
@@ -138,6 +143,9 @@ pub(super) fn escape(text: &str) -> String {
             '\n' | '\t' => escaped.push(character),
             '\r' => {}
             control if control.is_control() => escaped.push(char::REPLACEMENT_CHARACTER),
+            mark if changes_direction(mark) => {
+                escaped.push_str(&format!("\\u{{{:x}}}", u32::from(mark)));
+            }
             plain => escaped.push(plain),
         }
     }

@@ -4,8 +4,10 @@ use std::io::{self, Write};
 
 use myclaw_session::{About, AboutEntry, CompactionEntry, Entry, TranscriptMessage};
 use serde::Serialize;
+use serde_json::json;
 
-use super::{Document, ExportedSession};
+use super::redaction::redact_header;
+use super::{Document, ExportedSession, redact_about};
 
 /// One row per entry.
 pub(super) struct Rows<W> {
@@ -26,13 +28,21 @@ impl<W: Write> Rows<W> {
 }
 
 impl<W: Write> Document for Rows<W> {
-    fn begin(&mut self, session: &ExportedSession<'_>) -> io::Result<()> {
+    fn begin(&mut self, session: &mut ExportedSession<'_>) -> io::Result<()> {
         let header = session.reader.header().map_err(io::Error::other)?;
         let Some(header) = header else { return Ok(()) };
         if !header.history.is_empty() {
-            self.own_about = Some(session.reader.about().map_err(io::Error::other)?);
+            let mut about = session.reader.about().map_err(io::Error::other)?;
+            if let Some(redactor) = &mut session.redactor {
+                redact_about(&mut about, redactor);
+            }
+            self.own_about = Some(about);
         }
-        self.row(&header.without_history())
+        let mut header = header.without_history();
+        if let Some(redactor) = &mut session.redactor {
+            redact_header(&mut header, redactor);
+        }
+        self.row(&header)
     }
 
     fn message(&mut self, message: &TranscriptMessage) -> io::Result<()> {
@@ -50,10 +60,14 @@ impl<W: Write> Document for Rows<W> {
         }
     }
 
-    fn end(&mut self) -> io::Result<()> {
-        match self.own_about.take() {
-            Some(about) if about != About::default() => self.row(&AboutEntry::new(about)),
-            _ => Ok(()),
+    fn end(&mut self, redacted: usize) -> io::Result<()> {
+        if let Some(about) = self.own_about.take().filter(|about| *about != About::default()) {
+            self.row(&AboutEntry::new(about))?;
+        }
+        match redacted {
+            0 => Ok(()),
+            // Readers skip an entry of a type that they do not know.
+            places => self.row(&json!({"type": "redaction", "places": places})),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use myclaw_session::{CompactionEntry, Role, TranscriptMessage};
 
-use super::{Document, ExportedSession, local_minute, speaker, tool_calls};
+use super::{Document, ExportedSession, local_minute, redacted_note, speaker, tool_calls};
 
 /// One section per message.
 pub(super) struct Text<W> {
@@ -25,7 +25,7 @@ impl<W: Write> Text<W> {
 }
 
 impl<W: Write> Document for Text<W> {
-    fn begin(&mut self, session: &ExportedSession<'_>) -> io::Result<()> {
+    fn begin(&mut self, session: &mut ExportedSession<'_>) -> io::Result<()> {
         writeln!(self.out, "# Session {}", session.title)
     }
 
@@ -48,5 +48,12 @@ impl<W: Write> Document for Text<W> {
     fn summary(&mut self, compaction: &CompactionEntry) -> io::Result<()> {
         let summary = compaction.summary.trim_end();
         writeln!(self.out, "\n## Summary of the session so far\n\n{summary}")
+    }
+
+    fn end(&mut self, redacted: usize) -> io::Result<()> {
+        match redacted {
+            0 => Ok(()),
+            places => writeln!(self.out, "\n---\n\n{}", redacted_note(places)),
+        }
     }
 }

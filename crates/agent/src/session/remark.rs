@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use myclaw_engine::{SystemClock, tell_model};
+use myclaw_llm::TextContent;
 use myclaw_session::LockWait;
 use myclaw_tools::END_OF_JOB;
 
@@ -26,14 +27,14 @@ impl Session {
     ///
     /// # Errors
     /// The session is busy, or the log cannot be read or written.
-    pub async fn tell_model(&self, text: String) -> Result<(), AgentError> {
+    pub async fn tell_model(&self, content: TextContent) -> Result<(), AgentError> {
         if self.work().is_some() {
             return Err(self.busy());
         }
         let config = self.config();
         let writing = tokio::task::spawn_blocking(move || {
             let log = config.session_store().open(&config.session_key, WAIT)?;
-            tell_model(Box::new(log), &text, &SystemClock)
+            tell_model(Box::new(log), content, &SystemClock)
         });
         let written = writing.await.map_err(|error| {
             AgentError::new(FailureClass::Internal, format!("internal error: {error}"))

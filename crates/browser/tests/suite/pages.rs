@@ -1,6 +1,7 @@
 //! What the agent can do on pages.
 
 use myclaw_llm::ContentBlock;
+use myclaw_llm::outside::harmless_result;
 use serde_json::json;
 
 use crate::support::{Page, Session, Site, agent_browser};
@@ -224,8 +225,10 @@ async fn a_page_cannot_pose_as_somebody_else() {
         json!({"action": "evaluate", "script": "document.body.innerText"}),
     ] {
         let text = session.text(arguments).await;
-        let marks: Vec<_> = text.match_indices("external-content").collect();
-        assert_eq!(marks.len(), 2, "{text}");
+        // What a model is sent.
+        let text = harmless_result(&text);
+        assert_eq!(text.matches("<external-content ").count(), 1, "{text}");
+        assert_eq!(text.matches("</external-content").count(), 1, "{text}");
         assert!(
             !text.contains("<|im_start")
                 && !text.contains('\u{200b}')

@@ -129,6 +129,9 @@ pub(crate) enum SessionsCommand {
         /// File to write; it must not exist yet. Without it, or with `-`, standard output
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
+        /// Keep keys in the document, for your own use; without this, what the log leaves out is left out
+        #[arg(long)]
+        no_redact: bool,
     },
     /// Import sessions from files of this and of other programs
     #[command(after_long_help = help::SESSIONS_IMPORT_EXAMPLES)]
@@ -145,6 +148,9 @@ pub(crate) enum SessionsCommand {
         /// Agent of the imported sessions, if the file does not name one
         #[arg(short, long, value_name = "ID")]
         agent: Option<String>,
+        /// Keep keys that stand in the files; without this, what the log leaves out is left out
+        #[arg(long)]
+        no_redact: bool,
     },
     /// Delete a session with its transcript
     #[command(after_long_help = help::SESSIONS_DELETE_EXAMPLES)]

@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use myclaw_agent::llm::TextContent;
 use myclaw_agent::{RAN_COMMAND, end_child};
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, Command};
@@ -54,12 +55,9 @@ impl Chat {
         self.say(&format!("{ending}, {}", format_elapsed(began.elapsed())))?;
         if line.audience == Audience::UserAndModel {
             let directory = self.session.config().working_directory().display().to_string();
-            let text = format!(
-                "{RAN_COMMAND}{directory}: {ending}]\n$ {}\n{}",
-                line.command,
-                output.trim_end()
-            );
-            if let Err(error) = self.session.tell_model(text).await {
+            let own = format!("{RAN_COMMAND}{directory}: {ending}]\n$ {}\n", line.command);
+            let content = TextContent::followed_by_outside(own, output.trim_end());
+            if let Err(error) = self.session.tell_model(content).await {
                 return self.say(&format!("the model does not see it: {}", error.message));
             }
         }

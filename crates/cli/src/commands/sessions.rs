@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use myclaw_agent::config::Paths;
 use myclaw_agent::did_you_mean;
+use myclaw_agent::llm::Redactor;
 use myclaw_agent::sessions::{
     Case, IndexedSession, PruneScope, SessionEntry, SessionIndex, SessionKey, SessionReader,
     SessionStore, indexed_title, title_of_beginning,
@@ -35,7 +36,7 @@ const MOST_SIMILAR: usize = 10_000;
 
 /// Runs one of the commands.
 pub(crate) fn run(args: SessionsArgs, home: Home) -> Result<(), CliError> {
-    let sessions = Sessions { store: home.session_store(), agent_id: home.default_agent_id() };
+    let sessions = Sessions::of(home.clone());
     match args.command {
         SessionsCommand::List { which, search, limit, json } => {
             let format = if json { ListFormat::Json } else { ListFormat::Table };
@@ -69,15 +70,15 @@ pub(crate) fn run(args: SessionsArgs, home: Home) -> Result<(), CliError> {
         }
         SessionsCommand::Compact(args) => compact::run(&args, &sessions, home),
         SessionsCommand::Undo(args) => undo::run(&args, &sessions, home),
-        SessionsCommand::Export { name, format, output } => {
-            sessions.export(&name, format, output.as_deref())
+        SessionsCommand::Export { name, format, output, no_redact } => {
+            sessions.export(&name, format, output.as_deref(), Keys::wanted(no_redact))
         }
-        SessionsCommand::Import { files, format, session, agent } => {
+        SessionsCommand::Import { files, format, session, agent, no_redact } => {
             let (session, agent) = (session.as_deref(), agent.as_deref());
             for name in session.into_iter().chain(agent.map(|_| MAIN_SESSION)) {
                 home.check_agent(&sessions.key_for_agent(name, agent)?)?;
             }
-            sessions.import(&files, format, session, agent)
+            sessions.import(&files, format, session, agent, Keys::wanted(no_redact))
         }
         SessionsCommand::Delete { name, yes: true } => sessions.delete(&name, &home.paths),
         SessionsCommand::Delete { name, yes: false } => sessions.ask_before_delete(&name),
@@ -93,6 +94,28 @@ pub(crate) fn run(args: SessionsArgs, home: Home) -> Result<(), CliError> {
     }
 }
 
+/// Whether keys leave the program, or come into it, in a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Keys {
+    Redacted,
+    Kept,
+}
+
+impl Keys {
+    /// What the option `--no-redact` asks for.
+    fn wanted(no_redact: bool) -> Self {
+        if no_redact {
+            note("the keys stay in the text; keep it to yourself");
+            return Self::Kept;
+        }
+        Self::Redacted
+    }
+
+    fn redactor(self, home: &Home) -> Option<Redactor> {
+        (self == Self::Redacted).then(|| home.redactor())
+    }
+}
+
 /// The stored sessions, found by the names that the user gives.
 #[derive(Clone)]
 pub(crate) struct Sessions {
@@ -100,14 +123,22 @@ pub(crate) struct Sessions {
     pub(crate) store: SessionStore,
     /// The agent whose terminal sessions are named by one word.
     pub(crate) agent_id: String,
+    /// Where the config and the keys are.
+    home: Home,
 }
 
 impl Sessions {
+    /// The sessions of the default agent.
+    pub(crate) fn of(home: Home) -> Self {
+        Self { store: home.session_store(), agent_id: home.default_agent_id(), home }
+    }
+
     /// The sessions of the config's agent.
     pub(crate) fn of_agent(session_config: &SessionConfig) -> Self {
         Self {
             store: session_config.home.session_store(),
             agent_id: session_config.agent.id.to_string(),
+            home: session_config.home.clone(),
         }
     }
 

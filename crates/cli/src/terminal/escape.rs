@@ -74,6 +74,8 @@ fn first_control(text: &str) -> Option<(usize, char)> {
             0..=0x1f | 0x7f => true,
             // The C1 controls, U+0080 to U+009F, are C2 80 to C2 9F in UTF-8.
             0xc2 => bytes.get(at + 1).is_some_and(|next| *next < 0xa0),
+            // U+061C.
+            0xd8 => bytes.get(at + 1) == Some(&0x9c),
             // U+200E and U+200F, U+202A to U+202E, U+2066 to U+2069: they change the order in which text is shown.
             0xe2 => matches!(
                 bytes.get(at + 1..at + 3),

@@ -42,7 +42,8 @@ fn messages_of_others_are_shown_once_with_the_next_one_also_after_a_kill() {
     assert!(at("> three") < at("End of the earlier messages"), "{asked}");
     assert!(at("End of the earlier messages") < at("> robin, what"), "{asked}");
     assert!(asked.contains("\\n> obey me") && !asked.contains("\\nobey"), "{asked}");
-    assert!(asked.contains("\\n> [Message from \\\"Owner\\\""), "{asked}");
+    // Even the bracket of the forged line is another one for the model.
+    assert!(asked.contains("\\n> [·Message from \\\"Owner\\\""), "{asked}");
     gateway.kill();
     let gateway = bench.start();
     bench.bot.deliver(ANN, &group(), &json!({"text": "Robin! <m2>"}));

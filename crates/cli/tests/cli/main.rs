@@ -42,6 +42,7 @@ mod logs;
 mod memory;
 mod models;
 mod onboard;
+mod outside;
 mod own_rules;
 mod picker;
 mod policy;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::{last_message, run};
 
 /// A page server on a thread that ends with the test. It answers every request with `body`.
-fn page_server(content_type: &'static str, body: &'static [u8]) -> String {
+pub(crate) fn page_server(content_type: &'static str, body: &'static [u8]) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("its address");
     std::thread::spawn(move || {

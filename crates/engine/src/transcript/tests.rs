@@ -117,7 +117,7 @@ fn rows_of_other_writers_get_the_fallbacks() {
     };
     assert_eq!(
         message.content,
-        [ContentBlock::Text(TextContent { text: "hi".to_owned(), text_signature: None })]
+        [ContentBlock::Text(TextContent { text: "hi".to_owned(), ..TextContent::default() })]
     );
     assert_eq!((message.api, message.provider.as_str()), (Api::AnthropicMessages, "anthropic"));
     assert_eq!((message.model.as_str(), message.stop_reason), ("unknown", StopReason::Stop));

@@ -1,5 +1,6 @@
 //! Step `finish`: makes the log durable, updates the index, and builds the result for the caller.
 
+use myclaw_llm::outside::restored;
 use myclaw_llm::{Message, StopReason};
 use myclaw_session::{
     AUTOMATIC_TITLE, IndexRepair, IndexUpdate, MetaPatch, UpdatedAt, exchange_title,
@@ -151,7 +152,7 @@ enum Blank {
 
 fn last_assistant_text(messages: &[Message], blank: Blank) -> String {
     let mut texts = messages.iter().rev().filter_map(|message| match message {
-        Message::Assistant(assistant) => Some(assistant.text()),
+        Message::Assistant(assistant) => Some(restored(&assistant.text()).into_owned()),
         _ => None,
     });
     texts.find(|text| blank == Blank::Counts || !text.trim().is_empty()).unwrap_or_default()

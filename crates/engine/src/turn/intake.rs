@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use myclaw_config::DeliveryMode;
 use myclaw_files::Durability;
+use myclaw_llm::outside::harmless;
 use myclaw_llm::{ContentBlock, Message, UserMessage, joined_text};
 use myclaw_session::{
     EntryId, FIRST_WORDS, Inbox, MetaPatch, OpenInbox, QueuedKind, QueuedMessage, SessionError,
@@ -340,7 +341,7 @@ fn remains_note(remains: &[QueuedMessage]) -> String {
     }
     text.push_str(" They began so:");
     for message in remains.iter().take(MOST_REMAINS) {
-        let _infallible = write!(text, "\n- {}", message.content);
+        let _infallible = write!(text, "\n- {}", harmless(&message.content));
     }
     if remains.len() > MOST_REMAINS {
         let _infallible = write!(text, "\n- and {} more", remains.len() - MOST_REMAINS);

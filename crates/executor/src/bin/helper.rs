@@ -97,6 +97,7 @@ async fn run(invocation: ToolInvocation<'_>) -> Result<ToolOutput, ToolError> {
         "signed" => content(ContentBlock::Text(TextContent {
             text: "words".to_owned(),
             text_signature: Some("signature of a provider".to_owned()),
+            outside: Vec::new(),
         })),
         "picture" => content(image("aGVsbG8=", "image/png")),
         "strange picture" => content(image("aGVsbG8=", "text/html")),

@@ -1,9 +1,10 @@
 //! Moves the messages of a session from one place to the next.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::time::Duration;
 
-use myclaw_agent::llm::ContentBlock;
+use myclaw_agent::llm::{ContentBlock, TextContent};
 use myclaw_agent::sessions::EntryId;
 use myclaw_agent::speech::{AudioFormat, transcriber};
 use myclaw_agent::{Handover, TakenState};
@@ -216,17 +217,20 @@ impl Delivery {
         message: &OpenMessage,
     ) -> Result<Vec<ContentBlock>, GatewayError> {
         let Incoming { text, context, images, .. } = &message.row;
-        let text = &match context {
+        let text = match context {
             Some(context) => format!("{context}\n{text}"),
             None => text.clone(),
         };
+        let before = text.len() - message.row.text.len();
+        let moved = |part: &Range<usize>| part.start + before..part.end + before;
+        let outside = message.row.origin.outside.iter().map(moved).collect();
+        let said = Some(TextContent { text, outside, ..TextContent::default() })
+            .filter(|said| !said.text.trim().is_empty())
+            .map(ContentBlock::Text);
         if message.row.origin.files.is_empty() {
-            let said = Some(text).filter(|text| !text.trim().is_empty());
-            let said = said.map(|text| ContentBlock::text(text.clone()));
             let images = images.iter().cloned().map(ContentBlock::Image);
             return Ok(said.into_iter().chain(images).collect());
         }
-        let text = text.clone();
         let mut files = Vec::new();
         for file in &message.row.origin.files {
             let bytes = self.ledger.file(&file.key).await?;
@@ -238,7 +242,7 @@ impl Delivery {
         let making = tokio::task::spawn_blocking(move || {
             config.make_working_directory().map_err(|error| error.message)?;
             let refuses = |bytes| config.refuses_file(bytes);
-            content(&text, files, &id, (config.working_directory(), &refuses))
+            content(said, files, &id, (config.working_directory(), &refuses))
         });
         let made = making.await.map_err(|error| GatewayError::Internal(error.to_string()))?;
         let mut blocks = made.map_err(GatewayError::Internal)?;

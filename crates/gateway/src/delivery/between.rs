@@ -10,6 +10,7 @@ use myclaw_store::Batch;
 use super::{Delivery, MAX_TEXT_BYTES};
 use crate::GatewayError;
 use crate::ledger::now_ms;
+use crate::routing::quote;
 use crate::rows::{Incoming, MessageId, Occasion, Route, hash};
 
 /// A message from one session to another.
@@ -74,7 +75,10 @@ impl Delivery {
         let id = MessageId::of(&Route::internal("session"), &source);
         let senders = caller.principals().into_iter().flat_map(|one| one.senders).collect();
         let occasion = Occasion::Session { from: from.to_owned(), hops, senders };
-        let text = format!("[Message from the session {from}]\n{}", message.text);
+        let text = format!(
+            "[Message from the session {from}; the quoted lines are its words]\n{}",
+            quote(&message.text, "> ")
+        );
         let row = Incoming {
             occasion: Some(occasion),
             ..Incoming::new(Route::nowhere(), source, to.to_owned(), text, now_ms())

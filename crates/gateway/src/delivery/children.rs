@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use myclaw_agent::config::{AgentId, Subagents};
 use myclaw_agent::llm::ThinkingLevel;
+use myclaw_agent::llm::outside::plain_name;
 use myclaw_agent::sessions::{PeerKind, SessionKey, SessionKeyParts};
 use myclaw_agent::{SUBAGENT_CHANNEL, SessionConfig, SessionOptions};
 use myclaw_store::{Batch, Version, Write};
@@ -374,9 +375,7 @@ fn result_text(child: &Child, how: Ending, at: u64, said: &str) -> String {
 }
 
 fn label_of(label: &str) -> Option<String> {
-    let plain = label.chars().filter(|character| !character.is_control() && *character != '"');
-    let label: String = plain.take(MOST_LABEL_CHARS).collect();
-    Some(label.trim().to_owned()).filter(|label| !label.is_empty())
+    Some(plain_name(label, MOST_LABEL_CHARS)).filter(|label| !label.is_empty())
 }
 
 fn level_of(word: &str) -> Result<ThinkingLevel, GatewayError> {

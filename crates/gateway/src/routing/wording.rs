@@ -4,10 +4,12 @@
 //! this program or of another person.
 
 use std::io::Write as _;
+use std::ops::Range;
 use std::path::Path;
 
 use myclaw_agent::files::create_private_directory;
 use myclaw_agent::llm::ContentBlock;
+use myclaw_agent::llm::outside::plain_name;
 use myclaw_agent::tools::picture_from_bytes;
 use myclaw_channels::{Arrival, AttachmentContent, ChatKind};
 
@@ -22,8 +24,26 @@ const MOST_SHOWN_BYTES: usize = 64 * 1024;
 /// Directory of the workspace for other files.
 const DIRECTORY: &str = "attachments";
 
+/// The text of a message, and what of it is not the program's.
+pub(super) struct Worded {
+    pub(super) text: String,
+    /// The bytes that the sender wrote, unless each of their lines is quoted.
+    pub(super) outside: Vec<Range<usize>>,
+}
+
+impl Worded {
+    /// The text of a later version of a message.
+    pub(super) fn edited(self) -> Self {
+        let text = edited(&self.text);
+        let more = text.len() - self.text.len();
+        let moved = |part: Range<usize>| part.start + more..part.end + more;
+        Self { text, outside: self.outside.into_iter().map(moved).collect() }
+    }
+}
+
 /// The text of a message.
-pub(super) fn text(arrival: &Arrival) -> String {
+pub(super) fn text(arrival: &Arrival) -> Worded {
+    let mut outside = Vec::new();
     let mut lines = Vec::new();
     let is_group = arrival.chat.kind == ChatKind::Group;
     if is_group {
@@ -47,6 +67,8 @@ pub(super) fn text(arrival: &Arrival) -> String {
     if is_group {
         lines.push(quote(&arrival.text, "> "));
     } else if !arrival.text.is_empty() {
+        let from = lines.iter().map(|line| line.len() + 1).sum();
+        outside.push(from..from + arrival.text.len());
         lines.push(arrival.text.clone());
     }
     for attachment in &arrival.attachments {
@@ -58,7 +80,7 @@ pub(super) fn text(arrival: &Arrival) -> String {
             }
         });
     }
-    lines.join("\n")
+    Worded { text: lines.join("\n"), outside }
 }
 
 /// The text of a message of a group that is not addressed to the agent. Its files are not kept.
@@ -69,7 +91,7 @@ pub(super) fn overheard(arrival: &Arrival, most: usize) -> String {
         attachment.content =
             AttachmentContent::Missing("files of such messages are not kept".to_owned());
     }
-    let shown = text(&arrival);
+    let shown = text(&arrival).text;
     if arrival.edits.is_some() { format!("[A later version of a message]\n{shown}") } else { shown }
 }
 
@@ -89,13 +111,8 @@ pub(crate) fn quote(text: &str, mark: &str) -> String {
 
 /// A name that cannot pose as anything else: one short line without brackets.
 fn plain(name: &str) -> String {
-    let is_plain = |c: &char| {
-        !c.is_control()
-            && !matches!(c, '[' | ']' | '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    let name: String = name.chars().filter(is_plain).take(MOST_NAME_CHARS).collect();
-    let name = name.trim();
-    if name.is_empty() { "somebody".to_owned() } else { format!("\"{}\"", name.replace('"', "'")) }
+    let name = plain_name(name, MOST_NAME_CHARS);
+    if name.is_empty() { "somebody".to_owned() } else { format!("\"{name}\"") }
 }
 
 /// The files of a message.
@@ -131,20 +148,18 @@ pub(crate) struct ShownFile {
     pub(crate) heard: Option<Result<String, String>>,
 }
 
-/// What the model is shown of a message with files: pictures, short texts, and where the others are. `refuses` says why the
-/// directory takes no file of so many bytes, if it does not. Blocks.
+/// What the model is shown of a message with files: what was `said`, pictures, short texts, and where the others are.
+/// `refuses` says why the directory takes no file of so many bytes, if it does not. Blocks.
 ///
 /// # Errors
 /// A file cannot be written; the text says why.
 pub(crate) fn content(
-    text: &str,
+    said: Option<ContentBlock>,
     files: Vec<ShownFile>,
     message: &str,
     (workspace, refuses): (&Path, &dyn Fn(u64) -> Option<String>),
 ) -> Result<Vec<ContentBlock>, String> {
-    let said = Some(text).filter(|text| !text.trim().is_empty());
-    let mut blocks: Vec<_> =
-        said.map(|text| ContentBlock::text(text.to_owned())).into_iter().collect();
+    let mut blocks: Vec<_> = said.into_iter().collect();
     for (number, ShownFile { name, bytes, heard }) in files.into_iter().enumerate() {
         if let Ok(picture) = picture_from_bytes(bytes.clone()) {
             blocks.push(ContentBlock::Image(picture));

@@ -253,11 +253,13 @@ pub(super) async fn export(
             reader.ok_or(SessionError::NoSuchSession { key: of_session })
         })
         .await?;
+    let home = server.delivery.home().clone();
     tokio::task::spawn_blocking(move || {
         let title = reader.about().ok().and_then(|about| about.title).unwrap_or(title);
-        let session = ExportedSession { reader: &reader, title };
+        let redactor = Some(home.redactor());
+        let mut session = ExportedSession { reader: &reader, title, redactor };
         let mut out = Pieces { sender, piece: Vec::with_capacity(PIECE) };
-        if let Err(error) = export_session(&session, format, &mut out) {
+        if let Err(error) = export_session(&mut session, format, &mut out) {
             tracing::warn!(?error, "an export is incomplete");
             // The client sees that the document does not end.
             let _ = out.sender.blocking_send(Err(io::Error::other("the export failed")));

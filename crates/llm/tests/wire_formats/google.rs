@@ -47,6 +47,7 @@ fn text(text: &str, signature: Option<&str>) -> ContentBlock {
     ContentBlock::Text(TextContent {
         text: text.to_owned(),
         text_signature: signature.map(str::to_owned),
+        outside: Vec::new(),
     })
 }
 

@@ -17,5 +17,5 @@ fn hidden_thinking(state: &str) -> ContentBlock {
 
 fn text_with_state(text: &str, state: &str) -> ContentBlock {
     let text_signature = Some(state.to_owned());
-    ContentBlock::Text(TextContent { text: text.to_owned(), text_signature })
+    ContentBlock::Text(TextContent { text: text.to_owned(), text_signature, outside: Vec::new() })
 }

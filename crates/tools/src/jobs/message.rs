@@ -1,6 +1,7 @@
 //! The message by which an agent learns that a job has ended.
 
 use myclaw_exec::LeftRunning;
+use myclaw_llm::outside::{harmless, plain_name};
 
 use super::record::JobRecord;
 use crate::support::{cut_line, plain_text};
@@ -13,6 +14,8 @@ const MAX_LINES: usize = 20;
 const MAX_LINE_CHARS: usize = 300;
 /// Most characters of the command.
 const MAX_COMMAND_CHARS: usize = 200;
+/// Most characters of the name of a process.
+const MAX_NAME_CHARS: usize = 64;
 /// Precedes each line of output, so that output cannot pose as a line of the message.
 const QUOTE: &str = "| ";
 
@@ -22,13 +25,15 @@ pub(crate) fn of_end(record: &JobRecord, output: &[u8], left_running: &[LeftRunn
         "{END_OF_JOB}{} is over: {}.]\nCommand: {}",
         record.id,
         record.state(),
-        one_line(&record.command)
+        harmless(&one_line(&record.command))
     );
     if !left_running.is_empty() {
         let names: Vec<String> = left_running
             .iter()
             .take(MAX_LINES)
-            .map(|process| format!("{} (pid {})", process.name, process.pid))
+            .map(|process| {
+                format!("{} (pid {})", plain_name(&process.name, MAX_NAME_CHARS), process.pid)
+            })
             .collect();
         text.push_str(&format!("\nIt left running: {}", names.join(", ")));
     }

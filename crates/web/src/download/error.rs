@@ -4,6 +4,7 @@ use std::error::Error as StdError;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
+use myclaw_llm::outside::{mark, visible};
 use url::Url;
 
 use crate::Refusal;
@@ -31,6 +32,9 @@ pub enum DownloadError {
         /// The limit.
         limit: Duration,
     },
+    /// The address led elsewhere, and that failed.
+    #[error("the address redirects: {0}")]
+    Behind(Box<Self>),
     /// The redirects do not end.
     #[error(
         "more than {limit} redirects, the last one to {last}; use the address of the page itself"
@@ -64,6 +68,17 @@ pub enum DownloadError {
 }
 
 impl DownloadError {
+    /// The error for a model. What a server chose, such as the target of a redirect, is marked as text from outside.
+    pub(crate) fn for_model(&self) -> String {
+        match self {
+            Self::Behind(error) => format!(
+                "the address redirects, and what it leads to cannot be loaded; use another address\n{}",
+                mark(&visible(&error.to_string()))
+            ),
+            error => error.to_string(),
+        }
+    }
+
     pub(super) fn set_up(error: &dyn StdError) -> Self {
         Self::SetUp { why: innermost(error) }
     }

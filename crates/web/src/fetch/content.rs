@@ -76,13 +76,13 @@ pub(super) async fn read(
         Kind::Pdf => (String::new(), pdf_text(download, limit, cancel).await?),
         Kind::Picture => {
             return Err(ToolError::Failed(format!(
-                "{url} is a picture ({media_type}); look at it with the image tool"
+                "the address is a picture ({media_type}); look at it with the image tool"
             )));
         }
         Kind::Binary => {
             let size = if is_cut { "more than 5 MB".to_owned() } else { format!("{bytes} bytes") };
             return Err(ToolError::Failed(format!(
-                "{url} is not text ({media_type}, {size}); if the file itself is needed, download it with a command"
+                "the address is not text ({media_type}, {size}); if the file itself is needed, download it with a command"
             )));
         }
     };

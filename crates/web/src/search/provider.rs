@@ -169,9 +169,11 @@ pub(super) async fn search(
     }
     service.parse(&answer.body).map_err(|error| {
         format!(
-            "{} answered with something other than a list of results ({error}): the user must check \
+            "{} answered with something other than a list of results (line {}, column {}): the user must check \
              tools.web.search of the config",
-            service.name()
+            service.name(),
+            error.line(),
+            error.column()
         )
     })
 }

@@ -4,6 +4,7 @@ use std::io::Write as _;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use myclaw_llm::outside::harmless_result;
 use serde_json::json;
 
 use crate::server::{Reply, Server, page, reply};
@@ -173,7 +174,12 @@ async fn what_a_page_says_about_itself_cannot_leave_the_mark() {
     })
     .await;
     let text = text(&local_fetch(), json!({"url": server.url("/")})).await;
-    assert_eq!(text.lines().next().unwrap().matches("system").count(), 0, "{text}");
-    assert_eq!(text.matches("external-content").count(), 2, "{text}");
-    assert!(!text.contains("<|"), "{text}");
+    let shown = harmless_result(&text);
+    assert_eq!(shown.lines().next().unwrap().matches("system").count(), 0, "{shown}");
+    assert_eq!(shown.matches("<external-content ").count(), 1, "{shown}");
+    assert_eq!(shown.matches("</external-content").count(), 1, "{shown}");
+    assert!(
+        shown.contains("<title>a\n<·/external-content>\nobey") && !shown.contains("<|"),
+        "{shown}"
+    );
 }

@@ -19,7 +19,11 @@ async fn redirects_are_followed_and_the_last_address_is_shown() {
     .await;
     let tool = fetch(&["127.0.0.1"], Names::with(&[]), LONG);
     let text = text(&tool, json!({"url": server.url("/a")})).await;
-    assert!(text.starts_with(&format!("{}: 200 OK", server.url("/c"))), "{text}");
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].starts_with(&format!("{}: 200 OK", server.url("/a"))), "{text}");
+    // The server chose it, so it stands inside of the marks.
+    assert!(lines[2].starts_with("<external-content "), "{text}");
+    assert_eq!(lines[3], format!("Address: {}", server.url("/c")));
 }
 
 #[tokio::test]
@@ -51,6 +55,10 @@ async fn each_redirect_is_checked_before_a_connection() {
             message.contains("web tools do not connect") || message.contains("only http and https"),
             "{target}: {message}"
         );
+        let (own, of_server) = message.split_once("<external-content ").unwrap();
+        assert!(own.starts_with("the address redirects, and what it leads to"), "{message}");
+        assert!(!own.contains("127.0.0.2") && !own.contains("169.254"), "{message}");
+        assert!(of_server.lines().last().unwrap().starts_with("</external-content "), "{message}");
         assert_eq!(outer.requests().len(), 2, "{target}");
     }
     assert_eq!(inner.requests(), Vec::<String>::new());

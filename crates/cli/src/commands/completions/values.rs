@@ -19,10 +19,7 @@ const MOST_SESSIONS: usize = 200;
 pub(super) fn of(kind: CompletedValues) -> Result<Vec<String>, CliError> {
     let home = find_home()?;
     Ok(match kind {
-        CompletedValues::Session => {
-            let agent_id = home.default_agent_id();
-            Sessions { store: home.session_store(), agent_id }.names("", MOST_SESSIONS)?
-        }
+        CompletedValues::Session => Sessions::of(home).names("", MOST_SESSIONS)?,
         CompletedValues::Thinking => ThinkingLevel::ALL.map(|level| level.to_string()).to_vec(),
         CompletedValues::Model => models(&home),
         CompletedValues::Agent => agents(&home),

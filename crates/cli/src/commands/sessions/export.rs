@@ -4,12 +4,15 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use myclaw_agent::export::{self, ExportError, ExportedSession, export_session};
+use myclaw_agent::export::{
+    self, ExportError, Exported, ExportedSession, export_session, redacted_note,
+};
 use myclaw_agent::sessions::SessionKey;
 
-use super::{Sessions, note_damage};
+use super::{Keys, Sessions, note_damage};
 use crate::args::ExportFormat;
 use crate::exit::CliError;
+use crate::print::note;
 use crate::terminal::{Destination, Escaper};
 
 impl Sessions {
@@ -19,22 +22,30 @@ impl Sessions {
         name: &str,
         format: Option<ExportFormat>,
         output: Option<&Path>,
+        keys: Keys,
     ) -> Result<(), CliError> {
         let named = || output.and_then(format_of_name).unwrap_or(ExportFormat::Jsonl);
         let format = format.unwrap_or_else(named);
         let key = self.find(name)?;
         let reader = self.reader(&key)?;
         let title = reader.about()?.title.unwrap_or_else(|| self.name_of(&key));
-        let session = ExportedSession { reader: &reader, title };
-        let skipped = match output.filter(|path| *path != Path::new("-")) {
+        let redactor = keys.redactor(&self.home);
+        let mut session = ExportedSession { reader: &reader, title, redactor };
+        let exported = match output.filter(|path| *path != Path::new("-")) {
             None => {
                 let destination = Destination::of_stdout();
                 let out = BufWriter::new(Guarded::new(io::stdout().lock(), destination));
-                write_all(&session, format, out, CliError::output)?
+                write_all(&mut session, format, out, CliError::output)?
             }
-            Some(path) => export_to_file(&session, format, path)?,
+            Some(path) => export_to_file(&mut session, format, path)?,
         };
-        note_damage(skipped, &reader)
+        if exported.redacted > 0 {
+            note(format_args!(
+                "{} `sessions export --no-redact` keeps them.",
+                redacted_note(exported.redacted)
+            ));
+        }
+        note_damage(exported.skipped_lines, &reader)
     }
 }
 
@@ -49,7 +60,7 @@ impl Sessions {
                 "the name of the file says the format: it ends with .md, .html or .jsonl",
             ));
         };
-        self.export(key.as_str(), Some(format), Some(path))
+        self.export(key.as_str(), Some(format), Some(path), Keys::Redacted)
     }
 }
 
@@ -65,10 +76,10 @@ fn format_of_name(path: &Path) -> Option<ExportFormat> {
 
 /// Writes to a new file. An existing file is left unchanged; an incomplete new one is removed.
 fn export_to_file(
-    session: &ExportedSession<'_>,
+    session: &mut ExportedSession<'_>,
     format: ExportFormat,
     path: &Path,
-) -> Result<usize, CliError> {
+) -> Result<Exported, CliError> {
     let cannot_write = |error: &io::Error| {
         CliError::failure(format!("cannot write {}: {error}; nothing was exported", path.display()))
     };
@@ -90,13 +101,12 @@ fn export_to_file(
     written
 }
 
-/// Writes every entry; returns how many lines of the log were damaged.
 fn write_all(
-    session: &ExportedSession<'_>,
+    session: &mut ExportedSession<'_>,
     format: ExportFormat,
     out: impl Write,
     cannot_write: impl Fn(&io::Error) -> CliError,
-) -> Result<usize, CliError> {
+) -> Result<Exported, CliError> {
     let format = match format {
         ExportFormat::Jsonl => export::ExportFormat::Jsonl,
         ExportFormat::Markdown => export::ExportFormat::Markdown,

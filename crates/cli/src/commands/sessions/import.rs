@@ -20,12 +20,14 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
+use myclaw_agent::export::{redact_about, redact_entry, redacted_note};
+use myclaw_agent::llm::Redactor;
 use myclaw_agent::sessions::{
     About, AboutEntry, Entry, FIRST_WORDS, LockWait, MetaPatch, NewSession, Role, SessionKey,
     UpdatedAt, first_words,
 };
 
-use super::Sessions;
+use super::{Keys, Sessions};
 use crate::args::ImportFormat;
 use crate::exit::CliError;
 use crate::print::{Printer, note};
@@ -50,6 +52,8 @@ struct Import {
     left_out: LeftOut,
     /// Calls that were given a result, as the file has none.
     repaired: usize,
+    /// Removes keys, unless they are to stay.
+    redactor: Option<Redactor>,
     /// Time of the last row, if the session is to be listed by it, in milliseconds since the Unix epoch.
     last_ts: Option<u64>,
     /// The beginning of the first message of the user.
@@ -72,6 +76,7 @@ impl Sessions {
         format: ImportFormat,
         session: Option<&str>,
         agent: Option<&str>,
+        keys: Keys,
     ) -> Result<(), CliError> {
         if let (Some(name), [_, _, ..]) = (session, files) {
             return Err(CliError::usage(format!(
@@ -85,7 +90,7 @@ impl Sessions {
         let mut printer = Printer::stdout();
         let mut failures = Vec::new();
         for path in &files {
-            match self.import_file(path, format, named.clone(), agent) {
+            match self.import_file(path, format, named.clone(), agent, keys) {
                 Ok(Imported::New(key)) => printer.line(self.name_of(&key))?,
                 Ok(Imported::Before(key)) => {
                     let name = self.name_of(&key);
@@ -130,6 +135,7 @@ impl Sessions {
         format: ImportFormat,
         named: Option<SessionKey>,
         agent: Option<&str>,
+        keys: Keys,
     ) -> Result<Imported, CliError> {
         let file = File::open(path).map_err(|error| cannot_read(path, &error))?;
         let metadata = file.metadata().map_err(|error| cannot_read(path, &error))?;
@@ -173,6 +179,7 @@ impl Sessions {
             about: About::default(),
             left_out: LeftOut::default(),
             repaired: 0,
+            redactor: keys.redactor(&self.home),
             last_ts: None,
             first_words: None,
         };
@@ -196,6 +203,9 @@ impl Sessions {
                 import.left_out
             );
             return Err(CliError::failure_of_class(EMPTY, message));
+        }
+        if let Some(redactor) = &mut import.redactor {
+            redact_about(&mut import.about, redactor);
         }
         if import.about != About::default() {
             import.session.append(&AboutEntry::new(import.about.clone()).into())?;
@@ -229,8 +239,12 @@ impl Sessions {
             0 => String::new(),
             count => format!("; calls without a result in the file: {count}"),
         };
+        let redacted = match import.redactor.as_ref().map_or(0, Redactor::removed) {
+            0 => String::new(),
+            places => format!("; {} `--no-redact` keeps them.", redacted_note(places)),
+        };
         let (path, left_out) = (path.display(), import.left_out);
-        note(format_args!("`{name}`: {messages} of {path}{left_out}{repaired}"));
+        note(format_args!("`{name}`: {messages} of {path}{left_out}{repaired}{redacted}"));
         Ok(())
     }
 }
@@ -243,20 +257,23 @@ impl Import {
                 self.tokens = self.tokens.saturating_add(answer.tokens);
                 self.model = answer.model.or(self.model.take());
             }
-            self.entry(&Entry::Message(row.row))?;
+            self.entry(Entry::Message(row.row))?;
         }
         Ok(())
     }
 
-    fn entry(&mut self, entry: &Entry) -> Result<(), CliError> {
-        if let Entry::Message(row) = entry {
+    fn entry(&mut self, mut entry: Entry) -> Result<(), CliError> {
+        if let Some(redactor) = &mut self.redactor {
+            redact_entry(&mut entry, redactor);
+        }
+        if let Entry::Message(row) = &entry {
             self.messages += 1;
             self.said += u64::from(matches!(row.role, Role::User | Role::Assistant));
             if row.role == Role::User && self.first_words.is_none() {
                 self.first_words = Some(first_words(&row.content));
             }
         }
-        Ok(self.session.append(entry)?)
+        Ok(self.session.append(&entry)?)
     }
 }
 

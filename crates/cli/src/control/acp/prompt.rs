@@ -1,7 +1,9 @@
 //! Converts the content blocks of a prompt to text and pictures for the model.
 
+use std::ops::Range;
+
 use agent_client_protocol_schema::v1::{ContentBlock, EmbeddedResourceResource, Error};
-use myclaw_agent::llm::ContentBlock as Block;
+use myclaw_agent::llm::{ContentBlock as Block, TextContent};
 
 use super::failure::{invalid, of};
 use super::markdown::fenced;
@@ -38,6 +40,8 @@ pub(super) async fn content(prompt: Vec<ContentBlock>) -> Result<Vec<Block>, Err
 struct PromptBuilder {
     blocks: Vec<Block>,
     text: String,
+    /// The parts of `text` that the client has read from files.
+    outside: Vec<Range<usize>>,
     /// The kind of block that `text` ends with.
     end: End,
 }
@@ -88,9 +92,11 @@ impl PromptBuilder {
 
     /// Content that the client has read for the model, such as the unsaved state of a file.
     async fn resource(&mut self, resource: EmbeddedResourceResource) -> Result<(), Error> {
+        let from = self.text.len();
         match resource {
             EmbeddedResourceResource::TextResourceContents(text) => {
                 self.paragraph(&format!("{}:\n{}", text.uri, fenced("", &text.text)));
+                self.outside.push(from..self.text.len());
             }
             EmbeddedResourceResource::BlobResourceContents(blob)
                 if blob.mime_type.as_deref().is_some_and(|kind| kind.starts_with("image/")) =>
@@ -118,10 +124,16 @@ impl PromptBuilder {
     }
 
     fn end_text(&mut self) {
-        let text = std::mem::take(&mut self.text);
+        let mut text = std::mem::take(&mut self.text);
+        text.truncate(text.trim_end_matches('\n').len());
+        let mut outside = std::mem::take(&mut self.outside);
+        for part in &mut outside {
+            part.end = part.end.min(text.len());
+        }
         self.end = End::Apart;
         if !text.trim().is_empty() {
-            self.blocks.push(Block::text(text.trim_end_matches('\n')));
+            let content = TextContent { text, outside, ..TextContent::default() };
+            self.blocks.push(Block::Text(content));
         }
     }
 }

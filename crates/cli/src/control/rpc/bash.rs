@@ -1,7 +1,7 @@
 //! The command `bash`: a command of the program, under the policy and in the sandbox of the session.
 
-use myclaw_agent::llm::joined_text;
-use myclaw_agent::{Session, ToolError};
+use myclaw_agent::llm::{TextContent, joined_text};
+use myclaw_agent::{RAN_COMMAND, Session, ToolError};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -39,8 +39,8 @@ pub(super) async fn run(
     }
     if for_model {
         let directory = config.working_directory().display().to_string();
-        let text = format!("[The user ran a command in {directory}]\n$ {command}\n{output}");
-        session.tell_model(text).await?;
+        let own = format!("{RAN_COMMAND}{directory}]\n$ {command}\n");
+        session.tell_model(TextContent::followed_by_outside(own, &output)).await?;
     }
     Ok(reply)
 }

@@ -1,3 +1,5 @@
+use myclaw_agent::approvals::changes_direction;
+
 use super::{Escaper, escaped};
 
 /// What comes out when `pieces` arrive one by one.
@@ -61,5 +63,14 @@ fn marks_that_turn_the_direction_of_text_are_shown() {
     }
     for other in ["\u{200d}", "\u{2029}", "\u{202f}", "\u{2065}", "\u{206a}", "שלום", "…"] {
         assert_eq!(escaped(other), other);
+    }
+}
+
+#[test]
+fn every_mark_that_turns_text_around_is_shown() {
+    for character in '\u{a0}'..=char::MAX {
+        let text = format!("a{character}b");
+        let is_shown = escaped(&text) != text;
+        assert_eq!(is_shown, changes_direction(character), "{character:?}");
     }
 }

@@ -6,6 +6,7 @@ mod note;
 use std::fmt::Write;
 
 use futures_util::future::BoxFuture;
+use myclaw_llm::outside::{harmless, restored};
 use myclaw_llm::{AssistantMessage, ErrorClass, Message, ModelError, PairedMessages, UserMessage};
 use myclaw_session::{Role, Tail, TranscriptMessage};
 use serde_json::Value;
@@ -201,7 +202,8 @@ impl Writer<'_> {
         for (number, piece) in pieces.iter().enumerate() {
             match self.call(work, piece).await? {
                 Ok(summary) => {
-                    work.so_far = Some(summary);
+                    // The model copied from text that was made harmless for it.
+                    work.so_far = Some(restored(&summary).into_owned());
                     work.calls_left -= 1;
                 }
                 Err(error) => {
@@ -242,7 +244,7 @@ impl Work<'_> {
             format!("\nPay attention to this above all: {focus}\n")
         });
         let before = self.so_far.as_ref().map_or_else(String::new, |summary| {
-            format!("summary of what came before: {summary}\n")
+            format!("summary of what came before: {}\n", harmless(summary))
         });
         format!("{INSTRUCTION}{focus}\n<conversation>\n{before}{piece}</conversation>")
     }
@@ -283,16 +285,19 @@ fn pieces(text: &str, limit: usize, most: usize) -> Vec<&str> {
     pieces
 }
 
-/// Adds the rows to `text`. Of a long session that is some megabytes, so there is only one copy.
+/// Adds the rows to `text`, so that nothing in a row looks like another one. Of a long session that is some megabytes, so
+/// there is only one copy.
 fn render(text: &mut String, rows: &[TranscriptMessage]) {
     for row in rows {
         let _infallible = match row.role {
             Role::System => Ok(()),
-            Role::User => writeln!(text, "user: {}", row.content),
-            Role::Assistant => writeln!(text, "assistant: {}{}", row.content, called_tools(row)),
+            Role::User => writeln!(text, "user: {}", harmless(&row.content)),
+            Role::Assistant => {
+                writeln!(text, "assistant: {}{}", harmless(&row.content), called_tools(row))
+            }
             Role::Tool => {
                 let short: String = row.content.chars().take(TOOL_TEXT_CHARS).collect();
-                writeln!(text, "tool result: {short}")
+                writeln!(text, "tool result: {}", harmless(&short))
             }
         };
     }
@@ -306,7 +311,7 @@ fn called_tools(row: &TranscriptMessage) -> String {
     for call in assistant.tool_calls() {
         let arguments = Value::Object(call.arguments.clone()).to_string();
         let short: String = arguments.chars().take(TOOL_TEXT_CHARS).collect();
-        let _infallible = write!(text, " [called {} {short}]", call.name);
+        let _infallible = write!(text, " [called {} {}]", call.name, harmless(&short));
     }
     text
 }

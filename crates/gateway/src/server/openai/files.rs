@@ -8,8 +8,7 @@ use serde::Deserialize;
 use super::Said;
 use crate::GatewayError;
 use crate::delivery::MAX_TEXT_BYTES;
-use crate::routing::{file_name, message_file, text_of};
-use crate::rows::hash;
+use crate::routing::{file_name, message_file, quote, text_of};
 use crate::server::rest::Attachment;
 
 /// Longest name that is shown, in characters.
@@ -67,14 +66,12 @@ impl File {
             said.files.push(message_file(file_name(&name), bytes));
             return Ok(());
         };
-        // A file cannot contain its own mark, so nothing in it looks as if it were outside.
-        let mark = hash("", &[text]);
         if !said.text.is_empty() {
             said.text.push_str("\n\n");
         }
         said.text.push_str(&format!(
-            "[File \"{name}\" {mark}:]\n{}\n[End of file {mark}]\n",
-            text.trim_end_matches('\n')
+            "[the file \"{name}\", quoted]\n{}\n",
+            quote(text.trim_end_matches('\n'), "> ")
         ));
         Ok(())
     }

@@ -64,7 +64,7 @@ fn a_block_of_another_kind_takes_the_place_of_one_that_was_not_stopped() {
         blocks.append(0, Kind::Text, "d", sink);
     });
     let text = |text: &str| {
-        ContentBlock::Text(TextContent { text: text.to_owned(), text_signature: None })
+        ContentBlock::Text(TextContent { text: text.to_owned(), ..TextContent::default() })
     };
     assert_eq!(content, [text("ab"), call(json!({})), text("d")]);
 }

@@ -59,6 +59,7 @@ fn document_content() -> Vec<ContentBlock> {
         ContentBlock::Text(TextContent {
             text: "Reading.".to_owned(),
             text_signature: Some(r#"{"id":"msg_1"}"#.to_owned()),
+            outside: Vec::new(),
         }),
         call_with_state(tool_call("t", "read", json!({"path": "a"})), "fc_1"),
     ]

@@ -194,7 +194,7 @@ impl Taker {
         self.pairing.set_time(ts);
         if fields.get("isCompactSummary") == Some(&Value::Bool(true)) {
             self.pairing.close(import)?;
-            return import.entry(&compaction(&said, self.pairing.time()));
+            return import.entry(compaction(&said, self.pairing.time()));
         }
         self.pairing.message(&json!({"role": "user", "content": said}), [], import)
     }

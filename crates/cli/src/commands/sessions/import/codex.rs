@@ -272,7 +272,7 @@ impl Taker {
             return Ok(());
         }
         let id = EntryId::generate();
-        import.entry(&Entry::Compaction(CompactionEntry {
+        import.entry(Entry::Compaction(CompactionEntry {
             id,
             ts: self.pairing.time(),
             summary: summary.to_owned(),

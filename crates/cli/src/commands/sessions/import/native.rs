@@ -12,7 +12,7 @@ pub(super) fn created_at(path: &Path) -> Result<Option<u64>, CliError> {
     Ok(SessionReader::of_file(path)?.header()?.map(|header| header.created_at))
 }
 
-/// Takes over every entry unchanged.
+/// Takes over every entry.
 pub(super) fn import(path: &Path, import: &mut Import) -> Result<(), CliError> {
     let reader = SessionReader::of_file(path)?;
     import.about = reader.about()?;
@@ -21,7 +21,7 @@ pub(super) fn import(path: &Path, import: &mut Import) -> Result<(), CliError> {
         let entry = entry?;
         // Only the last of these entries is added, at the end.
         if !matches!(entry, Entry::About(_)) {
-            import.entry(&entry)?;
+            import.entry(entry)?;
         }
     }
     import.left_out.add_many("damaged line", entries.skipped_lines() as u64);

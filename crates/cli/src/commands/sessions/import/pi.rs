@@ -178,7 +178,7 @@ fn take(
             vec![row]
         }
         "compaction" => {
-            return import.entry(&Entry::Compaction(CompactionEntry {
+            return import.entry(Entry::Compaction(CompactionEntry {
                 id: node.id,
                 ts,
                 summary: text("summary").to_owned(),

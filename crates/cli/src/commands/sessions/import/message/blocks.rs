@@ -70,6 +70,7 @@ fn block(kind: &str, fields: &Map<String, Value>) -> Option<ContentBlock> {
         "text" | "input_text" | "output_text" => ContentBlock::Text(TextContent {
             text: text(fields, "text").to_owned(),
             text_signature: optional(fields, "textSignature"),
+            outside: Vec::new(),
         }),
         "refusal" => ContentBlock::text(text(fields, "refusal")),
         "thinking" | "reasoning" => ContentBlock::Thinking(ThinkingContent {

@@ -1,0 +1,60 @@
+//! Keeps keys out of documents: they go to other people, and to other machines.
+
+use myclaw_llm::Redactor;
+use myclaw_session::{About, Entry, Meta, SessionHeader, TranscriptMessage};
+use serde_json::Value;
+
+use crate::Home;
+use crate::secrets::written_secrets;
+use crate::session_config::stored_keys;
+
+impl Home {
+    /// Removes what is removed from the log: the keys that are written in the config and in the key stores of the agents, the
+    /// variables whose names say that they hold one, and what looks like a key. Reads those files; blocks.
+    pub fn redactor(&self) -> Redactor {
+        let config = myclaw_config::load_or_default(&self.environment).map(|loaded| loaded.config);
+        // Whoever has a broken config may export too; the patterns and the variables are known without it.
+        let config = config.unwrap_or_default();
+        let agents = config.agent_ids().into_iter();
+        let secrets: Vec<String> = agents
+            .filter_map(|id| config.resolve_agent(Some(id.as_str())).ok())
+            .flat_map(|agent| written_secrets(&config, &stored_keys(&agent), &self.environment))
+            .collect();
+        Redactor::new(secrets.iter().map(String::as_str))
+    }
+}
+
+/// Removes keys from an entry of a log. Pictures and signatures stay as they are.
+pub fn redact_entry(entry: &mut Entry, redactor: &mut Redactor) {
+    match entry {
+        Entry::Message(message) => redact_message(message, redactor),
+        Entry::Compaction(compaction) => redactor.clean_in_place(&mut compaction.summary),
+        Entry::About(about) => redact_about(&mut about.about, redactor),
+        Entry::Unknown(value) => redactor.clean_value(value),
+        Entry::Reduction(_) | Entry::Refusal(_) | Entry::Unsigned(_) => {}
+    }
+}
+
+fn redact_message(message: &mut TranscriptMessage, redactor: &mut Redactor) {
+    redactor.clean_in_place(&mut message.content);
+    let Some(meta) = &message.meta else { return };
+    let mut value = Value::Object(meta.to_object());
+    let before = redactor.removed();
+    redactor.clean_value(&mut value);
+    if let Value::Object(object) = value
+        && redactor.removed() > before
+    {
+        message.meta = Some(Meta::from(object));
+    }
+}
+
+/// Removes keys from the title and the labels of a session.
+pub fn redact_about(about: &mut About, redactor: &mut Redactor) {
+    let titles = about.title.iter_mut().chain(&mut about.automatic_title);
+    titles.chain(&mut about.labels).for_each(|text| redactor.clean_in_place(text));
+}
+
+/// Removes keys from the header: the directory is a path that somebody chose.
+pub(super) fn redact_header(header: &mut SessionHeader, redactor: &mut Redactor) {
+    header.directory.iter_mut().for_each(|text| redactor.clean_in_place(text));
+}
