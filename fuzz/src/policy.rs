@@ -1,6 +1,8 @@
 //! What must hold for any text that a model gives as a command, and for any pattern of the config.
 
-use myclaw_policy::{ShellError, escape, matches_name, matches_path, parse};
+use myclaw_policy::{
+    ShellError, escape, matches_argument, matches_name, matches_path, parse,
+};
 
 /// A command is refused, or its words, quoted, are read as the same words.
 ///
@@ -41,6 +43,11 @@ pub fn patterns(input: &[u8]) {
     assert!(name.contains('*') || matches_name(name, name));
     if !pattern.contains('*') {
         assert_eq!(matches_name(pattern, name), pattern == name);
+    }
+    if matches_argument(pattern, name) {
+        assert!(pattern == name || pattern.contains('*') && matches_name(pattern, name));
+        assert!(pattern == name || name.split('/').all(|part| part != ".."));
+        assert!(pattern != "*" || !name.contains('/'));
     }
     if matches_path(pattern, name) {
         assert!(name.starts_with('/') && name.split('/').all(|part| part != ".."));

@@ -34,6 +34,7 @@ mod selection;
 mod session;
 mod session_config;
 mod setup;
+mod side_files;
 mod similar;
 mod skills;
 mod speech_setup;

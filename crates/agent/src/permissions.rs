@@ -9,6 +9,7 @@ mod levels;
 mod nodes;
 mod principal;
 mod programs;
+mod repository;
 mod senders;
 
 use std::collections::BTreeMap;
@@ -332,7 +333,10 @@ impl Permissions {
             directory: &directory,
             environment: &environment,
             changed_variables: &changed,
+            workspace: &self.directory,
             resolve: &resolve,
+            real_path: &|path| path.canonicalize().ok(),
+            repository: &repository::programs,
         };
         let (refused, digest) = match exec.check(&request) {
             ExecVerdict::Denied(refusal) => {

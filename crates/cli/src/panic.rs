@@ -1,4 +1,5 @@
-//! Reports a panic as one line and restores the terminal.
+//! Reports a panic as one line and restores the terminal. What the system refused to a library that cannot return an error,
+//! a thread or random numbers, ends here too; it is no defect, so the line says what to do instead.
 
 use std::io::Write;
 use std::panic::PanicHookInfo;
@@ -16,11 +17,60 @@ pub(crate) fn install_hook() {
     std::panic::set_hook(Box::new(move |info| {
         terminal::restore();
         // Standard error may be closed; then there is no place to report.
-        drop(writeln!(std::io::stderr(), "{}", one_line(info)));
+        drop(writeln!(std::io::stderr(), "{}", report(info)));
         if wants_backtrace {
             standard(info);
         }
     }));
+}
+
+/// What a library cannot go on without.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shortage {
+    Threads,
+    Random,
+}
+
+impl Shortage {
+    /// The shortage behind a panic in `file` with this text. The texts are those of tokio, the standard library, uuid and
+    /// getrandom.
+    fn of(file: &str, text: &str) -> Option<Self> {
+        let is_in = |names: &[&str]| names.iter().any(|name| file.contains(name));
+        if text.starts_with("OS can't spawn worker thread")
+            || text.starts_with("failed to spawn thread")
+        {
+            Some(Self::Threads)
+        } else if is_in(&["/uuid-", "/getrandom-", "/rand_core-"]) || text.contains("random data") {
+            Some(Self::Random)
+        } else {
+            None
+        }
+    }
+
+    fn message(self) -> &'static str {
+        match self {
+            Self::Threads => {
+                "myclaw: the system allows no further thread, so this cannot go on; your sessions are saved. End other \
+                 programs of this user, or raise the limit of its processes (ulimit -u; in a container, the limit of \
+                 pids)."
+            }
+            Self::Random => {
+                "myclaw: the system gives no random numbers, so this cannot go on; your sessions are saved. Make \
+                 /dev/urandom available, or permit the system call getrandom where a filter denies it."
+            }
+        }
+    }
+}
+
+fn report(info: &PanicHookInfo<'_>) -> String {
+    let text =
+        match (info.payload().downcast_ref::<&str>(), info.payload().downcast_ref::<String>()) {
+            (Some(text), _) => text,
+            (None, Some(text)) => text.as_str(),
+            (None, None) => "",
+        };
+    let file = info.location().map_or("", |location| location.file());
+    Shortage::of(file, text).map_or_else(|| one_line(info), |it| it.message().to_owned())
 }
 
 /// The source location only: the payload may quote text of a user or a model.
@@ -41,3 +91,6 @@ fn one_line(info: &PanicHookInfo<'_>) -> String {
         env!("CARGO_PKG_VERSION")
     )
 }
+
+#[cfg(test)]
+mod tests;

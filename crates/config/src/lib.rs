@@ -72,14 +72,14 @@ pub use schema::{
     PersonId, Persona, PrimaryModel, ProgramRule, ProjectConfig, ProjectMarker, ProjectStart,
     ProviderConfig, ProviderModels, QueueConfig, QueueMode, ReasoningReplayRule, RunLimits,
     SandboxMode, SandboxNetwork, SandboxRules, SaslConfig, SearchProvider, SenderCheckConfig,
-    SessionScope, SessionToolsConfig, SignalConfig, SkillDirectory, SkillEntry, SkillPlaces,
-    SkillsConfig, SlackConfig, SocketConfig, SpeechConfig, StateDirectoryAccess, StreamUsageRule,
-    Subagents, SubagentsConfig, SystemRoleName, TelegramAccount, TelegramBot, TelegramConfig,
-    TelemetryConfig, TerminalConfig, ThemeName, ThinkingDefault, ThinkingFormName, ThinkingWords,
-    TlsConfig, ToolHookCommand, ToolProfile, ToolRules, ToolsConfig, TranscriptionConfig,
-    UncertainDelivery, WebFetchConfig, WebSearchConfig, WebToolsConfig, WebhookConfig,
-    WhatsAppAccount, WhatsAppConfig, WhatsAppNumber, WhatsAppTemplate, WorkspaceAccessName,
-    XmppConfig,
+    SessionScope, SessionToolsConfig, SideFilesConfig, SignalConfig, SkillDirectory, SkillEntry,
+    SkillPlaces, SkillsConfig, SlackConfig, SocketConfig, SpeechConfig, StateDirectoryAccess,
+    StreamUsageRule, Subagents, SubagentsConfig, SystemRoleName, TelegramAccount, TelegramBot,
+    TelegramConfig, TelemetryConfig, TerminalConfig, ThemeName, ThinkingDefault, ThinkingFormName,
+    ThinkingWords, TlsConfig, ToolHookCommand, ToolProfile, ToolRules, ToolsConfig,
+    TranscriptionConfig, UncertainDelivery, WebFetchConfig, WebSearchConfig, WebToolsConfig,
+    WebhookConfig, WhatsAppAccount, WhatsAppConfig, WhatsAppNumber, WhatsAppTemplate,
+    WorkspaceAccessName, XmppConfig,
 };
 pub use secrecy::{ExposeSecret, SecretString};
 pub use substitute::has_env_reference;

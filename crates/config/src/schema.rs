@@ -29,6 +29,7 @@ mod persona;
 mod policy;
 mod project;
 mod sandbox;
+mod side_files;
 mod skills;
 mod speech;
 mod subagents;
@@ -80,6 +81,7 @@ pub use project::{ProjectConfig, ProjectMarker, ProjectStart};
 pub use sandbox::{
     ConfinementConfig, ConfinementLevel, ConfinementLimits, SandboxNetwork, WorkspaceAccessName,
 };
+pub use side_files::SideFilesConfig;
 pub use skills::{SkillDirectory, SkillEntry, SkillPlaces, SkillsConfig};
 pub use speech::{SpeechConfig, TranscriptionConfig};
 pub use subagents::{SessionScope, SessionToolsConfig, Subagents, SubagentsConfig};
@@ -144,6 +146,8 @@ pub struct Config {
     pub skills: SkillsConfig,
     /// Projects: directories in which the agent works instead of its workspace.
     pub project: ProjectConfig,
+    /// The room that files beside sessions take.
+    pub side_files: SideFilesConfig,
     /// Who speaks: makes voice messages of texts.
     pub speech: SpeechConfig,
     /// Who listens: makes texts of voice notes that arrive on channels.

@@ -261,6 +261,34 @@ async fn a_long_result_is_cut_by_characters_with_a_marker() {
 }
 
 #[tokio::test]
+async fn the_results_of_one_message_have_a_length_together() {
+    // Each result may have 50,000 characters, all of a message eight times as many.
+    let long = (0..12).fold(Reply::anthropic(), |reply, number| {
+        reply.tool_call(format!("call_{number}"), "echo", json!({"text": "long"}))
+    });
+    let again = || echo(WireFormat::AnthropicMessages, "call_z", "long");
+    let script = [long, again(), Reply::anthropic().text("ok")];
+    let bench = Bench::new(WireFormat::AnthropicMessages, script).await;
+
+    bench.run("go").await.unwrap();
+
+    let rows = bench.rows();
+    let content = |row: usize| rows[row]["content"].as_str().unwrap().to_owned();
+    for row in 2..10 {
+        assert_eq!(content(row), format!("{}\n[truncated 10000 chars]", "ä".repeat(50_000)));
+    }
+    let hint = "the results of one message may have 400000 together. Make fewer calls at once, and read this one again \
+                in a message of its own]";
+    for row in 10..14 {
+        // With the 23 characters of the note about the first 10,000.
+        assert_eq!(content(row), format!("{}\n[truncated 48023 chars: {hint}", "ä".repeat(2_000)));
+    }
+    // The next message has room of its own.
+    assert_eq!(content(15), format!("{}\n[truncated 10000 chars]", "ä".repeat(50_000)));
+    assert!(rows.iter().all(|row| row.to_string().len() < 130_000));
+}
+
+#[tokio::test]
 async fn a_call_in_a_message_cut_by_the_output_limit_is_not_run() {
     for format in FORMATS {
         let script = [

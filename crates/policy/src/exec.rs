@@ -5,6 +5,8 @@
 
 mod builtins;
 mod entry;
+mod line;
+mod place;
 mod refusal;
 
 use std::collections::BTreeMap;
@@ -15,7 +17,7 @@ use myclaw_config::{ConfigPath, ExecAsk, ExecRules, ExecSecurity, SandboxRules};
 use crate::shell::{Command, Script, parse};
 use crate::{ApprovalDigest, CommandSubject, Level, PolicyError, SandboxScope, SessionFacts};
 use builtins::Builtin;
-use entry::{Coverage, Entry, Program};
+use entry::{Entry, Program};
 pub use refusal::{Refusal, RefusalKind};
 
 /// The rules of one level.
@@ -61,6 +63,8 @@ pub struct ExecRequest<'a> {
     pub command: &'a str,
     /// Where it runs.
     pub directory: &'a Path,
+    /// The directory of the session, in which relative patterns of the allowlist begin.
+    pub workspace: &'a Path,
     /// Every variable that it gets.
     pub environment: &'a BTreeMap<String, String>,
     /// Names of variables that the call itself sets or changes.
@@ -68,6 +72,19 @@ pub struct ExecRequest<'a> {
     /// Finds a program as the shell will: a name in the directories of the `PATH` of [`ExecRequest::environment`], a
     /// path from [`ExecRequest::directory`]. `None` if there is no such program.
     pub resolve: &'a dyn Fn(&str) -> Option<ResolvedProgram>,
+    /// An absolute path with every symbolic link followed; `None` if there is no such file.
+    pub real_path: &'a dyn Fn(&Path) -> Option<PathBuf>,
+    /// What makes `git` start programs in that directory.
+    pub repository: &'a dyn Fn(&Path) -> RepositoryPrograms,
+}
+
+/// What makes `git` start programs in a directory. The texts are shown to users.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RepositoryPrograms {
+    /// What may make any command start one, such as a key of the repository's config that is not known to be harmless.
+    pub any_command: Option<String>,
+    /// A hook that commands run which change the repository.
+    pub changing_command: Option<String>,
 }
 
 /// The verdict on a command.
@@ -246,43 +263,7 @@ impl Effective {
         if let Some(name) = request.environment.keys().find(|name| steers_the_shell(name)) {
             return Some((RefusalKind::ShellVariable(name.clone()), None));
         }
-        let script = match parse(request.command) {
-            Ok(script) => script,
-            Err(error) => return Some((RefusalKind::Syntax(error), None)),
-        };
-        let mut has_moved = false;
-        for command in script.commands {
-            let kind = match identify(&command, request) {
-                // `cd` may have moved to another directory, in which the path names another file.
-                Ok(Program::File { .. })
-                    if has_moved
-                        && command.program().contains('/')
-                        && !command.program().starts_with('/') =>
-                {
-                    Some(RefusalKind::RelativeAfterCd(command.program().to_owned()))
-                }
-                Ok(program) => self.uncovered(&program, &command),
-                Err(kind) => Some(kind),
-            };
-            if let Some(kind) = kind {
-                return Some((kind, Some(command)));
-            }
-            has_moved |= command.program() == "cd";
-        }
-        None
-    }
-
-    /// The reason why no entry covers the command, from the entry that comes nearest.
-    fn uncovered(&self, program: &Program<'_>, command: &Command) -> Option<RefusalKind> {
-        let mut nearest = None;
-        for entry in &self.allowlist {
-            match entry.covers(program, command) {
-                Coverage::Full => return None,
-                Coverage::Partial(kind) => nearest = nearest.or(Some(kind)),
-                Coverage::Absent => {}
-            }
-        }
-        nearest.or_else(|| Some(RefusalKind::Unlisted(program.describe())))
+        line::miss(&self.allowlist, request)
     }
 }
 

@@ -13,7 +13,7 @@ mod digest;
 mod error;
 mod escape;
 mod exec;
-mod launcher;
+mod harmless;
 mod names;
 mod pattern;
 mod places;
@@ -27,12 +27,12 @@ pub use error::{PolicyError, PolicyProblem};
 pub use escape::{changes_direction, escape};
 pub use exec::{
     ExecLevel, ExecPolicy, ExecRequest, ExecVerdict, InputVerdict, Refusal, RefusalKind,
-    ResolvedProgram, command_digest,
+    RepositoryPrograms, ResolvedProgram, command_digest,
 };
 pub use names::{
     alias_names, canonical_tool_name, group_members, group_names, known_tools, profile_members,
 };
-pub use pattern::{matches_name, matches_path};
+pub use pattern::{matches_argument, matches_name, matches_path};
 pub use places::{PlaceFacts, starts_programs};
 pub use sandbox::{
     DEFAULT_SANDBOX_ALLOWLIST, DEFAULT_SANDBOX_DENYLIST, SandboxScope, SessionFacts,

@@ -47,5 +47,55 @@ pub fn matches_path(pattern: &str, path: &str) -> bool {
     reached[components.len()]
 }
 
+/// True if an argument of a command matches `pattern`: `*` matches any characters but `/`, and `**` any characters. A
+/// pattern with a wildcard matches no argument with a `..` component, because that leads out of the directory that its
+/// author meant. The work is bounded by the product of the two lengths.
+pub fn matches_argument(pattern: &str, argument: &str) -> bool {
+    if !pattern.contains('*') {
+        return pattern == argument;
+    }
+    if has_parent_component(argument) {
+        return false;
+    }
+    let text: Vec<char> = argument.chars().collect();
+    // Whether the pattern so far matches the first `n` characters.
+    let mut reached = vec![false; text.len() + 1];
+    if let Some(first) = reached.first_mut() {
+        *first = true;
+    }
+    let mut rest = pattern;
+    while let Some(next) = rest.chars().next() {
+        let mut next_reached = vec![false; text.len() + 1];
+        let (token, crosses) = match rest {
+            _ if rest.starts_with("**") => ("**", true),
+            _ if next == '*' => ("*", false),
+            _ => ("", false),
+        };
+        if token.is_empty() {
+            for (index, character) in text.iter().enumerate() {
+                next_reached[index + 1] = reached[index] && *character == next;
+            }
+            rest = rest.get(next.len_utf8()..).unwrap_or_default();
+        } else {
+            let mut any = false;
+            for index in 0..=text.len() {
+                any |= reached[index];
+                next_reached[index] = any;
+                any &= crosses || text.get(index).is_none_or(|character| *character != '/');
+            }
+            rest = rest.get(token.len()..).unwrap_or_default();
+        }
+        reached = next_reached;
+    }
+    reached.last() == Some(&true)
+}
+
+/// Whether a part of the argument, also after an option's name, goes up to the parent directory.
+fn has_parent_component(argument: &str) -> bool {
+    argument
+        .split(['/', '=', ':', ','])
+        .any(|part| part == ".." || (part.starts_with('-') && part.ends_with("..")))
+}
+
 #[cfg(test)]
 mod tests;

@@ -9,8 +9,8 @@ use myclaw_config::{
     ToolProfile, ToolRules,
 };
 use myclaw_policy::{
-    ExecLevel, ExecPolicy, ExecRequest, ExecVerdict, Level, LevelRules, ResolvedProgram,
-    SessionFacts, ToolPolicy, known_tools,
+    ExecLevel, ExecPolicy, ExecRequest, ExecVerdict, Level, LevelRules, RepositoryPrograms,
+    ResolvedProgram, SessionFacts, ToolPolicy, known_tools,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -91,6 +91,9 @@ fn strictness(levels: &[ExecLevel], sandbox: &SandboxRules, command: &str) -> u8
         environment: &BTreeMap::new(),
         changed_variables: &[],
         resolve: &resolve,
+        workspace: Path::new("/work"),
+        real_path: &|_| None,
+        repository: &|_| RepositoryPrograms::default(),
     };
     match policy.check(&request) {
         ExecVerdict::Allowed => 0,

@@ -13,7 +13,8 @@ use myclaw_config::{
     SandboxRules,
 };
 use myclaw_policy::{
-    ExecLevel, ExecPolicy, ExecRequest, ExecVerdict, Level, ResolvedProgram, SessionFacts,
+    ExecLevel, ExecPolicy, ExecRequest, ExecVerdict, Level, RepositoryPrograms, ResolvedProgram,
+    SessionFacts,
 };
 
 const LINES: &str = include_str!("data/shell_lines.tsv");
@@ -116,7 +117,10 @@ fn verdict(policy: &ExecPolicy, line: &str) -> String {
         directory: Path::new("/work"),
         environment: &BTreeMap::new(),
         changed_variables: &[],
+        workspace: Path::new("/work"),
         resolve: &resolve,
+        real_path: &|_| None,
+        repository: &|_| RepositoryPrograms::default(),
     };
     match policy.check(&request) {
         ExecVerdict::Allowed => "allowed".to_owned(),

@@ -310,6 +310,12 @@ pub fn command_of_job(directory: &std::path::Path, id: &str) -> Option<String> {
     record::read(directory, id).map(|record| record.command)
 }
 
+/// The files that running jobs write to, from the records in a session's directory. Blocking.
+pub fn outputs_of_running_jobs(directory: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let running = read_all(directory).into_iter().filter(JobRecord::is_running);
+    running.map(|record| record.output).collect()
+}
+
 /// The message about a job that [`end_leftovers`] returned. Blocking.
 pub fn message_of_leftover(record: &JobRecord) -> String {
     message::of_end(record, &end_of_file(&record.output, MESSAGE_BYTES), &[])

@@ -41,7 +41,7 @@ pub use find::FindTool;
 pub use grep::GrepTool;
 pub use jobs::{
     END_OF_JOB, JobEnd, JobEnded, JobEnding, JobListener, JobOwner, JobRecord, Jobs, JobsOptions,
-    Killer, command_of_job, end_leftovers, message_of_leftover,
+    Killer, command_of_job, end_leftovers, message_of_leftover, outputs_of_running_jobs,
 };
 pub use ls::LsTool;
 pub use memory::{Compared, Meaning, Memory, MemoryGetTool, MemoryOptions, MemorySearchTool};

@@ -115,12 +115,17 @@ fn output(program: &str, arguments: &[&str]) -> io::Result<Vec<u8>> {
         .spawn()?;
     let (done, read) = mpsc::channel();
     if let Some(stdout) = child.stdout.take() {
-        std::thread::spawn(move || {
+        let work = move || {
             let mut bytes = Vec::new();
             let outcome = stdout.take(MOST_BYTES + 1).read_to_end(&mut bytes).map(|_| bytes);
             // If nobody waits any more, it took too long.
             let _ = done.send(outcome);
-        });
+        };
+        if let Err(error) = std::thread::Builder::new().spawn(work) {
+            let _ = child.kill();
+            child.wait()?;
+            return Err(error);
+        }
     }
     let outcome = read.recv_timeout(LONGEST_WAIT);
     // It has closed its output, or is not waited for any longer.

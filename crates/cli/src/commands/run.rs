@@ -83,7 +83,8 @@ fn run_turn(
             on_event: Some(on_event),
             ..config.run_params(&selection, added).await?
         };
-        let outcome = output.flushing(driver.run(params, &selection)).await;
+        let running = output.flushing(driver.run(params, &selection));
+        let (outcome, ()) = tokio::join!(running, config.trim_side_files());
         // Nobody can manage the jobs after the end of the program.
         config.close_jobs(&|event| emit(event)).await;
         outcome?;
@@ -152,14 +153,20 @@ fn belongs_to_shell() -> bool {
 /// Reads a message from a pipe; `None` if nothing comes in time, as from a pipe that another program keeps open.
 fn read_in_time() -> Result<Option<String>, CliError> {
     let (begun, begins) = mpsc::channel();
-    let reading = std::thread::spawn(move || {
+    let read = move || {
         let mut first = [0];
         // A failure ends the message; it is reported below if it lasts.
         let count = std::io::stdin().lock().read(&mut first).unwrap_or(0);
         // Nobody may wait any more.
         let _ = begun.send(());
         read_message((&first[..count]).chain(std::io::stdin().lock()))
-    });
+    };
+    let reading = std::thread::Builder::new().spawn(read).map_err(|error| {
+        CliError::failure(format!(
+            "no thread for reading standard input can be started: {error}. End other programs, or raise the limit of \
+             processes (ulimit -u)"
+        ))
+    })?;
     if begins.recv_timeout(FIRST_INPUT).is_err() {
         return Ok(None);
     }

@@ -61,6 +61,7 @@ mod session_import;
 mod session_import_others;
 mod session_search;
 mod sessions;
+mod shortage;
 mod skills;
 mod special_files;
 mod time_zone;

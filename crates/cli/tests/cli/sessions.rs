@@ -1,12 +1,13 @@
 //! `myclaw sessions`.
 
-use std::fs;
+use std::fs::{self, FileTimes};
 use std::process::Stdio;
+use std::time::{Duration, SystemTime};
 
 use myclaw_testkit::{Reply, TempHome};
 use serde_json::{Value, json};
 
-use crate::{myclaw, run, serve};
+use crate::{always, change_config, myclaw, run, serve};
 
 /// A home with two sessions: `main`, in which a tool ran, and `trip`.
 fn home_with_sessions() -> TempHome {
@@ -216,4 +217,39 @@ fn a_reader_that_leaves_ends_an_export_quietly() {
     drop(child.stdout.take());
     let output = child.wait_with_output().expect("ends");
     assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(141), b"".as_slice()));
+}
+
+#[test]
+fn the_oldest_files_beside_sessions_are_removed_when_they_take_too_much_room() {
+    let (_server, home) = always("Hi.");
+    change_config(&home, |config| config["sideFiles"] = json!({"sessionMb": 2, "totalMb": 3}));
+    let beside = |session: &str| {
+        let name = format!("agent__main__channel__cli__account__default__peer__direct__{session}");
+        home.sessions_directory().join(format!("{name}.files"))
+    };
+    let put = |session: &str, name: &str, megabytes: u64, hours: u64| {
+        let path = beside(session).join(name);
+        fs::create_dir_all(beside(session)).expect("a directory");
+        let file = fs::File::create(path).expect("a file");
+        file.set_len(megabytes * 1024 * 1024).expect("room");
+        let then = SystemTime::now() - Duration::from_secs(hours * 60 * 60);
+        file.set_times(FileTimes::new().set_modified(then)).expect("a time");
+    };
+    let names = |session: &str| -> Vec<String> {
+        let entries = fs::read_dir(beside(session)).expect("the directory").flatten();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    };
+    for (name, megabytes, hours) in [("a", 1, 9), ("b", 3, 8), ("young", 0, 0)] {
+        put("main", name, megabytes, hours);
+    }
+    for (name, hours) in [("d", 20), ("e", 6), ("f", 5), ("g", 4)] {
+        put("trip", name, 1, hours);
+    }
+    run(&home, &["run", "hello"]).assert_code(0);
+    // First the session's own limit, of which nine tenths are kept, then that of all others together.
+    assert_eq!(names("main"), ["young"]);
+    assert_eq!(names("trip"), ["f", "g"]);
 }

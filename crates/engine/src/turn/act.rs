@@ -13,6 +13,7 @@ use tracing::{Instrument, debug, info_span};
 
 use super::approval_gate::ApprovalGate;
 use super::repetition::Repetition;
+use super::result_text::MessageRoom;
 use super::shared::Stop;
 use super::{Intake, RunContext, Shared, result_text};
 use crate::arguments::fit_arguments;
@@ -45,6 +46,8 @@ pub(crate) struct Toolbox {
 pub(crate) struct Act {
     toolbox: Toolbox,
     repetition: Repetition,
+    /// What the results of the message may still take.
+    room: MessageRoom,
 }
 
 /// A call that was made or refused.
@@ -56,7 +59,8 @@ struct Finished {
 impl Act {
     /// Creates the step. It ends a run after `repeated_calls` rounds of the same call; 0 disables the check.
     pub(crate) fn new(toolbox: Toolbox, repeated_calls: u32) -> Self {
-        Self { toolbox, repetition: Repetition::new(repeated_calls) }
+        let room = MessageRoom::new(toolbox.context.max_result_chars);
+        Self { toolbox, repetition: Repetition::new(repeated_calls), room }
     }
 
     /// Resets the repetition count, because the user sent a message.
@@ -112,6 +116,7 @@ impl Act {
             }
             return Ok(());
         }
+        self.room = MessageRoom::new(self.toolbox.context.max_result_chars);
         let mut wanted = pending.calls;
         let count = wanted.len();
         let surplus = wanted.split_off(count.min(MAX_CALLS));
@@ -158,7 +163,7 @@ impl Act {
         group: Vec<ToolCall>,
         model: &str,
     ) -> Result<(), RunError> {
-        let Self { toolbox, repetition } = self;
+        let Self { toolbox, repetition, room } = self;
         let Shared { run, log, .. } = shared;
         // The futures only read; storing a result changes nothing that they read.
         let running = |call| toolbox.run_call(run, call, model);
@@ -166,6 +171,7 @@ impl Act {
         for call in &group {
             let Some(Finished { mut output, took }) = finished.next().await else { break };
             let note = repetition.note(call, &joined_text(&output.content, "\n"));
+            room.take(&mut output.content);
             output.content.extend(note.map(ContentBlock::text));
             emit_end(run, call, took, &output);
             log.append(result_message(call, output, run.clock.now_ms()))?;

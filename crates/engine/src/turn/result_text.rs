@@ -104,8 +104,60 @@ pub(super) fn aborted(done_so_far: &str, stop: Stop) -> String {
     }
 }
 
+/// The results of one message together may be this many times as long as one of them may be.
+const RESULTS_PER_MESSAGE: usize = 8;
+/// Characters of each result that stay when the others have taken the room: enough for an error and its reason.
+const LEAST_CHARS: usize = 2_000;
+
+/// The characters that the results of one message may still have. A hundred calls with results of full length would be more
+/// than the window of any model.
+pub(super) struct MessageRoom {
+    left: usize,
+    most: usize,
+    /// Characters of one result, without the note about what was cut.
+    of_one: usize,
+}
+
+impl MessageRoom {
+    /// Room for the results of a message, each of which may have `max_chars` characters.
+    pub(super) fn new(max_chars: usize) -> Self {
+        let most = max_chars.saturating_mul(RESULTS_PER_MESSAGE);
+        Self { left: most, most, of_one: max_chars }
+    }
+
+    /// Cuts a result to what is left.
+    pub(super) fn take(&mut self, content: &mut Vec<ContentBlock>) {
+        let removed = cut(content, self.left.max(LEAST_CHARS));
+        let length: usize = content.iter().map(length).sum();
+        self.left = self.left.saturating_sub(length.min(self.of_one));
+        if removed > 0 {
+            content.push(ContentBlock::text(format!(
+                "[truncated {removed} chars: the results of one message may have {} together. Make fewer calls at once, \
+                 and read this one again in a message of its own]",
+                self.most
+            )));
+        }
+    }
+}
+
+/// Characters of text.
+fn length(block: &ContentBlock) -> usize {
+    match block {
+        ContentBlock::Text(text) => text.text.chars().count(),
+        _ => 0,
+    }
+}
+
 /// Cuts the text of `content` to `max_chars` characters in total and adds how many were removed.
 pub(crate) fn limit(content: &mut Vec<ContentBlock>, max_chars: usize) {
+    let removed = cut(content, max_chars);
+    if removed > 0 {
+        content.push(ContentBlock::text(format!("[truncated {removed} chars]")));
+    }
+}
+
+/// Cuts the text of `content` to `max_chars` characters in total, and returns how many were removed.
+fn cut(content: &mut Vec<ContentBlock>, max_chars: usize) -> usize {
     let mut left = max_chars;
     let mut removed = 0;
     for block in content.iter_mut() {
@@ -126,8 +178,8 @@ pub(crate) fn limit(content: &mut Vec<ContentBlock>, max_chars: usize) {
     }
     if removed > 0 {
         content.retain(|block| !matches!(block, ContentBlock::Text(text) if text.text.is_empty()));
-        content.push(ContentBlock::text(format!("[truncated {removed} chars]")));
     }
+    removed
 }
 
 #[cfg(test)]

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use myclaw_config::{CommandRule, ConfigPath, ProgramRule};
 
+use super::place::Place;
 use super::{RefusalKind, ResolvedProgram};
-use crate::launcher::{Launcher, is_launch_option};
+use crate::harmless::{self, Argument, Doubt, Effects, Origin, UNKNOWN};
 use crate::pattern::{matches_name, matches_path};
-use crate::sed;
 use crate::shell::{Command, Word};
 use crate::{PolicyError, PolicyProblem};
 
@@ -31,7 +31,7 @@ pub(super) enum Program<'a> {
 #[derive(Debug)]
 pub(super) enum Coverage {
     /// It permits it.
-    Full,
+    Full(Effects),
     /// It names the program, but not these arguments.
     Partial(RefusalKind),
     /// It names another program.
@@ -82,44 +82,36 @@ impl Entry {
         Ok(Self { program, args })
     }
 
-    pub(super) fn covers(&self, program: &Program<'_>, command: &Command) -> Coverage {
+    pub(super) fn covers(
+        &self,
+        program: &Program<'_>,
+        command: &Command,
+        place: &Place<'_>,
+    ) -> Coverage {
         if !self.names(program) {
             return Coverage::Absent;
         }
-        let arguments = command.arguments();
-        let free = match &self.args {
-            None => Some(vec![true; arguments.len()]),
-            Some(patterns) => free_arguments(patterns, arguments),
+        let words = command.arguments();
+        let origins = match &self.args {
+            None => words.iter().map(origin_of_rest).collect(),
+            Some(patterns) => match origins(patterns, words, place) {
+                Ok(origins) => origins,
+                Err(pattern) => return Coverage::Partial(mismatch(program, pattern)),
+            },
         };
-        let Some(free) = free else {
-            return Coverage::Partial(RefusalKind::Arguments(program.describe()));
-        };
-        // Arguments that the entry spells out are permitted even if they start another program, because its author
-        // wants that.
-        let says_nothing = self.args.as_ref().is_none_or(|patterns| patterns == &[REST]);
-        for launcher in program.launchers() {
-            let refused = match launcher {
-                Launcher::Nothing => None,
-                Launcher::Anything => {
-                    says_nothing.then(|| RefusalKind::Launcher(program.describe()))
-                }
-                Launcher::Sed => {
-                    let is_spelled_out = !free.contains(&true);
-                    let texts: Vec<&str> =
-                        arguments.iter().map(|word| word.text.as_str()).collect();
-                    let is_plain = arguments.iter().all(Word::is_literal) && sed::is_plain(&texts);
-                    (!is_spelled_out && !is_plain)
-                        .then(|| RefusalKind::Launcher(program.describe()))
-                }
-                Launcher::WithOption(options) => {
-                    launching_argument(options, arguments, &free, program)
-                }
-            };
-            if let Some(kind) = refused {
-                return Coverage::Partial(kind);
+        let arguments: Vec<Argument<'_>> = words
+            .iter()
+            .zip(origins)
+            .map(|(word, origin)| Argument { text: &word.text, origin })
+            .collect();
+        let mut effects: Option<Effects> = None;
+        for description in program.descriptions().into_iter().flatten() {
+            match description.check(&arguments) {
+                Ok(others) => effects = Some(effects.map_or(others, |own| own.and(others))),
+                Err(doubt) => return Coverage::Partial(refusal(doubt, program, words)),
             }
         }
-        Coverage::Full
+        Coverage::Full(effects.unwrap_or(UNKNOWN))
     }
 
     fn names(&self, program: &Program<'_>) -> bool {
@@ -150,13 +142,14 @@ impl Program<'_> {
         }
     }
 
-    /// The launchers for the name by which the program was found and for the name of the linked file, because a link
-    /// can have any name.
-    fn launchers(&self) -> [Launcher; 2] {
+    /// What is known of the name by which the program was found, and of the linked file, because a link can have any name.
+    fn descriptions(&self) -> [Option<&'static harmless::Program>; 2] {
         match self {
-            Self::Builtin(name) => [Launcher::of(name), Launcher::Nothing],
+            Self::Builtin(name) => [harmless::description(name), None],
             Self::File { found, .. } => {
-                [Launcher::of(file_name(&found.path)), Launcher::of(file_name(&found.real))]
+                let (name, real) = (file_name(&found.path), file_name(&found.real));
+                let other = Some(real).filter(|real| *real != name);
+                [harmless::description(name), other.and_then(harmless::description)]
             }
         }
     }
@@ -166,49 +159,77 @@ fn file_name(path: &Path) -> &str {
     path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
 }
 
-/// For each argument whether its pattern left it open; `None` if the arguments do not match.
-fn free_arguments(patterns: &[String], arguments: &[Word]) -> Option<Vec<bool>> {
+/// Who decided about each argument; if the arguments do not match, the pattern that would match if `*` crossed `/`.
+fn origins<'a>(
+    patterns: &'a [String],
+    words: &[Word],
+    place: &Place<'_>,
+) -> Result<Vec<Origin>, Option<&'a str>> {
     let (patterns, takes_rest) = match patterns.split_last() {
         Some((last, others)) if last == REST => (others, true),
         _ => (patterns, false),
     };
-    if arguments.len() < patterns.len() || (arguments.len() > patterns.len() && !takes_rest) {
-        return None;
+    if words.len() < patterns.len() || (words.len() > patterns.len() && !takes_rest) {
+        return Err(None);
     }
-    let mut free = Vec::with_capacity(arguments.len());
-    for (index, word) in arguments.iter().enumerate() {
+    let mut origins = Vec::with_capacity(words.len());
+    let mut stopped = None;
+    for (index, word) in words.iter().enumerate() {
         match patterns.get(index) {
-            None => free.push(true),
-            Some(pattern) if word.is_literal() && argument_matches(pattern, &word.text) => {
-                free.push(pattern.contains('*'));
+            None => origins.push(origin_of_rest(word)),
+            Some(pattern) if !word.is_literal() || !begins_alike(pattern, &word.text) => {
+                return Err(None);
             }
-            Some(_) => return None,
+            Some(pattern) if place.matches(pattern, &word.text) => {
+                origins.push(origin_of(pattern));
+            }
+            // It matched until `*` stayed within a directory.
+            Some(pattern) if matches_name(pattern, &word.text) => {
+                stopped = stopped.or(Some(pattern.as_str()));
+            }
+            Some(_) => return Err(None),
         }
     }
-    Some(free)
+    if stopped.is_some() { Err(stopped) } else { Ok(origins) }
 }
 
 /// A pattern that begins with `*` does not match options, because few authors of such a pattern mean options.
-fn argument_matches(pattern: &str, argument: &str) -> bool {
-    matches_name(pattern, argument) && !(pattern.starts_with('*') && argument.starts_with('-'))
+fn begins_alike(pattern: &str, argument: &str) -> bool {
+    !(pattern.starts_with('*') && argument.starts_with('-'))
 }
 
-/// The first open argument that makes the program run another one, or that could become such an option.
-fn launching_argument(
-    options: &[&str],
-    arguments: &[Word],
-    free: &[bool],
-    program: &Program<'_>,
-) -> Option<RefusalKind> {
-    let open = arguments.iter().zip(free).enumerate().filter(|(_, (_, free))| **free);
-    for (index, (word, _)) in open {
-        if word.is_expanded {
-            return Some(RefusalKind::ExpandedArgument(program.describe()));
-        }
-        if is_launch_option(options, index, &word.text) {
-            let argument = crate::escape(&word.text);
-            return Some(RefusalKind::LaunchOption { program: program.describe(), argument });
+fn origin_of_rest(word: &Word) -> Origin {
+    if word.is_literal() { Origin::Open } else { Origin::Expanded }
+}
+
+fn origin_of(pattern: &str) -> Origin {
+    let Some((start, _)) = pattern.split_once('*') else { return Origin::Spelled };
+    match start {
+        "" => Origin::Open,
+        // The author named the option and leaves its value open.
+        _ if start.starts_with('-') && start.contains('=') => Origin::Spelled,
+        _ if start.starts_with('-') => Origin::Open,
+        _ => Origin::Partly,
+    }
+}
+
+fn mismatch(program: &Program<'_>, stopped: Option<&str>) -> RefusalKind {
+    let program = program.describe();
+    match stopped {
+        Some(pattern) => RefusalKind::Star { program, pattern: crate::escape(pattern) },
+        None => RefusalKind::Arguments(program),
+    }
+}
+
+fn refusal(doubt: Doubt, program: &Program<'_>, words: &[Word]) -> RefusalKind {
+    let text = |index: usize| words.get(index).map(|word| crate::escape(&word.text));
+    let program = program.describe();
+    match doubt {
+        Doubt::Launcher => RefusalKind::Launcher(program),
+        Doubt::Missing => RefusalKind::Incomplete(program),
+        Doubt::Expanded(_) => RefusalKind::ExpandedArgument(program),
+        Doubt::Argument(index) => {
+            RefusalKind::NotHarmless { program, argument: text(index).unwrap_or_default() }
         }
     }
-    None
 }

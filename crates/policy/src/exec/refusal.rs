@@ -48,14 +48,48 @@ pub enum RefusalKind {
         "`{0}` runs other programs or code, so its entry in the allowlist has to list the arguments"
     )]
     Launcher(String),
-    /// An argument makes the program run another one.
-    #[error("`{argument}` can make `{program}` run another program or write a file")]
-    LaunchOption {
+    /// An argument that is not known to be harmless.
+    #[error(
+        "`{argument}` is not among the arguments of `{program}` that are known to start no other program; an entry of \
+         the allowlist may spell it out"
+    )]
+    NotHarmless {
         /// The program.
         program: String,
         /// The argument.
         argument: String,
     },
+    /// The arguments are harmless, but one is missing without which the program does something else.
+    #[error("`{0}` does more than it is known to do harmlessly without a further argument")]
+    Incomplete(String),
+    /// `*` in a pattern stays within one directory.
+    #[error(
+        "the allowlist permits `{program}` with `{pattern}`, in which `*` stays within one directory and links count as \
+         the files that they lead to; `**` crosses directories"
+    )]
+    Star {
+        /// The program.
+        program: String,
+        /// The pattern.
+        pattern: String,
+    },
+    /// The repository makes git start programs.
+    #[error("`{program}` may start another program because of {what}")]
+    Repository {
+        /// The program.
+        program: String,
+        /// What starts the other one, and where it is named.
+        what: String,
+    },
+    /// Another command of the line may change the repository that was looked at.
+    #[error(
+        "`{0}` obeys the config of a repository, which another command of the line may change; run it in a call of its \
+         own"
+    )]
+    BesideChange(String),
+    /// `cd` leads to a directory that is not known.
+    #[error("`{0}` runs in a directory that is not known; write it out after `cd`")]
+    UnknownDirectory(String),
     /// A variable or wildcard could become an option.
     #[error(
         "an expansion among the arguments of `{0}` could become an option that runs another program"
@@ -87,7 +121,12 @@ impl RefusalKind {
             Self::Unlisted(_) => "unlisted",
             Self::Arguments(_) => "arguments",
             Self::Launcher(_) => "launcher",
-            Self::LaunchOption { .. } => "launch-option",
+            Self::NotHarmless { .. } => "not-harmless",
+            Self::Incomplete(_) => "incomplete",
+            Self::Star { .. } => "star",
+            Self::Repository { .. } => "repository",
+            Self::BesideChange(_) => "beside-change",
+            Self::UnknownDirectory(_) => "unknown-directory",
             Self::ExpandedArgument(_) => "expanded-argument",
             Self::RelativeAfterCd(_) => "relative-after-cd",
             Self::ChangedVariable(_) => "changed-variable",

@@ -39,7 +39,10 @@ fn verdict_with(
         directory: Path::new("/work"),
         environment: &environment,
         changed_variables: changed,
+        workspace: Path::new("/work"),
         resolve: &resolve,
+        real_path: &|_| None,
+        repository: &|_| RepositoryPrograms::default(),
     })
 }
 
@@ -197,7 +200,7 @@ fn arguments_are_matched_one_by_one() {
     for (command, expected) in [
         ("git log", "allowed"),
         ("git log -p HEAD", "allowed"),
-        ("git log --ext-diff", "denied launch-option"),
+        ("git log --ext-diff", "denied not-harmless"),
         ("git log $X", "denied expanded-argument"),
         ("git status", "denied arguments"),
         ("git show HEAD", "allowed"),
@@ -271,7 +274,10 @@ fn the_digest_follows_the_program_behind_a_name() {
             directory: Path::new("/work"),
             environment: &BTreeMap::new(),
             changed_variables: &[],
+            workspace: Path::new("/work"),
             resolve: &resolve,
+            real_path: &|_| None,
+            repository: &|_| RepositoryPrograms::default(),
         });
         match verdict {
             ExecVerdict::NeedsApproval { digest, .. } => digest,

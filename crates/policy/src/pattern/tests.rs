@@ -44,7 +44,50 @@ fn a_star_in_a_path_stays_in_its_directory() {
 }
 
 #[test]
+fn a_star_in_an_argument_stops_at_a_slash_and_two_do_not() {
+    for (pattern, argument, expected) in [
+        ("main", "main", true),
+        ("main", "maintain", false),
+        ("*", "a", true),
+        ("*", "", true),
+        ("*", "a/b", false),
+        ("**", "a/b", true),
+        ("**", "/a/b", true),
+        ("scripts/*.py", "scripts/x.py", true),
+        ("scripts/*.py", "scripts/a/x.py", false),
+        ("scripts/**.py", "scripts/a/x.py", true),
+        ("scripts/**", "scripts/../x", false),
+        ("**", "..", false),
+        ("**", "../x", false),
+        ("**", "x/..", false),
+        ("*", "..", false),
+        (".*", "..", false),
+        ("--out=*", "--out=..", false),
+        ("--out=**", "--out=../x", false),
+        ("-o*", "-o..", false),
+        ("-o**", "-o../x", false),
+        ("**", "a:../b", false),
+        ("**", "a,..", false),
+        ("*", "main..topic", true),
+        ("*", "main...topic", true),
+        ("*", "...", true),
+        ("../*", "../x", false),
+        ("../x", "../x", true),
+        ("a*b*c", "a-b-c", true),
+        ("a*b*c", "a-b/c", false),
+        ("a**c", "ac", true),
+        ("**/x", "x", false),
+        ("***", "a/b", true),
+        ("é*", "éa", true),
+    ] {
+        assert_eq!(matches_argument(pattern, argument), expected, "{pattern} and {argument}");
+    }
+}
+
+#[test]
 fn many_stars_cost_little() {
+    assert!(!matches_argument(&"*a".repeat(200), &"a".repeat(199)));
+    assert!(!matches_argument(&"**a".repeat(200), &"a/".repeat(99)));
     let pattern = "/**/a".repeat(200);
     assert!(!matches_path(&pattern, &"/a".repeat(199)));
     assert!(!matches_name(&"*a".repeat(5_000), &"a".repeat(4_999)));

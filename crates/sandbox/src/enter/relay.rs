@@ -39,12 +39,15 @@ impl Relay {
                     open.fetch_sub(1, Ordering::Relaxed);
                     continue;
                 }
-                let (socket, open) = (self.socket.clone(), Arc::clone(&open));
-                thread::spawn(move || {
+                let (socket, of_thread) = (self.socket.clone(), Arc::clone(&open));
+                let work = move || {
                     // The client sees a closed connection.
                     drop(connect(&client, &socket));
+                    of_thread.fetch_sub(1, Ordering::Relaxed);
+                };
+                if thread::Builder::new().spawn(work).is_err() {
                     open.fetch_sub(1, Ordering::Relaxed);
-                });
+                }
             }
         };
         thread::Builder::new()
@@ -57,14 +60,14 @@ impl Relay {
 fn connect(client: &TcpStream, socket: &Path) -> io::Result<()> {
     let proxy = UnixStream::connect(socket)?;
     thread::scope(|scope| {
-        scope.spawn(|| {
+        thread::Builder::new().spawn_scoped(scope, || {
             drop(copy(client, &proxy));
             drop(proxy.shutdown(Shutdown::Write));
-        });
+        })?;
         drop(copy(&proxy, client));
         drop(client.shutdown(Shutdown::Write));
-    });
-    Ok(())
+        Ok(())
+    })
 }
 
 fn copy(mut from: impl Read, mut to: impl Write) -> io::Result<u64> {

@@ -3,14 +3,27 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The metadata services of clouds, which hand out credentials to whoever asks: AWS, Google, Azure and others; Alibaba;
-/// Oracle's older one; and AWS on IPv6.
-const METADATA_V4: [Ipv4Addr; 3] = [
+/// The services of clouds for their machines, which hand out credentials and configuration to whoever asks: metadata of
+/// AWS, Google, Azure and others, with those for containers of AWS; Azure's WireServer; Alibaba; Oracle's older one;
+/// Tencent; Scaleway.
+const METADATA_V4: [Ipv4Addr; 8] = [
     Ipv4Addr::new(169, 254, 169, 254),
+    Ipv4Addr::new(169, 254, 170, 2),
+    Ipv4Addr::new(169, 254, 170, 23),
+    Ipv4Addr::new(168, 63, 129, 16),
     Ipv4Addr::new(100, 100, 100, 200),
     Ipv4Addr::new(192, 0, 0, 192),
+    Ipv4Addr::new(169, 254, 0, 23),
+    Ipv4Addr::new(169, 254, 42, 42),
 ];
-const METADATA_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
+/// The same on IPv6: AWS, and its containers; Google; Oracle; Akamai.
+const METADATA_V6: [Ipv6Addr; 5] = [
+    Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254),
+    Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x23),
+    Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254),
+    Ipv6Addr::new(0xfd00, 0xc1, 0, 0, 0, 0, 0xa9fe, 0xa9fe),
+    Ipv6Addr::new(0xfd00, 0xa9fe, 0xa9fe, 0, 0, 0, 0, 1),
+];
 
 /// What kind of address an IP address is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -85,7 +98,7 @@ fn kind_v4(address: Ipv4Addr) -> AddressKind {
 }
 
 fn kind_v6(address: Ipv6Addr) -> AddressKind {
-    if address == METADATA_V6 {
+    if METADATA_V6.contains(&address) {
         return AddressKind::Metadata;
     }
     let segments = address.segments();
@@ -96,6 +109,14 @@ fn kind_v6(address: Ipv6Addr) -> AddressKind {
         [0, 0, 0, 0, 0, 0xffff | 0, high, low]
         | [0, 0, 0, 0, 0xffff, 0, high, low]
         | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => kind_v4(embedded(high, low)),
+        // The network decides where NAT64 of a local network has the IPv4 address (RFC 6052), so each place counts.
+        [0x64, 0xff9b, 1, a, b, c, d, e] => strictest(&[
+            [a.to_be_bytes(), [low_byte(b), high_byte(c)]].concat(),
+            [[low_byte(a), low_byte(b)], c.to_be_bytes()].concat(),
+            [[low_byte(b), high_byte(c)], [low_byte(c), high_byte(d)]].concat(),
+            [d.to_be_bytes(), e.to_be_bytes()].concat(),
+        ]),
+        [0xfe80..=0xfebf, ..] => AddressKind::LinkLocal,
         // 6to4 addresses have the IPv4 address after the prefix.
         [0x2002, high, low, ..] => kind_v4(embedded(high, low)),
         // ISATAP addresses (RFC 5214) have it at the end, after a prefix that may be public.
@@ -104,10 +125,7 @@ fn kind_v6(address: Ipv6Addr) -> AddressKind {
         {
             kind_v4(embedded(high, low))
         }
-        // NAT64 of a local network.
-        [0x64, 0xff9b, 1, ..] => AddressKind::Private,
         [0xfc00..=0xfdff, ..] | [0xfec0..=0xfeff, ..] => AddressKind::Private,
-        [0xfe80..=0xfebf, ..] => AddressKind::LinkLocal,
         [0xff00..=0xffff, ..] => AddressKind::Multicast,
         // Teredo and other protocol assignments, and documentation.
         [0x2001, 0..=0x1ff, ..] | [0x2001, 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => {
@@ -116,6 +134,29 @@ fn kind_v6(address: Ipv6Addr) -> AddressKind {
         [0x2000..=0x3fff, ..] => AddressKind::Public,
         _ => AddressKind::Reserved,
     }
+}
+
+/// The kind that matters most among those of IPv4 addresses that a local network may carry; its public ones count as its
+/// own.
+fn strictest(addresses: &[Vec<u8>]) -> AddressKind {
+    let kinds = addresses.iter().filter_map(|bytes| {
+        let octets: [u8; 4] = bytes.as_slice().try_into().ok()?;
+        Some(kind_v4(Ipv4Addr::from(octets)))
+    });
+    let never = [AddressKind::Metadata, AddressKind::LinkLocal, AddressKind::Loopback];
+    let found: Vec<AddressKind> = kinds.collect();
+    let strict = never.into_iter().find(|kind| found.contains(kind));
+    strict.unwrap_or(AddressKind::Private)
+}
+
+fn low_byte(segment: u16) -> u8 {
+    let [_, low] = segment.to_be_bytes();
+    low
+}
+
+fn high_byte(segment: u16) -> u8 {
+    let [high, _] = segment.to_be_bytes();
+    high
 }
 
 fn embedded(high: u16, low: u16) -> Ipv4Addr {

@@ -45,6 +45,7 @@ fn names() -> Arc<Names> {
         ("wiki.corp.example", &[&["10.1.2.3"]]),
         ("metadata.google.internal", &[&["169.254.169.254"]]),
         ("xn--lcalhost-n3a.example", &[&["192.168.0.1"]]),
+        ("wire.example", &[&["168.63.129.16"]]),
         ("nothing.example", &[&[]]),
         ("rebinding.example", &[&["93.184.215.14"], &["127.0.0.1"]]),
     ])
@@ -164,6 +165,53 @@ const SPELLINGS: &[(&str, &str)] = &[
     ("http://[fd00:ec2::254]/", "Metadata"),
     ("http://100.100.100.200/", "Metadata"),
     ("http://metadata.google.internal/", "Metadata"),
+    ("http://METADATA.google.internal./computeMetadata/v1/", "Metadata"),
+    ("http://168.63.129.16/machine", "Metadata"),
+    ("http://168.63.129.16:32526/", "Metadata"),
+    ("http://2822734096/", "Metadata"),
+    ("http://0xa83f8110/", "Metadata"),
+    ("http://0250.077.0201.020/", "Metadata"),
+    ("http://168.4161808/", "Metadata"),
+    ("http://[::ffff:168.63.129.16]/", "Metadata"),
+    ("http://[::ffff:0:168.63.129.16]/", "Metadata"),
+    ("http://[::168.63.129.16]/", "Metadata"),
+    ("http://[64:ff9b::a83f:8110]/", "Metadata"),
+    ("http://[2002:a83f:8110::1]/", "Metadata"),
+    ("http://[2606:4700::5efe:168.63.129.16]/", "Metadata"),
+    ("http://wire.example/", "Metadata"),
+    ("http://169.254.170.2/v2/credentials", "Metadata"),
+    ("http://169.254.170.23/v1/credentials", "Metadata"),
+    ("http://[64:ff9b::169.254.170.2]/", "Metadata"),
+    ("http://169.254.0.23/", "Metadata"),
+    ("http://169.254.42.42/", "Metadata"),
+    ("http://192.0.0.192/", "Metadata"),
+    ("http://[::ffff:100.100.100.200]/", "Metadata"),
+    ("http://[2002:6464:64c8::]/", "Metadata"),
+    ("http://[fd00:ec2::23]/", "Metadata"),
+    ("http://[fd20:ce::254]/", "Metadata"),
+    ("http://[fd20:00ce:0:0:0:0:0:0254]/", "Metadata"),
+    ("http://[fd00:c1::a9fe:a9fe]/", "Metadata"),
+    ("http://[fd00:a9fe:a9fe::1]/", "Metadata"),
+    // a local network's NAT64, in each place that an IPv4 address may have
+    ("http://[64:ff9b:1::169.254.169.254]/", "Metadata"),
+    ("http://[64:ff9b:1:a9fe:a9:fe00::]/", "Metadata"),
+    ("http://[64:ff9b:1:a9:fe:a9fe::]/", "Metadata"),
+    ("http://[64:ff9b:1:0:a9:fea9:fe00:0]/", "Metadata"),
+    ("http://[64:ff9b:1::127.0.0.1]/", "Loopback"),
+    ("http://[64:ff9b:1::169.254.1.1]/", "LinkLocal"),
+    ("http://[64:ff9b:1::10.0.0.1]/", "Private"),
+    ("http://[64:ff9b:1:8:8:808::]/", "Private"),
+    // a link-local address that carries another one
+    ("http://[fe80::5efe:10.0.0.1]/", "LinkLocal"),
+    ("http://[febf::5efe:8.8.8.8]/", "LinkLocal"),
+    // the ends of the carriers' network, and tunnels
+    ("http://100.127.255.255/", "Shared"),
+    ("http://[::ffff:100.64.0.1]/", "Shared"),
+    ("http://[2002:6440:1::]/", "Shared"),
+    ("http://[2001::1]/", "Reserved"),
+    ("http://[2001:0:ffff:ffff:ffff:ffff:5601:5601]/", "Reserved"),
+    ("http://[2002:a00:1::]/", "Private"),
+    ("http://[2002:c0a8:101:1::1]/", "Private"),
     // what is no single machine, or set aside
     ("http://224.0.0.1/", "Multicast"),
     ("http://[ff02::1]/", "Multicast"),
@@ -253,7 +301,17 @@ async fn private_networks_can_be_permitted_but_not_the_local_link() {
         assert_eq!(verdict(&guard, url).await, "reached", "{url}");
     }
     assert_eq!(verdict(&guard, "http://metadata.google.internal/").await, "Metadata");
-    assert_eq!(verdict(&guard, "http://100.100.100.200/").await, "Metadata");
+    for url in [
+        "http://100.100.100.200/",
+        "http://168.63.129.16/",
+        "http://169.254.170.2/",
+        "http://[fd00:ec2::254]/",
+        "http://[fd20:ce::254]/",
+        "http://[64:ff9b:1::169.254.169.254]/",
+        "http://[2002:a83f:8110::1]/",
+    ] {
+        assert_eq!(verdict(&guard, url).await, "Metadata", "{url}");
+    }
     assert_eq!(verdict(&guard, "http://169.254.1.1/").await, "LinkLocal");
     assert_eq!(verdict(&guard, "http://0.0.0.0/").await, "Unspecified");
     assert_eq!(verdict(&guard, "http://127.0.0.1:6379/").await, "reached");
