@@ -162,7 +162,7 @@ pub mod llm {
 pub mod sandbox {
     pub use myclaw_config::SandboxMode;
     #[cfg(target_os = "linux")]
-    pub use myclaw_sandbox::escapes::{Row, Verdict, known_gaps};
+    pub use myclaw_sandbox::escapes::{Row, Verdict};
     pub use myclaw_sandbox::{Confinement, Engine, Level, Limits, Network, WorkspaceAccess};
 }
 

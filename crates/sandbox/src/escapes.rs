@@ -3,6 +3,7 @@
 //! An attempt that fails without the sandbox proves nothing about it, so both results are reported. Nothing leaves the
 //! machine: servers and victims are started for the test, and traffic goes to 127.0.0.1.
 
+mod attributes;
 #[expect(unsafe_code, reason = "attempts use system calls that no safe wrapper offers")]
 mod calls;
 mod files;
@@ -55,6 +56,8 @@ pub struct Row {
     pub bare: Outcome,
     /// Inside the sandbox.
     pub confined: Outcome,
+    /// Whether the documentation lists it as one that this level does not stop.
+    pub is_known_gap: bool,
 }
 
 /// The verdict of a table line on the sandbox.
@@ -64,6 +67,8 @@ pub enum Verdict {
     Held,
     /// It is not possible on this machine even without the sandbox.
     NotPossible,
+    /// The level does not promise to stop it.
+    KnownGap,
     /// The sandbox did not stop it.
     Escaped,
     /// One of the two could not be tried.
@@ -74,6 +79,7 @@ impl Row {
     /// The verdict on the sandbox.
     pub fn verdict(&self) -> Verdict {
         match (&self.bare, &self.confined) {
+            (_, Outcome::Reached) if self.is_known_gap => Verdict::KnownGap,
             (_, Outcome::Reached) => Verdict::Escaped,
             (Outcome::Failed(_), _) | (_, Outcome::Failed(_)) => Verdict::Unknown,
             (Outcome::Blocked(_), Outcome::Blocked(_)) => Verdict::NotPossible,
@@ -87,6 +93,7 @@ impl fmt::Display for Row {
         let verdict = match self.verdict() {
             Verdict::Held => "held",
             Verdict::NotPossible => "not possible here",
+            Verdict::KnownGap => "known gap",
             Verdict::Escaped => "ESCAPED",
             Verdict::Unknown => "unknown",
         };
@@ -99,8 +106,8 @@ impl fmt::Display for Row {
     }
 }
 
-/// Attempts that this level cannot stop: these rows are [`Verdict::Escaped`], and the documentation lists them.
-pub fn known_gaps(level: &Level) -> &'static [&'static str] {
+/// Attempts that this level cannot stop.
+fn known_gaps(level: &Level) -> &'static [&'static str] {
     match level {
         // A process that puts a socket into a shared directory offers its service to others.
         Level::Bubblewrap => &["Unix socket of a service in the workspace"],
@@ -120,12 +127,18 @@ pub fn try_all(
     hidden: &[OsString],
     level: Level,
 ) -> Result<Vec<Row>, EscapeError> {
+    let gaps = known_gaps(&level);
     let mut stage = Stage::build(program, hidden, level)?;
+    let protected = attributes::PROTECTED.iter().map(|attempt| attempt.name).collect::<Vec<_>>();
     attempts()
+        .filter(|attempt| stage.has_protected() || !protected.contains(&attempt.name))
+        .collect::<Vec<_>>()
+        .into_iter()
         .map(|attempt| {
             let bare = stage.bare(attempt.name)?;
             let confined = stage.confined(sandbox, attempt.name)?;
-            Ok(Row { name: attempt.name, bare, confined })
+            let is_known_gap = gaps.contains(&attempt.name);
+            Ok(Row { name: attempt.name, bare, confined, is_known_gap })
         })
         .collect()
 }
@@ -155,9 +168,16 @@ pub fn attempt(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 fn attempts() -> impl Iterator<Item = &'static Attempt> {
-    [files::ATTEMPTS, processes::ATTEMPTS, network::ATTEMPTS, limits::ATTEMPTS]
-        .into_iter()
-        .flatten()
+    [
+        files::ATTEMPTS,
+        attributes::ATTEMPTS,
+        attributes::PROTECTED,
+        processes::ATTEMPTS,
+        network::ATTEMPTS,
+        limits::ATTEMPTS,
+    ]
+    .into_iter()
+    .flatten()
 }
 
 /// The failure of an attempt that the system did not refuse by an error.

@@ -125,6 +125,7 @@ pub(crate) struct Call {
 /// at the descriptor. Once one has arrived there, only a signal that ends the caller interrupts it.
 pub(crate) fn listen_to_calls(program: &[seccompiler::sock_filter]) -> io::Result<OwnedFd> {
     const SET_MODE_FILTER: u32 = 1;
+    const SYNC_WAKE_UP: u64 = 1;
     let length = libc::c_ushort::try_from(program.len()).map_err(io::Error::other)?;
     let program = libc::sock_fprog { len: length, filter: program.as_ptr().cast_mut().cast() };
     let flags =
@@ -135,7 +136,22 @@ pub(crate) fn listen_to_calls(program: &[seccompiler::sock_filter]) -> io::Resul
         let listener =
             check(libc::syscall(libc::SYS_seccomp, SET_MODE_FILTER, flags, &raw const program))?;
         let listener = i32::try_from(listener).map_err(io::Error::other)?;
+        // The two sides take turns, so the kernel need not look for another processor. Only speed depends on it.
+        libc::ioctl(listener, libc::SECCOMP_IOCTL_NOTIF_SET_FLAGS, SYNC_WAKE_UP);
         Ok(OwnedFd::from_raw_fd(listener))
+    }
+}
+
+/// Largest size that a file of that thread may get, in bytes.
+pub(crate) fn file_size_limit(thread: u32) -> Result<u64, Errno> {
+    let mut limit = MaybeUninit::<libc::rlimit>::uninit();
+    let none = std::ptr::null();
+    // SAFETY: the kernel writes one structure, which is read only if it did.
+    unsafe {
+        match libc::prlimit(thread.cast_signed(), libc::RLIMIT_FSIZE, none, limit.as_mut_ptr()) {
+            0 => Ok(limit.assume_init().rlim_cur),
+            _ => Err(last_errno()),
+        }
     }
 }
 

@@ -266,13 +266,13 @@ async fn everyday_commands_work_beside_what_is_protected() {
         echo more >> soft; cat hard; rm hard soft; mv a c; mv c/b/file top; sed -i s/text/changed/ top; cat top
         printf '#!/bin/sh\necho ran\n' > run; chmod 700 run; ./run
         mkfifo pipe; (echo through a pipe > pipe &); cat pipe; rm pipe
-        tar cf archive top dir c; mkdir out; tar xpf archive -C out; ls out
+        tar cf archive top dir c; mkdir out; tar xpf archive -C out; ls out; (cd out; tar cf ../dot .); tar xpf dot
         touch -d 2001-02-03 top; stat -c %y top | cut -d' ' -f1
         d=$(mktemp -d); echo t > "$d/t"; mv "$d/t" from-temporary; mv from-temporary "$d/u"; ln "$d/u" linked 2>/dev/null || cp "$d/u" linked; cat linked
         echo to a descriptor > /dev/stderr; echo gone > /dev/null
         exec 3<>both; echo 12345 >&3; exec 3>&-; truncate -s 3 both; cat both; echo
         (set -C; echo new > exclusive; echo again > exclusive) 2>/dev/null || echo exists
-        rm -r out c dir; ls -d missing 2>/dev/null || echo gone
+        rm -rf out c dir; ls -d missing 2>/dev/null || echo gone
     "#;
     let expected = "owner\nowner\nowner\nowner\n640\n755\n640\n750\ntext\nmore\nchanged\nmore\nran\nthrough a pipe\nc\ndir\n\
                     top\n2001-02-03\nt\nto a descriptor\n123\nexists\ngone\n";

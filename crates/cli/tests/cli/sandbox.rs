@@ -389,7 +389,8 @@ fn the_sandbox_holds_on_this_machine() {
     output.assert_code(0);
     let table = output.stdout();
     assert!(
-        table.contains("read a file outside") && table.contains(" 0 unknown, 0 escaped"),
+        table.contains("read a file outside")
+            && table.contains(" 0 known gaps, 0 unknown, 0 escaped"),
         "{table}"
     );
 }

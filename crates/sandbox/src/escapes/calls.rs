@@ -269,9 +269,89 @@ pub(super) fn remove_shared_memory(segment: i32) {
 pub(super) fn terminal_input(request: libc::Ioctl) -> io::Result<()> {
     let character = [b' '; 8];
     // SAFETY: the kernel reads at most a few bytes.
-    match check(unsafe { libc::ioctl(libc::STDIN_FILENO, request, character.as_ptr()) }) {
-        Err(error) if error.raw_os_error() != Some(libc::ENOTTY) => Err(error),
+    let result = unsafe { libc::ioctl(libc::STDIN_FILENO, request, character.as_ptr()) };
+    reached(check(result), libc::ENOTTY)
+}
+
+/// By the call that needs no path; programs know it since Linux 6.6.
+pub(super) fn change_mode_of(file: &OwnedFd) -> io::Result<()> {
+    const FCHMODAT2: libc::c_long = 452;
+    const MODE: libc::mode_t = 0o640;
+    // SAFETY: the path ends in NUL.
+    check(unsafe {
+        libc::syscall(FCHMODAT2, file.as_raw_fd(), c"".as_ptr(), MODE, libc::AT_EMPTY_PATH)
+    })
+    .map(drop)
+}
+
+/// Sets the flags that the file has. A file system without flags refuses with `ENOTTY`: it was reached.
+pub(super) fn change_flags(file: &File) -> io::Result<()> {
+    const GET_FLAGS: libc::Ioctl = 0x8008_6601;
+    const SET_FLAGS: libc::Ioctl = 0x4008_6602;
+    let mut flags: libc::c_long = 0;
+    // SAFETY: the kernel writes, and then reads, at most one long number.
+    unsafe {
+        libc::ioctl(file.as_raw_fd(), GET_FLAGS, &raw mut flags);
+        reached(check(libc::ioctl(file.as_raw_fd(), SET_FLAGS, &raw const flags)), libc::ENOTTY)
+    }
+}
+
+/// btrfs makes directories on a request that needs no right to write. Other file systems refuse with `ENOTTY`: they were
+/// reached. The empty name is refused by btrfs.
+pub(super) fn make_subvolume(directory: &File) -> io::Result<()> {
+    const CREATE: libc::Ioctl = 0x5000_940e;
+    let arguments = [0u8; 4096];
+    // SAFETY: the structure has 4096 bytes.
+    let result = unsafe { libc::ioctl(directory.as_raw_fd(), CREATE, arguments.as_ptr()) };
+    reached(check(result), libc::ENOTTY)
+}
+
+/// A refusal by the target shows that it was reached.
+fn reached(result: io::Result<i64>, refusal: i32) -> io::Result<()> {
+    match result {
+        Err(error) if error.raw_os_error() != Some(refusal) => Err(error),
         _ => Ok(()),
+    }
+}
+
+pub(super) fn watch_by_descriptor(directory: &File) -> io::Result<()> {
+    const CREATED: i32 = 4;
+    // SAFETY: no memory is involved. This process ends before it could get a signal for it.
+    unsafe {
+        check(libc::fcntl(directory.as_raw_fd(), libc::F_NOTIFY, CREATED))?;
+        check(libc::fcntl(directory.as_raw_fd(), libc::F_NOTIFY, 0)).map(drop)
+    }
+}
+
+pub(super) fn hold_lease(file: &File) -> io::Result<()> {
+    // SAFETY: no memory is involved.
+    unsafe {
+        check(libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_RDLCK))?;
+        check(libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_UNLCK)).map(drop)
+    }
+}
+
+/// To the one that it has.
+pub(super) fn change_priority(pid: i32) -> io::Result<()> {
+    // SAFETY: no memory is involved.
+    check(unsafe { libc::setpriority(libc::PRIO_PROCESS, pid.cast_unsigned(), 0) }).map(drop)
+}
+
+/// To the one that it has: none of its own.
+pub(super) fn change_disk_priority(pid: i32) -> io::Result<()> {
+    const OF_PROCESS: i32 = 1;
+    // SAFETY: no memory is involved.
+    check(unsafe { libc::syscall(libc::SYS_ioprio_set, OF_PROCESS, pid, 0) }).map(drop)
+}
+
+/// Those that it has.
+pub(super) fn choose_processors(pid: i32) -> io::Result<()> {
+    let mut processors = MaybeUninit::<libc::cpu_set_t>::zeroed();
+    let size = size_of::<libc::cpu_set_t>();
+    // SAFETY: the kernel writes, and then reads, one such set.
+    unsafe {
+        check(libc::sched_getaffinity(pid, size, processors.as_mut_ptr()))?;
+        check(libc::sched_setaffinity(pid, size, processors.as_ptr())).map(drop)
     }
 }
 

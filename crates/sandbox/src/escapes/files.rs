@@ -1,8 +1,8 @@
 //! Attempts on files, environment and descriptors.
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
-use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
+use std::os::unix::fs::{FileExt, symlink};
 use std::path::Path;
 use std::thread;
 
@@ -24,7 +24,6 @@ pub(super) const ATTEMPTS: &[Attempt] = &[
     Attempt { name: "delete a file outside", run: delete },
     Attempt { name: "make a directory outside", run: make_directory },
     Attempt { name: "move a file in from outside", run: move_in },
-    Attempt { name: "change the mode of a file outside", run: change_mode },
     Attempt { name: "read through a symbolic link", run: symbolic_link },
     Attempt { name: "read through a symbolic link that is swapped", run: swapped_link },
     Attempt { name: "read through a hard link", run: hard_link },
@@ -78,10 +77,6 @@ fn move_in(scene: &Scene) -> io::Result<()> {
     let inside = scene.workspace.join("moved");
     fs::rename(scene.secret_file(), &inside)?;
     fs::rename(inside, scene.secret_file())
-}
-
-fn change_mode(scene: &Scene) -> io::Result<()> {
-    fs::set_permissions(scene.outside.join("mode"), Permissions::from_mode(0o640))
 }
 
 fn symbolic_link(scene: &Scene) -> io::Result<()> {

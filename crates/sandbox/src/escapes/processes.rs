@@ -38,6 +38,18 @@ pub(super) const ATTEMPTS: &[Attempt] = &[
     Attempt { name: "signal another process by descriptor", run: signal_by_descriptor },
     Attempt { name: "change the limits of another process", run: change_limits },
     Attempt {
+        name: "change the priority of another process",
+        run: |scene| calls::change_priority(scene.victim),
+    },
+    Attempt {
+        name: "change the disk priority of another process",
+        run: |scene| calls::change_disk_priority(scene.victim),
+    },
+    Attempt {
+        name: "choose the processors of another process",
+        run: |scene| calls::choose_processors(scene.victim),
+    },
+    Attempt {
         name: "enter another process's namespace",
         run: |scene| calls::enter_namespace(&scene.of_victim("ns/net")),
     },

@@ -37,6 +37,8 @@ pub(super) const LIMITS: Limits = Limits {
 pub(super) struct Scene {
     pub outside: PathBuf,
     pub workspace: PathBuf,
+    /// A directory that may be read inside.
+    pub readable: PathBuf,
     pub victim: i32,
     /// Address of the secret in the victim's memory.
     pub secret_address: usize,
@@ -76,6 +78,10 @@ impl Scene {
         self.outside.join("secret")
     }
 
+    pub(super) fn readable_file(&self) -> PathBuf {
+        self.readable.join("file")
+    }
+
     /// A file of `/proc` about the victim.
     pub(super) fn of_victim(&self, name: &str) -> PathBuf {
         Path::new("/proc").join(self.victim.to_string()).join(name)
@@ -83,6 +89,10 @@ impl Scene {
 }
 
 impl Stage {
+    pub(super) fn has_protected(&self) -> bool {
+        !self.confinement.protected.is_empty()
+    }
+
     pub(super) fn build(
         program: &Path,
         hidden: &[OsString],
@@ -90,14 +100,16 @@ impl Stage {
     ) -> Result<Self, EscapeError> {
         let directory = tempfile::tempdir()?;
         let root = directory.path().canonicalize()?;
-        let [outside, workspace, temporary] =
-            ["outside", "workspace", "tmp"].map(|name| root.join(name));
-        for made in [&outside, &workspace, &temporary] {
+        let [outside, workspace, readable, temporary] =
+            ["outside", "workspace", "readable", "tmp"].map(|name| root.join(name));
+        for made in [&outside, &workspace, &readable, &temporary] {
             fs::create_dir(made)?;
         }
         fs::write(outside.join("secret"), SECRET)?;
         fs::write(outside.join("mode"), "")?;
         fs::write(workspace.join("plain"), "plain")?;
+        fs::write(workspace.join("protected"), "protected")?;
+        fs::write(readable.join("file"), "")?;
         // Inherited by every process that is started from here.
         let inherited = File::open(outside.join("secret"))?;
         rustix::io::fcntl_setfd(inherited.as_fd(), rustix::io::FdFlags::empty())
@@ -119,6 +131,7 @@ impl Stage {
         let scene = Scene {
             outside,
             workspace: workspace.clone(),
+            readable: readable.clone(),
             victim: victim.id().cast_signed(),
             secret_address,
             tcp_port,
@@ -129,7 +142,12 @@ impl Stage {
         let mut confinement = Confinement::new(level, workspace);
         confinement.temporary = Some(temporary);
         confinement.limits = LIMITS;
-        confinement.read_only = vec![program.to_owned()];
+        confinement.read_only = vec![program.to_owned(), readable];
+        confinement.protected = ["protected", "absent"].map(PathBuf::from).to_vec();
+        if crate::probe().check(&confinement).is_err() {
+            // Bubblewrap alone cannot.
+            confinement.protected.clear();
+        }
         Ok(Self {
             scene,
             program: program.to_owned(),

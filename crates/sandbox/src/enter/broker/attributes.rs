@@ -5,8 +5,8 @@ use std::os::fd::OwnedFd;
 
 use rustix::fs::inotify::{self, WatchFlags};
 use rustix::fs::{
-    AtFlags, CWD, FileType, Gid, Mode, Timespec, Timestamps, Uid, XattrFlags, chmodat, chownat,
-    fstat, removexattr, setxattr, utimensat,
+    AtFlags, CWD, FileType, Gid, Mode, Stat, Timespec, Timestamps, Uid, XattrFlags, chmodat,
+    chownat, fstat, removexattr, setxattr, utimensat,
 };
 use rustix::io::Errno;
 
@@ -37,7 +37,7 @@ impl Broker {
             return Err(Errno::PERM);
         }
         // What is protected stays readable for its owner, and changeable by nobody else.
-        if self.rules.is_above(&target)? && !change.keeps_owner(fstat(&target)?.st_mode) {
+        if self.rules.is_above(&target)? && !change.keeps_owner(&fstat(&target)?) {
             return Err(REFUSED);
         }
         change.apply(&target)?;
@@ -166,16 +166,20 @@ fn open_number(number: i32) -> Result<i32, Errno> {
 }
 
 impl Change {
-    /// Whether a directory with this mode stays as open for its owner, and as closed for others.
-    fn keeps_owner(&self, mode: u32) -> bool {
+    /// Whether a directory stays as open for its owner, and as closed for others.
+    fn keeps_owner(&self, about: &Stat) -> bool {
         let owner = Mode::RWXU.bits();
         match self {
             Self::Times(_) => true,
             Self::Mode(new) => {
                 let others_may_write = (Mode::WGRP | Mode::WOTH).bits();
-                new.bits() & owner == owner && new.bits() & !mode & others_may_write == 0
+                new.bits() & owner == owner && new.bits() & !about.st_mode & others_may_write == 0
             }
-            Self::Owner(..) | Self::Set { .. } | Self::Remove(_) => false,
+            Self::Owner(user, group) => {
+                user.is_none_or(|user| user.as_raw() == about.st_uid)
+                    && group.is_none_or(|group| group.as_raw() == about.st_gid)
+            }
+            Self::Set { .. } | Self::Remove(_) => false,
         }
     }
 

@@ -4,7 +4,7 @@
 //! if the call still waits, it was the caller's.
 
 use std::ffi::{CString, OsStr};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -32,7 +32,8 @@ pub(super) struct Caller<'a> {
 /// What a path is relative to, and the path.
 #[derive(Debug)]
 pub(super) struct Place {
-    base: OwnedFd,
+    /// `None` for an absolute path.
+    base: Option<OwnedFd>,
     path: CString,
     resolve: ResolveFlags,
 }
@@ -143,9 +144,9 @@ impl<'a> Caller<'a> {
                 return Ok(Place::new(self.descriptor(number)?, rest));
             }
         }
-        // An absolute path is relative to nothing; this directory is just some open file.
-        let is_absolute = path.as_bytes().starts_with(b"/");
-        let directory = if is_absolute { libc::AT_FDCWD } else { directory };
+        if path.as_bytes().starts_with(b"/") {
+            return Ok(Place { base: None, path, resolve: ResolveFlags::empty() });
+        }
         Ok(Place::new(self.descriptor(directory)?, path))
     }
 
@@ -159,7 +160,7 @@ impl<'a> Caller<'a> {
         if resolve.difference(ResolveFlags::NO_MAGICLINKS).is_empty() {
             return self.place(directory, path);
         }
-        Ok(Place { base: self.descriptor(directory)?, path, resolve })
+        Ok(Place { base: Some(self.descriptor(directory)?), path, resolve })
     }
 
     /// The file mode creation mask of the caller.
@@ -169,6 +170,12 @@ impl<'a> Caller<'a> {
         self.still_waits()?;
         let mask = status.lines().find_map(|line| line.strip_prefix("Umask:"));
         mask.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok()).ok_or(Errno::INVAL)
+    }
+
+    pub(super) fn file_size_limit(&self) -> Result<u64, Errno> {
+        let limit = system::file_size_limit(self.call.thread);
+        self.still_waits()?;
+        limit
     }
 
     /// How often a thread runs may be changed by its own process.
@@ -191,7 +198,7 @@ impl<'a> Caller<'a> {
 
 impl Place {
     fn new(base: OwnedFd, path: CString) -> Self {
-        Self { base, path, resolve: ResolveFlags::empty() }
+        Self { base: Some(base), path, resolve: ResolveFlags::empty() }
     }
 
     /// Opens what is there, without the right to read or write it. Links that lead into the files of some process are
@@ -216,11 +223,13 @@ impl Place {
     }
 
     fn open_with(&self, path: &CString, flags: OFlags) -> Result<OwnedFd, Errno> {
+        let base = self.base.as_ref().map_or(CWD, AsFd::as_fd);
         if path.is_empty() {
-            return self.base.try_clone().map_err(|_| Errno::NFILE);
+            return base.try_clone_to_owned().map_err(|_| Errno::NFILE);
         }
         let flags = OFlags::PATH | OFlags::CLOEXEC | flags;
-        openat2(&self.base, path, flags, Mode::empty(), self.resolve | ResolveFlags::NO_MAGICLINKS)
+        let resolve = self.resolve | ResolveFlags::NO_MAGICLINKS;
+        openat2(base, path, flags, Mode::empty(), resolve)
     }
 }
 

@@ -115,6 +115,10 @@ impl Broker {
         if FileType::from_raw_mode(about.st_mode) != FileType::RegularFile {
             return Ok(Answer::Continue);
         }
+        // This process has no such limit.
+        if caller.argument(1) > caller.file_size_limit()? {
+            return Err(Errno::FBIG);
+        }
         let flags = OFlags::WRONLY | OFlags::CLOEXEC;
         let file = openat(CWD, by_number(&target), flags, Mode::empty())?;
         ftruncate(file, caller.argument(1))?;
