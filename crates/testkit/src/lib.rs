@@ -27,6 +27,7 @@ mod gate;
 mod history;
 mod home;
 mod http;
+mod obedient;
 mod pairing;
 mod process;
 mod random;
@@ -46,6 +47,7 @@ mod wire;
 pub use discord::{DiscordFault, DiscordMessage, DiscordServer};
 pub use gate::Gate;
 pub use home::TempHome;
+pub use obedient::{instruction, label_of};
 pub use pairing::{Violation, validate_body, validate_pairing};
 pub use process::{
     ChildOutput, RunningChild, Signal, is_running, peak_memory, send_signal, wait_until_gone,
