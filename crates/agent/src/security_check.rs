@@ -49,7 +49,7 @@ struct Setup<'a> {
 }
 
 /// All checks.
-const CHECKS: [fn(&Setup<'_>) -> Vec<SecurityFinding>; 17] = [
+const CHECKS: [fn(&Setup<'_>) -> Vec<SecurityFinding>; 18] = [
     access::open_direct_messages,
     access::open_groups,
     access::shared_main_session,
@@ -65,6 +65,7 @@ const CHECKS: [fn(&Setup<'_>) -> Vec<SecurityFinding>; 17] = [
     tools::sandbox_tools,
     tools::command_wildcards,
     tools::web_addresses,
+    tools::state_directory,
     files::private_files,
     files::files_that_are_obeyed,
 ];

@@ -28,6 +28,7 @@ mod history;
 mod home;
 mod http;
 mod marks;
+mod obedient;
 mod pairing;
 mod process;
 mod random;
@@ -48,6 +49,7 @@ pub use discord::{DiscordFault, DiscordMessage, DiscordServer};
 pub use gate::Gate;
 pub use home::TempHome;
 pub use marks::SPEAKER_MARKS;
+pub use obedient::{instruction, label_of};
 pub use pairing::{Violation, validate_body, validate_pairing};
 pub use process::{
     ChildOutput, RunningChild, Signal, is_running, peak_memory, send_signal, wait_until_gone,

@@ -1,5 +1,6 @@
 //! What sessions may do: sandboxes, commands, web tools.
 
+use myclaw_exec::HidingRunner;
 use serde_json::{Value, json};
 
 use super::access::texts;
@@ -32,16 +33,19 @@ pub(super) fn sandbox_off(setup: &Setup<'_>) -> Vec<SecurityFinding> {
     found.collect()
 }
 
+/// Whether commands outside a sandbox are asked about or limited.
+fn is_restricted(setup: &Setup<'_>) -> bool {
+    let exec = setup.at("tools.exec");
+    exec["ask"] == "always" || matches!(exec["security"].as_str(), Some("allowlist" | "deny"))
+}
+
 /// The main session has everything that its owner has, and reads pages of strangers.
 pub(super) fn main_session(setup: &Setup<'_>) -> Vec<SecurityFinding> {
     let is_confined = setup.at("agents.defaults.sandbox.mode") == "all";
-    let exec = setup.at("tools.exec");
-    let is_asked =
-        exec["ask"] == "always" || matches!(exec["security"].as_str(), Some("allowlist" | "deny"));
     let denied = texts(setup.at("tools.deny"));
     let is_reading = setup.at("tools.web.fetch.enabled") != &json!(false)
         && !denied.iter().any(|tool| matches!(*tool, "web_fetch" | "group:web" | "*"));
-    if is_confined || is_asked || !is_reading {
+    if is_confined || is_restricted(setup) || !is_reading {
         return Vec::new();
     }
     vec![finding(
@@ -205,6 +209,41 @@ pub(super) fn web_addresses(setup: &Setup<'_>) -> Vec<SecurityFinding> {
             Severity::Low,
             "traces go to another machine in the clear",
             unset("gateway.telemetry"),
+        ));
+    }
+    found
+}
+
+/// The rules of the agent, which its own tools should not reach.
+pub(super) fn state_directory(setup: &Setup<'_>) -> Vec<SecurityFinding> {
+    let mut found = Vec::new();
+    let is_confined = setup.at("agents.defaults.sandbox.mode") == "all";
+    // Where `auto` hides nothing: see `hiding`.
+    let is_open = match setup.at("tools.bash.stateDirectory").as_str() {
+        Some("hidden") => false,
+        Some("open") => true,
+        _ => !HidingRunner::is_root() && !is_restricted(setup),
+    };
+    if is_open && !is_confined {
+        found.push(finding(
+            "state-directory-open",
+            Severity::Medium,
+            "commands outside a sandbox find the config, the keys and the sessions of everybody",
+            set("tools.bash.stateDirectory", "hidden"),
+        ));
+    }
+    let opened = texts(setup.at("tools.fs.stateDirectories"));
+    let is_wide = |path: &&str| {
+        let first = path.trim_start_matches("./").split('/').next().unwrap_or_default();
+        matches!(first, "" | "." | "sessions" | "gateway" | "agents" | "hooks" | "logs")
+    };
+    if opened.iter().any(is_wide) {
+        let rest: Vec<&str> = opened.into_iter().filter(|path| !is_wide(path)).collect();
+        found.push(finding(
+            "state-directory-open",
+            Severity::High,
+            "`tools.fs.stateDirectories` lets tools change directories that hold keys, sessions or rules",
+            set("tools.fs.stateDirectories", &Value::from(rest).to_string()),
         ));
     }
     found

@@ -147,6 +147,13 @@ fn each_open_value_of_the_config_is_found_and_closed() {
             json!({"fetch": {"allowPrivate": true}}),
         ),
         ("log-keeps-keys", "medium", "/logging", json!({"redactSensitive": false})),
+        ("state-directory-open", "medium", "/tools/bash", json!({"stateDirectory": "open"})),
+        (
+            "state-directory-open",
+            "high",
+            "/tools/fs",
+            json!({"stateDirectories": ["skills", "sessions"]}),
+        ),
         ("main-session-reads-the-web", "medium", "/tools/exec", json!({})),
         (
             "gateway-without-tls",
