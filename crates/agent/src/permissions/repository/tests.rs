@@ -4,7 +4,8 @@ use myclaw_config::{Config, Environment};
 use serde_json::json;
 
 use super::*;
-use crate::{Home, Permissions, SessionConfig, SessionOptions, Verdict};
+use crate::permissions::{Permissions, Verdict};
+use crate::{Home, SessionConfig, SessionOptions};
 
 /// A directory that is removed afterwards.
 struct Directory(PathBuf);
