@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod charset;
+mod declarations;
 mod download;
 mod external;
 mod fetch;
@@ -15,6 +16,7 @@ mod image;
 mod proxy;
 mod search;
 
+pub use declarations::DECLARATIONS;
 pub use download::{Download, DownloadError, DownloadOptions, Downloader, Wanted};
 pub use external::{harmless, mark};
 pub use fetch::{FetchLimits, WebFetchTool};
