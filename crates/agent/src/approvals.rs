@@ -11,7 +11,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures_util::future::BoxFuture;
 use myclaw_engine::{
-    AlwaysScope, Approval, ApprovalRequest, ApprovalTerms, Approver, CallEffect, PreparedCall, ToolContext,
+    AlwaysScope, Approval, ApprovalRequest, ApprovalTerms, Approver, CallEffect, PreparedCall,
+    ToolContext,
 };
 use myclaw_session::SessionKey;
 use serde_json::Value;

@@ -29,8 +29,8 @@ pub mod permissions;
 mod project;
 mod providers;
 mod run;
-mod security_check;
 mod secrets;
+mod security_check;
 mod selection;
 mod session;
 mod session_config;
@@ -63,8 +63,8 @@ pub use key_lookup::{KeyPresence, find_program, look_for_key, look_for_profile};
 pub use models::{configured_model, profiles_in_order};
 pub use providers::{HttpProviders, engine, key_resolver};
 pub use run::{RunAgentParams, run_agent, run_agent_with};
-pub use security_check::{SecurityFinding, Severity, security_findings};
 pub use secrets::written_secrets;
+pub use security_check::{SecurityFinding, Severity, security_findings};
 pub use selection::{
     LOCAL_SERVERS_VARIABLE, Selection, SelectionSource, Wanted, apply_served_facts,
     configured_local_probe, environment_key, known_providers, local_base_url, local_probe, select,

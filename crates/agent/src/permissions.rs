@@ -463,4 +463,4 @@ pub(crate) fn mistakes(config: &Config) -> Vec<Mistake> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -27,9 +27,9 @@ mod agents;
 mod channels;
 mod gateway;
 mod keys;
-mod security;
-mod sandbox;
 mod moved;
+mod sandbox;
+mod security;
 mod sources;
 
 /// The result of a check.

@@ -100,11 +100,7 @@ impl Tool for SessionTool {
                 subject.with(CallEffect::Message(to.to_owned()))
             }
             // What a sub-agent does is judged when it does it.
-            Kind::Spawn
-            | Kind::Subagents
-            | Kind::Agents
-            | Kind::List
-            | Kind::History => subject,
+            Kind::Spawn | Kind::Subagents | Kind::Agents | Kind::List | Kind::History => subject,
             Kind::Gateway => match super::process::changes_config(arguments)? {
                 true => subject.with(CallEffect::ChangeConfig),
                 false => subject,

@@ -8,16 +8,17 @@ use myclaw_tools::{CommandPlace, ToolOptions, builtin_tools};
 use serde_json::Value;
 
 /// A call in the directory `/tmp`.
-pub(super) fn prepared(tool: &str, arguments: &Value) -> PreparedCall {
+pub(crate) fn prepared(tool: &str, arguments: &Value) -> PreparedCall {
     prepared_in(Path::new("/tmp"), tool, arguments)
 }
 
-pub(super) fn prepared_in(directory: &Path, tool: &str, arguments: &Value) -> PreparedCall {
+pub(crate) fn prepared_in(directory: &Path, tool: &str, arguments: &Value) -> PreparedCall {
     let context = ToolContext {
         working_directory: directory.canonicalize().unwrap(),
         artifact_directory: "/nowhere".into(),
         max_result_chars: 1000,
         workspace_only: false,
+        closed: Default::default(),
         turn: TurnId::generate(),
     };
     let tools = builtin_tools(ToolOptions {
