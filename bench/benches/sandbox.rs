@@ -115,7 +115,7 @@ impl Place {
         };
         let arguments: Map<String, Value> = arguments.as_object().cloned().unwrap_or_default();
         let started = Instant::now();
-        let prepared = PreparedCall::new(tool, "call_1", arguments, &context).expect("a call");
+        let prepared = PreparedCall::new(&**tool, "call_1", arguments, &context).expect("a call");
         let output = tool
             .execute(ToolInvocation {
                 call: &prepared,

@@ -125,7 +125,7 @@ async fn ours(url: &str) {
         turn: TurnId::generate(),
     };
     let arguments = Map::from_iter([("url".to_owned(), Value::from(url))]);
-    let prepared = PreparedCall::new(tool, "call", arguments, &context).expect("a call");
+    let prepared = PreparedCall::new(&tool, "call", arguments, &context).expect("a call");
     let invocation = ToolInvocation {
         call: &prepared,
         on_update: &|_| {},
