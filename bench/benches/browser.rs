@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use myclaw_browser::{BrowserOptions, BrowserSlot, BrowserTool, Programs};
-use myclaw_engine::{Tool as _, ToolContext, ToolInvocation, TurnId};
+use myclaw_engine::{PreparedCall, Tool as _, ToolContext, ToolInvocation, TurnId};
 use myclaw_web::{AddressGuard, AddressRules, PrivateNetworks};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -55,9 +55,10 @@ fn main() {
         turn: TurnId::generate(),
     };
     let call = |arguments: Value| {
+        let arguments = arguments.as_object().expect("an object").clone();
+        let prepared = PreparedCall::new(&tool, "call", arguments, &context).expect("a call");
         let invocation = ToolInvocation {
-            call_id: "call",
-            arguments: arguments.as_object().expect("an object").clone(),
+            call: &prepared,
             on_update: &|_| {},
             context: &context,
             cancel: CancellationToken::new(),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use myclaw_agent::tools::{ToolOptions, builtin_tools};
-use myclaw_engine::{Tool, ToolContext, ToolInvocation, TurnId};
+use myclaw_engine::{PreparedCall, Tool, ToolContext, ToolInvocation, TurnId};
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -105,9 +105,10 @@ impl Place {
         arguments.insert("newText".to_owned(), json!(format!("The word is {new}.")));
         self.word = new;
         let begun = Instant::now();
+        let prepared =
+            PreparedCall::new(&*self.tool, "call", arguments, &self.context).expect("a call");
         let call = self.tool.execute(ToolInvocation {
-            call_id: "call",
-            arguments,
+            call: &prepared,
             on_update: &|_| {},
             context: &self.context,
             cancel: CancellationToken::new(),

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use myclaw_agent::{
-    Home, RunAdditions, SessionConfig, SessionOptions, Tool, ToolContext, ToolInvocation,
+    Home, PreparedCall, RunAdditions, SessionConfig, SessionOptions, Tool, ToolContext,
+    ToolInvocation,
 };
 use myclaw_config::{Config, Environment, Paths};
 use myclaw_engine::TurnId;
@@ -114,10 +115,10 @@ impl Place {
         };
         let arguments: Map<String, Value> = arguments.as_object().cloned().unwrap_or_default();
         let started = Instant::now();
+        let prepared = PreparedCall::new(&**tool, "call_1", arguments, &context).expect("a call");
         let output = tool
             .execute(ToolInvocation {
-                call_id: "call_1",
-                arguments,
+                call: &prepared,
                 on_update: &|_| {},
                 context: &context,
                 cancel: CancellationToken::new(),

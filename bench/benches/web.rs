@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dom_smoothie::{Config, Readability, TextMode};
-use myclaw_engine::{Tool as _, ToolContext, ToolInvocation, TurnId};
+use myclaw_engine::{PreparedCall, Tool as _, ToolContext, ToolInvocation, TurnId};
 use myclaw_web::{
     AddressGuard, AddressRules, DownloadOptions, Downloader, FetchLimits, PrivateNetworks,
     WebFetchTool,
@@ -124,9 +124,10 @@ async fn ours(url: &str) {
         closed: Default::default(),
         turn: TurnId::generate(),
     };
+    let arguments = Map::from_iter([("url".to_owned(), Value::from(url))]);
+    let prepared = PreparedCall::new(&tool, "call", arguments, &context).expect("a call");
     let invocation = ToolInvocation {
-        call_id: "call",
-        arguments: Map::from_iter([("url".to_owned(), Value::from(url))]),
+        call: &prepared,
         on_update: &|_| {},
         context: &context,
         cancel: CancellationToken::new(),

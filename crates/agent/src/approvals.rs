@@ -10,16 +10,19 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures_util::future::BoxFuture;
-use myclaw_engine::{Approval, ApprovalRequest, Approver, ToolContext};
-use myclaw_policy::ApprovalDigest;
+use myclaw_engine::{
+    AlwaysScope, Approval, ApprovalRequest, ApprovalTerms, Approver, CallEffect, PreparedCall,
+    ToolContext,
+};
 use myclaw_session::SessionKey;
 use serde_json::Value;
 
 pub use myclaw_policy::{changes_direction, escape};
 pub use store::{ApprovalStore, Grant, StoreError, WaitingApproval};
 
-use crate::permissions::{POLICY, Permissions, Question, Verdict, is_config_change};
+use crate::permissions::Permissions;
 use crate::{AgentError, ConfigProposal, Home, SessionConfig};
+use store::GRANT_FORMAT;
 
 /// The channel of the terminal, of editors and of programs on this machine. Its sessions share the answers of their
 /// agent's owner.
@@ -32,6 +35,8 @@ pub(crate) struct SessionApprover {
     /// Who is asked; `None` if nobody can be.
     pub(crate) front_end: Option<Arc<dyn Approver>>,
     pub(crate) permissions: Arc<Permissions>,
+    /// The session, whose sandbox confines the look at the files that a call would change.
+    pub(crate) session: SessionConfig,
     pub(crate) store: ApprovalStore,
     /// The sessions that share an answer.
     pub(crate) audience: String,
@@ -52,12 +57,41 @@ pub(crate) fn audience(config: &SessionConfig) -> String {
 }
 
 impl Approver for SessionApprover {
+    fn terms<'a>(
+        &'a self,
+        call: &'a PreparedCall,
+        reason: &'a str,
+    ) -> BoxFuture<'a, ApprovalTerms> {
+        let (permissions, session) = (Arc::clone(&self.permissions), self.session.clone());
+        let (context, own, why) = (self.context.clone(), call.clone(), reason.to_owned());
+        let home = self.home.clone();
+        Box::pin(async move {
+            let reading = tokio::task::spawn_blocking(move || {
+                // The files are those of whoever the tools work for, so they are read with the rights of the tools.
+                let change = match own.subject.effects.contains(&CallEffect::ChangeConfig) {
+                    true => {
+                        let proposal = ConfigProposal::of_call(&home, own.arguments.as_map());
+                        Some(proposal.map_or_else(|why| why, |proposal| proposal.shown))
+                    }
+                    false => session
+                        .as_its_tools(|| myclaw_tools::preview(&own, &context))
+                        .ok()
+                        .flatten(),
+                };
+                permissions.terms(&own, &why, change)
+            });
+            reading.await.unwrap_or_else(|error| {
+                tracing::warn!("approvals: {error}");
+                ApprovalTerms { always: Vec::new(), ..ApprovalTerms::of_call(call, reason) }
+            })
+        })
+    }
+
     fn decide<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
         Box::pin(async move {
             let Some(front_end) = &self.front_end else {
                 return Approval::Denied { reason: nobody(request) };
             };
-            let (question, diff) = self.describe(request).await;
             let call = &request.call;
             let waiting = WaitingApproval {
                 session: request.session.to_string(),
@@ -70,14 +104,14 @@ impl Approver for SessionApprover {
             // If the question cannot be recorded and the run is killed now, the next run reports the call as
             // interrupted.
             report(self.on_disk(move |store| store.begin_wait(waiting)).await);
-            let mut request = request.clone();
-            request.always.clone_from(&question.always);
-            request.diff = diff;
-            let answer = tokio::time::timeout(self.limit, front_end.decide(&request)).await;
+            let answer = tokio::time::timeout(self.limit, front_end.decide(request)).await;
             self.forget(&request.session, &request.call.tool_call_id).await;
             match answer {
                 Err(_) => Approval::Denied { reason: unanswered(self.limit) },
-                Ok(Approval::Always) => self.remember(&request, question).await,
+                Ok(Approval::Always(scope)) if request.always.contains(&scope) => {
+                    self.remember(request, scope).await
+                }
+                Ok(Approval::Always(_)) => Approval::Once,
                 Ok(answer) => answer,
             }
         })
@@ -85,10 +119,13 @@ impl Approver for SessionApprover {
 
     fn has_approved<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, bool> {
         Box::pin(async move {
-            let digest = self.question(request).await.digest;
+            let ids: Vec<String> =
+                request.always.iter().map(|scope| scope.id().to_owned()).collect();
+            if ids.is_empty() {
+                return false;
+            }
             let audience = self.audience.clone();
-            report(self.on_disk(move |store| store.covers(&audience, digest)).await)
-                .unwrap_or(false)
+            report(self.on_disk(move |store| store.covers(&audience, &ids)).await).unwrap_or(false)
         })
     }
 
@@ -112,54 +149,19 @@ impl Approver for SessionApprover {
 }
 
 impl SessionApprover {
-    /// What "always" covers, and the change that the call would make.
-    async fn describe(&self, request: &ApprovalRequest) -> (Question, Option<String>) {
-        let (call, context) = (request.call.clone(), self.context.clone());
-        let home = self.home.clone();
-        let preview = tokio::task::spawn_blocking(move || {
-            if is_config_change(&call.tool_name, &call.arguments) {
-                let proposal = ConfigProposal::of_call(&home, &call.arguments);
-                return Some(proposal.map_or_else(|why| why, |proposal| proposal.shown));
-            }
-            myclaw_tools::preview(&call.tool_name, &call.arguments, &context)
-        });
-        (self.question(request).await, preview.await.ok().flatten())
-    }
-
-    /// The question of the policy, or one about this very call if a hook of the config asks.
-    async fn question(&self, request: &ApprovalRequest) -> Question {
-        let (permissions, call) = (Arc::clone(&self.permissions), request.call.clone());
-        let checking = tokio::task::spawn_blocking(move || permissions.check(&call));
-        if let Ok(Verdict::NeedsApproval(question)) = checking.await
-            && request.reason == format!("{POLICY}: {}", question.reason)
-        {
-            return question;
-        }
-        let call = &request.call;
-        let subject = format!("{}\n{}", Value::Object(call.arguments.clone()), request.reason);
-        Question {
-            reason: request.reason.clone(),
-            always: format!("this call of {} with the same arguments", call.tool_name),
-            digest: ApprovalDigest::of_tool_call(
-                &call.tool_name,
-                &subject,
-                &self.context.working_directory,
-            ),
-        }
-    }
-
     /// Stores the answer "always". Without a place on disk it holds for this call only.
-    async fn remember(&self, request: &ApprovalRequest, question: Question) -> Approval {
+    async fn remember(&self, request: &ApprovalRequest, scope: AlwaysScope) -> Approval {
         let grant = Grant {
-            digest: question.digest.to_string(),
+            digest: scope.id().to_owned(),
             audience: self.audience.clone(),
             tool: request.call.tool_name.clone(),
             call: summary(request),
-            covers: question.always,
+            covers: scope.covers().to_owned(),
             ts: now_ms(),
+            format: GRANT_FORMAT,
         };
         match report(self.on_disk(move |store| store.grant(grant)).await) {
-            Some(()) => Approval::Always,
+            Some(()) => Approval::Always(scope),
             None => Approval::Once,
         }
     }
@@ -181,12 +183,15 @@ fn report<T>(outcome: Result<T, AgentError>) -> Option<T> {
     outcome.inspect_err(|error| tracing::warn!("approvals: {error}")).ok()
 }
 
-/// The call in one line, safe to show.
+/// The call in one line, safe to show in a list. A question shows all of it.
 fn summary(request: &ApprovalRequest) -> String {
-    let arguments = &request.call.arguments;
-    let text = match arguments.get("command").or_else(|| arguments.get("path")) {
-        Some(Value::String(text)) => text.clone(),
-        _ => Value::Object(arguments.clone()).to_string(),
+    let subject = &request.call.subject;
+    let command = subject.commands().map(|command| command.command.clone());
+    let paths = subject.targets().map(|target| target.path.display().to_string());
+    let parts: Vec<String> = command.chain(paths).collect();
+    let text = match parts.is_empty() {
+        true => Value::Object(request.call.arguments.as_map().clone()).to_string(),
+        false => parts.join(" "),
     };
     let escaped = escape(&text);
     match escaped.char_indices().nth(MAX_SUMMARY_CHARS) {

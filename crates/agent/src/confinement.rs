@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use myclaw_config::{ConfinementConfig, ConfinementLevel, SandboxMode, SandboxNetwork};
-use myclaw_engine::{SkillSummary, Tool};
+use myclaw_engine::{SkillSummary, Tool, WorkPlace};
 use myclaw_exec::{EnvironmentPolicy, Runner};
 use myclaw_executor::{CallHandler, Executor, ExecutorError, Launch, with_handler};
 use myclaw_policy::SandboxScope;
@@ -29,8 +29,6 @@ use crate::{AgentError, FailureClass, Party, SessionConfig, permissions};
 const IDLE: Duration = Duration::from_secs(300);
 /// The tools of the helper read, write and search files. A search through a very large directory takes minutes.
 const CALL_LIMIT: Duration = Duration::from_secs(600);
-/// Tools that act only through the commands of a [`CommandPlace`].
-const COMMAND_TOOLS: [&str; 2] = ["bash", "process"];
 /// Variables that mean the same in a container as on the machine.
 const CONTAINER_VARIABLES: [&str; 6] = ["LANG", "LANGUAGE", "TZ", "TERM", "NO_COLOR", "COLORTERM"];
 
@@ -74,13 +72,12 @@ impl ToolPlace {
     /// The built-in tools as the session uses them.
     pub(crate) fn tools(&self, tools: Vec<Arc<dyn Tool>>) -> Vec<Arc<dyn Tool>> {
         let Some(Placed { executor, proxy, .. }) = &self.0 else { return tools };
-        let placed = |tool: Arc<dyn Tool>| match (
-            COMMAND_TOOLS.contains(&tool.schema().name.as_str()),
-            proxy,
-        ) {
-            (true, Some(proxy)) => with_handler(tool, Arc::clone(proxy) as Arc<dyn CallHandler>),
-            (true, None) => tool,
-            (false, _) => executor.wrap(tool),
+        let placed = |tool: Arc<dyn Tool>| match (tool.declaration().place, proxy) {
+            (WorkPlace::ThroughCommands, Some(proxy)) => {
+                with_handler(tool, Arc::clone(proxy) as Arc<dyn CallHandler>)
+            }
+            (WorkPlace::ThroughCommands, None) => tool,
+            (WorkPlace::Helper | WorkPlace::Here, _) => executor.wrap(tool),
         };
         tools.into_iter().map(placed).collect()
     }

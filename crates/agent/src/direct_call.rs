@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_engine::{
-    KnownSecrets, Tool, ToolContext, ToolError, ToolInvocation, ToolOutput, TurnId,
+    KnownSecrets, PreparedCall, Tool, ToolContext, ToolError, ToolInvocation, ToolKind, ToolOutput,
+    TurnId,
 };
 use myclaw_tools::{ToolOptions, builtin_tools};
 use serde_json::{Map, Value};
@@ -39,8 +40,7 @@ impl SessionConfig {
         let mut tools = place.tools(builtin_tools(options));
         // What the caller cannot see ends with its call, so there is nothing to look after.
         tools.retain(|tool| {
-            let name = tool.schema().name.as_str();
-            name != "process" && permissions.offers(name)
+            tool.declaration().kind != ToolKind::Attend && permissions.offers(&tool.schema().name)
         });
         let context = ToolContext {
             working_directory: self.working_directory().to_owned(),
@@ -77,33 +77,35 @@ impl DirectTools {
             let why = format!("there is no tool `{name}` here; there are {}", names.join(", "));
             return Err(ToolError::Failed(why));
         };
-        if arguments.contains_key("background") || arguments.contains_key("yieldMs") {
+        let context = ToolContext { turn: TurnId::generate(), ..self.context.clone() };
+        let checking = {
+            let (permissions, tool) = (Arc::clone(&self.permissions), Arc::clone(tool));
+            let context = context.clone();
+            tokio::task::spawn_blocking(move || {
+                let call = PreparedCall::new(&*tool, "direct", arguments, &context)?;
+                let verdict = permissions.check(&call);
+                Ok::<_, ToolError>((call, verdict))
+            })
+        };
+        let checked = checking.await.map_err(|error| ToolError::Failed(error.to_string()))?;
+        let (call, verdict) = checked?;
+        if ["background", "yieldMs"].iter().any(|name| call.arguments.get(name).is_some()) {
             let why = "a call from elsewhere cannot leave a command running; leave `background` and `yieldMs` out";
             return Err(ToolError::Failed(why.to_owned()));
         }
-        let (permissions, of_check, tool_name) =
-            (Arc::clone(&self.permissions), arguments.clone(), name.to_owned());
-        let checking =
-            tokio::task::spawn_blocking(move || permissions.check_call(&tool_name, &of_check, ""));
-        match checking.await.map_err(|error| ToolError::Failed(error.to_string()))? {
+        match verdict {
             Verdict::Allowed => {}
-            Verdict::NeedsApproval(question) => {
+            Verdict::NeedsApproval(reason) => {
                 return Err(ToolError::Failed(format!(
                     "the policy of this machine asks before it runs that ({}), and nobody can answer here; its owner can \
                      allow it in the config file of this machine",
-                    question.reason
+                    reason
                 )));
             }
             Verdict::Denied(reason) => return Err(ToolError::Failed(reason)),
         }
-        let context = ToolContext { turn: TurnId::generate(), ..self.context.clone() };
-        let invocation = ToolInvocation {
-            call_id: "direct",
-            arguments,
-            on_update: &|_| {},
-            context: &context,
-            cancel,
-        };
+        let invocation =
+            ToolInvocation { call: &call, on_update: &|_| {}, context: &context, cancel };
         let mut outcome = tool.execute(invocation).await;
         match &mut outcome {
             Ok(output) => self.known_secrets.remove_from(output),

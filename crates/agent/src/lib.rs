@@ -12,6 +12,7 @@ mod closed;
 mod config_check;
 mod config_write;
 mod confinement;
+mod declarations;
 mod direct_call;
 mod driver;
 mod error;
@@ -51,6 +52,7 @@ pub use config_write::{
 #[cfg(target_os = "linux")]
 pub use confinement::try_escapes;
 pub use confinement::{SandboxProblem, SandboxReport, StoppedRuns, own_sandbox, sandbox_problems};
+pub use declarations::declaration_of;
 pub use direct_call::DirectTools;
 pub use driver::{Driver, FrontEndTools};
 pub use error::{AgentError, FailureClass};
@@ -91,12 +93,15 @@ pub use workspace::{
 
 pub use futures_util::future::BoxFuture;
 pub use myclaw_engine::{
-    ActiveModel, AgentRunEvent, AgentStart, Approval, ApprovalRequest, Approver, Bound, Clock,
-    CompactionOutcome, CompactionReason, CompactionReport, CompactionVerdict, ContextChange,
-    Engine, EventCallback, Hook, HookError, Notice, PendingCompaction, PendingMessage,
-    PendingToolCall, Providers, QuietMessages, RunError, RunEvent, RunId, RunOutcome, RunParams,
-    RunResult, RunWork, SkillSummary, SystemClock, TakenState, Tool, ToolCallVerdict, ToolContext,
-    ToolError, ToolInvocation, ToolOutput, ToolUpdate, TurnId, message_to_row,
+    ActiveModel, AgentRunEvent, AgentStart, AlwaysScope, Approval, ApprovalRequest, ApprovalTerms,
+    Approver, Bound, BoundFact, CallArguments, CallEffect, CallSubject, Clock, CompactionOutcome,
+    CompactionReason, CompactionReport, CompactionVerdict, ContextChange, Engine, EventCallback,
+    FactForm, Hook, HookError, Notice, PendingCompaction, PendingMessage, PendingToolCall, Power,
+    Powers, PreparedCall, Providers, QuietMessages, RunError, RunEvent, RunId, RunOutcome,
+    RunParams, RunResult, RunWork, ScopeKind, ShownFact, SkillSummary, SystemClock, TakenState,
+    Target, TargetAccess, Tool, ToolAliases, ToolCallVerdict, ToolContext, ToolDeclaration,
+    ToolError, ToolGroup, ToolInvocation, ToolKind, ToolOutput, ToolUpdate, TurnId, WorkPlace,
+    message_to_row,
 };
 pub use myclaw_exec::{end_child, give_back_memory, hide_environment, use_one_heap};
 pub use myclaw_executor::{CallHandler, with_handler};

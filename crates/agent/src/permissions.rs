@@ -3,71 +3,50 @@
 //! The rules are decided by `myclaw-policy`, which knows no files. This module collects the rules of all levels, finds
 //! programs, and asks the policy before each call.
 
-mod config_change;
+mod bound;
 mod hook;
 mod levels;
-mod nodes;
 mod principal;
 mod programs;
 mod repository;
 mod senders;
+mod start_places;
+mod terms;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use myclaw_config::{AgentId, Config, ConfigPath, Mistake, ResolvedAgent, SandboxRules};
-use myclaw_engine::{ActiveModel, PendingToolCall, RunParams};
+use myclaw_engine::{ActiveModel, CallEffect, CallSubject, CommandLine, PreparedCall, RunParams};
 use myclaw_policy::{
-    ApprovalDigest, Decision, ExecPolicy, ExecRequest, ExecVerdict, InputVerdict, PolicyError,
-    SandboxScope, SessionFacts, ToolPolicy, command_digest, escape,
+    Decision, ExecPolicy, ExecRequest, ExecVerdict, InputVerdict, PolicyError, Refusal,
+    SandboxScope, SessionFacts, ToolPolicy,
 };
 use myclaw_session::{CLI_CHANNEL, PeerKind, SessionKey};
-use myclaw_tools::command_of_job;
-use serde_json::{Map, Value};
 
-pub use myclaw_policy::{alias_names, canonical_tool_name, known_tools};
+pub use myclaw_policy::{
+    alias_names, canonical_tool_name, group_members, group_names, known_tools,
+};
 
 use crate::{AgentError, RunAdditions, SessionConfig};
-pub(crate) use config_change::is_meant as is_config_change;
 pub(crate) use hook::apply;
 use levels::{Situation, exec_levels, tool_levels};
-use nodes::NODES_TOOL;
 pub use principal::Principal;
 pub use senders::Senders;
 
 /// Name of the hook that asks the policy; the reason of a question begins with it.
 pub(crate) const POLICY: &str = "policy";
-/// Tools that run a shell command.
-const COMMAND_TOOLS: [&str; 2] = ["exec", "process"];
-/// The tool for background jobs, and its actions that write to a job.
-const JOBS_TOOL: &str = "process";
-const WRITING_ACTIONS: [&str; 4] = ["write", "send-keys", "paste", "submit"];
-/// Arguments that name the directory of a command.
-const DIRECTORY_ARGUMENTS: [&str; 3] = ["workdir", "cwd", "directory"];
-/// Tools that are seldom called twice with the same arguments, so "always" covers each of their calls in the directory.
-const CHANGING_TOOLS: [&str; 3] = ["write", "edit", "apply_patch"];
 
 /// The verdict on a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// It may run.
     Allowed,
-    /// It may run if somebody approves it.
-    NeedsApproval(Question),
+    /// It may run if somebody approves it, because of these rules.
+    NeedsApproval(String),
     /// It may not run; the text names the tool, the kind of session and the rule.
     Denied(String),
-}
-
-/// What has to be approved.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Question {
-    /// The rules that ask.
-    pub reason: String,
-    /// What the answer "always" covers.
-    pub always: String,
-    /// Identifies what "always" covers.
-    pub digest: ApprovalDigest,
 }
 
 /// The rules that apply to a session.
@@ -76,8 +55,8 @@ pub struct Permissions {
     tools: ToolPolicy,
     exec: ExecPolicy,
     directory: PathBuf,
-    /// The records of the session's background jobs.
-    jobs: PathBuf,
+    /// What confines the session. An approval holds only under the same confinement.
+    confinement: String,
     /// The variables of commands, without those that do not change what runs.
     environment: BTreeMap<String, String>,
     scope: SandboxScope,
@@ -181,7 +160,7 @@ impl Permissions {
             tools,
             exec,
             directory: config.working_directory().to_owned(),
-            jobs: config.home.session_store().job_directory(&config.session_key),
+            confinement: confinement(config, is_open_project),
             environment: programs::environment(),
             scope: scope_of(config, is_open_project),
             rules: Arc::new(rules),
@@ -228,17 +207,29 @@ impl Permissions {
     }
 
     /// The verdict on a call. It reads the file system to find the programs of a command.
-    pub fn check(&self, call: &PendingToolCall) -> Verdict {
-        self.check_call(&call.tool_name, &call.arguments, &call.model)
+    pub fn check(&self, call: &PreparedCall) -> Verdict {
+        self.check_subject(&call.tool_name, &call.subject, &call.model)
     }
 
-    /// The verdict on a call of `tool` by `model` (`provider/model`).
-    pub fn check_call(&self, tool: &str, arguments: &Map<String, Value>, model: &str) -> Verdict {
+    /// The verdict on a call of `tool` by `model` (`provider/model`) that does what `subject` says.
+    pub fn check_subject(&self, tool: &str, subject: &CallSubject, model: &str) -> Verdict {
         match self.rules.other_policies(model) {
-            None => self.verdict(&self.tools, &self.exec, tool, arguments),
-            Some(Ok((tools, exec))) => self.verdict(&tools, &exec, tool, arguments),
+            None => self.verdict(&self.tools, &self.exec, tool, subject),
+            Some(Ok((tools, exec))) => self.verdict(&tools, &exec, tool, subject),
             Some(Err(errors)) => Verdict::Denied(config_error(&errors).message),
         }
+    }
+
+    /// A command in the session's directory, as the tool for commands would run it.
+    pub fn command(&self, command: &str) -> CallSubject {
+        let directory = self.root();
+        CallSubject::default().with(CallEffect::Run(CommandLine {
+            command: command.to_owned(),
+            directory,
+            environment: BTreeMap::new(),
+            terminal: false,
+            background: false,
+        }))
     }
 
     fn verdict(
@@ -246,91 +237,72 @@ impl Permissions {
         tools: &ToolPolicy,
         exec: &ExecPolicy,
         tool: &str,
-        arguments: &Map<String, Value>,
+        subject: &CallSubject,
     ) -> Verdict {
         let decision = tools.decide(tool);
         if !decision.allowed {
             return Verdict::Denied(decision.to_string());
         }
-        let name = canonical_tool_name(tool);
-        let asked = tools.asks(tool).map(|rule| rule.to_string());
-        if name == NODES_TOOL {
-            return self.nodes_verdict(exec, arguments, asked);
-        }
-        let command = arguments.get("command").and_then(Value::as_str);
-        if let Some(command) = command.filter(|_| COMMAND_TOOLS.contains(&name.as_str())) {
-            return self.command_verdict(exec, command, arguments, asked);
-        }
-        let action = arguments.get("action").and_then(Value::as_str).unwrap_or_default();
-        if config_change::is_meant(&name, arguments) {
-            return self.config_verdict(arguments, asked);
-        }
-        if name == JOBS_TOOL && WRITING_ACTIONS.contains(&action) {
-            return self.input_verdict(exec, arguments, asked);
-        }
-        let Some(reason) = asked else { return Verdict::Allowed };
-        let directory = self.directory.display();
-        let (always, subject) = if CHANGING_TOOLS.contains(&name.as_str()) {
-            // Arguments of a call are a JSON object, so no call has this text.
-            (format!("every call of {tool} in {directory}"), "every call".to_owned())
-        } else {
-            (format!("this call of {tool} with the same arguments"), canonical(arguments))
-        };
-        let digest = ApprovalDigest::of_tool_call(&name, &subject, &self.directory);
-        Verdict::NeedsApproval(Question { reason, always, digest })
-    }
-
-    /// The verdict on input for a background job. "Always" covers the same input for a job with the same command.
-    fn input_verdict(
-        &self,
-        exec: &ExecPolicy,
-        arguments: &Map<String, Value>,
-        asked: Option<String>,
-    ) -> Verdict {
-        let refused = match exec.check_input() {
-            InputVerdict::Denied(refusal) => {
-                return Verdict::Denied(format!("nothing may be written to a job: {refusal}"));
+        let mut reasons: Vec<String> = Vec::new();
+        for effect in &subject.effects {
+            match self.judge(exec, tool, effect) {
+                Verdict::Allowed => {}
+                Verdict::NeedsApproval(reason) if reasons.contains(&reason) => {}
+                Verdict::NeedsApproval(reason) => reasons.push(reason),
+                Verdict::Denied(reason) => return Verdict::Denied(reason),
             }
-            InputVerdict::NeedsApproval(refusal) => Some(refusal.to_string()),
-            InputVerdict::Allowed => None,
-        };
-        if refused.is_none() && asked.is_none() {
-            return Verdict::Allowed;
         }
-        let id = arguments.get("id").and_then(Value::as_str);
-        // The tool itself refuses an unknown job, so nothing is written then.
-        let command = id.and_then(|id| command_of_job(&self.jobs, id)).unwrap_or_default();
-        let reason: Vec<String> = refused.into_iter().chain(asked).collect();
-        let reason = format!("{} (the job runs `{}`)", reason.join("; "), escape(&command));
-        let always = "exactly this input for a job with this command".to_owned();
-        let subject = format!("{}\n{command}", canonical(arguments));
-        let digest = ApprovalDigest::of_tool_call(JOBS_TOOL, &subject, &self.directory);
-        Verdict::NeedsApproval(Question { reason, always, digest })
+        reasons.extend(tools.asks(tool).map(|rule| rule.to_string()));
+        match reasons.is_empty() {
+            true => Verdict::Allowed,
+            false => Verdict::NeedsApproval(reasons.join("; ")),
+        }
     }
 
-    fn command_verdict(
-        &self,
-        exec: &ExecPolicy,
-        command: &str,
-        arguments: &Map<String, Value>,
-        asked: Option<String>,
-    ) -> Verdict {
-        let text = |name: &&str| arguments.get(*name).and_then(Value::as_str);
-        let directory = match DIRECTORY_ARGUMENTS.iter().find_map(text) {
-            Some(path) => self.directory.join(path),
-            None => self.directory.clone(),
+    fn judge(&self, exec: &ExecPolicy, tool: &str, effect: &CallEffect) -> Verdict {
+        let unread = |denied: &dyn Fn(Refusal) -> String| match exec.check_input() {
+            InputVerdict::Allowed => Verdict::Allowed,
+            InputVerdict::NeedsApproval(refusal) => Verdict::NeedsApproval(refusal.to_string()),
+            InputVerdict::Denied(refusal) => Verdict::Denied(denied(refusal)),
         };
-        let mut environment = self.environment.clone();
-        let mut changed = Vec::new();
-        for (name, value) in arguments.get("env").and_then(Value::as_object).into_iter().flatten() {
-            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            environment.insert(name.clone(), value);
-            changed.push(name.as_str());
+        match effect {
+            CallEffect::Run(command) => self.judge_command(exec, command),
+            CallEffect::Input(_) => {
+                unread(&|refusal| format!("nothing may be written to a job: {refusal}"))
+            }
+            // The programs of another machine cannot be found here, so its commands count as ones that cannot be read.
+            CallEffect::RunElsewhere(_) => {
+                unread(&|refusal| format!("nothing may be run on another machine: {refusal}"))
+            }
+            CallEffect::Unknown => {
+                unread(&|refusal| format!("nobody knows here what the tool {tool} runs: {refusal}"))
+            }
+            CallEffect::OwnerDecides(reason) => Verdict::NeedsApproval(reason.clone()),
+            CallEffect::ChangeConfig => {
+                Verdict::NeedsApproval("a change of the config needs an approval".to_owned())
+            }
+            CallEffect::Touch(target) if !exec.is_open() => match self.starts_programs(target) {
+                Some(why) => {
+                    let path = target.path.display();
+                    Verdict::NeedsApproval(format!(
+                        "commands are restricted, and a change of {path} may start a program later: {why}"
+                    ))
+                }
+                None => Verdict::Allowed,
+            },
+            CallEffect::Touch(_) | CallEffect::Connect(_) | CallEffect::Message(_) => {
+                Verdict::Allowed
+            }
         }
-        let resolve = |name: &str| programs::resolve(name, &environment, &directory);
+    }
+
+    fn judge_command(&self, exec: &ExecPolicy, command: &CommandLine) -> Verdict {
+        let environment = self.environment_of(command);
+        let changed: Vec<&str> = command.environment.keys().map(String::as_str).collect();
+        let resolve = |name: &str| programs::resolve(name, &environment, &command.directory);
         let request = ExecRequest {
-            command,
-            directory: &directory,
+            command: &command.command,
+            directory: &command.directory,
             environment: &environment,
             changed_variables: &changed,
             workspace: &self.directory,
@@ -338,23 +310,25 @@ impl Permissions {
             real_path: &|path| path.canonicalize().ok(),
             repository: &repository::programs,
         };
-        let (refused, digest) = match exec.check(&request) {
+        match exec.check(&request) {
+            ExecVerdict::Allowed => Verdict::Allowed,
+            ExecVerdict::NeedsApproval(refusal) => Verdict::NeedsApproval(refusal.to_string()),
             ExecVerdict::Denied(refusal) => {
-                return Verdict::Denied(format!("the command may not run: {refusal}"));
+                Verdict::Denied(format!("the command may not run: {refusal}"))
             }
-            ExecVerdict::NeedsApproval { refusal, digest } => (Some(refusal.to_string()), digest),
-            ExecVerdict::Allowed if asked.is_none() => return Verdict::Allowed,
-            ExecVerdict::Allowed => (None, command_digest(&request)),
-        };
-        let reason: Vec<String> = refused.into_iter().chain(asked).collect();
-        let always = format!("exactly this command in {}", directory.display());
-        Verdict::NeedsApproval(Question { reason: reason.join("; "), always, digest })
+        }
+    }
+
+    /// All variables of a command that count.
+    fn environment_of(&self, command: &CommandLine) -> BTreeMap<String, String> {
+        let mut environment = self.environment.clone();
+        environment.extend(command.environment.clone());
+        environment
     }
 
     /// Whether no rule can refuse a command or ask about it, so that no program has to be found.
-    fn is_open_for(&self, call: &PendingToolCall) -> bool {
-        call.tool_name != NODES_TOOL
-            && !config_change::is_meant(&call.tool_name, &call.arguments)
+    fn is_open_for(&self, call: &PreparedCall) -> bool {
+        !call.subject.effects.iter().any(CallEffect::is_the_owners)
             && self.exec.is_open()
             && !self.rules.can_change()
             && self.tools.decide(&call.tool_name).allowed
@@ -453,10 +427,14 @@ fn sandbox_place(config: &Config, agent: &ResolvedAgent, rules: &SandboxRules) -
     }
 }
 
-/// Equal arguments give equal texts, in any order of the fields.
-fn canonical(arguments: &Map<String, Value>) -> String {
-    let sorted: BTreeMap<&String, &Value> = arguments.iter().collect();
-    serde_json::to_string(&sorted).unwrap_or_default()
+/// What confines the commands and tools of a session, in a text that differs when something of it does.
+fn confinement(config: &SessionConfig, is_open_project: bool) -> String {
+    let scope = scope_of(config, is_open_project);
+    if scope == SandboxScope::Unsandboxed {
+        return scope.to_string();
+    }
+    let rules = sandbox_rules(&config.config, &config.agent).confinement;
+    format!("{scope}: {}", serde_json::to_string(&rules).unwrap_or_default())
 }
 
 fn config_error(errors: &[PolicyError]) -> AgentError {
@@ -489,4 +467,4 @@ pub(crate) fn mistakes(config: &Config) -> Vec<Mistake> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -11,8 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures_util::future::BoxFuture;
 use myclaw_config::{PROJECT_MARKERS, project_root};
 use myclaw_engine::{
-    CompactionReport, Hook, HookError, PendingToolCall, ProjectFile, ProjectInstructions,
-    ToolOutput,
+    CompactionReport, Hook, HookError, PreparedCall, ProjectFile, ProjectInstructions, ToolOutput,
 };
 use myclaw_files::read_regular;
 use myclaw_llm::ContentBlock;
@@ -35,11 +34,6 @@ const MAX_DEPTH: usize = 64;
 const MAX_IMPORT_DEPTH: usize = 5;
 /// Most files that one file names with `@`, by itself and through others.
 const MAX_IMPORTS: usize = 50;
-/// The tool whose argument names several files.
-const PATCH_TOOL: &str = "apply_patch";
-/// The lines of a patch that name a file begin so.
-const PATCH_MARKS: [&str; 4] =
-    ["*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: "];
 
 /// The files of a session's project that the model has read because it touched their directories.
 #[derive(Debug, Clone, Default)]
@@ -217,11 +211,12 @@ impl Hook for ProjectHook {
 
     fn tool_result<'a>(
         &'a self,
-        call: &'a PendingToolCall,
+        call: &'a PreparedCall,
         output: &'a mut ToolOutput,
     ) -> BoxFuture<'a, Result<(), HookError>> {
         Box::pin(async move {
-            let touched = touched(call);
+            let touched: Vec<PathBuf> =
+                call.subject.targets().map(|target| target.path.clone()).collect();
             if touched.is_empty() {
                 return Ok(());
             }
@@ -246,35 +241,16 @@ impl Hook for ProjectHook {
     }
 }
 
-/// The paths that a call names.
-fn touched(call: &PendingToolCall) -> Vec<String> {
-    let argument = |name: &str| call.arguments.get(name).and_then(serde_json::Value::as_str);
-    match call.tool_name.as_str() {
-        PATCH_TOOL => {
-            let lines = argument("patch").unwrap_or_default().lines();
-            lines
-                .filter_map(|line| PATCH_MARKS.iter().find_map(|mark| line.strip_prefix(mark)))
-                .map(|path| path.trim().to_owned())
-                .collect()
-        }
-        "read" | "write" | "edit" | "ls" | "grep" | "find" => {
-            argument("path").map(str::to_owned).into_iter().collect()
-        }
-        _ => Vec::new(),
-    }
-}
-
 /// The instructions of the directories of `touched` below the working directory that were not shown before.
 fn notes(
     root: &Path,
     directory: &Path,
     seen: &SeenInstructions,
-    touched: &[String],
+    touched: &[PathBuf],
 ) -> Vec<String> {
     let known = below(root, directory);
     let mut notes = Vec::new();
     for path in touched {
-        let path = directory.join(path);
         let Some(place) = path.ancestors().find_map(|at| at.canonicalize().ok()) else { continue };
         for at in below(root, &place).into_iter().filter(|at| at.starts_with(root)) {
             if known.contains(&at) || !at.is_dir() {

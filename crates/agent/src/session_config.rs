@@ -292,13 +292,11 @@ impl SessionConfig {
         let memory = self.memory(&place);
         let options = ToolOptions { command_timeout, jobs, commands, memory };
         params.tools = place.tools(builtin_tools(options));
-        let changing = params.tools.iter().filter(|tool| !tool.is_read_only());
-        let changing = changing.map(|tool| tool.schema().name.clone()).collect();
         params.tools.extend(web_tools(self, &params.models, &params.tools)?);
         params.tools.extend(browser_tool(self)?);
         params.skills = skills;
         params.hooks = command_hooks(&self.config, run)?;
-        params.hooks.extend(self.quota_hook(changing));
+        params.hooks.extend(self.quota_hook());
         params.project = self.project_instructions().await;
         let project_hook = params.project.as_ref().map(|project| self.project_hook(project));
         params.hooks.extend(project_hook);

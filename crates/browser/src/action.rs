@@ -71,6 +71,7 @@ pub(crate) enum Operation {
 
 /// The arguments of a call. Which ones an action needs is checked when its command is made.
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Arguments {
     pub(crate) action: Action,
     pub(crate) url: Option<String>,

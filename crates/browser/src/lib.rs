@@ -29,4 +29,4 @@ mod transfer;
 
 pub use browser::BrowserOptions;
 pub use programs::{Programs, is_installed};
-pub use tool::{BrowserSlot, BrowserTool};
+pub use tool::{BrowserSlot, BrowserTool, DECLARATION};

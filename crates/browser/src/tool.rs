@@ -5,10 +5,14 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
-use myclaw_engine::{Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput};
+use myclaw_engine::{
+    CallArguments, CallEffect, CallSubject, Powers, Target, TargetAccess, Tool, ToolAliases,
+    ToolContext, ToolDeclaration, ToolError, ToolGroup, ToolInvocation, ToolKind, ToolOutput,
+    WorkPlace,
+};
 use myclaw_files::read_regular;
 use myclaw_llm::{ContentBlock, ToolSchema};
-use myclaw_tools::{parse_arguments, picture_from_bytes, run_blocking};
+use myclaw_tools::{picture_from_bytes, run_blocking};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -31,6 +35,7 @@ const ALIASES: ToolAliases = ToolAliases {
         ("expression", "script"),
         ("fullPage", "full"),
     ],
+    unlisted: &[],
 };
 
 /// The place for the browser of a session. Clones share it; when the last one is dropped, the browser ends.
@@ -60,6 +65,16 @@ impl BrowserSlot {
         }
     }
 }
+
+/// What the tool is.
+pub const DECLARATION: ToolDeclaration = ToolDeclaration {
+    title: "Use the browser",
+    kind: ToolKind::Other,
+    group: Some(ToolGroup::Ui),
+    // It does what the buttons of a page do, and puts downloads into files.
+    powers: Powers::ALL,
+    place: WorkPlace::Here,
+};
 
 /// Controls a browser: see the [crate's page](crate).
 #[derive(Debug)]
@@ -205,8 +220,32 @@ impl Tool for BrowserTool {
         &self.schema
     }
 
+    fn declaration(&self) -> ToolDeclaration {
+        DECLARATION
+    }
+
     fn aliases(&self) -> ToolAliases {
         ALIASES
+    }
+
+    fn subject(
+        &self,
+        arguments: &CallArguments,
+        context: &ToolContext,
+    ) -> Result<CallSubject, ToolError> {
+        let given: Arguments = arguments.parse()?;
+        let mut subject = CallSubject::of(arguments);
+        if given.url.is_some() && !matches!(given.action, Action::Wait) {
+            subject = subject.with(CallEffect::Connect(given.address()?));
+        }
+        for path in &given.paths {
+            let path = context.working_directory.join(path);
+            // One that is not there is refused later.
+            let path = path.canonicalize().unwrap_or(path);
+            let target = Target { access: TargetAccess::Read, path };
+            subject = subject.with(CallEffect::Touch(target));
+        }
+        Ok(subject)
     }
 
     fn execute<'a>(
@@ -214,7 +253,7 @@ impl Tool for BrowserTool {
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let arguments: Arguments = parse_arguments(ALIASES, invocation.arguments)?;
+            let arguments: Arguments = invocation.call.arguments.parse()?;
             self.act(&arguments, invocation.context, &invocation.cancel).await
         })
     }

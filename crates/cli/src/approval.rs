@@ -4,16 +4,13 @@ use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 
 use myclaw_agent::approvals::escape;
-use myclaw_agent::{Approval, ApprovalRequest, Approver, BoxFuture};
-use serde_json::{Map, Value};
+use myclaw_agent::{
+    AlwaysScope, Approval, ApprovalRequest, Approver, BoxFuture, FactForm, ShownFact,
+};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::terminal::{Keyboard, Output, Paint, Style, forget_typed};
 
-/// Most lines of a diff that are shown before the question.
-const MAX_DIFF_LINES: usize = 200;
-/// Most characters of a line.
-const MAX_LINE_CHARS: usize = 4000;
 /// Most questions that wait for the part that asks: the engine makes at most eight calls at once.
 const MAX_QUESTIONS: usize = 8;
 /// The answer if the user says no.
@@ -87,7 +84,8 @@ impl TerminalApprover {
         let mut keyboard = Keyboard::listen()?;
         loop {
             let keys = keyboard.read().await?;
-            let answer = keys.iter().find_map(|key| read_answer(&char::from(*key).to_string()));
+            let answer =
+                keys.iter().find_map(|key| read_answer(&char::from(*key).to_string())?.to(request));
             if let Some(answer) = answer {
                 writeln!(std::io::stderr(), "{}", word(&answer))?;
                 return Ok(answer);
@@ -109,21 +107,23 @@ impl Approver for TerminalApprover {
 /// A question about a call of a tool.
 pub(crate) struct Question<'a> {
     pub(crate) tool: &'a str,
-    pub(crate) arguments: &'a Map<String, Value>,
     pub(crate) reason: &'a str,
-    /// What the answer "always" covers.
-    pub(crate) always: &'a str,
-    pub(crate) diff: Option<&'a str>,
+    /// Everything that decides what happens.
+    pub(crate) shown: &'a [ShownFact],
+    /// What has changed since an earlier answer.
+    pub(crate) changes: &'a [ShownFact],
+    /// What the answer "always" covers, if the call can be approved for good.
+    pub(crate) always: Option<&'a str>,
 }
 
 /// The lines of a question, the last of which asks. Characters that hide or move text are written out.
 pub(crate) fn question(request: &ApprovalRequest) -> Vec<(Style, String)> {
     let question = Question {
         tool: &request.call.tool_name,
-        arguments: &request.call.arguments,
         reason: &request.reason,
-        always: &request.always,
-        diff: request.diff.as_deref(),
+        shown: &request.shown,
+        changes: &request.changes,
+        always: request.always.first().map(AlwaysScope::covers),
     };
     question.lines()
 }
@@ -131,32 +131,75 @@ pub(crate) fn question(request: &ApprovalRequest) -> Vec<(Style, String)> {
 impl Question<'_> {
     /// Its lines, the last of which asks.
     pub(crate) fn lines(&self) -> Vec<(Style, String)> {
-        let about = match (self.arguments.get("command"), self.arguments.get("path")) {
-            (Some(Value::String(command)), _) => command.clone(),
-            (None, Some(Value::String(path))) => path.clone(),
-            _ => Value::Object(self.arguments.clone()).to_string(),
+        let (about, others) = match self.shown {
+            [first, others @ ..] => (first.text.as_str(), others),
+            [] => ("", self.shown),
         };
         let mut lines = vec![(Style::Bold, shown(&format!("{} wants to run: {about}", self.tool)))];
         lines.extend(self.reason.lines().map(|line| (Style::Dim, shown(line))));
-        let diff: Vec<&str> = self.diff.unwrap_or_default().lines().collect();
-        let first = diff.iter().take(MAX_DIFF_LINES);
-        lines.extend(first.map(|line| (diff_style(line), shown_code(line))));
-        if diff.len() > MAX_DIFF_LINES {
-            let more = diff.len() - MAX_DIFF_LINES;
-            lines.push((Style::Warning, format!("… and {more} more lines that are not shown")));
-        }
-        let always = shown(self.always);
-        lines.push((Style::Warning, format!("(o)nce, (a)lways for {always}, or (n)o?")));
+        lines.extend(others.iter().chain(self.changes).flat_map(fact_lines));
+        let ask = match self.always {
+            Some(always) => format!("(o)nce, (a)lways for {}, or (n)o?", shown(always)),
+            None => "(o)nce or (n)o?".to_owned(),
+        };
+        lines.push((Style::Warning, ask));
         lines
     }
 }
 
+/// The lines of a fact: all of it.
+fn fact_lines(fact: &ShownFact) -> Vec<(Style, String)> {
+    let label = shown(&fact.label);
+    let cut = if fact.is_whole { "" } else { " (not all of it is known)" };
+    match (fact.form, fact.text.lines().count()) {
+        (FactForm::Text, 0 | 1) => {
+            vec![(Style::Dim, format!("{label}{cut}: {}", shown(&fact.text)))]
+        }
+        (form, _) => {
+            let style = |line: &str| match form {
+                FactForm::Diff => diff_style(line),
+                FactForm::Text => Style::Code,
+            };
+            let body = fact.text.lines().map(|line| (style(line), shown_code(line)));
+            [(Style::Dim, format!("{label}{cut}:"))].into_iter().chain(body).collect()
+        }
+    }
+}
+
+/// An answer of the user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Once,
+    Always,
+    No,
+}
+
+impl Answer {
+    /// The answer in one word.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Once => "once",
+            Self::Always => "always",
+            Self::No => "no",
+        }
+    }
+
+    /// What it means for a question; `None` if the question does not offer it.
+    pub(crate) fn to(self, request: &ApprovalRequest) -> Option<Approval> {
+        match self {
+            Self::Once => Some(Approval::Once),
+            Self::Always => (!request.always.is_empty()).then(|| request.approved_for_good()),
+            Self::No => Some(denied(REFUSED)),
+        }
+    }
+}
+
 /// The answer that a key or a line gives, if it is one.
-pub(crate) fn read_answer(text: &str) -> Option<Approval> {
+pub(crate) fn read_answer(text: &str) -> Option<Answer> {
     match text.trim().to_ascii_lowercase().as_str() {
-        "o" | "once" | "y" | "yes" => Some(Approval::Once),
-        "a" | "always" => Some(Approval::Always),
-        "n" | "no" => Some(denied(REFUSED)),
+        "o" | "once" | "y" | "yes" => Some(Answer::Once),
+        "a" | "always" => Some(Answer::Always),
+        "n" | "no" => Some(Answer::No),
         _ => None,
     }
 }
@@ -165,7 +208,7 @@ pub(crate) fn read_answer(text: &str) -> Option<Approval> {
 pub(crate) fn word(approval: &Approval) -> &'static str {
     match approval {
         Approval::Once => "once",
-        Approval::Always => "always",
+        Approval::Always(_) => "always",
         _ => "no",
     }
 }
@@ -189,14 +232,7 @@ fn shown_code(line: &str) -> String {
 }
 
 fn shown(text: &str) -> String {
-    let escaped = escape(text);
-    match escaped.char_indices().nth(MAX_LINE_CHARS) {
-        Some((at, _)) => {
-            let more = escaped[at..].chars().count();
-            format!("{}… ({more} more characters)", &escaped[..at])
-        }
-        None => escaped,
-    }
+    escape(text)
 }
 
 #[cfg(test)]
@@ -214,14 +250,18 @@ mod tests {
             ("on", None),
             ("ok go", None),
         ] {
-            assert_eq!(read_answer(text).as_ref().map(word), expected, "{text}");
+            assert_eq!(read_answer(text).map(Answer::word), expected, "{text}");
         }
     }
 
     #[test]
-    fn a_long_line_says_how_much_is_not_shown() {
-        let line = shown(&"x".repeat(MAX_LINE_CHARS + 7));
-        assert!(line.ends_with("x… (7 more characters)"), "{line}");
-        assert_eq!(shown("a\u{1b}[2J\nb"), "a\\u{1b}[2J\\nb");
+    fn all_of_a_fact_is_shown() {
+        let long = "x".repeat(100_000);
+        let facts = [ShownFact::text("input", format!("a\u{1b}[2J\n{long}"))];
+        let question =
+            Question { tool: "t", reason: "", shown: &facts, changes: &facts, always: None };
+        let lines: Vec<String> = question.lines().into_iter().map(|(_, line)| line).collect();
+        let first = format!("t wants to run: a\\u{{1b}}[2J\\n{long}");
+        assert_eq!(lines, [&first, "input:", "a\\u{1b}[2J", &long, "(o)nce or (n)o?"]);
     }
 }

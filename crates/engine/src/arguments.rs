@@ -1,19 +1,127 @@
-//! Checks a call's arguments against the tool's JSON Schema before the tool runs.
+//! The arguments of a call: converted to the names of the tool's schema, and checked against it, before anybody reads
+//! them.
 //!
 //! Models make harmless mistakes: a number as a string, `null` for an option that was left out, one string where a list
 //! is required. Those are corrected. Everything else is an error that names the argument and the expected value,
-//! because the model reads it and tries again. Supported keywords: `type`, `properties`, `required`, `enum`, `items`,
-//! `minimum`, `maximum`, `additionalProperties: false`; the tool checks the others.
+//! because the model reads it and tries again. An argument that the schema does not have is an error, so that nobody can
+//! give one reader of a call what another does not see. Supported keywords: `type`, `properties`, `required`, `enum`,
+//! `items`, `minimum`, `maximum`, `additionalProperties`; the tool checks the others. An object has no other fields than
+//! its `properties` unless it has none, or `additionalProperties` permits them.
 
-use serde_json::{Map, Number, Value};
+use std::ops::Index;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Number, Value, json};
+
+use crate::{Tool, ToolAliases, ToolError};
+
+/// Arguments that fit the schema of their tool, under the names of the schema.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct CallArguments(Map<String, Value>);
+
+impl CallArguments {
+    /// The arguments `given` for a call of `tool`.
+    ///
+    /// # Errors
+    /// They do not fit: one line per problem.
+    pub fn of(tool: &dyn Tool, given: Map<String, Value>) -> Result<Self, Vec<String>> {
+        let aliases = tool.aliases();
+        fit_arguments(&tool.schema().parameters, &aliases, given).map(Self)
+    }
+
+    /// Their values by name.
+    pub fn as_map(&self) -> &Map<String, Value> {
+        &self.0
+    }
+
+    /// Their values by name.
+    pub fn into_map(self) -> Map<String, Value> {
+        self.0
+    }
+
+    /// The value of one.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.0.get(name)
+    }
+
+    /// Reads them as the type of their tool.
+    ///
+    /// # Errors
+    /// [`ToolError::Failed`] that says which argument is missing or wrong.
+    pub fn parse<T: DeserializeOwned>(&self) -> Result<T, ToolError> {
+        serde_json::from_value(Value::Object(self.0.clone())).map_err(|error| {
+            ToolError::Failed(format!(
+                "the arguments do not fit: {error}. Correct them and call again"
+            ))
+        })
+    }
+}
+
+impl Index<&str> for CallArguments {
+    type Output = Value;
+
+    /// The value of one; `null` if it is not given.
+    fn index(&self, name: &str) -> &Value {
+        self.0.get(name).unwrap_or(&Value::Null)
+    }
+}
+
+impl ToolAliases {
+    /// Renames `arguments` to the names of the schema.
+    ///
+    /// # Errors
+    /// One argument is given under several names with different values: one line for each.
+    fn rename(&self, arguments: &mut Map<String, Value>) -> Result<(), Vec<String>> {
+        let mut problems = Vec::new();
+        for (alias, own) in self.arguments {
+            let (place, alias) = alias.rsplit_once('.').unwrap_or(("", alias));
+            let Some(fields) = fields_at(arguments, place) else { continue };
+            let Some(value) = fields.remove(alias).filter(|value| !value.is_null()) else {
+                continue;
+            };
+            match fields.get(*own).filter(|known| !known.is_null()) {
+                Some(known) if *known != value => problems.push(format!(
+                    "`{}` and `{}` are the same argument and have different values; give one of them",
+                    join(place, alias),
+                    join(place, own)
+                )),
+                _ => drop(fields.insert((*own).to_owned(), value)),
+            }
+        }
+        if problems.is_empty() { Ok(()) } else { Err(problems) }
+    }
+}
+
+/// The object at a path of names with dots between them.
+fn fields_at<'a>(
+    fields: &'a mut Map<String, Value>,
+    place: &str,
+) -> Option<&'a mut Map<String, Value>> {
+    place
+        .split('.')
+        .filter(|name| !name.is_empty())
+        .try_fold(fields, |fields, name| fields.get_mut(name)?.as_object_mut())
+}
 
 /// Returns arguments that fit `schema`, or one line per problem.
-pub(crate) fn fit_arguments(
+fn fit_arguments(
     schema: &Value,
-    arguments: Map<String, Value>,
+    aliases: &ToolAliases,
+    mut arguments: Map<String, Value>,
 ) -> Result<Map<String, Value>, Vec<String>> {
+    aliases.rename(&mut arguments)?;
     let mut problems = Vec::new();
-    let fitted = fit_object(schema, arguments, "", &mut problems);
+    let mut unlisted = Map::new();
+    for (name, wanted) in aliases.unlisted {
+        if let Some(value) = arguments.remove(*name).filter(|value| !value.is_null()) {
+            let fitted = fit(&json!({"type": wanted}), value, name, &mut problems);
+            unlisted.insert((*name).to_owned(), fitted);
+        }
+    }
+    let mut fitted = fit_object(schema, arguments, "", &mut problems);
+    fitted.extend(unlisted);
     if problems.is_empty() { Ok(fitted) } else { Err(problems) }
 }
 
@@ -24,34 +132,46 @@ fn fit_object(
     problems: &mut Vec<String>,
 ) -> Map<String, Value> {
     let properties = schema["properties"].as_object();
-    let required = |name: &str| {
-        schema["required"]
-            .as_array()
-            .is_some_and(|names| names.iter().any(|required| required == name))
+    let others = match &schema["additionalProperties"] {
+        Value::Bool(true) => Some(&Value::Null),
+        others @ Value::Object(_) => Some(others),
+        _ if properties.is_none() => Some(&Value::Null),
+        _ => None,
     };
+    let required = || schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let mut fitted = Map::new();
-    let mut unknown_names = false;
+    let mut unknown = Vec::new();
     for (name, value) in fields {
         let at = join(path, &name);
-        match properties.and_then(|properties| properties.get(&name)) {
-            Some(_) if value.is_null() && !required(&name) => {}
+        match properties.and_then(|properties| properties.get(&name)).or(others) {
+            Some(_) if value.is_null() && !required().any(|required| required == name) => {}
             Some(property) => {
                 fitted.insert(name, fit(property, value, &at, problems));
             }
-            None => {
-                unknown_names = true;
-                fitted.insert(name, value);
-            }
+            None => unknown.push(at),
         }
     }
-    // A tool may know other spellings of an argument (`file_path`), so the tool itself checks unknown names.
-    if !unknown_names {
-        let names = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
-        for name in names.filter(|name| !fitted.contains_key(*name)) {
-            problems.push(format!("`{}` is missing", join(path, name)));
-        }
+    if !unknown.is_empty() {
+        problems.push(unknown_names(&unknown, properties));
+    }
+    for name in required().filter(|name| !fitted.contains_key(*name)) {
+        problems.push(format!("`{}` is missing", join(path, name)));
     }
     fitted
+}
+
+fn unknown_names(unknown: &[String], properties: Option<&Map<String, Value>>) -> String {
+    /// Most unknown names that are listed.
+    const MOST: usize = 10;
+    let quoted = |name: &String| format!("`{}`", excerpt_of(name));
+    let names: Vec<String> = unknown.iter().take(MOST).map(quoted).collect();
+    let known: Vec<String> =
+        properties.into_iter().flatten().map(|(name, _)| quoted(name)).collect();
+    let (names, known) = (names.join(", "), known.join(", "));
+    match known.is_empty() {
+        true => format!("{names}: there are no arguments here"),
+        false => format!("{names}: not known here; there are {known}"),
+    }
 }
 
 fn fit(schema: &Value, value: Value, path: &str, problems: &mut Vec<String>) -> Value {
@@ -149,11 +269,14 @@ fn with_article(wanted: &str) -> String {
 
 /// An excerpt that is long enough to recognise a value.
 fn excerpt(value: &Value) -> String {
+    excerpt_of(&value.to_string())
+}
+
+fn excerpt_of(text: &str) -> String {
     const LONGEST: usize = 60;
-    let text = value.to_string();
     match text.char_indices().nth(LONGEST) {
         Some((at, _)) => format!("{}…", &text[..at]),
-        None => text,
+        None => text.to_owned(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Hooks: code that is called around a run and its tool calls.
 //!
-//! When a gate ([`Hook::before_agent_start`], [`Hook::tool_call`]) fails, the run does not start or the call is not
-//! made. When an editor ([`Hook::context`], [`Hook::tool_result`], [`Hook::before_session_compact`]) fails, nothing is
+//! When a gate ([`Hook::before_agent_start`], [`Hook::tool_call`], [`Hook::judge`]) fails, the run does not start or the
+//! call is not made. When an editor ([`Hook::context`], [`Hook::tool_result`], [`Hook::before_session_compact`]) fails, nothing is
 //! changed. An observer ([`Hook::session_compact`], [`Hook::agent_end`]) never changes anything. Failures of editors
 //! and observers are reported as notices.
 
@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::transcript::row_to_message;
-use crate::{CompactionReport, RunError, RunResult, ToolOutput};
+use crate::{CompactionReport, PreparedCall, RunError, RunResult, ToolOutput};
 
 /// Called around a run. Every method has a default that does nothing.
 ///
@@ -64,13 +64,25 @@ pub trait Hook: Send + Sync {
         Box::pin(async { Ok(ToolCallVerdict::Allow) })
     }
 
+    /// Called after [`Hook::tool_call`] of all hooks, with the call as it will be made: what the tool has read from the
+    /// arguments. Nothing changes them any more.
+    ///
+    /// # Errors
+    /// The call is not made; the model gets the error as its result.
+    fn judge<'a>(
+        &'a self,
+        _call: &'a PreparedCall,
+    ) -> BoxFuture<'a, Result<ToolCallVerdict, HookError>> {
+        Box::pin(async { Ok(ToolCallVerdict::Allow) })
+    }
+
     /// Called after a tool ran, before its result is stored. May change the result.
     ///
     /// # Errors
     /// Reported; the result is unchanged.
     fn tool_result<'a>(
         &'a self,
-        _call: &'a PendingToolCall,
+        _call: &'a PreparedCall,
         _output: &'a mut ToolOutput,
     ) -> BoxFuture<'a, Result<(), HookError>> {
         Box::pin(async { Ok(()) })
@@ -125,7 +137,7 @@ pub struct AgentStart {
     pub queued_messages: Vec<Vec<ContentBlock>>,
 }
 
-/// A tool call about to run.
+/// A tool call whose arguments may still change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PendingToolCall {
     /// Tool name.

@@ -10,6 +10,7 @@ mod approval;
 mod arguments;
 mod bound;
 mod clock;
+mod declaration;
 mod embedded;
 mod engine;
 mod error;
@@ -33,6 +34,7 @@ mod rules;
 mod run;
 mod section;
 mod skills;
+mod subject;
 mod switch;
 mod tool;
 mod transcript;
@@ -42,9 +44,14 @@ mod workspace;
 
 pub use active_model::{ActiveModel, WindowSource};
 pub use answers::{AnswerSearch, TakenState};
-pub use approval::{Approval, ApprovalRequest, Approver};
+pub use approval::{
+    AlwaysScope, Approval, ApprovalRequest, ApprovalTerms, Approver, BoundFact, MAX_SHOWN_BYTES,
+    ScopeKind,
+};
+pub use arguments::CallArguments;
 pub use bound::{Bound, ConfigKeys, exhausted_budget, micro_dollars};
 pub use clock::{Clock, SystemClock};
+pub use declaration::{Power, Powers, ToolDeclaration, ToolGroup, ToolKind, WorkPlace};
 pub use embedded::{
     AgentMeta, BootstrapFileReport, EmbeddedMeta, EmbeddedResult, Payload, SystemPromptReport,
 };
@@ -70,10 +77,14 @@ pub use remark::tell_model;
 pub use rules::{RefusalRule, RunRules};
 pub use run::{RunParams, RunResult, RunStores};
 pub use skills::SkillSummary;
+pub use subject::{
+    CallEffect, CallSubject, CommandLine, FactForm, JobCommand, JobInput, ShownFact, Target,
+    TargetAccess,
+};
 pub use switch::ModelSwitch;
 pub use tool::{
-    Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput, ToolUpdate, TurnId,
-    WithheldTool,
+    PreparedCall, Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput,
+    ToolUpdate, TurnId, WithheldTool,
 };
 pub use transcript::message_to_row;
 pub use turn::{CompactionOutcome, CompactionReport, utc_day};

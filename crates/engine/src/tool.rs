@@ -12,11 +12,18 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use crate::{CallArguments, CallSubject, ToolDeclaration};
+
 /// Something a model can call.
 pub trait Tool: Send + Sync {
     /// Name, description and argument schema, as the model sees them. Arguments are validated against the schema
-    /// before [`Tool::execute`] is called.
+    /// before anything else reads them.
     fn schema(&self) -> &ToolSchema;
+
+    /// What the tool is. Without a declaration it counts as one that can do everything.
+    fn declaration(&self) -> ToolDeclaration {
+        ToolDeclaration::UNKNOWN
+    }
 
     /// Other names of the tool and its arguments. A call with these names is converted to the names of the schema
     /// before arguments are validated and hooks are called.
@@ -24,12 +31,23 @@ pub trait Tool: Send + Sync {
         ToolAliases::default()
     }
 
-    /// Whether the tool changes nothing: adjacent calls of such tools may run at the same time.
-    fn is_read_only(&self) -> bool {
-        false
+    /// What a call with these arguments will do: for the policy, for the question about it, and for
+    /// [`Tool::execute`], which must do that and nothing else. It may ask the file system, so it blocks.
+    ///
+    /// Without it, a call counts as one that can do everything.
+    ///
+    /// # Errors
+    /// There is no such call; the model reads the text as for [`Tool::execute`].
+    fn subject(
+        &self,
+        arguments: &CallArguments,
+        context: &ToolContext,
+    ) -> Result<CallSubject, ToolError> {
+        let _ = context;
+        Ok(CallSubject::unknown(arguments))
     }
 
-    /// Runs one call.
+    /// Makes one call.
     ///
     /// # Errors
     /// A [`ToolError`] becomes an error result. The model reads its text, so it should say what to do next.
@@ -65,8 +83,11 @@ pub struct WithheldTool {
 pub struct ToolAliases {
     /// Names of the tool; compared without regard to case.
     pub names: &'static [&'static str],
-    /// Names of arguments, each with the name in the schema.
+    /// Names of arguments, each with the name in the schema. The name of a field is preceded by those of the objects
+    /// that it is in, with dots between them, as in `("job.text", "message")`.
     pub arguments: &'static [(&'static str, &'static str)],
+    /// Arguments that the tool takes and the schema does not show, each with its JSON type.
+    pub unlisted: &'static [(&'static str, &'static str)],
 }
 
 impl ToolAliases {
@@ -74,31 +95,62 @@ impl ToolAliases {
     pub fn names_tool(&self, name: &str) -> bool {
         self.names.iter().any(|alias| alias.eq_ignore_ascii_case(name))
     }
+}
 
-    /// Renames `arguments` to the names of the schema. If an argument is given under both names, the schema's name
-    /// wins.
-    #[must_use]
-    pub fn rename(&self, arguments: Map<String, Value>) -> Map<String, Value> {
-        let own_name = |name: &str| {
-            self.arguments.iter().find(|(alias, _)| *alias == name).map(|(_, own)| *own)
-        };
-        let (renamed, mut fields): (Map<_, _>, Map<_, _>) =
-            arguments.into_iter().partition(|(name, _)| own_name(name).is_some());
-        for (name, value) in renamed {
-            if let Some(own) = own_name(&name).filter(|own| !fields.contains_key(*own)) {
-                fields.insert(own.to_owned(), value);
-            }
-        }
-        fields
+/// A call that can be made: its arguments fit, and its tool has said what it will do.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PreparedCall {
+    /// Tool name.
+    pub tool_name: String,
+    /// The model's id for the call.
+    pub tool_call_id: String,
+    /// The model that made the call, as `provider/model`; empty if none did.
+    pub model: String,
+    /// The arguments, under the names of the schema.
+    pub arguments: CallArguments,
+    /// What the tool is.
+    pub declaration: ToolDeclaration,
+    /// What the call will do.
+    pub subject: CallSubject,
+}
+
+impl PreparedCall {
+    /// A call of `tool` that no model makes. Blocks as [`Tool::subject`] does.
+    ///
+    /// # Errors
+    /// The arguments do not fit, or the tool refuses them.
+    pub fn new(
+        tool: &dyn Tool,
+        call_id: &str,
+        given: Map<String, Value>,
+        context: &ToolContext,
+    ) -> Result<Self, ToolError> {
+        let arguments = CallArguments::of(tool, given).map_err(|problems| {
+            let problems = problems.join("\n- ");
+            ToolError::Failed(format!(
+                "the arguments do not fit.\n- {problems}\nCall again, corrected"
+            ))
+        })?;
+        Self::read(tool, (call_id.to_owned(), String::new()), arguments, context)
+    }
+
+    /// The call with the id and of the model `(id, model)`.
+    pub(crate) fn read(
+        tool: &dyn Tool,
+        (tool_call_id, model): (String, String),
+        arguments: CallArguments,
+        context: &ToolContext,
+    ) -> Result<Self, ToolError> {
+        let subject = tool.subject(&arguments, context)?;
+        let (tool_name, declaration) = (tool.schema().name.clone(), tool.declaration());
+        Ok(Self { tool_name, tool_call_id, model, arguments, declaration, subject })
     }
 }
 
 /// One call of a tool.
 pub struct ToolInvocation<'a> {
-    /// The model's id for the call.
-    pub call_id: &'a str,
-    /// Arguments that fit the tool's schema.
-    pub arguments: Map<String, Value>,
+    /// The call.
+    pub call: &'a PreparedCall,
     /// Reports progress to user interfaces; never to the model.
     pub on_update: &'a (dyn Fn(ToolUpdate) + Send + Sync),
     /// The surroundings of the call.

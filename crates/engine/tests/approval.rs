@@ -8,9 +8,11 @@ use std::sync::{Arc, Mutex};
 use common::{Bench, EchoTool, run_agent};
 use futures_util::future::BoxFuture;
 use myclaw_engine::{
-    Approval, ApprovalRequest, Approver, Hook, HookError, PendingToolCall, RunError, RunResult,
-    ToolCallVerdict,
+    AlwaysScope, Approval, ApprovalRequest, Approver, CallArguments, CallSubject, Hook, HookError,
+    MAX_SHOWN_BYTES, PendingToolCall, PreparedCall, RunError, RunResult, ScopeKind, ShownFact,
+    Tool, ToolCallVerdict, ToolContext, ToolError, ToolInvocation, ToolOutput,
 };
+use myclaw_llm::ToolSchema;
 use myclaw_testkit::{Reply, WireFormat};
 use serde_json::json;
 
@@ -49,7 +51,7 @@ impl Hook for AskingHook {
 
 /// Gives the same answer to every question, or never answers.
 struct Clerk {
-    answer: Option<Approval>,
+    answer: Option<fn(&ApprovalRequest) -> Approval>,
     seen: Mutex<Vec<ApprovalRequest>>,
 }
 
@@ -57,13 +59,17 @@ impl Approver for Clerk {
     fn decide<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
         self.seen.lock().unwrap().push(request.clone());
         match &self.answer {
-            Some(answer) => Box::pin(async { answer.clone() }),
+            Some(answer) => Box::pin(async { answer(request) }),
             None => Box::pin(std::future::pending()),
         }
     }
 }
 
-fn clerk(answer: Option<Approval>) -> Arc<Clerk> {
+fn once(_: &ApprovalRequest) -> Approval {
+    Approval::Once
+}
+
+fn clerk(answer: Option<fn(&ApprovalRequest) -> Approval>) -> Arc<Clerk> {
     Arc::new(Clerk { answer, seen: Mutex::default() })
 }
 
@@ -88,7 +94,9 @@ async fn run(bench: &Bench, approver: Option<Arc<Clerk>>) -> (Result<RunResult, 
 
 #[tokio::test]
 async fn an_approved_call_is_made_and_asked_about_once_or_always() {
-    for (answer, asked) in [(Approval::Once, 2), (Approval::Always, 1)] {
+    let answers: [(fn(&ApprovalRequest) -> Approval, usize); 2] =
+        [(once, 2), (ApprovalRequest::approved_for_good, 1)];
+    for (answer, asked) in answers {
         let (bench, clerk) = (bench().await, clerk(Some(answer)));
         let (outcome, runs) = run(&bench, Some(Arc::clone(&clerk))).await;
         assert_eq!((outcome.unwrap().reply.as_str(), runs), ("Done.", 2));
@@ -112,7 +120,7 @@ async fn always_covers_the_same_call_and_no_other() {
         Reply::anthropic().text("Done."),
     ];
     let bench = Bench::new(WireFormat::AnthropicMessages, script).await;
-    let clerk = clerk(Some(Approval::Always));
+    let clerk = clerk(Some(ApprovalRequest::approved_for_good));
     let mut params = bench.params("go");
     params.tools = vec![Arc::new(EchoTool::new("echo")), Arc::new(EchoTool::new("shout"))];
     params.hooks = vec![Arc::new(Doorkeeper)];
@@ -126,8 +134,9 @@ async fn always_covers_the_same_call_and_no_other() {
 #[tokio::test]
 async fn a_denied_call_is_not_made_and_the_model_reads_why() {
     let bench = bench().await;
-    let denied = Approval::Denied { reason: "not today".to_owned() };
-    let (outcome, runs) = run(&bench, Some(clerk(Some(denied)))).await;
+    let (outcome, runs) =
+        run(&bench, Some(clerk(Some(|_| Approval::Denied { reason: "not today".to_owned() }))))
+            .await;
     assert_eq!((outcome.unwrap().reply.as_str(), runs), ("Done.", 0));
     let text = &bench.events_named("tool_end")[0]["text"];
     assert_eq!(text, "Not run: the approval for this call was denied: not today");
@@ -157,4 +166,179 @@ async fn an_aborted_run_stops_waiting() {
     cancel.cancel();
     assert!(matches!(running.await.unwrap(), Err(RunError::Aborted)));
     assert_eq!(bench.rows()[2]["content"], "Not run: the user aborted before this call started.");
+}
+
+/// A tool that gives back what a file held when its call was read.
+struct Reader {
+    schema: ToolSchema,
+    file: std::path::PathBuf,
+}
+
+impl Reader {
+    fn new(file: &std::path::Path) -> Self {
+        let schema = EchoTool::new("echo").schema().clone();
+        Self { schema, file: file.to_owned() }
+    }
+}
+
+impl Tool for Reader {
+    fn schema(&self) -> &ToolSchema {
+        &self.schema
+    }
+
+    fn subject(
+        &self,
+        arguments: &CallArguments,
+        _: &ToolContext,
+    ) -> Result<CallSubject, ToolError> {
+        let content = std::fs::read_to_string(&self.file).unwrap();
+        Ok(CallSubject::of(arguments).first(&[], vec![ShownFact::text("file", content)]))
+    }
+
+    fn execute<'a>(
+        &'a self,
+        invocation: ToolInvocation<'a>,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        let read = invocation.call.subject.facts[0].text.clone();
+        Box::pin(async move { Ok(ToolOutput::text(read)) })
+    }
+}
+
+/// Approves, and changes a file before each of its first answers.
+struct Meddler {
+    file: std::path::PathBuf,
+    contents: Mutex<Vec<String>>,
+    seen: Mutex<Vec<ApprovalRequest>>,
+}
+
+impl Approver for Meddler {
+    fn decide<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
+        self.seen.lock().unwrap().push(request.clone());
+        if let Some(content) = self.contents.lock().unwrap().pop() {
+            std::fs::write(&self.file, content).unwrap();
+        }
+        Box::pin(async { request.approved_for_good() })
+    }
+}
+
+/// Asks about a call of [`Reader`] while the file changes to each of these contents.
+async fn meddle(contents: &[&str]) -> (Vec<ApprovalRequest>, String) {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("file");
+    std::fs::write(&file, "one\ntwo\n").unwrap();
+    let contents = contents.iter().rev().map(|content| (*content).to_owned()).collect();
+    let meddler = Arc::new(Meddler {
+        file: file.clone(),
+        contents: Mutex::new(contents),
+        seen: Mutex::default(),
+    });
+    let call = Reply::anthropic().tool_call("call_1", "echo", json!({"text": "hi"}));
+    let script = [call, Reply::anthropic().text("Done.")];
+    let bench = Bench::new(WireFormat::AnthropicMessages, script).await;
+    let mut params = bench.params("go");
+    params.tools = vec![Arc::new(Reader::new(&file))];
+    params.hooks = vec![Arc::new(Doorkeeper)];
+    params.approver = Some(Arc::clone(&meddler) as Arc<dyn Approver>);
+    run_agent(params).await.unwrap();
+    let result = bench.rows()[2]["content"].as_str().unwrap().to_owned();
+    let seen = std::mem::take(&mut *meddler.seen.lock().unwrap());
+    (seen, result)
+}
+
+#[tokio::test]
+async fn what_changed_while_the_question_waited_is_asked_about_with_the_difference() {
+    let (seen, result) = meddle(&["one\nthree\n"]).await;
+    let changes: Vec<Vec<ShownFact>> = seen.iter().map(|request| request.changes.clone()).collect();
+    assert_eq!(changes, [vec![], vec![ShownFact::diff("changed: file", "-two\n+three\n")]]);
+    assert_eq!(seen[1].shown[0].text, "one\nthree\n");
+    assert_eq!(result, "one\nthree\n", "what was approved last is what runs");
+}
+
+#[tokio::test]
+async fn a_call_that_changes_after_each_answer_is_not_made() {
+    let (seen, result) = meddle(&["1", "2", "3", "4", "5", "6"]).await;
+    assert_eq!(seen.len(), 5);
+    assert!(result.starts_with("Not run: what this call depends on changed"), "{result}");
+}
+
+/// A question that shows a lot.
+struct Talkative(EchoTool, usize);
+
+impl Tool for Talkative {
+    fn schema(&self) -> &ToolSchema {
+        self.0.schema()
+    }
+
+    fn subject(
+        &self,
+        arguments: &CallArguments,
+        _: &ToolContext,
+    ) -> Result<CallSubject, ToolError> {
+        let cut = ShownFact { is_whole: false, ..ShownFact::text("more", "x".repeat(self.1)) };
+        Ok(CallSubject::of(arguments).first(&[], vec![cut]))
+    }
+
+    fn execute<'a>(
+        &'a self,
+        invocation: ToolInvocation<'a>,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        self.0.execute(invocation)
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_shown_whole_cannot_be_approved_for_good_and_what_is_too_long_not_at_all() {
+    for (bytes, asked, made) in [(10, 2, 2), (MAX_SHOWN_BYTES, 0, 0)] {
+        let bench = bench().await;
+        let echo = EchoTool::new("echo");
+        let runs = Arc::clone(&echo.runs);
+        let foreign: fn(&ApprovalRequest) -> Approval = |_| {
+            // A scope that the question does not offer.
+            Approval::Always(AlwaysScope::new(ScopeKind::Call, "everything", "id"))
+        };
+        let clerk = clerk(Some(foreign));
+        let mut params = bench.params("go");
+        params.tools = vec![Arc::new(Talkative(echo, bytes))];
+        params.hooks = vec![Arc::new(Doorkeeper)];
+        params.approver = Some(Arc::clone(&clerk) as Arc<dyn Approver>);
+        run_agent(params).await.unwrap();
+        let seen = clerk.seen.lock().unwrap();
+        assert!(seen.iter().all(|request| request.always.is_empty()));
+        assert_eq!((seen.len(), runs.load(std::sync::atomic::Ordering::SeqCst)), (asked, made));
+        let first = bench.rows()[2]["content"].as_str().unwrap().to_owned();
+        assert_eq!(first.contains("its question would show"), made == 0, "{first}");
+    }
+}
+
+/// Records the calls as they are judged.
+#[derive(Default)]
+struct Judge(Mutex<Vec<PreparedCall>>);
+
+impl Hook for Judge {
+    fn name(&self) -> &str {
+        "policy"
+    }
+
+    fn judge<'a>(
+        &'a self,
+        call: &'a PreparedCall,
+    ) -> BoxFuture<'a, Result<ToolCallVerdict, HookError>> {
+        self.0.lock().unwrap().push(call.clone());
+        Box::pin(async { Ok(ToolCallVerdict::Allow) })
+    }
+}
+
+#[tokio::test]
+async fn a_call_is_judged_after_all_hooks_have_changed_it() {
+    let bench = bench().await;
+    let judge = Arc::new(Judge::default());
+    let mut params = bench.params("go");
+    // The judge comes first, and a later hook changes the arguments.
+    params.hooks = vec![Arc::clone(&judge) as Arc<dyn Hook>, Arc::new(AskingHook)];
+    params.approver = Some(clerk(Some(once)));
+    run_agent(params).await.unwrap();
+    let judged = judge.0.lock().unwrap();
+    assert_eq!(judged.len(), 2);
+    assert!(judged.iter().all(|call| call.arguments["text"] == "checked"));
+    assert!(judged.iter().all(|call| call.subject.facts == [ShownFact::text("text", "checked")]));
 }

@@ -171,7 +171,7 @@ impl Tool for Pages {
         &'a self,
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        let text = format!("{} {}", invocation.arguments["text"], "word ".repeat(1_200));
+        let text = format!("{} {}", invocation.call.arguments["text"], "word ".repeat(1_200));
         Box::pin(async move { Ok(ToolOutput::text(text)) })
     }
 }

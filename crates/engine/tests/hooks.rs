@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use common::{Bench, run_agent};
 use futures_util::future::BoxFuture;
 use myclaw_engine::{
-    AgentStart, Hook, HookError, PendingToolCall, RunError, RunParams, RunResult, ToolCallVerdict,
-    ToolOutput,
+    AgentStart, Hook, HookError, PendingToolCall, PreparedCall, RunError, RunParams, RunResult,
+    ToolCallVerdict, ToolOutput,
 };
 use myclaw_llm::ContentBlock;
 use myclaw_testkit::{Reply, Script, Step, WireFormat};
@@ -75,7 +75,7 @@ impl Hook for WordHook {
 
     fn tool_result<'a>(
         &'a self,
-        call: &'a PendingToolCall,
+        call: &'a PreparedCall,
         output: &'a mut ToolOutput,
     ) -> BoxFuture<'a, Result<(), HookError>> {
         Box::pin(async move {

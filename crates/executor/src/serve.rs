@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
-use myclaw_engine::{Tool, ToolContext, ToolError, ToolInvocation, ToolUpdate};
+use myclaw_engine::{PreparedCall, Tool, ToolContext, ToolError, ToolInvocation, ToolUpdate};
 use myclaw_exec::Piece;
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 use serde_json::Value;
@@ -209,13 +209,18 @@ async fn run(
             let _ = replies.try_send(bytes);
         }
     };
-    let running = tool.execute(ToolInvocation {
-        call_id: &call.call_id,
-        arguments: call.arguments,
-        on_update: &on_update,
-        context: &context,
-        cancel,
-    });
+    let running = async {
+        // The same arguments as in the other process, read by the same tool, with the paths as they are here.
+        let prepared = {
+            let (tool, context) = (Arc::clone(&tool), context.clone());
+            let reading = tokio::task::spawn_blocking(move || {
+                PreparedCall::new(&*tool, &call.call_id, call.arguments, &context)
+            });
+            reading.await.map_err(|error| ToolError::Failed(error.to_string()))??
+        };
+        let (call, on_update, context) = (&prepared, &on_update, &context);
+        tool.execute(ToolInvocation { call, on_update, context, cancel }).await
+    };
     let outcome = match AssertUnwindSafe(running).catch_unwind().await {
         Ok(outcome) => outcome,
         Err(_) => Err(ToolError::Failed("the tool failed inside and did not finish".to_owned())),

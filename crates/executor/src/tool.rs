@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use myclaw_engine::{Tool, ToolAliases, ToolError, ToolInvocation, ToolOutput};
+use myclaw_engine::{
+    CallArguments, CallSubject, Tool, ToolAliases, ToolContext, ToolDeclaration, ToolError,
+    ToolInvocation, ToolOutput,
+};
 use myclaw_llm::ToolSchema;
 
 /// Makes the calls of tools.
@@ -34,12 +37,20 @@ impl Tool for HandledTool {
         self.tool.schema()
     }
 
+    fn declaration(&self) -> ToolDeclaration {
+        self.tool.declaration()
+    }
+
     fn aliases(&self) -> ToolAliases {
         self.tool.aliases()
     }
 
-    fn is_read_only(&self) -> bool {
-        self.tool.is_read_only()
+    fn subject(
+        &self,
+        arguments: &CallArguments,
+        context: &ToolContext,
+    ) -> Result<CallSubject, ToolError> {
+        self.tool.subject(arguments, context)
     }
 
     fn execute<'a>(

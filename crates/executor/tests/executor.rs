@@ -12,7 +12,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
-use myclaw_engine::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput, ToolUpdate, TurnId};
+use myclaw_engine::{
+    PreparedCall, Tool, ToolContext, ToolError, ToolInvocation, ToolOutput, ToolUpdate, TurnId,
+};
 use myclaw_exec::{
     Attachment, ChildSpec, EnvironmentPolicy, ExecError, Finished, OutputPiece, Runner, attach,
 };
@@ -94,9 +96,9 @@ impl Place {
         let mut arguments = Map::new();
         arguments.insert("do".to_owned(), json!(action));
         let on_update = |update: ToolUpdate| self.updates.lock().unwrap().push(update);
+        let prepared = PreparedCall::new(&*self.tool, "call_1", arguments, &context)?;
         let call = self.tool.execute(ToolInvocation {
-            call_id: "call_1",
-            arguments,
+            call: &prepared,
             on_update: &on_update,
             context: &context,
             cancel: self.cancel.clone(),

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use myclaw_agent::{Approval, ApprovalRequest, Approver, BoxFuture};
+use myclaw_agent::{Approval, ApprovalRequest, Approver, BoxFuture, FactForm, ShownFact};
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -48,8 +48,14 @@ pub(crate) struct Question {
     tool_name: String,
     arguments: Map<String, Value>,
     reason: String,
-    /// What the answer "always" covers.
-    always: String,
+    /// Everything that decides what happens.
+    shown: Vec<ShownFact>,
+    /// What has changed since an earlier answer.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    changes: Vec<ShownFact>,
+    /// What the answer "always" covers; without it the call cannot be approved for good.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    always: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     diff: Option<String>,
     /// Milliseconds since the Unix epoch.
@@ -172,10 +178,16 @@ impl Questions {
             session: request.session.to_string(),
             tool_call_id: call.tool_call_id.clone(),
             tool_name: call.tool_name.clone(),
-            arguments: call.arguments.clone(),
+            arguments: call.arguments.as_map().clone(),
             reason: request.reason.clone(),
-            always: request.always.clone(),
-            diff: request.diff.clone(),
+            shown: request.shown.clone(),
+            changes: request.changes.clone(),
+            always: request.always.first().map(|scope| scope.covers().to_owned()),
+            diff: request
+                .shown
+                .iter()
+                .find(|fact| fact.form == FactForm::Diff)
+                .map(|fact| fact.text.clone()),
             asked_at: 0,
             expires_at: 0,
             on_behalf_of: self.above(request.session.as_str()),
@@ -221,7 +233,7 @@ impl Approver for Questions {
             waiting.answer = answer.await.ok();
             match waiting.answer.as_ref().map(|(answer, _)| answer) {
                 Some(Answer::Once) => Approval::Once,
-                Some(Answer::Always) => Approval::Always,
+                Some(Answer::Always) => request.approved_for_good(),
                 Some(Answer::No) => denied(REFUSED),
                 None => denied("the question was withdrawn"),
             }

@@ -28,6 +28,8 @@ pub(crate) use routes::Routes;
 pub(crate) use runner::Runner;
 pub(crate) use service::{Answer, Asker, Service};
 pub(crate) use tool::CronTool;
+#[cfg(test)]
+pub(crate) use tool::DECLARATION as CRON_DECLARATION;
 
 #[cfg(test)]
 mod tests;

@@ -88,3 +88,6 @@ impl FrontEndTools for GatewayTools {
         Some(notes.join("\n")).filter(|note| !note.is_empty())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,11 +6,11 @@ use futures_util::future::BoxFuture;
 use myclaw_config::HookEvent;
 use myclaw_engine::{
     AgentStart, CompactionReport, CompactionVerdict, Hook, HookError, PendingCompaction,
-    PendingToolCall, RunError, RunResult, ToolCallVerdict, ToolOutput,
+    PendingToolCall, PreparedCall, RunError, RunResult, ToolCallVerdict, ToolOutput,
 };
 use myclaw_llm::{ContentBlock, Message, joined_text};
 use myclaw_policy::matches_name;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::RunInfo;
 use crate::answer::{
@@ -127,7 +127,8 @@ impl Hook for CommandHook {
             if !self.is_for_tool(HookEvent::ToolCall, &call.tool_name) {
                 return Ok(ToolCallVerdict::Allow);
             }
-            let mut answer: CallAnswer = self.ask(fields_of(call)).await?;
+            let mut answer: CallAnswer =
+                self.ask(fields_of(&call.tool_name, &call.tool_call_id, &call.arguments)).await?;
             let question = answer.approval_reason();
             if let Some(reason) = answer.block_reason()? {
                 return Ok(ToolCallVerdict::Block { reason });
@@ -141,14 +142,15 @@ impl Hook for CommandHook {
 
     fn tool_result<'a>(
         &'a self,
-        call: &'a PendingToolCall,
+        call: &'a PreparedCall,
         output: &'a mut ToolOutput,
     ) -> BoxFuture<'a, Result<(), HookError>> {
         Box::pin(async move {
             if !self.is_for_tool(HookEvent::ToolResult, &call.tool_name) {
                 return Ok(());
             }
-            let mut fields = fields_of(call);
+            let mut fields =
+                fields_of(&call.tool_name, &call.tool_call_id, call.arguments.as_map());
             fields["content"] = json!(output.content);
             fields["isError"] = json!(output.is_error);
             let answer: ResultAnswer = self.ask(fields).await?;
@@ -213,10 +215,6 @@ impl Hook for CommandHook {
     }
 }
 
-fn fields_of(call: &PendingToolCall) -> Value {
-    json!({
-        "toolName": call.tool_name,
-        "toolCallId": call.tool_call_id,
-        "arguments": call.arguments,
-    })
+fn fields_of(tool_name: &str, tool_call_id: &str, arguments: &Map<String, Value>) -> Value {
+    json!({ "toolName": tool_name, "toolCallId": tool_call_id, "arguments": arguments })
 }

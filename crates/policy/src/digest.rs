@@ -1,65 +1,29 @@
 //! The digest that binds an approval to what was approved.
 
-use std::collections::BTreeMap;
 use std::fmt;
-use std::path::Path;
 
 use ring::digest::{Context, SHA256};
 
-/// Changed when the fields or their order change, so that no old approval fits a new meaning.
-const COMMAND_FORMAT: &[u8] = b"myclaw approval of a command, format 1";
-const TOOL_CALL_FORMAT: &[u8] = b"myclaw approval of a tool call, format 1";
+/// Changed when the meaning of the fields changes, so that no old approval fits a new one.
+const FORMAT: &[u8] = b"myclaw approval, format 2";
 
 /// A SHA-256 digest of everything that an approval is about. Two calls have the same digest only if they are the same
 /// in all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ApprovalDigest([u8; 32]);
 
-/// A command as it is about to run.
-#[derive(Debug, Clone, Copy)]
-pub struct CommandSubject<'a> {
-    /// The command line, as the shell gets it.
-    pub command: &'a str,
-    /// For each simple command the file that runs and the words it gets; empty if the line could not be taken apart.
-    /// A program that was not found, or is part of the shell, has an empty path.
-    pub programs: &'a [(&'a Path, Vec<&'a str>)],
-    /// Where it runs.
-    pub directory: &'a Path,
-    /// Every variable that it gets.
-    pub environment: &'a BTreeMap<String, String>,
-}
-
 impl ApprovalDigest {
-    /// The digest of a command.
-    pub fn of_command(subject: &CommandSubject<'_>) -> Self {
-        let CommandSubject { command, programs, directory, environment } = subject;
-        let mut fields = Fields::new(COMMAND_FORMAT);
-        fields.text(command.as_bytes());
-        fields.count(programs.len());
-        for (path, words) in *programs {
-            fields.text(path.as_os_str().as_encoded_bytes());
-            fields.count(words.len());
-            for word in words {
-                fields.text(word.as_bytes());
-            }
+    /// The digest of a call of `tool` with these fields, each a name and a value. Their order counts, and so does where
+    /// one ends and the next begins.
+    pub fn of(tool: &str, fields: &[(&str, &[u8])]) -> Self {
+        let mut digest = Fields::new(FORMAT);
+        digest.text(crate::canonical_tool_name(tool).as_bytes());
+        digest.count(fields.len());
+        for (name, value) in fields {
+            digest.text(name.as_bytes());
+            digest.text(value);
         }
-        fields.text(directory.as_os_str().as_encoded_bytes());
-        fields.count(environment.len());
-        for (name, value) in *environment {
-            fields.text(name.as_bytes());
-            fields.text(value.as_bytes());
-        }
-        fields.finish()
-    }
-
-    /// The digest of a call of any other tool. `arguments` is the text of its arguments as they will be passed, so the
-    /// caller writes equal arguments the same way each time.
-    pub fn of_tool_call(tool: &str, arguments: &str, directory: &Path) -> Self {
-        let mut fields = Fields::new(TOOL_CALL_FORMAT);
-        fields.text(crate::canonical_tool_name(tool).as_bytes());
-        fields.text(arguments.as_bytes());
-        fields.text(directory.as_os_str().as_encoded_bytes());
-        fields.finish()
+        digest.finish()
     }
 
     /// The digest that [`ApprovalDigest`]'s `Display` wrote; `None` if the text is no such digest.

@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 
 use myclaw_config::{ConfigPath, ExecAsk, ExecRules, ExecSecurity, SandboxRules};
 
-use crate::shell::{Command, Script, parse};
-use crate::{ApprovalDigest, CommandSubject, Level, PolicyError, SandboxScope, SessionFacts};
+use crate::shell::{Command, parse};
+use crate::{Level, PolicyError, SandboxScope, SessionFacts};
 use builtins::Builtin;
 use entry::{Entry, Program};
 pub use refusal::{Refusal, RefusalKind};
@@ -92,13 +92,8 @@ pub struct RepositoryPrograms {
 pub enum ExecVerdict {
     /// It may run.
     Allowed,
-    /// It may run if the user approves it.
-    NeedsApproval {
-        /// The reason why it needs approval.
-        refusal: Refusal,
-        /// What the approval is bound to.
-        digest: ApprovalDigest,
-    },
+    /// It may run if the user approves it, for this reason.
+    NeedsApproval(Refusal),
     /// It may not run.
     Denied(Refusal),
 }
@@ -164,9 +159,7 @@ impl ExecPolicy {
         match strictest(self.levels.iter().map(|level| level.answer(request))) {
             Answer::Allow => ExecVerdict::Allowed,
             Answer::Deny(refusal) => ExecVerdict::Denied(refusal),
-            Answer::Ask(refusal) => {
-                ExecVerdict::NeedsApproval { refusal, digest: command_digest(request) }
-            }
+            Answer::Ask(refusal) => ExecVerdict::NeedsApproval(refusal),
         }
     }
 
@@ -304,31 +297,6 @@ fn identify<'a>(
             .and_then(|name| (request.resolve)(name))
             .is_some_and(|by_name| by_name == found);
     Ok(Program::File { found, is_on_path })
-}
-
-/// The digest of a command that may run.
-pub fn command_digest(request: &ExecRequest<'_>) -> ApprovalDigest {
-    let Script { commands } = parse(request.command).unwrap_or_default();
-    let found: Vec<PathBuf> = commands
-        .iter()
-        .map(|command| match identify(command, request) {
-            Ok(Program::File { found, .. }) => found.real,
-            Ok(Program::Builtin(_)) | Err(_) => PathBuf::new(),
-        })
-        .collect();
-    let programs: Vec<(&Path, Vec<&str>)> = found
-        .iter()
-        .zip(&commands)
-        .map(|(path, command)| {
-            (path.as_path(), command.words.iter().map(|word| word.text.as_str()).collect())
-        })
-        .collect();
-    ApprovalDigest::of_command(&CommandSubject {
-        command: request.command,
-        programs: &programs,
-        directory: request.directory,
-        environment: request.environment,
-    })
 }
 
 #[cfg(test)]

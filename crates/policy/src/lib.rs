@@ -22,12 +22,12 @@ mod sed;
 mod shell;
 mod tool;
 
-pub use digest::{ApprovalDigest, CommandSubject};
+pub use digest::ApprovalDigest;
 pub use error::{PolicyError, PolicyProblem};
 pub use escape::{changes_direction, escape};
 pub use exec::{
     ExecLevel, ExecPolicy, ExecRequest, ExecVerdict, InputVerdict, Refusal, RefusalKind,
-    RepositoryPrograms, ResolvedProgram, command_digest,
+    RepositoryPrograms, ResolvedProgram,
 };
 pub use names::{
     alias_names, canonical_tool_name, group_members, group_names, known_tools, profile_members,
@@ -37,5 +37,5 @@ pub use places::{PlaceFacts, starts_programs};
 pub use sandbox::{
     DEFAULT_SANDBOX_ALLOWLIST, DEFAULT_SANDBOX_DENYLIST, SandboxScope, SessionFacts,
 };
-pub use shell::{Command, MAX_COMMAND_BYTES, Script, ShellError, Word, parse};
+pub use shell::{Command, MAX_COMMAND_BYTES, Script, ShellError, Word, loose_commands, parse};
 pub use tool::{AskRule, Decision, DecisiveRule, Level, LevelRules, ToolPolicy};

@@ -9,9 +9,11 @@
 //! with a UTF-8 or C locale.
 
 mod error;
+mod loose;
 mod word;
 
 pub use error::ShellError;
+pub use loose::loose_commands;
 pub use word::Word;
 
 use crate::escape::is_deceptive;

@@ -97,7 +97,7 @@ fn strictness(levels: &[ExecLevel], sandbox: &SandboxRules, command: &str) -> u8
     };
     match policy.check(&request) {
         ExecVerdict::Allowed => 0,
-        ExecVerdict::NeedsApproval { .. } => 1,
+        ExecVerdict::NeedsApproval(_) => 1,
         ExecVerdict::Denied(_) => 2,
     }
 }

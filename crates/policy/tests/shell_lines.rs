@@ -125,7 +125,7 @@ fn verdict(policy: &ExecPolicy, line: &str) -> String {
     match policy.check(&request) {
         ExecVerdict::Allowed => "allowed".to_owned(),
         ExecVerdict::Denied(refusal) => refusal.kind.code().to_owned(),
-        ExecVerdict::NeedsApproval { .. } => panic!("nobody is asked here: {line}"),
+        ExecVerdict::NeedsApproval(_) => panic!("nobody is asked here: {line}"),
     }
 }
 

@@ -12,7 +12,10 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use myclaw_browser::{BrowserOptions, BrowserSlot, BrowserTool, Programs};
-use myclaw_engine::{Tool, ToolError, ToolInvocation, ToolOutput};
+use myclaw_engine::{
+    CallArguments, CallEffect, CallSubject, Power, Powers, Tool, ToolContext, ToolDeclaration,
+    ToolError, ToolGroup, ToolInvocation, ToolKind, ToolOutput, WorkPlace,
+};
 use myclaw_exec::EnvironmentPolicy;
 use myclaw_llm::ToolSchema;
 use myclaw_speech::Speaker;
@@ -21,7 +24,7 @@ use myclaw_web::{
     AddressGuard, AddressRules, DownloadOptions, Downloader, FetchLimits, PrivateNetworks,
     WebFetchTool,
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::ipc::Ipc;
@@ -193,9 +196,20 @@ fn schema(name: &str, description: &str, properties: &Value, required: &[&str]) 
 /// The answer of a tool of this crate.
 type Answer = BoxFuture<'static, Result<ToolOutput, ToolError>>;
 
+/// What tools of this crate are that ask the host for something, which decides whether it is done.
+const fn of_host(title: &'static str, group: ToolGroup, power: Power) -> ToolDeclaration {
+    ToolDeclaration {
+        title,
+        kind: ToolKind::Other,
+        group: Some(group),
+        powers: Powers::of(&[power]),
+        place: WorkPlace::Here,
+    }
+}
+
 /// The arguments of a call, and the token that aborts it.
 struct Call {
-    arguments: Map<String, Value>,
+    arguments: CallArguments,
     cancel: CancellationToken,
 }
 
@@ -209,15 +223,17 @@ impl Call {
 /// A tool of this crate: a schema and a function.
 struct Simple {
     schema: ToolSchema,
+    declaration: ToolDeclaration,
     work: Box<dyn Fn(Call) -> Answer + Send + Sync>,
 }
 
-/// A tool that does `work`.
+/// A tool that is what `declaration` says, and does `work`.
 fn simple(
     schema: ToolSchema,
+    declaration: ToolDeclaration,
     work: impl Fn(Call) -> Answer + Send + Sync + 'static,
 ) -> Arc<dyn Tool> {
-    Arc::new(Simple { schema, work: Box::new(work) })
+    Arc::new(Simple { schema, declaration, work: Box::new(work) })
 }
 
 /// A result that needs no waiting.
@@ -230,12 +246,29 @@ impl Tool for Simple {
         &self.schema
     }
 
+    fn declaration(&self) -> ToolDeclaration {
+        self.declaration
+    }
+
+    fn subject(
+        &self,
+        arguments: &CallArguments,
+        _: &ToolContext,
+    ) -> Result<CallSubject, ToolError> {
+        let subject = CallSubject::of(arguments);
+        Ok(match self.declaration.powers.has(Power::RunsPrograms) {
+            // A script, which says itself what it does.
+            true => subject.with(CallEffect::Unknown),
+            false => subject,
+        })
+    }
+
     fn execute<'a>(
         &'a self,
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        let ToolInvocation { arguments, cancel, .. } = invocation;
-        (self.work)(Call { arguments, cancel })
+        let ToolInvocation { call, cancel, .. } = invocation;
+        (self.work)(Call { arguments: call.arguments.clone(), cancel })
     }
 }
 

@@ -16,6 +16,8 @@ pub(crate) const READ: ToolAliases = ToolAliases {
         ("offset", "startLine"),
         ("end_line", "endLine"),
     ],
+    // A number of lines, for models that know this tool with `offset` and `limit`.
+    unlisted: &[("limit", "integer")],
 };
 
 pub(crate) const BASH: ToolAliases = ToolAliases {
@@ -32,6 +34,7 @@ pub(crate) const BASH: ToolAliases = ToolAliases {
         ("yield_ms", "yieldMs"),
         ("tty", "pty"),
     ],
+    unlisted: &[],
 };
 
 pub(crate) const PROCESS: ToolAliases = ToolAliases {
@@ -45,6 +48,7 @@ pub(crate) const PROCESS: ToolAliases = ToolAliases {
         ("input", "data"),
         ("wait_ms", "waitMs"),
     ],
+    unlisted: &[],
 };
 
 pub(crate) const EDIT: ToolAliases = ToolAliases {
@@ -63,6 +67,7 @@ pub(crate) const EDIT: ToolAliases = ToolAliases {
         ("replace_all", "all"),
         ("replaceAll", "all"),
     ],
+    unlisted: &[],
 };
 
 pub(crate) const WRITE: ToolAliases = ToolAliases {
@@ -74,6 +79,7 @@ pub(crate) const WRITE: ToolAliases = ToolAliases {
         ("text", "content"),
         ("file_text", "content"),
     ],
+    unlisted: &[],
 };
 
 pub(crate) const GREP: ToolAliases = ToolAliases {
@@ -93,6 +99,7 @@ pub(crate) const GREP: ToolAliases = ToolAliases {
         ("-C", "context"),
         ("head_limit", "limit"),
     ],
+    unlisted: &[],
 };
 
 pub(crate) const FIND: ToolAliases = ToolAliases {
@@ -105,11 +112,13 @@ pub(crate) const FIND: ToolAliases = ToolAliases {
         ("dir", "path"),
         ("dir_path", "path"),
     ],
+    unlisted: &[],
 };
 
 pub(crate) const LS: ToolAliases = ToolAliases {
     names: &["LS", "list", "list_dir", "list_directory", "list_files"],
     arguments: &[PATH[0], ("directory", "path"), ("dir", "path"), ("dir_path", "path")],
+    unlisted: &[],
 };
 
 pub(crate) const MEMORY_SEARCH: ToolAliases = ToolAliases {
@@ -120,14 +129,17 @@ pub(crate) const MEMORY_SEARCH: ToolAliases = ToolAliases {
         ("max_results", "maxResults"),
         ("min_score", "minScore"),
     ],
+    unlisted: &[],
 };
 
 pub(crate) const MEMORY_GET: ToolAliases = ToolAliases {
     names: &[],
     arguments: &[PATH[0], PATH[1], ("startLine", "from"), ("offset", "from"), ("limit", "lines")],
+    unlisted: &[],
 };
 
 pub(crate) const APPLY_PATCH: ToolAliases = ToolAliases {
     names: &["ApplyPatch", "applypatch", "patch"],
     arguments: &[("input", "patch"), ("diff", "patch")],
+    unlisted: &[],
 };

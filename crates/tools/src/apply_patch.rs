@@ -12,22 +12,27 @@ mod model;
 mod names;
 mod parse;
 mod plan;
+mod targets;
 mod unified;
 
 use std::sync::LazyLock;
 
 use futures_util::future::BoxFuture;
-use myclaw_engine::{Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput};
+use myclaw_engine::{
+    CallArguments, CallSubject, PreparedCall, Tool, ToolAliases, ToolContext, ToolDeclaration,
+    ToolError, ToolInvocation, ToolOutput,
+};
 use myclaw_llm::ToolSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::aliases;
 use crate::changes::make_change;
-use crate::files::{Document, FileKind, diff_deadline, recognise, unified_diff};
-use crate::support::{Budget, cut_end, parse_arguments, run_on_files};
+use crate::files::{Document, FileKind, diff_deadline, kept_diff, recognise, unified_diff};
+use crate::support::{Access, Budget, Judged, cut_end, run_on_files};
+use crate::{aliases, declarations};
 use commit::{CommitError, commit};
+use model::Section;
 use plan::{Outcome, Plan, Verdict};
 
 /// Largest patch that is read; a larger one was not written by a model.
@@ -40,6 +45,7 @@ const MAX_DETAIL_CHARS: usize = 60_000;
 pub struct ApplyPatchTool;
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Arguments {
     patch: String,
 }
@@ -70,8 +76,21 @@ impl Tool for ApplyPatchTool {
         &SCHEMA
     }
 
+    fn declaration(&self) -> ToolDeclaration {
+        declarations::APPLY_PATCH
+    }
+
     fn aliases(&self) -> ToolAliases {
         aliases::APPLY_PATCH
+    }
+
+    fn subject(
+        &self,
+        arguments: &CallArguments,
+        context: &ToolContext,
+    ) -> Result<CallSubject, ToolError> {
+        let given: Arguments = arguments.parse()?;
+        Ok(targets::subject(arguments, context, &sections(context, &given.patch)?))
     }
 
     fn execute<'a>(
@@ -79,10 +98,10 @@ impl Tool for ApplyPatchTool {
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let arguments: Arguments = parse_arguments(aliases::APPLY_PATCH, invocation.arguments)?;
-            let context = invocation.context.clone();
+            let arguments: Arguments = invocation.call.arguments.parse()?;
+            let (judged, context) = (Judged::of(invocation.call), invocation.context.clone());
             run_on_files(invocation.context, move || {
-                apply_patch(&context, &arguments.patch, &invocation.cancel)
+                apply_patch(&context, &judged, &arguments.patch, &invocation.cancel)
             })
             .await
         })
@@ -91,6 +110,7 @@ impl Tool for ApplyPatchTool {
 
 fn apply_patch(
     context: &ToolContext,
+    judged: &Judged,
     patch: &str,
     cancel: &CancellationToken,
 ) -> Result<ToolOutput, ToolError> {
@@ -101,6 +121,9 @@ fn apply_patch(
     }
     let mut details = details(&plan, &outcomes);
     let upcoming = plan.upcoming();
+    for change in &upcoming {
+        judged.check(&change.path, Access::Write)?;
+    }
     let changes = plan.into_changes();
     let recorded = make_change(context, &upcoming, || {
         commit(changes)
@@ -110,6 +133,19 @@ fn apply_patch(
     Ok(ToolOutput { details: Some(details), ..ToolOutput::text(bounded(&success(&outcomes))) })
 }
 
+/// The parts of a patch.
+fn sections(context: &ToolContext, patch: &str) -> Result<Vec<Section>, ToolError> {
+    if patch.len() > MAX_PATCH_BYTES {
+        return Err(ToolError::Failed(format!(
+            "nothing was changed: the patch is larger than {MAX_PATCH_BYTES} bytes. Send it in parts"
+        )));
+    }
+    parse::parse(patch).map_err(|error| {
+        let text = format!("nothing was changed: {error}");
+        ToolError::Failed(cut_end(&text, context.max_result_chars).into_owned())
+    })
+}
+
 /// The changes of a patch that fits.
 fn plan(
     context: &ToolContext,
@@ -117,13 +153,7 @@ fn plan(
     cancel: &CancellationToken,
 ) -> Result<(Plan, Vec<Outcome>), ToolError> {
     let bounded = |text: &str| cut_end(text, context.max_result_chars).into_owned();
-    if patch.len() > MAX_PATCH_BYTES {
-        return Err(ToolError::Failed(format!(
-            "nothing was changed: the patch is larger than {MAX_PATCH_BYTES} bytes. Send it in parts"
-        )));
-    }
-    let sections = parse::parse(patch)
-        .map_err(|error| ToolError::Failed(bounded(&format!("nothing was changed: {error}"))))?;
+    let sections = sections(context, patch)?;
     let (plan, outcomes) = Plan::of(context, &sections, Budget::new(cancel.clone()))?;
     if outcomes.iter().any(|outcome| matches!(outcome.verdict, Verdict::Blocked(_))) {
         return Err(ToolError::Failed(bounded(&refusal(&outcomes))));
@@ -134,14 +164,12 @@ fn plan(
 /// What a call would change, as a unified diff; see [`preview()`](crate::preview()).
 pub(crate) fn preview(
     context: &ToolContext,
-    arguments: Map<String, Value>,
+    call: &PreparedCall,
 ) -> Result<Option<String>, ToolError> {
-    let arguments: Arguments = parse_arguments(aliases::APPLY_PATCH, arguments)?;
+    let arguments: Arguments = call.arguments.parse()?;
     let (plan, _) = plan(context, &arguments.patch, &CancellationToken::new())?;
-    let shown: Vec<String> = diffs(&plan)
-        .map(|(path, diff)| diff.unwrap_or_else(|| format!("--- a/{path}\n+++ b/{path}\n")))
-        .collect();
-    Ok((!shown.is_empty()).then(|| shown.concat()))
+    let shown: Option<Vec<String>> = diffs(&plan).map(|(_, diff)| diff).collect();
+    Ok(shown.filter(|shown| !shown.is_empty()).map(|shown| shown.concat()))
 }
 
 fn success(outcomes: &[Outcome]) -> String {
@@ -202,8 +230,18 @@ fn count(number: usize, noun: &str) -> String {
 
 /// For user interfaces: what happened to each file, with diffs as long as there is room for them.
 fn details(plan: &Plan, outcomes: &[Outcome]) -> Value {
-    let diffs: Vec<Value> =
-        diffs(plan).map(|(path, diff)| json!({"path": path, "diff": diff})).collect();
+    let mut room = MAX_DETAIL_CHARS;
+    let mut fitting = |diff: &String| {
+        let fits = diff.len() <= room;
+        room -= if fits { diff.len() } else { 0 };
+        fits
+    };
+    let diffs: Vec<Value> = diffs(plan)
+        .map(|(path, diff)| {
+            let diff = diff.map(|diff| kept_diff(&diff)).filter(&mut fitting);
+            json!({"path": path, "diff": diff})
+        })
+        .collect();
     let results: Vec<Value> = outcomes
         .iter()
         .filter_map(|outcome| match &outcome.verdict {
@@ -216,19 +254,14 @@ fn details(plan: &Plan, outcomes: &[Outcome]) -> Value {
     json!({"filesPatched": results.len(), "results": results, "diffs": diffs})
 }
 
-/// The files whose content changes, in order, with diffs as long as there is room for them.
+/// The files whose content changes, in order, with diffs of those that are texts.
 fn diffs(plan: &Plan) -> impl Iterator<Item = (&str, Option<String>)> {
-    let mut room = MAX_DETAIL_CHARS;
     let deadline = diff_deadline();
     plan.files().filter(|(file, after)| file.before.as_deref() != *after).map(
         move |(file, after)| {
-            let texts = || text_of(file.before.as_deref()).zip(text_of(after));
-            let diff = (room > 0)
-                .then(texts)
-                .flatten()
-                .and_then(|(old, new)| unified_diff(&file.path.shown, &old, &new, deadline))
-                .filter(|diff| diff.len() <= room);
-            room -= diff.as_ref().map_or(0, String::len);
+            let texts = text_of(file.before.as_deref()).zip(text_of(after));
+            let diff =
+                texts.and_then(|(old, new)| unified_diff(&file.path.shown, &old, &new, deadline));
             (file.path.shown.as_str(), diff)
         },
     )

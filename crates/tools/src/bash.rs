@@ -10,7 +10,10 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures_util::future::BoxFuture;
-use myclaw_engine::{Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput};
+use myclaw_engine::{
+    CallArguments, CallEffect, CallSubject, CommandLine, ShownFact, Tool, ToolAliases, ToolContext,
+    ToolDeclaration, ToolError, ToolInvocation, ToolOutput,
+};
 use myclaw_exec::{
     ChildSpec, EnvironmentPolicy, ErrorOutput, ExecError, Exit, Here, OutputLimits, Runner,
 };
@@ -20,9 +23,8 @@ use serde_json::{Map, Value, json};
 pub use self::arguments::why_refused as why_variable_is_refused;
 use self::arguments::{Arguments, MAX_JOB_TIME, MAX_TIMEOUT, job_properties};
 use self::attend::{Outcome, Plan, attachment, attend};
-use crate::aliases;
 use crate::jobs::Jobs;
-use crate::support::parse_arguments;
+use crate::{aliases, declarations};
 
 /// Most lines of output given to the model.
 const MAX_LINES: usize = 2000;
@@ -159,7 +161,7 @@ impl BashTool {
                 keep_tail_bytes: room.saturating_mul(LONGEST_CHAR),
                 keep_tail_chars: room,
                 keep_tail_lines: MAX_LINES,
-                side_file: Some(side_file(context, invocation.call_id)),
+                side_file: Some(side_file(context, &invocation.call.tool_call_id)),
             },
             errors: ErrorOutput::WithOutput,
         }
@@ -191,18 +193,11 @@ impl BashTool {
         Err(ToolError::Failed(missing.map_or_else(String::new, |error| error.to_string())))
     }
 
-    /// The schema of the arguments, without those for jobs if there are no jobs.
-    fn read(&self, invocation: &mut ToolInvocation<'_>) -> Result<Arguments, ToolError> {
-        let arguments = std::mem::take(&mut invocation.arguments);
-        let arguments: Arguments = parse_arguments(aliases::BASH, arguments)?;
+    /// The arguments of a call.
+    fn read(&self, arguments: &CallArguments) -> Result<Arguments, ToolError> {
+        let arguments: Arguments = arguments.parse()?;
         if arguments.command.trim().is_empty() {
             return Err(ToolError::Failed("the command is empty; say what to run".to_owned()));
-        }
-        if self.jobs.is_none() && (arguments.background || arguments.pty) {
-            return Err(ToolError::Failed(
-                "there are no background jobs and no terminals here; run the command without background and pty"
-                    .to_owned(),
-            ));
         }
         Ok(arguments)
     }
@@ -241,21 +236,54 @@ impl Tool for BashTool {
         &self.schema
     }
 
+    fn declaration(&self) -> ToolDeclaration {
+        declarations::BASH
+    }
+
     fn aliases(&self) -> ToolAliases {
         aliases::BASH
     }
 
+    fn subject(
+        &self,
+        arguments: &CallArguments,
+        context: &ToolContext,
+    ) -> Result<CallSubject, ToolError> {
+        let given = self.read(arguments)?;
+        let command = CommandLine {
+            directory: given.directory(&self.place.context(context))?,
+            environment: given.variables()?,
+            command: given.command,
+            terminal: given.pty,
+            background: given.background,
+        };
+        let mut facts = vec![
+            ShownFact::text("command", command.command.clone()),
+            ShownFact::text("directory", command.directory.to_string_lossy()),
+        ];
+        let variable = |(name, value): (&String, &String)| {
+            ShownFact::text(format!("variable {name}"), value.clone())
+        };
+        facts.extend(command.environment.iter().map(variable));
+        let subject = CallSubject::of(arguments).first(&["command", "workdir", "env"], facts);
+        Ok(subject.with(CallEffect::Run(command)))
+    }
+
     fn execute<'a>(
         &'a self,
-        mut invocation: ToolInvocation<'a>,
+        invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let arguments = self.read(&mut invocation)?;
+            let arguments = self.read(&invocation.call.arguments)?;
+            // What was judged runs: the directory is not looked up a second time.
+            let judged = invocation.call.subject.commands().next().ok_or_else(|| {
+                ToolError::Failed("the call does not say what it runs; call again".to_owned())
+            })?;
             let context = self.place.context(invocation.context);
             let invocation = ToolInvocation { context: &context, ..invocation };
             let place = Place {
-                directory: arguments.directory(invocation.context).await?,
-                environment: arguments.environment(&self.environment)?,
+                directory: judged.directory.clone(),
+                environment: arguments.environment(&self.environment, &judged.environment),
                 timeout: self.timeout(arguments.timeout, arguments.background),
             };
             let max_chars = invocation.context.max_result_chars;

@@ -10,22 +10,22 @@ mod rewrite;
 use std::sync::LazyLock;
 
 use futures_util::future::BoxFuture;
-use myclaw_engine::{Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput};
+use myclaw_engine::{
+    CallArguments, CallSubject, PreparedCall, TargetAccess, Tool, ToolAliases, ToolContext,
+    ToolDeclaration, ToolError, ToolInvocation, ToolOutput,
+};
 use myclaw_llm::ToolSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::aliases;
 use crate::changes::{Before, Fingerprint, Upcoming, make_change, require_fresh};
 use crate::files::{
-    Attributes, Document, Lines, Loaded, describe_nearest, diff_deadline, load, replace_file,
-    require_writable, unified_diff,
+    Attributes, Document, Lines, Loaded, describe_nearest, diff_deadline, kept_diff, load,
+    replace_file, require_writable, unified_diff,
 };
-use crate::support::{
-    Access, Budget, ResolvedPath, io_failure, lenient_bool, parse_arguments, resolve_path,
-    run_on_files,
-};
+use crate::support::{Access, Budget, Judged, ResolvedPath, io_failure, run_on_files, touching};
+use crate::{aliases, declarations};
 use locate::{Located, MAX_COUNTED, Search};
 
 /// Most line numbers that an error lists.
@@ -38,13 +38,14 @@ const LEAST_DISTINCT_CHARS: usize = 12;
 pub struct EditTool;
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Arguments {
     path: String,
     #[serde(rename = "oldText")]
     old_text: String,
     #[serde(rename = "newText")]
     new_text: String,
-    #[serde(default, deserialize_with = "lenient_bool")]
+    #[serde(default)]
     all: bool,
 }
 
@@ -78,8 +79,21 @@ impl Tool for EditTool {
         &SCHEMA
     }
 
+    fn declaration(&self) -> ToolDeclaration {
+        declarations::EDIT
+    }
+
     fn aliases(&self) -> ToolAliases {
         aliases::EDIT
+    }
+
+    fn subject(
+        &self,
+        arguments: &CallArguments,
+        context: &ToolContext,
+    ) -> Result<CallSubject, ToolError> {
+        let given: Arguments = arguments.parse()?;
+        touching(arguments, context, &given.path, TargetAccess::Write)
     }
 
     fn execute<'a>(
@@ -87,10 +101,12 @@ impl Tool for EditTool {
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let arguments = parse_arguments(aliases::EDIT, invocation.arguments)?;
-            let context = invocation.context.clone();
-            run_on_files(invocation.context, move || edit(&context, &arguments, &invocation.cancel))
-                .await
+            let arguments = invocation.call.arguments.parse()?;
+            let (judged, context) = (Judged::of(invocation.call), invocation.context.clone());
+            run_on_files(invocation.context, move || {
+                edit(&context, &judged, &arguments, &invocation.cancel)
+            })
+            .await
         })
     }
 }
@@ -111,10 +127,11 @@ struct Planned {
 
 fn edit(
     context: &ToolContext,
+    judged: &Judged,
     arguments: &Arguments,
     cancel: &CancellationToken,
 ) -> Result<ToolOutput, ToolError> {
-    let planned = plan(context, arguments, cancel)?;
+    let planned = plan(context, judged, arguments, cancel)?;
     let Planned { path, loaded, bytes, .. } = &planned;
     if cancel.is_cancelled() {
         return Err(ToolError::Aborted(format!("aborted before {} was changed", path.shown)));
@@ -133,7 +150,7 @@ fn edit(
             .map_err(|error| io_failure("write", path, &error))
     })?;
     let mut details = json!({
-        "path": path.shown, "replacements": planned.replacements, "diff": planned.diff()
+        "path": path.shown, "replacements": planned.replacements, "diff": planned.diff().map(|diff| kept_diff(&diff))
     });
     recorded.describe(&mut details);
     Ok(ToolOutput { details: Some(details), ..ToolOutput::text(planned.text) })
@@ -142,10 +159,10 @@ fn edit(
 /// What a call would change, as a unified diff; see [`preview()`](crate::preview()).
 pub(crate) fn preview(
     context: &ToolContext,
-    arguments: Map<String, Value>,
+    call: &PreparedCall,
 ) -> Result<Option<String>, ToolError> {
-    let arguments = parse_arguments(aliases::EDIT, arguments)?;
-    Ok(plan(context, &arguments, &CancellationToken::new())?.diff())
+    let (judged, arguments) = (Judged::of(call), call.arguments.parse()?);
+    Ok(plan(context, &judged, &arguments, &CancellationToken::new())?.diff())
 }
 
 impl Planned {
@@ -157,10 +174,11 @@ impl Planned {
 
 fn plan(
     context: &ToolContext,
+    judged: &Judged,
     arguments: &Arguments,
     cancel: &CancellationToken,
 ) -> Result<Planned, ToolError> {
-    let path = resolve_path(context, &arguments.path, Access::Write)?;
+    let path = judged.resolve(context, &arguments.path, Access::Write)?;
     check_texts(arguments, &path)?;
     let loaded = load(&path, "edit")?;
     let fingerprint = loaded.fingerprint();

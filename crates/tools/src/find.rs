@@ -4,17 +4,20 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use futures_util::future::BoxFuture;
-use myclaw_engine::{Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput};
+use myclaw_engine::{
+    CallArguments, CallSubject, TargetAccess, Tool, ToolAliases, ToolContext, ToolDeclaration,
+    ToolError, ToolInvocation, ToolOutput,
+};
 use myclaw_llm::{ContentBlock, ToolSchema};
 use serde::Deserialize;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::aliases;
 use crate::support::{
-    Access, Listing, PathPatterns, Walker, cut_line, io_failure, lenient_u64, parse_arguments,
-    real_root, resolve_path, run_on_files, shown_below,
+    Access, Judged, Listing, PathPatterns, Walker, cut_line, io_failure, real_root, resolve_path,
+    run_on_files, shown_below, touching,
 };
+use crate::{aliases, declarations};
 
 /// Entries listed unless the call asks for another number.
 const DEFAULT_LIMIT: u64 = 1000;
@@ -26,11 +29,12 @@ const MAX_PATTERN_CHARS: usize = 200;
 pub struct FindTool;
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Arguments {
     pattern: String,
     #[serde(default = "here")]
     path: String,
-    #[serde(default, deserialize_with = "lenient_u64")]
+    #[serde(default)]
     limit: Option<u64>,
 }
 
@@ -69,12 +73,22 @@ impl Tool for FindTool {
         &SCHEMA
     }
 
+    fn declaration(&self) -> ToolDeclaration {
+        declarations::FIND
+    }
+
     fn aliases(&self) -> ToolAliases {
         aliases::FIND
     }
 
-    fn is_read_only(&self) -> bool {
-        true
+    fn subject(
+        &self,
+        arguments: &CallArguments,
+        context: &ToolContext,
+    ) -> Result<CallSubject, ToolError> {
+        let given: Arguments = arguments.parse()?;
+        let (path, _) = split_pattern(context, &given);
+        touching(arguments, context, &path, TargetAccess::Search)
     }
 
     fn execute<'a>(
@@ -82,20 +96,23 @@ impl Tool for FindTool {
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let arguments: Arguments = parse_arguments(aliases::FIND, invocation.arguments)?;
+            let arguments: Arguments = invocation.call.arguments.parse()?;
+            let judged = Judged::of(invocation.call);
             let (context, cancel) = (invocation.context.clone(), invocation.cancel);
-            run_on_files(invocation.context, move || find(&context, &arguments, cancel)).await
+            run_on_files(invocation.context, move || find(&context, &judged, &arguments, cancel))
+                .await
         })
     }
 }
 
 fn find(
     context: &ToolContext,
+    judged: &Judged,
     arguments: &Arguments,
     cancel: CancellationToken,
 ) -> Result<ToolOutput, ToolError> {
     let (path, pattern) = split_pattern(context, arguments);
-    let directory = resolve_path(context, &path, Access::Read)?;
+    let directory = judged.resolve(context, &path, Access::Read)?;
     let metadata = std::fs::metadata(&directory.real)
         .map_err(|error| io_failure("search", &directory, &error))?;
     if !metadata.is_dir() {

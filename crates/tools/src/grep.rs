@@ -6,7 +6,10 @@ mod search;
 use std::sync::LazyLock;
 
 use futures_util::future::BoxFuture;
-use myclaw_engine::{Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput};
+use myclaw_engine::{
+    CallArguments, CallSubject, TargetAccess, Tool, ToolAliases, ToolContext, ToolDeclaration,
+    ToolError, ToolInvocation, ToolOutput,
+};
 use myclaw_llm::{ContentBlock, ToolSchema};
 use serde::Deserialize;
 use serde_json::json;
@@ -15,11 +18,10 @@ use tokio_util::sync::CancellationToken;
 
 use self::matcher::LineMatcher;
 use self::search::{Ending, Search};
-use crate::aliases;
 use crate::support::{
-    Access, PathPatterns, Walker, io_failure, lenient_bool, lenient_u64, parse_arguments,
-    real_root, resolve_path, run_on_files,
+    Access, Judged, PathPatterns, Walker, io_failure, real_root, run_on_files, touching,
 };
+use crate::{aliases, declarations};
 
 /// Matching lines shown unless the call asks for another number.
 const DEFAULT_LIMIT: u64 = 100;
@@ -38,20 +40,20 @@ static SEARCHES: Semaphore = Semaphore::const_new(MAX_SEARCHES);
 pub struct GrepTool;
 
 #[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Arguments {
     pattern: String,
     #[serde(default = "here")]
     path: String,
     #[serde(default)]
     glob: Option<String>,
-    #[serde(default, deserialize_with = "lenient_bool")]
+    #[serde(default)]
     ignore_case: bool,
-    #[serde(default, deserialize_with = "lenient_bool")]
+    #[serde(default)]
     literal: bool,
-    #[serde(default, deserialize_with = "lenient_u64")]
+    #[serde(default)]
     context: Option<u64>,
-    #[serde(default, deserialize_with = "lenient_u64")]
+    #[serde(default)]
     limit: Option<u64>,
 }
 
@@ -96,12 +98,21 @@ impl Tool for GrepTool {
         &SCHEMA
     }
 
+    fn declaration(&self) -> ToolDeclaration {
+        declarations::GREP
+    }
+
     fn aliases(&self) -> ToolAliases {
         aliases::GREP
     }
 
-    fn is_read_only(&self) -> bool {
-        true
+    fn subject(
+        &self,
+        arguments: &CallArguments,
+        context: &ToolContext,
+    ) -> Result<CallSubject, ToolError> {
+        let given: Arguments = arguments.parse()?;
+        touching(arguments, context, &given.path, TargetAccess::Search)
     }
 
     fn execute<'a>(
@@ -109,7 +120,8 @@ impl Tool for GrepTool {
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let arguments: Arguments = parse_arguments(aliases::GREP, invocation.arguments)?;
+            let arguments: Arguments = invocation.call.arguments.parse()?;
+            let judged = Judged::of(invocation.call);
             let (context, cancel) = (invocation.context.clone(), invocation.cancel);
             let permit = tokio::select! {
                 permit = SEARCHES.acquire() => permit,
@@ -117,7 +129,7 @@ impl Tool for GrepTool {
             };
             run_on_files(invocation.context, move || {
                 let _permit = permit;
-                grep(&context, &arguments, &cancel)
+                grep(&context, &judged, &arguments, &cancel)
             })
             .await
         })
@@ -126,11 +138,12 @@ impl Tool for GrepTool {
 
 fn grep(
     context: &ToolContext,
+    judged: &Judged,
     arguments: &Arguments,
     cancel: &CancellationToken,
 ) -> Result<ToolOutput, ToolError> {
     let matcher = LineMatcher::new(arguments, cancel.clone())?;
-    let target = resolve_path(context, &arguments.path, Access::Read)?;
+    let target = judged.resolve(context, &arguments.path, Access::Read)?;
     let metadata =
         std::fs::metadata(&target.real).map_err(|error| io_failure("search", &target, &error))?;
     let lines_around =

@@ -21,6 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, join_all};
+use myclaw_engine::JobCommand;
 use myclaw_exec::Handle;
 
 pub(crate) use job::{Candidate, Job, Running};
@@ -162,6 +163,7 @@ impl Jobs {
         let mut record = JobRecord {
             id: String::new(),
             session: self.options.session.clone(),
+            command_is_whole: kept_command(new.command) == new.command,
             command: kept_command(new.command),
             directory: new.directory,
             terminal: candidate.handle.is_terminal(),
@@ -241,6 +243,17 @@ impl Jobs {
         }
     }
 
+    /// The command of a job; `None` if there is no such job. Blocks.
+    pub(crate) fn command_of(&self, id: &str) -> Option<JobCommand> {
+        let own = self.own().into_iter().map(|job| job.record()).find(|record| record.id == id);
+        let record = own.or_else(|| record::read(&self.options.directory, id))?;
+        Some(JobCommand {
+            is_whole: record.command_is_whole,
+            command: record.command,
+            directory: record.directory,
+        })
+    }
+
     /// Ends a job with everything it started, and waits until it has ended.
     ///
     /// # Errors
@@ -303,11 +316,6 @@ impl Jobs {
     fn lock(&self) -> MutexGuard<'_, Vec<Arc<Job>>> {
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// The command of a job, from its record in the session's directory; `None` if there is no such job. Blocking.
-pub fn command_of_job(directory: &std::path::Path, id: &str) -> Option<String> {
-    record::read(directory, id).map(|record| record.command)
 }
 
 /// The files that running jobs write to, from the records in a session's directory. Blocking.

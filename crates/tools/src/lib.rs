@@ -10,6 +10,7 @@ mod aliases;
 mod apply_patch;
 mod bash;
 mod changes;
+mod declarations;
 mod edit;
 mod files;
 mod find;
@@ -35,13 +36,14 @@ pub use changes::{
     ChangedTurn, Direction, FileOutcome, Undo, UndoError, Undone, UndoneFile, WhichTurn,
     changed_turns,
 };
+pub use declarations::DECLARATIONS;
 pub use edit::EditTool;
 pub use files::shown_size;
 pub use find::FindTool;
 pub use grep::GrepTool;
 pub use jobs::{
     END_OF_JOB, JobEnd, JobEnded, JobEnding, JobListener, JobOwner, JobRecord, Jobs, JobsOptions,
-    Killer, command_of_job, end_leftovers, message_of_leftover, outputs_of_running_jobs,
+    Killer, end_leftovers, message_of_leftover, outputs_of_running_jobs,
 };
 pub use ls::LsTool;
 pub use memory::{Compared, Meaning, Memory, MemoryGetTool, MemoryOptions, MemorySearchTool};
@@ -49,7 +51,7 @@ pub use picture::{Pixels, picture_from_base64, picture_from_bytes, picture_pixel
 pub use preview::{preview, text_diff};
 pub use process::ProcessTool;
 pub use read::ReadTool;
-pub use support::{lenient_u64, parse_arguments, run_blocking};
+pub use support::run_blocking;
 pub use write::WriteTool;
 
 /// What the built-in tools need. Every process that runs tools makes them from this.

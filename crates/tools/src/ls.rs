@@ -5,17 +5,17 @@ use std::fs::{self, DirEntry};
 use std::sync::LazyLock;
 
 use futures_util::future::BoxFuture;
-use myclaw_engine::{Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput};
+use myclaw_engine::{
+    CallArguments, CallSubject, TargetAccess, Tool, ToolAliases, ToolContext, ToolDeclaration,
+    ToolError, ToolInvocation, ToolOutput,
+};
 use myclaw_llm::{ContentBlock, ToolSchema};
 use serde::Deserialize;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::aliases;
-use crate::support::{
-    Access, Listing, io_failure, lenient_u64, parse_arguments, printable, resolve_path,
-    run_on_files,
-};
+use crate::support::{Access, Judged, Listing, io_failure, printable, run_on_files, touching};
+use crate::{aliases, declarations};
 
 /// Entries listed unless the call asks for another number.
 const DEFAULT_LIMIT: u64 = 500;
@@ -28,10 +28,11 @@ const MAX_LIMIT: usize = 25_000;
 pub struct LsTool;
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Arguments {
     #[serde(default = "here")]
     path: String,
-    #[serde(default, deserialize_with = "lenient_u64")]
+    #[serde(default)]
     limit: Option<u64>,
 }
 
@@ -65,12 +66,21 @@ impl Tool for LsTool {
         &SCHEMA
     }
 
+    fn declaration(&self) -> ToolDeclaration {
+        declarations::LS
+    }
+
     fn aliases(&self) -> ToolAliases {
         aliases::LS
     }
 
-    fn is_read_only(&self) -> bool {
-        true
+    fn subject(
+        &self,
+        arguments: &CallArguments,
+        context: &ToolContext,
+    ) -> Result<CallSubject, ToolError> {
+        let given: Arguments = arguments.parse()?;
+        touching(arguments, context, &given.path, TargetAccess::Read)
     }
 
     fn execute<'a>(
@@ -78,19 +88,22 @@ impl Tool for LsTool {
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let arguments: Arguments = parse_arguments(aliases::LS, invocation.arguments)?;
+            let arguments: Arguments = invocation.call.arguments.parse()?;
+            let judged = Judged::of(invocation.call);
             let (context, cancel) = (invocation.context.clone(), invocation.cancel);
-            run_on_files(invocation.context, move || list(&context, &arguments, &cancel)).await
+            run_on_files(invocation.context, move || list(&context, &judged, &arguments, &cancel))
+                .await
         })
     }
 }
 
 fn list(
     context: &ToolContext,
+    judged: &Judged,
     arguments: &Arguments,
     cancel: &CancellationToken,
 ) -> Result<ToolOutput, ToolError> {
-    let path = resolve_path(context, &arguments.path, Access::Read)?;
+    let path = judged.resolve(context, &arguments.path, Access::Read)?;
     let metadata = fs::metadata(&path.real).map_err(|error| io_failure("list", &path, &error))?;
     if !metadata.is_dir() {
         return Err(ToolError::Failed(format!(

@@ -12,7 +12,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
 use futures_util::future::BoxFuture;
-use myclaw_engine::{Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput};
+use myclaw_engine::{
+    CallArguments, CallSubject, Tool, ToolAliases, ToolContext, ToolDeclaration, ToolError,
+    ToolInvocation, ToolOutput,
+};
 use myclaw_llm::{ContentBlock, ToolSchema};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -21,8 +24,8 @@ use tokio_util::sync::CancellationToken;
 use self::notes::{Found, Notes};
 use self::passages::Passage;
 use self::words::Query;
-use crate::aliases;
-use crate::support::{Listing, lenient_u64, parse_arguments, plain_text, run_blocking};
+use crate::support::{Listing, plain_text, run_blocking};
+use crate::{aliases, declarations};
 
 /// Most passages that a call can ask for.
 const MOST_RESULTS: u64 = 50;
@@ -79,20 +82,22 @@ pub struct MemorySearchTool(Memory);
 pub struct MemoryGetTool(MemoryOptions);
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct SearchArguments {
     query: String,
-    #[serde(default, rename = "maxResults", deserialize_with = "lenient_u64")]
+    #[serde(default, rename = "maxResults")]
     max_results: Option<u64>,
     #[serde(default, rename = "minScore")]
     min_score: Option<f64>,
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct GetArguments {
     path: String,
-    #[serde(default, deserialize_with = "lenient_u64")]
+    #[serde(default)]
     from: Option<u64>,
-    #[serde(default, deserialize_with = "lenient_u64")]
+    #[serde(default)]
     lines: Option<u64>,
 }
 
@@ -143,12 +148,21 @@ impl Tool for MemorySearchTool {
         &SEARCH_SCHEMA
     }
 
+    fn declaration(&self) -> ToolDeclaration {
+        declarations::MEMORY_SEARCH
+    }
+
     fn aliases(&self) -> ToolAliases {
         aliases::MEMORY_SEARCH
     }
 
-    fn is_read_only(&self) -> bool {
-        true
+    fn subject(
+        &self,
+        arguments: &CallArguments,
+        _: &ToolContext,
+    ) -> Result<CallSubject, ToolError> {
+        // It reads the notes and nothing else.
+        Ok(CallSubject::of(arguments))
     }
 
     fn execute<'a>(
@@ -156,8 +170,7 @@ impl Tool for MemorySearchTool {
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let arguments: SearchArguments =
-                parse_arguments(aliases::MEMORY_SEARCH, invocation.arguments)?;
+            let arguments: SearchArguments = invocation.call.arguments.parse()?;
             let (context, cancel) = (invocation.context.clone(), invocation.cancel);
             let memory = self.0.clone();
             run_blocking(move || search(&memory, &context, &arguments, &cancel)).await
@@ -170,12 +183,21 @@ impl Tool for MemoryGetTool {
         &GET_SCHEMA
     }
 
+    fn declaration(&self) -> ToolDeclaration {
+        declarations::MEMORY_GET
+    }
+
     fn aliases(&self) -> ToolAliases {
         aliases::MEMORY_GET
     }
 
-    fn is_read_only(&self) -> bool {
-        true
+    fn subject(
+        &self,
+        arguments: &CallArguments,
+        _: &ToolContext,
+    ) -> Result<CallSubject, ToolError> {
+        // It reads the notes and nothing else.
+        Ok(CallSubject::of(arguments))
     }
 
     fn execute<'a>(
@@ -183,8 +205,7 @@ impl Tool for MemoryGetTool {
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let arguments: GetArguments =
-                parse_arguments(aliases::MEMORY_GET, invocation.arguments)?;
+            let arguments: GetArguments = invocation.call.arguments.parse()?;
             let (context, options) = (invocation.context.clone(), self.0.clone());
             run_blocking(move || get(&options, &context, &arguments)).await
         })

@@ -7,16 +7,19 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use myclaw_engine::{Tool, ToolAliases, ToolError, ToolInvocation, ToolOutput};
+use myclaw_engine::{
+    CallArguments, CallEffect, CallSubject, JobInput, ShownFact, Tool, ToolAliases, ToolContext,
+    ToolDeclaration, ToolError, ToolInvocation, ToolOutput,
+};
 use myclaw_exec::WriteError;
 use myclaw_llm::{ContentBlock, ToolSchema};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use crate::aliases;
 use crate::jobs::{Excerpt, Found, Job, JobEnding, JobRecord, Jobs, Killer, elsewhere, one_line};
-use crate::support::{cut_start, lenient_bool, lenient_u64, parse_arguments, plain_text};
+use crate::support::{cut_start, plain_text};
+use crate::{aliases, declarations};
 
 /// Longest wait of one call.
 const MAX_WAIT: Duration = Duration::from_secs(120);
@@ -52,19 +55,19 @@ enum Action {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Arguments {
     action: Action,
     id: Option<String>,
     data: Option<String>,
     keys: Option<Vec<String>>,
-    #[serde(default, deserialize_with = "lenient_bool")]
+    #[serde(default)]
     eof: bool,
-    #[serde(default, deserialize_with = "lenient_u64")]
+    #[serde(default)]
     offset: Option<u64>,
-    #[serde(default, deserialize_with = "lenient_u64")]
+    #[serde(default)]
     limit: Option<u64>,
-    #[serde(default, deserialize_with = "lenient_u64")]
+    #[serde(default)]
     wait_ms: Option<u64>,
 }
 
@@ -102,6 +105,26 @@ static SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| {
         }),
     }
 });
+
+impl Arguments {
+    /// What the call writes to a job, as text; `None` if it writes nothing.
+    fn input(&self) -> Option<String> {
+        let input = match self.action {
+            Action::Write => json!({"write": self.data}),
+            Action::Paste => json!({"paste": self.data}),
+            Action::Submit => json!({"submit": self.data}),
+            Action::SendKeys => json!({"keys": self.keys}),
+            Action::List
+            | Action::Poll
+            | Action::Log
+            | Action::Kill
+            | Action::Clear
+            | Action::Remove => return None,
+        };
+        let end = if self.eof { ", then the end of the input" } else { "" };
+        Some(format!("{input}{end}"))
+    }
+}
 
 impl ProcessTool {
     /// The tool for the jobs of one session.
@@ -227,17 +250,40 @@ impl Tool for ProcessTool {
         &SCHEMA
     }
 
+    fn declaration(&self) -> ToolDeclaration {
+        declarations::PROCESS
+    }
+
     fn aliases(&self) -> ToolAliases {
         aliases::PROCESS
     }
 
+    fn subject(
+        &self,
+        arguments: &CallArguments,
+        _: &ToolContext,
+    ) -> Result<CallSubject, ToolError> {
+        let given: Arguments = arguments.parse()?;
+        let subject = CallSubject::of(arguments);
+        let Some(input) = given.input() else { return Ok(subject) };
+        let job = given.id.as_deref().and_then(|id| self.jobs.command_of(id.trim()));
+        let mut facts = Vec::new();
+        if let Some(job) = &job {
+            facts.push(ShownFact {
+                is_whole: job.is_whole,
+                ..ShownFact::text("the job runs", job.command.clone())
+            });
+            facts.push(ShownFact::text("in", job.directory.to_string_lossy()));
+        }
+        Ok(subject.first(&[], facts).with(CallEffect::Input(JobInput { input, job })))
+    }
+
     fn execute<'a>(
         &'a self,
-        mut invocation: ToolInvocation<'a>,
+        invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let arguments = std::mem::take(&mut invocation.arguments);
-            let arguments = parse_arguments(aliases::PROCESS, arguments)?;
+            let arguments = invocation.call.arguments.parse()?;
             self.act(&invocation, arguments).await
         })
     }

@@ -7,18 +7,19 @@ use std::io::Read;
 use std::sync::LazyLock;
 
 use futures_util::future::BoxFuture;
-use myclaw_engine::{Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput};
+use myclaw_engine::{
+    CallArguments, CallSubject, TargetAccess, Tool, ToolAliases, ToolContext, ToolDeclaration,
+    ToolError, ToolInvocation, ToolOutput,
+};
 use myclaw_llm::ToolSchema;
 use serde::Deserialize;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::aliases;
 use crate::changes::note_read;
 use crate::files::{BYTES_TO_RECOGNISE, FileKind, open_regular, recognise, refuse_binary};
-use crate::support::{
-    Access, io_failure, lenient_u64, parse_arguments, resolve_path, run_on_files,
-};
+use crate::support::{Access, Judged, io_failure, run_on_files, touching};
+use crate::{aliases, declarations};
 use text::LineRange;
 
 /// The tool; see the module.
@@ -26,14 +27,15 @@ use text::LineRange;
 pub struct ReadTool;
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Arguments {
     path: String,
-    #[serde(default, rename = "startLine", deserialize_with = "lenient_u64")]
+    #[serde(default, rename = "startLine")]
     start_line: Option<u64>,
-    #[serde(default, rename = "endLine", deserialize_with = "lenient_u64")]
+    #[serde(default, rename = "endLine")]
     end_line: Option<u64>,
     /// A number of lines, for models that know this tool with `offset` and `limit`.
-    #[serde(default, deserialize_with = "lenient_u64")]
+    #[serde(default)]
     limit: Option<u64>,
 }
 
@@ -68,12 +70,21 @@ impl Tool for ReadTool {
         &SCHEMA
     }
 
+    fn declaration(&self) -> ToolDeclaration {
+        declarations::READ
+    }
+
     fn aliases(&self) -> ToolAliases {
         aliases::READ
     }
 
-    fn is_read_only(&self) -> bool {
-        true
+    fn subject(
+        &self,
+        arguments: &CallArguments,
+        context: &ToolContext,
+    ) -> Result<CallSubject, ToolError> {
+        let given: Arguments = arguments.parse()?;
+        touching(arguments, context, &given.path, TargetAccess::Read)
     }
 
     fn execute<'a>(
@@ -81,21 +92,24 @@ impl Tool for ReadTool {
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let arguments = parse_arguments(aliases::READ, invocation.arguments)?;
-            let context = invocation.context.clone();
-            run_on_files(invocation.context, move || read(&context, &arguments, &invocation.cancel))
-                .await
+            let arguments = invocation.call.arguments.parse()?;
+            let (judged, context) = (Judged::of(invocation.call), invocation.context.clone());
+            run_on_files(invocation.context, move || {
+                read(&context, &judged, &arguments, &invocation.cancel)
+            })
+            .await
         })
     }
 }
 
 fn read(
     context: &ToolContext,
+    judged: &Judged,
     arguments: &Arguments,
     cancel: &CancellationToken,
 ) -> Result<ToolOutput, ToolError> {
     let range = line_range(arguments)?;
-    let path = resolve_path(context, &arguments.path, Access::Read)?;
+    let path = judged.resolve(context, &arguments.path, Access::Read)?;
     let failed = |error: std::io::Error| io_failure("read", &path, &error);
     let (mut file, metadata) = open_regular(&path, "read")?;
     let mut start = Vec::with_capacity(BYTES_TO_RECOGNISE);

@@ -1,9 +1,8 @@
 //! What the tools share.
 //!
-//! - [`parse_arguments`] turns a call's arguments into a tool's own struct; its errors name the argument. The
-//!   `lenient_*` functions are `#[serde(deserialize_with)]` helpers that also take a number or flag written as text.
 //! - [`resolve_path`] turns a path from the model into the real path on disk and enforces
 //!   `tools.fs.workspaceOnly`; [`ResolvedPath::shown`] is how results and errors write it.
+//! - [`touching`] is the subject of a call for one path, and [`Judged`] holds a call to the paths of its subject.
 //! - [`missing_path`] is the error for a missing path, with similar names to try; [`io_failure`] is the one
 //!   for any other I/O error.
 //! - [`cut_end`], [`cut_start`] and [`cut_line`] shorten text at character boundaries and say so.
@@ -15,9 +14,9 @@
 //!
 //! Everything that touches the disk here is blocking: call it inside `run_on_files`.
 
-mod arguments;
 mod blocking;
 mod budget;
+mod judged;
 mod listing;
 mod paths;
 mod patterns;
@@ -26,11 +25,10 @@ pub(crate) mod testing;
 mod text;
 mod walk;
 
-pub(crate) use arguments::lenient_bool;
-pub use arguments::{lenient_u64, parse_arguments};
 pub use blocking::run_blocking;
 pub(crate) use blocking::run_on_files;
 pub(crate) use budget::Budget;
+pub(crate) use judged::{Judged, touching};
 pub(crate) use listing::Listing;
 pub(crate) use paths::{
     Access, ResolvedPath, io_failure, missing_path, printable, real_root, resolve_path,

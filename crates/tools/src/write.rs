@@ -6,21 +6,22 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::LazyLock;
 
 use futures_util::future::BoxFuture;
-use myclaw_engine::{Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput};
+use myclaw_engine::{
+    CallArguments, CallSubject, PreparedCall, TargetAccess, Tool, ToolAliases, ToolContext,
+    ToolDeclaration, ToolError, ToolInvocation, ToolOutput,
+};
 use myclaw_llm::ToolSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::aliases;
 use crate::changes::{Before, Fingerprint, Upcoming, make_change, note_seen, require_fresh};
 use crate::files::{
-    Attributes, Document, FileKind, Lines, diff_deadline, read_whole, recognise, replace_file,
-    require_regular_file, require_writable, unified_diff,
+    Attributes, Document, FileKind, Lines, diff_deadline, kept_diff, read_whole, recognise,
+    replace_file, require_regular_file, require_writable, unified_diff,
 };
-use crate::support::{
-    Access, ResolvedPath, io_failure, parse_arguments, resolve_path, run_on_files,
-};
+use crate::support::{Access, Judged, ResolvedPath, io_failure, run_on_files, touching};
+use crate::{aliases, declarations};
 
 /// Largest old content that is compared with the new one.
 const MAX_COMPARED_BYTES: u64 = 8 * 1024 * 1024;
@@ -30,6 +31,7 @@ const MAX_COMPARED_BYTES: u64 = 8 * 1024 * 1024;
 pub struct WriteTool;
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Arguments {
     path: String,
     content: String,
@@ -71,8 +73,21 @@ impl Tool for WriteTool {
         &SCHEMA
     }
 
+    fn declaration(&self) -> ToolDeclaration {
+        declarations::WRITE
+    }
+
     fn aliases(&self) -> ToolAliases {
         aliases::WRITE
+    }
+
+    fn subject(
+        &self,
+        arguments: &CallArguments,
+        context: &ToolContext,
+    ) -> Result<CallSubject, ToolError> {
+        let given: Arguments = arguments.parse()?;
+        touching(arguments, context, &given.path, TargetAccess::Write)
     }
 
     fn execute<'a>(
@@ -80,10 +95,10 @@ impl Tool for WriteTool {
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let arguments = parse_arguments(aliases::WRITE, invocation.arguments)?;
-            let context = invocation.context.clone();
+            let arguments = invocation.call.arguments.parse()?;
+            let (judged, context) = (Judged::of(invocation.call), invocation.context.clone());
             run_on_files(invocation.context, move || {
-                write(&context, &arguments, &invocation.cancel)
+                write(&context, &judged, &arguments, &invocation.cancel)
             })
             .await
         })
@@ -92,10 +107,11 @@ impl Tool for WriteTool {
 
 fn write(
     context: &ToolContext,
+    judged: &Judged,
     arguments: &Arguments,
     cancel: &CancellationToken,
 ) -> Result<ToolOutput, ToolError> {
-    let path = resolve_path(context, &arguments.path, Access::Write)?;
+    let path = judged.resolve(context, &arguments.path, Access::Write)?;
     let present = look_at(&path, &arguments.path)?;
     let content = arguments.content.as_bytes();
     let lines = Lines::of(&arguments.content).len();
@@ -129,7 +145,7 @@ fn write(
         Present::Nothing => ("created", "Created"),
         Present::File { .. } => ("overwritten", "Overwrote"),
     };
-    let diff = diff(&path, &present, &arguments.content);
+    let diff = diff(&path, &present, &arguments.content).map(|diff| kept_diff(&diff));
     let mut details = json!({"path": path.shown, "action": action, "bytes": content.len(), "lines": lines, "diff": diff});
     recorded.describe(&mut details);
     Ok(ToolOutput {
@@ -141,10 +157,11 @@ fn write(
 /// What a call would change, as a unified diff; see [`preview()`](crate::preview()).
 pub(crate) fn preview(
     context: &ToolContext,
-    arguments: Map<String, Value>,
+    call: &PreparedCall,
 ) -> Result<Option<String>, ToolError> {
-    let arguments: Arguments = parse_arguments(aliases::WRITE, arguments)?;
-    let path = resolve_path(context, &arguments.path, Access::Write)?;
+    let arguments: Arguments = call.arguments.parse()?;
+    let judged = Judged::of(call);
+    let path = judged.resolve(context, &arguments.path, Access::Write)?;
     let present = look_at(&path, &arguments.path)?;
     require_known(context, &path, &present)?;
     Ok(diff(&path, &present, &arguments.content))

@@ -7,14 +7,17 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use myclaw_engine::{Tool, ToolAliases, ToolError, ToolInvocation, ToolOutput};
+use myclaw_engine::{
+    CallArguments, CallEffect, CallSubject, Tool, ToolAliases, ToolContext, ToolDeclaration,
+    ToolError, ToolInvocation, ToolOutput,
+};
 use myclaw_llm::outside::{MARK_CHARS, mark, visible};
 use myclaw_llm::{ContentBlock, ToolSchema};
-use myclaw_tools::{lenient_u64, parse_arguments};
 use serde::Deserialize;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use crate::declarations;
 use crate::download::without_credentials;
 use crate::{Downloader, Wanted};
 use content::Page;
@@ -33,6 +36,7 @@ const MAX_SHOWN_CHARS: usize = 300;
 const ALIASES: ToolAliases = ToolAliases {
     names: &["WebFetch", "web-fetch", "fetch_url", "read_url"],
     arguments: &[("uri", "url"), ("link", "url"), ("start", "offset"), ("start_index", "offset")],
+    unlisted: &[],
 };
 
 /// Limits of the tool.
@@ -53,9 +57,10 @@ pub struct WebFetchTool {
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Arguments {
     url: String,
-    #[serde(default, deserialize_with = "lenient_u64")]
+    #[serde(default)]
     offset: Option<u64>,
 }
 
@@ -114,12 +119,21 @@ impl Tool for WebFetchTool {
         &SCHEMA
     }
 
+    fn declaration(&self) -> ToolDeclaration {
+        declarations::WEB_FETCH
+    }
+
     fn aliases(&self) -> ToolAliases {
         ALIASES
     }
 
-    fn is_read_only(&self) -> bool {
-        true
+    fn subject(
+        &self,
+        arguments: &CallArguments,
+        _: &ToolContext,
+    ) -> Result<CallSubject, ToolError> {
+        let Arguments { url, .. } = arguments.parse()?;
+        Ok(CallSubject::of(arguments).with(CallEffect::Connect(url)))
     }
 
     fn execute<'a>(
@@ -127,7 +141,7 @@ impl Tool for WebFetchTool {
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let Arguments { url, offset } = parse_arguments(ALIASES, invocation.arguments)?;
+            let Arguments { url, offset } = invocation.call.arguments.parse()?;
             let offset = usize::try_from(offset.unwrap_or(0)).unwrap_or(usize::MAX);
             let cancel = invocation.cancel;
             let page = tokio::select! {

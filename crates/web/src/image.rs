@@ -7,16 +7,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use myclaw_engine::{Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput};
+use myclaw_engine::{
+    CallArguments, CallEffect, CallSubject, PreparedCall, Tool, ToolAliases, ToolContext, ToolDeclaration,
+    ToolError, ToolInvocation, ToolOutput,
+};
 use myclaw_llm::outside::{mark, visible};
 use myclaw_llm::{ContentBlock, ImageContent, ToolSchema};
-use myclaw_tools::{parse_arguments, picture_from_bytes, run_blocking};
+use myclaw_tools::{picture_from_bytes, run_blocking};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::download::without_credentials;
-use crate::{Downloader, Wanted};
+use crate::{Downloader, Wanted, declarations};
 
 /// Largest picture that is downloaded, in bytes.
 const MAX_PICTURE_BYTES: usize = 20 * 1024 * 1024;
@@ -34,6 +37,7 @@ const ALIASES: ToolAliases = ToolAliases {
         ("url", "image"),
         ("question", "prompt"),
     ],
+    unlisted: &[],
 };
 
 /// A model that looks at pictures for one that cannot.
@@ -81,10 +85,27 @@ pub struct ImageTool {
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Arguments {
     image: String,
     #[serde(default)]
     prompt: Option<String>,
+}
+
+impl Arguments {
+    /// The path of the picture; `None` if it has a URL.
+    fn path(&self) -> Option<&str> {
+        let place = self.image.trim();
+        let is_url = ["http://", "https://"].iter().any(|scheme| {
+            place.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+        });
+        (!is_url).then_some(place)
+    }
+}
+
+/// The arguments of the tool for files.
+fn path_arguments(path: &str) -> Map<String, Value> {
+    Map::from_iter([("path".to_owned(), Value::from(path))])
 }
 
 /// A picture, with a line about it.
@@ -117,9 +138,16 @@ impl ImageTool {
         Self { schema, downloader, time, read, sight }
     }
 
+    /// The tool for files.
+    fn reader(&self) -> Result<&dyn Tool, ToolError> {
+        self.read.as_deref().ok_or_else(|| {
+            ToolError::Failed("files cannot be read here; give the URL of a picture".to_owned())
+        })
+    }
+
     async fn look(
         &self,
-        arguments: Arguments,
+        call: &PreparedCall,
         context: &ToolContext,
         cancel: &CancellationToken,
     ) -> Result<ToolOutput, ToolError> {
@@ -130,13 +158,10 @@ impl ImageTool {
                     .to_owned(),
             ));
         }
-        let place = arguments.image.trim();
-        let is_url = ["http://", "https://"].iter().any(|scheme| {
-            place.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme))
-        });
-        let picture = match is_url {
-            true => self.download(place).await?,
-            false => self.read_file(place, context, cancel).await?,
+        let arguments: Arguments = call.arguments.parse()?;
+        let picture = match arguments.path() {
+            None => self.download(arguments.image.trim()).await?,
+            Some(path) => self.read_file(path, call, context, cancel).await?,
         };
         let Sight::Other(viewer) = &self.sight else {
             let Picture { note, content } = picture;
@@ -184,20 +209,22 @@ impl ImageTool {
     async fn read_file(
         &self,
         path: &str,
+        call: &PreparedCall,
         context: &ToolContext,
         cancel: &CancellationToken,
     ) -> Result<Picture, ToolError> {
-        let read = self.read.as_deref().ok_or_else(|| {
-            ToolError::Failed("files cannot be read here; give the URL of a picture".to_owned())
-        })?;
-        let arguments = Map::from_iter([("path".to_owned(), Value::from(path))]);
-        let invocation = ToolInvocation {
-            call_id: "image",
+        let read = self.reader()?;
+        let arguments = CallArguments::of(read, path_arguments(path))
+            .map_err(|problems| ToolError::Failed(problems.join("; ")))?;
+        // The same subject, so that the file is the one that was judged.
+        let reading = PreparedCall {
+            tool_name: read.schema().name.clone(),
             arguments,
-            on_update: &|_| {},
-            context,
-            cancel: cancel.clone(),
+            declaration: read.declaration(),
+            ..call.clone()
         };
+        let invocation =
+            ToolInvocation { call: &reading, on_update: &|_| {}, context, cancel: cancel.clone() };
         let output = read.execute(invocation).await?;
         let (mut note, mut content) = (path.to_owned(), None);
         for block in output.content {
@@ -220,12 +247,26 @@ impl Tool for ImageTool {
         &self.schema
     }
 
+    fn declaration(&self) -> ToolDeclaration {
+        declarations::IMAGE
+    }
+
     fn aliases(&self) -> ToolAliases {
         ALIASES
     }
 
-    fn is_read_only(&self) -> bool {
-        true
+    fn subject(
+        &self,
+        arguments: &CallArguments,
+        context: &ToolContext,
+    ) -> Result<CallSubject, ToolError> {
+        let given: Arguments = arguments.parse()?;
+        let subject = CallSubject::of(arguments);
+        let Some(path) = given.path() else {
+            return Ok(subject.with(CallEffect::Connect(given.image.trim().to_owned())));
+        };
+        let reading = PreparedCall::new(self.reader()?, "image", path_arguments(path), context)?;
+        Ok(reading.subject.effects.into_iter().fold(subject, CallSubject::with))
     }
 
     fn execute<'a>(
@@ -233,14 +274,13 @@ impl Tool for ImageTool {
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let arguments = parse_arguments(ALIASES, invocation.arguments)?;
             let cancel = &invocation.cancel;
             tokio::select! {
                 biased;
                 () = cancel.cancelled() => {
                     Err(ToolError::Aborted("aborted before the picture was seen".to_owned()))
                 }
-                output = self.look(arguments, invocation.context, cancel) => output,
+                output = self.look(invocation.call, invocation.context, cancel) => output,
             }
         })
     }

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod charset;
+mod declarations;
 mod download;
 mod fetch;
 mod guard;
@@ -14,6 +15,7 @@ mod image;
 mod proxy;
 mod search;
 
+pub use declarations::DECLARATIONS;
 pub use download::{Download, DownloadError, DownloadOptions, Downloader, Wanted};
 pub use fetch::{FetchLimits, WebFetchTool};
 pub use futures_util::future::BoxFuture;

@@ -6,15 +6,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use myclaw_engine::{Tool, ToolAliases, ToolError, ToolInvocation, ToolOutput};
+use myclaw_engine::{
+    CallArguments, CallEffect, CallSubject, Tool, ToolAliases, ToolContext, ToolDeclaration,
+    ToolError, ToolInvocation, ToolOutput,
+};
 use myclaw_llm::outside::{mark, visible};
 use myclaw_llm::{ContentBlock, ToolSchema};
-use myclaw_tools::{lenient_u64, parse_arguments};
 use secrecy::SecretString;
 use serde::Deserialize;
 use serde_json::json;
 use url::Url;
 
+use crate::declarations;
 use crate::download::{DownloadOptions, ServiceClient};
 use provider::Found;
 pub use provider::SearchService;
@@ -37,6 +40,7 @@ const ALIASES: ToolAliases = ToolAliases {
         ("num_results", "count"),
         ("limit", "count"),
     ],
+    unlisted: &[],
 };
 
 /// Where and how searches are made.
@@ -63,9 +67,10 @@ pub struct WebSearchTool {
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Arguments {
     query: String,
-    #[serde(default, deserialize_with = "lenient_u64")]
+    #[serde(default)]
     count: Option<u64>,
 }
 
@@ -105,12 +110,21 @@ impl Tool for WebSearchTool {
         &self.schema
     }
 
+    fn declaration(&self) -> ToolDeclaration {
+        declarations::WEB_SEARCH
+    }
+
     fn aliases(&self) -> ToolAliases {
         ALIASES
     }
 
-    fn is_read_only(&self) -> bool {
-        true
+    fn subject(
+        &self,
+        arguments: &CallArguments,
+        _: &ToolContext,
+    ) -> Result<CallSubject, ToolError> {
+        let service = CallEffect::Connect("the search service of the config".to_owned());
+        Ok(CallSubject::of(arguments).with(service))
     }
 
     fn execute<'a>(
@@ -118,7 +132,7 @@ impl Tool for WebSearchTool {
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let Arguments { query, count } = parse_arguments(ALIASES, invocation.arguments)?;
+            let Arguments { query, count } = invocation.call.arguments.parse()?;
             let query = query.trim();
             if query.is_empty() || query.chars().count() > MAX_QUERY_CHARS {
                 return Err(ToolError::Failed(format!(

@@ -82,7 +82,7 @@ impl Tool for Shout {
         &'a self,
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        let text = invocation.arguments["command"].as_str().unwrap_or_default().to_uppercase();
+        let text = invocation.call.arguments["command"].as_str().unwrap_or_default().to_uppercase();
         Box::pin(async move { Ok(ToolOutput::text(text)) })
     }
 }

@@ -8,7 +8,6 @@ use myclaw_files::{
     Durability, LockError, LockFile, LockWait, NewFile, create_private_directory, parent_of,
     read_regular, set_aside,
 };
-use myclaw_policy::ApprovalDigest;
 use serde::{Deserialize, Serialize};
 
 use crate::{AgentError, FailureClass};
@@ -16,7 +15,11 @@ use crate::{AgentError, FailureClass};
 /// Name of the file.
 const FILE: &str = "approvals.json";
 /// Version of the file's format. A file with a later version is refused.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+/// The oldest version that is read.
+const OLDEST_VERSION: u32 = 1;
+/// Version of what a digest is bound to. Older answers do not hold any more, because they say less.
+pub(super) const GRANT_FORMAT: u32 = 2;
 /// Most answers that are kept; the oldest are dropped, and asked about again.
 const MAX_GRANTS: usize = 1000;
 /// Most questions that are kept; they are few unless something fails.
@@ -36,7 +39,7 @@ pub struct ApprovalStore {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Grant {
-    /// Identifies what it covers; see [`ApprovalDigest`].
+    /// Identifies what it covers; see [`ApprovalDigest`](myclaw_policy::ApprovalDigest).
     pub digest: String,
     /// The sessions that it holds for.
     pub audience: String,
@@ -48,6 +51,20 @@ pub struct Grant {
     pub covers: String,
     /// When it was given, in milliseconds since 1970.
     pub ts: u64,
+    /// What the digest is bound to. The first version did not say so.
+    #[serde(default = "first_format")]
+    pub(super) format: u32,
+}
+
+fn first_format() -> u32 {
+    1
+}
+
+impl Grant {
+    /// Whether an earlier version of the program stored it. It does not hold any more: the call is asked about again.
+    pub fn is_old(&self) -> bool {
+        self.format < GRANT_FORMAT
+    }
 }
 
 /// A question that nobody has answered yet.
@@ -168,21 +185,22 @@ impl ApprovalStore {
         Ok(count)
     }
 
-    /// Whether an answer of these sessions covers the digest.
-    pub(super) fn covers(
-        &self,
-        audience: &str,
-        digest: ApprovalDigest,
-    ) -> Result<bool, StoreError> {
-        let digest = digest.to_string();
-        let is_it = |grant: &Grant| grant.digest == digest && grant.audience == audience;
+    /// Whether an answer of these sessions covers one of the digests.
+    pub(super) fn covers(&self, audience: &str, digests: &[String]) -> Result<bool, StoreError> {
+        let is_it = |grant: &Grant| {
+            !grant.is_old() && grant.audience == audience && digests.contains(&grant.digest)
+        };
         Ok(self.load()?.always.iter().any(is_it))
     }
 
     pub(super) fn grant(&self, grant: Grant) -> Result<(), StoreError> {
         self.change(|document| {
-            let is_same =
-                |old: &Grant| old.digest == grant.digest && old.audience == grant.audience;
+            // The answer to a question that was asked again replaces the old one.
+            let is_renewed =
+                |old: &Grant| old.is_old() && old.tool == grant.tool && old.call == grant.call;
+            let is_same = |old: &Grant| {
+                old.audience == grant.audience && (old.digest == grant.digest || is_renewed(old))
+            };
             document.always.retain(|old| !is_same(old));
             document.always.push(grant);
             keep_newest(&mut document.always, MAX_GRANTS);
@@ -228,7 +246,7 @@ impl ApprovalStore {
             StoreError::Damaged { path: self.path.clone(), reason: error.to_string() }
         })?;
         match document.version {
-            VERSION => Ok(document),
+            OLDEST_VERSION..=VERSION => Ok(Document { version: VERSION, ..document }),
             version => Err(StoreError::Newer { path: self.path.clone(), version }),
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use myclaw_engine::{
-    Hook, HookError, PendingToolCall, RunParams, ToolCallVerdict, ToolContext, TurnId, WithheldTool,
+    Hook, HookError, PreparedCall, RunParams, ToolCallVerdict, ToolContext, TurnId, WithheldTool,
 };
 
 use super::{POLICY, Permissions, Verdict};
@@ -41,6 +41,7 @@ pub(crate) fn apply(
     params.approver = Some(Arc::new(SessionApprover {
         front_end: added.approver,
         permissions,
+        session: config.clone(),
         store: ApprovalStore::in_state_dir(config.home.paths.state_dir()),
         audience: audience(config),
         limit: Duration::from_secs(config.config.tools.approvals.timeout_seconds),
@@ -57,7 +58,7 @@ pub(crate) fn apply(
     }));
 }
 
-/// Asks the policy before each call. It must be the last hook, so that it sees the arguments that the call is made with.
+/// Asks the policy about each call as it will be made.
 struct PolicyHook(Arc<Permissions>);
 
 impl Hook for PolicyHook {
@@ -69,9 +70,9 @@ impl Hook for PolicyHook {
         false
     }
 
-    fn tool_call<'a>(
+    fn judge<'a>(
         &'a self,
-        call: &'a mut PendingToolCall,
+        call: &'a PreparedCall,
     ) -> BoxFuture<'a, Result<ToolCallVerdict, HookError>> {
         Box::pin(async move {
             if self.0.is_open_for(call) {
@@ -82,9 +83,7 @@ impl Hook for PolicyHook {
             let verdict = checking.await.map_err(|error| HookError(error.to_string()))?;
             Ok(match verdict {
                 Verdict::Allowed => ToolCallVerdict::Allow,
-                Verdict::NeedsApproval(question) => {
-                    ToolCallVerdict::Ask { reason: question.reason }
-                }
+                Verdict::NeedsApproval(reason) => ToolCallVerdict::Ask { reason },
                 Verdict::Denied(reason) => ToolCallVerdict::Deny { reason },
             })
         })

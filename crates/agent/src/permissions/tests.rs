@@ -1,8 +1,11 @@
+pub(crate) mod calls;
+mod terms;
+
 use std::path::Path;
 
 use myclaw_config::Environment;
 use myclaw_policy::known_tools;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::{Home, SessionOptions};
@@ -28,18 +31,10 @@ fn permissions(config: Value, name: &str) -> Permissions {
 
 /// `allowed`, the reason of a question, or the reason of a refusal.
 fn shown(permissions: &Permissions, tool: &str, arguments: &Value) -> String {
-    let arguments = arguments.as_object().unwrap();
-    match permissions.check_call(tool, arguments, "openai/gpt-x") {
+    match permissions.check(&calls::prepared(tool, arguments)) {
         Verdict::Allowed => "allowed".to_owned(),
-        Verdict::NeedsApproval(question) => format!("ask: {}", question.reason),
+        Verdict::NeedsApproval(reason) => format!("ask: {reason}"),
         Verdict::Denied(reason) => reason,
-    }
-}
-
-fn digest(permissions: &Permissions, tool: &str, arguments: &Value) -> ApprovalDigest {
-    match permissions.check_call(tool, arguments.as_object().unwrap(), "openai/gpt-x") {
-        Verdict::NeedsApproval(question) => question.digest,
-        other => panic!("{other:?}"),
     }
 }
 
@@ -146,7 +141,7 @@ fn each_level_of_the_config_denies_tools() {
 
     // Another model means other rules, also in the middle of a run.
     let main = permissions(config, "main");
-    let by = |model: &str| main.check_call("message", &Map::new(), model);
+    let by = |model: &str| main.check_subject("message", &CallSubject::default(), model);
     assert_eq!(by("openai/gpt-x"), Verdict::Allowed);
     assert!(matches!(by("anthropic/claude"), Verdict::Denied(_)));
 }
@@ -166,7 +161,6 @@ fn commands_are_checked_with_the_programs_of_this_machine() {
     let changed =
         shown(&permissions, "exec", &json!({"command": "ls", "env": {"LD_PRELOAD": "x"}}));
     assert!(changed.contains("sets the variable `LD_PRELOAD`"), "{changed}");
-    assert_eq!(shown(&permissions, "process", &json!({"action": "list"})), "allowed");
 
     let mut off = config;
     off["tools"]["exec"]["ask"] = json!("off");
@@ -183,35 +177,6 @@ fn a_sandboxed_session_has_the_rules_of_the_sandbox_as_well() {
         shown(&permissions(config, "work"), "bash", &command()),
         "the command may not run: commands are turned off (`agents.defaults.sandbox.exec`, for sandboxed sessions)"
     );
-}
-
-#[test]
-fn an_approval_covers_the_same_command_or_call() {
-    let config = json!({"tools": {
-        "ask": ["write", "web_fetch", "bash"],
-        "exec": {"security": "allowlist", "allowlist": []},
-    }});
-    let permissions = permissions(config, "main");
-    let digest = |tool: &str, arguments: Value| digest(&permissions, tool, &arguments);
-    // A changed file is never written twice with the same text.
-    assert_eq!(digest("write", json!({"path": "a"})), digest("write", json!({"path": "b"})));
-    let elsewhere = Permissions { directory: PathBuf::from("/"), ..permissions.clone() };
-    let in_root = self::digest(&elsewhere, "write", &json!({"path": "a"}));
-    assert_ne!(digest("write", json!({"path": "a"})), in_root);
-    // Everything else is one call, in whatever order its arguments come.
-    let fetch = |arguments| digest("web_fetch", arguments);
-    assert_eq!(fetch(json!({"url": "a", "x": 1})), fetch(json!({"x": 1, "url": "a"})));
-    assert_ne!(fetch(json!({"url": "a"})), fetch(json!({"url": "b"})));
-    let command = |arguments| digest("bash", arguments);
-    let echo = json!({"command": "echo a"});
-    assert_eq!(command(echo.clone()), command(json!({"command": "echo a", "timeout": 5})));
-    for other in [
-        json!({"command": "echo b"}),
-        json!({"command": "echo a", "workdir": "/"}),
-        json!({"command": "echo a", "env": {"A": "b"}}),
-    ] {
-        assert_ne!(command(echo.clone()), command(other.clone()), "{other}");
-    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
-use myclaw_engine::{Hook, HookError, PendingToolCall, ToolCallVerdict, ToolOutput};
+use myclaw_engine::{Hook, HookError, PreparedCall, ToolCallVerdict, ToolOutput, WorkPlace};
 use myclaw_files::{EntryKind, SharedDirectory};
 
 use crate::SessionConfig;
@@ -20,8 +20,7 @@ const MOST_ENTRIES: u64 = 100_000;
 /// Deepest directory that is counted. A deeper tree counts as one with too many files.
 const MOST_DEPTH: usize = 100;
 const MEGABYTE: u64 = 1 << 20;
-/// The argument of a command, and the programs that make room.
-const COMMAND: &str = "command";
+/// The programs that make room.
 const REMOVING: [&str; 2] = ["rm ", "rmdir "];
 
 /// What a workspace may hold; `None` for no limit.
@@ -159,20 +158,17 @@ pub(crate) struct QuotaHook {
     directory: PathBuf,
     quota: Quota,
     state: QuotaState,
-    /// The names of the tools that change files.
-    writing: Vec<String>,
     session: String,
 }
 
 impl SessionConfig {
-    /// The hook for a session with a workspace of its own. `writing` are the names of the tools that change files there.
-    pub(crate) fn quota_hook(&self, writing: Vec<String>) -> Option<Arc<dyn Hook>> {
+    /// The hook for a session with a workspace of its own.
+    pub(crate) fn quota_hook(&self) -> Option<Arc<dyn Hook>> {
         let quota = self.quota().filter(|quota| quota.bytes.is_some() || quota.files.is_some())?;
         Some(Arc::new(QuotaHook {
             directory: self.own_workspace()?.to_owned(),
             quota,
             state: self.quota_state.clone(),
-            writing,
             session: self.session_key.to_string(),
         }))
     }
@@ -206,15 +202,19 @@ fn note(session: &str, why: &str) {
     );
 }
 
+/// Whether a call may add files to the workspace: those of tools that work where the workspace is.
+fn may_add_files(call: &PreparedCall) -> bool {
+    call.declaration.place != WorkPlace::Here && !call.declaration.is_read_only()
+}
+
 /// Whether a call only makes room: a plain `rm` or `rmdir`, without anything that the shell would carry out or write to.
-fn makes_room(call: &PendingToolCall) -> bool {
+fn makes_room(call: &PreparedCall) -> bool {
     let is_plain = |sign: char| {
         sign.is_alphanumeric()
             || matches!(sign, ' ' | '-' | '_' | '.' | '/' | '*' | '?' | '\'' | '"' | ',')
     };
-    let command = call.arguments.get(COMMAND).and_then(serde_json::Value::as_str);
-    command.is_some_and(|command| {
-        let command = command.trim();
+    call.subject.commands().next().is_some_and(|command| {
+        let command = command.command.trim();
         command.chars().all(is_plain) && REMOVING.iter().any(|program| command.starts_with(program))
     })
 }
@@ -228,12 +228,12 @@ impl Hook for QuotaHook {
         false
     }
 
-    fn tool_call<'a>(
+    fn judge<'a>(
         &'a self,
-        call: &'a mut PendingToolCall,
+        call: &'a PreparedCall,
     ) -> BoxFuture<'a, Result<ToolCallVerdict, HookError>> {
         Box::pin(async move {
-            if !self.writing.contains(&call.tool_name) || makes_room(call) {
+            if !may_add_files(call) || makes_room(call) {
                 return Ok(ToolCallVerdict::Allow);
             }
             let (state, quota, directory) =
@@ -257,10 +257,10 @@ impl Hook for QuotaHook {
 
     fn tool_result<'a>(
         &'a self,
-        call: &'a PendingToolCall,
+        call: &'a PreparedCall,
         _output: &'a mut ToolOutput,
     ) -> BoxFuture<'a, Result<(), HookError>> {
-        if self.writing.contains(&call.tool_name) {
+        if may_add_files(call) {
             self.state.is_changed();
         }
         Box::pin(async { Ok(()) })

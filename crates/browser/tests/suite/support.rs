@@ -9,7 +9,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use myclaw_browser::{BrowserOptions, BrowserSlot, BrowserTool, Programs};
-use myclaw_engine::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput, TurnId};
+use myclaw_engine::{
+    PreparedCall, Tool, ToolContext, ToolError, ToolInvocation, ToolOutput, TurnId,
+};
 use myclaw_llm::ContentBlock;
 use myclaw_web::{AddressGuard, AddressRules, BoxFuture, Lookup};
 use serde_json::Value;
@@ -216,9 +218,10 @@ impl Session {
     }
 
     pub(crate) async fn call(&self, arguments: Value) -> Result<ToolOutput, ToolError> {
+        let arguments = arguments.as_object().unwrap().clone();
+        let prepared = PreparedCall::new(&self.tool, "call", arguments, &self.context)?;
         let invocation = ToolInvocation {
-            call_id: "call",
-            arguments: arguments.as_object().unwrap().clone(),
+            call: &prepared,
             on_update: &|_| {},
             context: &self.context,
             cancel: self.cancel.clone(),

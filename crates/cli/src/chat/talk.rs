@@ -261,7 +261,10 @@ impl OpenQuestions {
     /// Answers the question on the screen if `line` is an answer, and shows the next one.
     fn take_answer(&mut self, line: &str, display: &Display) -> bool {
         self.0.retain(|asked| !asked.is_over());
-        let Some(approval) = read_answer(line).filter(|_| !self.0.is_empty()) else { return false };
+        let Some(approval) = self.0.front().and_then(|asked| read_answer(line)?.to(&asked.request))
+        else {
+            return false;
+        };
         if let Some(asked) = self.0.pop_front() {
             asked.answer(approval);
         }

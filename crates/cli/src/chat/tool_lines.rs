@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use myclaw_agent::{ToolKind, declaration_of};
 use serde_json::Value;
 use unicode_width::UnicodeWidthStr;
 
@@ -22,8 +23,6 @@ const ROWS_OF_REASON: usize = 4;
 const MOST_COLOURED: usize = 2_000;
 /// Before each line of an output.
 const INDENT: &str = "  ";
-/// Tools whose output is shown: that of the others is for the model.
-const TALKATIVE: [&str; 2] = ["bash", "process"];
 
 /// A call that has ended.
 pub(super) struct EndedCall<'a> {
@@ -45,6 +44,11 @@ pub(super) struct ToolLines {
 }
 
 impl EndedCall<'_> {
+    /// Whether the output is shown: that of most tools is for the model.
+    fn is_talkative(&self) -> bool {
+        matches!(declaration_of(self.tool).kind, ToolKind::Run | ToolKind::Attend)
+    }
+
     /// Its lines, the shown ones in at most `columns` columns.
     pub(super) fn lines(&self, columns: usize) -> ToolLines {
         let diffs = self.diffs();
@@ -55,7 +59,7 @@ impl EndedCall<'_> {
         };
         let head = self.head(&diffs, columns);
         let mut all = vec![self.head(&diffs, usize::MAX)];
-        let is_shown = self.is_error || !diffs.is_empty() || TALKATIVE.contains(&self.tool);
+        let is_shown = self.is_error || !diffs.is_empty() || self.is_talkative();
         let (first, last) = match (diffs.is_empty(), self.is_error) {
             (false, _) => (DIFF_LINES, 0),
             (true, false) => (FIRST_LINES, LAST_LINES),
@@ -82,7 +86,7 @@ impl EndedCall<'_> {
 
     /// The rows of a line in at most `room` columns: one, but for why a call failed, which is read to its end.
     fn fitting(&self, line: &StyledLine, room: usize) -> Vec<StyledLine> {
-        let is_reason = self.is_error && !TALKATIVE.contains(&self.tool);
+        let is_reason = self.is_error && !self.is_talkative();
         if is_reason && line.spans.is_empty() && !line.text.trim().is_empty() {
             let text = truncated(&line.text, room.saturating_mul(ROWS_OF_REASON));
             let rows = wrapped(&text, room).into_iter();
@@ -143,8 +147,7 @@ impl EndedCall<'_> {
 
     /// The lines of its output.
     fn output(&self) -> Vec<StyledLine> {
-        let style =
-            if self.is_error && !TALKATIVE.contains(&self.tool) { Style::Bad } else { Style::Dim };
+        let style = if self.is_error && !self.is_talkative() { Style::Bad } else { Style::Dim };
         let text = self.text.strip_prefix("(no output)").unwrap_or(self.text);
         let mut lines: Vec<StyledLine> = text
             .trim_matches('\n')

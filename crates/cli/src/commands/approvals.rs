@@ -39,7 +39,8 @@ fn list(always: &[Grant], waiting: &[WaitingApproval]) -> Result<(), CliError> {
         rows.push(vec!["waiting".to_owned(), since, waiting.session.clone(), call]);
     }
     for grant in always {
-        let call = format!("{} {}: {}", grant.tool, grant.call, grant.covers);
+        let old = if grant.is_old() { " (of an older version: asked about again)" } else { "" };
+        let call = format!("{} {}: {}{old}", grant.tool, grant.call, grant.covers);
         rows.push(vec![
             short(grant).to_owned(),
             local_minute(grant.ts),
@@ -61,7 +62,7 @@ fn list_as_json(always: &[Grant], waiting: &[WaitingApproval]) -> Result<(), Cli
         printer.json(&json!({"state": "waiting", "approval": waiting}))?;
     }
     for grant in always {
-        printer.json(&json!({"state": "always", "id": short(grant), "approval": grant}))?;
+        printer.json(&json!({"state": if grant.is_old() { "old" } else { "always" }, "id": short(grant), "approval": grant}))?;
     }
     printer.finish()
 }

@@ -4,7 +4,7 @@ use myclaw_agent::did_you_mean;
 use myclaw_agent::permissions::{
     Permissions, Verdict, alias_names, canonical_tool_name, known_tools,
 };
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use crate::args::{ExplainArgs, PolicyArgs, PolicyCommand};
 use crate::exit::CliError;
@@ -30,19 +30,14 @@ fn explain(args: &ExplainArgs) -> Result<(), CliError> {
         (None, Some(_)) => vec![COMMAND_TOOL],
         (None, None) => known_tools().to_vec(),
     };
-    let mut arguments = Map::new();
-    if let Some(command) = &args.command {
-        arguments.insert("command".to_owned(), Value::String(command.clone()));
-    }
+    let subject = args.command.as_ref().map(|command| permissions.command(command));
+    let subject = subject.unwrap_or_default();
     let mut printer = Printer::stdout();
     let mut rows = Vec::new();
     for tool in tools {
-        let (verdict, reason) = match permissions.check_call(tool, &arguments, &model) {
+        let (verdict, reason) = match permissions.check_subject(tool, &subject, &model) {
             Verdict::Allowed => ("allowed", permissions.decide(tool).to_string()),
-            Verdict::NeedsApproval(question) => {
-                let always = question.always;
-                ("ask", format!("{}; \"always\" would cover {always}", question.reason))
-            }
+            Verdict::NeedsApproval(reason) => ("ask", reason),
             Verdict::Denied(reason) => ("denied", reason),
         };
         if args.json {

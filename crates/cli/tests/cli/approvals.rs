@@ -140,16 +140,110 @@ fn a_changed_file_is_shown_before_the_question() {
     home.write_in_workspace("notes.txt", "buy milk\n");
     let mut terminal = chat(&home);
     terminal.send_line("go");
-    terminal.expect("edit wants to run: notes.txt");
+    terminal.expect("edit wants to run: ");
+    terminal.expect("notes.txt");
     terminal.expect("-buy milk");
     terminal.expect("+buy be\\u{1b}[2Jer");
-    terminal.expect("(a)lways for every call of edit in");
+    terminal.expect("(a)lways for edit on");
     let drawn = String::from_utf8_lossy(&terminal.raw()).into_owned();
     assert!(drawn.contains("\x1b[31m-buy milk") && drawn.contains("\x1b[32m+buy"), "{drawn:?}");
     terminal.send_line("n");
     terminal.expect("You: ");
     let text = std::fs::read_to_string(home.workspace().join("notes.txt")).expect("the file");
     assert_eq!(text, "buy milk\n");
+}
+
+/// Writes a script of the agent's that leaves `word` in `marker`.
+fn write_script(home: &TempHome, word: &str) {
+    home.write_in_workspace("t.sh", &format!("echo {word} >> marker\n"));
+}
+
+#[test]
+fn always_for_a_script_holds_until_its_content_changes() {
+    let command = json!({"command": "sh t.sh"});
+    let (home, _server) = home_asking(&json!({"exec": {"ask": "always"}}), "bash", command);
+    write_script(&home, "one");
+    let mut terminal = chat(&home);
+    terminal.send_line("go");
+    terminal.expect("(a)lways");
+    terminal.send_line("a");
+    terminal.expect("Done.");
+    terminal.send_line("/quit");
+    terminal.wait();
+    run(&home, &["run", "again"]).assert_code(0);
+    assert_eq!(runs(&home), 2);
+    write_script(&home, "evil");
+    run(&home, &["run", "again"]).assert_code(0);
+    assert_eq!(runs(&home), 2, "nobody can be asked about the new content");
+}
+
+#[test]
+fn a_script_that_changes_while_the_question_waits_is_shown_and_asked_about_again() {
+    let command = json!({"command": "sh t.sh"});
+    let (home, _server) = home_asking(&json!({"exec": {"ask": "always"}}), "bash", command);
+    write_script(&home, "one");
+    let mut terminal = chat(&home);
+    terminal.send_line("go");
+    terminal.expect("(a)lways");
+    write_script(&home, "evil");
+    terminal.send_line("o");
+    terminal.expect("changed: file");
+    terminal.expect("-echo one >> marker");
+    terminal.expect("+echo evil >> marker");
+    terminal.expect("or (n)o?");
+    assert_eq!(runs(&home), 0);
+    terminal.send_line("n");
+    terminal.expect("Done.");
+    terminal.send_line("/quit");
+    terminal.wait();
+    assert_eq!(runs(&home), 0);
+}
+
+/// The question names what decides: the directory, and the variables that the call sets.
+#[test]
+fn a_question_shows_the_directory_and_the_variables_of_a_command() {
+    let command =
+        json!({"command": "git diff", "cwd": "/usr", "env": {"GIT_EXTERNAL_DIFF": "./evil.sh"}});
+    let (home, _server) = home_asking(&json!({"exec": {"ask": "always"}}), "bash", command);
+    let mut terminal = chat(&home);
+    terminal.send_line("go");
+    terminal.expect("bash wants to run: git diff");
+    terminal.expect("directory: /usr");
+    terminal.expect("variable GIT_EXTERNAL_DIFF: ./evil.sh");
+    terminal.expect("(a)lways for exactly this command in /usr");
+    terminal.send_line("n");
+    terminal.expect("Done.");
+    terminal.send_line("/quit");
+    terminal.wait();
+}
+
+/// A name that only one reader of the call would see.
+#[test]
+fn a_call_with_arguments_of_another_tool_is_refused_before_anybody_is_asked() {
+    for (tool, arguments, refusal) in [
+        (
+            "bash",
+            json!({"command": "echo x >> marker", "directory": "/usr"}),
+            "`directory`: not known here",
+        ),
+        (
+            "web_fetch",
+            json!({"url": "http://127.0.0.1:1/", "command": "ls"}),
+            "`command`: not known here",
+        ),
+        (
+            "process",
+            json!({"action": "submit", "data": "x", "command": "ls"}),
+            "`command`: not known here",
+        ),
+        ("bash", json!({"command": "ls", "cmd": "echo x >> marker"}), "are the same argument"),
+    ] {
+        let tools = json!({"exec": {"security": "allowlist", "allowlist": ["ls"], "ask": "off"}});
+        let (home, _server) = home_asking(&tools, tool, arguments);
+        run(&home, &["run", "go"]).assert_code(0);
+        assert_eq!(runs(&home), 0);
+        assert!(results(&home)[0].contains(refusal), "{:?}", results(&home));
+    }
 }
 
 #[test]

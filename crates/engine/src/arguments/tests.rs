@@ -20,7 +20,7 @@ fn schema() -> Value {
 
 fn fit_json(arguments: Value) -> Result<Value, Vec<String>> {
     let Value::Object(arguments) = arguments else { panic!("an object") };
-    fit_arguments(&schema(), arguments).map(Value::Object)
+    fit_arguments(&schema(), &ToolAliases::default(), arguments).map(Value::Object)
 }
 
 #[test]
@@ -62,9 +62,78 @@ fn a_fraction_is_not_an_integer() {
 }
 
 #[test]
-fn unknown_names_are_left_to_the_tool() {
-    let arguments = json!({"file_path": "x"});
-    assert_eq!(fit_json(arguments.clone()), Ok(arguments));
+fn unknown_names_are_refused_with_the_known_ones() {
+    let known = "`all`, `limit`, `mode`, `names`, `nested`, `path`, `startLine`";
+    assert_eq!(
+        fit_json(json!({"path": "x", "command": "ls", "file": "y"})).unwrap_err(),
+        [format!("`command`, `file`: not known here; there are {known}")]
+    );
+    assert_eq!(
+        fit_json(json!({"path": "x", "nested": {"n": 1, "m": 2}})).unwrap_err(),
+        ["`nested.m`: not known here; there are `n`"]
+    );
+}
+
+#[test]
+fn an_object_has_other_fields_only_where_the_schema_permits_them() {
+    let fit = |schema: Value, fields: Value| {
+        let Value::Object(fields) = fields else { panic!("an object") };
+        fit_arguments(&schema, &ToolAliases::default(), fields).map(Value::Object)
+    };
+    let fields = json!({"A": "1", "B": 2});
+    for open in [
+        json!({"type": "object"}),
+        json!({"type": "object", "properties": {}, "additionalProperties": true}),
+        json!({"type": "object", "properties": {"A": {"type": "string"}}, "additionalProperties": {}}),
+    ] {
+        assert_eq!(fit(open, fields.clone()), Ok(fields.clone()));
+    }
+    let texts = json!({"additionalProperties": {"type": "string"}});
+    assert_eq!(fit(texts, fields.clone()), Ok(json!({"A": "1", "B": "2"})));
+    let none = json!({"type": "object", "properties": {}});
+    assert_eq!(fit(none, fields).unwrap_err(), ["`A`, `B`: there are no arguments here"]);
+}
+
+const ALIASES: ToolAliases = ToolAliases {
+    names: &[],
+    arguments: &[
+        ("file", "path"),
+        ("from", "startLine"),
+        ("first", "startLine"),
+        ("nested.number", "n"),
+    ],
+    unlisted: &[("count", "integer")],
+};
+
+#[test]
+fn other_names_are_converted_and_must_not_contradict() {
+    let fit = |fields: Value| {
+        let Value::Object(fields) = fields else { panic!("an object") };
+        fit_arguments(&schema(), &ALIASES, fields).map(Value::Object)
+    };
+    assert_eq!(
+        fit(json!({"file": "x", "first": "2", "nested": {"number": 3}, "count": "4"})),
+        Ok(json!({"path": "x", "startLine": 2, "nested": {"n": 3}, "count": 4}))
+    );
+    assert_eq!(
+        fit(json!({"file": "x", "path": "x", "from": null, "startLine": 2})),
+        Ok(json!({"path": "x", "startLine": 2}))
+    );
+    assert_eq!(
+        fit(json!({"file": "x", "path": "y", "nested": {"number": 3, "n": 4}})).unwrap_err(),
+        [
+            "`file` and `path` are the same argument and have different values; give one of them",
+            "`nested.number` and `nested.n` are the same argument and have different values; give one of them",
+        ]
+    );
+    assert_eq!(
+        fit(json!({"path": "x", "from": 1, "first": 2})).unwrap_err(),
+        [
+            "`first` and `startLine` are the same argument and have different values; give one of them"
+        ]
+    );
+    let unknown = fit(json!({"path": "x", "number": 3})).unwrap_err();
+    assert!(unknown[0].starts_with("`number`: not known here"), "{unknown:?}");
 }
 
 #[test]

@@ -16,12 +16,12 @@ use super::repetition::Repetition;
 use super::result_text::MessageRoom;
 use super::shared::Stop;
 use super::{Intake, RunContext, Shared, result_text};
-use crate::arguments::fit_arguments;
 use crate::hook::unless_aborted;
 use crate::open_log::PendingCalls;
 use crate::{
-    AgentRunEvent, Approver, HookError, HookPoint, Notice, PendingToolCall, RunError, Tool,
-    ToolCallVerdict, ToolContext, ToolError, ToolInvocation, ToolOutput, ToolUpdate, WithheldTool,
+    AgentRunEvent, Approver, CallArguments, Hook, HookError, HookPoint, Notice, PendingToolCall,
+    PreparedCall, RunError, Tool, ToolCallVerdict, ToolContext, ToolError, ToolInvocation,
+    ToolOutput, ToolUpdate, WithheldTool,
 };
 
 /// Most calls of read-only tools at the same time: enough to hide disk latency, too few to exhaust file handles.
@@ -208,16 +208,16 @@ impl Toolbox {
     }
 
     fn is_read_only(&self, call: &ToolCall) -> bool {
-        find(&self.tools, &call.name).is_some_and(|tool| tool.is_read_only())
+        find(&self.tools, &call.name).is_some_and(|tool| tool.declaration().is_read_only())
     }
 
     /// Runs one call, from validation to the length limit of its result. It cannot fail: every error becomes a result
     /// that the model reads.
     async fn run_call(&self, run: &RunContext, call: &ToolCall, model: &str) -> Finished {
         match self.prepare(run, call, model).await {
-            Ok((tool, pending)) => {
+            Ok((tool, prepared)) => {
                 let span = info_span!("tool_call", tool = %call.name, id = %call.id);
-                let finished = self.execute(run, tool, pending).instrument(span.clone()).await;
+                let finished = self.execute(run, tool, prepared).instrument(span.clone()).await;
                 let (duration_ms, failed) =
                     (finished.took.as_millis() as u64, finished.output.is_error);
                 span.in_scope(|| debug!(duration_ms, failed, "tool call ended"));
@@ -230,13 +230,14 @@ impl Toolbox {
         }
     }
 
-    /// Finds the tool, fits the arguments and calls the hooks; the error is the text for the model.
+    /// Finds the tool, fits the arguments, calls the hooks, and reads what the call will do; the error is the text for the
+    /// model.
     async fn prepare(
         &self,
         run: &RunContext,
         call: &ToolCall,
         model: &str,
-    ) -> Result<(&Arc<dyn Tool>, PendingToolCall), String> {
+    ) -> Result<(&Arc<dyn Tool>, PreparedCall), String> {
         let Some(tool) = find(&self.tools, &call.name) else {
             if let Some(withheld) = self.withheld(&call.name) {
                 return Err(refuse(run, &call.name, &withheld.reason));
@@ -248,49 +249,67 @@ impl Toolbox {
         if let Some(raw) = &call.invalid_arguments {
             return Err(result_text::invalid_json(&call.name, raw));
         }
-        let parameters = &tool.schema().parameters;
-        let arguments = tool.aliases().rename(call.arguments.clone());
-        let arguments = fit_arguments(parameters, arguments)
+        let mut arguments = CallArguments::of(&**tool, call.arguments.clone())
             .map_err(|problems| result_text::wrong_arguments(&call.name, &problems))?;
+        let mut questions = Vec::new();
         let mut pending = PendingToolCall {
             tool_name: tool.schema().name.clone(),
             tool_call_id: call.id.clone(),
-            arguments,
+            arguments: arguments.as_map().clone(),
             model: model.to_owned(),
         };
-        let mut questions = Vec::new();
         for hook in &run.hooks {
-            match unless_aborted(run.cancel.token(), hook.tool_call(&mut pending)).await {
-                Ok(verdict @ (ToolCallVerdict::Allow | ToolCallVerdict::Ask { .. })) => {
-                    pending.arguments = fit_arguments(parameters, pending.arguments)
-                        .map_err(|problems| result_text::unfit_change(hook.name(), &problems))?;
-                    if let ToolCallVerdict::Ask { reason } = verdict {
-                        questions.push(format!("{}: {reason}", hook.name()));
-                    }
-                }
-                Ok(ToolCallVerdict::Deny { reason }) => {
-                    return Err(refuse(run, &pending.tool_name, &reason));
-                }
-                Ok(ToolCallVerdict::Block { reason }) => {
-                    return Err(result_text::blocked(hook.name(), &reason));
-                }
-                Err(error) => return Err(result_text::blocked(hook.name(), &error.to_string())),
+            let verdict = unless_aborted(run.cancel.token(), hook.tool_call(&mut pending)).await;
+            questions.extend(question(run, &**hook, &call.name, verdict)?);
+            if pending.arguments != *arguments.as_map() {
+                arguments = CallArguments::of(&**tool, pending.arguments)
+                    .map_err(|problems| result_text::unfit_change(hook.name(), &problems))?;
+                pending.arguments = arguments.as_map().clone();
             }
         }
-        if !questions.is_empty() {
-            self.gate.pass(run, &pending, questions.join("\n")).await?;
+        let origin = (call.id.clone(), model.to_owned());
+        let prepared = self.read(tool, origin, arguments).await?;
+        for hook in &run.hooks {
+            let verdict = unless_aborted(run.cancel.token(), hook.judge(&prepared)).await;
+            questions.extend(question(run, &**hook, &prepared.tool_name, verdict)?);
         }
-        Ok((tool, pending))
+        if questions.is_empty() {
+            return Ok((tool, prepared));
+        }
+        let again = |call: &PreparedCall| {
+            let origin = (call.tool_call_id.clone(), call.model.clone());
+            self.read(tool, origin, call.arguments.clone())
+        };
+        let approved = self.gate.pass(run, prepared, &questions.join("\n"), again).await?;
+        Ok((tool, approved))
+    }
+
+    /// Reads what a call will do, off the async threads; the error is the text for the model.
+    async fn read(
+        &self,
+        tool: &Arc<dyn Tool>,
+        origin: (String, String),
+        arguments: CallArguments,
+    ) -> Result<PreparedCall, String> {
+        let (tool, context) = (Arc::clone(tool), self.context.clone());
+        let reading = tokio::task::spawn_blocking(move || {
+            PreparedCall::read(&*tool, origin, arguments, &context)
+        });
+        match reading.await {
+            Ok(Ok(prepared)) => Ok(prepared),
+            Ok(Err(error)) => Err(result_text::tool_failed(&error.to_string())),
+            Err(error) => Err(result_text::tool_failed(&error.to_string())),
+        }
     }
 
     async fn execute(
         &self,
         run: &RunContext,
         tool: &Arc<dyn Tool>,
-        pending: PendingToolCall,
+        call: PreparedCall,
     ) -> Finished {
-        let PendingToolCall { tool_name, tool_call_id, arguments, .. } = &pending;
-        emit_start(run, tool_name.clone(), tool_call_id.clone(), arguments.clone());
+        let PreparedCall { tool_name, tool_call_id, arguments, .. } = &call;
+        emit_start(run, tool_name.clone(), tool_call_id.clone(), arguments.as_map().clone());
         let started = std::time::Instant::now();
         let on_update = |mut update: ToolUpdate| {
             let text = run.known_secrets.without(&update.text).into_owned();
@@ -305,8 +324,7 @@ impl Toolbox {
             });
         };
         let running = tool.execute(ToolInvocation {
-            call_id: tool_call_id,
-            arguments: arguments.clone(),
+            call: &call,
             on_update: &on_update,
             context: &self.context,
             cancel: run.cancel.token().clone(),
@@ -324,7 +342,7 @@ impl Toolbox {
                 ToolOutput::error(result_text::aborted(&text, stop))
             }
         };
-        let_hooks_change(run, &pending, &mut output).await;
+        let_hooks_change(run, &call, &mut output).await;
         run.known_secrets.remove_from(&mut output);
         result_text::limit(&mut output.content, self.context.max_result_chars);
         Finished { output, took: started.elapsed() }
@@ -336,17 +354,33 @@ fn find<'a>(tools: &'a [Arc<dyn Tool>], name: &str) -> Option<&'a Arc<dyn Tool>>
     by_own_name.or_else(|| tools.iter().find(|tool| tool.aliases().names_tool(name)))
 }
 
+/// The question of a hook that lets a call of `tool` run if somebody approves it; the error is the text for the model.
+fn question(
+    run: &RunContext,
+    hook: &dyn Hook,
+    tool: &str,
+    verdict: Result<ToolCallVerdict, HookError>,
+) -> Result<Option<String>, String> {
+    match verdict {
+        Ok(ToolCallVerdict::Allow) => Ok(None),
+        Ok(ToolCallVerdict::Ask { reason }) => Ok(Some(format!("{}: {reason}", hook.name()))),
+        Ok(ToolCallVerdict::Deny { reason }) => Err(refuse(run, tool, &reason)),
+        Ok(ToolCallVerdict::Block { reason }) => Err(result_text::blocked(hook.name(), &reason)),
+        Err(error) => Err(result_text::blocked(hook.name(), &error.to_string())),
+    }
+}
+
 /// Reports that a rule denies a call; returns the text for the model.
 fn refuse(run: &RunContext, tool: &str, reason: &str) -> String {
     run.events.notice(Notice::ToolDenied { tool: tool.to_owned(), reason: reason.to_owned() });
     result_text::refused(reason)
 }
 
-async fn let_hooks_change(run: &RunContext, pending: &PendingToolCall, output: &mut ToolOutput) {
+async fn let_hooks_change(run: &RunContext, call: &PreparedCall, output: &mut ToolOutput) {
     for hook in &run.hooks {
         let outcome = tokio::select! {
             biased;
-            outcome = hook.tool_result(pending, output) => outcome,
+            outcome = hook.tool_result(call, output) => outcome,
             () = abort_grace_is_over(run) => Err(HookError("the run was aborted".to_owned())),
         };
         if let Err(error) = outcome {

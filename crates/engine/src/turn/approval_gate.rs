@@ -1,19 +1,23 @@
 //! Part of step `act`: waits for the approval of a call that needs one.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use myclaw_llm::ToolCall;
-use serde_json::Value;
 
 use super::{RunContext, result_text};
-use crate::approval::SAME_CALL;
-use crate::{AgentRunEvent, Approval, ApprovalRequest, Approver, PendingToolCall};
+use crate::{
+    AgentRunEvent, AlwaysScope, Approval, ApprovalRequest, Approver, MAX_SHOWN_BYTES, PreparedCall,
+};
+
+/// Most questions about one call: what it depends on changes each time.
+const MAX_QUESTIONS: usize = 5;
 
 /// The approver of a run's calls, and the approvals that hold for the whole run.
 pub(super) struct ApprovalGate {
     approver: Option<Arc<dyn Approver>>,
-    granted: Mutex<HashSet<(String, String)>>,
+    /// The ids of the scopes that were approved for the whole run.
+    granted: Mutex<HashSet<String>>,
 }
 
 impl ApprovalGate {
@@ -36,60 +40,97 @@ impl ApprovalGate {
         }
     }
 
-    /// Waits until the call may be made; the error is the text for the model.
-    pub(super) async fn pass(
+    /// Waits until the call may be made, and returns it as it was approved; the error is the text for the model. When an
+    /// answer has come, `again` reads the call once more, and what is different then is asked about.
+    pub(super) async fn pass<F>(
         &self,
         run: &RunContext,
-        call: &PendingToolCall,
-        reason: String,
-    ) -> Result<(), String> {
+        mut call: PreparedCall,
+        reason: &str,
+        again: impl Fn(&PreparedCall) -> F,
+    ) -> Result<PreparedCall, String>
+    where
+        F: Future<Output = Result<PreparedCall, String>>,
+    {
         let Some(approver) = &self.approver else {
-            return Err(result_text::nobody_to_ask(&reason));
+            return Err(result_text::nobody_to_ask(reason));
         };
-        let arguments = Value::Object(call.arguments.clone()).to_string();
-        let grant = (format!("{}\n{reason}", call.tool_name), arguments);
-        if self.granted.lock().unwrap_or_else(PoisonError::into_inner).contains(&grant) {
-            return Ok(());
-        }
-        let session = Arc::clone(&run.events.session);
-        let request = ApprovalRequest {
-            session,
-            run: run.events.run,
-            call: call.clone(),
-            reason: reason.clone(),
-            always: SAME_CALL.to_owned(),
-            diff: None,
-        };
-        if approver.has_approved(&request).await {
-            return Ok(());
-        }
-        run.events.emit(AgentRunEvent::ApprovalRequested {
-            tool_name: call.tool_name.clone(),
-            tool_call_id: call.tool_call_id.clone(),
-            arguments: call.arguments.clone(),
-            reason,
-        });
-        let pause = run.pauses.begin();
-        let approval = tokio::select! {
-            biased;
-            () = run.cancel.cancelled() => {
-                approver.forget(&request.session, &call.tool_call_id).await;
-                let stop = run.cancel.stop().unwrap_or(super::shared::Stop::User);
-                return Err(result_text::stopped_before_start(stop).to_owned());
+        let mut terms = approver.terms(&call, reason).await;
+        let mut changes = Vec::new();
+        for _ in 0..MAX_QUESTIONS {
+            if self.has_granted(&terms.always) {
+                return Ok(call);
             }
-            approval = approver.decide(&request) => approval,
-        };
-        drop(pause);
-        let tool_call_id = call.tool_call_id.clone();
-        run.events
-            .emit(AgentRunEvent::ApprovalResolved { tool_call_id, approval: approval.clone() });
-        match approval {
-            Approval::Once => Ok(()),
-            Approval::Always => {
-                self.granted.lock().unwrap_or_else(PoisonError::into_inner).insert(grant);
-                Ok(())
+            let request = ApprovalRequest {
+                session: Arc::clone(&run.events.session),
+                run: run.events.run,
+                call: call.clone(),
+                reason: reason.to_owned(),
+                shown: terms.shown.clone(),
+                always: terms.always.clone(),
+                changes,
+            };
+            if approver.has_approved(&request).await {
+                return Ok(call);
             }
-            Approval::Denied { reason } => Err(result_text::denied(&reason)),
+            let facts = request.shown.iter().chain(&request.changes);
+            let size = facts.map(|fact| fact.text.len()).sum();
+            if size > MAX_SHOWN_BYTES {
+                return Err(result_text::too_long_to_show(size, MAX_SHOWN_BYTES));
+            }
+            match ask(run, &**approver, &request).await? {
+                Approval::Denied { reason } => return Err(result_text::denied(&reason)),
+                Approval::Always(scope) if request.always.contains(&scope) => {
+                    self.lock().insert(scope.id().to_owned());
+                }
+                Approval::Once | Approval::Always(_) => {}
+            }
+            let now = again(&call).await?;
+            let later = approver.terms(&now, reason).await;
+            changes = terms.changes(&later);
+            (call, terms) = (now, later);
+            if changes.is_empty() {
+                return Ok(call);
+            }
         }
+        Err(result_text::KEEPS_CHANGING.to_owned())
     }
+
+    fn has_granted(&self, scopes: &[AlwaysScope]) -> bool {
+        let granted = self.lock();
+        scopes.iter().any(|scope| granted.contains(scope.id()))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.granted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Asks, and waits for the answer; the error is the text for the model.
+async fn ask(
+    run: &RunContext,
+    approver: &dyn Approver,
+    request: &ApprovalRequest,
+) -> Result<Approval, String> {
+    let call = &request.call;
+    run.events.emit(AgentRunEvent::ApprovalRequested {
+        tool_name: call.tool_name.clone(),
+        tool_call_id: call.tool_call_id.clone(),
+        arguments: call.arguments.as_map().clone(),
+        reason: request.reason.clone(),
+    });
+    let pause = run.pauses.begin();
+    let approval = tokio::select! {
+        biased;
+        () = run.cancel.cancelled() => {
+            approver.forget(&request.session, &call.tool_call_id).await;
+            let stop = run.cancel.stop().unwrap_or(super::shared::Stop::User);
+            return Err(result_text::stopped_before_start(stop).to_owned());
+        }
+        approval = approver.decide(request) => approval,
+    };
+    drop(pause);
+    let tool_call_id = call.tool_call_id.clone();
+    run.events.emit(AgentRunEvent::ApprovalResolved { tool_call_id, approval: approval.clone() });
+    Ok(approval)
 }

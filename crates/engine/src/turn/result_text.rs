@@ -74,6 +74,18 @@ pub(super) fn nobody_to_ask(reason: &str) -> String {
     )
 }
 
+/// Result of a call whose question would be too long.
+pub(super) fn too_long_to_show(bytes: usize, most: usize) -> String {
+    format!(
+        "Not run: this call needs an approval, and its question would show {bytes} bytes; at most {most} are shown. Split \
+         it into several calls."
+    )
+}
+
+/// Result of a call that is different after each answer.
+pub(super) const KEEPS_CHANGING: &str = "Not run: what this call depends on changed after each answer of the user. Ask \
+                                         the user what changes it, and try again later.";
+
 pub(super) fn denied(reason: &str) -> String {
     match reason.trim() {
         "" => "Not run: the approval for this call was denied.".to_owned(),

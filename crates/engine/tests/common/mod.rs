@@ -219,7 +219,7 @@ impl Tool for EchoTool {
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         self.runs.fetch_add(1, Ordering::SeqCst);
-        let text = invocation.arguments["text"].as_str().unwrap().to_owned();
+        let text = invocation.call.arguments["text"].as_str().unwrap().to_owned();
         Box::pin(async move {
             match text.as_str() {
                 "fail" => Err(ToolError::Failed("it is broken; try another text".to_owned())),

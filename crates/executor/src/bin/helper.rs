@@ -58,12 +58,12 @@ async fn run(invocation: ToolInvocation<'_>) -> Result<ToolOutput, ToolError> {
     let image = |data: &str, mime_type: &str| {
         ContentBlock::Image(ImageContent { data: data.to_owned(), mime_type: mime_type.to_owned() })
     };
-    let action = invocation.arguments["do"].as_str().unwrap_or_default().to_owned();
+    let action = invocation.call.arguments["do"].as_str().unwrap_or_default().to_owned();
     match action.as_str() {
         "pid" => text(std::process::id().to_string()),
         "describe" => text(format!(
             "{} {} {:?}",
-            invocation.call_id,
+            invocation.call.tool_call_id,
             invocation.context.max_result_chars,
             std::env::current_dir()
         )),

@@ -164,8 +164,8 @@ impl Helper {
         let call = Request::Call(CallRequest {
             number,
             tool: tool.to_owned(),
-            call_id: invocation.call_id.to_owned(),
-            arguments: invocation.arguments,
+            call_id: invocation.call.tool_call_id.clone(),
+            arguments: invocation.call.arguments.as_map().clone(),
             context: CallContext {
                 // The paths inside the sandbox: those of the context may lead through links that do not exist there.
                 working_directory: self.workspace.clone(),

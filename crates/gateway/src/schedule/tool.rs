@@ -3,7 +3,10 @@
 use std::sync::{LazyLock, Weak};
 
 use myclaw_agent::llm::ToolSchema;
-use myclaw_agent::{BoxFuture, Tool, ToolError, ToolInvocation, ToolOutput};
+use myclaw_agent::{
+    BoxFuture, CallArguments, CallSubject, Power, Powers, Tool, ToolAliases, ToolContext,
+    ToolDeclaration, ToolError, ToolGroup, ToolInvocation, ToolKind, ToolOutput, WorkPlace,
+};
 use serde_json::{Value, json};
 
 use super::request::CronRequest;
@@ -13,12 +16,37 @@ use crate::tools::{output, running};
 
 const DESCRIPTION: &str = include_str!("tool/description.md");
 
+const ALIASES: ToolAliases = ToolAliases {
+    names: &[],
+    arguments: &[
+        ("jobId", "id"),
+        ("job.text", "message"),
+        ("job.sessionTarget", "target"),
+        ("job.schedule.atMs", "at"),
+        ("job.schedule.cron", "expr"),
+        ("patch.text", "message"),
+        ("patch.sessionTarget", "target"),
+        ("patch.schedule.atMs", "at"),
+        ("patch.schedule.cron", "expr"),
+    ],
+    unlisted: &[],
+};
+
 /// The schema that the model reads. All sessions share it.
 static SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| ToolSchema {
     name: "cron".to_owned(),
     description: DESCRIPTION.trim().to_owned(),
     parameters: parameters(),
 });
+
+/// What the tool is.
+pub(crate) const DECLARATION: ToolDeclaration = ToolDeclaration {
+    title: "Plan work",
+    kind: ToolKind::Other,
+    group: Some(ToolGroup::Automation),
+    powers: Powers::of(&[Power::ChangesState]),
+    place: WorkPlace::Here,
+};
 
 /// The tool for one agent.
 pub(crate) struct CronTool {
@@ -37,6 +65,23 @@ impl Tool for CronTool {
         &SCHEMA
     }
 
+    fn declaration(&self) -> ToolDeclaration {
+        DECLARATION
+    }
+
+    fn aliases(&self) -> ToolAliases {
+        ALIASES
+    }
+
+    fn subject(
+        &self,
+        arguments: &CallArguments,
+        _: &ToolContext,
+    ) -> Result<CallSubject, ToolError> {
+        // What a job does is judged when it does it.
+        Ok(CallSubject::of(arguments))
+    }
+
     fn execute<'a>(
         &'a self,
         invocation: ToolInvocation<'a>,
@@ -44,7 +89,8 @@ impl Tool for CronTool {
         Box::pin(async move {
             let delivery = running(&self.delivery)?;
             let answer = async {
-                let request = CronRequest::of_arguments(invocation.arguments)?;
+                let request =
+                    CronRequest::of_arguments(invocation.call.arguments.as_map().clone())?;
                 delivery.cron(request, Asker::Agent(self.agent.clone())).await
             };
             let value = answer.await.map_err(|error| ToolError::Failed(error.to_string()))?;

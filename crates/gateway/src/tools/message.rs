@@ -31,7 +31,7 @@ enum Doing {
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Arguments {
     action: Doing,
     #[serde(default)]

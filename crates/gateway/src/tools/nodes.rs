@@ -7,7 +7,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use myclaw_agent::llm::{ContentBlock, ToolSchema};
 use myclaw_agent::tools::picture_from_base64;
-use myclaw_agent::{BoxFuture, SessionConfig, Tool, ToolError, ToolInvocation, ToolOutput};
+use myclaw_agent::{
+    BoxFuture, CallArguments, CallEffect, CallSubject, Powers, SessionConfig, ShownFact, Tool,
+    ToolContext, ToolDeclaration, ToolError, ToolGroup, ToolInvocation, ToolKind, ToolOutput,
+    WorkPlace,
+};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -25,6 +29,15 @@ static SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| ToolSchema {
     description: DESCRIPTION.trim().to_owned(),
     parameters: parameters(),
 });
+
+/// What the tool is.
+pub(super) const DECLARATION: ToolDeclaration = ToolDeclaration {
+    title: "Use another machine",
+    kind: ToolKind::Other,
+    group: Some(ToolGroup::Nodes),
+    powers: Powers::ALL,
+    place: WorkPlace::Here,
+};
 
 /// The tool for one session.
 pub(super) struct NodesTool {
@@ -89,11 +102,9 @@ impl NodesTool {
         Self { delivery, directory }
     }
 
-    async fn carry_out(&self, arguments: Map<String, Value>) -> Result<ToolOutput, GatewayError> {
+    async fn carry_out(&self, given: Arguments) -> Result<ToolOutput, GatewayError> {
         let delivery = running(&self.delivery).map_err(|_| GatewayError::Stopping)?;
         let nodes = &delivery.nodes;
-        let given: Arguments = serde_json::from_value(Value::Object(arguments))
-            .map_err(|error| GatewayError::Unusable(error.to_string()))?;
         let node = || given.node.clone().ok_or_else(|| lacks("node"));
         match given.action {
             Action::Status => Ok(output(&nodes.listed())),
@@ -242,12 +253,49 @@ impl Tool for NodesTool {
         &SCHEMA
     }
 
+    fn declaration(&self) -> ToolDeclaration {
+        DECLARATION
+    }
+
+    fn subject(
+        &self,
+        arguments: &CallArguments,
+        _: &ToolContext,
+    ) -> Result<CallSubject, ToolError> {
+        let given: Arguments = arguments.parse()?;
+        let subject = CallSubject::of(arguments);
+        let node = given.node.clone().unwrap_or_default();
+        Ok(match given.action {
+            Action::Run => {
+                let command = command_line(given.command.as_ref())
+                    .map_err(|error| ToolError::Failed(error.to_string()))?;
+                let shown = ShownFact::text("command", command);
+                subject.first(&["command"], vec![shown]).with(CallEffect::RunElsewhere(node))
+            }
+            Action::Tool => subject.with(CallEffect::RunElsewhere(node)),
+            Action::Approve => subject
+                .with(CallEffect::OwnerDecides("only the owner lets a new node in".to_owned())),
+            Action::Status
+            | Action::Describe
+            | Action::Pending
+            | Action::Reject
+            | Action::Notify
+            | Action::CameraSnap
+            | Action::CameraList
+            | Action::CameraClip
+            | Action::ScreenRecord
+            | Action::Screenshot
+            | Action::LocationGet => subject,
+        })
+    }
+
     fn execute<'a>(
         &'a self,
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let ToolInvocation { arguments, cancel, .. } = invocation;
+            let ToolInvocation { call, cancel, .. } = invocation;
+            let arguments = call.arguments.parse()?;
             tokio::select! {
                 biased;
                 // The call ends on the node when its future is dropped.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use myclaw_agent::config::{ConfigPath, MASKED, schema_outline};
-use myclaw_agent::{ConfigProposal, Home};
+use myclaw_agent::{CallArguments, ConfigProposal, Home, ToolError};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -25,14 +25,26 @@ enum Action {
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Arguments {
     action: Action,
     path: Option<String>,
+    /// For `change`, and read by [`ConfigProposal`].
+    #[serde(rename = "version")]
+    _version: Option<String>,
+    #[serde(rename = "changes")]
+    _changes: Option<Value>,
+}
+
+/// Whether a call changes the config.
+pub(super) fn changes_config(arguments: &CallArguments) -> Result<bool, ToolError> {
+    let Arguments { action, .. } = arguments.parse()?;
+    Ok(matches!(action, Action::Change))
 }
 
 impl Call<'_> {
     pub(super) async fn gateway(&self) -> Result<Value, GatewayError> {
-        let Arguments { action, path } = self.arguments()?;
+        let Arguments { action, path, .. } = self.arguments()?;
         self.delivery.check_owner(self.caller.session_key.as_str())?;
         match action {
             Action::Status => self.delivery.state(),
@@ -57,7 +69,7 @@ impl Call<'_> {
     /// the version binds the answer to the difference that was shown.
     async fn change_config(&self) -> Result<Value, GatewayError> {
         let home = home().await?;
-        let (of_proposal, arguments) = (home.clone(), self.arguments.clone());
+        let (of_proposal, arguments) = (home.clone(), self.arguments.as_map().clone());
         let proposal = blocking(move || {
             ConfigProposal::of_call(&of_proposal, &arguments).map_err(GatewayError::Unusable)
         });

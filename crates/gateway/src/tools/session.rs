@@ -3,9 +3,13 @@
 use std::sync::{Arc, Weak};
 
 use myclaw_agent::llm::{ToolCall, ToolSchema};
-use myclaw_agent::{BoxFuture, SessionConfig, Tool, ToolError, ToolInvocation, ToolOutput};
+use myclaw_agent::{
+    BoxFuture, CallArguments, CallEffect, CallSubject, Power, Powers, SessionConfig, Tool,
+    ToolContext, ToolDeclaration, ToolError, ToolGroup, ToolInvocation, ToolKind, ToolOutput,
+    WorkPlace,
+};
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::message::text_of;
@@ -43,14 +47,13 @@ pub(super) struct Call<'a> {
     pub(super) id: &'a str,
     /// The turn, in which no two calls have the same id.
     pub(super) turn: String,
-    pub(super) arguments: Map<String, Value>,
+    pub(super) arguments: CallArguments,
     pub(super) cancel: &'a CancellationToken,
 }
 
 impl Call<'_> {
     pub(super) fn arguments<T: DeserializeOwned>(&self) -> Result<T, GatewayError> {
-        serde_json::from_value(Value::Object(self.arguments.clone()))
-            .map_err(|error| GatewayError::Unusable(format!("the arguments are wrong: {error}")))
+        self.arguments.parse().map_err(|error| GatewayError::Unusable(error.to_string()))
     }
 }
 
@@ -76,8 +79,33 @@ impl Tool for SessionTool {
         &self.schema
     }
 
-    fn is_read_only(&self) -> bool {
-        matches!(self.kind, Kind::Agents | Kind::List | Kind::History)
+    fn declaration(&self) -> ToolDeclaration {
+        self.kind.declaration()
+    }
+
+    fn subject(
+        &self,
+        arguments: &CallArguments,
+        _: &ToolContext,
+    ) -> Result<CallSubject, ToolError> {
+        let subject = CallSubject::of(arguments);
+        let text = |name: &str| arguments.get(name).and_then(Value::as_str);
+        Ok(match self.kind {
+            Kind::Send => {
+                let to = text("session").unwrap_or_default();
+                subject.with(CallEffect::Message(to.to_owned()))
+            }
+            Kind::Message | Kind::Voice => {
+                let to = text("to").unwrap_or("the chat of this turn");
+                subject.with(CallEffect::Message(to.to_owned()))
+            }
+            // What a sub-agent does is judged when it does it.
+            Kind::Spawn | Kind::Subagents | Kind::Agents | Kind::List | Kind::History => subject,
+            Kind::Gateway => match super::process::changes_config(arguments)? {
+                true => subject.with(CallEffect::ChangeConfig),
+                false => subject,
+            },
+        })
     }
 
     fn execute<'a>(
@@ -89,9 +117,9 @@ impl Tool for SessionTool {
             let call = Call {
                 delivery: &delivery,
                 caller: &self.caller,
-                id: invocation.call_id,
+                id: &invocation.call.tool_call_id,
                 turn: invocation.context.turn.to_string(),
-                arguments: invocation.arguments,
+                arguments: invocation.call.arguments.clone(),
                 cancel: &invocation.cancel,
             };
             let answer = match self.kind {
@@ -149,6 +177,31 @@ impl Kind {
         Self::Voice,
         Self::Gateway,
     ];
+
+    pub(super) fn declaration(self) -> ToolDeclaration {
+        let (title, group, powers): (_, _, &[Power]) = match self {
+            Self::Spawn => ("Start a sub-agent", ToolGroup::Sessions, &[Power::ChangesState]),
+            Self::Subagents => {
+                ("Attend to sub-agents", ToolGroup::Sessions, &[Power::ChangesState])
+            }
+            Self::Agents => ("List agents", ToolGroup::Sessions, &[]),
+            Self::List => ("List sessions", ToolGroup::Sessions, &[]),
+            Self::History => ("Read a session", ToolGroup::Sessions, &[]),
+            Self::Send => ("Write to a session", ToolGroup::Sessions, &[Power::SendsMessages]),
+            Self::Message => {
+                ("Send a message", ToolGroup::Messaging, &[Power::SendsMessages, Power::ReadsFiles])
+            }
+            Self::Voice => ("Send a voice message", ToolGroup::Messaging, &[Power::SendsMessages]),
+            Self::Gateway => ("Manage the gateway", ToolGroup::Automation, &[Power::ChangesState]),
+        };
+        ToolDeclaration {
+            title,
+            kind: ToolKind::Other,
+            group: Some(group),
+            powers: Powers::of(powers),
+            place: WorkPlace::Here,
+        }
+    }
 
     /// What the model is told of it, whatever the session.
     pub(super) fn schema(self) -> ToolSchema {

@@ -4,11 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use myclaw_engine::{Tool, ToolError, ToolInvocation, ToolOutput};
+use myclaw_engine::{
+    CallArguments, CallEffect, CallSubject, Power, Tool, ToolContext, ToolDeclaration, ToolError,
+    ToolGroup, ToolInvocation, ToolOutput,
+};
 use myclaw_llm::ToolSchema;
 use serde_json::{Value, json};
 
-use super::{not_written, schema, send};
+use super::{not_written, of_host, schema, send};
 use crate::ipc::{Incoming, Ipc};
 use crate::job::POLL;
 
@@ -57,12 +60,24 @@ impl Tool for AskBoss {
         &self.schema
     }
 
+    fn declaration(&self) -> ToolDeclaration {
+        of_host("Ask the user", ToolGroup::Messaging, Power::SendsMessages)
+    }
+
+    fn subject(
+        &self,
+        arguments: &CallArguments,
+        _: &ToolContext,
+    ) -> Result<CallSubject, ToolError> {
+        Ok(CallSubject::of(arguments).with(CallEffect::Message("the user".to_owned())))
+    }
+
     fn execute<'a>(
         &'a self,
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let text = invocation.arguments.get("text").and_then(Value::as_str);
+            let text = invocation.call.arguments.get("text").and_then(Value::as_str);
             let question = send::text_of(text.unwrap_or_default())?;
             // What came before the question is no reply to it.
             let earlier = self.ipc.pending(&*self.say);

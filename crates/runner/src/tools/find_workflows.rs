@@ -4,15 +4,22 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use myclaw_engine::{Tool, ToolError, ToolOutput};
+use myclaw_engine::{Power, Tool, ToolDeclaration, ToolError, ToolGroup, ToolOutput};
 use myclaw_exec::EnvironmentPolicy;
 use serde_json::{Map, Value, json};
 
-use super::{Answer, Call, ready, schema, simple};
+use super::{Answer, Call, of_host, ready, schema, simple};
 use crate::workflows::{Ranker, Ranking, Registry, Workflow, WorkflowRun};
 
 /// Most workflows that a search gives.
 const MOST_FOUND: usize = 3;
+
+const FINDING: ToolDeclaration = ToolDeclaration {
+    group: None,
+    ..of_host("Find workflows", ToolGroup::Automation, Power::ReadsFiles)
+};
+const RUNNING: ToolDeclaration =
+    ToolDeclaration { title: "Run a workflow", ..ToolDeclaration::UNKNOWN };
 
 /// What a search needs, and what a workflow is run with.
 #[derive(Clone)]
@@ -46,7 +53,7 @@ fn search(with: Workflows) -> Arc<dyn Tool> {
             }
         })
     };
-    simple(schema, work)
+    simple(schema, FINDING, work)
 }
 
 fn found(with: &Workflows, query: &str) -> Result<ToolOutput, ToolError> {
@@ -89,7 +96,7 @@ fn list(directory: PathBuf) -> Arc<dyn Tool> {
             ToolOutput::text(lines.join("\n"))
         }))
     };
-    simple(schema, work)
+    simple(schema, FINDING, work)
 }
 
 fn run(with: Workflows) -> Arc<dyn Tool> {
@@ -134,7 +141,7 @@ fn run(with: Workflows) -> Arc<dyn Tool> {
             run.run(&call.cancel).await
         })
     };
-    simple(schema, work)
+    simple(schema, RUNNING, work)
 }
 
 fn load(directory: &Path) -> Result<Vec<Workflow>, ToolError> {

@@ -2,15 +2,19 @@
 
 use std::sync::Arc;
 
-use myclaw_engine::{Tool, ToolError, ToolOutput};
+use myclaw_engine::{Power, Tool, ToolDeclaration, ToolError, ToolGroup, ToolOutput};
 use myclaw_speech::{Speaker, SpeechError};
 use serde_json::json;
 
-use super::{Answer, Call, not_written, ready, schema, simple};
+use super::{Answer, Call, not_written, of_host, ready, schema, simple};
 use crate::ipc::Ipc;
 
 pub(super) fn tools(ipc: &Arc<Ipc>, speaker: Option<Speaker>) -> [Arc<dyn Tool>; 2] {
     [message(Arc::clone(ipc)), voice(Arc::clone(ipc), speaker)]
+}
+
+fn declaration() -> ToolDeclaration {
+    of_host("Send a message", ToolGroup::Messaging, Power::SendsMessages)
 }
 
 fn message(ipc: Arc<Ipc>) -> Arc<dyn Tool> {
@@ -29,7 +33,7 @@ fn message(ipc: Arc<Ipc>) -> Arc<dyn Tool> {
         });
         ready(sent)
     };
-    simple(schema, work)
+    simple(schema, declaration(), work)
 }
 
 fn voice(ipc: Arc<Ipc>, speaker: Option<Speaker>) -> Arc<dyn Tool> {
@@ -69,7 +73,7 @@ fn voice(ipc: Arc<Ipc>, speaker: Option<Speaker>) -> Arc<dyn Tool> {
             Ok(ToolOutput::text(said))
         })
     };
-    simple(schema, work)
+    simple(schema, declaration(), work)
 }
 
 /// The text of a call.

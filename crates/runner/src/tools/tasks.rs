@@ -4,12 +4,11 @@ use std::io::ErrorKind;
 use std::sync::Arc;
 
 use jiff::civil::DateTime;
-use myclaw_engine::{Tool, ToolAliases, ToolError, ToolOutput};
-use myclaw_tools::parse_arguments;
+use myclaw_engine::{Power, Tool, ToolDeclaration, ToolError, ToolGroup, ToolOutput};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Answer, Call, not_written, ready, schema, simple};
+use super::{Answer, Call, not_written, of_host, ready, schema, simple};
 use crate::ipc::{Ipc, Outbound, timestamp};
 
 /// The list that the host keeps beside the directories.
@@ -34,6 +33,7 @@ enum Context {
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct NewTask {
     prompt: String,
     schedule_type: When,
@@ -90,6 +90,10 @@ pub(super) fn tools(ipc: &Arc<Ipc>) -> Vec<Arc<dyn Tool>> {
     ]
 }
 
+fn declaration() -> ToolDeclaration {
+    of_host("Plan work", ToolGroup::Automation, Power::ChangesState)
+}
+
 fn plan(ipc: Arc<Ipc>) -> Arc<dyn Tool> {
     let schema = schema(
         "schedule_task",
@@ -108,11 +112,11 @@ fn plan(ipc: Arc<Ipc>) -> Arc<dyn Tool> {
         &["prompt", "schedule_type", "schedule_value"],
     );
     let work = move |call: Call| ready(planned(&ipc, call));
-    simple(schema, work)
+    simple(schema, declaration(), work)
 }
 
 fn planned(ipc: &Ipc, call: Call) -> Result<ToolOutput, ToolError> {
-    let task: NewTask = parse_arguments(ToolAliases::default(), call.arguments)?;
+    let task: NewTask = call.arguments.parse()?;
     let value = task.schedule_value.trim();
     task.schedule_type.check(value).map_err(ToolError::Failed)?;
     let target = task.target_group_jid.unwrap_or_else(|| ipc.chat_jid.clone());
@@ -146,7 +150,7 @@ fn planned(ipc: &Ipc, call: Call) -> Result<ToolOutput, ToolError> {
 fn list(ipc: Arc<Ipc>) -> Arc<dyn Tool> {
     let schema = schema("list_tasks", "List the planned tasks, with their ids.", &json!({}), &[]);
     let work = move |_: Call| ready(listed(&ipc));
-    simple(schema, work)
+    simple(schema, declaration(), work)
 }
 
 fn listed(ipc: &Ipc) -> Result<ToolOutput, ToolError> {
@@ -198,5 +202,5 @@ fn by_id(ipc: Arc<Ipc>, name: &str, kind: &'static str, does: &str) -> Arc<dyn T
         let written = ipc.write(Outbound::Tasks, &request).map_err(|error| not_written(&error));
         ready(written.map(|()| ToolOutput::text(format!("The host is asked: {kind} {id}."))))
     };
-    simple(schema, work)
+    simple(schema, declaration(), work)
 }

@@ -9,7 +9,7 @@ use myclaw_exec::EnvironmentPolicy;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::support::{Access, lenient_bool, lenient_u64, resolve_path, run_blocking};
+use crate::support::{Access, resolve_path};
 
 /// Longest time-out that a call may ask for (a longer one counts as this): models mistake milliseconds for seconds.
 pub(super) const MAX_TIMEOUT: Duration = Duration::from_secs(3600);
@@ -28,20 +28,21 @@ const REFUSED: [&str; 8] =
 const REFUSED_PREFIXES: [&str; 4] = ["LD_", "DYLD_", "BASH_FUNC_", "MYCLAW_"];
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Arguments {
     pub(super) command: String,
     /// In seconds.
-    #[serde(default, deserialize_with = "lenient_u64")]
+    #[serde(default)]
     pub(super) timeout: Option<u64>,
     #[serde(default)]
     pub(super) workdir: Option<String>,
     #[serde(default)]
     pub(super) env: BTreeMap<String, Value>,
-    #[serde(default, deserialize_with = "lenient_bool")]
+    #[serde(default)]
     pub(super) background: bool,
-    #[serde(default, rename = "yieldMs", deserialize_with = "lenient_u64")]
+    #[serde(default, rename = "yieldMs")]
     pub(super) yield_ms: Option<u64>,
-    #[serde(default, deserialize_with = "lenient_bool")]
+    #[serde(default)]
     pub(super) pty: bool,
 }
 
@@ -79,26 +80,17 @@ impl Arguments {
         asked.or(default)
     }
 
-    /// Where the command starts.
-    pub(super) async fn directory(&self, context: &ToolContext) -> Result<PathBuf, ToolError> {
-        let Some(given) = self.workdir.clone().filter(|given| !given.trim().is_empty()) else {
-            return Ok(context.working_directory.clone());
-        };
+    /// Where the command starts: absolute, with all links followed. Blocks.
+    pub(super) fn directory(&self, context: &ToolContext) -> Result<PathBuf, ToolError> {
+        let given = self.workdir.as_deref().filter(|given| !given.trim().is_empty());
         // Commands may go anywhere, so this only follows links and the sign for the home directory.
         let context = ToolContext { workspace_only: false, ..context.clone() };
-        run_blocking(move || Ok(resolve_path(&context, &given, Access::Read)?.real)).await
+        Ok(resolve_path(&context, given.unwrap_or("."), Access::Read)?.real)
     }
 
-    /// The variables of the command.
-    pub(super) fn environment(
-        &self,
-        inherited: &EnvironmentPolicy,
-    ) -> Result<EnvironmentPolicy, ToolError> {
-        let mut environment = inherited.clone();
-        if self.pty {
-            // The keys of `process` fit this terminal, so the terminal of MyClaw itself does not matter.
-            environment = environment.with("TERM", "xterm-256color");
-        }
+    /// The variables that the call sets.
+    pub(super) fn variables(&self) -> Result<BTreeMap<String, String>, ToolError> {
+        let mut variables = BTreeMap::new();
         let mut bytes = 0;
         for (name, value) in &self.env {
             let value = match value {
@@ -110,7 +102,7 @@ impl Arguments {
             if let Some(reason) = why_refused(name) {
                 return Err(refused(name, reason));
             }
-            environment = environment.with(name, value);
+            variables.insert(name.clone(), value);
         }
         if self.env.len() > MAX_VARIABLES || bytes > MAX_VARIABLE_BYTES {
             return Err(ToolError::Failed(format!(
@@ -118,7 +110,21 @@ impl Arguments {
                  source it"
             )));
         }
-        Ok(environment)
+        Ok(variables)
+    }
+
+    /// All variables of the command; `variables` are those that the call sets.
+    pub(super) fn environment(
+        &self,
+        inherited: &EnvironmentPolicy,
+        variables: &BTreeMap<String, String>,
+    ) -> EnvironmentPolicy {
+        let mut environment = inherited.clone();
+        if self.pty {
+            // The keys of `process` fit this terminal, so the terminal of MyClaw itself does not matter.
+            environment = environment.with("TERM", "xterm-256color");
+        }
+        variables.iter().fold(environment, |all, (name, value)| all.with(name, value))
     }
 }
 

@@ -21,8 +21,12 @@ pub(crate) fn diff_deadline() -> Instant {
     Instant::now() + SEARCH_TIME
 }
 
-/// The difference between `old` and `new` as a unified diff of bounded size; `None` if the texts are too large to
-/// compare. Line endings are left out of the text, but a line whose ending changed counts as changed.
+/// The part of a diff that is kept with a result.
+pub(crate) fn kept_diff(diff: &str) -> String {
+    cut_end(diff, MAX_DIFF_CHARS).into_owned()
+}
+
+/// The whole difference between `old` and `new` as a unified diff; `None` if the texts are too large to compare. Line endings are left out of the text, but a line whose ending changed counts as changed.
 pub(crate) fn unified_diff(
     shown_path: &str,
     old: &str,
@@ -52,7 +56,7 @@ pub(crate) fn unified_diff(
             }
         }
     }
-    Some(cut_end(&text, MAX_DIFF_CHARS).into_owned())
+    Some(text)
 }
 
 /// The lines of `text`, each with its line ending.

@@ -28,6 +28,9 @@ pub struct JobRecord {
     pub session: String,
     /// The command, cut if it is very long.
     pub command: String,
+    /// Whether that is all of it. Records of older versions do not say so.
+    #[serde(default)]
+    pub command_is_whole: bool,
     /// Where it was started.
     pub directory: PathBuf,
     /// Whether it has a terminal.

@@ -4,7 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use myclaw_engine::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput, ToolUpdate, TurnId};
+use myclaw_engine::{
+    PreparedCall, Tool, ToolContext, ToolError, ToolInvocation, ToolOutput, ToolUpdate, TurnId,
+};
 use myclaw_llm::ContentBlock;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -65,9 +67,9 @@ impl Workspace {
     ) -> Result<ToolOutput, ToolError> {
         let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
         let on_update = |update| self.updates.lock().unwrap().push(update);
+        let prepared = PreparedCall::new(tool, "call_1", arguments, &self.context)?;
         tool.execute(ToolInvocation {
-            call_id: "call_1",
-            arguments,
+            call: &prepared,
             on_update: &on_update,
             context: &self.context,
             cancel: self.cancel.clone(),

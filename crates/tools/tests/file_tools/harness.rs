@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use myclaw_engine::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput, TurnId};
+use myclaw_engine::{
+    PreparedCall, Tool, ToolContext, ToolError, ToolInvocation, ToolOutput, TurnId,
+};
 use myclaw_llm::ContentBlock;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -84,13 +86,20 @@ impl Workspace {
         let tool = tool(name);
         let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let prepared = PreparedCall::new(&*tool, "call-1", arguments, &self.context)?;
         runtime.block_on(tool.execute(ToolInvocation {
-            call_id: "call-1",
-            arguments,
+            call: &prepared,
             on_update: &|_| {},
             context: &self.context,
             cancel: self.cancel.clone(),
         }))
+    }
+
+    /// The change of a call as it is shown; `None` for a call that is refused.
+    pub(crate) fn preview(&self, name: &str, arguments: &Value) -> Option<String> {
+        let arguments = arguments.as_object().unwrap().clone();
+        let call = PreparedCall::new(&*tool(name), "call-1", arguments, &self.context).ok()?;
+        myclaw_tools::preview(&call, &self.context)
     }
 
     /// The text of a call that works.

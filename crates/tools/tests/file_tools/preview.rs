@@ -1,13 +1,12 @@
 //! The change of a call as it is shown before an approval.
 
-use myclaw_tools::preview;
 use serde_json::{Value, json};
 
 use crate::harness::Workspace;
 
 fn shown(workspace: &Workspace, name: &str, arguments: &Value) -> Option<String> {
     let before = workspace.everything();
-    let diff = preview(name, arguments.as_object().unwrap(), &workspace.context);
+    let diff = workspace.preview(name, arguments);
     assert_eq!(workspace.everything(), before);
     diff
 }

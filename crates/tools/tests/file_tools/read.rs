@@ -16,7 +16,7 @@ fn numbered(lines: usize) -> String {
 fn shows_a_small_file_as_it_is() {
     let workspace = Workspace::with(&[("a.txt", "one\r\n\n  three\n")]);
     assert_eq!(workspace.ok("read", json!({"path": "a.txt"})), "one\n\n  three");
-    assert!(tool("read").is_read_only());
+    assert!(tool("read").declaration().is_read_only());
     let details = workspace.call("read", json!({"path": "a.txt"})).unwrap().details;
     assert_eq!(
         details,

@@ -96,9 +96,7 @@ fn a_refused_file_spoils_the_whole_patch_and_has_no_preview() {
         json!({"patch": "--- a/a\n+++ b/a\n@@\n-one\n+1\n--- a/b\n+++ b/b\n@@\n-one\n+1\n"});
     let error = workspace.refused("apply_patch", patch.clone());
     assert!(error.contains("- a: fits") && error.contains("- b: b was not changed"), "{error}");
-    let preview =
-        myclaw_tools::preview("apply_patch", patch.as_object().unwrap(), &workspace.context);
-    assert_eq!(preview, None);
+    assert_eq!(workspace.preview("apply_patch", &patch), None);
 }
 
 #[test]

@@ -6,7 +6,9 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use myclaw_engine::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput, TurnId};
+use myclaw_engine::{
+    PreparedCall, Tool, ToolContext, ToolError, ToolInvocation, ToolOutput, TurnId,
+};
 use myclaw_llm::ContentBlock;
 use myclaw_web::{
     AddressGuard, AddressRules, DownloadOptions, Downloader, FetchLimits, Lookup, WebFetchTool,
@@ -74,13 +76,9 @@ pub(crate) async fn call_with(
         closed: Default::default(),
         turn: TurnId::generate(),
     };
-    let invocation = ToolInvocation {
-        call_id: "call_1",
-        arguments,
-        on_update: &|_| {},
-        context: &context,
-        cancel,
-    };
+    let prepared = PreparedCall::new(tool, "call_1", arguments, &context)?;
+    let invocation =
+        ToolInvocation { call: &prepared, on_update: &|_| {}, context: &context, cancel };
     tool.execute(invocation).await
 }
 

@@ -11,11 +11,12 @@ fn grant(number: usize) -> Grant {
         call: "cargo test".to_owned(),
         covers: "exactly this command in /w".to_owned(),
         ts: number as u64,
+        format: GRANT_FORMAT,
     }
 }
 
-fn digest(number: usize) -> ApprovalDigest {
-    ApprovalDigest::parse(&grant(number).digest).unwrap()
+fn digest(number: usize) -> Vec<String> {
+    vec![grant(number).digest]
 }
 
 fn waiting(session: &str, id: &str) -> WaitingApproval {
@@ -34,20 +35,20 @@ fn an_answer_holds_for_its_digest_and_its_sessions_until_it_is_revoked() {
     let home = tempfile::tempdir().unwrap();
     let state = home.path().join("state");
     let store = ApprovalStore::in_state_dir(&state);
-    assert!(!store.covers("agent:main:cli", digest(1)).unwrap());
+    assert!(!store.covers("agent:main:cli", &digest(1)).unwrap());
 
     store.grant(grant(1)).unwrap();
     store.grant(grant(1)).unwrap();
     let again = ApprovalStore::in_state_dir(&state);
-    assert!(again.covers("agent:main:cli", digest(1)).unwrap());
-    assert!(!again.covers("agent:main:cli", digest(2)).unwrap());
-    assert!(!again.covers("agent:other:cli", digest(1)).unwrap());
+    assert!(again.covers("agent:main:cli", &digest(1)).unwrap());
+    assert!(!again.covers("agent:main:cli", &digest(2)).unwrap());
+    assert!(!again.covers("agent:other:cli", &digest(1)).unwrap());
     assert_eq!(again.list().unwrap(), (vec![grant(1)], vec![]));
     let mode = fs::metadata(state.join(FILE)).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
 
     assert_eq!(again.revoke(&"0".repeat(63)).unwrap(), [grant(1)]);
-    assert!(!store.covers("agent:main:cli", digest(1)).unwrap());
+    assert!(!store.covers("agent:main:cli", &digest(1)).unwrap());
 }
 
 #[test]
@@ -79,7 +80,7 @@ fn a_file_that_cannot_be_read_approves_nothing_and_is_not_overwritten() {
     let path = home.path().join(FILE);
     for (text, expected) in [("{", "is damaged"), ("{\"version\": 9}", "has the format 9")] {
         fs::write(&path, text).unwrap();
-        let message = store.covers("agent:main:cli", digest(1)).unwrap_err().to_string();
+        let message = store.covers("agent:main:cli", &digest(1)).unwrap_err().to_string();
         assert!(message.contains(expected), "{message}");
         assert!(store.grant(grant(1)).is_err());
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
@@ -88,4 +89,28 @@ fn a_file_that_cannot_be_read_approves_nothing_and_is_not_overwritten() {
     fs::write(&path, "{").unwrap();
     store.clear().unwrap();
     assert_eq!(store.list().unwrap(), (vec![], vec![]));
+}
+
+#[test]
+fn answers_of_the_first_format_are_listed_as_old_and_hold_for_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let store = ApprovalStore::in_state_dir(home.path());
+    let old = serde_json::json!({"version": 1, "always": [{
+        "digest": grant(1).digest, "audience": "agent:main:cli", "tool": "bash", "call": "cargo test",
+        "covers": "exactly this command in /w", "ts": 1,
+    }]});
+    fs::write(home.path().join(FILE), old.to_string()).unwrap();
+    let listed = |store: &ApprovalStore| -> Vec<bool> {
+        store.list().unwrap().0.iter().map(Grant::is_old).collect()
+    };
+    assert_eq!(listed(&store), [true]);
+    assert!(!store.covers("agent:main:cli", &digest(1)).unwrap());
+    // Another question is answered, and then the old one once more.
+    store.grant(Grant { call: "ls".to_owned(), ..grant(2) }).unwrap();
+    assert_eq!(listed(&store), [true, false]);
+    assert!(!store.covers("agent:main:cli", &digest(1)).unwrap());
+    store.grant(grant(3)).unwrap();
+    assert_eq!(listed(&store), [false, false]);
+    assert!(store.covers("agent:main:cli", &digest(3)).unwrap());
+    assert_eq!(store.revoke(&grant(3).digest).unwrap().len(), 1);
 }

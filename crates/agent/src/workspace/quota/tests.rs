@@ -3,29 +3,20 @@ use std::fs;
 use serde_json::json;
 
 use super::*;
-
-fn call(tool: &str, arguments: serde_json::Value) -> PendingToolCall {
-    PendingToolCall {
-        tool_name: tool.to_owned(),
-        tool_call_id: "1".to_owned(),
-        arguments: arguments.as_object().unwrap().clone(),
-        model: "m".to_owned(),
-    }
-}
+use crate::permissions::tests::calls::prepared;
 
 fn hook(directory: &Path, quota: Quota) -> QuotaHook {
     QuotaHook {
         directory: directory.to_owned(),
         quota,
         state: QuotaState::default(),
-        writing: ["write", "bash"].map(str::to_owned).into(),
         session: "s".to_owned(),
     }
 }
 
 async fn denies(hook: &QuotaHook, tool: &str, arguments: serde_json::Value) -> Option<String> {
-    let mut call = call(tool, arguments);
-    let verdict = hook.tool_call(&mut call).await.unwrap();
+    let call = prepared(tool, &arguments);
+    let verdict = hook.judge(&call).await.unwrap();
     if verdict == ToolCallVerdict::Allow {
         hook.tool_result(&call, &mut ToolOutput::text("")).await.unwrap();
     }
@@ -83,7 +74,7 @@ async fn a_full_workspace_takes_nothing_until_there_is_room() {
 #[test]
 fn only_a_plain_removal_makes_room() {
     for command in ["rm a", " rm -rf 'old files/' *.log", "rmdir x"] {
-        assert!(makes_room(&call("bash", json!({"command": command}))), "{command}");
+        assert!(makes_room(&prepared("bash", &json!({"command": command}))), "{command}");
     }
     for command in [
         "rm",
@@ -97,7 +88,7 @@ fn only_a_plain_removal_makes_room() {
         "rm a\ntouch b",
         "touch rm a",
     ] {
-        assert!(!makes_room(&call("bash", json!({"command": command}))), "{command}");
+        assert!(!makes_room(&prepared("bash", &json!({"command": command}))), "{command}");
     }
 }
 

@@ -2,12 +2,13 @@
 
 use std::collections::VecDeque;
 
+use myclaw_agent::ShownFact;
 use serde_json::{Value, json};
 
 use super::command::{self, Command};
 use super::link::{Link, News};
 use super::{Talk, text};
-use crate::approval::{Question, read_answer, word};
+use crate::approval::{Question, read_answer};
 use crate::chat::display::Display;
 use crate::chat::shown::Shown;
 use crate::exit::CliError;
@@ -129,7 +130,7 @@ impl View {
         if let Some(answer) = read_answer(line)
             && let Some(question) = self.questions.pop_front()
         {
-            let params = json!({"id": question["id"], "answer": word(&answer)});
+            let params = json!({"id": question["id"], "answer": answer.word()});
             link.ask("approve", params);
             self.ask_next(display);
             return Talk::Stay;
@@ -401,13 +402,16 @@ impl View {
     /// Shows the first question.
     fn ask_next(&self, display: &Display) {
         let Some(question) = self.questions.front() else { return };
-        let arguments = question["arguments"].as_object().cloned().unwrap_or_default();
+        let facts = |name: &str| -> Vec<ShownFact> {
+            serde_json::from_value(question[name].clone()).unwrap_or_default()
+        };
+        let (shown, changes) = (facts("shown"), facts("changes"));
         let asked = Question {
             tool: text(question, "toolName"),
-            arguments: &arguments,
             reason: text(question, "reason"),
-            always: text(question, "always"),
-            diff: question["diff"].as_str(),
+            shown: &shown,
+            changes: &changes,
+            always: question["always"].as_str(),
         };
         for (style, line) in asked.lines() {
             display.say(style, &line);

@@ -43,7 +43,11 @@ fn events_and_their_json_show_the_same() {
         },
         AgentRunEvent::ApprovalResolved {
             tool_call_id: tool_call_id.clone(),
-            approval: myclaw_agent::Approval::Always,
+            approval: myclaw_agent::Approval::Always(myclaw_agent::AlwaysScope::new(
+                myclaw_agent::ScopeKind::Call,
+                "this",
+                "id",
+            )),
         },
         AgentRunEvent::ApprovalResolved {
             tool_call_id,

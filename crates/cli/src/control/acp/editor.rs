@@ -16,8 +16,8 @@ use agent_client_protocol_schema::v1::{
 };
 use myclaw_agent::llm::ContentBlock;
 use myclaw_agent::{
-    BoxFuture, CallHandler, FrontEndTools, SessionConfig, Tool, ToolError, ToolInvocation,
-    ToolOutput, with_handler,
+    BoxFuture, CallHandler, FrontEndTools, PreparedCall, SessionConfig, Tool, ToolError,
+    ToolInvocation, ToolKind, ToolOutput, with_handler,
 };
 use serde_json::{Map, Value};
 
@@ -25,9 +25,10 @@ use super::client_sessions::ClientSessions;
 use super::plan::PlanTool;
 use super::requests::Requests;
 use super::terminal::TerminalCalls;
-use super::tools::patched_files;
 use super::translator::Abilities;
 
+/// The tool that shows the text of a file.
+const READER: &str = "read";
 /// Longest wait for the editor's answer about a file.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Larger files are not asked for.
@@ -73,7 +74,7 @@ impl FrontEndTools for EditorTools {
     fn adapt(&self, session: &SessionConfig, tools: Vec<Arc<dyn Tool>>) -> Vec<Arc<dyn Tool>> {
         let abilities = self.sessions.abilities();
         let Some(id) = self.sessions.id(&session.session_key) else { return tools };
-        let reader = tools.iter().find(|tool| tool.schema().name == "read").cloned();
+        let reader = tools.iter().find(|tool| tool.schema().name == READER).cloned();
         let files: Arc<dyn CallHandler> = Arc::new(FileCalls {
             requests: Arc::clone(&self.requests),
             session: id.clone(),
@@ -86,12 +87,12 @@ impl FrontEndTools for EditorTools {
             session: id,
             limit: Duration::from_secs(session.config.tools.bash.timeout_seconds),
         });
-        let adapted = |tool: Arc<dyn Tool>| match tool.schema().name.as_str() {
-            "read" if abilities.reads_files => with_handler(tool, Arc::clone(&files)),
-            "write" | "edit" | "apply_patch" if abilities.writes_files => {
+        let adapted = |tool: Arc<dyn Tool>| match tool.declaration().kind {
+            ToolKind::Read if abilities.reads_files && tool.schema().name == READER => {
                 with_handler(tool, Arc::clone(&files))
             }
-            "bash" if abilities.has_terminals && !session.keeps_commands() => {
+            ToolKind::Change if abilities.writes_files => with_handler(tool, Arc::clone(&files)),
+            ToolKind::Run if abilities.has_terminals && !session.keeps_commands() => {
                 with_handler(tool, Arc::clone(&terminals))
             }
             _ => tool,
@@ -107,8 +108,8 @@ impl CallHandler for FileCalls {
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            match tool.schema().name.as_str() {
-                "read" => self.read(tool, invocation).await,
+            match tool.declaration().kind {
+                ToolKind::Read => self.read(tool, invocation).await,
                 _ => self.change(tool, invocation).await,
             }
         })
@@ -122,9 +123,9 @@ impl FileCalls {
         tool: &dyn Tool,
         invocation: ToolInvocation<'_>,
     ) -> Result<ToolOutput, ToolError> {
-        let arguments = invocation.arguments.clone();
+        let arguments = invocation.call.arguments.as_map().clone();
         let most = invocation.context.max_result_chars;
-        let path = path_of(&arguments, &invocation.context.working_directory);
+        let path = paths_of(&invocation).into_iter().next();
         // First, because this decides whether the file may be read at all.
         let saved = tool.execute(invocation).await?;
         let Some(path) = path else { return Ok(saved) };
@@ -143,13 +144,7 @@ impl FileCalls {
         tool: &dyn Tool,
         invocation: ToolInvocation<'_>,
     ) -> Result<ToolOutput, ToolError> {
-        let directory = invocation.context.working_directory.clone();
-        let paths: Vec<PathBuf> = match tool.schema().name.as_str() {
-            "apply_patch" => patched_files(&invocation.arguments)
-                .map(|name| absolute(&directory, name))
-                .collect(),
-            _ => path_of(&invocation.arguments, &directory).into_iter().collect(),
-        };
+        let paths = paths_of(&invocation);
         for path in &paths {
             if let Some(unsaved) = self.unsaved(path).await {
                 self.save(path, &unsaved, &invocation).await?;
@@ -193,9 +188,11 @@ impl FileCalls {
         // The text on disk is the one that the model has read, which the tool must know.
         if let Some(reader) = &self.reader {
             let path = path.to_string_lossy().into_owned();
+            let arguments = Map::from_iter([("path".to_owned(), Value::String(path))]);
+            let id = &invocation.call.tool_call_id;
+            let call = PreparedCall::new(&**reader, id, arguments, invocation.context)?;
             let reading = ToolInvocation {
-                call_id: invocation.call_id,
-                arguments: Map::from_iter([("path".to_owned(), Value::String(path))]),
+                call: &call,
                 on_update: &|_| {},
                 context: invocation.context,
                 cancel: invocation.cancel.clone(),
@@ -257,8 +254,9 @@ fn digest(text: &str) -> u64 {
     hasher.finish()
 }
 
-fn path_of(arguments: &Map<String, Value>, directory: &Path) -> Option<PathBuf> {
-    arguments.get("path").and_then(Value::as_str).map(|path| absolute(directory, path))
+/// The files that a call touches, as they were judged.
+fn paths_of(invocation: &ToolInvocation<'_>) -> Vec<PathBuf> {
+    invocation.call.subject.targets().map(|target| target.path.clone()).collect()
 }
 
 pub(super) fn absolute(directory: &Path, path: &str) -> PathBuf {

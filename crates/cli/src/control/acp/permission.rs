@@ -28,25 +28,30 @@ impl Approver for Permissions {
             let Some((session, call)) = self.sessions.call_to_approve(request) else {
                 return denied("the session is closed");
             };
-            let always = format!("Always allow {}", request.always);
-            let options = vec![
-                PermissionOption::new(ONCE, "Allow once", PermissionOptionKind::AllowOnce),
-                PermissionOption::new(ALWAYS, always, PermissionOptionKind::AllowAlways),
-                PermissionOption::new(NO, "Reject", PermissionOptionKind::RejectOnce),
-            ];
+            let once = PermissionOption::new(ONCE, "Allow once", PermissionOptionKind::AllowOnce);
+            let always = request.always.first().map(|scope| {
+                let text = format!("Always allow {}", scope.covers());
+                PermissionOption::new(ALWAYS, text, PermissionOptionKind::AllowAlways)
+            });
+            let no = PermissionOption::new(NO, "Reject", PermissionOptionKind::RejectOnce);
+            let options: Vec<PermissionOption> =
+                [Some(once), always, Some(no)].into_iter().flatten().collect();
             let asked = RequestPermissionRequest::new(session, call, options);
             let method = CLIENT_METHOD_NAMES.session_request_permission;
-            approval(self.requests.ask(method, asked).await)
+            approval(request, self.requests.ask(method, asked).await)
         })
     }
 }
 
 /// The meaning of a response. Everything but a clear yes counts as no.
-fn approval(response: Result<RequestPermissionResponse, String>) -> Approval {
+fn approval(
+    request: &ApprovalRequest,
+    response: Result<RequestPermissionResponse, String>,
+) -> Approval {
     match response.map(|response| response.outcome) {
         Ok(RequestPermissionOutcome::Selected(selected)) => match &*selected.option_id.0 {
             ONCE => Approval::Once,
-            ALWAYS => Approval::Always,
+            ALWAYS => request.approved_for_good(),
             _ => denied("the user said no"),
         },
         Ok(_) => denied("the user cancelled"),

@@ -7,7 +7,10 @@ use agent_client_protocol_schema::v1::{
 };
 use myclaw_agent::llm::ToolSchema;
 use myclaw_agent::sessions::SessionKey;
-use myclaw_agent::{BoxFuture, Tool, ToolError, ToolInvocation, ToolOutput};
+use myclaw_agent::{
+    BoxFuture, CallArguments, CallSubject, Power, Powers, Tool, ToolContext, ToolDeclaration,
+    ToolError, ToolInvocation, ToolKind, ToolOutput, WorkPlace,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -120,11 +123,30 @@ impl Tool for PlanTool {
         &self.schema
     }
 
+    fn declaration(&self) -> ToolDeclaration {
+        ToolDeclaration {
+            title: "Update the plan",
+            kind: ToolKind::Plan,
+            group: None,
+            powers: Powers::of(&[Power::ChangesState]),
+            place: WorkPlace::Here,
+        }
+    }
+
+    fn subject(
+        &self,
+        arguments: &CallArguments,
+        _: &ToolContext,
+    ) -> Result<CallSubject, ToolError> {
+        Ok(CallSubject::of(arguments))
+    }
+
     fn execute<'a>(
         &'a self,
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        let shown = plan(Value::Object(invocation.arguments)).map_err(ToolError::Failed);
+        let shown = plan(Value::Object(invocation.call.arguments.as_map().clone()))
+            .map_err(ToolError::Failed);
         Box::pin(std::future::ready(shown.map(|plan| {
             self.sessions.send(&self.key, SessionUpdate::Plan(plan));
             ToolOutput::text("The user sees the plan.")

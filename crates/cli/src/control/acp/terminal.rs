@@ -14,7 +14,6 @@ use myclaw_agent::{
 };
 use serde_json::{Map, Value, json};
 
-use super::editor::absolute;
 use super::requests::Requests;
 use super::tools::TERMINAL_FIELD;
 
@@ -56,7 +55,7 @@ impl CallHandler for TerminalCalls {
         Box::pin(async move {
             // What a terminal of the editor cannot do stays with the tool: background jobs, and variables, which it checks.
             let is_plain = |name: &str| matches!(name, "command" | "timeout" | "workdir");
-            if !invocation.arguments.keys().all(|name| is_plain(name)) {
+            if !invocation.call.arguments.as_map().keys().all(|name| is_plain(name)) {
                 return tool.execute(invocation).await;
             }
             match self.create(&invocation).await {
@@ -72,18 +71,15 @@ impl CallHandler for TerminalCalls {
 
 impl TerminalCalls {
     async fn create(&self, invocation: &ToolInvocation<'_>) -> Result<TerminalId, String> {
-        let text = |name| invocation.arguments.get(name).and_then(Value::as_str);
-        let directory = &invocation.context.working_directory;
-        let directory =
-            text("workdir").map_or_else(|| directory.clone(), |it| absolute(directory, it));
-        let command = text("command").unwrap_or_default();
-        if command.trim().is_empty() || !directory.is_dir() {
+        // As it was judged.
+        let command = invocation.call.subject.commands().next();
+        let Some(command) = command.filter(|command| command.directory.is_dir()) else {
             return Err("the tool says what is wrong".to_owned());
-        }
+        };
         let most = invocation.context.max_result_chars.saturating_mul(LONGEST_CHAR);
         let request = CreateTerminalRequest::new(self.session.clone(), "bash")
-            .args(vec!["-c".to_owned(), command.to_owned()])
-            .cwd(directory)
+            .args(vec!["-c".to_owned(), command.command.clone()])
+            .cwd(command.directory.clone())
             .output_byte_limit(most as u64);
         let asking = self
             .requests
@@ -103,7 +99,7 @@ impl TerminalCalls {
             text: String::new(),
             details: Some(Value::Object(details.clone())),
         });
-        let seconds = invocation.arguments.get("timeout").and_then(Value::as_u64);
+        let seconds = invocation.call.arguments.get("timeout").and_then(Value::as_u64);
         let limit = seconds.filter(|seconds| *seconds > 0).map(Duration::from_secs);
         let limit = limit.unwrap_or(self.limit).min(MOST_TIME.max(self.limit));
         let request = WaitForTerminalExitRequest::new(self.session.clone(), terminal.clone());

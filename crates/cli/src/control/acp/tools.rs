@@ -6,8 +6,8 @@ use agent_client_protocol_schema::v1::{
     Diff, Terminal, ToolCall, ToolCallContent, ToolCallLocation, ToolCallStatus, ToolCallUpdate,
     ToolCallUpdateFields, ToolKind,
 };
-use myclaw_agent::ApprovalRequest;
 use myclaw_agent::sessions::EntryId;
+use myclaw_agent::{ApprovalRequest, FactForm, ToolKind as Kind, declaration_of};
 use serde_json::{Map, Value};
 
 use super::editor::absolute;
@@ -69,16 +69,19 @@ pub(super) fn started(
 pub(super) fn to_approve(directory: &Path, id: &str, request: &ApprovalRequest) -> ToolCallUpdate {
     let call = &request.call;
     let mut content: Vec<ToolCallContent> = vec![request.reason.clone().into()];
-    if let Some(diff) = &request.diff {
-        content.push(fenced("diff", diff).into());
+    for fact in request.shown.iter().chain(&request.changes) {
+        let language = if fact.form == FactForm::Diff { "diff" } else { "" };
+        content.push(format!("{}:", fact.label).into());
+        content.push(fenced(language, &fact.text).into());
     }
+    let arguments = call.arguments.as_map();
     let locations: Vec<ToolCallLocation> =
-        location(directory, &call.tool_name, &call.arguments).into_iter().collect();
+        location(directory, &call.tool_name, arguments).into_iter().collect();
     let fields = ToolCallUpdateFields::new()
-        .title(title(&call.tool_name, &call.arguments))
+        .title(title(&call.tool_name, arguments))
         .kind(kind(&call.tool_name))
         .status(ToolCallStatus::Pending)
-        .raw_input(Value::Object(call.arguments.clone()))
+        .raw_input(Value::Object(arguments.clone()))
         .content(content)
         .locations(locations);
     ToolCallUpdate::new(id.to_owned(), fields)
@@ -168,14 +171,17 @@ fn changes(directory: &Path, details: &Value) -> Vec<Change> {
 }
 
 fn kind(name: &str) -> ToolKind {
-    match name {
-        "read" | "ls" | "image" => ToolKind::Read,
-        "write" | "edit" | "apply_patch" => ToolKind::Edit,
-        "grep" | "find" | "web_search" => ToolKind::Search,
-        "web_fetch" => ToolKind::Fetch,
-        "bash" => ToolKind::Execute,
-        UPDATE_PLAN => ToolKind::Think,
-        _ => ToolKind::Other,
+    if name == UPDATE_PLAN {
+        return ToolKind::Think;
+    }
+    match declaration_of(name).kind {
+        Kind::Read => ToolKind::Read,
+        Kind::Change => ToolKind::Edit,
+        Kind::Search => ToolKind::Search,
+        Kind::Fetch => ToolKind::Fetch,
+        Kind::Run => ToolKind::Execute,
+        Kind::Plan => ToolKind::Think,
+        Kind::Attend | Kind::Other => ToolKind::Other,
     }
 }
 

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use myclaw_agent::{Approval, ApprovalRequest, Approver, BoxFuture};
+use myclaw_agent::{
+    AlwaysScope, Approval, ApprovalRequest, Approver, BoxFuture, FactForm, ShownFact,
+};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio::sync::oneshot;
@@ -17,7 +19,14 @@ type CallKey = (String, String);
 #[derive(Clone)]
 pub(super) struct Approvals {
     wire: Wire,
-    open: Arc<Mutex<HashMap<CallKey, oneshot::Sender<Approval>>>>,
+    open: Arc<Mutex<HashMap<CallKey, oneshot::Sender<Answer>>>>,
+}
+
+/// The answer of the client program.
+pub(super) enum Answer {
+    Once,
+    Always,
+    No { reason: String },
 }
 
 /// The question in the form of the protocol.
@@ -29,7 +38,11 @@ struct Question<'a> {
     tool_name: &'a str,
     arguments: &'a Map<String, Value>,
     reason: &'a str,
-    always: &'a str,
+    shown: &'a [ShownFact],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    changes: &'a [ShownFact],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    always: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     diff: Option<&'a str>,
 }
@@ -49,13 +62,13 @@ impl Approvals {
     }
 
     /// Answers a question. False if there is none.
-    pub(super) fn answer(&self, session: &str, tool_call_id: &str, approval: Approval) -> bool {
+    pub(super) fn answer(&self, session: &str, tool_call_id: &str, answer: Answer) -> bool {
         let key = (session.to_owned(), tool_call_id.to_owned());
         let asked = self.lock().remove(&key);
-        asked.is_some_and(|asked| asked.send(approval).is_ok())
+        asked.is_some_and(|asked| asked.send(answer).is_ok())
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<CallKey, oneshot::Sender<Approval>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<CallKey, oneshot::Sender<Answer>>> {
         // The map is whole after every statement, so a panic elsewhere does not spoil it.
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -74,16 +87,27 @@ impl Approver for Approvals {
                 session: request.session.as_str(),
                 tool_call_id: &call.tool_call_id,
                 tool_name: &call.tool_name,
-                arguments: &call.arguments,
+                arguments: call.arguments.as_map(),
                 reason: &request.reason,
-                always: &request.always,
-                diff: request.diff.as_deref(),
+                shown: &request.shown,
+                changes: &request.changes,
+                always: request.always.first().map(AlwaysScope::covers),
+                diff: request
+                    .shown
+                    .iter()
+                    .find(|fact| fact.form == FactForm::Diff)
+                    .map(|fact| fact.text.as_str()),
             };
             self.wire.output.push_json(&question, self.wire.mode);
             self.wire.output.flush();
-            let approval = answered.await;
+            let answer = answered.await;
             drop(waiting);
-            approval.unwrap_or(Approval::Denied { reason: "the question was withdrawn".to_owned() })
+            match answer {
+                Ok(Answer::Once) => Approval::Once,
+                Ok(Answer::Always) => request.approved_for_good(),
+                Ok(Answer::No { reason }) => Approval::Denied { reason },
+                Err(_) => Approval::Denied { reason: "the question was withdrawn".to_owned() },
+            }
         })
     }
 }

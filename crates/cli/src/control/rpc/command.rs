@@ -4,17 +4,17 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use myclaw_agent::PendingMessage;
+use myclaw_agent::Selection;
 use myclaw_agent::llm::{ContentBlock, joined_text};
 use myclaw_agent::sessions::{EntryId, QueuedKind, SessionKey, SessionStore};
 use myclaw_agent::tools::{Direction, JobRecord, WhichTurn};
 use myclaw_agent::{Accepted, AgentError, Driver, FailureClass, Session};
-use myclaw_agent::{Approval, Selection};
 use myclaw_agent::{SessionConfig, SessionOptions, UndoMode, check_agent};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::approvals::Approvals;
+use super::approvals::{Answer, Approvals};
 use super::reply::Compacted;
 use super::request::{
     Approve, Block, Command, Compact, Decision, Export, Fork, GetMessages, KillJob, ListModels,
@@ -182,12 +182,12 @@ impl Controller {
 
     fn approve(&self, session: &Session, answer: Approve) -> Result<Value, CliError> {
         let Approve { tool_call_id, decision, reason } = answer;
-        let approval = match decision {
-            Decision::Once => Approval::Once,
-            Decision::Always => Approval::Always,
-            Decision::No => Approval::Denied { reason: reason.unwrap_or_default() },
+        let given = match decision {
+            Decision::Once => Answer::Once,
+            Decision::Always => Answer::Always,
+            Decision::No => Answer::No { reason: reason.unwrap_or_default() },
         };
-        if self.approvals.answer(session.key().as_str(), &tool_call_id, approval) {
+        if self.approvals.answer(session.key().as_str(), &tool_call_id, given) {
             return Ok(Value::Null);
         }
         Err(CliError::usage(format!(

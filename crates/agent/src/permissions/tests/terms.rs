@@ -1,0 +1,369 @@
+//! What an approval is bound to: one test for each thing that changes it.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use myclaw_engine::{ApprovalTerms, ScopeKind};
+use serde_json::{Value, json};
+
+use super::calls::prepared_in;
+use super::{Permissions, session};
+
+/// A directory with a script, and a session in it whose calls are all asked about.
+struct Place {
+    directory: tempfile::TempDir,
+    permissions: Permissions,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self::with(&json!({}), "main")
+    }
+
+    fn with(sandbox: &Value, name: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let config = json!({
+            "tools": {"ask": ["exec", "write", "edit", "apply_patch", "read", "grep"]},
+            "agents": {"defaults": {"sandbox": sandbox}},
+        });
+        let mut session = session(config, name);
+        session.directory = Some(directory.path().canonicalize().unwrap());
+        let place = Self { directory, permissions: Permissions::new(&session, None, &[]).unwrap() };
+        place.program("t.sh", "echo one\n");
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().canonicalize().unwrap().join(name)
+    }
+
+    fn file(&self, name: &str, content: &str) {
+        fs::create_dir_all(self.path(name).parent().unwrap()).unwrap();
+        fs::write(self.path(name), content).unwrap();
+    }
+
+    fn program(&self, name: &str, content: &str) {
+        self.file(name, content);
+        fs::set_permissions(self.path(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    fn terms(&self, tool: &str, arguments: &Value) -> ApprovalTerms {
+        let call = prepared_in(&self.path(""), tool, arguments);
+        let reason = match self.permissions.check(&call) {
+            super::Verdict::NeedsApproval(reason) => format!("policy: {reason}"),
+            other => panic!("{other:?}"),
+        };
+        self.permissions.terms(&call, &reason, None)
+    }
+
+    /// The id of what "always" covers for a command; `None` if it cannot be approved for good.
+    fn command(&self, command: &str) -> Option<String> {
+        self.call("bash", &json!({"command": command}))
+    }
+
+    fn call(&self, tool: &str, arguments: &Value) -> Option<String> {
+        self.terms(tool, arguments).always.first().map(|scope| scope.id().to_owned())
+    }
+
+    fn scopes(&self, tool: &str, arguments: &Value) -> Vec<(ScopeKind, String, String)> {
+        let root = self.path("").display().to_string();
+        let shown = |text: &str| text.replace(root.trim_end_matches('/'), "@");
+        let scopes = self.terms(tool, arguments).always;
+        scopes.iter().map(|it| (it.kind(), shown(it.covers()), it.id().to_owned())).collect()
+    }
+}
+
+/// Checks that `change` changes what "always" covers for `command`, and that nothing else did.
+fn is_bound(command: &str, change: impl FnOnce(&Place)) {
+    let place = Place::new();
+    let before = place.command(command).expect(command);
+    assert_eq!(place.command(command), Some(before.clone()), "{command}");
+    change(&place);
+    assert_ne!(place.command(command), Some(before), "{command}");
+}
+
+#[test]
+fn the_content_of_a_script_is_bound_however_it_is_started() {
+    for command in [
+        "./t.sh",
+        "sh t.sh",
+        "sh -e ./t.sh",
+        "sh < t.sh",
+        ". ./t.sh",
+        "env A=1 ./t.sh",
+        "nice -n 5 sh t.sh",
+        "sh -c './t.sh a'",
+        "sh -c 'cd . && sh t.sh'",
+        "cd . && ./t.sh",
+        "(./t.sh)",
+        "if true; then ./t.sh; fi",
+        "awk -ft.sh",
+        "make --file=t.sh",
+        "timeout 5 ./t.sh > out",
+        "A=1 ./t.sh",
+    ] {
+        is_bound(command, |place| place.program("t.sh", "echo two\n"));
+    }
+}
+
+#[test]
+fn the_same_content_in_another_file_is_another_script() {
+    is_bound("./t.sh", |place| {
+        fs::rename(place.path("t.sh"), place.path("old.sh")).unwrap();
+        place.program("t.sh", "echo one\n");
+    });
+}
+
+#[test]
+fn a_script_that_comes_into_being_is_bound() {
+    is_bound("sh ./later.sh", |place| place.file("later.sh", "echo\n"));
+    is_bound("cd sub && ./x.sh", |place| place.program("sub/x.sh", "echo\n"));
+    is_bound("make all", |place| place.file("Makefile", "all:\n"));
+    is_bound("npm test", |place| place.file("package.json", "{}"));
+}
+
+#[test]
+fn the_program_behind_the_first_line_of_a_script_is_bound() {
+    let place = Place::new();
+    place.program("run", "#!/bin/sh\n");
+    place.program("t.sh", &format!("#!{}\n", place.path("run").display()));
+    let before = place.command("./t.sh");
+    place.program("run", "#!/bin/sh\necho two\n");
+    assert_ne!(place.command("./t.sh"), before);
+}
+
+#[test]
+fn a_program_in_the_path_is_bound_by_its_content_and_by_where_it_is() {
+    let mut place = Place::new();
+    place.program("bin/tool", "#!/bin/sh\n");
+    place.program("other/tool", "#!/bin/sh\n");
+    let path = |name: &str, place: &Place| format!("{}:/usr/bin:/bin", place.path(name).display());
+    let bin = path("bin", &place);
+    place.permissions.environment.insert("PATH".to_owned(), bin.clone());
+    let before = place.command("tool x");
+    place.program("bin/tool", "#!/bin/sh\necho two\n");
+    let after = place.command("tool x");
+    assert_ne!(after, before);
+    let launched = place.command("nice tool x");
+    place.program("bin/tool", "#!/bin/sh\necho three\n");
+    assert_ne!(place.command("nice tool x"), launched, "a program that another one starts");
+    // The same path leads to another file.
+    let before = place.command("tool x");
+    fs::remove_file(place.path("bin/tool")).unwrap();
+    symlink(place.path("other/tool"), place.path("bin/tool")).unwrap();
+    assert_ne!(place.command("tool x"), before);
+}
+
+#[test]
+fn files_that_a_command_only_reads_or_writes_are_not_bound() {
+    let place = Place::new();
+    place.file("notes", "one\n");
+    for command in ["cat notes", "grep -n one notes | wc -l", "printf x >> notes", "echo a > notes"]
+    {
+        let before = place.command(command).expect(command);
+        place.file("notes", &format!("{command}\n"));
+        assert_eq!(place.command(command), Some(before), "{command}");
+    }
+    // A program of the agent's own may have such a name.
+    place.program("cat", "#!/bin/sh\n");
+    let before = place.command("./cat notes");
+    place.file("notes", "other\n");
+    assert_ne!(place.command("./cat notes"), before);
+}
+
+#[test]
+fn what_is_only_known_when_it_runs_cannot_be_approved_for_good() {
+    let place = Place::new();
+    for command in [
+        "sh *.sh",
+        "$X",
+        "./t$X.sh",
+        "sh $(cat name)",
+        "sh `cat name`",
+        "PATH=. tool",
+        "export PATH=.; tool",
+        "sh <<E\n./t.sh\nE",
+        "sh -c 'x=t.sh; ./$x'",
+        "cd $X && ./t.sh",
+    ] {
+        let terms = place.terms("bash", &json!({"command": command}));
+        assert_eq!(terms.always, [], "{command}");
+        assert!(terms.shown.iter().any(|fact| fact.label == "only once"), "{command}");
+    }
+    for command in ["ls *.sh", "echo $HOME", "git commit -m 'a; b (c)'"] {
+        assert!(place.command(command).is_some(), "{command}");
+    }
+}
+
+#[test]
+fn the_call_itself_is_bound() {
+    let place = Place::new();
+    fs::create_dir(place.path("sub")).unwrap();
+    let with = |arguments: Value| place.call("bash", &arguments).unwrap();
+    let plain = with(json!({"command": "echo a"}));
+    // How long it may take does not change what it does.
+    assert_eq!(plain, with(json!({"cmd": "echo a", "timeout": 5, "cwd": "."})));
+    assert_eq!(plain, with(json!({"command": "echo a", "workdir": "sub/.."})));
+    for other in [
+        json!({"command": "echo b"}),
+        json!({"command": "echo a", "workdir": "sub"}),
+        json!({"command": "echo a", "env": {"A": "b"}}),
+    ] {
+        assert_ne!(plain, with(other.clone()), "{other}");
+    }
+    let env =
+        |value: &str| with(json!({"command": "git diff", "env": {"GIT_EXTERNAL_DIFF": value}}));
+    assert_ne!(env("./t.sh"), env("./other.sh"));
+    let before = env("./t.sh");
+    place.program("t.sh", "echo two\n");
+    assert_ne!(env("./t.sh"), before, "a program that a variable names");
+}
+
+#[test]
+fn the_directory_is_bound_behind_links() {
+    let place = Place::new();
+    for name in ["one", "two"] {
+        fs::create_dir(place.path(name)).unwrap();
+    }
+    symlink("one", place.path("link")).unwrap();
+    let in_link = || place.call("bash", &json!({"command": "ls", "workdir": "link"}));
+    let before = in_link();
+    assert_eq!(before, place.call("bash", &json!({"command": "ls", "workdir": "one"})));
+    fs::remove_file(place.path("link")).unwrap();
+    symlink("two", place.path("link")).unwrap();
+    assert_ne!(in_link(), before);
+}
+
+#[test]
+fn the_confinement_is_bound() {
+    let sandboxes = [
+        (json!({"mode": "off"}), "main"),
+        (json!({"mode": "all"}), "main"),
+        (json!({"mode": "all", "confinement": {"level": "bubblewrap"}}), "main"),
+        (json!({"mode": "all", "confinement": {"network": "open"}}), "main"),
+    ];
+    let place = Place::new();
+    let mut ids = Vec::new();
+    for (sandbox, name) in sandboxes {
+        let other = Place::with(&sandbox, name);
+        // The same files: only the rules differ.
+        let permissions = Permissions { directory: place.path(""), ..other.permissions };
+        let place = Place { permissions, directory: tempfile::tempdir().unwrap() };
+        for (tool, arguments) in [
+            ("bash", json!({"command": "ls", "workdir": "/usr"})),
+            ("write", json!({"path": "/usr/x", "content": ""})),
+        ] {
+            ids.push(place.call(tool, &arguments).unwrap());
+        }
+    }
+    let distinct: std::collections::BTreeSet<&String> = ids.iter().collect();
+    assert_eq!(distinct.len(), ids.len());
+}
+
+#[test]
+fn file_tools_are_approved_by_path_or_by_a_directory_of_the_session() {
+    let place = Place::new();
+    place.file("src/a.rs", "");
+    symlink("src", place.path("link")).unwrap();
+    let write = |path: &str| place.scopes("write", &json!({"path": path, "content": path}));
+    let a = write("src/a.rs");
+    let named: Vec<(ScopeKind, &str)> = a.iter().map(|it| (it.0, it.1.as_str())).collect();
+    assert_eq!(
+        named,
+        [
+            (ScopeKind::Path, "write on @/src/a.rs"),
+            (ScopeKind::Directory, "write on every file in @/src")
+        ]
+    );
+    assert_eq!(write("link/a.rs"), a, "the path behind a link");
+    let b = write("src/b.rs");
+    assert_ne!(a[0].2, b[0].2);
+    assert_eq!(a[1].2, b[1].2);
+    assert_ne!(write("src/below/c.rs")[1].2, a[1].2, "what is below counts as another directory");
+    let edit = json!({"path": "src/a.rs", "oldText": "a", "newText": "b"});
+    assert_ne!(place.scopes("edit", &edit)[0].2, a[0].2, "another tool");
+    assert_ne!(place.scopes("read", &json!({"path": "src/a.rs"}))[0].2, a[0].2);
+}
+
+#[test]
+fn no_directory_covers_places_from_which_programs_start() {
+    let place = Place::new();
+    let outside = tempfile::tempdir().unwrap();
+    for path in [
+        ".git/config",
+        "sub/.git/hooks/x",
+        ".envrc",
+        "sub/Makefile",
+        "package.json",
+        ".vscode/tasks.json",
+        "AGENTS.md",
+        "t.sh",
+        outside.path().join("x").to_str().unwrap(),
+        "/root/.bashrc",
+    ] {
+        let scopes = place.scopes("write", &json!({"path": path, "content": ""}));
+        let kinds: Vec<ScopeKind> = scopes.iter().map(|scope| scope.0).collect();
+        assert_eq!(kinds, [ScopeKind::Path], "{path}");
+    }
+}
+
+#[test]
+fn a_patch_is_approved_with_all_its_files() {
+    let place = Place::new();
+    let patch = |files: &[&str]| {
+        let parts: String =
+            files.iter().map(|file| format!("*** Add File: {file}\n+x\n")).collect();
+        json!({"patch": format!("*** Begin Patch\n{parts}*** End Patch")})
+    };
+    let one = place.scopes("apply_patch", &patch(&["a", "b"]));
+    assert_eq!(one.len(), 2);
+    assert_eq!(one, place.scopes("apply_patch", &patch(&["b", "a"])));
+    assert_ne!(one[0].2, place.scopes("apply_patch", &patch(&["a", "c"]))[0].2);
+    assert_eq!(place.scopes("apply_patch", &patch(&["a", "sub/b"])).len(), 1);
+    let deleted = "*** Begin Patch\n*** Delete File: t.sh\n*** End Patch";
+    let added = "*** Begin Patch\n*** Update File: t.sh\n@@\n-echo one\n+echo two\n*** End Patch";
+    let scope = |patch: &str| place.scopes("apply_patch", &json!({"patch": patch}))[0].2.clone();
+    assert_ne!(scope(deleted), scope(added));
+}
+
+#[test]
+fn a_hook_asks_about_the_very_call() {
+    let place = Place::new();
+    let terms = |content: &str, reason: &str| {
+        let arguments = json!({"path": "a", "content": content});
+        let call = prepared_in(&place.path(""), "write", &arguments);
+        let terms = place.permissions.terms(&call, reason, None);
+        let scopes: Vec<_> =
+            terms.always.iter().map(|scope| (scope.kind(), scope.id().to_owned())).collect();
+        scopes
+    };
+    let one = terms("x", "hook: a reason");
+    assert_eq!(one.len(), 1);
+    assert_eq!(one[0].0, ScopeKind::Call);
+    assert_eq!(one, terms("x", "hook: a reason"));
+    assert_ne!(one, terms("y", "hook: a reason"));
+    assert_ne!(one, terms("x", "hook: another reason"));
+}
+
+#[test]
+fn the_fast_memory_of_digests_is_not_fooled() {
+    let place = Place::new();
+    let bound = |place: &Place| place.terms("bash", &json!({"command": "sh t.sh"})).bound;
+    let before = bound(&place);
+    let script = place.path("t.sh");
+    let times = fs::metadata(&script).unwrap();
+    // As many bytes, and the old time of the last change of the content.
+    fs::write(&script, "echo two\n").unwrap();
+    let file = fs::File::options().write(true).open(&script).unwrap();
+    file.set_modified(times.modified().unwrap()).unwrap();
+    let after = bound(&place);
+    let changed: Vec<&str> = after
+        .iter()
+        .zip(&before)
+        .filter(|(one, other)| one != other)
+        .map(|(one, _)| one.text.as_deref().unwrap_or_default())
+        .collect();
+    assert_eq!(changed, ["echo two\n"]);
+    assert!(Path::new(&after[0].label.replace("file ", "")).is_absolute());
+}

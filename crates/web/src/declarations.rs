@@ -1,0 +1,25 @@
+//! What the tools of this crate are.
+
+use myclaw_engine::{Power, Powers, ToolDeclaration, ToolGroup, ToolKind, WorkPlace};
+
+const fn of_web(title: &'static str, kind: ToolKind) -> ToolDeclaration {
+    ToolDeclaration {
+        title,
+        kind,
+        group: Some(ToolGroup::Web),
+        powers: Powers::of(&[Power::ReachesNetwork]),
+        place: WorkPlace::Here,
+    }
+}
+
+pub(crate) const WEB_SEARCH: ToolDeclaration = of_web("Search the web", ToolKind::Search);
+pub(crate) const WEB_FETCH: ToolDeclaration = of_web("Fetch a page", ToolKind::Fetch);
+pub(crate) const IMAGE: ToolDeclaration = ToolDeclaration {
+    group: None,
+    powers: Powers::of(&[Power::ReachesNetwork, Power::ReadsFiles]),
+    ..of_web("Look at a picture", ToolKind::Read)
+};
+
+/// What the tools of this crate are, by their names.
+pub const DECLARATIONS: [(&str, ToolDeclaration); 3] =
+    [("web_search", WEB_SEARCH), ("web_fetch", WEB_FETCH), ("image", IMAGE)];
