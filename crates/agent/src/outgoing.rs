@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use myclaw_files::{PathUse, open_beneath, real_path};
+use myclaw_files::{PathUse, SharedDirectory, real_path};
 
 use crate::{AgentError, FailureClass, SessionConfig};
 
@@ -25,7 +25,7 @@ impl SessionConfig {
             let why = "it is closed to tools: it holds the program's own config, keys or records";
             return Err(AgentError::new(FailureClass::Usage, why));
         }
-        let opened = self.as_its_tools(|| open_beneath(&real, relative))?;
+        let opened = self.as_its_tools(|| SharedDirectory::open(&real)?.file(relative))?;
         opened.map_err(|error| AgentError::new(FailureClass::Usage, error.to_string()))
     }
 }

@@ -1,13 +1,14 @@
 //! The agent's workspace: created if missing, with a starter `AGENTS.md`, and read for the bootstrap files.
 //!
+//! A sandboxed session may be able to change everything in it, so no link is followed.
+//!
 //! The only module of this crate that touches the file system. Its functions block, so callers run them off the async
 //! thread.
 
-use std::fs;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use myclaw_files::{create_private_directory, open_beneath, read_regular};
+use myclaw_files::{Access, SharedDirectory, create_private_directory};
 
 use crate::{Notice, RunError};
 
@@ -126,91 +127,79 @@ pub(crate) fn prepare_workspace(
         // The state directory may also be missing.
         create_private_directory(directory).map_err(failed)?;
     }
+    let workspace = SharedDirectory::open(directory).map_err(failed)?;
     let mut bootstrap = Bootstrap::default();
-    write_starter(directory, &mut bootstrap);
+    write_starter(&workspace, &mut bootstrap);
     let mut remaining = MAX_TOTAL_CHARS;
-    bootstrap.identity = bootstrap.read(directory, IDENTITY_FILE, &mut remaining);
+    bootstrap.identity = bootstrap.read(&workspace, IDENTITY_FILE, &mut remaining);
     for name in BOOTSTRAP_FILES.into_iter().filter(|name| files.has(name)) {
-        let file = bootstrap.read(directory, name, &mut remaining);
+        let file = bootstrap.read(&workspace, name, &mut remaining);
         bootstrap.files.extend(file);
     }
     if let PromptFiles::Shared { own_workspace } = files {
-        let (text, mut room) = (read_notes(own_workspace), MAX_NOTES_CHARS);
-        bootstrap.notes = bootstrap.shorten(own_workspace, NOTES_FILE, text, &mut room);
+        let notes = SharedDirectory::open(own_workspace)
+            .and_then(|own| read_capped(&own, NOTES_FILE, MAX_NOTES_CHARS));
+        bootstrap.notes = bootstrap.shorten(NOTES_FILE, notes, &mut { MAX_NOTES_CHARS });
     }
     Ok(bootstrap)
 }
 
-/// Whoever writes in the session can put anything in the place of its notes.
-fn read_notes(own_workspace: &Path) -> std::io::Result<String> {
-    let file = open_beneath(own_workspace, Path::new(NOTES_FILE))?;
-    let mut bytes = Vec::new();
-    file.take(most_bytes(MAX_NOTES_CHARS)).read_to_end(&mut bytes)?;
-    Ok(text_of(bytes))
-}
-
 /// A workspace that cannot be written to is still readable, so a failure here is only a notice.
-fn write_starter(directory: &Path, bootstrap: &mut Bootstrap) {
-    let path = directory.join("AGENTS.md");
-    let starter = fs::OpenOptions::new().write(true).create_new(true).open(&path);
-    let written = starter.and_then(|mut file| {
-        let written = file.write_all(STARTER_AGENTS.as_bytes());
-        if written.is_err() {
+fn write_starter(workspace: &SharedDirectory, bootstrap: &mut Bootstrap) {
+    const NAME: &str = "AGENTS.md";
+    let written = workspace.create(NAME, Access::Everyone).and_then(|mut file| {
+        file.write_all(STARTER_AGENTS.as_bytes()).inspect_err(|_| {
             // If the disk is full: half a file would prevent a complete one from being written later.
-            drop(fs::remove_file(&path));
-        }
-        written
+            drop(workspace.remove(NAME));
+        })
     });
     match written {
         Ok(()) => {}
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
         Err(error) => bootstrap.notices.push(Notice::StarterFileMissing {
-            directory: directory.to_owned(),
+            directory: workspace.path().to_owned(),
             error: error.to_string(),
         }),
     }
 }
 
-/// Reads no more than the limits can use, however large the file is.
-fn read_capped(path: &Path) -> std::io::Result<String> {
-    Ok(text_of(read_regular(path, most_bytes(MAX_FILE_CHARS))?))
-}
-
-/// The bytes that hold more than `chars` characters.
-fn most_bytes(chars: usize) -> u64 {
+/// Reads no more than so many characters can need, however large the file is. Also gives its size in bytes.
+fn read_capped(
+    workspace: &SharedDirectory,
+    name: &str,
+    most_chars: usize,
+) -> io::Result<(String, u64)> {
     const LONGEST_CHAR: usize = 4;
-    ((chars + 1) * LONGEST_CHAR) as u64
-}
-
-fn text_of(bytes: Vec<u8>) -> String {
-    match String::from_utf8(bytes) {
-        Ok(text) => text,
-        Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
-    }
+    let file = workspace.file(name)?;
+    let mut bytes = Vec::new();
+    (&file).take(((most_chars + 1) * LONGEST_CHAR) as u64).read_to_end(&mut bytes)?;
+    let size = file.metadata().map_or(0, |found| found.len()).max(bytes.len() as u64);
+    let text = String::from_utf8(bytes)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+    Ok((text, size))
 }
 
 impl Bootstrap {
     /// Reads the file of that name, if it exists and is not blank.
     fn read(
         &mut self,
-        directory: &Path,
+        workspace: &SharedDirectory,
         name: &'static str,
         remaining: &mut usize,
     ) -> Option<BootstrapFile> {
-        self.shorten(directory, name, read_capped(&directory.join(name)), remaining)
+        self.shorten(name, read_capped(workspace, name, MAX_FILE_CHARS), remaining)
     }
 
-    /// The file of that name with this text, if there is one and it is not blank.
+    /// The file of that name with this text and size, if there is one and it is not blank.
     fn shorten(
         &mut self,
-        directory: &Path,
         name: &'static str,
-        text: std::io::Result<String>,
+        file: io::Result<(String, u64)>,
         remaining: &mut usize,
     ) -> Option<BootstrapFile> {
-        match text {
-            Ok(text) if text.trim().is_empty() => None,
-            Ok(text) => self.cut(&directory.join(name), name, text, remaining),
+        match file {
+            Ok((text, _)) if text.trim().is_empty() => None,
+            Ok(file) => self.cut(name, file, remaining),
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(error) => {
                 let error = error.to_string();
@@ -223,17 +212,13 @@ impl Bootstrap {
     /// Cuts the file to the limits; `None` if nothing is left of it.
     fn cut(
         &mut self,
-        path: &Path,
         name: &'static str,
-        mut text: String,
+        (mut text, file_bytes): (String, u64),
         remaining: &mut usize,
     ) -> Option<BootstrapFile> {
         let limit = MAX_FILE_CHARS.min(*remaining);
         let cut = text.char_indices().nth(limit).map(|(at, _)| at);
-        let mut file_bytes = text.len() as u64;
         if let Some(at) = cut {
-            // More of the file may exist than was read.
-            file_bytes = fs::symlink_metadata(path).map_or(file_bytes, |metadata| metadata.len());
             text.truncate(at);
             self.notices.push(Notice::BootstrapFileCut { file: name, limit });
         }

@@ -31,8 +31,8 @@ use walk::{
     Resolver, directory_flags, file_flags, in_words, leads_out, open_regular, refused, regular,
 };
 
-/// Most entries of a directory that are looked at, whoever filled it.
-const MAX_ENTRIES: usize = 100_000;
+/// Most entries of a directory that are looked at, whoever filled it, unless more names are wanted.
+const MAX_ENTRIES: usize = 20_000;
 /// Most attempts to find a free name for a new file. A taken one is rare: it holds the time.
 const MAX_ATTEMPTS: usize = 16;
 /// Makes the temporary names of one process differ.
@@ -239,7 +239,7 @@ impl SharedDirectory {
         for (number, entry) in Dir::read_from(&self.opened)?.enumerate() {
             let entry = entry?;
             let name = OsStr::from_bytes(entry.file_name().to_bytes());
-            found.is_cut = number >= MAX_ENTRIES;
+            found.is_cut = number >= MAX_ENTRIES.max(most);
             if found.is_cut {
                 break;
             }

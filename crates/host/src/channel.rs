@@ -6,15 +6,15 @@
 //! no message is moved to `errors`.
 
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use futures_util::future::BoxFuture;
-use myclaw_files::{Durability, NewFile, from_json};
+use myclaw_files::{Access, Durability, NewFile, SharedDirectory, from_json};
 use serde::{Deserialize, Serialize};
 
 use crate::desk::MAX_AUDIO;
 use crate::home::make;
-use crate::shared_directory::SharedDirectory;
+use crate::shared_directory::{MAX_JSON_BYTES, json_files};
 use crate::{Accepted, Addressing, Host, HostError, HostHome, Inbound};
 
 /// Delivers messages. A part may be given again with the same id if the host was killed just after its delivery.
@@ -133,9 +133,11 @@ impl FileChannel {
     pub(crate) async fn take_in(&self, host: &Host) -> Result<(), HostError> {
         let path = self.inbox();
         let io = |source| HostError::io("read the directory", &path, source);
-        let directory = SharedDirectory::open(&self.root, Path::new("in")).map_err(io)?;
-        for name in directory.json_files().map_err(io)? {
-            let read = directory.read(&name).map_err(|error| error.to_string());
+        let directory = SharedDirectory::open(&self.root)
+            .and_then(|root| root.make_directory("in", Access::Everyone))
+            .map_err(io)?;
+        for name in json_files(&directory).map_err(io)? {
+            let read = directory.read(&name, MAX_JSON_BYTES).map_err(|error| error.to_string());
             let file = read.and_then(|bytes| from_json(&bytes));
             let audio = file.as_ref().ok().and_then(|file: &InboundFile| file.audio.clone());
             let message = file.and_then(|file| inbound(&name, file, &directory));
@@ -157,7 +159,9 @@ impl FileChannel {
                 },
                 Err(problem) => problem,
             };
-            directory.move_to(&name, &self.root.join("errors"), &name).map_err(io)?;
+            SharedDirectory::open(&self.root.join("errors"))
+                .and_then(|errors| directory.move_to(&name, &errors, &name))
+                .map_err(io)?;
             host.say(&format!(
                 "the message {name} of the file channel is moved to errors: {problem}"
             ));
@@ -187,7 +191,7 @@ fn inbound(name: &str, file: InboundFile, directory: &SharedDirectory) -> Result
         if audio.contains('/') || audio.ends_with(".json") {
             return Err(format!("its audio {audio:?} is no name of a recording beside it"));
         }
-        let read = directory.read_up_to(&audio, MAX_AUDIO);
+        let read = directory.read(&audio, MAX_AUDIO);
         let bytes = read.map_err(|error| format!("its audio {audio:?} cannot be read: {error}"))?;
         Ok((audio, bytes))
     };

@@ -6,13 +6,13 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use myclaw_files::from_json;
+use myclaw_files::{SharedDirectory, from_json};
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::host::{Shared, lock};
 use crate::rows::{Context, Part, Task, TaskKind, TaskState};
-use crate::shared_directory::SharedDirectory;
+use crate::shared_directory::{FOR_CONTAINER, MAX_JSON_BYTES, json_files, open_or_replace};
 use crate::tasks::{first_run, schedule, snapshot};
 use crate::{Folder, Group, Groups, HostError, Listens, Outbound, OutboundKind};
 
@@ -147,9 +147,9 @@ impl<'a> Desk<'a> {
         let unusable = |error: io::Error| Refusal::Refused(error.to_string());
         for name in DIRECTORIES {
             let directory = self.open(folder, &base, name).map_err(unusable)?;
-            for file in directory.json_files().map_err(unusable)? {
+            for file in json_files(&directory).map_err(unusable)? {
                 match self.carry_out(group, &groups, &directory, &file).await {
-                    Ok(()) => directory.remove(&file).map_err(unusable)?,
+                    Ok(()) => drop(directory.remove(&file).map_err(unusable)?),
                     Err(Refusal::Failed(error)) => return Err(Refusal::Failed(error)),
                     Err(Refusal::Refused(problem)) => {
                         self.move_aside(folder, &directory, &file).map_err(unusable)?;
@@ -165,7 +165,7 @@ impl<'a> Desk<'a> {
 
     fn open(&self, folder: &Folder, base: &Path, name: &str) -> io::Result<SharedDirectory> {
         let aside = self.shared.options.home.errors();
-        SharedDirectory::open_or_replace(base, name, (&aside, folder.as_str()))
+        open_or_replace(base, name, (&aside, folder.as_str()))
     }
 
     fn move_aside(
@@ -179,7 +179,8 @@ impl<'a> Desk<'a> {
             return Ok(());
         }
         let plain: String = file.chars().take(MAX_NAME).map(plain_sign).collect();
-        directory.move_to(file, &errors, &format!("{folder}-{plain}"))
+        directory.move_to(file, &SharedDirectory::open(&errors)?, format!("{folder}-{plain}"))?;
+        Ok(())
     }
 
     async fn carry_out(
@@ -192,7 +193,8 @@ impl<'a> Desk<'a> {
         if file.len() > MAX_NAME || file.chars().any(|char| plain_sign(char) != char) {
             return refused("its name is too long, or has other signs than letters, digits, . _ -");
         }
-        let bytes = directory.read(file).or_else(|error| refused(error.to_string()))?;
+        let bytes =
+            directory.read(file, MAX_JSON_BYTES).or_else(|error| refused(error.to_string()))?;
         let request = from_json(&bytes).or_else(refused)?;
         // The same file gives the same id, so it has one effect if the host is killed before it is removed.
         // No folder has a dot in its name, so no group can make the id of another one's file.
@@ -271,7 +273,8 @@ impl<'a> Desk<'a> {
         }
         let out = self.shared.options.home.channel().join("out");
         let new_name = format!("{id}.{ending}");
-        let moved = directory.move_to(name, &out, &new_name);
+        let moved =
+            SharedDirectory::open(&out).and_then(|out| directory.move_to(name, &out, &new_name));
         moved.map_err(|error| HostError::io("move a file to", &out, error))?;
         // The container may have put anything there. Now it cannot change what it is any more.
         let path = out.join(&new_name);
@@ -392,8 +395,9 @@ pub(crate) async fn write_snapshots(shared: &Shared, folder: &Folder) -> Result<
         let base = shared.options.home.ipc(&reader.folder);
         let tasks = snapshot(&shared.ledger, &groups, &reader.folder).await?;
         let write = |name: &str, content: serde_json::Value| {
-            SharedDirectory::open(&base, Path::new(""))
-                .and_then(|directory| directory.write(name, content.to_string().as_bytes()))
+            SharedDirectory::open(&base).and_then(|directory| {
+                directory.write(name, content.to_string().as_bytes(), FOR_CONTAINER)
+            })
         };
         let mut written = write("current_tasks.json", tasks.into());
         if reader.is_main() {

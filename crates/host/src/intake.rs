@@ -4,7 +4,7 @@ use crate::home::make;
 use crate::host::Shared;
 use crate::ledger::now_ms;
 use crate::rows::{Message, MessageState};
-use crate::shared_directory::SharedDirectory;
+use crate::shared_directory::{FOR_CONTAINER, open_or_replace};
 use crate::speech::is_speech;
 use crate::{Folder, Host, HostError};
 
@@ -127,13 +127,13 @@ impl Shared {
         let io = |error| HostError::io("write files in", &base, error);
         let aside = (&*self.options.home.errors(), folder.as_str());
         make(aside.0)?;
-        let directory = SharedDirectory::open_or_replace(&base, ATTACHMENTS, aside).map_err(io)?;
+        let directory = open_or_replace(&base, ATTACHMENTS, aside).map_err(io)?;
         let mut shown = Vec::new();
         for (number, (name, bytes)) in inbound.files.iter().enumerate() {
             let plain: String =
                 inbound.id.chars().filter(char::is_ascii_alphanumeric).take(32).collect();
             let name = format!("{plain}-{number}-{}", name.replace(['/', '\0'], "_"));
-            directory.write(&name, bytes).map_err(io)?;
+            directory.write(&name, bytes, FOR_CONTAINER).map_err(io)?;
             shown.push(format!("\n[the file {ATTACHMENTS}/{name} came with this message]"));
         }
         Ok(shown)

@@ -27,6 +27,7 @@ use crate::ledger::{Stored, now_ms};
 use crate::mounts::{self, Applicant};
 use crate::output::{Block, Parsed, Status};
 use crate::rows::{Context, GroupState, MessageState, Part, Query, RunState, Task, Traces, Work};
+use crate::shared_directory::has;
 use crate::{Group, HostError, Limits, Outbound, OutboundKind};
 use batch::{gather, is_spoken, keys, prompt_of};
 use input::{clear_input, input};
@@ -305,7 +306,7 @@ impl Run<'_> {
         // What was sent through files belongs to this query.
         Desk::new(self.shared).attend(&self.group.folder).await?;
         let directory = input(self.shared, self.group);
-        let is_gone = |file: &str| directory.as_ref().is_ok_and(|input| !input.has(file));
+        let is_gone = |file: &str| directory.as_ref().is_ok_and(|input| !has(input, file));
         let has_spoken_since = self.has_spoken_since;
         // A runner that does not name files has answered those that it took before it said something.
         let was_taken = |file: &String| match inputs {

@@ -181,6 +181,7 @@ fn links_that_stay_beneath_are_followed_on_request() {
         symlink("../file", place.path("inside/deep/up")).unwrap();
         symlink("deep", place.path("inside/down")).unwrap();
         symlink(place.path("inside/deep/up"), place.path("inside/absolute")).unwrap();
+        symlink(place.path("inside/deep/up"), place.path("inside/deep/absolute")).unwrap();
         symlink(place.path("inside/../secret"), place.path("inside/round")).unwrap();
         symlink("deep/../../secret", place.path("inside/out")).unwrap();
         symlink("..", place.path("inside/above")).unwrap();
@@ -199,6 +200,7 @@ fn links_that_stay_beneath_are_followed_on_request() {
             ("file", "file"),
             ("deep/up", "file"),
             ("absolute", "file"),
+            ("deep/absolute", "file"),
             ("down/deeper/../file", "deep/file"),
             ("deep/../down/up", "file"),
         ] {
@@ -224,6 +226,21 @@ fn names_are_sorted_and_bounded() {
         assert_eq!(some, Names { names: vec!["file".into()], is_cut: true });
         assert_eq!(shared.read(odd, 10).unwrap(), b"", "a name need not be UTF-8");
     }
+}
+
+#[test]
+fn a_directory_with_very_many_entries_is_not_read_to_its_end() {
+    let place = Place::new();
+    for number in 0..MAX_ENTRIES {
+        File::create(place.path("inside").join(number.to_string())).unwrap();
+    }
+    let mut seen = 0;
+    let found = place.shared(Resolver::Kernel).names(10, |_| {
+        seen += 1;
+        false
+    });
+    assert_eq!(found.unwrap(), Names { names: Vec::new(), is_cut: true });
+    assert!(seen <= MAX_ENTRIES, "{seen}");
 }
 
 #[test]
@@ -347,6 +364,29 @@ fn a_fifo_that_replaces_a_file_after_the_look_at_it_holds_nobody_up() {
     });
     let opened = receiver.recv_timeout(std::time::Duration::from_secs(60)).expect("no wait");
     assert_eq!(opened.unwrap_err().kind(), io::ErrorKind::InvalidInput);
+}
+
+/// Opening a device may do something, so it must not happen. A FIFO stands for the device.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_is_no_regular_file_is_not_even_opened() {
+    use rustix::fs::inotify;
+
+    let place = Place::new();
+    fifo(&place.path("inside/fifo"));
+    let shared = place.shared(Resolver::Kernel);
+    let watch = inotify::init(inotify::CreateFlags::NONBLOCK).unwrap();
+    for name in ["inside/fifo", "inside/file"] {
+        inotify::add_watch(&watch, place.path(name), inotify::WatchFlags::OPEN).unwrap();
+    }
+    let mut space = [std::mem::MaybeUninit::uninit(); 1024];
+    let mut events = inotify::Reader::new(&watch, &mut space);
+    assert!(shared.file("fifo").is_err());
+    assert!(shared.followed("fifo").is_err());
+    assert!(shared.append("fifo", Access::Owner).is_err());
+    assert_eq!(events.next().unwrap_err(), Errno::AGAIN);
+    shared.file("file").unwrap();
+    assert!(events.next().is_ok(), "an opened file is seen");
 }
 
 /// Somebody replaces a file by a link, and a directory by a link, as fast as possible.

@@ -108,8 +108,7 @@ pub(super) fn followed(
                 return Err(refused("its path has too many parts"));
             }
             _ => {
-                let flags = directory_flags() | OFlags::NOFOLLOW;
-                let next = openat(at, &part, flags, Mode::empty()).map_err(in_words)?;
+                let next = by_steps(at, Path::new(&part))?;
                 opened.push((part, next));
             }
         }
@@ -166,6 +165,7 @@ pub(super) fn in_words(error: Errno) -> io::Error {
     match error {
         Errno::LOOP => refused("it is a symbolic link, or its path leads over one"),
         Errno::XDEV => leads_out(),
+        Errno::ISDIR => refused("it is a directory"),
         Errno::NOTDIR => refused("a part of its path is not a directory"),
         Errno::NXIO => refused("it is not a regular file"),
         other => other.into(),

@@ -2,13 +2,14 @@
 
 use std::io;
 
+use myclaw_files::SharedDirectory;
 use tokio::time::Instant;
 
 use super::batch::{gather, is_spoken, keys, prompt_of};
 use super::{Phase, Run};
 use crate::host::{Shared, lock};
 use crate::rows::{Query, Work};
-use crate::shared_directory::SharedDirectory;
+use crate::shared_directory::{FOR_CONTAINER, json_files, open_or_replace};
 use crate::{Group, HostError};
 
 /// The file by which the host ends a run.
@@ -38,8 +39,8 @@ impl Run<'_> {
             }
             return Ok(());
         }
-        let written =
-            input(self.shared, self.group).and_then(|input| input.write(&file, content.as_bytes()));
+        let written = input(self.shared, self.group)
+            .and_then(|input| input.write(&file, content.as_bytes(), FOR_CONTAINER));
         if let Err(error) = written {
             // They wait for the next run.
             self.log.line(&format!("messages cannot be passed on: {error}"));
@@ -65,7 +66,9 @@ impl Run<'_> {
     /// Tells the runner to end. One that cannot be told is stopped after the same time.
     pub(super) fn close(&mut self) {
         self.phase = Phase::Closing(Instant::now());
-        match input(self.shared, self.group).and_then(|input| input.write(CLOSE, b"")) {
+        match input(self.shared, self.group)
+            .and_then(|input| input.write(CLOSE, b"", FOR_CONTAINER))
+        {
             Ok(()) => self.log.line("told to end"),
             Err(error) => self.log.line(&format!("it cannot be told to end: {error}")),
         }
@@ -79,14 +82,14 @@ fn short_id() -> String {
 pub(super) fn input(shared: &Shared, group: &Group) -> io::Result<SharedDirectory> {
     let home = &shared.options.home;
     let aside = (&*home.errors(), group.folder.as_str());
-    SharedDirectory::open_or_replace(&home.ipc(&group.folder), "input", aside)
+    open_or_replace(&home.ipc(&group.folder), "input", aside)
 }
 
 /// Removes the input of an earlier run. Its messages wait in the store.
 pub(super) fn clear_input(shared: &Shared, group: &Group) -> io::Result<()> {
     let input = input(shared, group)?;
     loop {
-        let names = input.json_files()?;
+        let names = json_files(&input)?;
         if names.is_empty() {
             return clear(shared, group, &input, CLOSE);
         }
@@ -100,6 +103,7 @@ pub(super) fn clear_input(shared: &Shared, group: &Group) -> io::Result<()> {
 fn clear(shared: &Shared, group: &Group, input: &SharedDirectory, name: &str) -> io::Result<()> {
     input.remove(name).or_else(|_| {
         let aside = format!("{}-input-{}", group.folder, short_id());
-        input.move_to(name, &shared.options.home.errors(), &aside)
-    })
+        input.move_to(name, &SharedDirectory::open(&shared.options.home.errors())?, aside)
+    })?;
+    Ok(())
 }

@@ -9,6 +9,7 @@ use crate::desk::{Desk, write_snapshots};
 use crate::host::{Shared, lock};
 use crate::ledger::{Stored, now_ms};
 use crate::rows::{GroupState, MessageState, Query, RunState, Work};
+use crate::shared_directory::has;
 use crate::tasks::after_run;
 use crate::{Folder, Group, HostError, OutboundKind};
 
@@ -141,7 +142,7 @@ async fn close_books(
         run.query = Query::Spoke;
     }
     let input = input(shared, group);
-    let is_there = |file: &str| input.as_ref().is_ok_and(|input| input.has(file));
+    let is_there = |file: &str| input.as_ref().is_ok_and(|input| has(input, file));
     let taken = run.passed.iter().filter(|(_, file)| !is_there(file)).map(|(id, _)| id.clone());
     let mut in_hand: Vec<String> = taken.collect();
     // A guard for the rest of this function: the desk may change the same task.
