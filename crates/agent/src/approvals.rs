@@ -17,7 +17,7 @@ use myclaw_engine::{
 use myclaw_session::SessionKey;
 use serde_json::Value;
 
-pub use myclaw_policy::{changes_direction, escape};
+pub use myclaw_policy::{changes_direction, escape, is_deceptive};
 pub use store::{ApprovalStore, Grant, StoreError, WaitingApproval};
 
 use crate::permissions::Permissions;

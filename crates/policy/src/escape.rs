@@ -1,4 +1,4 @@
-//! Makes text that a model wrote safe to show where a user decides.
+//! Makes text that a model wrote safe to show where a user decides, and names of files wherever they are listed.
 
 use std::fmt::Write;
 
@@ -30,8 +30,38 @@ pub fn changes_direction(character: char) -> bool {
     )
 }
 
+/// What [`escape`] was given, if it wrote out any character: for names of files that a model repeats as it was shown them.
+/// Only characters that [`escape`] writes out are made, so no `/` and no `.`.
+pub fn unescape(shown: &str) -> Option<String> {
+    let mut text = String::with_capacity(shown.len());
+    let mut rest = shown;
+    while let Some(at) = rest.find('\\') {
+        let (before, behind) = rest.split_at(at);
+        text.push_str(before);
+        let (character, length) = match behind.as_bytes().get(1) {
+            Some(b'n') => (Some('\n'), 2),
+            Some(b't') => (Some('\t'), 2),
+            Some(b'r') => (Some('\r'), 2),
+            Some(b'u') => numbered(behind).unwrap_or((None, 1)),
+            _ => (None, 1),
+        };
+        text.push(character.unwrap_or('\\'));
+        rest = &behind[length..];
+    }
+    text.push_str(rest);
+    (text != shown).then_some(text)
+}
+
+/// The character that `\u{202e}` stands for, if `text` begins so, and how many bytes that takes.
+fn numbered(text: &str) -> Option<(Option<char>, usize)> {
+    let number = text.strip_prefix("\\u{")?;
+    let (number, _) = number.split_once('}')?;
+    let character = char::from_u32(u32::from_str_radix(number, 16).ok()?)?;
+    is_deceptive(character).then_some((Some(character), number.len() + "\\u{}".len()))
+}
+
 /// Whether a character is invisible, or changes how its neighbours look. The tab and the newline count as well.
-pub(crate) fn is_deceptive(character: char) -> bool {
+pub fn is_deceptive(character: char) -> bool {
     character.is_control()
         || (character.is_whitespace() && character != ' ')
         || matches!(u32::from(character),

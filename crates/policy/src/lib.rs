@@ -6,7 +6,8 @@
 //! - [`ToolPolicy`] decides about tools. Every level of the config can only take tools away.
 //! - [`ExecPolicy`] decides about shell commands. It reads the command with a parser of its own that knows simple
 //!   commands and nothing else; everything that it does not know is refused.
-//! - [`ApprovalDigest`] binds an approval to what was approved, and [`escape()`] makes text safe to show in the question.
+//! - [`ApprovalDigest`] binds an approval to what was approved, and [`escape()`] makes text safe to show in the question,
+//!   and names of files safe to list.
 #![forbid(unsafe_code)]
 
 mod digest;
@@ -24,7 +25,7 @@ mod tool;
 
 pub use digest::ApprovalDigest;
 pub use error::{PolicyError, PolicyProblem};
-pub use escape::{changes_direction, escape};
+pub use escape::{changes_direction, escape, is_deceptive, unescape};
 pub use exec::{
     ExecLevel, ExecPolicy, ExecRequest, ExecVerdict, InputVerdict, Refusal, RefusalKind,
     RepositoryPrograms, ResolvedProgram,

@@ -1,9 +1,11 @@
-//! Completion of paths: `@` finds a file anywhere below the working directory, Tab completes a path that was begun.
+//! Completion of paths: `@` finds a file anywhere below the working directory, Tab completes a path that was begun. Names
+//! that would look like other ones in the editor are left out.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use ignore::WalkBuilder;
+use myclaw_agent::approvals::is_deceptive;
 
 /// Files that are looked at for one completion: more would take longer than a key press may.
 const MOST_FILES: usize = 20_000;
@@ -20,7 +22,9 @@ pub(super) fn find(directory: &Path, typed: &str, limit: usize) -> Vec<String> {
     let walk = WalkBuilder::new(directory).require_git(false).build();
     for entry in walk.flatten().skip(1).take(MOST_FILES) {
         let Ok(below) = entry.path().strip_prefix(directory) else { continue };
-        let Some(path) = below.to_str() else { continue };
+        let Some(path) = below.to_str().filter(|path| !path.contains(is_deceptive)) else {
+            continue;
+        };
         let lower = path.to_lowercase();
         let name = lower.rsplit('/').next().unwrap_or_default();
         let rank = match () {
@@ -55,10 +59,12 @@ pub(super) fn complete(directory: &Path, typed: &str, limit: usize) -> Vec<Strin
     };
     let Ok(entries) = fs::read_dir(real) else { return Vec::new() };
     let mut found: Vec<String> = entries
+        .take(MOST_FILES)
         .flatten()
         .filter_map(|entry| {
             let file_name = entry.file_name().into_string().ok()?;
             let fits = file_name.starts_with(name)
+                && !file_name.contains(is_deceptive)
                 && (name.starts_with('.') || !file_name.starts_with('.'));
             let slash = if entry.path().is_dir() { "/" } else { "" };
             fits.then(|| format!("{parent}{file_name}{slash}"))

@@ -27,3 +27,27 @@ fn what_hides_or_moves_other_text_is_written_out() {
         assert_eq!(escape(text), expected);
     }
 }
+
+#[test]
+fn what_was_written_out_is_read_back_and_nothing_else_is_made() {
+    for text in ["rm \u{202e}fdp.exe", "a\nb\tc\rd", "\u{1b}[2Jls", "x\u{61c}\u{2066}y"] {
+        assert_eq!(unescape(&escape(text)).as_deref(), Some(text));
+    }
+    for other in [
+        "plain.txt",
+        "a\\b",
+        "\\",
+        "\\u",
+        "\\u{",
+        "\\u{}",
+        "\\u{2f}etc",
+        "\\u{2e}\\u{2e}",
+        "\\u{61}",
+        "\\u{110000}",
+        "\\u{d800}",
+        "\\x2f",
+    ] {
+        assert_eq!(unescape(other), None, "{other}");
+    }
+    assert_eq!(unescape("\\u{2f}\\u{202e}").as_deref(), Some("\\u{2f}\u{202e}"));
+}

@@ -88,3 +88,27 @@ async fn a_cancelled_call_is_aborted() {
     let error = workspace.call(&LsTool::new(), json!({})).await.unwrap_err();
     assert_eq!(error, ToolError::Aborted("aborted while listing .".into()));
 }
+
+#[tokio::test]
+async fn names_that_would_look_like_others_are_written_out_and_can_be_given_so() {
+    let name = "gpj.\u{202e}exe";
+    let workspace = Workspace::new(&[(name, "inside"), ("new\nline", ""), ("d\u{61c}/x", "deep")]);
+    symlink(name, workspace.path("link")).unwrap();
+    let shown = text(&workspace, json!({})).await;
+    let expected = "d\\u{61c}/\ngpj.\\u{202e}exe\nlink -> gpj.\\u{202e}exe\nnew\\nline";
+    assert_eq!(shown, expected);
+    let found = workspace.text(&crate::FindTool::new(), json!({"pattern": "*"})).await;
+    assert_eq!(found, "d\\u{61c}/\nd\\u{61c}/x\ngpj.\\u{202e}exe\nlink\nnew\\nline");
+    let found = workspace.text(&crate::GrepTool::new(), json!({"pattern": "inside"})).await;
+    assert_eq!(found, "gpj.\\u{202e}exe:1: inside");
+    // As it was listed, as it is, and a directory on the way.
+    for path in ["gpj.\\u{202e}exe", name] {
+        let read = workspace.text(&crate::ReadTool::new(), json!({"path": path})).await;
+        assert!(read.contains("inside"), "{read}");
+    }
+    assert_eq!(text(&workspace, json!({"path": "d\\u{61c}"})).await, "x");
+    // A file that is really called so comes first.
+    std::fs::write(workspace.path("gpj.\\u{202e}exe"), "literally").unwrap();
+    let read = workspace.text(&crate::ReadTool::new(), json!({"path": "gpj.\\u{202e}exe"})).await;
+    assert!(read.contains("literally"), "{read}");
+}

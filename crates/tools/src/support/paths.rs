@@ -51,7 +51,7 @@ pub(crate) fn resolve_path(
     given: &str,
     access: Access,
 ) -> Result<ResolvedPath, ToolError> {
-    let absolute = absolute_path(context, given)?;
+    let absolute = as_listed(absolute_path(context, given)?);
     let real = real_path(&absolute).map_err(|error| {
         ToolError::Failed(format!("cannot resolve {given:?}: {error}. Use another path"))
     })?;
@@ -116,18 +116,20 @@ pub(crate) fn shown_below(path: &Path, root: &Path) -> String {
     }
 }
 
-/// A name on one line: control characters, which a name may hold, are written as escapes.
+/// A name as it is listed: on one line, and with everything written out that is invisible or changes the direction of text.
+/// [`resolve_path`] takes such a name for that of the file.
 pub(crate) fn printable(name: &str) -> String {
-    if !name.contains(char::is_control) {
-        return name.to_owned();
+    myclaw_policy::escape(name)
+}
+
+/// The file that was listed by the name `path`, if there is none that is really called so.
+fn as_listed(path: PathBuf) -> PathBuf {
+    let is_there = |path: &Path| path.symlink_metadata().is_ok();
+    let listed = path.to_str().and_then(myclaw_policy::unescape).map(PathBuf::from);
+    match listed.filter(|listed| !is_there(&path) && is_there(listed)) {
+        Some(listed) => listed,
+        None => path,
     }
-    name.chars()
-        .map(
-            |char| {
-                if char.is_control() { char.escape_default().to_string() } else { char.to_string() }
-            },
-        )
-        .collect()
 }
 
 /// The error for a missing path: where in the working directory its name is, or else similar names in the nearest
@@ -136,7 +138,7 @@ pub(crate) fn missing_path(path: &ResolvedPath) -> ToolError {
     let mut text = format!("{} does not exist", path.shown);
     let same = same_names(path);
     if !same.is_empty() {
-        text.push_str(&format!("; there is {}", same.join(", ")));
+        text.push_str(&format!("; there is {}", printable(&same.join(", "))));
         return ToolError::Failed(text);
     }
     let existing = path.real.ancestors().skip(1).find(|ancestor| ancestor.is_dir());
@@ -147,7 +149,8 @@ pub(crate) fn missing_path(path: &ResolvedPath) -> ToolError {
         if near.is_empty() {
             text.push_str("; look for it with find or ls");
         } else {
-            text.push_str(&format!("; in {} there is {}", directory.display(), near.join(", ")));
+            let near = printable(&near.join(", "));
+            text.push_str(&format!("; in {} there is {near}", directory.display()));
         }
     }
     ToolError::Failed(text)

@@ -56,7 +56,7 @@ fn cutting_between_characters_changes_nothing() {
 
 #[test]
 fn marks_that_turn_the_direction_of_text_are_shown() {
-    let marks = ['\u{200e}', '\u{200f}'].into_iter();
+    let marks = ['\u{61c}', '\u{200e}', '\u{200f}'].into_iter();
     for mark in marks.chain('\u{202a}'..='\u{202e}').chain('\u{2066}'..='\u{2069}') {
         let shown = format!("rm \\u{{{:04x}}}x", u32::from(mark));
         assert_eq!(escaped(&format!("rm {mark}x")), shown);
