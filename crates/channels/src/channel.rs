@@ -265,6 +265,23 @@ pub struct PartFile {
     pub is_picture: bool,
 }
 
+impl PartFile {
+    /// Its content. The file is a copy in a directory of the gateway's own.
+    pub(crate) async fn read(&self) -> Result<Vec<u8>, SendFailure> {
+        tokio::fs::read(&self.path).await.map_err(Self::unreadable)
+    }
+
+    /// Its size in bytes.
+    pub(crate) async fn size(&self) -> Result<u64, SendFailure> {
+        let found = tokio::fs::metadata(&self.path).await;
+        found.map(|found| found.len()).map_err(Self::unreadable)
+    }
+
+    fn unreadable(error: std::io::Error) -> SendFailure {
+        SendFailure::Never { reason: format!("the file cannot be read: {error}") }
+    }
+}
+
 /// The author of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PartKind {

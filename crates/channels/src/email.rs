@@ -171,11 +171,7 @@ impl Email {
                 return Err(never("there is no text".to_owned()));
             }
             None => None,
-            Some(file) => Some(
-                tokio::fs::read(&file.path)
-                    .await
-                    .map_err(|error| never(format!("the file cannot be read: {error}")))?,
-            ),
+            Some(file) => Some(file.read().await?),
         };
         let mail = compose::compose(&self.options, part, &thread, file).map_err(never)?;
         let smtp = self.smtp().await?;

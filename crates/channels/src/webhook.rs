@@ -140,9 +140,7 @@ impl Webhook {
             "text": part.text,
         });
         if let Some(file) = &part.file {
-            let bytes = tokio::fs::read(&file.path).await.map_err(|error| SendFailure::Never {
-                reason: format!("the file cannot be read: {error}"),
-            })?;
+            let bytes = file.read().await?;
             body["file"] = json!({"name": file.name, "data": STANDARD.encode(bytes)});
         }
         let body = body.to_string();

@@ -104,8 +104,7 @@ impl Discord {
 
     async fn send_file(&self, part: &Part, file: &PartFile) -> Result<String, SendFailure> {
         let never = |reason: String| SendFailure::Never { reason };
-        let bytes = tokio::fs::read(&file.path).await;
-        let bytes = bytes.map_err(|error| never(format!("the file cannot be read: {error}")))?;
+        let bytes = file.read().await?;
         if bytes.len() as u64 > self.options.most_file_bytes {
             return Err(never(format!(
                 "the file has {} bytes, which is too much (mediaMaxMb)",
@@ -128,7 +127,7 @@ impl Discord {
         let me = self.me().await.map_err(failure)?;
         let text = text_of(&part.text).unwrap_or_default();
         let size = match &part.file {
-            Some(file) => tokio::fs::metadata(&file.path).await.ok().map(|data| data.len()),
+            Some(file) => file.size().await.ok(),
             None => None,
         };
         let refers_to = |past: &Past| {

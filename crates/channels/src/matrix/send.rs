@@ -102,15 +102,13 @@ impl Matrix {
         file: &PartFile,
     ) -> Result<Map<String, Value>, SendFailure> {
         let never = |reason: String| SendFailure::Never { reason };
-        let size = tokio::fs::metadata(&file.path).await.map(|data| data.len());
-        let size = size.map_err(|error| never(format!("the file cannot be read: {error}")))?;
+        let size = file.size().await?;
         if size > self.options.most_file_bytes {
             return Err(never(format!(
                 "the file has {size} bytes, which is too much (mediaMaxMb)"
             )));
         }
-        let bytes = tokio::fs::read(&file.path).await;
-        let bytes = bytes.map_err(|error| never(format!("the file cannot be read: {error}")))?;
+        let bytes = file.read().await?;
         let media_type = media_type(&file.name);
         // A second upload costs space, and nobody sees it.
         let (uploaded, key) = if self.is_encrypted(room).await? {

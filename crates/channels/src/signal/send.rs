@@ -127,8 +127,7 @@ impl Signal {
         file: &PartFile,
     ) -> Result<Map<String, Value>, SendFailure> {
         let never = |reason: String| SendFailure::Never { reason };
-        let bytes = tokio::fs::read(&file.path).await;
-        let bytes = bytes.map_err(|error| never(format!("the file cannot be read: {error}")))?;
+        let bytes = file.read().await?;
         let most = self.options.most_file_bytes;
         if bytes.len() as u64 > most {
             return Err(never(format!("the file has more than {most} bytes (mediaMaxMb)")));

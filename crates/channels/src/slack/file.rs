@@ -91,8 +91,7 @@ impl Slack {
         file: &PartFile,
     ) -> Result<String, SendFailure> {
         let never = |reason: String| SendFailure::Never { reason };
-        let bytes = tokio::fs::read(&file.path).await;
-        let bytes = bytes.map_err(|error| never(format!("the file cannot be read: {error}")))?;
+        let bytes = file.read().await?;
         if bytes.len() as u64 > self.options.most_file_bytes {
             return Err(never(format!(
                 "the file has {} bytes, which is too much (mediaMaxMb)",

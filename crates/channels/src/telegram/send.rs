@@ -105,15 +105,13 @@ impl Telegram {
 
     async fn send_file(&self, part: &Part, file: &PartFile) -> Result<String, SendFailure> {
         let never = |reason: String| SendFailure::Never { reason };
-        let size = tokio::fs::metadata(&file.path).await.map(|data| data.len());
-        let size = size.map_err(|error| never(format!("the file cannot be read: {error}")))?;
+        let size = file.size().await?;
         if size > MOST_SENT_BYTES {
             return Err(never(format!(
                 "the file has {size} bytes, and a bot sends at most {MOST_SENT_BYTES}"
             )));
         }
-        let bytes = tokio::fs::read(&file.path).await;
-        let bytes = bytes.map_err(|error| never(format!("the file cannot be read: {error}")))?;
+        let bytes = file.read().await?;
         // Ogg is shown as a voice note, two more formats with a player (Bot API, sendVoice and sendAudio).
         let (method, field) = match media_type(&file.name) {
             _ if file.is_picture && bytes.len() <= MOST_PICTURE_BYTES => ("sendPhoto", "photo"),

@@ -108,8 +108,7 @@ impl WhatsApp {
         file: &PartFile,
     ) -> Result<Map<String, Value>, SendFailure> {
         let never = |reason: String| SendFailure::Never { reason };
-        let bytes = tokio::fs::read(&file.path).await;
-        let bytes = bytes.map_err(|error| never(format!("the file cannot be read: {error}")))?;
+        let bytes = file.read().await?;
         let is_text = || std::str::from_utf8(&bytes).is_ok_and(|text| !text.contains('\0'));
         let media_type = match media_type(&file.name) {
             // It shows texts of any kind as long as they are called so.

@@ -29,8 +29,7 @@ impl Xmpp {
     pub(super) async fn upload(&self, file: &PartFile) -> Result<String, SendFailure> {
         let never = |reason: String| SendFailure::Never { reason };
         let later = |reason: String| SendFailure::Later { after: None, reason };
-        let bytes = tokio::fs::read(&file.path).await;
-        let bytes = bytes.map_err(|error| never(format!("the file cannot be read: {error}")))?;
+        let bytes = file.read().await?;
         let size = bytes.len() as u64;
         if size > self.options.most_file_bytes {
             return Err(never(format!(
