@@ -4,7 +4,7 @@
 //! project is part of the config, a hook, or a skill.
 
 use std::collections::BTreeSet;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -13,7 +13,7 @@ use myclaw_config::{PROJECT_MARKERS, project_root};
 use myclaw_engine::{
     CompactionReport, Hook, HookError, PreparedCall, ProjectFile, ProjectInstructions, ToolOutput,
 };
-use myclaw_files::read_regular;
+use myclaw_files::{Followed, SharedDirectory};
 use myclaw_llm::ContentBlock;
 
 use crate::{AgentError, FailureClass, SessionConfig};
@@ -90,8 +90,13 @@ impl SessionConfig {
             let mut left = MAX_TOTAL_CHARS;
             let mut files: Vec<ProjectFile> = Vec::new();
             let mut known = BTreeSet::new();
-            for path in below(&root, &directory).iter().flat_map(|at| instruction_files(at)) {
-                for file in read_with_imports(&root, &path, &mut left, &mut known) {
+            // One that cannot be opened says nothing.
+            let Ok(shared) = SharedDirectory::open(&root) else {
+                return ProjectInstructions { root, files };
+            };
+            for path in below(&root, &directory).iter().flat_map(|at| instruction_files(&root, at))
+            {
+                for file in read_with_imports(&shared, path, &mut left, &mut known) {
                     // One is often a copy of the other.
                     if files.iter().all(|other| other.content != file.content) {
                         files.push(file);
@@ -135,18 +140,24 @@ fn below(root: &Path, directory: &Path) -> Vec<PathBuf> {
     found
 }
 
-fn instruction_files(directory: &Path) -> [PathBuf; 2] {
-    INSTRUCTION_FILES.map(|name| directory.join(name))
+/// The files of a directory that speak to agents, by their paths below `root`.
+fn instruction_files(root: &Path, directory: &Path) -> [PathBuf; 2] {
+    let below = directory.strip_prefix(root).unwrap_or(directory);
+    INSTRUCTION_FILES.map(|name| below.join(name))
 }
 
-/// The file at `path`, cut to `most` characters. `None` if the file is missing or blank, or if it is a link that leads out
-/// of the project: such a link could name a private file of the user.
-fn read(root: &Path, path: &Path, most: usize) -> Option<ProjectFile> {
-    let real = path.canonicalize().ok()?;
-    if !real.starts_with(root) || most == 0 {
+/// The file at `path` below the project's root, cut to `most` characters, and its path without links. `None` if the file
+/// is missing or blank, or if it is a link that leads out of the project or to a secret of it: such a link could name a
+/// private file of the user.
+fn read(root: &SharedDirectory, path: &Path, most: usize) -> Option<(ProjectFile, PathBuf)> {
+    if most == 0 {
         return None;
     }
-    let text = read_text(&real).ok().filter(|text| !text.contains('\0'))?;
+    let Followed { path: real, file } = root.followed(path).ok()?;
+    if real != path && !imports::may_be_read(&real) {
+        return None;
+    }
+    let text = read_text(file).ok().filter(|text| !text.contains('\0'))?;
     let most = most.min(MAX_FILE_CHARS);
     let cut = text.char_indices().nth(most).map(|(at, _)| at);
     let content = match cut {
@@ -156,28 +167,25 @@ fn read(root: &Path, path: &Path, most: usize) -> Option<ProjectFile> {
     if content.trim().is_empty() {
         return None;
     }
-    let shown = path.strip_prefix(root).unwrap_or(path).to_string_lossy().into_owned();
-    Some(ProjectFile { path: shown, content })
+    Some((ProjectFile { path: path.to_string_lossy().into_owned(), content }, real))
 }
 
 /// The file at `path` with those that it names, each file of `known` once, in `left` characters. One that cannot be read
 /// names nothing.
 fn read_with_imports(
-    root: &Path,
-    path: &Path,
+    root: &SharedDirectory,
+    path: PathBuf,
     left: &mut usize,
     known: &mut BTreeSet<PathBuf>,
 ) -> Vec<ProjectFile> {
     let mut files = Vec::new();
-    let mut waiting = vec![(path.to_owned(), 0)];
+    let mut waiting = vec![(path, 0)];
     while let Some((path, depth)) = waiting.pop().filter(|_| files.len() <= MAX_IMPORTS) {
-        let Ok(real) = path.canonicalize() else { continue };
-        let Some(file) = read(root, &path, *left).filter(|_| !known.contains(&real)) else {
-            continue;
-        };
+        let found = read(root, &path, *left).filter(|(_, real)| !known.contains(real));
+        let Some((file, real)) = found else { continue };
         *left -= file.content.chars().count().min(*left);
         if depth < MAX_IMPORT_DEPTH {
-            let directory = real.parent().unwrap_or(root);
+            let directory = real.parent().unwrap_or(Path::new(""));
             let named = imports::imports(&file.content, directory, root);
             // The last one is taken first.
             waiting.extend(named.into_iter().rev().map(|path| (path, depth + 1)));
@@ -188,8 +196,9 @@ fn read_with_imports(
     files
 }
 
-fn read_text(path: &Path) -> io::Result<String> {
-    let bytes = read_regular(path, ((MAX_FILE_CHARS + 1) * LONGEST_CHAR) as u64)?;
+fn read_text(file: std::fs::File) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    file.take(((MAX_FILE_CHARS + 1) * LONGEST_CHAR) as u64).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
@@ -250,18 +259,22 @@ fn notes(
 ) -> Vec<String> {
     let known = below(root, directory);
     let mut notes = Vec::new();
+    let Ok(shared) = SharedDirectory::open(root) else { return notes };
     for path in touched {
         let Some(place) = path.ancestors().find_map(|at| at.canonicalize().ok()) else { continue };
         for at in below(root, &place).into_iter().filter(|at| at.starts_with(root)) {
             if known.contains(&at) || !at.is_dir() {
                 continue;
             }
-            for file in instruction_files(&at) {
+            for file in instruction_files(root, &at) {
                 let mut left = MAX_FILE_CHARS;
-                let found = read_with_imports(root, &file, &mut left, &mut seen.lock());
+                let found = read_with_imports(&shared, file, &mut left, &mut seen.lock());
                 notes.extend(found.iter().map(|file| file.as_note(root)));
             }
         }
     }
     notes
 }
+
+#[cfg(test)]
+mod tests;

@@ -115,18 +115,18 @@ impl SessionConfig {
         if let Some(home) = paths.home() {
             owners.extend(HOME_DIRECTORIES.map(|directory| home.join(directory)));
         }
-        let workspace = WORKSPACE_DIRECTORIES.map(|name| self.agent.workspace.join(name));
-        let place = |origin| move |directory: PathBuf| Place { directory, origin };
-        Ok(owners
-            .into_iter()
-            .map(place(Origin::Owner))
-            .chain(workspace.map(place(Origin::Workspace)))
-            .collect())
+        let owner = |base| Place { base, below: PathBuf::new(), origin: Origin::Owner };
+        let workspace = WORKSPACE_DIRECTORIES.map(|name| Place {
+            base: self.agent.workspace.clone(),
+            below: name.into(),
+            origin: Origin::Workspace,
+        });
+        Ok(owners.into_iter().map(owner).chain(workspace).collect())
     }
 
     /// Directories that may hold skills.
     pub(crate) fn skill_directories(&self) -> Result<Vec<PathBuf>, AgentError> {
-        Ok(self.skill_places()?.into_iter().map(|place| place.directory).collect())
+        Ok(self.skill_places()?.into_iter().map(|place| place.directory()).collect())
     }
 
     /// What the requirements of skills are checked against.

@@ -1,9 +1,12 @@
 //! Finding skills in the directories that may hold them.
 
 use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+
+use myclaw_files::{EntryKind, SharedDirectory, read_regular};
 
 use crate::front_matter::FrontMatter;
 use crate::{Machine, Requirements};
@@ -28,10 +31,19 @@ pub enum Origin {
 /// A directory whose subdirectories may be skills.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// Where it is. It need not exist.
-    pub directory: PathBuf,
+    /// A directory of the owner's choice. It may be a link.
+    pub base: PathBuf,
+    /// The directory below it, or nothing. It need not exist. In a workspace no part of it is followed if it is a link.
+    pub below: PathBuf,
     /// Who controls its content.
     pub origin: Origin,
+}
+
+impl Place {
+    /// Where it is.
+    pub fn directory(&self) -> PathBuf {
+        self.base.join(&self.below)
+    }
 }
 
 /// A skill that can be used.
@@ -44,6 +56,8 @@ pub struct Skill {
     pub description: String,
     /// Its `SKILL.md`.
     pub file: PathBuf,
+    /// The owner's directory that the file is below: the [`Place::base`].
+    pub base: PathBuf,
     /// Who wrote it.
     pub origin: Origin,
     /// What it needs.
@@ -51,6 +65,21 @@ pub struct Skill {
     /// The requirements that this machine does not meet; see [`Machine::missing`]. A skill with such a requirement is
     /// not offered to the model.
     pub missing: Vec<String>,
+}
+
+impl Skill {
+    /// The first `limit` bytes of its `SKILL.md`. In a workspace no link is followed.
+    ///
+    /// # Errors
+    /// An I/O error, also if the file is no regular one any more.
+    pub fn beginning(&self, limit: u64) -> io::Result<Vec<u8>> {
+        match (self.origin, self.file.strip_prefix(&self.base)) {
+            (Origin::Workspace, Ok(below)) => {
+                read_unlinked(&SharedDirectory::open(&self.base)?, below, limit)
+            }
+            _ => read_regular(&self.file, limit),
+        }
+    }
 }
 
 /// A directory that looks like a skill but cannot be used.
@@ -89,16 +118,29 @@ pub fn find(places: &[Place], machine: &Machine) -> Catalog {
     let mut catalog = Catalog::default();
     let mut files_by_name: HashMap<String, PathBuf> = HashMap::new();
     for place in places {
-        for directory in subdirectories(place, &mut catalog.problems) {
-            let file = directory.join(SKILL_FILE);
-            let front_matter =
-                match read_beginning(place, &file).and_then(|text| FrontMatter::parse(&text)) {
-                    Ok(front_matter) => front_matter,
-                    Err(message) => {
-                        catalog.problems.push(Problem { path: file, message });
-                        continue;
-                    }
-                };
+        let opened =
+            SharedDirectory::open(&place.base).and_then(|base| base.directory(&place.below));
+        let opened = match opened {
+            Ok(opened) => opened,
+            Err(error) => {
+                // Most places do not exist on most machines.
+                if error.kind() == io::ErrorKind::InvalidInput {
+                    let message = unreadable(error);
+                    catalog.problems.push(Problem { path: place.directory(), message });
+                }
+                continue;
+            }
+        };
+        for name in subdirectories(&opened, place.origin, &mut catalog.problems) {
+            let file = opened.path().join(&name).join(SKILL_FILE);
+            let text = read_beginning(&opened, &name, place.origin).map_err(unreadable);
+            let front_matter = match text.and_then(|text| FrontMatter::parse(&text)) {
+                Ok(front_matter) => front_matter,
+                Err(message) => {
+                    catalog.problems.push(Problem { path: file, message });
+                    continue;
+                }
+            };
             if let Some(other) = files_by_name.get(&front_matter.name) {
                 // Two names of the same file, as when one agent's directory links to another's, are not a conflict.
                 if !is_same_file(other, &file) {
@@ -118,6 +160,7 @@ pub fn find(places: &[Place], machine: &Machine) -> Catalog {
                 name,
                 description,
                 file,
+                base: place.base.clone(),
                 origin: place.origin,
                 requirements,
                 missing,
@@ -128,49 +171,65 @@ pub fn find(places: &[Place], machine: &Machine) -> Catalog {
     catalog
 }
 
-/// The subdirectories of a place that hold a `SKILL.md`, in the order of their names.
-fn subdirectories(place: &Place, problems: &mut Vec<Problem>) -> Vec<PathBuf> {
-    // A place that is missing or cannot be listed holds no skills: most of them do not exist on most machines.
-    let Ok(listing) = fs::read_dir(&place.directory) else { return Vec::new() };
-    let mut directories: Vec<PathBuf> = listing
-        .filter_map(Result::ok)
-        .map(|entry| entry.path())
-        .filter(|path| path.join(SKILL_FILE).symlink_metadata().is_ok())
-        .take(MAX_DIRECTORIES + 1)
-        .collect();
-    directories.sort();
-    if directories.len() > MAX_DIRECTORIES {
-        directories.truncate(MAX_DIRECTORIES);
+/// The names of the subdirectories of a place that hold a `SKILL.md`, in their order. A place that cannot be listed has
+/// none. In a workspace a link counts, so that it is reported.
+fn subdirectories(
+    place: &SharedDirectory,
+    origin: Origin,
+    problems: &mut Vec<Problem>,
+) -> Vec<OsString> {
+    let holds_skill = |name: &OsStr| match origin {
+        Origin::Owner => place.path().join(name).join(SKILL_FILE).symlink_metadata().is_ok(),
+        Origin::Workspace => match place.facts(name) {
+            Ok(Some(facts)) if facts.kind == EntryKind::Directory => {
+                matches!(place.facts(Path::new(name).join(SKILL_FILE)), Ok(Some(_)))
+            }
+            Ok(Some(facts)) => facts.kind == EntryKind::Link,
+            _ => false,
+        },
+    };
+    let mut found = 0;
+    let listed = place.names(MAX_DIRECTORIES, |name| {
+        let is_wanted = found <= MAX_DIRECTORIES && holds_skill(name);
+        found += usize::from(is_wanted);
+        is_wanted
+    });
+    let listed = listed.unwrap_or_default();
+    if listed.is_cut {
         problems.push(Problem {
-            path: place.directory.clone(),
+            path: place.path().to_owned(),
             message: format!(
                 "it holds more than {MAX_DIRECTORIES} skills; the others are left out"
             ),
         });
     }
-    directories
+    listed.names
 }
 
-/// The beginning of a `SKILL.md`, which must be a regular file. In a workspace it must not lead elsewhere by a link.
-fn read_beginning(place: &Place, file: &Path) -> Result<String, String> {
-    let unreadable = |error: std::io::Error| format!("it cannot be read: {error}");
-    let real = fs::canonicalize(file).map_err(unreadable)?;
-    if place.origin == Origin::Workspace {
-        let root = fs::canonicalize(&place.directory).map_err(unreadable)?;
-        if !real.starts_with(&root) {
-            return Err(
-                "it is a link that leads out of the workspace; copy the skill instead".to_owned()
-            );
-        }
-    }
-    if !fs::metadata(&real).map_err(unreadable)?.is_file() {
-        return Err("it is not a regular file".to_owned());
-    }
-    let mut bytes = Vec::new();
-    fs::File::open(&real)
-        .and_then(|file| file.take(MAX_FRONT_MATTER_BYTES).read_to_end(&mut bytes))
-        .map_err(unreadable)?;
+/// The beginning of a `SKILL.md`, which must be a regular file. In a workspace no link is followed.
+fn read_beginning(place: &SharedDirectory, name: &OsStr, origin: Origin) -> io::Result<String> {
+    let path = Path::new(name).join(SKILL_FILE);
+    let bytes = match origin {
+        Origin::Owner => read_regular(&place.path().join(path), MAX_FRONT_MATTER_BYTES)?,
+        Origin::Workspace => read_unlinked(place, &path, MAX_FRONT_MATTER_BYTES)?,
+    };
     Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn read_unlinked(place: &SharedDirectory, path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    place.file(path)?.take(limit).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Says what to do about something that the owner's own tools may have put there.
+fn unreadable(error: io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::InvalidInput => {
+            format!("it cannot be used: {error}; put a copy of the skill here instead")
+        }
+        _ => format!("it cannot be read: {error}"),
+    }
 }
 
 fn is_same_file(one: &Path, other: &Path) -> bool {

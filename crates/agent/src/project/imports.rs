@@ -2,6 +2,8 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use myclaw_files::SharedDirectory;
+
 use super::MAX_IMPORTS;
 
 /// How a block of code begins and ends.
@@ -9,9 +11,9 @@ const FENCES: [&str; 2] = ["```", "~~~"];
 /// What may stand behind a path in a sentence.
 const PUNCTUATION: [char; 10] = ['.', ',', ';', ':', '!', '?', ')', ']', '"', '\''];
 
-/// The first files that `text` names, relative to `directory`, each once and in their order. Code is passed over. Files
-/// outside of `root`, and those that usually hold secrets, are left out.
-pub(super) fn imports(text: &str, directory: &Path, root: &Path) -> Vec<PathBuf> {
+/// The first files that `text` names, relative to `directory`, each once and in their order: their paths below `root`,
+/// without links. Code is passed over. Files outside of `root`, and those that usually hold secrets, are left out.
+pub(super) fn imports(text: &str, directory: &Path, root: &SharedDirectory) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for word in prose(text).split_whitespace() {
         if found.len() >= MAX_IMPORTS {
@@ -19,10 +21,11 @@ pub(super) fn imports(text: &str, directory: &Path, root: &Path) -> Vec<PathBuf>
         }
         let Some(named) = word.strip_prefix('@') else { continue };
         let shorter = named.trim_end_matches(PUNCTUATION);
-        let file = [named, shorter].into_iter().filter(|path| !path.is_empty()).find_map(|path| {
-            directory.join(path).canonicalize().ok().filter(|path| path.is_file())
-        });
-        let Some(file) = file.filter(|file| may_be_read(file, root)) else { continue };
+        let file = [named, shorter]
+            .into_iter()
+            .filter(|path| !path.is_empty())
+            .find_map(|path| Some(root.followed(directory.join(path)).ok()?.path));
+        let Some(file) = file.filter(|file| may_be_read(file)) else { continue };
         if !found.contains(&file) {
             found.push(file);
         }
@@ -30,14 +33,13 @@ pub(super) fn imports(text: &str, directory: &Path, root: &Path) -> Vec<PathBuf>
     found
 }
 
-/// `path` has no links any more, so it is inside exactly if it begins with the root.
-fn may_be_read(path: &Path, root: &Path) -> bool {
-    let Ok(inside) = path.strip_prefix(root) else { return false };
+/// Whether a path below a project, which has no links, is none of those that usually hold secrets.
+pub(super) fn may_be_read(path: &Path) -> bool {
     let is_secret = |part: Component<'_>| {
         let name = part.as_os_str().to_string_lossy();
         name == ".git" || name.starts_with(".env")
     };
-    !inside.components().any(is_secret)
+    !path.components().any(is_secret)
 }
 
 /// The text without blocks and spans of code.

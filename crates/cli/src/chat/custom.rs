@@ -1,10 +1,10 @@
 //! Commands that the user has written: Markdown files whose text becomes the message.
 
-use std::fs;
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::io;
 
 use myclaw_agent::SessionConfig;
-use myclaw_agent::files::read_regular;
+use myclaw_agent::files::{SharedDirectory, read_regular};
 
 use super::command::{self, NAMES, Parsed};
 
@@ -12,6 +12,8 @@ use super::command::{self, NAMES, Parsed};
 const DIRECTORY: &str = "commands";
 /// Stands for everything behind the name of the command.
 const ALL_ARGUMENTS: &str = "$ARGUMENTS";
+/// Most commands of a directory that are known.
+const MOST_NAMES: usize = 500;
 /// Largest file, in bytes.
 const MOST_BYTES: u64 = 256 * 1024;
 
@@ -31,12 +33,18 @@ fn expand(config: &SessionConfig, line: &str) -> Option<Parsed> {
     if !is_name || NAMES.contains(&name) {
         return None;
     }
-    let path = directories(config)
-        .into_iter()
-        .map(|directory| directory.join(format!("{word}.md")))
-        .find(|path| path.exists())?;
-    let text = match read_regular(&path, MOST_BYTES) {
+    let file = format!("{word}.md");
+    let mut path = config.home.paths.state_dir().join(DIRECTORY).join(&file);
+    let read = match path.exists() {
+        true => read_regular(&path, MOST_BYTES),
+        false => {
+            path = config.agent.workspace.join(DIRECTORY).join(&file);
+            in_workspace(config).and_then(|directory| directory.read(&file, MOST_BYTES))
+        }
+    };
+    let text = match read {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
         Err(error) => {
             return Some(Parsed::Unknown(format!("{} cannot be read: {error}", path.display())));
         }
@@ -46,19 +54,26 @@ fn expand(config: &SessionConfig, line: &str) -> Option<Parsed> {
 
 /// The names of the commands, with the slash.
 pub(crate) fn names(config: &SessionConfig) -> Vec<String> {
-    let entries = directories(config).into_iter().filter_map(|it| fs::read_dir(it).ok()).flatten();
-    let mut names: Vec<String> = entries
+    let own = SharedDirectory::open(&config.home.paths.state_dir().join(DIRECTORY));
+    let mut names: Vec<String> = [own, in_workspace(config)]
+        .into_iter()
         .flatten()
-        .filter_map(|entry| Some(format!("/{}", entry.file_name().to_str()?.strip_suffix(".md")?)))
+        .filter_map(|directory| directory.names(MOST_NAMES, is_command).ok())
+        .flat_map(|found| found.names)
+        .filter_map(|name| Some(format!("/{}", name.to_str()?.strip_suffix(".md")?)))
         .collect();
     names.sort();
     names.dedup();
     names
 }
 
-/// The user's own ones come first.
-fn directories(config: &SessionConfig) -> [PathBuf; 2] {
-    [config.home.paths.state_dir().join(DIRECTORY), config.agent.workspace.join(DIRECTORY)]
+fn is_command(name: &OsStr) -> bool {
+    name.to_str().is_some_and(|name| name.ends_with(".md"))
+}
+
+/// The directory in the workspace. Confined tools may have put anything there, so no link is followed.
+fn in_workspace(config: &SessionConfig) -> io::Result<SharedDirectory> {
+    SharedDirectory::open(&config.agent.workspace)?.directory(DIRECTORY)
 }
 
 /// `text` with the arguments in their places: `$ARGUMENTS`, and `$1` to `$9` for single words. Without a place they

@@ -1,8 +1,8 @@
 //! The status line: where the tools work, what answers, how full its context window is, and what it has cost.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
+use myclaw_agent::files::{EntryKind, SharedDirectory};
 use myclaw_agent::llm::Usage;
 use myclaw_agent::{AgentRunEvent, Selection, Session, spent_today};
 use unicode_width::UnicodeWidthStr;
@@ -138,19 +138,26 @@ pub(super) fn short_count(count: u64) -> String {
     }
 }
 
-/// The branch that is checked out in the Git repository around `directory`, or the commit if there is none.
+/// The branch that is checked out in the Git repository around `directory`, or the commit if there is none. The tools may
+/// have put anything there, so little is read, and only from regular files.
 fn git_branch(directory: &Path) -> Option<String> {
     /// Longest beginning of a commit's hash that is shown.
     const HASH_CHARS: usize = 8;
-    let found = directory.ancestors().map(|above| above.join(".git")).find(|it| it.exists())?;
-    let repository = if found.is_file() {
-        // In a linked work tree it is a file that names the directory.
-        let text = fs::read_to_string(&found).ok()?;
-        found.parent()?.join(text.strip_prefix("gitdir:")?.trim())
-    } else {
-        found
+    /// Most bytes of a file that names a branch or a directory. Paths have at most as many.
+    const MAX_BYTES: u64 = 4096;
+    const NAME: &str = ".git";
+    let read = |directory: &SharedDirectory, name: &str| {
+        String::from_utf8(directory.read(name, MAX_BYTES).ok()?).ok()
     };
-    let head = fs::read_to_string(repository.join("HEAD")).ok()?;
+    let above = directory.ancestors().find(|it| it.join(NAME).symlink_metadata().is_ok())?;
+    let above = SharedDirectory::open(above).ok()?;
+    let mut repository = above.path().join(NAME);
+    if above.facts(NAME).ok()??.kind == EntryKind::File {
+        // In a linked work tree and in a submodule it is a file that names the directory.
+        repository = above.path().join(read(&above, NAME)?.strip_prefix("gitdir:")?.trim());
+    }
+    let repository = SharedDirectory::open(&repository).ok()?;
+    let head = read(&repository, "HEAD")?;
     let head = head.trim();
     match head.strip_prefix("ref: refs/heads/") {
         Some(branch) => Some(branch.to_owned()),

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use myclaw_agent::files::read_regular;
 use myclaw_agent::skill::Origin;
 use myclaw_agent::{FoundSkill, FoundSkills, did_you_mean};
 use serde::Serialize;
@@ -91,7 +90,9 @@ fn show(found: &FoundSkills, name: &str) -> Result<(), CliError> {
         )));
     };
     let file = &found.skill.file;
-    let text = read_regular(file, MAX_SHOWN_BYTES)
+    let text = found
+        .skill
+        .beginning(MAX_SHOWN_BYTES)
         .map_err(|error| CliError::failure(format!("cannot read {}: {error}", file.display())))?;
     let mut printer = Printer::stdout();
     printer.safe_lines(columns(&[

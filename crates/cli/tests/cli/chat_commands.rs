@@ -49,6 +49,10 @@ fn a_command_of_ones_own_is_completed_suggested_and_sent_with_its_arguments() {
     ask(&mut terminal, " a.rs speed", "Read.");
     let said = last_message(&server);
     assert!(said.contains("Review a.rs for a.rs speed!"), "{said}");
+    // In the workspace it is a file that is really there: a link could lead to what a session may not read.
+    let leak = home.workspace().join("commands/leak.md");
+    std::os::unix::fs::symlink("../../myclaw.json", leak).expect("a link");
+    ask(&mut terminal, "/leak", "cannot be read: it is a symbolic link");
     assert_eq!(server.requests().len(), 1);
 }
 

@@ -8,6 +8,7 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use myclaw_agent::approvals::is_deceptive;
 use myclaw_agent::files::{
     Durability, NewFile, create_private_directory, read_regular, remove_if_there,
 };
@@ -290,10 +291,10 @@ fn store(source: File, directory: &Path, path: &Path, most: u64) -> io::Result<(
     copy.put_at(path, Durability::Synced).map(|_| ())
 }
 
-/// The name for the receiver: the last part of the path, in one line.
+/// The name for the receiver: the last part of the path, in one line, without marks that make it look like another one.
 fn name_of(path: &str) -> String {
     let last = path.rsplit(['/', '\\']).next().unwrap_or_default();
-    let name: String = last.chars().filter(|c| !c.is_control()).take(MOST_NAME_CHARS).collect();
+    let name: String = last.chars().filter(|c| !is_deceptive(*c)).take(MOST_NAME_CHARS).collect();
     if name.is_empty() { "file".to_owned() } else { name }
 }
 

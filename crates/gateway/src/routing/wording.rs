@@ -3,11 +3,11 @@
 //! In a group many people write. Each line that somebody else wrote is quoted, so that no text can look like a line of
 //! this program or of another person.
 
-use std::io::Write as _;
+use std::io;
 use std::ops::Range;
 use std::path::Path;
 
-use myclaw_agent::files::create_private_directory;
+use myclaw_agent::files::{Access, Durability, SharedDirectory, create_private_directory};
 use myclaw_agent::llm::ContentBlock;
 use myclaw_agent::llm::outside::plain_name;
 use myclaw_agent::tools::picture_from_bytes;
@@ -171,13 +171,8 @@ pub(crate) fn content(
             None => {
                 let place = match refuses(bytes.len() as u64) {
                     Some(why) => format!("was not kept: {why}"),
-                    None => {
-                        let path = save(workspace, &format!("{message}-{number}-{name}"), &bytes)
-                            .map_err(|error| {
-                            format!("cannot save the file \"{name}\": {error}")
-                        })?;
-                        format!("is {path}")
-                    }
+                    None => keep(workspace, (&format!("{message}-{number}-{name}"), &bytes))
+                        .map_err(|error| format!("cannot save the file \"{name}\": {error}"))?,
                 };
                 match heard {
                     None => format!("[the file \"{name}\" {place}]"),
@@ -205,18 +200,25 @@ pub(crate) fn text_of(bytes: &[u8]) -> Option<&str> {
     is_text.then_some(text)
 }
 
-/// Saves a file in the workspace; gives its path from there. A second call finds it.
-fn save(workspace: &Path, name: &str, bytes: &[u8]) -> std::io::Result<String> {
-    let directory = workspace.join(DIRECTORY);
-    create_private_directory(&directory)?;
-    let path = directory.join(name);
-    let hidden = directory.join(format!(".{name}.new"));
-    let _ = std::fs::remove_file(&hidden);
-    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).open(&hidden)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    std::fs::rename(&hidden, &path)?;
-    Ok(format!("{DIRECTORY}/{name}"))
+/// Saves a file in the workspace; gives where it is. A second call finds it. The session may have put anything there, so no
+/// link is followed; then the file is not kept, since the session itself can remove what is in the way.
+fn keep(workspace: &Path, (name, bytes): (&str, &[u8])) -> io::Result<String> {
+    create_private_directory(workspace)?;
+    let kept = SharedDirectory::open(workspace)?
+        .make_directory(DIRECTORY, Access::Owner)
+        .and_then(|at| at.write(name, bytes, (Access::Everyone, Durability::Synced)));
+    match kept {
+        Ok(()) => Ok(format!("is {DIRECTORY}/{name}")),
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::InvalidInput | io::ErrorKind::PermissionDenied
+            ) =>
+        {
+            Ok(format!("was not kept, because of {DIRECTORY} in the workspace: {error}"))
+        }
+        Err(error) => Err(error),
+    }
 }
 
 #[cfg(test)]

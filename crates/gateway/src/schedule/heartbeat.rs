@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use myclaw_agent::files::read_regular;
+use myclaw_agent::files::SharedDirectory;
 
 /// What the agent is asked.
 pub(super) const PROMPT: &str = "Read HEARTBEAT.md if it exists (workspace context). Follow it strictly. Do not infer or \
@@ -70,7 +70,8 @@ fn ends_word(next: Option<char>) -> bool {
 /// Whether there is a file that names nothing to look for: only blank lines and headings. Then the agent need not be
 /// asked. Without a file it is asked. Blocks.
 pub(super) fn has_nothing_to_do(workspace: &Path) -> bool {
-    match read_regular(&workspace.join(FILE), MAX_FILE_BYTES) {
+    let read = SharedDirectory::open(workspace).and_then(|it| it.read(FILE, MAX_FILE_BYTES));
+    match read {
         Ok(text) => String::from_utf8_lossy(&text).lines().all(is_blank_or_heading),
         Err(error) if error.kind() == io::ErrorKind::NotFound => false,
         // The agent finds out what is wrong with it.

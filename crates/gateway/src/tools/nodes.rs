@@ -5,6 +5,7 @@ use std::sync::{LazyLock, Weak};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use myclaw_agent::files::{Access, Durability, SharedDirectory, create_private_directory};
 use myclaw_agent::llm::{ContentBlock, ToolSchema};
 use myclaw_agent::tools::picture_from_base64;
 use myclaw_agent::{
@@ -169,11 +170,12 @@ impl NodesTool {
         })?;
         let (directory, name) =
             (self.directory.clone(), format!("node-{}", uuid::Uuid::new_v4().simple()));
-        let path = directory.join(name);
-        let of_task = path.clone();
+        let path = directory.join(&name);
+        // Confined tools may change the directory too.
         let writing = tokio::task::spawn_blocking(move || {
-            myclaw_agent::files::create_private_directory(&directory)?;
-            std::fs::write(&of_task, bytes)
+            create_private_directory(&directory)?;
+            let written = (Access::Owner, Durability::Unsynced);
+            SharedDirectory::open(&directory)?.write(name, &bytes, written)
         });
         let written = writing.await.map_err(|error| GatewayError::Internal(error.to_string()))?;
         let reason = |error: std::io::Error| error.to_string();

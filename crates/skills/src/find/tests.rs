@@ -4,7 +4,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-use super::{Origin, Place, find};
+use super::{Origin, Place, Problem, find};
 use crate::Machine;
 
 fn write_skill(place: &Path, directory: &str, front_matter: &str) {
@@ -15,11 +15,13 @@ fn write_skill(place: &Path, directory: &str, front_matter: &str) {
 }
 
 fn owner(directory: &Path) -> Place {
-    Place { directory: directory.to_owned(), origin: Origin::Owner }
+    Place { base: directory.to_owned(), below: "".into(), origin: Origin::Owner }
 }
 
 fn workspace(directory: &Path) -> Place {
-    Place { directory: directory.to_owned(), origin: Origin::Workspace }
+    let (base, below) = (directory.parent().expect("a parent"), directory.file_name());
+    let below = below.expect("a name").into();
+    Place { base: base.to_owned(), below, origin: Origin::Workspace }
 }
 
 #[test]
@@ -63,9 +65,24 @@ fn a_workspace_cannot_link_to_skills_elsewhere_and_the_owner_can() {
     fs::create_dir(&place).expect("a directory");
     symlink(elsewhere.join("notes"), place.join("notes")).expect("a link");
     assert_eq!(find(&[owner(&place)], &Machine::default()).skills.len(), 1);
+    let linked = "it cannot be used: it is a symbolic link, or its path leads over one; put a copy of the skill here \
+                  instead";
     let confined = find(&[workspace(&place)], &Machine::default());
     assert_eq!(confined.skills, []);
-    assert!(confined.problems[0].message.contains("leads out of the workspace"));
+    let problem = |path| Problem { path, message: linked.to_owned() };
+    assert_eq!(confined.problems, [problem(place.join("notes/SKILL.md"))]);
+
+    // The whole place is a link, or the file alone.
+    fs::rename(&place, home.path().join("before")).expect("a new name");
+    symlink(&elsewhere, &place).expect("a link");
+    let confined = find(&[workspace(&place)], &Machine::default());
+    assert_eq!((confined.skills, confined.problems), (vec![], vec![problem(place.clone())]));
+    fs::remove_file(&place).expect("no link");
+    fs::create_dir_all(place.join("notes")).expect("a directory");
+    symlink(elsewhere.join("notes/SKILL.md"), place.join("notes/SKILL.md")).expect("a link");
+    let confined = find(&[workspace(&place)], &Machine::default());
+    let problems = vec![problem(place.join("notes/SKILL.md"))];
+    assert_eq!((confined.skills, confined.problems), (vec![], problems));
 }
 
 #[test]
@@ -77,11 +94,13 @@ fn what_is_not_a_regular_file_is_reported_and_never_waited_for() {
         std::process::Command::new("mkfifo").arg(pipe.join("SKILL.md")).status().expect("mkfifo");
     assert!(status.success());
     fs::create_dir_all(home.path().join("directory/SKILL.md")).expect("a directory");
-    let catalog = find(&[owner(home.path())], &Machine::default());
-    assert_eq!(catalog.skills, []);
-    let messages: Vec<_> =
-        catalog.problems.iter().map(|problem| problem.message.as_str()).collect();
-    assert_eq!(messages, ["it is not a regular file", "it is not a regular file"]);
+    for place in [owner(home.path()), workspace(home.path())] {
+        let catalog = find(&[place], &Machine::default());
+        assert_eq!(catalog.skills, []);
+        let paths: Vec<_> = catalog.problems.iter().map(|problem| problem.path.as_path()).collect();
+        let names = ["directory/SKILL.md", "pipe/SKILL.md"];
+        assert_eq!(paths, names.map(|name| home.path().join(name)));
+    }
 }
 
 #[test]

@@ -53,3 +53,49 @@ fn the_branch_is_found_from_a_directory_below_and_in_a_linked_work_tree() {
     assert_eq!(git_branch(&root.join("a/src")).as_deref(), Some("feature/x"));
     assert_eq!(git_branch(&root.join("b")).as_deref(), Some("01234567"));
 }
+
+#[test]
+fn what_a_project_puts_in_the_place_of_its_head_is_neither_followed_nor_waited_for() {
+    let home = tempfile::tempdir().expect("a directory");
+    let root = home.path();
+    std::fs::write(root.join("private"), "ref: refs/heads/private").expect("a file");
+    let fifo = |path: &std::path::Path| {
+        let made = std::process::Command::new("mkfifo").arg(path).status().expect("mkfifo");
+        assert!(made.success());
+    };
+    fifo(&root.join("fifo"));
+    let link = |target: &'static str| {
+        move |path: &std::path::Path| std::os::unix::fs::symlink(target, path).expect("a link")
+    };
+    let long = |path: &std::path::Path| {
+        let file = std::fs::File::create(path).expect("a file");
+        file.set_len(1 << 40).expect("a length");
+    };
+    let directory = |path: &std::path::Path| std::fs::create_dir(path).expect("a directory");
+    let traps: [&dyn Fn(&std::path::Path); 8] = [
+        &fifo,
+        &link("/dev/zero"),
+        &link("/proc/self/environ"),
+        &link("../../private"),
+        &link("../../fifo"),
+        &link("HEAD"),
+        &long,
+        &directory,
+    ];
+    for (number, trap) in traps.iter().enumerate() {
+        // In the place of HEAD, of `.git`, and of the directory that a work tree names.
+        let project = root.join(number.to_string());
+        std::fs::create_dir_all(project.join(".git")).expect("a directory");
+        trap(&project.join(".git/HEAD"));
+        assert_eq!(git_branch(&project), None, "{number}");
+        let project = root.join(format!("{number}-git"));
+        std::fs::create_dir(&project).expect("a directory");
+        trap(&project.join(".git"));
+        assert_eq!(git_branch(&project), None, "{number}");
+        let project = root.join(format!("{number}-tree"));
+        std::fs::create_dir(&project).expect("a directory");
+        trap(&project.join("store"));
+        std::fs::write(project.join(".git"), "gitdir: store").expect("a file");
+        assert_eq!(git_branch(&project), None, "{number}");
+    }
+}

@@ -14,6 +14,7 @@ use std::time::Duration;
 use agent_client_protocol_schema::v1::{
     CLIENT_METHOD_NAMES, ReadTextFileRequest, ReadTextFileResponse, SessionId, WriteTextFileRequest,
 };
+use myclaw_agent::files::read_regular;
 use myclaw_agent::llm::ContentBlock;
 use myclaw_agent::{
     BoxFuture, CallHandler, FrontEndTools, PreparedCall, SessionConfig, Tool, ToolError,
@@ -266,11 +267,11 @@ pub(super) fn absolute(directory: &Path, path: &str) -> PathBuf {
 
 /// The text of a file of usual size on disk.
 fn text_of(path: &Path) -> Option<String> {
-    let found = std::fs::metadata(path).ok()?;
-    if !found.is_file() || found.len() > MOST_BYTES {
+    let bytes = read_regular(path, MOST_BYTES + 1).ok()?;
+    if bytes.len() as u64 > MOST_BYTES {
         return None;
     }
-    std::fs::read_to_string(path).ok()
+    String::from_utf8(bytes).ok()
 }
 
 /// The lines of a text that a call asks for, as many as fit, and which they are.

@@ -1,7 +1,7 @@
 //! Tests of what the model is shown.
 
-use myclaw_agent::llm::TextContent;
 use myclaw_agent::llm::outside::harmless_message;
+use myclaw_agent::llm::{TextContent, joined_text};
 use myclaw_channels::{Attachment, Chat, Quoted, Sender};
 use myclaw_testkit::SPEAKER_MARKS;
 
@@ -111,4 +111,39 @@ fn no_mark_of_a_speaker_reaches_the_model_from_any_part_of_a_message() {
         assert!(!harmless_message(file).contains(mark), "{mark}: {shown:?}");
         assert!(file.text.contains(mark), "{mark}: {shown:?}");
     }
+}
+
+#[test]
+fn a_file_is_saved_in_the_workspace_or_not_at_all() {
+    use std::os::unix::fs::symlink;
+
+    let home = tempfile::tempdir().unwrap();
+    let (workspace, outside) = (home.path().join("workspace"), home.path().join("outside"));
+    std::fs::create_dir(&outside).unwrap();
+    let bytes = b"\0binary".to_vec();
+    let save = || {
+        let file = ShownFile { name: "a.bin".to_owned(), bytes: bytes.clone(), heard: None };
+        let blocks = content(None, vec![file], "message", (&workspace, &|_| None)).unwrap();
+        joined_text(&blocks, "\n")
+    };
+    let path = "attachments/message-0-a.bin";
+    // Twice, and over a link that somebody has put there.
+    let saved = format!("[the file \"a.bin\" is {path}]");
+    assert_eq!((save(), save()), (saved.clone(), saved.clone()));
+    std::fs::remove_file(workspace.join(path)).unwrap();
+    std::fs::write(outside.join("file"), "theirs").unwrap();
+    symlink("../../outside/file", workspace.join(path)).unwrap();
+    assert_eq!(save(), saved);
+    assert_eq!(std::fs::read(workspace.join(path)).unwrap(), bytes);
+    assert!(workspace.join(path).symlink_metadata().unwrap().is_file());
+    // The directory itself is a link, or something else.
+    std::fs::remove_dir_all(workspace.join("attachments")).unwrap();
+    symlink("../outside", workspace.join("attachments")).unwrap();
+    let not_kept = "[the file \"a.bin\" was not kept, because of attachments in the workspace: ";
+    assert_eq!(save(), format!("{not_kept}it is a symbolic link, or its path leads over one]"));
+    std::fs::remove_file(workspace.join("attachments")).unwrap();
+    std::fs::write(workspace.join("attachments"), "").unwrap();
+    assert_eq!(save(), format!("{not_kept}a part of its path is not a directory]"));
+    assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 1);
+    assert_eq!(std::fs::read(outside.join("file")).unwrap(), b"theirs");
 }
