@@ -41,7 +41,7 @@ const CRATES: [(&str, &[&str]); 26] = [
     ),
     ("browser", &["web", "tools", "engine", "llm", "exec", "files"]),
     ("web", &["tools", "engine", "llm", "exec"]),
-    ("tools", &["engine", "llm", "sandbox", "exec", "files"]),
+    ("tools", &["engine", "llm", "policy", "sandbox", "exec", "files"]),
     ("executor", &["engine", "llm", "sandbox", "exec"]),
     ("hooks", &["engine", "llm", "policy", "exec", "config"]),
     ("engine", &["session", "llm", "auth", "config", "files"]),
@@ -54,7 +54,7 @@ const CRATES: [(&str, &[&str]); 26] = [
     ("speech", &["exec"]),
     ("exec", &[]),
     ("config", &["schedule", "files"]),
-    ("skills", &[]),
+    ("skills", &["files"]),
     ("channels", &[]),
     ("store", &["files"]),
     ("schedule", &[]),
@@ -137,6 +137,188 @@ fn no_crate_uses_a_name_that_is_not_its_own_business() {
         }
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// The modules that open, list, make or remove files by themselves in the crates outside of every sandbox, and why each may.
+/// All others go through `SharedDirectory`, because what they open may be in a directory that a sandboxed session, a
+/// container or somebody's project can change. Before you add a module, ask who else can change its directory.
+const OWN_FILES: [(&str, &[&str]); 6] = [
+    (
+        "in the state directory, which no tool of another party may change",
+        &[
+            "agent/src/approvals/store.rs",
+            "agent/src/workspace/moved.rs",
+            "channels/src/channel.rs",
+            "channels/src/matrix/encryption/rows.rs",
+            "cli/src/chat/clipboard.rs",
+            "cli/src/chat/editor.rs",
+            "cli/src/chat/pastes.rs",
+            "cli/src/commands/config/change.rs",
+            "cli/src/commands/doctor.rs",
+            "cli/src/commands/doctor/keys.rs",
+            "cli/src/commands/gateway/logs.rs",
+            "cli/src/commands/onboard/channel.rs",
+            "cli/src/logging/file.rs",
+            "gateway/src/containers.rs",
+            "gateway/src/delivery/media.rs",
+            "gateway/src/node/state.rs",
+            "gateway/src/node/work.rs",
+            "gateway/src/outbox.rs",
+            "gateway/src/running.rs",
+            "gateway/src/server/files.rs",
+            "gateway/src/server/logs.rs",
+            "gateway/src/token.rs",
+        ],
+    ),
+    (
+        "in the host's own directories, which no container sees",
+        &[
+            "host/src/backend.rs",
+            "host/src/backend/sandboxed.rs",
+            "host/src/channel.rs",
+            "host/src/desk.rs",
+            "host/src/groups.rs",
+            "host/src/model.rs",
+            "host/src/model/usage.rs",
+            "host/src/mounts.rs",
+            "host/src/run/log.rs",
+            "host/src/speech.rs",
+        ],
+    ),
+    (
+        "at a path that the owner has typed or written into the config, who may mean a link",
+        &[
+            "agent/src/key_lookup.rs",
+            "agent/src/secrets.rs",
+            "channels/src/socket.rs",
+            "cli/src/attachments.rs",
+            "cli/src/chat/attach.rs",
+            "cli/src/chat/custom.rs",
+            "cli/src/chat/paths.rs",
+            "cli/src/commands/auth/add.rs",
+            "cli/src/commands/gateway/service.rs",
+            "cli/src/commands/runner.rs",
+            "cli/src/commands/sessions/export.rs",
+            "cli/src/commands/sessions/import.rs",
+            "cli/src/commands/sessions/import/files.rs",
+            "cli/src/commands/sessions/import/target.rs",
+            "gateway/src/tls.rs",
+            "skills/src/find.rs",
+        ],
+    ),
+    (
+        "for the eyes of the person at this terminal or editor only, whose own tools may follow links; never waits",
+        &["cli/src/control/acp/editor.rs", "cli/src/terminal/images.rs"],
+    ),
+    (
+        "of a repository, as git itself reads it; it is judged and not shown",
+        &["agent/src/permissions/repository.rs", "agent/src/permissions/repository/index.rs"],
+    ),
+    (
+        "a terminal or a file of the system",
+        &[
+            "agent/src/helper.rs",
+            "cli/src/commands/run.rs",
+            "cli/src/interrupt.rs",
+            "cli/src/terminal/keyboard.rs",
+        ],
+    ),
+];
+/// The crates that run outside of every sandbox and work in directories of others.
+const OUTSIDE: [&str; 7] = ["engine", "agent", "gateway", "channels", "skills", "host", "cli"];
+/// Functions and modules of a module `fs` that open nothing.
+const LOOKS: [&str; 6] =
+    ["canonicalize", "inotify", "metadata", "self", "set_permissions", "symlink_metadata"];
+/// Other ways to open, make or remove a file.
+const OPENERS: [&str; 16] = [
+    "File::open",
+    "File::create",
+    "File::create_new",
+    "File::options",
+    "OpenOptions",
+    "DirBuilder",
+    "NewFile::in_directory",
+    "NewFile::named",
+    "open_regular",
+    "open_regular_unlinked",
+    "private_options",
+    "read_regular",
+    "remove_if_there",
+    "WalkBuilder",
+    "read_dir",
+    "symlink",
+];
+
+#[test]
+fn files_in_directories_that_others_can_change_are_opened_in_one_way() {
+    let mut found = Vec::new();
+    let mut unused: Vec<&str> = OWN_FILES.iter().flat_map(|(_, files)| *files).copied().collect();
+    for file in OUTSIDE.iter().flat_map(|name| sources(&crates().join(name).join("src"))) {
+        let text = fs::read_to_string(&file).unwrap();
+        let name = file.strip_prefix(crates()).unwrap().to_str().unwrap();
+        let mut is_passed_on = false;
+        let lines = (1..).zip(text.lines()).filter(|(_, line)| {
+            is_passed_on |= line.trim_start().starts_with("pub use ");
+            let opens = !is_passed_on && opens_files(line);
+            is_passed_on &= !line.contains(';');
+            opens
+        });
+        let lines: Vec<String> =
+            lines.map(|(number, line)| format!("{name}:{number}: {}", line.trim())).collect();
+        match unused.iter().position(|known| *known == name) {
+            Some(at) if !lines.is_empty() => drop(unused.remove(at)),
+            _ => found.extend(lines),
+        }
+    }
+    assert!(found.is_empty(), "use SharedDirectory, or see OWN_FILES:\n{}", found.join("\n"));
+    assert!(unused.is_empty(), "these open no files any more, so remove them: {unused:?}");
+}
+
+/// Whether a line calls or imports what opens, lists, makes or removes files. What is made private and empty is no file.
+fn opens_files(line: &str) -> bool {
+    let line = line.split("//").next().unwrap_or_default();
+    let is_name = |char: char| char.is_alphanumeric() || char == '_';
+    let calls_module = line.match_indices("fs::").any(|(at, matched)| {
+        let before = &line[..at];
+        let behind = line[at + matched.len()..].trim_start_matches('{');
+        let names = behind.split(|char: char| !is_name(char)).filter(|name| !name.is_empty());
+        // Types and traits begin with a capital; behind a name there are its arguments.
+        let mut names = names.take(if line.trim_start().starts_with("use ") { 100 } else { 1 });
+        let is_function =
+            |name: &str| name.starts_with(char::is_lowercase) && !LOOKS.contains(&name);
+        !before.ends_with(is_name) && !before.ends_with("unix::") && names.any(is_function)
+    });
+    calls_module || OPENERS.iter().any(|word| holds_word(line, word))
+}
+
+#[test]
+fn what_opens_files_is_recognised() {
+    for line in [
+        "let text = fs::read_to_string(path)?;",
+        "std::fs::write(path, text)?;",
+        "tokio::fs::read(path).await",
+        "use std::fs::{self, read};",
+        "use std::fs::read_dir;",
+        "File::open(path)",
+        "let file = OpenOptions::new().read(true).open(path);",
+        "rustix::fs::open(path, flags, mode)",
+        "std::os::unix::fs::symlink(one, other)",
+        "for entry in path.read_dir()? {",
+        "read_regular(path, 1)",
+    ] {
+        assert!(opens_files(line), "{line}");
+    }
+    for line in [
+        "use std::fs::{self, File, Metadata};",
+        "use std::os::unix::fs::MetadataExt;",
+        "fn f(file: &std::fs::File) {}",
+        "fs::metadata(path)",
+        "let offs::read = 1;",
+        "// fs::read(path)",
+        "shared.read(path, 1)",
+    ] {
+        assert!(!opens_files(line), "{line}");
+    }
 }
 
 #[test]
