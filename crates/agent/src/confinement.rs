@@ -266,7 +266,7 @@ impl SessionConfig {
         let config = permissions::sandbox_rules(&self.config, &self.agent).confinement;
         let mut confinement = Confinement::new(level(&config)?, real(self.working_directory()));
         let access = self.agent_workspace_access();
-        confinement.protected = self.protected();
+        confinement.protected = self.protected(&confinement.level);
         if self.own_workspace().is_none() {
             confinement.access = access;
         } else if access == WorkspaceAccess::Ro && self.agent.workspace.is_dir() {

@@ -12,10 +12,10 @@
 
 use std::path::{Path, PathBuf};
 
-use myclaw_config::{ConfinementLimits, Paths, WorkspaceAccessName};
+use myclaw_config::{ConfinementLimits, Paths, SandboxMode, WorkspaceAccessName};
 use myclaw_engine::{BOOTSTRAP_NAMES, PromptFiles};
 use myclaw_files::create_private_directory;
-use myclaw_sandbox::WorkspaceAccess;
+use myclaw_sandbox::{Level, WorkspaceAccess};
 use myclaw_session::{CLI_CHANNEL, SessionKey};
 
 use crate::permissions::{Principal, sandbox_rules};
@@ -210,14 +210,22 @@ impl SessionConfig {
     }
 
     /// What stays as it is in the directory that the tools work in, although they may change that: paths relative to it. What
-    /// others put there would be obeyed by the owner's sessions, or by the owner's programs.
-    pub(crate) fn protected(&self) -> Vec<PathBuf> {
+    /// others put there would be obeyed by the owner's sessions, or by the owner's programs. A sandboxed session of the
+    /// owner may have read anything, so it does not change what sessions without a sandbox obey. Other levels than Landlock
+    /// pay for protected names with a closed `/proc`, so there it may.
+    pub(crate) fn protected(&self, level: &Level) -> Vec<PathBuf> {
         let is_own = self.directory.is_none() && self.own_workspace.is_some();
-        if is_own || self.party() == Party::Owner {
-            return Vec::new();
+        let mode = sandbox_rules(&self.config, &self.agent).mode;
+        let is_outside_obeyed = mode == SandboxMode::NonMain && *level == Level::Landlock;
+        let by_agents = BOOTSTRAP_NAMES.iter().chain(&OBEYED_BY_AGENTS).map(PathBuf::from);
+        match self.party() {
+            Party::Others if is_own => Vec::new(),
+            Party::Others => by_agents.chain(OBEYED_BY_PROGRAMS.map(PathBuf::from)).collect(),
+            Party::Owner if is_outside_obeyed && self.project_directory().is_none() => {
+                by_agents.collect()
+            }
+            Party::Owner => Vec::new(),
         }
-        let names = BOOTSTRAP_NAMES.iter().chain(&OBEYED_BY_AGENTS).chain(&OBEYED_BY_PROGRAMS);
-        names.map(PathBuf::from).collect()
     }
 
     /// What the session's own workspace may hold; `None` if it has none.

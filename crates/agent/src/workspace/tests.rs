@@ -100,7 +100,7 @@ fn the_config_says_what_others_may_do_in_the_agents_workspace() {
         let (_directory, session) = session(config, &key("telegram", "42"));
         assert_eq!(session.agent_workspace_access(), access);
         assert_eq!(session.own_workspace().is_some(), is_own);
-        assert_eq!(session.protected().is_empty(), is_own);
+        assert_eq!(session.protected(&Level::Bubblewrap).is_empty(), is_own);
         let names: Vec<&str> = session.prompt_files().names().collect();
         match is_own {
             true => {
@@ -110,6 +110,30 @@ fn the_config_says_what_others_may_do_in_the_agents_workspace() {
             }
             false => assert_eq!(names, BOOTSTRAP_NAMES),
         }
+    }
+}
+
+#[test]
+fn a_sandboxed_session_does_not_change_what_sessions_outside_obey() {
+    let protected = |mode: &str, key: &str, directory: bool| -> Vec<PathBuf> {
+        let config = json!({"agents": {"defaults": {"sandbox": {
+            "mode": mode, "confinement": {"workspaceAccess": "rw"},
+        }}}});
+        let (home, mut session) = session(config, key);
+        session.directory = directory.then(|| home.path().to_owned());
+        session.protected(&Level::Landlock)
+    };
+    let has = |paths: &[PathBuf], name: &str| paths.contains(&PathBuf::from(name));
+    let owners = protected("non-main", "trip", false);
+    assert!(BOOTSTRAP_NAMES.iter().all(|name| has(&owners, name)) && has(&owners, "skills"));
+    assert!(!has(&owners, ".git") && !has(&owners, "Makefile"));
+    // All sessions of the owner are confined alike, or it is no workspace of the agent.
+    assert_eq!(protected("all", "trip", false), [PathBuf::new(); 0]);
+    assert_eq!(protected("non-main", "trip", true), [PathBuf::new(); 0]);
+    for (mode, directory) in [("non-main", false), ("all", false), ("non-main", true)] {
+        let others = protected(mode, &key("telegram", "42"), directory);
+        assert!(owners.iter().all(|path| others.contains(path)), "{mode}");
+        assert!(has(&others, ".git") && has(&others, ".envrc") && has(&others, "Makefile"));
     }
 }
 

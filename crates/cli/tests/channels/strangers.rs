@@ -1,7 +1,8 @@
 //! What people who may write to a bot cannot do to its owner and to each other, with a model that obeys them.
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::*;
 
@@ -266,6 +267,81 @@ fn with_ro_the_agents_workspace_can_be_read_and_not_changed() {
     assert!(results[0].contains("ten"), "{results:?}");
     assert!(results[2].contains("ten") && results[2].contains("three"), "{results:?}");
     assert_eq!(fs::read_to_string(diary).unwrap(), "ten", "{results:?}");
+}
+
+/// All files and links below a directory, by their paths, with what they hold.
+fn tree(directory: &Path) -> BTreeMap<PathBuf, String> {
+    let mut found = BTreeMap::new();
+    let mut waiting = vec![directory.to_owned()];
+    while let Some(at) = waiting.pop() {
+        for entry in fs::read_dir(at).unwrap() {
+            let path = entry.unwrap().path();
+            let kind = path.symlink_metadata().unwrap().file_type();
+            if kind.is_dir() {
+                waiting.push(path.clone());
+            }
+            let content = match kind.is_file() {
+                true => fs::read_to_string(&path).unwrap(),
+                false => format!("{kind:?}"),
+            };
+            found.insert(path, content);
+        }
+    }
+    found
+}
+
+#[test]
+fn with_rw_what_the_owner_obeys_stays_as_it_is_and_other_files_can_change() {
+    let bench = open_bench(Script::new(), json!({"workspaceAccess": "rw"}));
+    let there = [
+        "AGENTS.md",
+        "MEMORY.md",
+        "skills/good/SKILL.md",
+        ".git/config",
+        ".vscode/settings.json",
+        "Makefile",
+    ];
+    for name in there {
+        bench.home.write_in_workspace(name, "the owner's");
+    }
+    let before = tree(&bench.home.workspace());
+    let mut tries = Vec::new();
+    for name in NAMES.iter().chain(&there).chain(&[".Git/config", "agents.md", "SKILLS/a/SKILL.md"])
+    {
+        let top = name.split('/').next().unwrap();
+        tries.push(write(*name));
+        tries.push(bash(format!(
+            "mkdir -p $(dirname {name}); echo evil > {name}; echo evil > new; mv new {name}; mv {top} moved; rm -rf {top}; \
+             mkdir {top}; ln -s /etc {top}; ln {top} linked; truncate -s 0 {name}; rm -rf new moved linked"
+        )));
+    }
+    tries.push(bash(
+        "mkdir a && echo evil > a/AGENTS.md && mv a/AGENTS.md . ; mv a skills; mv a .git; rm -rf a",
+    ));
+    tries.push(("edit", json!({"path": "AGENTS.md", "oldText": "the owner's", "newText": "evil"})));
+    let last = [
+        write("notes/ok.txt"),
+        bash("echo fine > more.txt; mv more.txt notes/more.txt; cat AGENTS.md"),
+    ];
+    for batch in tries.chunks(10).chain([&last[..]]) {
+        bench.model.push(calls(batch));
+    }
+    bench.model.push(Reply::anthropic().text("done"));
+    let gateway = bench.start();
+    bench.bot.write(EVE, "try");
+    bench.bot.wait_for_text("done");
+    gateway.stop();
+    let mut after = tree(&bench.home.workspace());
+    let ok = bench.home.workspace().join("notes");
+    assert_eq!(
+        after.remove(&ok.join("ok.txt")).as_deref(),
+        Some(EVIL),
+        "{:?}",
+        bench.results_of(EVE)
+    );
+    assert_eq!(after.remove(&ok.join("more.txt")).as_deref(), Some("fine\n"));
+    after.remove(&ok);
+    assert_eq!(after, before, "{:?}", bench.results_of(EVE));
 }
 
 #[test]

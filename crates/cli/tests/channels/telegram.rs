@@ -186,7 +186,7 @@ fn files_of_the_workspace_go_out_and_nothing_else() {
 
 #[test]
 fn a_session_of_others_sends_files_of_its_own_workspace_only() {
-    for (access, is_sent) in [("none", false), ("ro", false)] {
+    for (access, is_sent) in [("none", false), ("ro", false), ("rw", true)] {
         let bench = Bench::new(answering("MEDIA: report.txt"));
         bench.configure(|config| {
             let confinement = json!({"workspaceAccess": access});
