@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use myclaw_engine::{
-    CallArguments, CallEffect, CallSubject, PreparedCall, Tool, ToolAliases, ToolContext, ToolDeclaration,
-    ToolError, ToolInvocation, ToolOutput,
+    CallArguments, CallEffect, CallSubject, PreparedCall, Tool, ToolAliases, ToolContext,
+    ToolDeclaration, ToolError, ToolInvocation, ToolOutput,
 };
 use myclaw_llm::outside::{mark, visible};
 use myclaw_llm::{ContentBlock, ImageContent, ToolSchema};
