@@ -31,6 +31,7 @@ pub use myclaw_policy::{
 
 use crate::{AgentError, RunAdditions, SessionConfig};
 pub(crate) use hook::apply;
+pub(crate) use levels::advice;
 use levels::{Situation, exec_levels, tool_levels};
 pub use principal::Principal;
 pub use senders::Senders;

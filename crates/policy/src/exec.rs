@@ -3,6 +3,7 @@
 //! Each level of the config gives a verdict of its own; fields that it omits are taken from the level above. The
 //! strictest verdict applies, so no level can widen another.
 
+mod advice;
 mod builtins;
 mod entry;
 mod line;
@@ -16,6 +17,7 @@ use myclaw_config::{ConfigPath, ExecAsk, ExecRules, ExecSecurity, SandboxRules};
 
 use crate::shell::{Command, parse};
 use crate::{Level, PolicyError, SandboxScope, SessionFacts};
+pub use advice::allowlist_advice;
 use builtins::Builtin;
 use entry::{Entry, Program};
 pub use refusal::{Refusal, RefusalKind};

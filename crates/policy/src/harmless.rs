@@ -173,6 +173,11 @@ impl Program {
         }
     }
 
+    /// Whether nothing is permitted before an entry spells out an argument.
+    pub(crate) fn needs_spelled_arguments(&self) -> bool {
+        self.body.is_spelled_only || (!self.is_described() && !self.is_sed)
+    }
+
     fn is_described(&self) -> bool {
         let Body { permits_all, options, operands, .. } = &self.body;
         *permits_all || !options.is_empty() || operands.is_some() || !self.subcommands.is_empty()

@@ -28,7 +28,7 @@ pub use error::{PolicyError, PolicyProblem};
 pub use escape::{changes_direction, escape, is_deceptive, unescape};
 pub use exec::{
     ExecLevel, ExecPolicy, ExecRequest, ExecVerdict, InputVerdict, Refusal, RefusalKind,
-    RepositoryPrograms, ResolvedProgram,
+    RepositoryPrograms, ResolvedProgram, allowlist_advice,
 };
 pub use names::{
     alias_names, canonical_tool_name, group_members, group_names, known_tools, profile_members,

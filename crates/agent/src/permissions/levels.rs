@@ -4,7 +4,7 @@ use myclaw_config::{
     AgentEntry, AgentId, AgentToolRules, CommandRule, Config, ConfigPath, ExecRules, Paths,
     ProgramRule, SandboxRules, ToolRules,
 };
-use myclaw_policy::{ExecLevel, Level, LevelRules};
+use myclaw_policy::{ExecLevel, Level, LevelRules, allowlist_advice};
 
 /// What decides which rules apply.
 pub(super) struct Situation<'a> {
@@ -99,6 +99,17 @@ pub(super) fn exec_levels(config: &Config, situation: Option<&Situation<'_>>) ->
     }
     levels.retain(|level| situation.is_none_or(|situation| situation.is_of(&level.level)));
     levels
+}
+
+/// Entries of allowlists that permit less than they seem to, one line each.
+pub(crate) fn advice(config: &Config) -> Vec<String> {
+    let sandboxes = all_sandboxes(config).into_iter();
+    let of_sandboxes = sandboxes.map(|(place, rules)| (place.key("exec"), rules.exec));
+    let levels = exec_levels(config, None).into_iter().map(|level| (level.place, level.rules));
+    let advise = |(place, rules): (ConfigPath, ExecRules)| {
+        allowlist_advice(&rules.allowlist.unwrap_or_default(), &place.key("allowlist"))
+    };
+    levels.chain(of_sandboxes).flat_map(advise).collect()
 }
 
 /// Whether rules about providers exist, so that another model can mean other rules.

@@ -168,3 +168,38 @@ fn what_keeps_sandboxed_sessions_from_running_is_found() {
         assert!(output.stderr().contains(words), "{}", output.stderr());
     }
 }
+
+#[test]
+fn entries_of_an_allowlist_that_permit_less_than_they_seem_to_are_warnings() {
+    let home = TempHome::new();
+    home.write_config_text(
+        "{
+  provider: { name: 'anthropic', model: 'm', authProfiles: [{ id: 'a', apiKey: 'k' }] },
+  tools: { exec: { allowlist: [
+    'git', 'ls', '/usr/bin/make', { program: 'python3', args: ['...'] }, { program: 'git', args: ['show', '*'] },
+    { program: 'npm', args: ['test'] }, { program: 'cat', args: ['**'] },
+  ] } },
+  agents: { defaults: { sandbox: { exec: { allowlist: ['bash'] } } } },
+}",
+    );
+    let output = run(&home, &["config", "check"]);
+    output.assert_code(0);
+    let stderr = output.stderr();
+    let warned: Vec<&str> = stderr
+        .lines()
+        .filter(|line| line.contains("allowlist"))
+        .filter_map(|line| line.strip_prefix("myclaw: warning: "))
+        .filter_map(|line| line.split(':').next())
+        .collect();
+    assert_eq!(
+        warned,
+        [
+            "tools.exec.allowlist[2]",
+            "tools.exec.allowlist[3]",
+            "tools.exec.allowlist[4]",
+            "agents.defaults.sandbox.exec.allowlist[0]",
+        ],
+        "{stderr}"
+    );
+    assert!(stderr.contains("`*` in args does not match an argument with a `/`; write `**`"));
+}
