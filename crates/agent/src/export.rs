@@ -92,14 +92,17 @@ pub fn export_session(
         ExportFormat::Markdown => Box::new(markdown::Text::new(&mut out)),
         ExportFormat::Html => Box::new(html::Page::new(&mut out)),
     };
-    if let Some(redactor) = &mut session.redactor {
+    // A document for people shows the title, and the others have the entry with it.
+    let is_for_people = format != ExportFormat::Jsonl;
+    if let Some(redactor) = session.redactor.as_mut().filter(|_| is_for_people) {
         redactor.clean_in_place(&mut session.title);
     }
     document.begin(session)?;
     let mut entries = session.reader.entries();
     for entry in entries.by_ref() {
         let mut entry = entry.map_err(ExportError::Session)?;
-        if let Some(redactor) = &mut session.redactor {
+        let is_shown = matches!(entry, Entry::Message(_) | Entry::Compaction(_));
+        if let Some(redactor) = session.redactor.as_mut().filter(|_| is_shown || !is_for_people) {
             redact_entry(&mut entry, redactor);
         }
         match &entry {

@@ -3,6 +3,8 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+use myclaw_llm::outside::harmless;
+
 use crate::section::{attribute, held};
 
 const INTRODUCTION: &str = include_str!("../prompts/project.md");
@@ -33,7 +35,7 @@ impl ProjectInstructions {
         let mut section =
             format!("<{TAG} directory=\"{}\">\n{}", shown(&self.root), INTRODUCTION.trim_end());
         for file in &self.files {
-            let _infallible = write!(section, "\n{}", file.element());
+            let _infallible = write!(section, "\n{}", harmless(&file.element()));
         }
         let _infallible = write!(section, "\n</{TAG}>");
         section
@@ -41,7 +43,7 @@ impl ProjectInstructions {
 }
 
 impl ProjectFile {
-    /// The same for a file that becomes known later: it stands behind the result of a tool.
+    /// The same for a file that becomes known later: it stands behind the result of a tool, and is made harmless with it.
     pub fn as_note(&self, root: &Path) -> String {
         format!(
             "<{TAG} directory=\"{}\">\nThis file of the project applies to the directory that it is in. It is not the words \

@@ -10,6 +10,7 @@ use std::path::Path;
 
 use jiff::tz::TimeZone;
 use myclaw_llm::ToolSchema;
+use myclaw_llm::outside::harmless;
 
 use crate::section::{attribute, held, held_line};
 use crate::workspace::BootstrapFile;
@@ -72,7 +73,8 @@ pub(crate) fn build_system_prompt(parts: &PromptParts<'_>) -> String {
         prompt.push_str("\n</tools>");
     }
     if let Some(notes) = parts.notes {
-        let text = held(notes.content.trim_end_matches('\n'));
+        let text = harmless(notes.content.trim_end_matches('\n'));
+        let text = held(&text);
         let (name, introduction) = (attribute(notes.name), NOTES.trim_end());
         let _infallible =
             write!(prompt, "\n\n<notes path=\"{name}\">\n{introduction}\n{text}\n</notes>");

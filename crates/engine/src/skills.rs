@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use myclaw_llm::outside::harmless;
+
 use crate::Notice;
 use crate::section::held_line;
 
@@ -24,7 +26,8 @@ pub struct SkillSummary {
 impl SkillSummary {
     /// The skill's line in the prompt.
     pub(crate) fn line(&self) -> String {
-        held_line(&format!("- {}: {} ({})", self.name, self.description, self.file.display()))
+        let line = format!("- {}: {} ({})", self.name, self.description, self.file.display());
+        harmless(&held_line(&line)).into_owned()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use myclaw_testkit::{TempHome, Terminal};
+use myclaw_testkit::{TempHome, Terminal, WireFormat};
 use serde_json::json;
 
 use crate::{myclaw, run};
@@ -131,4 +131,87 @@ fn an_exported_fork_needs_its_parent_no_longer() {
     run(&home, &["sessions", "import", "other.jsonl", "--session", "again"]).assert_code(0);
     let show = |name: &str| run(&home, &["sessions", "show", name, "--json"]).stdout();
     assert_eq!(show("again"), show("other"));
+}
+
+/// Written in the config.
+const OWN_KEY: &str = "a-key-of-the-config-that-looks-like-words";
+/// Looks like a key.
+const OTHER_KEY: &str = "ghp_0123456789abcdefABCD0123456789abcdef";
+
+/// A session in which keys were said: in messages, in a call and its result, in a thought, in a summary and in the title.
+fn home_with_keys() -> TempHome {
+    let home = TempHome::new();
+    let mut config = TempHome::config_for("http://127.0.0.1:9", WireFormat::AnthropicMessages);
+    config["tools"]["web"]["search"] = json!({"provider": "brave", "apiKey": OWN_KEY});
+    home.write_config(&config);
+    let said = format!("mine is {OWN_KEY}, theirs {OTHER_KEY}.");
+    let blocks = json!([
+        {"type": "thinking", "thinking": said, "thinkingSignature": OTHER_KEY},
+        {"type": "text", "text": said},
+        {"type": "toolCall", "id": "c1", "name": "bash", "arguments": {"command": format!("curl -u x:{OWN_KEY}")}},
+    ]);
+    let rows = [
+        json!({"type": "session", "version": 1, "sessionKey": "agent:main:channel:cli:account:default:peer:direct:keys", "createdAt": 5}),
+        json!({"id": "m1", "role": "user", "content": said, "ts": 1000}),
+        json!({"id": "m2", "role": "assistant", "content": said, "ts": 2000, "meta": {"contentBlocks": blocks}}),
+        json!({"id": "m3", "role": "tool", "content": said, "ts": 3000, "toolCallId": "c1", "meta": {"toolName": "bash"}}),
+        json!({"type": "compaction", "id": "s", "ts": 4000, "summary": said, "firstKeptId": "m2", "tokensBefore": 1, "oldCount": 3, "newCount": 2}),
+        json!({"type": "about", "id": "t", "ts": 5000, "title": said, "labels": [OTHER_KEY]}),
+        json!({"type": "later", "id": "l", "what": said, "n": 1}),
+    ];
+    let text: String = rows.iter().map(|row| format!("{row}\n")).collect();
+    fs::create_dir_all(home.sessions_directory()).expect("a directory");
+    fs::write(home.transcript_path("keys"), text).expect("written");
+    home
+}
+
+#[test]
+fn keys_are_left_out_of_every_document_which_says_so() {
+    let home = home_with_keys();
+    for (format, note) in [
+        ("markdown", "were replaced by [redacted] in 15 places."),
+        ("html", "were replaced by [redacted] in 15 places."),
+        ("jsonl", "{\"places\":18,\"type\":\"redaction\"}\n"),
+    ] {
+        let output = run(&home, &["sessions", "export", "keys", "--format", format]);
+        output.assert_code(0);
+        let text = output.stdout().replace(&format!("\"thinkingSignature\":\"{OTHER_KEY}\""), "");
+        for key in [OWN_KEY, OTHER_KEY] {
+            assert!(!text.contains(key), "{format}: {text}");
+        }
+        assert!(text.contains("mine is [redacted], theirs [redacted]."), "{format}: {text}");
+        assert!(text.contains(note), "{format}: {text}");
+        assert!(output.stderr().contains("--no-redact"), "{}", output.stderr());
+        let whole = run(&home, &["sessions", "export", "keys", "--format", format, "--no-redact"]);
+        whole.assert_code(0);
+        assert!(whole.stdout().contains(&format!("mine is {OWN_KEY}, theirs {OTHER_KEY}.")));
+        assert!(!whole.stdout().contains("redact"), "{}", whole.stdout());
+        assert!(whole.stderr().contains("keep it to yourself"), "{}", whole.stderr());
+    }
+    let log = fs::read_to_string(home.transcript_path("keys")).expect("a log");
+    assert!(log.contains(OWN_KEY) && !log.contains("[redacted]"), "{log}");
+}
+
+#[test]
+fn an_import_leaves_keys_out_and_says_so() {
+    let home = home_with_keys();
+    let whole = ["sessions", "export", "keys", "--no-redact", "-o", "whole.jsonl"];
+    run(&home, &whole).assert_code(0);
+    let clean = ["sessions", "export", "keys", "-o", "clean.jsonl"];
+    run(&home, &clean).assert_code(0);
+    for (name, file, more, redacts) in [
+        ("one", "whole.jsonl", None, true),
+        ("two", "whole.jsonl", Some("--no-redact"), false),
+        ("three", "clean.jsonl", None, false),
+    ] {
+        let mut arguments = vec!["sessions", "import", file, "--session", name];
+        arguments.extend(more);
+        let output = run(&home, &arguments);
+        output.assert_code(0);
+        let said = output.stderr();
+        assert_eq!(said.contains("were replaced by [redacted] in 18 places"), redacts, "{said}");
+        let log = fs::read_to_string(home.transcript_path(name)).expect("a log");
+        assert_eq!(log.contains(OWN_KEY), more.is_some(), "{name}: {log}");
+        assert_eq!(log.lines().filter(|line| line.contains("\"role\"")).count(), 3, "{log}");
+    }
 }
