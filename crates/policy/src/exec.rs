@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use myclaw_config::{ConfigPath, ExecAsk, ExecRules, ExecSecurity, SandboxRules};
 
-use crate::shell::{Command, parse};
+use crate::shell::Command;
 use crate::{Level, PolicyError, SandboxScope, SessionFacts};
 pub use advice::allowlist_advice;
 use builtins::Builtin;
@@ -262,7 +262,8 @@ impl Effective {
     }
 }
 
-/// Variables by which the shell itself runs other commands, or that make it read commands differently from [`parse`].
+/// Variables by which the shell itself runs other commands, or that make it read commands differently from
+/// [`parse`](crate::shell::parse).
 fn steers_the_shell(name: &str) -> bool {
     matches!(
         name,

@@ -8,7 +8,6 @@
 
 mod approvals;
 mod attack;
-#[expect(dead_code, reason = "these tests need a part of it")]
 #[path = "../gateway/client.rs"]
 mod client;
 #[expect(dead_code, reason = "these tests need a part of it")]
