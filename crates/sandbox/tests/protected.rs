@@ -90,6 +90,11 @@ impl Home {
         for path in protected.chain(others) {
             note(&path, &mut found);
         }
+        // The directories above may be changed, but stay open for their owner and closed for others.
+        for path in [self.workspace().to_owned(), self.workspace().join(".github")] {
+            let about = path.metadata().unwrap();
+            found.insert(path, format!("{:o} {}", about.mode(), about.uid()));
+        }
         found
     }
 }
@@ -174,7 +179,11 @@ const ATTACKS: &[&str] = &[
     "touch ../AGENTS.md ../.git/config",
     "exec 5<../AGENTS.md; chmod 777 /proc/self/fd/5",
     "ln -s ../AGENTS.md soft; chmod 777 soft; touch soft",
-    "setfattr -n user.evil -v 1 ../AGENTS.md 2>&1",
+    "chmod 0 ..",
+    "chmod 777 ..",
+    "chmod 500 ../.github",
+    "chmod g+w .. ../.github",
+    "setfattr -n user.evil -v 1 ../AGENTS.md ../.github ..",
     "echo y | cp -r --remove-destination x ../AGENTS.md",
     "install -m 777 x ../AGENTS.md",
     "tar cf t x && tar xf t --transform s,x,../AGENTS.md, -P",

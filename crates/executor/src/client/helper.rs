@@ -1,31 +1,27 @@
 //! A running helper process and the calls and commands that it holds.
 
+mod process;
 mod waiting;
 
 use std::collections::HashMap;
-use std::fs;
 use std::future::pending;
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
-use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::pin::pin;
-use std::process::ExitStatus;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use myclaw_engine::{ToolError, ToolInvocation, ToolOutput};
 use myclaw_exec::{ChildSpec, TreeTrace, end_traced, kill_traced};
-use myclaw_sandbox::Confined;
-use tempfile::TempDir;
-use tokio::io::{AsyncReadExt, BufReader};
-use tokio::process::{ChildStderr, ChildStdout};
+use tokio::io::BufReader;
+use tokio::process::ChildStdout;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
+use self::process::{Process, make_temporary};
 pub(super) use self::waiting::{CommandEvents, Waiting};
 use super::Launch;
 use crate::protocol::{CallContext, CallNumber, CallRequest, Outcome, Reply, Request, VERSION};
@@ -35,15 +31,9 @@ use crate::{ExecutorError, frames};
 const START_LIMIT: Duration = Duration::from_secs(60);
 /// Updates of one call that wait to be shown; more are dropped.
 const UPDATES: usize = 16;
-/// Bytes of the helper's error output that are kept, from its end. It prints only when it fails.
-const ERRORS_KEPT: usize = 4 << 10;
-/// Longest wait for the end of a helper that closed its output, and then for the rest of its errors.
-const END_GRACE: Duration = Duration::from_millis(500);
 /// How long a call or command that was given up may take to end. The helper needs up to three seconds for a program that
 /// does not end by itself; beyond that it is ended as a whole.
 pub(super) const CANCEL_GRACE: Duration = Duration::from_secs(10);
-/// `SIGKILL`, which the kernel sends when memory runs out.
-const KILLED: i32 = 9;
 /// Reasons of an end that were not caused by the helper's messages.
 const ENDED: &str = "it ended";
 const IDLE: &str = "it was idle";
@@ -77,14 +67,6 @@ struct State {
     ended: Option<String>,
 }
 
-/// The process and what ends with it.
-struct Process {
-    confined: Confined,
-    errors: AbortOnDropHandle<Vec<u8>>,
-    /// Removed after the process has ended.
-    temporary: TempDir,
-}
-
 impl Helper {
     /// Starts a helper and waits until it is ready.
     pub(super) async fn start(launch: &Launch) -> Result<Self, ExecutorError> {
@@ -105,9 +87,8 @@ impl Helper {
         };
         let (requests, queue) = mpsc::channel(frames::QUEUE);
         let writing = AbortOnDropHandle::new(tokio::spawn(frames::write_all(queue, input)));
-        let errors = AbortOnDropHandle::new(tokio::spawn(read_end(errors)));
         let temporary_path = temporary.path().to_owned();
-        let process = Process { confined, errors, temporary };
+        let process = Process::new(confined, errors, temporary);
         let mut replies = BufReader::new(output);
         let begin = Request::Begin { version: VERSION.to_owned(), setup: launch.setup.clone() };
         // A helper that has ended already is noticed below.
@@ -464,56 +445,4 @@ impl Attendant {
             }
         }
     }
-}
-
-impl Process {
-    /// Ends the process with everything it started. Returns why it ended: `problem`, with what is known about it.
-    async fn end(mut self, problem: &str) -> String {
-        if problem == ENDED {
-            // It is ending by itself, and its exit code says why.
-            drop(tokio::time::timeout(END_GRACE, self.confined.wait()).await);
-        }
-        let status = self.confined.end().await;
-        let printed = tokio::time::timeout(END_GRACE, self.errors).await;
-        let printed = printed.ok().and_then(Result::ok).unwrap_or_default();
-        let printed = String::from_utf8_lossy(&printed);
-        let temporary = self.temporary;
-        // A failure leaves files in the session's own directory, which is deleted with the session.
-        drop(tokio::task::spawn_blocking(move || temporary.close()).await);
-        let Ok(status) = status else { return problem.to_owned() };
-        if let Some(failure) = self.confined.setup_failure(status, &printed) {
-            return failure;
-        }
-        match (problem, printed.trim()) {
-            (ENDED, "") => describe(status),
-            (ENDED, printed) => format!("{}: {printed}", describe(status)),
-            (problem, _) => problem.to_owned(),
-        }
-    }
-}
-
-fn describe(status: ExitStatus) -> String {
-    match (status.code(), status.signal()) {
-        (Some(code), _) => format!("exit code {code}"),
-        (None, Some(KILLED)) => "killed by signal 9, perhaps because memory ran out".to_owned(),
-        (None, signal) => format!("ended by signal {}", signal.unwrap_or_default()),
-    }
-}
-
-/// The end of what the helper prints as errors.
-async fn read_end(mut errors: ChildStderr) -> Vec<u8> {
-    let mut kept = Vec::new();
-    let mut piece = [0; 1024];
-    while let Ok(count @ 1..) = errors.read(&mut piece).await {
-        kept.extend_from_slice(&piece[..count]);
-        let surplus = kept.len().saturating_sub(ERRORS_KEPT);
-        kept.drain(..surplus);
-    }
-    kept
-}
-
-/// A directory for temporary files that only this user can enter.
-fn make_temporary(scratch: &Path) -> io::Result<TempDir> {
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(scratch)?;
-    tempfile::Builder::new().prefix("tmp-").tempdir_in(scratch)
 }
