@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use myclaw_config::{ConfigPath, ExecAsk, ExecRules, ExecSecurity, SandboxRules};
 
-use crate::shell::{Command, parse};
+use crate::shell::Command;
 use crate::{Level, PolicyError, SandboxScope, SessionFacts};
 pub use advice::allowlist_advice;
 use builtins::Builtin;
