@@ -4,6 +4,7 @@ use myclaw_config::{Config, Environment};
 use serde_json::json;
 
 use super::*;
+use crate::permissions::tests::calls::prepared_in;
 use crate::permissions::{Permissions, Verdict};
 use crate::{Home, SessionConfig, SessionOptions};
 
@@ -50,11 +51,10 @@ impl Directory {
             SessionOptions { directory: Some(self.0.clone()), ..SessionOptions::default() };
         let session = SessionConfig::new(home, std::sync::Arc::new(config), &options).unwrap();
         let permissions = Permissions::new(&session, None, &[]).unwrap();
-        let call = json!({"command": command});
-        match permissions.check_call("bash", call.as_object().unwrap(), "openai/gpt-x") {
+        let call = prepared_in(&self.0, "bash", &json!({"command": command}));
+        match permissions.check(&call) {
             Verdict::Allowed => "allowed".to_owned(),
-            Verdict::NeedsApproval(question) => question.reason,
-            Verdict::Denied(reason) => reason,
+            Verdict::NeedsApproval(reason) | Verdict::Denied(reason) => reason,
         }
     }
 }
