@@ -211,8 +211,12 @@ const OWN_FILES: [(&str, &[&str]); 6] = [
         &["cli/src/control/acp/editor.rs", "cli/src/terminal/images.rs"],
     ),
     (
-        "of a repository, as git itself reads it; it is judged and not shown",
-        &["agent/src/permissions/repository.rs", "agent/src/permissions/repository/index.rs"],
+        "as the program that is judged will read it, over links too; only the owner who is asked sees it",
+        &[
+            "agent/src/permissions/bound/state.rs",
+            "agent/src/permissions/repository.rs",
+            "agent/src/permissions/repository/index.rs",
+        ],
     ),
     (
         "a terminal or a file of the system",
