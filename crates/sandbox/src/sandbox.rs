@@ -4,6 +4,7 @@ mod rules;
 
 use std::ffi::OsString;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,6 +12,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use myclaw_exec::{Attachment, ChildSpec, ErrorOutput, Exit, Finished, Link, attach};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use tokio::net::UnixStream;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -138,14 +140,41 @@ impl Sandbox {
         spec: ChildSpec,
         confinement: &Confinement,
     ) -> Result<Confined, SandboxError> {
+        self.spawn_between(spec, confinement, [Stdio::piped(), Stdio::piped()])
+    }
+
+    /// As [`Sandbox::spawn`], with sockets as standard input and output: the other ends are the second and third value.
+    ///
+    /// What a confined process starts can open the pipes of that process again, by their names in `/proc`: Landlock
+    /// does not close pipes. Nobody can open a socket in that way, so its frames cannot be forged.
+    ///
+    /// # Errors
+    /// As for [`Sandbox::spawn`].
+    pub fn spawn_with_sockets(
+        &self,
+        spec: ChildSpec,
+        confinement: &Confinement,
+    ) -> Result<(Confined, UnixStream, UnixStream), SandboxError> {
+        let (input, inside_input) = socket_pair().map_err(SandboxError::Start)?;
+        let (output, inside_output) = socket_pair().map_err(SandboxError::Start)?;
+        let confined = self.spawn_between(spec, confinement, [inside_input, inside_output])?;
+        Ok((confined, input, output))
+    }
+
+    fn spawn_between(
+        &self,
+        spec: ChildSpec,
+        confinement: &Confinement,
+        [input, output]: [Stdio; 2],
+    ) -> Result<Confined, SandboxError> {
         let Prepared { spec, token } = self.prepare(spec, confinement)?;
         let child = Command::new(&spec.program)
             .args(&spec.args)
             .current_dir(&spec.directory)
             .env_clear()
             .envs(spec.environment.iter())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
+            .stdin(input)
+            .stdout(output)
             .stderr(Stdio::piped())
             .process_group(0)
             .spawn()
@@ -280,6 +309,13 @@ pub struct Confined {
     child: Child,
     level: Level,
     token: String,
+}
+
+/// One end of a connection for this process, and the other one for a child.
+fn socket_pair() -> io::Result<(UnixStream, Stdio)> {
+    let (outside, inside) = std::os::unix::net::UnixStream::pair()?;
+    outside.set_nonblocking(true)?;
+    Ok((UnixStream::from_std(outside)?, OwnedFd::from(inside).into()))
 }
 
 impl Confined {

@@ -14,7 +14,7 @@ use std::time::Duration;
 use myclaw_engine::{ToolError, ToolInvocation, ToolOutput};
 use myclaw_exec::{ChildSpec, TreeTrace, end_traced, kill_traced};
 use tokio::io::BufReader;
-use tokio::process::ChildStdout;
+use tokio::net::UnixStream;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
@@ -80,10 +80,10 @@ impl Helper {
         let mut spec = ChildSpec::new(&launch.program, &confinement.workspace);
         spec.args.clone_from(&launch.arguments);
         spec.environment = launch.environment.clone();
-        let mut confined = launch.sandbox.spawn(spec, &confinement)?;
-        let pipes = (confined.take_input(), confined.take_output(), confined.take_errors());
-        let (Some(input), Some(output), Some(errors)) = pipes else {
-            return Err(ExecutorError::Start("it has no pipes".to_owned()));
+        let (mut confined, input, output) =
+            launch.sandbox.spawn_with_sockets(spec, &confinement)?;
+        let Some(errors) = confined.take_errors() else {
+            return Err(ExecutorError::Start("its errors cannot be read".to_owned()));
         };
         let (requests, queue) = mpsc::channel(frames::QUEUE);
         let writing = AbortOnDropHandle::new(tokio::spawn(frames::write_all(queue, input)));
@@ -399,7 +399,7 @@ struct Attendant {
 }
 
 impl Attendant {
-    async fn attend(self, process: Process, replies: BufReader<ChildStdout>) {
+    async fn attend(self, process: Process, replies: BufReader<UnixStream>) {
         let problem = self.pass_on(replies).await;
         // No call may begin while the process ends, and those that wait get the reason.
         self.shared.lock().ended.get_or_insert_with(|| problem.clone());
@@ -410,7 +410,7 @@ impl Attendant {
     }
 
     /// Passes replies to their calls until the helper ends, breaks the rules, or has been idle for long. Returns why.
-    async fn pass_on(&self, mut replies: BufReader<ChildStdout>) -> String {
+    async fn pass_on(&self, mut replies: BufReader<UnixStream>) -> String {
         let (queue, mut arrived) = mpsc::channel(frames::QUEUE);
         // A task of its own, because reading must not be interrupted within a message.
         let _reading = AbortOnDropHandle::new(tokio::spawn(async move {
