@@ -21,7 +21,7 @@ use myclaw_config::{AgentId, Config, ConfigPath, Mistake, ResolvedAgent, Sandbox
 use myclaw_engine::{ActiveModel, CallEffect, CallSubject, CommandLine, PreparedCall, RunParams};
 use myclaw_policy::{
     Decision, ExecPolicy, ExecRequest, ExecVerdict, InputVerdict, PolicyError, Refusal,
-    SandboxScope, SessionFacts, ToolPolicy,
+    SandboxScope, SessionFacts, ToolPolicy, escape,
 };
 use myclaw_session::{CLI_CHANNEL, PeerKind, SessionKey};
 
@@ -268,8 +268,16 @@ impl Permissions {
         };
         match effect {
             CallEffect::Run(command) => self.judge_command(exec, command),
-            CallEffect::Input(_) => {
-                unread(&|refusal| format!("nothing may be written to a job: {refusal}"))
+            CallEffect::Input(input) => {
+                let verdict =
+                    unread(&|refusal| format!("nothing may be written to a job: {refusal}"));
+                match (verdict, &input.job) {
+                    (Verdict::NeedsApproval(reason), Some(job)) => {
+                        let command = escape(&job.command);
+                        Verdict::NeedsApproval(format!("{reason} (the job runs `{command}`)"))
+                    }
+                    (verdict, _) => verdict,
+                }
             }
             // The programs of another machine cannot be found here, so its commands count as ones that cannot be read.
             CallEffect::RunElsewhere(_) => {

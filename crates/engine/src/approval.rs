@@ -150,7 +150,8 @@ impl ApprovalTerms {
     /// The terms of an engine without a policy: the call as its tool describes it.
     pub fn of_call(call: &PreparedCall, reason: &str) -> Self {
         let arguments = Value::Object(call.arguments.as_map().clone());
-        let id = format!("{}\n{reason}\n{arguments}", call.tool_name);
+        let facts = &call.subject.facts;
+        let id = format!("{}\n{reason}\n{arguments}\n{facts:?}", call.tool_name);
         let always = AlwaysScope::new(ScopeKind::Call, "the same call in this run", id);
         let (shown, bound) = (call.subject.facts.clone(), Vec::new());
         Self { shown, always: vec![always], bound }.checked()

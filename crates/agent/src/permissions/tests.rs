@@ -158,9 +158,8 @@ fn commands_are_checked_with_the_programs_of_this_machine() {
         asked.ends_with("/id` is not in the allowlist (`tools.exec`, for all agents)"),
         "{asked}"
     );
-    let changed =
-        shown(&permissions, "exec", &json!({"command": "ls", "env": {"LD_PRELOAD": "x"}}));
-    assert!(changed.contains("sets the variable `LD_PRELOAD`"), "{changed}");
+    let changed = shown(&permissions, "exec", &json!({"command": "ls", "env": {"GIT_PAGER": "x"}}));
+    assert!(changed.contains("sets the variable `GIT_PAGER`"), "{changed}");
 
     let mut off = config;
     off["tools"]["exec"]["ask"] = json!("off");

@@ -63,7 +63,7 @@ fn a_fraction_is_not_an_integer() {
 
 #[test]
 fn unknown_names_are_refused_with_the_known_ones() {
-    let known = "`all`, `limit`, `mode`, `names`, `nested`, `path`, `startLine`";
+    let known = "`path`, `startLine`, `limit`, `all`, `mode`, `names`, `nested`";
     assert_eq!(
         fit_json(json!({"path": "x", "command": "ls", "file": "y"})).unwrap_err(),
         [format!("`command`, `file`: not known here; there are {known}")]

@@ -116,7 +116,7 @@ async fn what_cannot_be_searched_says_why() {
     let glob = workspace.failure(&tool, json!({"pattern": "{a"})).await;
     assert!(glob.contains("is not a valid glob"), "{glob}");
     let none = workspace.failure(&tool, json!({})).await;
-    assert!(none.contains("missing field `pattern`"), "{none}");
+    assert!(none.contains("`pattern` is missing"), "{none}");
     workspace.context.workspace_only = true;
     let outside = workspace.failure(&tool, json!({"pattern": "*", "path": "/etc"})).await;
     assert!(outside.contains("outside the workspace"), "{outside}");

@@ -32,7 +32,6 @@ fn shows_ranges_with_both_ends_included() {
     let read = |arguments| workspace.ok("read", arguments);
     assert_eq!(read(json!({"path": "a.txt", "startLine": 2, "endLine": 3})), "line 2\nline 3");
     assert_eq!(read(json!({"path": "a.txt", "startLine": 10})), "line 10");
-    assert_eq!(read(json!({"path": "a.txt", "startLine": 0, "endLine": 1})), "line 1");
     assert_eq!(
         read(json!({"path": "a.txt", "startLine": 9, "endLine": 12})),
         "line 9\nline 10\n[The file ends with line 10; there is no line 12]"

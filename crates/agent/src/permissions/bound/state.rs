@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::{LazyLock, Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use myclaw_files::open_regular;
 use ring::digest::{Context, SHA256};
@@ -14,6 +15,8 @@ use ring::digest::{Context, SHA256};
 const MAX_TEXT: u64 = 64 * 1024;
 /// Most digests that are remembered.
 const MAX_KNOWN: usize = 4096;
+/// Seconds after which a change counts as settled: more than any file system rounds its times to.
+const SETTLED_SECONDS: i64 = 2;
 /// Bytes that are read at once.
 const PIECE: usize = 64 * 1024;
 /// Longest first line of a script that is looked at; the kernel reads no more (`BINPRM_BUF_SIZE`).
@@ -52,6 +55,12 @@ struct Stamp {
 static KNOWN: LazyLock<Mutex<HashMap<Stamp, (String, Vec<u8>)>>> = LazyLock::new(Mutex::default);
 
 impl Stamp {
+    /// Whether the last change is so long ago that the next one gets another time.
+    fn is_settled(&self) -> bool {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        i64::try_from(now.as_secs()).is_ok_and(|now| now - self.changed.0 > SETTLED_SECONDS)
+    }
+
     fn of(found: &Metadata) -> Self {
         Self {
             device: found.dev(),
@@ -114,8 +123,9 @@ fn content(mut file: &File, stamp: Stamp) -> io::Result<(String, Vec<u8>)> {
     }
     let digest = context.finish();
     let hex: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-    // What changed while it was read belongs to neither content.
-    if Stamp::of(&file.metadata()?) == stamp {
+    // What changed while it was read belongs to neither content. The clock of the kernel ticks in milliseconds, so a file
+    // that has just changed can change again without another stamp.
+    if Stamp::of(&file.metadata()?) == stamp && stamp.is_settled() {
         let mut known = known();
         if known.len() >= MAX_KNOWN {
             known.clear();

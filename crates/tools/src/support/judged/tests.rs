@@ -26,7 +26,7 @@ struct Recorder(Mutex<Vec<Ran>>);
 impl Runner for Recorder {
     fn run<'a>(
         &'a self,
-        spec: ChildSpec,
+        mut spec: ChildSpec,
         link: Link,
         cancel: &'a CancellationToken,
         on_output: &'a mut (dyn FnMut(OutputPiece<'_>) + Send),
@@ -36,6 +36,9 @@ impl Runner for Recorder {
             spec.environment.iter().map(|(name, value)| (text(name), text(value))).collect();
         let ran = (text(&spec.args[1]), spec.directory.clone(), environment);
         self.0.lock().unwrap().push(ran);
+        // A sandbox has variables of its own.
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        spec.environment = spec.environment.with("PATH", path);
         Here.run(spec, link, cancel, on_output)
     }
 }
