@@ -17,166 +17,158 @@ type Call = (&'static str, Value);
 
 /// An attack: the call that is approved for good, calls that need no approval, and the call that would leave a mark.
 /// `{p}`, `{m}`, `{l}` and `{d}` are the command, the mark, the label and a directory of scripts.
-fn pairs() -> Vec<(&'static str, Vec<(&'static str, &'static str)>)> {
-    vec![
-        (
-            "another file by write",
-            vec![
-                ("write", r#"{"path":"{l}.txt","content":"x"}"#),
-                ("write", r#"{"path":"{m}","content":"x"}"#),
-            ],
-        ),
-        (
-            "a file of another directory with the same name",
-            vec![
-                ("write", r#"{"path":"sub/{l}","content":"x"}"#),
-                ("write", r#"{"path":"{m}","content":"x"}"#),
-            ],
-        ),
-        (
-            "the same name, now a link",
-            vec![
-                ("write", r#"{"path":"k-{l}/x","content":"x"}"#),
-                ("free", "rm -rf k-{l}; mkdir k-{l}; ln -s {m} k-{l}/x"),
-                ("write", r#"{"path":"k-{l}/x","content":"x"}"#),
-            ],
-        ),
-        (
-            "the same directory, now a link",
-            vec![
-                ("write", r#"{"path":"k-{l}/{l}","content":"x"}"#),
-                ("free", "rm -rf k-{l}; ln -s $(dirname {m}) k-{l}"),
-                ("write", r#"{"path":"k-{l}/{l}","content":"y"}"#),
-            ],
-        ),
-        (
-            "another file by apply_patch",
-            vec![
-                ("apply_patch", r#"{"patch":"--- /dev/null\n+++ b/{l}.txt\n@@ -0,0 +1 @@\n+x\n"}"#),
-                (
-                    "apply_patch",
-                    r#"{"patch":"--- /dev/null\n+++ b/marks/{l}\n@@ -0,0 +1 @@\n+x\n"}"#,
-                ),
-            ],
-        ),
-        (
-            "a script that was rewritten",
-            vec![
-                ("bash", r#"{"command":"{d}/plain.sh"}"#),
-                ("free", "echo '{p}' > {d}/plain.sh"),
-                ("bash", r#"{"command":"{d}/plain.sh"}"#),
-            ],
-        ),
-        (
-            "a script that was replaced",
-            vec![
-                ("bash", r#"{"command":"{d}/plain.sh"}"#),
-                ("free", "mv {d}/evil.sh {d}/plain.sh"),
-                ("bash", r#"{"command":"{d}/plain.sh"}"#),
-            ],
-        ),
-        (
-            "a script as operand that was rewritten",
-            vec![
-                ("bash", r#"{"command":"bash {d}/plain.sh"}"#),
-                ("free", "echo '{p}' > {d}/plain.sh"),
-                ("bash", r#"{"command":"bash {d}/plain.sh"}"#),
-            ],
-        ),
-        (
-            "a script as operand, sourced",
-            vec![
-                ("bash", r#"{"command":". {d}/plain.sh"}"#),
-                ("free", "echo '{p}' > {d}/plain.sh"),
-                ("bash", r#"{"command":". {d}/plain.sh"}"#),
-            ],
-        ),
-        (
-            "a Python script that was rewritten",
-            vec![
-                ("bash", r#"{"command":"python3 {d}/plain.py"}"#),
-                ("free", "echo 'open(\"{m}\", \"w\")' > {d}/plain.py"),
-                ("bash", r#"{"command":"python3 {d}/plain.py"}"#),
-            ],
-        ),
-        (
-            "a link to a script that was turned",
-            vec![
-                ("bash", r#"{"command":"{d}/link.sh"}"#),
-                ("free", "ln -sfn {d}/evil.sh {d}/link.sh"),
-                ("bash", r#"{"command":"{d}/link.sh"}"#),
-            ],
-        ),
-        (
-            "the same line in another directory",
-            vec![
-                ("bash", r#"{"command":"./run.sh","workdir":"{d}/a"}"#),
-                ("bash", r#"{"command":"./run.sh","workdir":"{d}/b"}"#),
-            ],
-        ),
-        (
-            "the same line in a directory by another name of the argument",
-            vec![
-                ("bash", r#"{"command":"./run.sh","workdir":"{d}/a"}"#),
-                ("bash", r#"{"command":"./run.sh","cwd":"{d}/b"}"#),
-            ],
-        ),
-        (
-            "the same line, an unknown directory argument",
-            vec![
-                ("bash", r#"{"command":"./run.sh","workdir":"{d}/a"}"#),
-                ("bash", r#"{"command":"./run.sh","workdir":"{d}/b","directory":"{d}/a"}"#),
-            ],
-        ),
-        (
-            "the same directory, now a link to another",
-            vec![
-                ("bash", r#"{"command":"./run.sh","workdir":"{d}/a"}"#),
-                ("free", "mv {d}/a {d}/c; ln -s {d}/b {d}/a"),
-                ("bash", r#"{"command":"./run.sh","workdir":"{d}/a"}"#),
-            ],
-        ),
-        (
-            "the same line with a variable",
-            vec![
-                ("bash", r#"{"command":"{d}/variable.sh"}"#),
-                ("bash", r#"{"command":"{d}/variable.sh","env":{"RUN":"{p}"}}"#),
-            ],
-        ),
-        (
-            "the same line with another value of a variable",
-            vec![
-                ("bash", r#"{"command":"{d}/variable.sh","env":{"RUN":"true"}}"#),
-                ("bash", r#"{"command":"{d}/variable.sh","env":{"RUN":"{p}"}}"#),
-            ],
-        ),
-        (
-            "another line with the same beginning",
-            vec![("bash", r#"{"command":"echo {l}"}"#), ("bash", r#"{"command":"echo {l}; {p}"}"#)],
-        ),
-        (
-            "another line with another space",
-            vec![
-                ("bash", r#"{"command":"echo '{l} x'; false && {p}"}"#),
-                ("bash", r#"{"command":"echo '{l}  x'; false || {p}"}"#),
-            ],
-        ),
-        (
-            "an unknown argument",
-            vec![
-                ("bash", r#"{"command":"true {l}"}"#),
-                ("bash", r#"{"command":"true {l}","cmd":"{p}"}"#),
-            ],
-        ),
-        (
-            "in a terminal",
-            vec![
-                ("bash", r#"{"command":"test -t 0 && {p}; true"}"#),
-                ("bash", r#"{"command":"test -t 0 && {p}; true","pty":true,"yieldMs":3000}"#),
-            ],
-        ),
-    ]
-}
+const PAIRS: &[(&str, &[(&str, &str)])] = &[
+    (
+        "another file by write",
+        &[
+            ("write", r#"{"path":"{l}.txt","content":"x"}"#),
+            ("write", r#"{"path":"{m}","content":"x"}"#),
+        ],
+    ),
+    (
+        "a file of another directory with the same name",
+        &[
+            ("write", r#"{"path":"sub/{l}","content":"x"}"#),
+            ("write", r#"{"path":"{m}","content":"x"}"#),
+        ],
+    ),
+    (
+        "the same name, now a link",
+        &[
+            ("write", r#"{"path":"k-{l}/x","content":"x"}"#),
+            ("free", "rm -rf k-{l}; mkdir k-{l}; ln -s {m} k-{l}/x"),
+            ("write", r#"{"path":"k-{l}/x","content":"x"}"#),
+        ],
+    ),
+    (
+        "the same directory, now a link",
+        &[
+            ("write", r#"{"path":"k-{l}/{l}","content":"x"}"#),
+            ("free", "rm -rf k-{l}; ln -s $(dirname {m}) k-{l}"),
+            ("write", r#"{"path":"k-{l}/{l}","content":"y"}"#),
+        ],
+    ),
+    (
+        "another file by apply_patch",
+        &[
+            ("apply_patch", r#"{"patch":"--- /dev/null\n+++ b/{l}.txt\n@@ -0,0 +1 @@\n+x\n"}"#),
+            ("apply_patch", r#"{"patch":"--- /dev/null\n+++ b/marks/{l}\n@@ -0,0 +1 @@\n+x\n"}"#),
+        ],
+    ),
+    (
+        "a script that was rewritten",
+        &[
+            ("bash", r#"{"command":"{d}/plain.sh"}"#),
+            ("free", "echo '{p}' > {d}/plain.sh"),
+            ("bash", r#"{"command":"{d}/plain.sh"}"#),
+        ],
+    ),
+    (
+        "a script that was replaced",
+        &[
+            ("bash", r#"{"command":"{d}/plain.sh"}"#),
+            ("free", "mv {d}/evil.sh {d}/plain.sh"),
+            ("bash", r#"{"command":"{d}/plain.sh"}"#),
+        ],
+    ),
+    (
+        "a script as operand that was rewritten",
+        &[
+            ("bash", r#"{"command":"bash {d}/plain.sh"}"#),
+            ("free", "echo '{p}' > {d}/plain.sh"),
+            ("bash", r#"{"command":"bash {d}/plain.sh"}"#),
+        ],
+    ),
+    (
+        "a script as operand, sourced",
+        &[
+            ("bash", r#"{"command":". {d}/plain.sh"}"#),
+            ("free", "echo '{p}' > {d}/plain.sh"),
+            ("bash", r#"{"command":". {d}/plain.sh"}"#),
+        ],
+    ),
+    (
+        "a Python script that was rewritten",
+        &[
+            ("bash", r#"{"command":"python3 {d}/plain.py"}"#),
+            ("free", "echo 'open(\"{m}\", \"w\")' > {d}/plain.py"),
+            ("bash", r#"{"command":"python3 {d}/plain.py"}"#),
+        ],
+    ),
+    (
+        "a link to a script that was turned",
+        &[
+            ("bash", r#"{"command":"{d}/link.sh"}"#),
+            ("free", "ln -sfn {d}/evil.sh {d}/link.sh"),
+            ("bash", r#"{"command":"{d}/link.sh"}"#),
+        ],
+    ),
+    (
+        "the same line in another directory",
+        &[
+            ("bash", r#"{"command":"./run.sh","workdir":"{d}/a"}"#),
+            ("bash", r#"{"command":"./run.sh","workdir":"{d}/b"}"#),
+        ],
+    ),
+    (
+        "the same line in a directory by another name of the argument",
+        &[
+            ("bash", r#"{"command":"./run.sh","workdir":"{d}/a"}"#),
+            ("bash", r#"{"command":"./run.sh","cwd":"{d}/b"}"#),
+        ],
+    ),
+    (
+        "the same line, an unknown directory argument",
+        &[
+            ("bash", r#"{"command":"./run.sh","workdir":"{d}/a"}"#),
+            ("bash", r#"{"command":"./run.sh","workdir":"{d}/b","directory":"{d}/a"}"#),
+        ],
+    ),
+    (
+        "the same directory, now a link to another",
+        &[
+            ("bash", r#"{"command":"./run.sh","workdir":"{d}/a"}"#),
+            ("free", "mv {d}/a {d}/c; ln -s {d}/b {d}/a"),
+            ("bash", r#"{"command":"./run.sh","workdir":"{d}/a"}"#),
+        ],
+    ),
+    (
+        "the same line with a variable",
+        &[
+            ("bash", r#"{"command":"{d}/variable.sh"}"#),
+            ("bash", r#"{"command":"{d}/variable.sh","env":{"RUN":"{p}"}}"#),
+        ],
+    ),
+    (
+        "the same line with another value of a variable",
+        &[
+            ("bash", r#"{"command":"{d}/variable.sh","env":{"RUN":"true"}}"#),
+            ("bash", r#"{"command":"{d}/variable.sh","env":{"RUN":"{p}"}}"#),
+        ],
+    ),
+    (
+        "another line with the same beginning",
+        &[("bash", r#"{"command":"echo {l}"}"#), ("bash", r#"{"command":"echo {l}; {p}"}"#)],
+    ),
+    (
+        "another line with another space",
+        &[
+            ("bash", r#"{"command":"echo '{l} x'; false && {p}"}"#),
+            ("bash", r#"{"command":"echo '{l}  x'; false || {p}"}"#),
+        ],
+    ),
+    (
+        "an unknown argument",
+        &[("bash", r#"{"command":"true {l}"}"#), ("bash", r#"{"command":"true {l}","cmd":"{p}"}"#)],
+    ),
+    (
+        "in a terminal",
+        &[
+            ("bash", r#"{"command":"test -t 0 && {p}; true"}"#),
+            ("bash", r#"{"command":"test -t 0 && {p}; true","pty":true,"yieldMs":3000}"#),
+        ],
+    ),
+];
 
 /// A gateway whose owner is asked about every command and every changed file. `free` calls in an attack are commands
 /// of somebody else, between the two calls.
@@ -252,7 +244,7 @@ fn attack(answer: &str) {
     let mut asked = Asked::new("off");
     let mut attacks = Attacks::new("q");
     let mut commands: Vec<Vec<Option<String>>> = Vec::new();
-    for (name, calls) in pairs() {
+    for &(name, calls) in PAIRS {
         let label = attacks.next_label();
         let directory = asked.prepare(&label);
         let (touch, mark) = (asked.scene.touch(&label), asked.scene.marks().join(&label));
@@ -264,8 +256,8 @@ fn attack(answer: &str) {
         };
         commands
             .push(calls.iter().map(|(tool, text)| (*tool == "free").then(|| fill(text))).collect());
-        let calls = calls.into_iter().filter(|(tool, _)| *tool != "free");
-        let calls = calls.map(|(tool, text)| (tool, fill(text)));
+        let calls = calls.iter().filter(|(tool, _)| *tool != "free");
+        let calls = calls.map(|&(tool, text)| (tool, fill(text)));
         attacks.add_raw(name, calls.collect());
     }
     asked.scene.begin();

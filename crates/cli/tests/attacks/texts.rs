@@ -93,7 +93,8 @@ pub(super) const MARKS: &[&str] = &[
 fn result(requests: &[std::sync::Arc<RecordedRequest>], label: &str) -> String {
     let results = requests.iter().flat_map(|request| results(request));
     let found = results.filter(|(of, _)| of == label).last();
-    let (_, content) = found.unwrap_or_else(|| panic!("no result of {label}"));
+    assert!(found.is_some(), "no result of {label}");
+    let (_, content) = found.unwrap();
     match content {
         Value::String(text) => text.clone(),
         blocks => blocks.as_array().unwrap().iter().filter_map(|it| it["text"].as_str()).collect(),
@@ -252,7 +253,7 @@ fn no_file_closes_the_section_that_holds_it() {
             let prompt = ask(&mut scene);
             for tag in TAGS {
                 if count(&prompt, tag) != count(&before, tag) {
-                    scene.breaches.note(&label, format!("{tag}"));
+                    scene.breaches.note(&label, tag);
                 }
             }
         }
