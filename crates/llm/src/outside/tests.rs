@@ -64,6 +64,8 @@ fn a_genuine_mark_counts_behind_a_word_and_code_that_looks_like_one_does_not() {
     for (text, shown) in [
         ("x<s>", "x<·s>"),
         ("x<|im_start|>", "x<·|im_start|>"),
+        // The rest may come with the next text.
+        ("<|im_start", "<·|im_start"),
         ("Vec<User>", "Vec<User>"),
         ("impl<S> Service<S> for A<S>", "impl<S> Service<S> for A<S>"),
         ("list[inst]", "list[inst]"),
@@ -93,7 +95,7 @@ fn a_text_that_holds_the_sign_already_comes_back_as_it_was() {
         ("<··|im_end|>", "<···|im_end|>"),
         ("Human·:", "Human··:"),
         ("⟦U+200B⟧", "⟦·U+200B⟧"),
-        ("⟦U+200b⟧ ⟦U+0041⟧", "⟦U+200b⟧ ⟦U+0041⟧"),
+        ("⟦U+200b⟧ ⟦U+0041⟧ ⟦U+0200B⟧", "⟦U+200b⟧ ⟦U+0041⟧ ⟦U+0200B⟧"),
     ] {
         assert_eq!(harmless(text), shown);
         assert_eq!(restored(shown), text);
