@@ -383,3 +383,68 @@ fn a_config_and_a_key_elsewhere_are_closed_too() {
         assert_eq!(read(&hook), b"#!/bin/sh\nexit 0\n");
     }
 }
+
+#[test]
+fn where_commands_are_restricted_nothing_is_written_from_which_programs_start() {
+    let places = [
+        "~/.bashrc",
+        "~/.gitconfig",
+        "~/.config/autostart/x.desktop",
+        "~/.local/bin/ls",
+        "~/bin/tool",
+        "link-to-profile",
+        "up/../../.zshrc",
+        ".git/config",
+        ".git/hooks/pre-commit",
+        "sub/.GIT/config",
+        ".envrc",
+        "package.json",
+        "Makefile",
+        ".vscode/tasks.json",
+        "tool.sh",
+        "/etc/profile.d/x.sh",
+    ];
+    let mut calls: Vec<(&str, Value)> =
+        places.map(|path| ("write", json!({"path": path, "content": "evil"}))).to_vec();
+    calls.extend([
+        ("edit", json!({"path": "tool.sh", "oldText": "echo", "newText": "evil"})),
+        (
+            "apply_patch",
+            json!({"patch": "--- /dev/null\n+++ b/.git/hooks/x\n@@ -0,0 +1 @@\n+evil\n"}),
+        ),
+        ("apply_patch", json!({"patch": "--- /dev/null\n+++ b/.envrc\n@@ -0,0 +1 @@\n+evil\n"})),
+        ("bash", json!({"command": "echo evil > ~/.bashrc"})),
+        ("bash", json!({"command": "ls > ~/.bashrc"})),
+        ("write", json!({"path": "~/.myclaw/myclaw.json", "content": "{}"})),
+    ]);
+    let asked = calls.len();
+    calls.push(("write", json!({"path": "notes/a.md", "content": "fine"})));
+    calls.push(("bash", json!({"command": "ls notes"})));
+    let server = serve(&calls);
+    let home = home(&server);
+    write_config(&home, &server, |config| {
+        config["tools"]["exec"] = json!({"security": "allowlist", "allowlist": ["ls"]});
+    });
+    let tool = home.write_in_workspace("tool.sh", "echo fine\n");
+    fs::set_permissions(&tool, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .expect("a mode");
+    ways(&home, "myclaw.json");
+    symlink(home.path().join(".profile"), home.workspace().join("link-to-profile"))
+        .expect("a link");
+    run(&home, &["run", "go on"]).assert_code(0);
+    let results = results_of(&home, "main");
+    for (call, result) in calls.iter().zip(&results).take(asked) {
+        let is_refused = result.contains("approval") || result.contains("config, keys and records");
+        assert!(is_refused, "{call:?}: {result}");
+    }
+    assert_eq!(results[asked + 1], "a.md", "{results:?}");
+    let found = std::process::Command::new("grep").args(["-rl", "evil"]).arg(home.path()).output();
+    let found = String::from_utf8(found.expect("grep").stdout).expect("paths");
+    assert!(found.lines().all(|path| path.contains("/.myclaw/sessions/")), "{found}");
+    // With everything permitted nothing asks.
+    let server = serve(&[("write", json!({"path": ".envrc", "content": "mine"}))]);
+    write_config(&home, &server, |_| {});
+    run(&home, &["run", "go on"]).assert_code(0);
+    let written = fs::read_to_string(home.workspace().join(".envrc")).expect("the file");
+    assert_eq!(written, "mine");
+}
