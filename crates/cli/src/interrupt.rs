@@ -18,6 +18,7 @@ use signal_hook::iterator::Signals;
 use tokio_util::sync::CancellationToken;
 
 use crate::exit::{CliError, Exit};
+use crate::panic::advice_about;
 use crate::terminal;
 
 /// Stack of the waiting thread: enough to read the process table when it ends background jobs.
@@ -93,9 +94,10 @@ impl Interrupts {
             before_leaving: Arc::default(),
             on_hangup: Arc::default(),
         };
-        interrupts
-            .spawn()
-            .map_err(|error| CliError::failure(format!("cannot listen for Ctrl-C: {error}")))?;
+        interrupts.spawn().map_err(|error| {
+            let advice = advice_about(&error);
+            CliError::failure(format!("cannot listen for Ctrl-C: {error}{advice}"))
+        })?;
         Ok(interrupts)
     }
 

@@ -24,6 +24,16 @@ pub(crate) fn install_hook() {
     }));
 }
 
+/// What to do about an error of the system that says that there is no room for a thread; empty for others.
+pub(crate) fn advice_about(error: &std::io::Error) -> &'static str {
+    match error.kind() {
+        std::io::ErrorKind::WouldBlock => {
+            "; end other programs of this user, or raise the limit of its processes (ulimit -u)"
+        }
+        _ => "",
+    }
+}
+
 /// What a library cannot go on without.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shortage {

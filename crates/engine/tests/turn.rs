@@ -262,30 +262,35 @@ async fn a_long_result_is_cut_by_characters_with_a_marker() {
 
 #[tokio::test]
 async fn the_results_of_one_message_have_a_length_together() {
-    // Each result may have 50,000 characters, all of a message eight times as many.
-    let long = (0..12).fold(Reply::anthropic(), |reply, number| {
-        reply.tool_call(format!("call_{number}"), "echo", json!({"text": "long"}))
+    let text = |number: usize| format!("{number}{}", "ä".repeat(5_992));
+    let long = (10..22).fold(Reply::anthropic(), |reply, number| {
+        reply.tool_call(format!("call_{number}"), "echo", json!({"text": text(number)}))
     });
-    let again = || echo(WireFormat::AnthropicMessages, "call_z", "long");
-    let script = [long, again(), Reply::anthropic().text("ok")];
-    let bench = Bench::new(WireFormat::AnthropicMessages, script).await;
+    let again = echo(WireFormat::AnthropicMessages, "call_z", "long");
+    let script = [long, again, Reply::anthropic().text("ok")];
+    let mut bench = Bench::new(WireFormat::AnthropicMessages, script).await;
+    bench.config.agent.max_tool_result_chars = 5_000;
 
     bench.run("go").await.unwrap();
 
     let rows = bench.rows();
     let content = |row: usize| rows[row]["content"].as_str().unwrap().to_owned();
+    // `echo: 10` has 8 characters.
+    let beginning =
+        |row: usize, chars: usize| format!("echo: {}{}", row + 8, "ä".repeat(chars - 8));
+    // All results of a message have room for eight of full length.
     for row in 2..10 {
-        assert_eq!(content(row), format!("{}\n[truncated 10000 chars]", "ä".repeat(50_000)));
+        assert_eq!(content(row), format!("{}\n[truncated 1000 chars]", beginning(row, 5_000)));
     }
-    let hint = "the results of one message may have 400000 together. Make fewer calls at once, and read this one again \
+    let hint = "the results of one message may have 40000 together. Make fewer calls at once, and read this one again \
                 in a message of its own]";
     for row in 10..14 {
-        // With the 23 characters of the note about the first 10,000.
-        assert_eq!(content(row), format!("{}\n[truncated 48023 chars: {hint}", "ä".repeat(2_000)));
+        // With the 22 characters of the note about the first 1,000.
+        let expected = format!("{}\n[truncated 3022 chars: {hint}", beginning(row, 2_000));
+        assert_eq!(content(row), expected);
     }
     // The next message has room of its own.
-    assert_eq!(content(15), format!("{}\n[truncated 10000 chars]", "ä".repeat(50_000)));
-    assert!(rows.iter().all(|row| row.to_string().len() < 130_000));
+    assert_eq!(content(15), format!("{}\n[truncated 55000 chars]", "ä".repeat(5_000)));
 }
 
 #[tokio::test]

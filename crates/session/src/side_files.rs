@@ -26,8 +26,8 @@ const YOUNGEST_CHANGES: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 const MOST_FILES: usize = 1_000;
 /// Most names that are looked at in one directory. Nobody but a command that fills it makes more.
 const MOST_NAMES: usize = 100_000;
-/// The share of a limit that is kept when it is exceeded, in percent, so that not every run removes something.
-const KEPT_PERCENT: u64 = 90;
+/// When a limit is exceeded, one part in this many of it is made free, so that not every run removes something.
+const FREED_SHARE: u64 = 10;
 /// Between two looks at all sessions of a directory.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(60 * 60);
 /// The file whose time is that of the last look.
@@ -160,7 +160,9 @@ fn size_of(directory: &Path) -> u64 {
             if metadata.is_dir() && depth < 8 {
                 left.push((entry.path(), depth + 1));
             }
-            sum = sum.saturating_add(metadata.len());
+            if !metadata.is_dir() {
+                sum = sum.saturating_add(metadata.len());
+            }
             if names > MOST_NAMES {
                 return sum;
             }
@@ -182,8 +184,8 @@ fn trim(
     if bytes <= most_bytes && count <= most_files {
         return Ok(removed);
     }
-    let kept_bytes = most_bytes / 100 * KEPT_PERCENT;
-    let kept_files = most_files / 100 * usize::try_from(KEPT_PERCENT).unwrap_or(100);
+    let kept_bytes = most_bytes - most_bytes / FREED_SHARE;
+    let kept_files = most_files - most_files / 10;
     found.sort_by(|one, other| (one.changed, &one.path).cmp(&(other.changed, &other.path)));
     for file in found {
         if bytes <= kept_bytes && count <= kept_files {

@@ -162,10 +162,8 @@ fn read_in_time() -> Result<Option<String>, CliError> {
         read_message((&first[..count]).chain(std::io::stdin().lock()))
     };
     let reading = std::thread::Builder::new().spawn(read).map_err(|error| {
-        CliError::failure(format!(
-            "no thread for reading standard input can be started: {error}. End other programs, or raise the limit of \
-             processes (ulimit -u)"
-        ))
+        let advice = crate::panic::advice_about(&error);
+        CliError::failure(format!("cannot start to read standard input: {error}{advice}"))
     })?;
     if begins.recv_timeout(FIRST_INPUT).is_err() {
         return Ok(None);

@@ -176,10 +176,10 @@ fn entries_of_an_allowlist_that_permit_less_than_they_seem_to_are_warnings() {
         "{
   provider: { name: 'anthropic', model: 'm', authProfiles: [{ id: 'a', apiKey: 'k' }] },
   tools: { exec: { allowlist: [
-    'git', 'ls', '/usr/bin/make', { program: 'python3', args: ['...'] }, { program: 'git', args: ['show', '*'] },
+    'git', 'ls', '/usr/bin/make', { program: 'xargs', args: ['...'] }, { program: 'git', args: ['show', '*'] },
     { program: 'npm', args: ['test'] }, { program: 'cat', args: ['**'] },
   ] } },
-  agents: { defaults: { sandbox: { exec: { allowlist: ['bash'] } } } },
+  agents: { defaults: { sandbox: { exec: { allowlist: ['sh'] } } } },
 }",
     );
     let output = run(&home, &["config", "check"]);

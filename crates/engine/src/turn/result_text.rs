@@ -139,7 +139,11 @@ impl MessageRoom {
 
     /// Cuts a result to what is left.
     pub(super) fn take(&mut self, content: &mut Vec<ContentBlock>) {
-        let removed = cut(content, self.left.max(LEAST_CHARS));
+        // A result of full length already fits, with the note about what was cut.
+        let removed = match self.left < self.of_one {
+            true => cut(content, self.left.max(LEAST_CHARS)),
+            false => 0,
+        };
         let length: usize = content.iter().map(length).sum();
         self.left = self.left.saturating_sub(length.min(self.of_one));
         if removed > 0 {

@@ -70,11 +70,17 @@ fn cover(
     command: &Command,
     place: &Place<'_>,
 ) -> Result<Effects, RefusalKind> {
-    let mut nearest = None;
+    let mut nearest: Option<RefusalKind> = None;
     for entry in allowlist {
         match entry.covers(program, command, place) {
             Coverage::Full(effects) => return Ok(effects),
-            Coverage::Partial(kind) => nearest = nearest.or(Some(kind)),
+            Coverage::Partial(kind) => {
+                // An entry whose patterns match comes nearer than one for other arguments.
+                let is_far = |known: &RefusalKind| matches!(known, RefusalKind::Arguments(_));
+                if nearest.as_ref().is_none_or(is_far) {
+                    nearest = Some(kind);
+                }
+            }
             Coverage::Absent => {}
         }
     }

@@ -78,7 +78,7 @@ impl<'a> Place<'a> {
                 (pattern, argument)
             }
             (None, None) => (pattern, argument),
-            _ => return false,
+            _ => return matches_argument(pattern, argument),
         };
         if !pattern_path.contains('/') || pattern_path.contains("://") {
             return matches_argument(pattern, argument);

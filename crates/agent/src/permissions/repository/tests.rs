@@ -168,17 +168,15 @@ fn a_bare_repository_in_a_directory_is_looked_at_as_well() {
 fn git_may_look_further_up_than_a_repository_that_is_broken() {
     let directory = Directory::new("repository-broken");
     directory.run(&format!(
-        "{PLAIN}; {EVIL}; git config core.fsmonitor ./evil; mkdir -p a/.git/objects a/.git/refs"
+        "mkdir p; cd p; {PLAIN}; {EVIL}; git config core.fsmonitor ./evil; mkdir -p a/.git/objects a/.git/refs"
     ));
-    for head in
-        ["", "ref: refs/heads/../x\n", "ref:refs/heads/main", "0123\n", "ref: refs/heads/ \n"]
-    {
-        fs::write(directory.0.join("a/.git/HEAD"), head).unwrap();
-        let verdict = directory.verdict("cd a && git status");
+    for head in ["", "ref:refs/heads/main", "0123\n", "ref: refs/heads/ \n"] {
+        fs::write(directory.0.join("p/a/.git/HEAD"), head).unwrap();
+        let verdict = directory.verdict("cd p/a && git status");
         assert!(verdict.contains("core.fsmonitor"), "{head:?}: {verdict}");
     }
-    directory.run("cd a; rm -r .git; git init -q .");
-    assert_eq!(directory.verdict("cd a && git status"), "allowed");
+    directory.run("cd p/a; rm -r .git; git init -q .");
+    assert_eq!(directory.verdict("cd p/a && git status"), "allowed");
 }
 
 #[test]
@@ -214,5 +212,7 @@ fn files_that_cannot_be_read_count_as_programs() {
         let verdict = directory.verdict("git log");
         assert!(verdict.contains(expected), "{odd}: {verdict}");
     }
+    let _ = fs::remove_dir_all(directory.0.join(".git"));
+    directory.run(PLAIN);
     assert!(directory.verdict("cd nowhere && git log").contains("does not exist"));
 }
