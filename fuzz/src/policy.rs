@@ -1,8 +1,6 @@
 //! What must hold for any text that a model gives as a command, and for any pattern of the config.
 
-use myclaw_policy::{
-    ShellError, escape, matches_argument, matches_name, matches_path, parse,
-};
+use myclaw_policy::{ShellError, escape, matches_argument, matches_name, matches_path, parse};
 
 /// A command is refused, or its words, quoted, are read as the same words.
 ///

@@ -74,7 +74,7 @@ fn verdict(policy: &ExecPolicy, machine: &Machine, line: &str) -> String {
     };
     match policy.check(&request) {
         ExecVerdict::Allowed => "allowed".to_owned(),
-        ExecVerdict::NeedsApproval { refusal, .. } => refusal.kind.code().to_owned(),
+        ExecVerdict::NeedsApproval(refusal) => refusal.kind.code().to_owned(),
         ExecVerdict::Denied(refusal) => panic!("{line}: {refusal}"),
     }
 }
