@@ -268,16 +268,16 @@ pub struct PartFile {
 impl PartFile {
     /// Its content. The file is a copy in a directory of the gateway's own.
     pub(crate) async fn read(&self) -> Result<Vec<u8>, SendFailure> {
-        tokio::fs::read(&self.path).await.map_err(Self::unreadable)
+        tokio::fs::read(&self.path).await.map_err(|error| Self::unreadable(&error))
     }
 
     /// Its size in bytes.
     pub(crate) async fn size(&self) -> Result<u64, SendFailure> {
         let found = tokio::fs::metadata(&self.path).await;
-        found.map(|found| found.len()).map_err(Self::unreadable)
+        found.map(|found| found.len()).map_err(|error| Self::unreadable(&error))
     }
 
-    fn unreadable(error: std::io::Error) -> SendFailure {
+    fn unreadable(error: &std::io::Error) -> SendFailure {
         SendFailure::Never { reason: format!("the file cannot be read: {error}") }
     }
 }

@@ -219,10 +219,6 @@ const OWN_FILES: [(&str, &[&str]); 7] = [
         ],
     ),
     (
-        "that a command which is asked about may run, wherever it is; it is hashed, and shown to the person who is asked",
-        &["agent/src/permissions/bound/state.rs"],
-    ),
-    (
         "a terminal or a file of the system",
         &[
             "agent/src/helper.rs",

@@ -35,7 +35,7 @@ pub(crate) fn held(text: &str) -> Cow<'_, str> {
     let mut copied = 0;
     let mut signs = text.char_indices();
     while let Some((at, sign)) = signs.next() {
-        if OPENING.contains(&sign) && is_tag(signs.clone()) {
+        if OPENING.contains(&sign) && is_tag(&signs) {
             result.push_str(&text[copied..at]);
             result.push_str(HARMLESS);
             copied = at + sign.len_utf8();
@@ -67,7 +67,7 @@ fn is_break(sign: char) -> bool {
 
 /// Whether a tag of the prompt begins with what follows its first character. One that opens a section counts only as the
 /// prompt writes it: `sort < file` and `cat <file>` are common in what people write.
-fn is_tag(rest: CharIndices<'_>) -> bool {
+fn is_tag(rest: &CharIndices<'_>) -> bool {
     let seen = || rest.clone().map(|(_, sign)| sign).filter(|sign| !is_invisible(*sign));
     let is_before = |sign: &char| sign.is_whitespace() || SLASHES.contains(sign);
     let before: Vec<char> = seen().take_while(is_before).take(MOST_BEFORE).collect();

@@ -187,8 +187,8 @@ impl TextContent {
         let mut text = own.into();
         let from = text.len();
         text.push_str(outside);
-        let outside = vec![from..text.len()];
-        Self { text, outside, ..Self::default() }
+        let outside = from..text.len();
+        Self { text, outside: Vec::from([outside]), ..Self::default() }
     }
 }
 

@@ -125,7 +125,7 @@ pub fn find(places: &[Place], machine: &Machine) -> Catalog {
             Err(error) => {
                 // Most places do not exist on most machines.
                 if error.kind() == io::ErrorKind::InvalidInput {
-                    let message = unreadable(error);
+                    let message = unreadable(&error);
                     catalog.problems.push(Problem { path: place.directory(), message });
                 }
                 continue;
@@ -133,7 +133,8 @@ pub fn find(places: &[Place], machine: &Machine) -> Catalog {
         };
         for name in subdirectories(&opened, place.origin, &mut catalog.problems) {
             let file = opened.path().join(&name).join(SKILL_FILE);
-            let text = read_beginning(&opened, &name, place.origin).map_err(unreadable);
+            let text =
+                read_beginning(&opened, &name, place.origin).map_err(|error| unreadable(&error));
             let front_matter = match text.and_then(|text| FrontMatter::parse(&text)) {
                 Ok(front_matter) => front_matter,
                 Err(message) => {
@@ -223,7 +224,7 @@ fn read_unlinked(place: &SharedDirectory, path: &Path, limit: u64) -> io::Result
 }
 
 /// Says what to do about something that the owner's own tools may have put there.
-fn unreadable(error: io::Error) -> String {
+fn unreadable(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::InvalidInput => {
             format!("it cannot be used: {error}; put a copy of the skill here instead")

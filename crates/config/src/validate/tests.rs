@@ -48,6 +48,7 @@ fn full() -> Value {
             "billingLongestSeconds": 86_400, "forgetAfterSeconds": 86_400,
         } },
         "hooks": hooks(),
+        "sideFiles": { "sessionMb": 1, "totalMb": 1 },
         "project": { "detect": false, "markers": [".git", "x"], "start": "continue", "instructions": false, "sandbox": true },
         "speech": {
             "command": "espeak-ng --stdout", "baseUrl": "https://h/v1", "apiKey": "k", "model": "m", "voice": "v",
@@ -126,7 +127,8 @@ fn tool_section() -> Value {
     json!({
         "profile": "pi", "allow": ["*"], "deny": [], "ask": ["write"], "exec": exec(),
         "byProvider": { "mine": tools() }, "bySender": { "mine": tools() }, "byChannel": { "mine": tools() }, "approvals": { "timeoutSeconds": 1 },
-        "fs": { "workspaceOnly": true }, "bash": { "timeoutSeconds": 86_400, "yieldMs": 600_000 },
+        "fs": { "workspaceOnly": true, "stateDirectories": ["x"] },
+        "bash": { "timeoutSeconds": 86_400, "yieldMs": 600_000, "stateDirectory": "open" },
         "sessions": {"main": "all", "others": "self", "maxHops": 3},
         "message": {"otherChats": "main"},
         "browser": {
@@ -260,7 +262,7 @@ fn confinement() -> Value {
     json!({
         "level": "podman", "image": "i", "workspaceAccess": "ro", "network": "open", "allowHosts": ["x.example"],
         "readOnly": ["/x"], "readWrite": [],
-        "limits": { "memoryMb": 1, "processes": 0, "fileSizeMb": 1, "openFiles": 1, "cpuSeconds": 1 },
+        "limits": { "memoryMb": 1, "processes": 0, "fileSizeMb": 1, "openFiles": 1, "cpuSeconds": 1, "workspaceMb": 1, "workspaceFiles": 1 },
     })
 }
 

