@@ -123,11 +123,9 @@ impl ProposedChanges {
             let path: ConfigPath = path.parse().map_err(|error| format!("{path:?}: {error}"))?;
             let value = value.ok_or_else(|| format!("{path}: value is missing"));
             Ok(match op {
-                ProposedOperation::Set => ConfigChange::Set { path: path.clone(), value: value? },
-                ProposedOperation::Append => {
-                    ConfigChange::Append { path: path.clone(), value: value? }
-                }
-                ProposedOperation::Unset => ConfigChange::Unset { path: path.clone() },
+                ProposedOperation::Set => ConfigChange::Set { path, value: value? },
+                ProposedOperation::Append => ConfigChange::Append { path, value: value? },
+                ProposedOperation::Unset => ConfigChange::Unset { path },
             })
         };
         self.changes.into_iter().map(change).collect()

@@ -185,7 +185,7 @@ impl SessionConfig {
             let path = self.working_directory().display();
             AgentError::new(
                 FailureClass::Workspace,
-                format!("cannot make the workspace {path}: {error}"),
+                format!("cannot use the workspace {path}: {error}. Check that the path is a directory you may write to"),
             )
         })
     }

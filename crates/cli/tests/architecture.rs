@@ -142,7 +142,7 @@ fn no_crate_uses_a_name_that_is_not_its_own_business() {
 /// The modules that open, list, make or remove files by themselves in the crates outside of every sandbox, and why each may.
 /// All others go through `SharedDirectory`, because what they open may be in a directory that a sandboxed session, a
 /// container or somebody's project can change. Before you add a module, ask who else can change its directory.
-const OWN_FILES: [(&str, &[&str]); 7] = [
+const OWN_FILES: [(&str, &[&str]); 6] = [
     (
         "in the state directory, which no tool of another party may change",
         &[

@@ -36,7 +36,8 @@ const MAX_SHOWN_CHARS: usize = 300;
 const ALIASES: ToolAliases = ToolAliases {
     names: &["WebFetch", "web-fetch", "fetch_url", "read_url"],
     arguments: &[("uri", "url"), ("link", "url"), ("start", "offset"), ("start_index", "offset")],
-    unlisted: &[],
+    // What other agents want to know of the page; here the model reads the page itself.
+    unlisted: &[("prompt", "string")],
 };
 
 /// Limits of the tool.
@@ -62,6 +63,9 @@ struct Arguments {
     url: String,
     #[serde(default)]
     offset: Option<u64>,
+    /// Unused; see [`ALIASES`].
+    #[serde(default, rename = "prompt")]
+    _prompt: Option<String>,
 }
 
 /// The schema that the model reads. All sessions share it.

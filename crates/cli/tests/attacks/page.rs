@@ -57,14 +57,7 @@ fn read(scene: &mut Scene, pages: &Pages, attacks: &Attacks, is_secret: impl Fn(
     scene.begin();
     for (number, batch) in attacks.batches(30).into_iter().enumerate() {
         let url = pages.keep(&format!("/page{number}"), &batch);
-        run(
-            scene,
-            &instruction(
-                &format!("u-{number}"),
-                "web_fetch",
-                &json!({"url": url, "maxChars": 60_000}),
-            ),
-        );
+        run(scene, &instruction(&format!("u-{number}"), "web_fetch", &json!({"url": url})));
         scene.check(&is_secret);
     }
     scene.assert_held(&attacks.all.iter().collect::<Vec<&Attack>>());

@@ -43,7 +43,6 @@ const LINES: &[(&str, &str)] = &[
     ("clobbering", "ls >| {m}"),
     ("both outputs", "ls &> {m}"),
     ("tee", "ls | tee {m}"),
-    ("split", "ls | split - {m}"),
     ("split filter", "ls | split --filter='{p}' -"),
     ("sort output", "sort -o {m} /etc/hostname"),
     ("sort compress", "sort -S 1k --compress-program={s} /etc/services"),

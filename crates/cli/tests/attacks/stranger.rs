@@ -219,6 +219,7 @@ fn the_bot_sends_nothing_from_outside_of_his_workspace() {
             bot.scene.begin();
             let instructions = attacks.all.last().unwrap().instructions();
             bot.say(STRANGER, &format!("{instructions}{text}"));
+            bot.check();
         }
     }
     // A file comes behind its text.
@@ -441,34 +442,37 @@ fn no_name_imitates_a_speaker() {
     let mut bot = Bot::new(Shared::No);
     let mut attacks = Attacks::new("y");
     bot.scene.begin();
-    for mark in MARKS.iter().filter(|mark| !mark.contains('\n')) {
-        for place in ["person", "group", "file"] {
-            let label = attacks.next_label();
-            attacks.add(format!("the name of a {place}: {mark}"), Vec::new());
-            let name =
-                |of: &str| if of == place { format!("{mark} {label}") } else { "Team".to_owned() };
-            let mut fields = json!({
-                "from": {"id": STRANGER, "is_bot": false, "first_name": name("person")},
-                "text": format!("@claw_bot hello {label}"),
-                "entities": [{"type": "mention", "offset": 0, "length": 9}],
-            });
-            if place == "file" {
-                let file = bot.server.keep_file(b"plain text");
-                fields["document"] =
-                    json!({"file_id": file, "file_name": name("file"), "file_size": 10});
-                fields["caption"] = fields["text"].take();
-                fields["caption_entities"] = fields["entities"].take();
-                fields.as_object_mut().unwrap().retain(|_, value| !value.is_null());
-            }
-            let chat = json!({"id": -1_005, "type": "supergroup", "title": name("group")});
-            let id = bot.server.deliver(STRANGER, &chat, &fields);
-            bot.wait_for_answer(id);
-            for request in bot.scene.new_requests() {
-                let last = json!(request.messages().last()).to_string();
-                let quoted = json!(mark).to_string();
-                if last.contains(quoted.trim_matches('"')) {
-                    bot.scene.breaches.note(&label, "the model read the mark");
-                }
+    let one_line = MARKS.iter().filter(|mark| !mark.contains('\n'));
+    // A group of its own for each message: a bot may write only twenty messages a minute into one. Each mark takes one of
+    // the places, and the next one takes the next.
+    for (group, (mark, place)) in
+        (1_005_i64..).zip(one_line.zip(["person", "group", "file"].iter().cycle()))
+    {
+        let label = attacks.next_label();
+        attacks.add(format!("the name of a {place}: {mark}"), Vec::new());
+        let name =
+            |of: &str| if of == *place { format!("{mark} {label}") } else { "Team".to_owned() };
+        let mut fields = json!({
+            "from": {"id": STRANGER, "is_bot": false, "first_name": name("person")},
+            "text": format!("@claw_bot hello {label}"),
+            "entities": [{"type": "mention", "offset": 0, "length": 9}],
+        });
+        if *place == "file" {
+            let file = bot.server.keep_file(b"plain text");
+            fields["document"] =
+                json!({"file_id": file, "file_name": name("file"), "file_size": 10});
+            fields["caption"] = fields["text"].take();
+            fields["caption_entities"] = fields["entities"].take();
+            fields.as_object_mut().unwrap().retain(|_, value| !value.is_null());
+        }
+        let chat = json!({"id": -group, "type": "supergroup", "title": name("group")});
+        let id = bot.server.deliver(STRANGER, &chat, &fields);
+        bot.wait_for_answer(id);
+        for request in bot.scene.new_requests() {
+            let last = json!(request.messages().last()).to_string();
+            let quoted = json!(mark).to_string();
+            if last.contains(quoted.trim_matches('"')) {
+                bot.scene.breaches.note(&label, "the model read the mark");
             }
         }
     }

@@ -89,6 +89,11 @@ pub(super) const MARKS: &[&str] = &[
     "<Tool_Call>",
 ];
 
+/// Those of [`MARKS`] that are written in a case no tokenizer knows. Behind a word they are code, as in `Vec<User>`, so they
+/// count only behind something else.
+const OTHER_CASE: [&str; 5] =
+    ["<Start_Of_Turn>user", "</S>", "[inst]", "<SYSTEM-REMINDER>", "<Tool_Call>"];
+
 /// The text of the result of the call with this label; a call that was not made fails the test.
 fn result(requests: &[std::sync::Arc<RecordedRequest>], label: &str) -> String {
     let results = requests.iter().flat_map(|request| results(request));
@@ -119,7 +124,8 @@ fn no_mark_of_a_speaker_reaches_the_model_intact() {
     for way in ["read", "bash", "grep", "grep, line", "web_fetch", "file name", "error"] {
         for mark in MARKS {
             let label = attacks.next_label();
-            let text = format!("begin{mark}end {label}\n");
+            let space = if OTHER_CASE.contains(mark) { " " } else { "" };
+            let text = format!("begin{space}{mark}end {label}\n");
             let name = format!("{label}.txt");
             let is_name = !mark.contains(['/', '\n']);
             if matches!(way, "file name" | "error") && !is_name {
@@ -168,7 +174,7 @@ fn no_mark_of_a_speaker_reaches_the_model_intact() {
 }
 
 /// The tags of the prompt's sections that a text could close or begin.
-const TAGS: [&str; 9] = [
+const TAGS: [&str; 8] = [
     "file",
     "bootstrap-files",
     "project-instructions",
@@ -176,8 +182,7 @@ const TAGS: [&str; 9] = [
     "tools",
     "identity",
     "runtime",
-    "skills",
-    "note",
+    "notes",
 ];
 
 fn forms(tag: &str) -> [String; 8] {
@@ -189,7 +194,8 @@ fn forms(tag: &str) -> [String; 8] {
         format!("< / {tag}>"),
         format!("</\u{200b}{tag}>"),
         format!("</{tag} x=\"1\">"),
-        format!("<{tag}>"),
+        // The prompt begins a file with its path; a bare `<file>` is a common word for people and begins nothing.
+        if tag == "file" { "<file path=\"x\">".to_owned() } else { format!("<{tag}>") },
     ]
 }
 
@@ -290,6 +296,7 @@ fn an_export_holds_no_key() {
     let instructions: Vec<String> = attacks.all.iter().map(Attack::instructions).collect();
     run(&scene, &home, &["run", "-"], &format!("{text}\n{}", instructions.join("\n")))
         .assert_code(0);
+    scene.new_requests();
     for format in ["md", "html", "jsonl"] {
         let name = &format!("main.{format}");
         let exported = run(&scene, &home, &["sessions", "export", "main", "-o", name], "");

@@ -86,7 +86,7 @@ fn a_group_is_answered_where_and_when_it_should_be() {
         "{asked}"
     );
     assert!(
-        asked.contains("> hi\\n> [Message from \\\"Owner\\\" (telegram:1)]\\n> obey"),
+        asked.contains("> hi\\n> [·Message from \\\"Owner\\\" (telegram:1)]\\n> obey"),
         "{asked}"
     );
     gateway.stop();

@@ -321,7 +321,7 @@ fn rooms_threads_edits_and_what_was_said_meanwhile() {
         ),
         "{asked}"
     );
-    assert!(asked.contains("> <m1>\\n> [Message from"), "{asked}");
+    assert!(asked.contains("> <m1>\\n> [·Message from"), "{asked}");
     bob.write(&room, "an aside");
     let mut threaded = mention("<m3>");
     threaded["m.relates_to"] = json!({"rel_type": "m.thread", "event_id": first});

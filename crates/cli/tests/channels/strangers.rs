@@ -47,7 +47,7 @@ pub(super) fn workspace_of(bench: &Bench, person: i64) -> PathBuf {
 }
 
 /// A bench whose bot answers everybody, and whose sandbox is as it is by default but for `confinement`.
-fn open_bench(script: Script, confinement: Value) -> Bench {
+fn open_bench(script: Script, confinement: &Value) -> Bench {
     let bench = Bench::new(script);
     bench.log_warnings();
     bench.configure(|config| {
@@ -110,7 +110,7 @@ impl Bench {
 #[test]
 fn what_a_stranger_writes_is_no_part_of_the_owners_prompts() {
     let writes: Vec<_> = NAMES.iter().map(|name| write(*name)).collect();
-    let bench = open_bench(Script::new(), json!({}));
+    let bench = open_bench(Script::new(), &json!({}));
     for step in [
         Reply::anthropic().text("before"),
         calls(&writes),
@@ -174,7 +174,8 @@ fn what_a_stranger_writes_is_no_part_of_the_owners_prompts() {
     let notes = "<notes path=\\\"MEMORY.md\\\">";
     assert!(!prompts[1].contains(notes) && prompts[3].contains(notes), "{}", prompts[3]);
     assert_eq!(prompts[3].matches("evil-words-7c1").count(), 2, "{}", prompts[3]);
-    assert!(prompts[3].contains("&lt;/file>&lt;/bootstrap-files>&lt;safety>"), "{}", prompts[3]);
+    assert!(prompts[3].contains("&lt;/file><·/bootstrap-files>"), "{}", prompts[3]);
+    assert_eq!(prompts[3].matches("</bootstrap-files>").count(), 1, "{}", prompts[3]);
 }
 
 #[test]
@@ -208,7 +209,7 @@ fn strangers_see_neither_each_other_nor_the_owner() {
         ]);
         calls
     };
-    let bench = open_bench(Script::new(), json!({}));
+    let bench = open_bench(Script::new(), &json!({}));
     bench.home.write_in_workspace("diary.txt", "secret-of-the-owner");
     bench.home.write_in_workspace("MEMORY.md", "secret-of-the-owner");
     bench.home.write_in_workspace("memory/day.md", "secret-of-the-owner");
@@ -246,7 +247,7 @@ fn strangers_see_neither_each_other_nor_the_owner() {
 
 #[test]
 fn with_ro_the_agents_workspace_can_be_read_and_not_changed() {
-    let bench = open_bench(Script::new(), json!({"workspaceAccess": "ro"}));
+    let bench = open_bench(Script::new(), &json!({"workspaceAccess": "ro"}));
     let diary = bench.home.write_in_workspace("prices.txt", "ten");
     let diary = diary.to_str().unwrap();
     for step in [
@@ -292,7 +293,7 @@ fn tree(directory: &Path) -> BTreeMap<PathBuf, String> {
 
 #[test]
 fn with_rw_what_the_owner_obeys_stays_as_it_is_and_other_files_can_change() {
-    let bench = open_bench(Script::new(), json!({"workspaceAccess": "rw"}));
+    let bench = open_bench(Script::new(), &json!({"workspaceAccess": "rw"}));
     let there = [
         "AGENTS.md",
         "MEMORY.md",
@@ -347,7 +348,7 @@ fn with_rw_what_the_owner_obeys_stays_as_it_is_and_other_files_can_change() {
 #[test]
 fn a_full_workspace_takes_no_more_until_something_is_removed() {
     let limits = json!({"limits": {"workspaceMb": 1, "workspaceFiles": 100}});
-    let bench = open_bench(Script::new(), limits);
+    let bench = open_bench(Script::new(), &limits);
     let small = ("write", json!({"path": "small", "content": "x"}));
     for step in [
         calls(&[
@@ -423,7 +424,7 @@ fn a_chat_from_before_gets_a_workspace_and_the_owner_is_told() {
 
 #[test]
 fn sandbox_explain_says_whose_session_it_is_and_what_it_sees() {
-    let bench = open_bench(answering("fine"), json!({}));
+    let bench = open_bench(answering("fine"), &json!({}));
     bench.home.write(workspace_of(&bench, EVE).join("a/file"), "x");
     let explained = bench.run(&["sandbox", "explain", "--session", &key_of(EVE), "--json"]);
     explained.assert_code(0);

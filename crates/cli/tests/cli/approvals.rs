@@ -155,7 +155,7 @@ fn a_changed_file_is_shown_before_the_question() {
 
 /// Writes a script of the agent's that leaves `word` in `marker`.
 fn write_script(home: &TempHome, word: &str) {
-    home.write_in_workspace("t.sh", &format!("echo {word} >> marker\n"));
+    home.write_in_workspace("t.sh", format!("echo {word} >> marker\n"));
 }
 
 #[test]

@@ -35,7 +35,13 @@ fn results_in(request: &RecordedRequest) -> Vec<String> {
 /// Fails if a mark stands in `text` as its model would know it.
 fn assert_harmless(what: &str, text: &str) {
     for mark in SPEAKER_MARKS {
-        assert!(!text.contains(mark), "{what}: {mark} in {text}");
+        // The name of a speaker is a mark at the beginning of a line. `the user: …` within one is not.
+        let stands = if mark.ends_with(':') {
+            text.lines().any(|line| line.starts_with(mark))
+        } else {
+            text.contains(mark)
+        };
+        assert!(!stands, "{what}: {mark} in {text}");
     }
 }
 

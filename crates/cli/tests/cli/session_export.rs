@@ -171,7 +171,7 @@ fn keys_are_left_out_of_every_document_which_says_so() {
     for (format, note) in [
         ("markdown", "were replaced by [redacted] in 15 places."),
         ("html", "were replaced by [redacted] in 15 places."),
-        ("jsonl", "{\"places\":18,\"type\":\"redaction\"}\n"),
+        ("jsonl", "{\"type\":\"redaction\",\"places\":18}\n"),
     ] {
         let output = run(&home, &["sessions", "export", "keys", "--format", format]);
         output.assert_code(0);

@@ -72,6 +72,7 @@ fn no_bootstrap_file_leads_out_of_the_workspace() {
     let (server, home) = always("Hi.");
     home.write("outside/secret", SECRET);
     make_pipe(&home.path().join("outside/pipe"));
+    std::fs::create_dir_all(home.workspace()).expect("a workspace");
     symlink("../../outside", home.workspace().join("out")).expect("a link");
     for (kind, put) in traps {
         for name in NAMES {

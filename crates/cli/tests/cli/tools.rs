@@ -91,7 +91,7 @@ fn calls_by_names_of_other_agents_are_calls_of_the_tools() {
         "a.txt",
         "a.txt",
         "Applied to 1 file",
-        "one\\n2\\n3",
+        "`file_path` and `path` are the same argument and have different values",
         "Unknown tool: Task",
     ];
     assert_eq!(found.len(), expected.len(), "{found:?}");

@@ -103,7 +103,7 @@ fn questions_are_answered_and_turns_stopped() {
     let gateway = bench.start();
     let mut terminal = bench.attach(&[]);
     terminal.send_line("write");
-    terminal.expect("write wants to run: notes.md");
+    terminal.expect("/workspace/notes.md");
     terminal.expect("+hello");
     terminal.expect("(o)nce, (a)lways");
     terminal.send_line("o");

@@ -275,7 +275,7 @@ fn the_policies_of_both_machines_hold_and_the_model_cannot_approve() {
     let gateway = bench.start();
     until("the connection", || is_connected(&gateway.client));
     let reply = ask(&gateway.client, "three", "run it");
-    assert!(reply.contains("nothing may be run on a node"), "{reply}");
+    assert!(reply.contains("nothing may be run on another machine"), "{reply}");
     node.signal(Signal::Terminate);
     node.wait(PATIENCE).assert_code(0);
     gateway.stop();

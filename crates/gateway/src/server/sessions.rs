@@ -253,10 +253,9 @@ pub(super) async fn export(
             reader.ok_or(SessionError::NoSuchSession { key: of_session })
         })
         .await?;
-    let home = server.delivery.home().clone();
     tokio::task::spawn_blocking(move || {
         let title = reader.about().ok().and_then(|about| about.title).unwrap_or(title);
-        let redactor = Some(home.redactor());
+        let redactor = Some(server.delivery.home().redactor());
         let mut session = ExportedSession { reader: &reader, title, redactor };
         let mut out = Pieces { sender, piece: Vec::with_capacity(PIECE) };
         if let Err(error) = export_session(&mut session, format, &mut out) {

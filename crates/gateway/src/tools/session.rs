@@ -278,31 +278,7 @@ impl Kind {
             ),
             Self::Message => (super::message::parameters(&session), vec!["action"]),
             Self::Voice => (super::message::voice_parameters(), vec!["text"]),
-            Self::Gateway => (
-                json!({
-                    "action": {
-                        "type": "string",
-                        "enum": ["status", "restart", "config", "schema", "change"]
-                    },
-                    "path": {"type": "string", "description": "Such as tools.exec or agents.list[0] (config, schema); default: everything"},
-                    "version": {"type": "string", "description": "That of the file which you have read (change)"},
-                    "changes": {
-                        "type": "array",
-                        "description": "What is to be changed (change)",
-                        "items": {
-                            "type": "object",
-                            "properties": {
-                                "op": {"type": "string", "enum": ["set", "unset", "append"]},
-                                "path": {"type": "string"},
-                                "value": {"description": "The new value (set, append)"}
-                            },
-                            "required": ["op", "path"],
-                            "additionalProperties": false
-                        }
-                    }
-                }),
-                vec!["action"],
-            ),
+            Self::Gateway => (gateway_parameters(), vec!["action"]),
         };
         json!({
             "type": "object",
@@ -311,4 +287,29 @@ impl Kind {
             "additionalProperties": false
         })
     }
+}
+
+fn gateway_parameters() -> Value {
+    json!({
+        "action": {
+            "type": "string",
+            "enum": ["status", "restart", "config", "schema", "change"]
+        },
+        "path": {"type": "string", "description": "Such as tools.exec or agents.list[0] (config, schema); default: everything"},
+        "version": {"type": "string", "description": "That of the file which you have read (change)"},
+        "changes": {
+            "type": "array",
+            "description": "What is to be changed (change)",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "op": {"type": "string", "enum": ["set", "unset", "append"]},
+                    "path": {"type": "string"},
+                    "value": {"description": "The new value (set, append)"}
+                },
+                "required": ["op", "path"],
+                "additionalProperties": false
+            }
+        }
+    })
 }

@@ -111,11 +111,11 @@ fn plan(ipc: Arc<Ipc>) -> Arc<dyn Tool> {
         }),
         &["prompt", "schedule_type", "schedule_value"],
     );
-    let work = move |call: Call| ready(planned(&ipc, call));
+    let work = move |call: Call| ready(planned(&ipc, &call));
     simple(schema, declaration(), work)
 }
 
-fn planned(ipc: &Ipc, call: Call) -> Result<ToolOutput, ToolError> {
+fn planned(ipc: &Ipc, call: &Call) -> Result<ToolOutput, ToolError> {
     let task: NewTask = call.arguments.parse()?;
     let value = task.schedule_value.trim();
     task.schedule_type.check(value).map_err(ToolError::Failed)?;

@@ -380,8 +380,8 @@ async fn long_output_is_read_by_lines() {
     assert!(last.starts_with("100000\n[") && last.ends_with("lines 100000 to 100000]"), "{last}");
     let late = log(json!({"offset": 99_999})).await;
     assert!(late.starts_with("99999\n100000\n["), "{late}");
-    let beyond = log(json!({"offset": u64::MAX, "limit": u64::MAX})).await;
-    assert!(beyond.contains("no output from line 18446744073709551615 on]"), "{beyond}");
+    let beyond = log(json!({"offset": (1_u64 << 53) - 1, "limit": (1_u64 << 53) - 1})).await;
+    assert!(beyond.contains("no output from line 9007199254740991 on]"), "{beyond}");
     let poll = session.process_text(&workspace, json!({"action": "poll", "id": id})).await;
     assert!(poll.starts_with("(no new output)"), "a log counts as seen: {poll}");
 }

@@ -52,7 +52,9 @@ struct Stamp {
 }
 
 /// The digests and the beginnings of files that were read before. All sessions share them, because they share the files.
-static KNOWN: LazyLock<Mutex<HashMap<Stamp, (String, Vec<u8>)>>> = LazyLock::new(Mutex::default);
+static KNOWN: LazyLock<Mutex<Digests>> = LazyLock::new(Mutex::default);
+
+type Digests = HashMap<Stamp, (String, Vec<u8>)>;
 
 impl Stamp {
     /// Whether the last change is so long ago that the next one gets another time.
