@@ -145,7 +145,7 @@ impl Tool for WebFetchTool {
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let Arguments { url, offset } = invocation.call.arguments.parse()?;
+            let Arguments { url, offset, .. } = invocation.call.arguments.parse()?;
             let offset = usize::try_from(offset.unwrap_or(0)).unwrap_or(usize::MAX);
             let cancel = invocation.cancel;
             let page = tokio::select! {
