@@ -94,8 +94,8 @@ async fn run(bench: &Bench, approver: Option<Arc<Clerk>>) -> (Result<RunResult, 
 
 #[tokio::test]
 async fn an_approved_call_is_made_and_asked_about_once_or_always() {
-    let answers: [(fn(&ApprovalRequest) -> Approval, usize); 2] =
-        [(once, 2), (ApprovalRequest::approved_for_good, 1)];
+    type Answer = fn(&ApprovalRequest) -> Approval;
+    let answers: [(Answer, usize); 2] = [(once, 2), (ApprovalRequest::approved_for_good, 1)];
     for (answer, asked) in answers {
         let (bench, clerk) = (bench().await, clerk(Some(answer)));
         let (outcome, runs) = run(&bench, Some(Arc::clone(&clerk))).await;

@@ -136,7 +136,7 @@ fn what_is_open_is_for_the_owner_alone() {
         (&off["severity"], &off["fix"]),
         (&json!("medium"), &json!("myclaw config set agents.defaults.sandbox.mode non-main"))
     );
-    let stranger = Client { token: "w".repeat(64), ..gateway.client.clone() };
+    let stranger = Client { token: "w".repeat(64), ..gateway.client };
     assert_eq!(stranger.get("/api/security").unwrap().0, 401);
     gateway.stop();
 }

@@ -140,7 +140,7 @@ fn a_program_in_the_path_is_bound_by_its_content_and_by_where_it_is() {
     place.program("other/tool", "#!/bin/sh\n");
     let path = |name: &str, place: &Place| format!("{}:/usr/bin:/bin", place.path(name).display());
     let bin = path("bin", &place);
-    place.permissions.environment.insert("PATH".to_owned(), bin.clone());
+    place.permissions.environment.insert("PATH".to_owned(), bin);
     let before = place.command("tool x");
     place.program("bin/tool", "#!/bin/sh\necho two\n");
     let after = place.command("tool x");
