@@ -253,10 +253,11 @@ fn an_interrupted_turn_can_be_undone_and_continued() {
     for (at, (name, arguments)) in calls().into_iter().enumerate() {
         server.push(Reply::anthropic().tool_call(format!("call_{at}"), name, arguments));
     }
-    let wait = json!({"command": "touch ../started; while test -e \"$PWD\" && test -e ../started; do sleep 0.05; done"});
+    let wait = json!({"command": "touch ../../started; while test -e \"$PWD\" && test -e ../../started; do sleep 0.05; done"});
     server.push(Reply::anthropic().tool_call("call_last", "bash", wait));
     let child = RunningChild::spawn(&mut myclaw(&home, &["run", "--session", "work", "go"]));
-    let started = home.state_directory().join("started");
+    // Commands may not see the state directory.
+    let started = home.path().join("started");
     while !started.exists() {
         std::thread::sleep(Duration::from_millis(5));
     }
