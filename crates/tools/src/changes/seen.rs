@@ -20,6 +20,8 @@ use crate::support::ResolvedPath;
 /// Largest file that is compared by content: a larger one is compared by size, time of change and inode, because
 /// hashing it would make a small `read` of it slow.
 const MAX_HASHED_BYTES: u64 = 8 * 1024 * 1024;
+/// Largest file that is hashed before the result of `read` goes out, which takes a tenth of a millisecond.
+const MAX_HASHED_AT_ONCE: u64 = 128 * 1024;
 /// Length at which the list is reduced to its newest half: a few thousand files.
 const MAX_LIST_BYTES: u64 = 512 * 1024;
 /// Longest wait for another call that writes to the list, which takes less than a millisecond.
@@ -41,28 +43,47 @@ struct Seen {
 
 /// Records the state of a file that the model has seen. `file` was opened for the call, and `before` is its metadata at
 /// that time: a file that changes while it is read counts as changed.
-pub(crate) fn note_read(
-    context: &ToolContext,
-    path: &ResolvedPath,
-    mut file: File,
-    before: &Metadata,
-) {
-    let Ok((after, hash)) = hash_again(&mut file, before) else { return };
-    let Some(mut seen) = Seen::of(&path.real, before, hash) else { return };
-    if seen.modified != nanoseconds(&after) || before.len() != after.len() {
-        seen.hash = None;
+///
+/// The result does not wait for the hash of a file of some size: it is recorded by size, time of change and inode, and a
+/// thread adds the hash. Without the thread, or if the process ends before it has finished, that record decides.
+pub(crate) fn note_read(context: &ToolContext, path: &ResolvedPath, file: File, before: &Metadata) {
+    let Some(seen) = Seen::of(&path.real, before, None) else { return };
+    let hashes_later = before.len() > MAX_HASHED_AT_ONCE && !is_recent(before);
+    if !hashes_later {
+        let Ok(hash) = unchanged_hash(file, before) else { return };
+        return append(context, &Seen { hash, ..seen });
     }
     append(context, &seen);
+    if before.len() > MAX_HASHED_BYTES {
+        return;
+    }
+    let (context, before) = (context.clone(), before.clone());
+    let add_hash = move || {
+        if let Ok(hash @ Some(_)) = unchanged_hash(file, &before) {
+            let hashed = Seen { hash, ..seen.clone() };
+            let _ = try_append(&context, &hashed, Some(&seen));
+        }
+    };
+    let _ = std::thread::Builder::new().name("file hash".to_owned()).spawn(add_hash);
 }
 
-/// The hash of a file, unless it is large, and its metadata after that.
-fn hash_again(file: &mut File, before: &Metadata) -> io::Result<(Metadata, Option<String>)> {
+/// Whether a file changed so short a time ago that a further change may leave its time as it is: the clock of a file
+/// system advances in steps of up to 10 ms.
+fn is_recent(metadata: &Metadata) -> bool {
+    let age = metadata.modified().ok().and_then(|modified| modified.elapsed().ok());
+    age.is_none_or(|age| age < Duration::from_millis(100))
+}
+
+/// The hash of a file; `None` if it is large, or has changed since `before`.
+fn unchanged_hash(mut file: File, before: &Metadata) -> io::Result<Option<String>> {
+    if before.len() > MAX_HASHED_BYTES {
+        return Ok(None);
+    }
     file.rewind()?;
-    let fingerprint = match before.len() <= MAX_HASHED_BYTES {
-        true => Fingerprint::of_file(file, before, MAX_HASHED_BYTES)?,
-        false => None,
-    };
-    Ok((file.metadata()?, fingerprint.map(|fingerprint| fingerprint.hash)))
+    let fingerprint = Fingerprint::of_file(&file, before, MAX_HASHED_BYTES)?;
+    let after = file.metadata()?;
+    let is_unchanged = nanoseconds(before) == nanoseconds(&after) && before.len() == after.len();
+    Ok(fingerprint.filter(|_| is_unchanged).map(|fingerprint| fingerprint.hash))
 }
 
 /// Records that the model knows all of a file, because it has just written it, or because the file had the wanted
@@ -142,10 +163,11 @@ fn find(context: &ToolContext, path: &Path) -> Option<Seen> {
 /// Adds a line. A failure is not reported: reading a file must work on a full disk, and the only loss is that a later
 /// change by somebody else may go unnoticed.
 fn append(context: &ToolContext, seen: &Seen) {
-    let _ = try_append(context, seen);
+    let _ = try_append(context, seen, None);
 }
 
-fn try_append(context: &ToolContext, seen: &Seen) -> io::Result<()> {
+/// Adds a line, if the latest one about the file is `latest` or that is `None`.
+fn try_append(context: &ToolContext, seen: &Seen, latest: Option<&Seen>) -> io::Result<()> {
     let path = list_path(context);
     create_private_directory(&super::directory(context))?;
     let mut line = serde_json::to_vec(seen)?;
@@ -156,6 +178,9 @@ fn try_append(context: &ToolContext, seen: &Seen) -> io::Result<()> {
         // Another call may have replaced the list in between.
         if !is_still_at(&file, &path)? {
             continue;
+        }
+        if latest.is_some() && find(context, Path::new(&seen.path)).as_ref() != latest {
+            return Ok(());
         }
         file.write_all(&line)?;
         if file.metadata()?.len() > MAX_LIST_BYTES {
@@ -189,4 +214,38 @@ fn shorten(file: &mut File, path: &Path) -> io::Result<()> {
         new.write_all(b"\n")?;
     }
     new.put_at(path, Durability::Unsynced).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use myclaw_engine::TurnId;
+
+    use super::*;
+
+    #[test]
+    fn a_hash_that_comes_late_does_not_replace_what_was_recorded_since() {
+        let directory = tempfile::tempdir().unwrap();
+        let context = ToolContext {
+            working_directory: directory.path().to_owned(),
+            artifact_directory: directory.path().join("artifacts"),
+            max_result_chars: 1_000,
+            workspace_only: false,
+            closed: Default::default(),
+            turn: TurnId::generate(),
+        };
+        let path = directory.path().join("a");
+        std::fs::write(&path, "old").unwrap();
+        let read = Seen::of(&path, &path.metadata().unwrap(), None).unwrap();
+        append(&context, &read);
+        let hashed = Seen { hash: Some("of the old content".to_owned()), ..read.clone() };
+        try_append(&context, &hashed, Some(&read)).unwrap();
+        assert_eq!(find(&context, &path).as_ref(), Some(&hashed));
+
+        append(&context, &read);
+        std::fs::write(&path, "newer").unwrap();
+        note_seen(&context, &path, &Fingerprint::of(b"newer", None));
+        let written = find(&context, &path);
+        try_append(&context, &hashed, Some(&read)).unwrap();
+        assert_eq!(find(&context, &path), written);
+    }
 }

@@ -54,6 +54,47 @@ fn a_file_with_the_same_content_is_the_same_file() {
     }
 }
 
+/// A file of a megabyte that was not changed in the last minute.
+fn settled_megabyte(workspace: &Workspace, content: &str) {
+    workspace.put("a", content);
+    let a_minute_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
+    let file = std::fs::File::options().write(true).open(workspace.path("a")).unwrap();
+    file.set_modified(a_minute_ago).unwrap();
+}
+
+/// Waits until the hash of the file that was read last is recorded.
+fn wait_for_hash(workspace: &Workspace) {
+    let seen = workspace.context.artifact_directory.join("changes/seen.jsonl");
+    let begin = std::time::Instant::now();
+    while !std::fs::read_to_string(&seen).unwrap().lines().next_back().unwrap().contains("hash") {
+        assert!(begin.elapsed() < std::time::Duration::from_secs(60), "no hash is recorded");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn the_hash_of_a_file_of_some_size_follows_the_result() {
+    let content = "a line of a file\n".repeat(60_000);
+    for (is_changed, time_of_change) in [(false, "new"), (true, "new"), (true, "old")] {
+        let workspace = Workspace::in_memory();
+        settled_megabyte(&workspace, &content);
+        workspace.ok("read", json!({"path": "a", "limit": 1}));
+        wait_for_hash(&workspace);
+        let modified = std::fs::metadata(workspace.path("a")).unwrap().modified().unwrap();
+        let now = if is_changed { content.replacen("line", "LINE", 1) } else { content.clone() };
+        workspace.put("a", now);
+        if time_of_change == "old" {
+            let file = std::fs::File::options().write(true).open(workspace.path("a")).unwrap();
+            file.set_modified(modified).unwrap();
+        }
+        let call = json!({"path": "a", "content": "new\n"});
+        match is_changed {
+            true => assert!(workspace.refused("write", call).contains("Read it again")),
+            false => drop(workspace.ok("write", call)),
+        }
+    }
+}
+
 #[test]
 fn a_large_file_is_compared_by_its_time() {
     let big = "line of a large file\n".repeat(500_000);
