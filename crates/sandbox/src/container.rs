@@ -1,8 +1,11 @@
 //! The command line of `podman run` and `docker run`.
 
+mod leftover;
+
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
+pub(crate) use self::leftover::Leftover;
 use crate::{Confinement, Engine, Network, SandboxError};
 
 /// One container.

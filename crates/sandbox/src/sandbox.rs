@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use self::rules::{processes_of_root, proxy_socket};
-use crate::container::Container;
+use crate::container::{Container, Leftover};
 use crate::plan::{Plan, Root};
 use crate::{Confinement, Engine, Level, Probe, SandboxError};
 
@@ -47,6 +47,8 @@ pub struct Sandbox {
 pub(crate) struct Prepared {
     pub(crate) spec: ChildSpec,
     token: String,
+    /// The command that removes its container; empty if it has none.
+    removal: Vec<String>,
 }
 
 impl Sandbox {
@@ -116,9 +118,14 @@ impl Sandbox {
         cancel: &CancellationToken,
         on_output: &mut (dyn FnMut(&[u8]) + Send),
     ) -> Result<Finished, SandboxError> {
-        let Prepared { spec, token } = self.prepare(spec, confinement)?;
+        let Prepared { spec, token, removal } = self.prepare(spec, confinement)?;
         let errors = spec.errors;
+        let leftover = Leftover::new(removal);
         let finished = myclaw_exec::run_attached(spec, link, cancel, on_output).await?;
+        match finished.exit {
+            Exit::Code(_) => leftover.is_removed(),
+            Exit::Signal(_) | Exit::TimedOut | Exit::Aborted => leftover.remove().await,
+        }
         let printed = match errors {
             ErrorOutput::Apart => &finished.errors.tail,
             ErrorOutput::WithOutput => &finished.output.tail,
@@ -167,7 +174,7 @@ impl Sandbox {
         confinement: &Confinement,
         [input, output]: [Stdio; 2],
     ) -> Result<Confined, SandboxError> {
-        let Prepared { spec, token } = self.prepare(spec, confinement)?;
+        let Prepared { spec, token, removal } = self.prepare(spec, confinement)?;
         let child = Command::new(&spec.program)
             .args(&spec.args)
             .current_dir(&spec.directory)
@@ -179,7 +186,7 @@ impl Sandbox {
             .process_group(0)
             .spawn()
             .map_err(SandboxError::Start)?;
-        Ok(Confined { child, level: confinement.level.clone(), token })
+        Ok(Confined { child, level: confinement.level.clone(), token, removal })
     }
 
     /// A command that confines itself as demanded and then runs `spec`, with the same directory, environment and limits.
@@ -223,7 +230,7 @@ impl Sandbox {
         spec.args.push(encode(&plan)?);
         spec.args.extend(command);
         spec.program = self.helper.clone().into();
-        Ok(Prepared { spec, token })
+        Ok(Prepared { spec, token, removal: plan.cleanup })
     }
 
     /// `bwrap` with a second helper inside, which applies limits and the filter.
@@ -309,6 +316,7 @@ pub struct Confined {
     child: Child,
     level: Level,
     token: String,
+    removal: Vec<String>,
 }
 
 /// One end of a connection for this process, and the other one for a child.
@@ -357,7 +365,9 @@ impl Confined {
             Ok(status) => status,
             Err(_) => {
                 self.force();
-                self.child.wait().await
+                let status = self.child.wait().await;
+                Leftover::new(std::mem::take(&mut self.removal)).remove().await;
+                status
             }
         }
     }

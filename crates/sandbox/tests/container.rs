@@ -5,6 +5,7 @@
 use std::ffi::OsString;
 use std::fs;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use myclaw_exec::{ChildSpec, Exit};
 use myclaw_sandbox::{Confinement, Engine, Level, Sandbox, SandboxError, probe};
@@ -34,13 +35,13 @@ fn build_image() -> bool {
     true
 }
 
+/// The containers of this process.
 fn containers() -> String {
-    let output = Command::new("podman")
-        .args(["ps", "--all", "--format", "{{.Names}} {{.Image}}"])
-        .output()
-        .unwrap();
+    let output =
+        Command::new("podman").args(["ps", "--all", "--format", "{{.Names}}"]).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    text.lines().filter(|line| line.contains(IMAGE)).collect()
+    let own = format!("myclaw-{}-", std::process::id());
+    text.lines().filter(|line| line.starts_with(&own)).collect()
 }
 
 #[tokio::test]
@@ -75,6 +76,21 @@ async fn podman_confines_a_command() {
     let script = "echo ready; while :; do read line < /dev/zero; done";
     let finished = sandbox.run(spec(script), &confinement, &cancel, &mut on_output).await.unwrap();
     assert_eq!((finished.exit, containers().as_str()), (Exit::Aborted, ""));
+
+    // Nobody waits for a dropped call, and its helper is ended at once.
+    let (started, begins) = tokio::sync::oneshot::channel();
+    let mut started = Some(started);
+    let mut on_output = |_: &[u8]| drop(started.take().map(|started| started.send(())));
+    let cancel = CancellationToken::new();
+    tokio::select! {
+        _ = sandbox.run(spec(script), &confinement, &cancel, &mut on_output) => panic!("it has no end"),
+        result = begins => result.unwrap(),
+    }
+    let begin = Instant::now();
+    while !containers().is_empty() {
+        assert!(begin.elapsed() < Duration::from_secs(60), "{}", containers());
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
 
     confinement.level = level("localhost/myclaw-no-such-image");
     let result = sandbox.run(spec(":"), &confinement, &CancellationToken::new(), &mut |_| {}).await;

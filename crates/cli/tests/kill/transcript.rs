@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
+use myclaw_agent::llm::outside::harmless;
 use myclaw_session::EntryId;
 use serde_json::{Value, json};
 
@@ -78,7 +79,8 @@ impl Transcript {
         match row["type"].as_str() {
             Some("compaction") => {
                 self.compactions += 1;
-                self.texts.insert(format!("[Conversation summary]\n{}", text("summary")));
+                let summary = text("summary");
+                self.texts.insert(format!("[Conversation summary]\n{}", harmless(&summary)));
                 let (first, own) = (text("firstKeptId"), text("id"));
                 let role = self.rows.get(&first).map(|(role, _)| role.as_str());
                 let begins_well = first == own || matches!(role, Some("user" | "assistant"));
