@@ -1,5 +1,6 @@
 // One session: what was said, what happens, and where to write.
 
+import { Fragment } from "preact";
 import { useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
 import { Composer } from "./composer";
 import type { Connection } from "./connection";
@@ -73,9 +74,11 @@ interface Props {
   connection: Connection;
   isOffline: boolean;
   onNews: () => void;
+  /** Begins a new session. */
+  onNew: () => void;
 }
 
-export function Chat({ name, connection, isOffline, onNews }: Props) {
+export function Chat({ name, connection, isOffline, onNews, onNew }: Props) {
   const view = useView(name, connection, onNews);
   const list = useRef<HTMLDivElement>(null);
   const follows = useRef(true);
@@ -116,6 +119,17 @@ export function Chat({ name, connection, isOffline, onNews }: Props) {
   const lastRow = view.rows.findLast((row) => row.role === "assistant");
   const common = { results, tools: view.tools, questions: view.questions };
   let messageIds: string[] = [];
+  /** What is reported of a turn, after its last row: an answer that was stopped stands above. What its row says is not said again. */
+  const reportsAfter = (at: number) => {
+    const isLast = view.rows[at + 1] === undefined || view.rows[at + 1]?.role === "user";
+    if (!isLast) return null;
+    const begin = view.rows.slice(0, at + 1).findLastIndex((row) => row.role === "user");
+    const turn = view.rows.slice(Math.max(begin, 0), at + 1);
+    const reports = (turn[0]?.meta?.queuedIds ?? []).flatMap((id) => view.reports.get(id) ?? []);
+    for (const report of reports) shownReports.add(report.messageId);
+    const isSaid = ["error", "aborted"].includes(turn.at(-1)?.meta?.stopReason ?? "");
+    return reports.slice(0, isSaid ? 0 : 1).map((report) => <Failure key={report.messageId} report={report} />);
+  };
   const isEmpty = view.isLoaded && view.rows.length === 0 && view.waiting.length === 0 && steps.length === 0;
   const isWaitingForModel = view.busy && view.questions.length === 0 && steps.every((step) => step.isComplete) && !isToolRunning(view);
 
@@ -131,11 +145,9 @@ export function Chat({ name, connection, isOffline, onNews }: Props) {
             </button>
           )}
           {isEmpty && <p class="muted center empty">Nothing was said in this session yet.</p>}
-          {view.rows.map((row) => {
+          {view.rows.map((row, at) => {
             if (row.role === "user") {
               messageIds = row.meta?.queuedIds ?? [];
-              const reports = (row.meta?.queuedIds ?? []).flatMap((id) => view.reports.get(id) ?? []);
-              for (const report of reports) shownReports.add(report.messageId);
               const images = blocksOf(row).filter((block): block is ImageBlock => block.type === "image");
               return (
                 <div key={row.id} class="turn">
@@ -143,13 +155,11 @@ export function Chat({ name, connection, isOffline, onNews }: Props) {
                     {moment(row.ts)}
                   </time>
                   <Mine text={row.content} images={images} />
-                  {reports.slice(0, 1).map((report) => (
-                    <Failure key={report.messageId} report={report} />
-                  ))}
+                  {reportsAfter(at)}
                 </div>
               );
             }
-            if (row.role !== "assistant") return null;
+            if (row.role !== "assistant") return reportsAfter(at);
             const stop = STOPS[row.meta?.stopReason ?? ""];
             const foot = stop && (
               <p class="note">
@@ -157,7 +167,12 @@ export function Chat({ name, connection, isOffline, onNews }: Props) {
                 {row.meta?.errorMessage ? `: ${visible(row.meta.errorMessage)}` : ""}
               </p>
             );
-            return <Message key={row.id} blocks={blocksOf(row)} {...common} isCurrent={view.busy && row === lastRow} messageIds={messageIds} foot={foot} />;
+            return (
+              <Fragment key={row.id}>
+                <Message blocks={blocksOf(row)} {...common} isCurrent={view.busy && row === lastRow} messageIds={messageIds} foot={foot} />
+                {reportsAfter(at)}
+              </Fragment>
+            );
           })}
           {steps.map((step) => (
             <Message key={`step-${step.number}`} blocks={step.blocks} {...common} isArriving={view.busy && !step.isComplete} isCurrent={view.busy} />
@@ -214,12 +229,38 @@ export function Chat({ name, connection, isOffline, onNews }: Props) {
         busy={view.busy}
         onSend={(text, attachments) => {
           toEnd();
-          void view.send(text, attachments);
+          if (attachments.length || !obey(text.trim(), view, onNew)) void view.send(text, attachments);
         }}
         onStop={() => void view.stop().catch(() => {})}
       />
     </div>
   );
+}
+
+const HELP =
+  "/new begins a new session; this one is kept. /stop stops what the agent does. /status shows whether it works. /help shows this.";
+
+/** Does what a command says, as in other chats. False if the text is a message. */
+function obey(text: string, view: SessionView, onNew: () => void): boolean {
+  switch (text) {
+    case "/new":
+      onNew();
+      return true;
+    case "/stop":
+      view
+        .stop()
+        .then((result) => view.say((result as { aborted: boolean }).aborted ? "Stopped." : "Nothing runs."))
+        .catch((error: Error) => view.say(error.message));
+      return true;
+    case "/status":
+      view.say(`Session ${view.key}, which ${view.busy ? "works" : "waits"}.`);
+      return true;
+    case "/help":
+      view.say(HELP);
+      return true;
+    default:
+      return false;
+  }
 }
 
 function isToolRunning(view: SessionView): boolean {

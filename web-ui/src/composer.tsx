@@ -3,6 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "./icons";
 import type { Attachment } from "./protocol";
+import { visible } from "./text";
 
 const MOST_PICTURES = 8;
 /** Pixels of the longer side of a picture that is sent: models see no more. */
@@ -43,8 +44,13 @@ export function Composer({ busy, onSend, onStop }: Props) {
 
   const attach = async (list: Iterable<File>) => {
     setError("");
-    const pictures = [...list].filter((file) => file.type.startsWith("image/"));
-    for (const file of pictures) {
+    const all = [...list];
+    const others = all.filter((file) => !file.type.startsWith("image/"));
+    if (others.length) {
+      const names = others.map((file) => visible(file.name)).join(", ");
+      setError(`Not attached: ${names}. Only pictures can be sent here; put other files into the agent's workspace.`);
+    }
+    for (const file of all.filter((file) => !others.includes(file))) {
       try {
         const draft = await prepare(file);
         setDrafts((all) => {

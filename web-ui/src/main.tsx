@@ -164,7 +164,7 @@ function Desk({ connection, phase, isOutdated, onLeave }: { connection: Connecti
           {isChat && !setup && <Actions name={where.session} title={listed?.title ?? null} connection={connection} onChange={sessions.read} onOpen={open} />}
         </header>
         {isChat && setup && <Setup state={setup} onEnd={endSetup} />}
-        {isChat && !setup && <Chat key={where.session} name={where.session} connection={connection} isOffline={phase !== "open"} onNews={sessions.read} />}
+        {isChat && !setup && <Chat key={where.session} name={where.session} connection={connection} isOffline={phase !== "open"} onNews={sessions.read} onNew={begin} />}
         {where.page === "status" && <StatusPage connection={connection} phase={phase} onOpen={open} />}
         {OwnPage && <OwnPage key={where.page} phase={phase} onOpenSession={open} />}
         {!isChat && phase !== "open" && (

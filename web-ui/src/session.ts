@@ -194,6 +194,12 @@ export class SessionView {
     this.onChange();
   }
 
+  /** Shows a line of the page itself. */
+  say(text: string): void {
+    this.notices = [...this.notices.slice(1 - MOST_NOTICES), text];
+    this.onChange();
+  }
+
   stop(): Promise<unknown> {
     return this.connection.request("abort", { session: this.name });
   }

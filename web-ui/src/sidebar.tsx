@@ -7,7 +7,8 @@ import { type ListedSession, titleOf } from "./protocol";
 import { moment, visible } from "./text";
 
 const TYPING = 250;
-const EVERY = 10_000;
+/** What happens in this session is in its events; this is for the others. */
+const EVERY = 60_000;
 
 export interface Sessions {
   list: ListedSession[];
@@ -17,7 +18,7 @@ export interface Sessions {
   read: () => void;
 }
 
-/** The sessions, read again every ten seconds while the page is seen, and when something happens. */
+/** The sessions, read again every minute while the page is seen, and when something happens. */
 export function useSessions(connection: Connection | null, phase: string): Sessions {
   const [found, setFound] = useState<{ sessions: ListedSession[]; total: number }>({ sessions: [], total: 0 });
   const [search, setSearch] = useState("");

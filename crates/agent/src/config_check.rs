@@ -78,6 +78,7 @@ pub(crate) fn examine(loaded: &Loaded, home: &Home) -> Examination {
     examine_keys(config, home, &mut examination);
     examine_web(config, &mut examination);
     examination.warnings.extend(permissions::advice(config));
+    examination.warnings.extend(permissions::contradictions(config));
     match unusable_commands(config, &home.paths) {
         Ok(unusable) => examination
             .mistakes

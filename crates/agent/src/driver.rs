@@ -233,6 +233,9 @@ pub(crate) fn run_error(error: &RunError, selection: &Selection) -> AgentError {
     failure
 }
 
+/// How the message of a failed run ends where its reader may choose another model on a command line.
+pub const OTHER_MODEL_ADVICE: &str = ", or choose another model with --model";
+
 fn model_failure(error: &ModelError, selection: &Selection) -> String {
     let name = &selection.reference;
     let message = error.message.trim_end_matches('.');
@@ -240,13 +243,11 @@ fn model_failure(error: &ModelError, selection: &Selection) -> String {
     let message = message.strip_prefix(&format!("{}: ", name.provider)).unwrap_or(message);
     match &selection.source {
         SelectionSource::KeyVariable(variable) if error.class == ErrorClass::Auth => {
-            format!(
-                "{name}: {message}. The key came from {variable}; check it, or choose another model with --model"
-            )
+            format!("{name}: {message}. The key came from {variable}; check it{OTHER_MODEL_ADVICE}")
         }
         _ => match error.class {
             ErrorClass::Timeout | ErrorClass::RateLimit => format!(
-                "{name}: {message}. The session is kept; try again later, or choose another model with --model"
+                "{name}: {message}. The session is kept; try again later{OTHER_MODEL_ADVICE}"
             ),
             _ => format!("{name}: {message}"),
         },

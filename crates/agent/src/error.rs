@@ -1,6 +1,7 @@
 //! The error type of this crate: a class for programs and a message for users.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use myclaw_config::ConfigError;
 use myclaw_engine::{Bound, InboxError, RunError};
@@ -16,6 +17,7 @@ pub struct AgentError {
     /// For a person. May have several lines; never holds a secret.
     pub message: String,
     config: Option<Arc<ConfigError>>,
+    passes: bool,
 }
 
 /// What kind of failure it is.
@@ -91,7 +93,7 @@ impl FailureClass {
 impl AgentError {
     /// A failure of `class`.
     pub fn new(class: FailureClass, message: impl Into<String>) -> Self {
-        Self { class, message: message.into(), config: None }
+        Self { class, message: message.into(), config: None, passes: false }
     }
 
     /// An argument or a message that cannot be used.
@@ -132,7 +134,27 @@ impl AgentError {
             RunError::Hook { .. } => FailureClass::Hook,
             _ => FailureClass::Internal,
         };
-        Self::new(class, error.to_string())
+        Self { passes: passes(error), ..Self::new(class, error.to_string()) }
+    }
+
+    /// Whether the failure may be over in some minutes without anybody doing something: a server that is away, breaks
+    /// off, fails or has too much to do.
+    pub fn may_pass(&self) -> bool {
+        self.passes
+    }
+}
+
+/// Longest time that a provider may ask to wait for a failure that passes by itself.
+const LONGEST_PASSING: Duration = Duration::from_secs(10 * 60);
+
+fn passes(error: &RunError) -> bool {
+    let is_passing = |class| matches!(class, ErrorClass::Timeout | ErrorClass::RateLimit);
+    match error {
+        RunError::Model(error) => {
+            is_passing(error.class) && error.retry_after.is_none_or(|wait| wait <= LONGEST_PASSING)
+        }
+        RunError::AllModelsFailed(failures) => failures.iter().any(|it| is_passing(it.reason)),
+        _ => false,
     }
 }
 
@@ -142,7 +164,7 @@ impl From<ConfigError> for AgentError {
             ConfigError::Unwritable { .. } => FailureClass::ConfigUnwritable,
             _ => FailureClass::Config,
         };
-        Self { class, message: error.to_string(), config: Some(Arc::new(error)) }
+        Self { class, message: error.to_string(), config: Some(Arc::new(error)), passes: false }
     }
 }
 

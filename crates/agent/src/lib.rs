@@ -54,7 +54,7 @@ pub use confinement::try_escapes;
 pub use confinement::{SandboxProblem, SandboxReport, StoppedRuns, own_sandbox, sandbox_problems};
 pub use declarations::declaration_of;
 pub use direct_call::DirectTools;
-pub use driver::{Driver, FrontEndTools};
+pub use driver::{Driver, FrontEndTools, OTHER_MODEL_ADVICE};
 pub use error::{AgentError, FailureClass};
 pub use helper::helper_main;
 pub use hiding::{IfHidingFails, StateDirectoryReport};
@@ -76,8 +76,9 @@ pub use session::{
     SessionEvent, Work, is_remark,
 };
 pub use session_config::{
-    CRON_CHANNEL, MAIN_SESSION, PERSON_CHANNEL, RunAdditions, SUBAGENT_CHANNEL, SessionConfig,
-    SessionOptions, call_limits, check_agent, exhausted_today, spent_today, stored_keys,
+    CRON_CHANNEL, HEARTBEAT_PEER, MAIN_SESSION, PERSON_CHANNEL, RunAdditions, SUBAGENT_CHANNEL,
+    SessionConfig, SessionOptions, call_limits, check_agent, exhausted_today, spent_today,
+    stored_keys,
 };
 pub use setup::{
     ModelSetUp, NewModel, SetupError, default_agent_key, set_up_model, try_key, usable_model,
@@ -95,13 +96,13 @@ pub use futures_util::future::BoxFuture;
 pub use myclaw_engine::{
     ActiveModel, AgentRunEvent, AgentStart, AlwaysScope, Approval, ApprovalRequest, ApprovalTerms,
     Approver, Bound, BoundFact, CallArguments, CallEffect, CallSubject, Clock, CompactionOutcome,
-    CompactionReason, CompactionReport, CompactionVerdict, ContextChange, Engine, EventCallback,
-    FactForm, Hook, HookError, Notice, PendingCompaction, PendingMessage, PendingToolCall, Power,
-    Powers, PreparedCall, Providers, QuietMessages, RunError, RunEvent, RunId, RunOutcome,
-    RunParams, RunResult, RunWork, ScopeKind, ShownFact, SkillSummary, SystemClock, TakenState,
-    Target, TargetAccess, Tool, ToolAliases, ToolCallVerdict, ToolContext, ToolDeclaration,
-    ToolError, ToolGroup, ToolInvocation, ToolKind, ToolOutput, ToolUpdate, TurnId, WorkPlace,
-    message_to_row,
+    CompactionReason, CompactionReport, CompactionVerdict, ContextChange, CutAnswers, Engine,
+    EventCallback, FactForm, Hook, HookError, Notice, PendingCompaction, PendingMessage,
+    PendingToolCall, Power, Powers, PreparedCall, Providers, QuietMessages, RunError, RunEvent,
+    RunId, RunOutcome, RunParams, RunResult, RunWork, ScopeKind, ShownFact, SkillSummary,
+    SystemClock, TakenState, Target, TargetAccess, Tool, ToolAliases, ToolCallVerdict, ToolContext,
+    ToolDeclaration, ToolError, ToolGroup, ToolInvocation, ToolKind, ToolOutput, ToolUpdate,
+    TurnId, WorkPlace, message_to_row,
 };
 pub use myclaw_exec::{end_child, give_back_memory, hide_environment, use_one_heap};
 pub use myclaw_executor::{CallHandler, with_handler};
@@ -121,16 +122,17 @@ pub mod config {
         AckReactionScope, AgentId, Binding, BindingMatch, ChatId, ChatRules, CommandLine, Config,
         ConfigChange, ConfigError, ConfigFile, ConfigPath, ConnectionSecurity, DEFAULT_ACCOUNT,
         DiscordConfig, DmPolicy, DmScope, EditError, EditProblem, EmailConfig, Environment,
-        ExposeSecret, GroupConfig, GroupPolicy, Heartbeat, HostBinding, HostConfig, HostName,
-        IrcConfig, KEYRING_SERVICE, KeySource, Loaded, LogLevel, MASKED, MailServerConfig,
-        MailSession, MaskedValues, MatrixConfig, Mistake, ModelDefinition, Network, NodeConfig,
-        NotificationsName, OtherChats, PageOrigin, Paths, Persona, ProjectStart, QueueMode,
-        RenderStyle, Report, ResolvedAgent, SecretString, SenderCheckConfig, SessionScope,
-        SessionToolsConfig, SignalConfig, SlackConfig, SocketConfig, StarterModel, Subagents,
-        TelegramBot, TelegramConfig, TelemetryConfig, TerminalConfig, ThemeName, TlsConfig,
-        UncertainDelivery, WebhookConfig, WhatsAppConfig, WhatsAppNumber, WriteError, XmppConfig,
-        holds_literal_secret, is_secret_key, json_schema, json5_value, load_config,
-        load_or_default, schema_outline, starter_config, write_config_if_missing,
+        ExposeSecret, GroupConfig, GroupPolicy, Heartbeat, HeartbeatSession, HostBinding,
+        HostConfig, HostName, IrcConfig, KEYRING_SERVICE, KeySource, Loaded, LogLevel, MASKED,
+        MailServerConfig, MailSession, MaskedValues, MatrixConfig, Mistake, ModelDefinition,
+        Network, NodeConfig, NotificationsName, OtherChats, PageOrigin, Paths, Persona,
+        ProjectStart, QueueMode, RenderStyle, Report, ResolvedAgent, SecretString,
+        SenderCheckConfig, SessionScope, SessionToolsConfig, SignalConfig, SlackConfig,
+        SocketConfig, StarterModel, Subagents, TelegramBot, TelegramConfig, TelemetryConfig,
+        TerminalConfig, ThemeName, TlsConfig, UncertainDelivery, WebhookConfig, WhatsAppConfig,
+        WhatsAppNumber, WriteError, XmppConfig, holds_literal_secret, is_secret_key, json_schema,
+        json5_value, load_config, load_or_default, schema_outline, starter_config,
+        write_config_if_missing,
     };
 }
 

@@ -10,6 +10,7 @@ mod principal;
 mod programs;
 mod repository;
 mod senders;
+mod special;
 mod start_places;
 mod terms;
 
@@ -35,6 +36,7 @@ pub(crate) use levels::advice;
 use levels::{Situation, exec_levels, tool_levels};
 pub use principal::Principal;
 pub use senders::Senders;
+pub(crate) use special::{contradictions, is_of_heartbeats};
 
 /// Name of the hook that asks the policy; the reason of a question begins with it.
 pub(crate) const POLICY: &str = "policy";
@@ -375,7 +377,9 @@ impl Rules {
         }
         let situation =
             Situation { agents: &agents, model, channels: &channels, senders: &senders };
-        let sandbox = sandbox_rules(&self.config, &self.agent);
+        let (config, agent) = (&self.config, &self.agent);
+        let sandbox = sandbox_rules(config, agent);
+        let sandbox = special::with_subagents(config, agent, &self.session, sandbox);
         let place = sandbox_place(&self.config, &self.agent, &sandbox);
         let main_key = main_key(&self.agent);
         let main_keys = [main_key.as_str()];
@@ -384,7 +388,8 @@ impl Rules {
             ..facts(&self.session, &main_keys)
         };
         let extra: Vec<&str> = self.extra_tools.iter().map(String::as_str).collect();
-        let levels = tool_levels(&self.config, Some(&situation));
+        let mut levels = tool_levels(&self.config, Some(&situation));
+        levels.extend(special::of_heartbeats(config, agent, &self.session));
         let tools = ToolPolicy::for_session(&levels, &sandbox, &place, session, &extra);
         let exec = ExecPolicy::for_session(
             &exec_levels(&self.config, Some(&situation)),

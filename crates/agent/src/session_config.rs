@@ -10,8 +10,8 @@ use myclaw_config::{
     AgentId, BashToolConfig, Config, ConfigError, ResolvedAgent, RunLimits, ThinkingDefault,
 };
 use myclaw_engine::{
-    ActiveModel, Approver, Bound, Clock as _, ConfigKeys, Hook, Lane, RefusalRule, RunEvent,
-    RunParams, RunRules, RunStores, SystemClock, Tool, exhausted_budget, utc_day,
+    ActiveModel, Approver, Bound, Clock as _, ConfigKeys, CutAnswers, Hook, Lane, RefusalRule,
+    RunEvent, RunParams, RunRules, RunStores, SystemClock, Tool, exhausted_budget, utc_day,
 };
 use myclaw_hooks::{RunInfo, command_hooks};
 use myclaw_llm::{CallLimits, Model, ThinkingLevel};
@@ -34,6 +34,8 @@ pub const MAIN_SESSION: &str = "main";
 
 /// Channel in the keys of sessions that scheduled jobs have for themselves.
 pub const CRON_CHANNEL: &str = "cron";
+/// The other side in the keys of the sessions of heartbeats.
+pub const HEARTBEAT_PEER: &str = "heartbeat";
 /// Channel in the keys of sessions that only clients of the gateway name: whoever has its token.
 pub(crate) const WEB_CHANNEL: &str = "web";
 /// Channel in the keys of the sessions of people who write through several channels (`channels.identityLinks`).
@@ -108,6 +110,8 @@ pub struct SessionConfig {
     pub(crate) browser: BrowserSlot,
     /// Of all sessions that are made from this one.
     pub(crate) background: Arc<BackgroundJobs>,
+    /// What becomes of an answer that a failure cut off.
+    pub cut_answers: CutAnswers,
 }
 
 impl SessionConfig {
@@ -162,6 +166,7 @@ impl SessionConfig {
             seen_instructions: SeenInstructions::default(),
             browser,
             background,
+            cut_answers: CutAnswers::default(),
         };
         Ok(new.placed_anew())
     }
@@ -223,6 +228,7 @@ impl SessionConfig {
             quota_state: self.quota_state.clone(),
             browser: self.browser.clone(),
             background: Arc::clone(&self.background),
+            cut_answers: self.cut_answers,
             ..new
         })
     }
@@ -352,6 +358,7 @@ impl SessionConfig {
             thinking: default_thinking(agent),
             max_iterations: agent.max_iterations,
             max_retries: agent.max_retries,
+            cut_answers: self.cut_answers,
             max_tool_result_chars: agent.max_tool_result_chars,
             workspace_only: config.tools.fs.workspace_only,
             closed: self.closed_paths(),
@@ -359,8 +366,11 @@ impl SessionConfig {
             compaction: agent.compaction.clone(),
             refusals: RefusalRule::default(),
             context_pruning: agent.context_pruning,
-            history_limit: config
-                .history_limit(&parts.channel, parts.peer_kind == PeerKind::Direct),
+            history_limit: match permissions::is_of_heartbeats(&self.session_key) {
+                // What an earlier heartbeat found is in the files of the workspace, as far as it matters.
+                true => Some(1),
+                false => config.history_limit(&parts.channel, parts.peer_kind == PeerKind::Direct),
+            },
             limits: agent.limits,
             steering: agent.steering_mode,
             follow_ups: agent.follow_up_mode,

@@ -51,7 +51,7 @@ pub use channels::{
     WhatsAppTemplate, XmppConfig,
 };
 pub use gateway::{Bind, GatewayConfig, HostName, Network, PageOrigin, TelemetryConfig, TlsConfig};
-pub use heartbeat::{ActiveHoursConfig, CronConfig, Heartbeat, HeartbeatConfig};
+pub use heartbeat::{ActiveHoursConfig, CronConfig, Heartbeat, HeartbeatConfig, HeartbeatSession};
 pub use hooks::{
     AnyHookCommand, CommandLine, HookCommand, HookEvent, HooksConfig, ToolHookCommand,
 };

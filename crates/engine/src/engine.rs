@@ -214,6 +214,7 @@ impl Engine {
             thinking,
             tool_use: ToolUse::Auto,
             max_retries: rules.max_retries,
+            cut_answers: rules.cut_answers,
             limits: rules.call,
             refusals: rules.refusals,
         };

@@ -74,7 +74,7 @@ pub use providers::Providers;
 pub use queue::Arrival;
 pub use quiet::QuietMessages;
 pub use remark::tell_model;
-pub use rules::{RefusalRule, RunRules};
+pub use rules::{CutAnswers, RefusalRule, RunRules};
 pub use run::{RunParams, RunResult, RunStores};
 pub use skills::SkillSummary;
 pub use subject::{

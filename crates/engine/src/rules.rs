@@ -22,6 +22,8 @@ pub struct RunRules {
     pub max_iterations: IterationCap,
     /// Most retries of a failed model call.
     pub max_retries: u32,
+    /// What becomes of an answer that was cut off by a failure.
+    pub cut_answers: CutAnswers,
     /// Most characters of a tool result that the model sees.
     pub max_tool_result_chars: usize,
     /// Whether tools are kept inside the working directory.
@@ -56,6 +58,16 @@ pub struct RunRules {
     pub config_keys: ConfigKeys,
     /// How long a key is in cooldown after failures that are remembered beyond the run.
     pub cooldowns: CooldownRules,
+}
+
+/// What becomes of an answer whose beginning was shown, when its connection breaks or its server fails.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum CutAnswers {
+    /// What was shown is kept, and the failure is reported: nobody can take it back.
+    #[default]
+    Kept,
+    /// It is made anew. For front-ends whose readers see the new beginning in place of the old one.
+    Repeated,
 }
 
 /// What happens after a provider refused a request.

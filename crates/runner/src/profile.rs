@@ -11,7 +11,9 @@ use myclaw_config::{
     CompactionConfig, ContextPruning, CooldownConfig, DeliveryMode, IterationCap, LaneWidths,
     RunLimits,
 };
-use myclaw_engine::{ConfigKeys, Hook, HookError, Providers as _, RefusalRule, RunRules};
+use myclaw_engine::{
+    ConfigKeys, CutAnswers, Hook, HookError, Providers as _, RefusalRule, RunRules,
+};
 use myclaw_llm::outside::{change_texts, harmless};
 use myclaw_llm::{
     AssistantMessage, CallFailure, CallLimits, ContentBlock, EventSink, Message, ModelRequest,
@@ -41,6 +43,7 @@ pub(crate) fn rules(max_turns: NonZeroU32) -> RunRules {
         thinking: ThinkingLevel::Off,
         max_iterations: IterationCap::Limited(calls),
         max_retries: 0,
+        cut_answers: CutAnswers::Kept,
         max_tool_result_chars: MAX_RESULT_CHARS,
         workspace_only: true,
         closed: Arc::default(),

@@ -364,15 +364,30 @@ impl SessionIndex {
         let stamp = Stamp::of(&path);
         let Records { records, damaged } =
             journal.map(|journal| journal.read(stamp)).transpose()?.unwrap_or_default();
-        let found = match Snapshot::load(&path)? {
+        // Most changes are in the journal only.
+        let loaded = match stamp.and_then(|stamp| self.known_snapshot(stamp)) {
+            Some(snapshot) => return Ok((self.found(snapshot, records), damaged)),
+            None => Snapshot::load(&path)?,
+        };
+        let found = match loaded {
             Loaded::Missing => Found::Lost(EntriesByKey::new(), records),
             Loaded::Corrupt(readable) => Found::Lost(readable, records),
-            Loaded::Sound(snapshot) => match View::new(&self.directory, snapshot, &records) {
-                Ok(view) => Found::Sound(view),
-                Err(snapshot) => Found::Lost(snapshot.readable_entries(), records),
-            },
+            Loaded::Sound(snapshot) => self.found(Arc::new(snapshot), records),
         };
         Ok((found, damaged))
+    }
+
+    /// The snapshot that was read last, if the file has not changed since.
+    fn known_snapshot(&self, stamp: Stamp) -> Option<Arc<Snapshot>> {
+        let cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        cache.as_ref().filter(|cached| cached.stamps.0 == Some(stamp))?.view.snapshot()
+    }
+
+    fn found(&self, snapshot: Arc<Snapshot>, records: Vec<Record>) -> Found {
+        match View::new(&self.directory, snapshot, &records) {
+            Ok(view) => Found::Sound(view),
+            Err(snapshot) => Found::Lost(snapshot.readable_entries(), records),
+        }
     }
 
     /// Completes the readable entries from the logs. Keeps a copy of the damaged file, if there is one.

@@ -269,3 +269,57 @@ fn a_sandboxed_session_gives_work_only_to_the_same_sandbox() {
         assert!(refused.contains("needs the same sandbox"), "{refused}");
     }
 }
+
+#[test]
+fn sub_agents_that_may_have_sub_agents_have_the_tools_for_it_in_the_sandbox() {
+    let child = "agent:main:channel:subagent:account:default:peer:direct:c1";
+    let offers = |depth: u64, sandbox: Value, name: &str| {
+        let subagents = json!({"maxSpawnDepth": depth});
+        let defaults = json!({"subagents": subagents, "sandbox": sandbox});
+        let config = json!({"agents": {"defaults": defaults}});
+        ["sessions_spawn", "subagents"].map(|tool| permissions(config.clone(), name).offers(tool))
+    };
+    assert_eq!(offers(2, json!({}), child), [true; 2]);
+    assert_eq!(offers(1, json!({}), child), [false; 2]);
+    // Other sandboxed sessions, and lists of the owner, stay as they are.
+    assert_eq!(offers(2, json!({}), "work"), [false; 2]);
+    assert_eq!(offers(2, json!({"allowlist": ["read"]}), child), [false; 2]);
+    assert_eq!(offers(2, json!({"denylist": ["subagents"]}), child), [true, false]);
+}
+
+#[test]
+fn heartbeats_have_few_tools_in_a_session_of_their_own() {
+    let own = "agent:main:channel:cron:account:default:peer:direct:heartbeat";
+    let off = json!({"mode": "off"});
+    let offered = |heartbeat: Value, name: &str| {
+        let defaults = json!({"heartbeat": heartbeat, "sandbox": off});
+        let rules = permissions(json!({"agents": {"defaults": defaults}}), name);
+        known_tools().iter().filter(|tool| rules.offers(tool)).count()
+    };
+    assert_eq!(offered(json!({}), own), 10);
+    assert_eq!(offered(json!({"tools": ["read", "group:web"]}), own), 3);
+    assert_eq!(offered(json!({"tools": ["read"]}), "main"), offered(json!({}), "main"));
+}
+
+#[test]
+fn rules_that_cancel_each_other_are_named() {
+    let found = |config: Value| {
+        let config: Config = serde_json::from_value(config).unwrap();
+        contradictions(&config).join("\n")
+    };
+    assert_eq!(found(json!({})), "");
+    let nested = |sandbox: Value| {
+        found(
+            json!({"agents": {"defaults": {"subagents": {"maxSpawnDepth": 2}, "sandbox": sandbox}}}),
+        )
+    };
+    assert_eq!(nested(json!({})), "");
+    assert!(nested(json!({"allowlist": ["read"]})).contains("sessions_spawn"));
+    assert!(nested(json!({"denylist": ["group:sessions"]})).contains("sessions_spawn"));
+    assert_eq!(nested(json!({"allowlist": ["*"]})), "");
+    let heartbeat =
+        json!({"cron": {"enabled": false}, "agents": {"defaults": {"heartbeat": {"every": "1h"}}}});
+    assert!(found(heartbeat).contains("cron.enabled"));
+    let both = found(json!({"tools": {"allow": ["read", "bash"], "deny": ["exec"]}}));
+    assert!(both.contains("tools allows and denies bash"), "{both}");
+}

@@ -52,7 +52,31 @@ pub struct HeartbeatConfig {
     )]
     #[schemars(with = "Option<NonBlankText>")]
     pub target: Option<String>,
+    /// Where the agent is asked: `"own"` (the default) is a session for heartbeats alone, of which each call has only the
+    /// newest message; `"main"` the agent's main session, with all that was said in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<HeartbeatSession>,
+    /// The tools of heartbeats in their own session, as in `tools.allow`. Default: those for files, commands, web pages and
+    /// messages. The other rules for tools hold too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Vec<String>>,
 }
+
+/// In which session the agent is asked whether something needs attention.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum HeartbeatSession {
+    /// One for heartbeats alone.
+    #[default]
+    Own,
+    /// The agent's main session.
+    Main,
+}
+
+/// Tools of heartbeats in their own session, unless the config lists others.
+const USUAL_TOOLS: [&str; 10] =
+    ["read", "write", "edit", "grep", "find", "ls", "exec", "process", "web_fetch", "message"];
 
 /// Hours of a day.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -103,6 +127,10 @@ pub struct Heartbeat {
     pub active_hours: Option<ActiveHours>,
     /// Where a message of the agent goes.
     pub target: String,
+    /// Where the agent is asked.
+    pub session: HeartbeatSession,
+    /// The tools in its own session.
+    pub tools: Vec<String>,
 }
 
 impl HeartbeatConfig {
@@ -117,6 +145,8 @@ impl HeartbeatConfig {
             interval_minutes: interval.interval_minutes,
             active_hours: own.active_hours.clone().or_else(|| self.active_hours.clone()),
             target: own.target.clone().or_else(|| self.target.clone()),
+            session: own.session.or(self.session),
+            tools: own.tools.clone().or_else(|| self.tools.clone()),
         }
     }
 
@@ -137,7 +167,14 @@ impl HeartbeatConfig {
         }
         let hours = self.active_hours.as_ref().map(|hours| hours.resolve(zone)).transpose()?;
         let target = self.target.as_deref().unwrap_or("last").trim().to_owned();
-        Ok(Some(Heartbeat { every, active_hours: hours, target }))
+        let usual = || USUAL_TOOLS.map(str::to_owned).to_vec();
+        Ok(Some(Heartbeat {
+            every,
+            active_hours: hours,
+            target,
+            session: self.session.unwrap_or_default(),
+            tools: self.tools.clone().unwrap_or_else(usual),
+        }))
     }
 }
 

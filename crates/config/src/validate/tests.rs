@@ -118,7 +118,7 @@ fn memory_search() -> Value {
 
 fn heartbeat() -> Value {
     json!({
-        "enabled": true, "every": "30m", "intervalMinutes": 0, "target": "last",
+        "enabled": true, "every": "30m", "intervalMinutes": 0, "target": "last", "session": "own", "tools": ["read"],
         "activeHours": { "start": "08:00", "end": "22:00", "timezone": "UTC" },
     })
 }

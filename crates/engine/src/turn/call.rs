@@ -25,7 +25,7 @@ use super::fit::{SummaryRequest, Writers};
 use crate::failover::{
     Candidate, Candidates, Ledger, Pick, ProfileRotation, Use, concerns_every_model, failure_reason,
 };
-use crate::{ActiveModel, AgentRunEvent, Engine, Notice, RefusalRule, RunError};
+use crate::{ActiveModel, AgentRunEvent, CutAnswers, Engine, Notice, RefusalRule, RunError};
 
 /// The step and its state: the models to ask, their keys, and the failures so far.
 pub(crate) struct Caller<'a> {
@@ -50,6 +50,8 @@ pub(crate) struct CallRules {
     pub(crate) tool_use: ToolUse,
     /// Most retries of one call.
     pub(crate) max_retries: u32,
+    /// Whether an answer that was cut off is made anew.
+    pub(crate) cut_answers: CutAnswers,
     /// Time limits of one call.
     pub(crate) limits: CallLimits,
     /// Which refused requests may be answered if they are shorter.

@@ -98,6 +98,11 @@ impl Snapshot {
         parse(&text, path)
     }
 
+    /// Whether it is of no file: a file has at least two braces.
+    pub(super) fn is_unread(&self) -> bool {
+        self.text.is_empty()
+    }
+
     /// The key of an entry; `None` if it is invalid text.
     pub(super) fn key(&self, span: &Span) -> Option<std::borrow::Cow<'_, str>> {
         let quoted = &self.text[span.key.clone()];

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use super::journal::Record;
@@ -18,7 +19,7 @@ use crate::store::session_file;
 pub(super) struct View {
     /// Where the logs are.
     directory: PathBuf,
-    snapshot: Snapshot,
+    snapshot: Arc<Snapshot>,
     /// The entries that the journal changes; `None` for those that it removes.
     changed: HashMap<String, Option<SessionEntry>>,
 }
@@ -51,15 +52,15 @@ impl View {
     /// A view of exactly these entries of the logs in `directory`.
     pub(super) fn of(directory: &Path, entries: EntriesByKey) -> Self {
         let changed = entries.into_iter().map(|(key, entry)| (key, Some(entry))).collect();
-        Self { directory: directory.to_owned(), snapshot: Snapshot::default(), changed }
+        Self { directory: directory.to_owned(), snapshot: Arc::default(), changed }
     }
 
     /// Applies `records` to `snapshot`. Returns the snapshot as the error if an entry that they change cannot be read.
     pub(super) fn new(
         directory: &Path,
-        snapshot: Snapshot,
+        snapshot: Arc<Snapshot>,
         records: &[Record],
-    ) -> Result<Self, Snapshot> {
+    ) -> Result<Self, Arc<Snapshot>> {
         let keys = records.iter().filter_map(Record::key);
         let mut changed: HashMap<String, Option<SessionEntry>> =
             keys.map(|key| (key.to_owned(), None)).collect();
@@ -81,6 +82,11 @@ impl View {
             }
         }
         Ok(Self { directory: directory.to_owned(), snapshot, changed })
+    }
+
+    /// What was read of `sessions.json`; `None` if these entries are not from there.
+    pub(super) fn snapshot(&self) -> Option<Arc<Snapshot>> {
+        (!self.snapshot.is_unread()).then(|| Arc::clone(&self.snapshot))
     }
 
     /// The entry of `key`; an error if it cannot be read.

@@ -419,6 +419,33 @@ fn a_change_reads_and_writes_little_however_many_sessions_there_are() {
     assert_eq!(index.latest_keys(usize::MAX, |_| true).unwrap().len(), 5_000);
 }
 
+#[test]
+fn a_list_that_was_read_reads_only_what_has_changed_since() {
+    let home = Home::new();
+    large_index(&home, 5_000);
+    let (index, other) = (home.store().index(), home.store().index());
+    assert_eq!(index.latest(1).unwrap().1, 5_000);
+    other.record(&cli("s7"), tokens(5)).unwrap();
+    other.record(&cli("new"), tokens(3)).unwrap();
+    let moved = bytes_moved();
+    let (latest, count) = index.latest(2).unwrap();
+    if let (Some(before), Some(after)) = (moved, bytes_moved()) {
+        assert!(after - before < 16_000, "{} bytes moved", after - before);
+    }
+    assert_eq!((latest.len(), count), (2, 5_001));
+    assert_eq!(index.list().unwrap(), home.store().index().list().unwrap());
+    other.remove(&cli("new")).unwrap();
+    // Another file in its place, one that is damaged, and none.
+    large_index(&home, 3);
+    assert_eq!(index.list().unwrap(), home.store().index().list().unwrap());
+    fs::write(index.path(), "{").unwrap();
+    other.record(&cli("s1"), tokens(1)).unwrap();
+    assert_eq!(index.list().unwrap(), home.store().index().list().unwrap());
+    fs::remove_file(index.path()).unwrap();
+    other.record(&cli("s2"), tokens(1)).unwrap();
+    assert_eq!(index.list().unwrap(), home.store().index().list().unwrap());
+}
+
 /// The first `most` sessions that [`SessionIndex::each`] passes on.
 fn each_of(index: &SessionIndex, most: usize) -> Vec<IndexedSession> {
     let mut sessions = Vec::new();

@@ -10,9 +10,9 @@ use secrecy::SecretString;
 use tracing::{Instrument, debug, info, info_span};
 
 use super::{Caller, context, unsigned};
-use crate::AgentRunEvent;
 use crate::turn::Shared;
 use crate::turn::fit::SummaryRequest;
+use crate::{AgentRunEvent, CutAnswers};
 
 /// The kind of message that is requested.
 pub(super) enum Question<'q> {
@@ -64,9 +64,12 @@ impl Caller<'_> {
                     CallFailure::Aborted { partial } | CallFailure::Failed { partial, .. },
                     Question::Summary(_),
                 ) => *partial = None,
-                (CallFailure::Failed { partial, .. }, Question::Next) => {
-                    let has_callback = shared.run.events.callback.is_some();
-                    partial.take_if(|partial| !(is_cut(partial) || has_callback && shows(partial)));
+                (CallFailure::Failed { partial, error }, Question::Next) => {
+                    let is_passing =
+                        matches!(error.class, ErrorClass::Timeout | ErrorClass::RateLimit);
+                    let stays = shared.run.events.callback.is_some()
+                        && !(is_passing && self.rules.cut_answers == CutAnswers::Repeated);
+                    partial.take_if(|partial| !(is_cut(partial) || stays && shows(partial)));
                 }
                 (CallFailure::Aborted { .. }, Question::Next) => {}
             }
