@@ -20,6 +20,7 @@ use serde_json::Value;
 pub use myclaw_policy::{changes_direction, escape, is_deceptive};
 pub use store::{ApprovalStore, Grant, StoreError, WaitingApproval};
 
+use crate::blocking::blocking;
 use crate::permissions::Permissions;
 use crate::{AgentError, ConfigProposal, Home, SessionConfig};
 use store::GRANT_FORMAT;
@@ -66,8 +67,8 @@ impl Approver for SessionApprover {
         let (context, own, why) = (self.context.clone(), call.clone(), reason.to_owned());
         let home = self.home.clone();
         Box::pin(async move {
-            let reading = tokio::task::spawn_blocking(move || {
-                // The files are those of whoever the tools work for, so they are read with the rights of the tools.
+            let reading = blocking(move || {
+                // The files belong to the party that the tools work for, so they are read with the rights of the tools.
                 let change = match own.subject.effects.contains(&CallEffect::ChangeConfig) {
                     true => {
                         let proposal = ConfigProposal::of_call(&home, own.arguments.as_map());
@@ -171,10 +172,7 @@ impl SessionApprover {
         work: impl FnOnce(&ApprovalStore) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, AgentError> {
         let store = self.store.clone();
-        tokio::task::spawn_blocking(move || work(&store))
-            .await
-            .map_err(|error| AgentError::new(crate::FailureClass::Internal, error.to_string()))?
-            .map_err(AgentError::from)
+        blocking(move || work(&store)).await?.map_err(AgentError::from)
     }
 }
 
@@ -219,3 +217,6 @@ fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
+
+#[cfg(test)]
+mod tests;

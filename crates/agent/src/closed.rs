@@ -57,7 +57,7 @@ impl SessionConfig {
         let (config, paths) = (&self.config, &self.home.paths);
         let config_file = paths.config_file();
         let mut files = vec![config_file.to_owned(), paths.state_dir().join(".env")];
-        // A change leaves the text before beside the file, or beside what a link leads to.
+        // A change leaves a copy of the old text next to the file, or next to what a link leads to.
         for file in
             [Some(config_file.to_owned()), real_path(config_file).ok()].into_iter().flatten()
         {
@@ -95,3 +95,6 @@ fn named_files(line: &CommandLine, paths: &Paths) -> Vec<PathBuf> {
     let resolved = are_paths.filter_map(|word| paths.resolve_in_config(word).ok());
     resolved.filter(|path| path.is_file()).collect()
 }
+
+#[cfg(test)]
+mod tests;

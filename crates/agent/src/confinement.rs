@@ -20,6 +20,7 @@ use myclaw_sandbox::{
 use myclaw_tools::CommandPlace;
 
 use self::network::SessionProxy;
+use crate::blocking::blocking;
 use crate::helper::{self, ToolSetup};
 use crate::hiding::HidingSlot;
 use crate::workspace::{Quota, WorkspaceUse};
@@ -151,7 +152,7 @@ impl SessionConfig {
         &self,
     ) -> Result<(ToolPlace, Vec<SkillSummary>), AgentError> {
         let this = self.clone();
-        let looking = tokio::task::spawn_blocking(move || {
+        let looking = blocking(move || {
             this.make_working_directory()?;
             let placed = match permissions::scope(&this) {
                 SandboxScope::Unsandboxed => None,
@@ -159,9 +160,7 @@ impl SessionConfig {
             };
             Ok::<_, AgentError>((placed, this.find_skills()?.summaries()))
         });
-        let (placed, skills) = looking
-            .await
-            .map_err(|error| AgentError::new(FailureClass::Internal, error.to_string()))??;
+        let (placed, skills) = looking.await??;
         let Some(placed) = placed else { return Ok((ToolPlace(None), skills)) };
         let executor = &placed.executor;
         let Launch { sandbox, confinement, .. } = executor.launch();
@@ -188,10 +187,18 @@ impl SessionConfig {
         if permissions::scope(self) == SandboxScope::Unsandboxed {
             return Ok(work());
         }
-        let Confinement { workspace, access, protected, read_only, read_write, .. } =
-            self.confinement()?;
+        let Confinement {
+            workspace,
+            access,
+            protected,
+            protected_names,
+            read_only,
+            read_write,
+            ..
+        } = self.confinement()?;
         let protected = protected.iter().map(|path| workspace.join(path)).collect();
-        let mut paths = OpenPaths { readable: read_only, writable: read_write, protected };
+        let mut paths =
+            OpenPaths { readable: read_only, writable: read_write, protected, protected_names };
         match access {
             WorkspaceAccess::None => {}
             WorkspaceAccess::Ro => paths.readable.push(workspace),
@@ -267,6 +274,7 @@ impl SessionConfig {
         let mut confinement = Confinement::new(level(&config)?, real(self.working_directory()));
         let access = self.agent_workspace_access();
         confinement.protected = self.protected(&confinement.level);
+        confinement.protected_names = self.protected_names(&confinement.level);
         if self.own_workspace().is_none() {
             confinement.access = access;
         } else if access == WorkspaceAccess::Ro && self.agent.workspace.is_dir() {

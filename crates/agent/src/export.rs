@@ -15,7 +15,7 @@ use myclaw_session::{
     CompactionEntry, Entry, Role, SessionError, SessionReader, TranscriptMessage,
 };
 
-pub use redaction::{redact_about, redact_entry};
+pub use redaction::{redact_about, redact_entry, redact_row};
 
 /// The form of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +66,10 @@ impl From<io::Error> for ExportError {
 trait Document {
     /// Writes the beginning.
     fn begin(&mut self, session: &mut ExportedSession<'_>) -> io::Result<()>;
+    /// Removes keys from what the document shows of a message, and counts them.
+    fn redact(&self, message: &mut TranscriptMessage, redactor: &mut Redactor) {
+        redaction::redact_message(message, redactor);
+    }
     /// A message.
     fn message(&mut self, message: &TranscriptMessage) -> io::Result<()>;
     /// A summary.
@@ -103,7 +107,10 @@ pub fn export_session(
         let mut entry = entry.map_err(ExportError::Session)?;
         let is_shown = matches!(entry, Entry::Message(_) | Entry::Compaction(_));
         if let Some(redactor) = session.redactor.as_mut().filter(|_| is_shown || !is_for_people) {
-            redact_entry(&mut entry, redactor);
+            match &mut entry {
+                Entry::Message(message) => document.redact(message, redactor),
+                entry => redact_entry(entry, redactor),
+            }
         }
         match &entry {
             Entry::Message(message) => document.message(message),

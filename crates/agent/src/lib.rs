@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod approvals;
+mod blocking;
 mod browser_tool;
 mod closed;
 mod config_check;

@@ -285,9 +285,9 @@ impl Permissions {
             CallEffect::RunElsewhere(_) => {
                 unread(&|refusal| format!("nothing may be run on another machine: {refusal}"))
             }
-            CallEffect::Unknown => {
-                unread(&|refusal| format!("nobody knows here what the tool {tool} runs: {refusal}"))
-            }
+            CallEffect::Unknown => unread(&|refusal| {
+                format!("it is not known here what the tool {tool} runs: {refusal}")
+            }),
             CallEffect::OwnerDecides(reason) => Verdict::NeedsApproval(reason.clone()),
             CallEffect::ChangeConfig => {
                 Verdict::NeedsApproval("a change of the config needs an approval".to_owned())

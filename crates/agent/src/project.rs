@@ -16,6 +16,7 @@ use myclaw_engine::{
 use myclaw_files::{Followed, SharedDirectory};
 use myclaw_llm::ContentBlock;
 
+use crate::blocking::blocking;
 use crate::{AgentError, FailureClass, SessionConfig};
 
 mod imports;
@@ -231,9 +232,7 @@ impl Hook for ProjectHook {
             }
             let (root, directory, seen) =
                 (self.root.clone(), self.directory.clone(), self.seen.clone());
-            let notes =
-                tokio::task::spawn_blocking(move || notes(&root, &directory, &seen, &touched));
-            let notes = notes.await.map_err(|error| HookError(error.to_string()))?;
+            let notes = blocking(move || notes(&root, &directory, &seen, &touched)).await?;
             output.content.extend(notes.into_iter().map(ContentBlock::text));
             Ok(())
         })

@@ -49,7 +49,7 @@ struct Setup<'a> {
 }
 
 /// All checks.
-const CHECKS: [fn(&Setup<'_>) -> Vec<SecurityFinding>; 18] = [
+const CHECKS: [fn(&Setup<'_>) -> Vec<SecurityFinding>; 21] = [
     access::open_direct_messages,
     access::open_groups,
     access::shared_main_session,
@@ -68,6 +68,9 @@ const CHECKS: [fn(&Setup<'_>) -> Vec<SecurityFinding>; 18] = [
     tools::state_directory,
     files::private_files,
     files::files_that_are_obeyed,
+    files::synced_state_directory,
+    tools::host_backend,
+    tools::old_approvals,
 ];
 
 /// What is open in this set-up, the worst first. It reads the config and the modes of files, and takes some milliseconds.
@@ -124,6 +127,18 @@ fn finding(
     fix: impl Into<String>,
 ) -> SecurityFinding {
     SecurityFinding { check, severity, message: message.into(), fix: fix.into() }
+}
+
+/// What is open because of some entries of the list at `path`. The command leaves them out.
+fn finding_in_list(
+    (check, severity, message): (&'static str, Severity, impl Into<String>),
+    path: &str,
+    entries: Vec<&str>,
+    is_open: impl Fn(&str) -> bool,
+) -> Option<SecurityFinding> {
+    let (open, rest): (Vec<&str>, Vec<&str>) = entries.into_iter().partition(|it| is_open(it));
+    let fix = || set(path, &Value::from(rest).to_string());
+    (!open.is_empty()).then(|| finding(check, severity, message, fix()))
 }
 
 /// The command that sets a key of the config.

@@ -1,4 +1,4 @@
-//! Keeps the files beside sessions within the limits of the config, beside a run.
+//! Keeps the side files of sessions within the limits of the config, while a run goes on.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ impl SessionConfig {
     }
 }
 
-/// Whether a running job writes to the file. The records of a session's jobs are beside the directory of its files; they
+/// Whether a running job writes to the file. The records of a session's jobs are next to the directory of its files; they
 /// are read once for many files in a row.
 fn is_output_of_a_job(read: &RefCell<Option<(PathBuf, Vec<PathBuf>)>>, path: &Path) -> bool {
     let Some(records) = path.parent().map(|files| files.with_extension("jobs")) else {

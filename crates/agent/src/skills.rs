@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use myclaw_engine::SkillSummary;
 use myclaw_skills::{Machine, Origin, Place, Problem, Skill, find};
 
-use crate::{AgentError, FailureClass, SessionConfig, did_you_mean};
+use crate::blocking::blocking;
+use crate::{AgentError, SessionConfig, did_you_mean};
 
 /// Directory with skills, in the state directory and in a workspace.
 const OWN_DIRECTORY: &str = "skills";
@@ -101,8 +102,7 @@ impl SessionConfig {
     /// See [`Self::find_skills`].
     pub async fn read_skills(&self) -> Result<FoundSkills, AgentError> {
         let config = self.clone();
-        let found = tokio::task::spawn_blocking(move || config.find_skills()).await;
-        found.map_err(|error| AgentError::new(FailureClass::Internal, error.to_string()))?
+        blocking(move || config.find_skills()).await?
     }
 
     /// Where skills may be. If two have the same name, the one in the earlier place is used.

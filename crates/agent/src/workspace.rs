@@ -72,7 +72,7 @@ const OBEYED_BY_PROGRAMS: [&str; 36] = [
     "Taskfile.yml",
     "package.json",
 ];
-/// What this and other agents take for instructions, beside the bootstrap files.
+/// What this and other agents take for instructions, in addition to the bootstrap files.
 const OBEYED_BY_AGENTS: [&str; 9] = [
     TEMPLATE,
     "skills",
@@ -85,6 +85,9 @@ const OBEYED_BY_AGENTS: [&str; 9] = [
     ".mcp.json",
 ];
 
+/// Files whose instructions agents take from every directory.
+const INSTRUCTIONS_EVERYWHERE: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
+
 /// The channels in the keys of sessions in which nobody else writes: no chat of another channel is routed to one, but to the
 /// main session where the owner says so.
 const OWNERS_CHANNELS: [&str; 3] = [CLI_CHANNEL, CRON_CHANNEL, WEB_CHANNEL];
@@ -94,7 +97,7 @@ const OWNERS_CHANNELS: [&str; 3] = [CLI_CHANNEL, CRON_CHANNEL, WEB_CHANNEL];
 pub enum Party {
     /// The owner, or a program of the owner.
     Owner,
-    /// Other people: whoever the channels let write.
+    /// Other people, whom the channels let write.
     Others,
 }
 
@@ -114,7 +117,7 @@ fn of_others(key: &SessionKey, principals: &[Principal]) -> Option<SessionKey> {
     above.find(|key| !is_owners(key)).cloned()
 }
 
-/// The workspace that a session of others has for itself, whether it exists or not. Whoever begins anew with `/new` keeps it.
+/// The workspace that a session of others has for itself, whether it exists or not. A chat that begins anew with `/new` keeps it.
 pub fn workspace_of_session(paths: &Paths, key: &SessionKey) -> PathBuf {
     paths.workspaces_dir().join(key.first().slug())
 }
@@ -228,6 +231,21 @@ impl SessionConfig {
         }
     }
 
+    /// The names that stay as they are in every directory of the workspace: programs and agents take what has them wherever
+    /// they work. Of those without a dot only instructions are among them, or nobody could begin a project in a directory.
+    pub(crate) fn protected_names(&self, level: &Level) -> Vec<String> {
+        let protected = match self.party() {
+            Party::Others => self.protected(level),
+            Party::Owner => Vec::new(),
+        };
+        let names =
+            protected.into_iter().filter_map(|path| path.into_os_string().into_string().ok());
+        let is_taken = |name: &String| {
+            name.starts_with('.') || INSTRUCTIONS_EVERYWHERE.contains(&name.as_str())
+        };
+        names.filter(is_taken).collect()
+    }
+
     /// What the session's own workspace may hold; `None` if it has none.
     pub fn quota(&self) -> Option<Quota> {
         self.own_workspace.as_ref()?;
@@ -274,4 +292,4 @@ pub(crate) fn existing_directory(path: &Path) -> Result<PathBuf, AgentError> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -3,24 +3,41 @@
 use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tokio::runtime::Builder;
+use tokio::runtime::{Builder, Runtime};
 
 use crate::exit::CliError;
+use crate::panic::advice_about;
 
 /// Runs `work` to its end. Blocking calls that still run then are not waited for.
 ///
 /// # Errors
 /// The system cannot provide the resources of a runtime.
 pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> Result<T, CliError> {
-    let runtime = Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| CliError::failure(format!("cannot start: {error}")))?;
+    let runtime = build(&mut Builder::new_current_thread())?;
     let outcome = runtime.block_on(work);
     runtime.shutdown_background();
     Ok(outcome)
 }
 
+/// A runtime with one thread for blocking calls that stays. Without any such thread a call for which the system allows none
+/// would end in a panic; with one it waits until that one is free.
+fn build(builder: &mut Builder) -> Result<Runtime, CliError> {
+    let failed = |error: std::io::Error| {
+        let advice = advice_about(&error);
+        CliError::failure(format!("cannot start: {error}{advice}"))
+    };
+    let runtime = builder.enable_all().thread_keep_alive(FOREVER).build().map_err(failed)?;
+    // The runtime cannot report it.
+    let started = std::thread::Builder::new().stack_size(SMALL_STACK).spawn(|| {});
+    drop(started.map_err(failed)?.join());
+    drop(runtime.spawn_blocking(|| {}));
+    Ok(runtime)
+}
+
+/// How long a thread for blocking calls waits for the next one: a year.
+const FOREVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+/// Bytes of the stack of a thread that does nothing.
+const SMALL_STACK: usize = 64 * 1024;
 /// Most threads of a gateway. Its work is waiting; more threads cost memory.
 const MOST_THREADS: usize = 4;
 /// Most files and sockets that a gateway needs: its connections, as many to models, and the files of sessions.
@@ -36,11 +53,7 @@ pub(crate) fn block_on_threads<T>(work: impl Future<Output = T>) -> Result<T, Cl
     // Before there are threads that could begin heaps of their own.
     myclaw_agent::use_one_heap();
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
-    let runtime = Builder::new_multi_thread()
-        .worker_threads(threads)
-        .enable_all()
-        .build()
-        .map_err(|error| CliError::failure(format!("cannot start: {error}")))?;
+    let runtime = build(Builder::new_multi_thread().worker_threads(threads))?;
     let outcome = runtime.block_on(work);
     runtime.shutdown_timeout(END_WAIT);
     Ok(outcome)

@@ -252,3 +252,6 @@ pub enum Approval {
         reason: String,
     },
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,10 +1,12 @@
 //! Conversion between the rows of a session's log and the messages of a model request.
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
-use myclaw_llm::outside::{change_texts, harmless_message, harmless_result};
+use myclaw_llm::outside::{change_texts, harmless, harmless_message, harmless_result};
 use myclaw_llm::{
-    Api, AssistantMessage, ContentBlock, Message, StopReason, ToolResultMessage, Usage,
-    UserMessage, joined_text,
+    Api, AssistantMessage, ContentBlock, Message, StopReason, TextContent, ToolResultMessage,
+    Usage, UserMessage, joined_text,
 };
 use myclaw_session::{EntryId, Meta, Role, TranscriptMessage};
 use serde::Deserialize;
@@ -39,7 +41,11 @@ pub(crate) fn row_to_message(row: TranscriptMessage) -> Option<Message> {
             usage: read::<Usage>(meta.usage).unwrap_or_default(),
             stop_reason: read(meta.stop_reason).unwrap_or(StopReason::Stop),
             error_message: read(meta.error_message),
-            content: meta.content(row.content),
+            content: {
+                let mut content = meta.content(row.content);
+                change_texts(&mut content, own_words);
+                content
+            },
             timestamp: row.ts,
         })),
         Role::Tool => Some(Message::ToolResult(ToolResultMessage {
@@ -50,6 +56,15 @@ pub(crate) fn row_to_message(row: TranscriptMessage) -> Option<Message> {
             details: None,
             timestamp: row.ts,
         })),
+    }
+}
+
+/// What a model has said, as a model sees it: another one may read it, to which its marks mean something else, and it may
+/// repeat what it was told. A text with a signature must come back to its provider as it was.
+fn own_words(content: &TextContent) -> Cow<'_, str> {
+    match content.text_signature {
+        None => harmless(&content.text),
+        Some(_) => Cow::Borrowed(&content.text),
     }
 }
 

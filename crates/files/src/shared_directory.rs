@@ -31,7 +31,7 @@ use walk::{
     Resolver, directory_flags, file_flags, in_words, leads_out, open_regular, refused, regular,
 };
 
-/// Most entries of a directory that are looked at, whoever filled it, unless more names are wanted.
+/// Most entries of a directory that are looked at, unless more names are wanted.
 const MAX_ENTRIES: usize = 20_000;
 /// Most attempts to find a free name for a new file. A taken one is rare: it holds the time.
 const MAX_ATTEMPTS: usize = 16;

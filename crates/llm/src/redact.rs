@@ -121,6 +121,13 @@ impl Redactor {
         self.removed
     }
 
+    /// Does `work` without counting what it removes: another part of the text is the same once more, or is not shown.
+    pub fn uncounted(&mut self, work: impl FnOnce(&mut Self)) {
+        let counted = self.removed;
+        work(self);
+        self.removed = counted;
+    }
+
     /// `text` without keys. Everything else stays, byte by byte.
     pub fn clean<'t>(&mut self, text: &'t str) -> Cow<'t, str> {
         let mut text = Cow::Borrowed(text);

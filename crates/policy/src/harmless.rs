@@ -2,7 +2,7 @@
 //! that are the program's purpose.
 //!
 //! An entry for `find` must not permit every program that `find -exec` can start. A list of such options would never be
-//! complete, so programs with many of them are described the other way round: what the files beside this module do not
+//! complete, so programs with many of them are described the other way round: what the files next to this module do not
 //! name needs an approval, or an entry of the allowlist that spells it out. Programs that no file describes are permitted
 //! by their name alone.
 //!
@@ -20,6 +20,8 @@
 //! | `hooks` | it runs the hooks of a repository |
 //! | `repository` | it reads the config of a git repository |
 //! | `launcher` | it runs what its arguments say; what follows spelled-out arguments is for that program |
+//! | `wraps [COUNT]` | it runs the command after its options and COUNT operands, which is judged by itself |
+//! | `sets VARIABLES` | before that command, these variables may be set |
 //! | `spelled` | nothing is harmless before an entry spells out an argument |
 //! | `single` | long options have one dash, and letters are not combined |
 //! | `leading` | options end at the first operand |
@@ -33,6 +35,7 @@
 mod catalog;
 mod option;
 
+use crate::pattern::matches_name;
 use crate::sed;
 use catalog::CATALOG;
 pub(crate) use option::Kind;
@@ -47,6 +50,10 @@ pub(crate) struct Program {
     /// The words of each subcommand, with its description.
     subcommands: Vec<(Vec<&'static str>, Body)>,
     is_launcher: bool,
+    /// How many operands stand before the command that it runs, if it runs one that is judged by itself.
+    wraps: Option<usize>,
+    /// Variables that may be set for that command; one may end with `*`.
+    sets: Vec<&'static str>,
     is_sed: bool,
     is_single: bool,
     ends_options_early: bool,
@@ -118,6 +125,15 @@ pub(crate) enum RepositoryUse {
     Hooks,
 }
 
+/// What a program that runs another one does with its arguments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Wrapped {
+    /// It runs the command that begins with the argument at this index.
+    Command(usize),
+    /// It sets this variable, which is not known to be harmless.
+    Variable(String),
+}
+
 /// Why a call is not known to be harmless.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Doubt {
@@ -175,7 +191,40 @@ impl Program {
 
     /// Whether nothing is permitted before an entry spells out an argument.
     pub(crate) fn needs_spelled_arguments(&self) -> bool {
-        self.body.is_spelled_only || (!self.is_described() && !self.is_sed)
+        self.body.is_spelled_only || self.wraps.is_some() || (!self.is_described() && !self.is_sed)
+    }
+
+    /// The command within the arguments, if the program is described as one that runs it, and if what stands before it is
+    /// harmless.
+    pub(crate) fn wrapped(&self, arguments: &[Argument<'_>]) -> Option<Wrapped> {
+        let before = self.wraps?;
+        let mut walk = Walk::new(self);
+        for (index, argument) in arguments.iter().enumerate() {
+            // A dash alone means no variables to `env`.
+            if argument.origin == Origin::Expanded || argument.text == "-" {
+                return None;
+            }
+            if walk.expects_operand(argument.text) {
+                match argument.text.split_once('=') {
+                    Some((name, _)) if !self.sets.is_empty() => {
+                        if !self.sets.iter().any(|known| matches_name(known, name)) {
+                            return Some(Wrapped::Variable(name.to_owned()));
+                        }
+                        walk.options_ended = true;
+                        continue;
+                    }
+                    _ if walk.operands == before => return Some(Wrapped::Command(index)),
+                    _ => {}
+                }
+            }
+            walk.take(index, argument).ok()?;
+        }
+        None
+    }
+
+    /// What it does itself while it runs a command.
+    pub(crate) fn own_effects(&self) -> Effects {
+        Effects { changes_files: !self.body.is_reading, repository: RepositoryUse::None }
     }
 
     fn is_described(&self) -> bool {
@@ -230,6 +279,11 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// Whether the program takes the argument neither for an option nor for the value of one.
+    fn expects_operand(&self, text: &str) -> bool {
+        self.value.is_none() && (self.options_ended || !has_dash(text))
+    }
+
     fn take(&mut self, index: usize, argument: &Argument<'a>) -> Result<(), Doubt> {
         if self.body.permits_all {
             return Ok(());
@@ -240,12 +294,11 @@ impl<'a> Walk<'a> {
         let (text, is_open) = (argument.text, argument.origin != Origin::Spelled);
         let doubt = Err(Doubt::Argument(index));
         if let Some(kind) = self.value.take() {
-            let is_option = text.starts_with('-') && text.len() > 1 && !option::is_number(text);
+            let is_option = has_dash(text) && !option::is_number(text);
             return if is_open && (is_option || !kind.permits(text)) { doubt } else { Ok(()) };
         }
         let first_word = self.first_word.take();
-        let has_dash = text.starts_with('-') && text.len() > 1;
-        if has_dash && !self.options_ended {
+        if has_dash(text) && !self.options_ended {
             if text == "--" && !self.program.is_single {
                 self.options_ended = true;
                 return Ok(());
@@ -344,6 +397,10 @@ impl<'a> Walk<'a> {
         };
         Ok(Effects { changes_files: !body.is_reading, repository })
     }
+}
+
+fn has_dash(text: &str) -> bool {
+    text.starts_with('-') && text.len() > 1
 }
 
 #[cfg(test)]

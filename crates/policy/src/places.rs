@@ -5,7 +5,7 @@
 
 use std::path::{Component, Path};
 
-/// What is known about a path beside its name. All paths are absolute and have no links in them.
+/// What is known about a path in addition to its name. All paths are absolute and have no links in them.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PlaceFacts<'a> {
     /// The user's home directory.

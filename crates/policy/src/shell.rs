@@ -22,10 +22,12 @@ use crate::escape::is_deceptive;
 pub const MAX_COMMAND_BYTES: usize = 64 * 1024;
 
 /// Words with a meaning of their own where a command is expected.
-const RESERVED: [&str; 22] = [
+const RESERVED: [&str; 21] = [
     "!", "[[", "]]", "{", "}", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for",
-    "function", "if", "in", "select", "then", "time", "until", "while",
+    "function", "if", "in", "select", "then", "until", "while",
 ];
+/// In bash a word that times the command behind it, elsewhere a program that runs it. Either way that command counts.
+const TIME: &str = "time";
 
 /// A parsed command line.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -50,6 +52,13 @@ impl Command {
     /// The arguments.
     pub fn arguments(&self) -> &[Word] {
         self.words.get(1..).unwrap_or_default()
+    }
+
+    /// The command without `time` in front of it.
+    #[must_use]
+    pub fn without_time(mut self) -> Self {
+        self.words.drain(..self.words.iter().take_while(|word| is_time(word)).count());
+        self
     }
 }
 
@@ -189,6 +198,9 @@ impl Parser<'_> {
             self.current.is_required = is_required;
             return Ok(());
         }
+        if words.iter().all(is_time) {
+            return Err(ShellError::Compound);
+        }
         self.script.commands.push(Command { words });
         self.current.is_required = end == End::Joint;
         Ok(())
@@ -203,8 +215,12 @@ impl Parser<'_> {
         {
             return self.redirection(Some(&word.text));
         }
-        if self.current.words.is_empty() {
+        if self.current.words.iter().all(is_time) && !is_time(&word) {
             check_program(&word)?;
+            // An option of `time`, which some shells and programs have.
+            if !self.current.words.is_empty() && word.text.starts_with('-') {
+                return Err(ShellError::Compound);
+            }
         }
         self.current.words.push(word);
         Ok(())
@@ -246,6 +262,10 @@ impl Parser<'_> {
             Err(ShellError::Redirection)
         }
     }
+}
+
+fn is_time(word: &Word) -> bool {
+    !word.is_quoted && word.text == TIME
 }
 
 /// Refuses a name that the shell would not run as a program.

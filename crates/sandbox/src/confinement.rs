@@ -24,6 +24,9 @@ pub struct Confinement {
     /// without their case, because some file systems compare names so. [`Level::Limits`] protects nothing.
     #[serde(default)]
     pub protected: Vec<PathBuf>,
+    /// Names that are protected in the same way in the workspace and in every directory below it.
+    #[serde(default)]
+    pub protected_names: Vec<String>,
     /// More files and directories that may be read and executed; absolute paths that exist.
     #[serde(default)]
     pub read_only: Vec<PathBuf>,
@@ -146,6 +149,7 @@ impl Confinement {
             workspace: workspace.into(),
             access: WorkspaceAccess::Rw,
             protected: Vec::new(),
+            protected_names: Vec::new(),
             read_only: Vec::new(),
             read_write: Vec::new(),
             temporary: None,
@@ -157,7 +161,9 @@ impl Confinement {
     /// The protected paths, if there is anything to protect them from.
     pub(crate) fn protected_places(&self) -> Vec<PathBuf> {
         let workspace = real_place(&self.workspace);
-        let protected = self.protected.iter().filter(|_| self.access == WorkspaceAccess::Rw);
+        let names = self.protected_names.iter().map(Path::new);
+        let protected = self.protected.iter().map(PathBuf::as_path).chain(names);
+        let protected = protected.filter(|_| self.access == WorkspaceAccess::Rw);
         protected.map(|path| workspace.join(path)).collect()
     }
 

@@ -68,6 +68,8 @@ pub(crate) struct BrokerRules {
     pub brokered: Vec<PathBuf>,
     /// Stay as they are.
     pub protected: Vec<PathBuf>,
+    /// Stay as they are wherever they are in `brokered`.
+    pub names: Vec<String>,
 }
 
 impl BrokerRules {
@@ -76,6 +78,7 @@ impl BrokerRules {
         writable: Vec<PathBuf>,
         readable: Vec<PathBuf>,
         protected: Vec<PathBuf>,
+        names: Vec<String>,
     ) -> Self {
         let is_related = |root: &PathBuf| {
             let root = real_place(root);
@@ -85,7 +88,7 @@ impl BrokerRules {
                 .any(|path| path.starts_with(&root) || root.starts_with(&path))
         };
         let brokered = writable.iter().filter(|root| is_related(root)).cloned().collect();
-        Self { writable, readable, brokered, protected }
+        Self { writable, readable, brokered, protected, names }
     }
 
     /// What Landlock permits to change.

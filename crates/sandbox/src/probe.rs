@@ -164,12 +164,15 @@ impl Probe {
 
 /// A path that leads out of the workspace, or to the workspace itself, would protect something else than it says.
 fn check_protected(confinement: &Confinement) -> Result<(), SandboxError> {
-    let is_name = |component| matches!(component, Component::Normal(_));
-    let wrong = confinement
-        .protected
-        .iter()
-        .find(|path| path.as_os_str().is_empty() || !path.components().all(is_name));
-    wrong.map_or(Ok(()), |path| {
+    let is_name = |component: Component<'_>| matches!(component, Component::Normal(_));
+    let is_path = |path: &Path| !path.as_os_str().is_empty() && path.components().all(is_name);
+    let paths = confinement.protected.iter().map(PathBuf::as_path);
+    let names = confinement.protected_names.iter().map(Path::new);
+    let wrong = paths
+        .map(|path| (path, is_path(path)))
+        .chain(names.map(|name| (name, is_path(name) && name.components().count() == 1)))
+        .find(|(_, is_right)| !is_right);
+    wrong.map_or(Ok(()), |(path, _)| {
         Err(SandboxError::Demand(format!(
             "the protected path {:?} is not a path below the workspace; name it without a leading slash, `.` and `..`",
             path.display()

@@ -188,7 +188,7 @@ pub(crate) fn answer_call(
     respond(listener, &libc::seccomp_notif_resp { id, val, error, flags: 0 })
 }
 
-/// Lets the kernel go on with a call, as if it had not been passed here.
+/// Lets the kernel carry out a call that was passed here.
 pub(crate) fn continue_call(listener: &OwnedFd, id: u64) -> io::Result<()> {
     const CONTINUE: u32 = 1;
     respond(listener, &libc::seccomp_notif_resp { id, val: 0, error: 0, flags: CONTINUE })

@@ -19,6 +19,8 @@ pub struct OpenPaths {
     /// Stay as they are, with everything below them, although a directory above may be changed; absolute paths. As
     /// [`Confinement::protected`](crate::Confinement::protected).
     pub protected: Vec<PathBuf>,
+    /// Names that stay as they are in every directory that holds something protected, and below.
+    pub protected_names: Vec<String>,
 }
 
 /// Whether this kernel can confine a thread: Linux 5.13 with Landlock.
@@ -56,7 +58,12 @@ fn enforce<T: Send>(
     use crate::plan::BrokerRules;
 
     let readable = paths.readable.iter().filter(|path| path.exists()).cloned().collect();
-    let rules = BrokerRules::new(paths.writable.clone(), readable, paths.protected.clone());
+    let rules = BrokerRules::new(
+        paths.writable.clone(),
+        readable,
+        paths.protected.clone(),
+        paths.protected_names.clone(),
+    );
     if rules.brokered.is_empty() {
         return thread::scope(|scope| {
             run(scope, || {

@@ -1,5 +1,5 @@
 //! Paths inside a workspace that stay as they are although the workspace may be changed, and files outside of it whose
-//! modes, owners, times and attributes Landlock does not guard. From the side of whoever runs commands inside.
+//! modes, owners, times and attributes Landlock does not guard. From the side of a party that runs commands inside.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
 
@@ -29,6 +29,9 @@ const PROTECTED: [&str; 8] = [
     "link.md",
 ];
 
+/// Protected in every directory; one of them is in a directory already.
+const NAMES: [&str; 2] = [".direnv", ".vscode"];
+
 struct Home {
     directory: TempDir,
     sandbox: Sandbox,
@@ -45,6 +48,8 @@ impl Home {
         {
             fs::create_dir_all(root.join(name)).unwrap();
         }
+        fs::create_dir_all(workspace.join("sub/.vscode")).unwrap();
+        fs::write(workspace.join("sub/.vscode/tasks.json"), "owner\n").unwrap();
         for name in ["AGENTS.md", ".git/config", ".git/hooks/post-checkout", "behind.md", "plain"] {
             fs::write(workspace.join(name), "owner\n").unwrap();
         }
@@ -57,6 +62,7 @@ impl Home {
         confinement.temporary = Some(root.join("tmp"));
         confinement.read_only = vec![root.join("readable")];
         confinement.protected = PROTECTED.map(PathBuf::from).to_vec();
+        confinement.protected_names = NAMES.map(str::to_owned).to_vec();
         let helper = std::env::var_os("PROTECTED_HELPER")
             .unwrap_or_else(|| env!("CARGO_BIN_EXE_myclaw-sandbox-helper").into());
         let sandbox = Sandbox::new(helper, [OsString::from("__sandbox-exec")]);
@@ -87,15 +93,29 @@ impl Home {
         let root = self.workspace().parent().unwrap();
         let protected = PROTECTED.iter().map(|name| self.workspace().join(name));
         let others = ["outside", "readable", "workspace/behind.md"].map(|name| root.join(name));
-        for path in protected.chain(others) {
+        let mut named = Vec::new();
+        find_named(self.workspace(), &mut named);
+        for path in protected.chain(others).chain(named) {
             note(&path, &mut found);
         }
         // The directories above may be changed, but stay open for their owner and closed for others.
         for path in [self.workspace().to_owned(), self.workspace().join(".github")] {
             let about = path.metadata().unwrap();
-            found.insert(path, format!("{:o} {}", about.mode(), about.uid()));
+            found.insert(path, format!("{:o} {} {}", about.mode(), about.uid(), about.gid()));
         }
         found
+    }
+}
+
+/// Everything below a directory whose name is protected in every directory.
+fn find_named(directory: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().to_lowercase();
+        if NAMES.contains(&name.as_str()) {
+            found.push(entry.path());
+        } else if entry.file_type().unwrap().is_dir() {
+            find_named(&entry.path(), found);
+        }
     }
 }
 
@@ -183,6 +203,7 @@ const ATTACKS: &[&str] = &[
     "chmod 777 ..",
     "chmod 500 ../.github",
     "chmod g+w .. ../.github",
+    "chown 65534 .. ../.github; chown :65534 .. ../.github",
     "setfattr -n user.evil -v 1 ../AGENTS.md ../.github ..",
     "echo y | cp -r --remove-destination x ../AGENTS.md",
     "install -m 777 x ../AGENTS.md",
@@ -191,6 +212,17 @@ const ATTACKS: &[&str] = &[
     "cd ..; for i in 1 2 3 4 5 6 7 8; do ln -sfn attack swap; ln -sfn .git swap; echo evil > swap/config; done",
     "mount --bind x ../AGENTS.md",
     "unshare -rm mount --bind x ../AGENTS.md",
+    // In every directory.
+    "mkdir .vscode; echo evil > .vscode/tasks.json",
+    "echo evil > .direnv; echo evil > ../sub/.direnv",
+    "echo evil > ../sub/.vscode/tasks.json; echo evil > ../sub/.vscode/new",
+    "mkdir -p made/deep; mkdir made/deep/.VSCode; cp x made/deep/.Direnv",
+    "mkdir v; mv v .vscode; mv -T v ../sub/deep.vscode; ln -s v .vscode; ln x .direnv",
+    "mkdir -p \"$TMPDIR/p/.vscode\"; echo evil > \"$TMPDIR/p/.vscode/tasks.json\"; mv \"$TMPDIR/p\" p",
+    "mkdir -p \"$TMPDIR/q/.vscode\"; cp -r \"$TMPDIR/q\" q; mv --exchange \"$TMPDIR/q\" ../sub",
+    "mv ../sub/.vscode aside; rm -rf ../sub/.vscode; rm -rf ../sub",
+    "ln ../sub/.vscode/tasks.json hard; echo evil > hard; chmod -R 777 ../sub/.vscode",
+    "(cd ../sub; tar cf ../attack/t .vscode); mkdir out; tar xf t -C out",
     // Outside: what Landlock does not guard.
     "chmod 777 ../../outside/file",
     "chmod 777 ../../outside",
@@ -230,7 +262,11 @@ async fn nothing_protected_can_be_changed() {
             .map(|entry| entry.unwrap().file_name())
             .collect();
         left.sort();
-        assert_eq!(left, [".git", ".github", "AGENTS.md", "behind.md", "link.md"], "{level:?}");
+        assert_eq!(
+            left,
+            [".git", ".github", "AGENTS.md", "behind.md", "link.md", "sub"],
+            "{level:?}"
+        );
     }
 }
 
@@ -308,6 +344,25 @@ async fn programs_that_write_many_files_work() {
         let (exit, printed) = home.run(script).await;
         assert_eq!(exit, Exit::Code(0), "{level:?}: {printed}");
         assert!(printed == "2\n3\none\n" || printed == "skipped\n", "{level:?}: {printed}");
+    }
+}
+
+#[tokio::test]
+async fn no_file_grows_beyond_its_limit_by_a_call_of_another_process() {
+    let script = r#"python3 -c "
+import os
+open('f', 'w').close()
+os.truncate('f', 1 << 20)
+try:
+    os.truncate('f', (1 << 20) + 1)
+except OSError as error:
+    print(error.errno == 27)
+print(os.stat('f').st_size)""#;
+    for level in levels() {
+        let mut home = Home::new(level.clone());
+        home.confinement.limits.file_size = Some(1 << 20);
+        let expected = (Exit::Code(0), "True\n1048576\n".to_owned());
+        assert_eq!(home.run(script).await, expected, "{level:?}");
     }
 }
 

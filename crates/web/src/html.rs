@@ -25,6 +25,8 @@ const PIECE_BYTES: usize = 16 * 1024;
 const MAX_ELEMENTS: usize = 100_000;
 /// Most elements of a page in which an article is looked for; the search looks at the tree many times.
 const MAX_SEARCHED_ELEMENTS: usize = 40_000;
+/// Most bytes that writing such a page as HTML looks at; see [`tree::Size::escaping`]. They take a tenth of a second.
+const MAX_ESCAPING: u64 = 1 << 31;
 /// Deepest nesting that is converted. Browsers stop at 512, and pages for people stay below 100.
 const MAX_DEPTH: usize = 200;
 /// Deepest nesting of lists and quotations. Each level indents every line of its content.
@@ -63,7 +65,9 @@ pub fn to_markdown(html: &str, url: &Url) -> Readable {
         if size.elements > MAX_ELEMENTS || size.depth > MAX_DEPTH || size.indent > MAX_INDENT {
             tree::plain_text(&document, &SKIPPED)
         } else {
-            readable(document, url, size.elements)
+            let is_searched =
+                size.elements <= MAX_SEARCHED_ELEMENTS && size.escaping <= MAX_ESCAPING;
+            readable(document, url, is_searched)
         };
     Readable { title, markdown: tidy(&markdown), is_cut }
 }
@@ -82,11 +86,11 @@ fn parse(html: &str, deadline: Instant) -> (Document, bool) {
     (parser.finish(), rest.is_empty())
 }
 
-/// The article of a page, or all of the page if it has none.
-fn readable(document: Document, url: &Url, elements: usize) -> String {
+/// The article of a page, or all of the page if it has none, or if none is searched.
+fn readable(document: Document, url: &Url, is_searched: bool) -> String {
     make_links_absolute(&document, url);
     let whole = document.md(Some(&SKIPPED));
-    if elements > MAX_SEARCHED_ELEMENTS {
+    if !is_searched {
         return whole.to_string();
     }
     let config = Config {

@@ -146,3 +146,51 @@ fn skills_of_the_workspace_show_nothing_outside_of_it() {
     let inside = workspace.canonicalize().unwrap().join("real-skills");
     assert_eq!(shared, [inside, program().unwrap()]);
 }
+
+const STRANGER: &str = "agent:main:channel:telegram:account:default:peer:direct:42";
+
+#[test]
+fn a_stranger_sees_the_agents_workspace_only_where_the_owner_says_so() {
+    for (access, is_shown) in [("none", false), ("ro", true)] {
+        let confinement = json!({"workspaceAccess": access, "limits": {"workspaceMb": 3}});
+        let config = json!({"agents": {"defaults": {"sandbox": {"confinement": confinement}}}});
+        let (_directory, session) = session(config, STRANGER);
+        std::fs::create_dir_all(&session.agent.workspace).unwrap();
+        session.make_working_directory().unwrap();
+        let confinement = session.confinement().unwrap();
+        let shared = real(&session.agent.workspace);
+        assert_eq!(confinement.read_only.contains(&shared), is_shown, "{access}");
+        // No single file may be larger than all of them together.
+        assert_eq!(confinement.limits.file_size, Some(3 << 20));
+    }
+}
+
+#[test]
+fn file_tools_of_a_stranger_leave_alone_what_is_protected() {
+    if !myclaw_sandbox::can_confine_threads() {
+        println!("skipped: this kernel has no Landlock");
+        return;
+    }
+    let confinement = json!({"workspaceAccess": "rw"});
+    let config = json!({"agents": {"defaults": {"sandbox": {"confinement": confinement}}}});
+    let (_directory, session) = session(config, STRANGER);
+    let workspace = session.agent.workspace.clone();
+    std::fs::create_dir_all(workspace.join("sub")).unwrap();
+    let write = |path: &str| {
+        let path = workspace.join(path);
+        session.as_its_tools(|| std::fs::write(&path, "x")).unwrap().is_ok()
+    };
+    for (path, is_open) in [
+        ("notes.txt", true),
+        ("sub/notes.txt", true),
+        ("sub/Makefile", true),
+        ("AGENTS.md", false),
+        ("Makefile", false),
+        (".envrc", false),
+        ("sub/.envrc", false),
+        ("sub/AGENTS.md", false),
+        ("sub/.Npmrc", false),
+    ] {
+        assert_eq!(write(path), is_open, "{path}");
+    }
+}

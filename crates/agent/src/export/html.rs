@@ -5,10 +5,11 @@
 
 use std::io::{self, Write};
 
-use myclaw_llm::{ContentBlock, ImageContent};
+use myclaw_llm::{ContentBlock, ImageContent, Redactor};
 use myclaw_policy::changes_direction;
 use myclaw_session::{CompactionEntry, Role, TranscriptMessage};
 
+use super::redaction::redact_blocks;
 use super::rich::rich;
 use super::{Document, ExportedSession, local_minute, redacted_note, speaker};
 
@@ -102,6 +103,10 @@ impl<W: Write> Document for Page<W> {
     fn begin(&mut self, session: &mut ExportedSession<'_>) -> io::Result<()> {
         let head = HEAD.replace("{title}", &escape(&session.title));
         self.out.write_all(head.as_bytes())
+    }
+
+    fn redact(&self, message: &mut TranscriptMessage, redactor: &mut Redactor) {
+        redact_blocks(message, redactor);
     }
 
     fn message(&mut self, message: &TranscriptMessage) -> io::Result<()> {

@@ -2,8 +2,10 @@
 
 use std::io::{self, Write};
 
+use myclaw_llm::Redactor;
 use myclaw_session::{CompactionEntry, Role, TranscriptMessage};
 
+use super::redaction::redact_text;
 use super::{Document, ExportedSession, local_minute, redacted_note, speaker, tool_calls};
 
 /// One section per message.
@@ -27,6 +29,10 @@ impl<W: Write> Text<W> {
 impl<W: Write> Document for Text<W> {
     fn begin(&mut self, session: &mut ExportedSession<'_>) -> io::Result<()> {
         writeln!(self.out, "# Session {}", session.title)
+    }
+
+    fn redact(&self, message: &mut TranscriptMessage, redactor: &mut Redactor) {
+        redact_text(message, redactor);
     }
 
     fn message(&mut self, message: &TranscriptMessage) -> io::Result<()> {

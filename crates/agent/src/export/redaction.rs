@@ -1,9 +1,10 @@
 //! Keeps keys out of documents: they go to other people, and to other machines.
 
 use myclaw_llm::Redactor;
-use myclaw_session::{About, Entry, Meta, SessionHeader, TranscriptMessage};
+use myclaw_session::{About, Entry, Meta, Role, SessionHeader, TranscriptMessage};
 use serde_json::Value;
 
+use super::tool_calls;
 use crate::Home;
 use crate::secrets::written_secrets;
 use crate::session_config::stored_keys;
@@ -13,7 +14,7 @@ impl Home {
     /// variables whose names say that they hold one, and what looks like a key. Reads those files; blocks.
     pub fn redactor(&self) -> Redactor {
         let config = myclaw_config::load_or_default(&self.environment).map(|loaded| loaded.config);
-        // Whoever has a broken config may export too; the patterns and the variables are known without it.
+        // An owner with a broken config may export too; the patterns and the variables are known without it.
         let config = config.unwrap_or_default();
         let agents = config.agent_ids().into_iter();
         let secrets: Vec<String> = agents
@@ -35,8 +36,20 @@ pub fn redact_entry(entry: &mut Entry, redactor: &mut Redactor) {
     }
 }
 
-fn redact_message(message: &mut TranscriptMessage, redactor: &mut Redactor) {
+/// Removes keys from a row that its owner is shown. What people wrote stays as it is.
+pub fn redact_row(row: &mut TranscriptMessage, redactor: &mut Redactor) {
+    if row.role != Role::User {
+        redact_message(row, redactor);
+    }
+}
+
+/// Removes keys from all parts of a message.
+pub(super) fn redact_message(message: &mut TranscriptMessage, redactor: &mut Redactor) {
     redactor.clean_in_place(&mut message.content);
+    redact_meta(message, redactor);
+}
+
+fn redact_meta(message: &mut TranscriptMessage, redactor: &mut Redactor) {
     let Some(meta) = &message.meta else { return };
     let mut value = Value::Object(meta.to_object());
     let before = redactor.removed();
@@ -46,6 +59,24 @@ fn redact_message(message: &mut TranscriptMessage, redactor: &mut Redactor) {
     {
         message.meta = Some(Meta::from(object));
     }
+}
+
+/// As [`redact_message`], for a document that shows the text and the calls of a message and nothing else: only there it counts
+/// what it removes.
+pub(super) fn redact_text(message: &mut TranscriptMessage, redactor: &mut Redactor) {
+    redactor.clean_in_place(&mut message.content);
+    for (_, arguments) in tool_calls(message) {
+        redactor.clean(&arguments);
+    }
+    redactor.uncounted(|redactor| redact_meta(message, redactor));
+}
+
+/// As [`redact_text`], for a document that shows the blocks of a message in place of its text.
+pub(super) fn redact_blocks(message: &mut TranscriptMessage, redactor: &mut Redactor) {
+    let blocks: Option<Value> = message.meta.as_ref().and_then(|meta| meta.field("contentBlocks"));
+    let Some(mut blocks) = blocks else { return redact_text(message, redactor) };
+    redactor.clean_value(&mut blocks);
+    redactor.uncounted(|redactor| redact_message(message, redactor));
 }
 
 /// Removes keys from the title and the labels of a session.

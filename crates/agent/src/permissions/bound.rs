@@ -1,4 +1,4 @@
-//! What the approval of a command is bound to beside its words: the programs and the files that it may run, by identity
+//! What the approval of a command is bound to in addition to its words: the programs and the files that it may run, by identity
 //! and content.
 
 mod state;

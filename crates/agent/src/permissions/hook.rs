@@ -10,6 +10,7 @@ use myclaw_engine::{
 
 use super::{POLICY, Permissions, Verdict};
 use crate::approvals::{ApprovalStore, SessionApprover, audience};
+use crate::blocking::blocking;
 use crate::{RunAdditions, SessionConfig};
 
 /// Completes the tools and hooks of a run: adds those of the caller, withholds the tools that a rule denies, and adds
@@ -79,8 +80,7 @@ impl Hook for PolicyHook {
                 return Ok(ToolCallVerdict::Allow);
             }
             let (permissions, call) = (Arc::clone(&self.0), call.clone());
-            let checking = tokio::task::spawn_blocking(move || permissions.check(&call));
-            let verdict = checking.await.map_err(|error| HookError(error.to_string()))?;
+            let verdict = blocking(move || permissions.check(&call)).await?;
             Ok(match verdict {
                 Verdict::Allowed => ToolCallVerdict::Allow,
                 Verdict::NeedsApproval(reason) => ToolCallVerdict::Ask { reason },

@@ -136,7 +136,7 @@ impl Permissions {
         self.directory.canonicalize().unwrap_or_else(|_| self.directory.clone())
     }
 
-    /// A call that touches nothing but files: the same files, or all files beside them.
+    /// A call that touches nothing but files: the same files, or all files of their directory.
     fn file_scopes(&self, mut fields: Fields<'_>, targets: &[&Target]) -> Vec<AlwaysScope> {
         let tool = fields.tool.to_owned();
         let mut in_directory = Fields { tool: fields.tool, fields: fields.fields.clone() };

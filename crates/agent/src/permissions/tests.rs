@@ -4,6 +4,7 @@ mod terms;
 use std::path::Path;
 
 use myclaw_config::Environment;
+use myclaw_engine::{Target, TargetAccess};
 use myclaw_policy::known_tools;
 use serde_json::{Value, json};
 
@@ -322,4 +323,29 @@ fn rules_that_cancel_each_other_are_named() {
     assert!(found(heartbeat).contains("cron.enabled"));
     let both = found(json!({"tools": {"allow": ["read", "bash"], "deny": ["exec"]}}));
     assert!(both.contains("tools allows and denies bash"), "{both}");
+}
+
+#[test]
+fn what_starts_programs_is_neither_changed_nor_removed_unasked() {
+    let permissions = permissions(json!({"tools": {"exec": {"security": "allowlist"}}}), "main");
+    let directory = tempfile::tempdir().unwrap();
+    let program = directory.path().canonicalize().unwrap().join("run");
+    std::fs::write(&program, "").unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&program, mode).unwrap();
+    for (access, path, is_asked) in [
+        (TargetAccess::Write, "/tmp/.envrc", true),
+        (TargetAccess::Delete, "/tmp/.envrc", true),
+        (TargetAccess::Read, "/tmp/.envrc", false),
+        (TargetAccess::Write, "/tmp/notes.txt", false),
+        (TargetAccess::Delete, "/tmp/notes.txt", false),
+        (TargetAccess::Write, program.to_str().unwrap(), true),
+        (TargetAccess::Delete, program.to_str().unwrap(), true),
+    ] {
+        let target = Target { access, path: path.into() };
+        let subject = CallSubject::default().with(CallEffect::Touch(target));
+        let verdict = permissions.check_subject("write", &subject, "openai/gpt-x");
+        let is_asked_now = matches!(verdict, Verdict::NeedsApproval(_));
+        assert_eq!(is_asked_now, is_asked, "{access:?} {path}: {verdict:?}");
+    }
 }

@@ -3,7 +3,7 @@
 use myclaw_config::{Bind, ExposeSecret as _};
 use serde_json::Value;
 
-use super::{SecurityFinding, Setup, Severity, finding, set, unset};
+use super::{SecurityFinding, Setup, Severity, finding, finding_in_list, set, unset};
 
 /// Shortest token that nobody guesses, in characters: 128 bits in hexadecimal digits.
 const SHORTEST_TOKEN: usize = 32;
@@ -175,37 +175,24 @@ pub(super) fn gateway_token(setup: &Setup<'_>) -> Vec<SecurityFinding> {
 }
 
 pub(super) fn gateway_proxies(setup: &Setup<'_>) -> Vec<SecurityFinding> {
-    let entries: Vec<&str> = texts(setup.at("gateway.trustedProxies"));
-    let is_wide = |entry: &&str| {
+    let is_wide = |entry: &str| {
         let prefix = entry.rsplit_once('/').and_then(|(_, prefix)| prefix.parse::<u8>().ok());
         prefix.is_some_and(|prefix| prefix < SHORTEST_PREFIX)
     };
-    if !entries.iter().any(is_wide) {
-        return Vec::new();
-    }
-    let rest: Vec<&str> = entries.into_iter().filter(|entry| !is_wide(entry)).collect();
-    vec![finding(
-        "wide-trusted-proxies",
-        Severity::High,
-        "the gateway believes what strangers say about their address, because `gateway.trustedProxies` names a network of \
-         strangers",
-        set("gateway.trustedProxies", &Value::from(rest).to_string()),
-    )]
+    let message = "the gateway believes what strangers say about their address, because `gateway.trustedProxies` names a \
+                   network of strangers";
+    let path = "gateway.trustedProxies";
+    let about = ("wide-trusted-proxies", Severity::High, message);
+    finding_in_list(about, path, texts(setup.at(path)), is_wide).into_iter().collect()
 }
 
 pub(super) fn gateway_origins(setup: &Setup<'_>) -> Vec<SecurityFinding> {
-    let entries = texts(setup.at("gateway.allowedOrigins"));
-    let is_plain = |entry: &&str| entry.strip_prefix("http://").is_some_and(|rest| !is_near(rest));
-    if !entries.iter().any(is_plain) {
-        return Vec::new();
-    }
-    let rest: Vec<&str> = entries.into_iter().filter(|entry| !is_plain(entry)).collect();
-    vec![finding(
-        "plain-origin",
-        Severity::Medium,
-        "a page without TLS may use the gateway, so everybody on the way to that page can",
-        set("gateway.allowedOrigins", &Value::from(rest).to_string()),
-    )]
+    let is_plain = |entry: &str| entry.strip_prefix("http://").is_some_and(|rest| !is_near(rest));
+    let message =
+        "a page without TLS may use the gateway, so everybody on the way to that page can";
+    let path = "gateway.allowedOrigins";
+    let about = ("plain-origin", Severity::Medium, message);
+    finding_in_list(about, path, texts(setup.at(path)), is_plain).into_iter().collect()
 }
 
 /// The texts in a list.

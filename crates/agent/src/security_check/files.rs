@@ -1,20 +1,29 @@
 //! Files that hold keys, and files that the program obeys: who else on this machine can read or change them.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use super::access::texts;
 use super::{SecurityFinding, Setup, Severity, finding, quoted_path};
 
 /// Directories of programs that copy files to other machines.
-const SYNCED: [&str; 7] = [
+const SYNCED: [&str; 13] = [
     "Dropbox",
     "OneDrive",
     "Google Drive",
     "GoogleDrive",
     "iCloud Drive",
     "Mobile Documents",
+    "CloudStorage",
     "Nextcloud",
+    "ownCloud",
+    "Syncthing",
+    "MEGA",
+    "pCloudDrive",
+    "Box Sync",
 ];
+/// What such a program puts into a directory that it copies.
+const SYNC_MARKS: [&str; 2] = [".stfolder", ".dropbox.cache"];
 
 /// Others than the owner may read.
 const READ_BY_OTHERS: u32 = 0o044;
@@ -108,10 +117,7 @@ pub(super) fn files_that_are_obeyed(setup: &Setup<'_>) -> Vec<SecurityFinding> {
         }
     }
     for workspace in synced {
-        let is_synced = workspace
-            .components()
-            .any(|part| SYNCED.iter().any(|name| part.as_os_str().eq_ignore_ascii_case(name)));
-        if is_synced && setup.at("agent.workspaceDir").is_string() {
+        if is_synced(&workspace) && setup.at("agent.workspaceDir").is_string() {
             found.push(finding(
                 "synced-workspace",
                 Severity::Low,
@@ -121,6 +127,40 @@ pub(super) fn files_that_are_obeyed(setup: &Setup<'_>) -> Vec<SecurityFinding> {
         }
     }
     found
+}
+
+/// A state directory that another program copies to other machines, with keys and sessions.
+pub(super) fn synced_state_directory(setup: &Setup<'_>) -> Vec<SecurityFinding> {
+    let paths = &setup.home.paths;
+    let state = paths.state_dir();
+    let real = state.canonicalize().unwrap_or_else(|_| state.to_owned());
+    if !is_synced(&real) && !is_synced(state) {
+        return Vec::new();
+    }
+    let name = real.file_name().unwrap_or(real.as_os_str());
+    let elsewhere = Path::new("/var/lib").join(name);
+    let target = paths.home().filter(|home| !is_synced(home)).map(|home| home.join(".myclaw"));
+    let is_link = |path: &Path| path.symlink_metadata().is_ok_and(|found| found.is_symlink());
+    // A link in the usual place gives way.
+    let first =
+        if is_link(state) { format!("rm {} && ", quoted_path(state)) } else { String::new() };
+    let is_free = |target: &PathBuf| {
+        (is_link(state) && *target == state) || target.symlink_metadata().is_err()
+    };
+    let target = target.filter(is_free).unwrap_or(elsewhere);
+    vec![finding(
+        "synced-state-directory",
+        Severity::High,
+        format!("{} is copied to other machines, with your keys and sessions", state.display()),
+        format!("{first}mv {} {}", quoted_path(&real), quoted_path(&target)),
+    )]
+}
+
+/// Whether a program copies what is at the path to other machines.
+fn is_synced(path: &Path) -> bool {
+    let is_name = |part: &OsStr| SYNCED.iter().any(|name| part.eq_ignore_ascii_case(name));
+    path.iter().any(is_name)
+        || path.ancestors().any(|at| SYNC_MARKS.iter().any(|mark| at.join(mark).exists()))
 }
 
 /// The programs that hooks name by their path.

@@ -1,10 +1,20 @@
 //! What sessions may do: sandboxes, commands, web tools.
 
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
 use myclaw_exec::HidingRunner;
 use serde_json::{Value, json};
 
 use super::access::texts;
-use super::{SecurityFinding, Setup, Severity, finding, set, unset};
+use super::{SecurityFinding, Setup, Severity, finding, finding_in_list, quoted, set, unset};
+use crate::approvals::{ApprovalStore, Grant};
+
+/// From this age on, an answer "always" is worth another look.
+const OLD_APPROVAL: Duration = Duration::from_secs(182 * 24 * 60 * 60);
+/// Characters of a digest by which `approvals list` names an answer.
+const SHOWN_DIGEST: usize = 12;
+/// Most answers that one command revokes.
+const MOST_REVOKED: usize = 20;
 
 /// Tools of sandboxed sessions that reach beyond their own session, as names and groups of the policy.
 const FAR_TOOLS: [&str; 9] = [
@@ -70,30 +80,26 @@ pub(super) fn sandbox_network(setup: &Setup<'_>) -> Vec<SecurityFinding> {
                 set(&format!("{path}.confinement.network"), "none"),
             ));
         }
-        let hosts = texts(&confinement["allowHosts"]);
-        let is_wide = |host: &&str| matches!(*host, "*" | "*.*") || is_top_level(host);
-        if hosts.iter().any(is_wide) {
-            let rest: Vec<&str> = hosts.into_iter().filter(|host| !is_wide(host)).collect();
-            found.push(finding(
+        found.extend(finding_in_list(
+            (
                 "sandbox-hosts-wide",
                 severity,
                 "the hosts that sandboxed commands reach have an entry for hosts of everybody",
-                set(&format!("{path}.confinement.allowHosts"), &Value::from(rest).to_string()),
-            ));
-        }
+            ),
+            &format!("{path}.confinement.allowHosts"),
+            texts(&confinement["allowHosts"]),
+            |host| matches!(host, "*" | "*.*") || is_top_level(host),
+        ));
         for key in ["readOnly", "readWrite"] {
-            let paths = texts(&confinement[key]);
-            let is_wide =
-                |path: &&str| matches!(path.trim_end_matches('/'), "" | "~" | "/home" | "/root");
-            if paths.iter().any(is_wide) {
-                let rest: Vec<&str> = paths.into_iter().filter(|path| !is_wide(path)).collect();
-                found.push(finding(
-                    "sandbox-shares-home",
-                    Severity::High,
-                    format!("`{path}.confinement.{key}` shares a whole home directory with sandboxed sessions"),
-                    set(&format!("{path}.confinement.{key}"), &Value::from(rest).to_string()),
-                ));
-            }
+            let place = format!("{path}.confinement.{key}");
+            let message =
+                format!("`{place}` shares a whole home directory with sandboxed sessions");
+            found.extend(finding_in_list(
+                ("sandbox-shares-home", Severity::High, message),
+                &place,
+                texts(&confinement[key]),
+                |path| matches!(path.trim_end_matches('/'), "" | "~" | "/home" | "/root"),
+            ));
         }
     }
     found
@@ -107,19 +113,18 @@ fn is_top_level(host: &str) -> bool {
 
 pub(super) fn sandbox_tools(setup: &Setup<'_>) -> Vec<SecurityFinding> {
     let severity = if setup.has_channels() { Severity::Medium } else { Severity::Low };
-    let is_far = |tool: &&str| FAR_TOOLS.contains(tool);
     let mut found = Vec::new();
     for (path, sandbox) in setup.sandboxes() {
-        let tools = texts(&sandbox["allowlist"]);
-        if tools.iter().any(is_far) {
-            let rest: Vec<&str> = tools.into_iter().filter(|tool| !is_far(tool)).collect();
-            found.push(finding(
-                "sandbox-tools-wide",
-                severity,
-                format!("`{path}.allowlist` gives sandboxed sessions tools that reach other sessions, jobs or machines"),
-                set(&format!("{path}.allowlist"), &Value::from(rest).to_string()),
-            ));
-        }
+        let place = format!("{path}.allowlist");
+        let message = format!(
+            "`{place}` gives sandboxed sessions tools that reach other sessions, jobs or machines"
+        );
+        found.extend(finding_in_list(
+            ("sandbox-tools-wide", severity, message),
+            &place,
+            texts(&sandbox["allowlist"]),
+            |tool| FAR_TOOLS.contains(&tool),
+        ));
     }
     for (key, values) in
         [("tools.sessions.others", &["agent", "all"][..]), ("tools.message.otherChats", &["all"])]
@@ -183,17 +188,16 @@ pub(super) fn web_addresses(setup: &Setup<'_>) -> Vec<SecurityFinding> {
             set("tools.web.fetch.allowPrivate", "false"),
         ));
     }
-    let hosts = texts(&fetch["allowHosts"]);
-    let is_wide = |host: &&str| matches!(*host, "*" | "0.0.0.0/0" | "::/0") || is_top_level(host);
-    if hosts.iter().any(is_wide) {
-        let rest: Vec<&str> = hosts.into_iter().filter(|host| !is_wide(host)).collect();
-        found.push(finding(
+    found.extend(finding_in_list(
+        (
             "web-reaches-private-addresses",
             Severity::High,
             "an entry of `tools.web.fetch.allowHosts` is for all hosts, so names can lead web tools into your own network",
-            set("tools.web.fetch.allowHosts", &Value::from(rest).to_string()),
-        ));
-    }
+        ),
+        "tools.web.fetch.allowHosts",
+        texts(&fetch["allowHosts"]),
+        |host| matches!(host, "*" | "0.0.0.0/0" | "::/0") || is_top_level(host),
+    ));
     if setup.at("logging.redactSensitive") == &json!(false) {
         found.push(finding(
             "log-keeps-keys",
@@ -232,19 +236,71 @@ pub(super) fn state_directory(setup: &Setup<'_>) -> Vec<SecurityFinding> {
             set("tools.bash.stateDirectory", "hidden"),
         ));
     }
-    let opened = texts(setup.at("tools.fs.stateDirectories"));
-    let is_wide = |path: &&str| {
+    let is_wide = |path: &str| {
         let first = path.trim_start_matches("./").split('/').next().unwrap_or_default();
         matches!(first, "" | "." | "sessions" | "gateway" | "agents" | "hooks" | "logs")
     };
-    if opened.iter().any(is_wide) {
-        let rest: Vec<&str> = opened.into_iter().filter(|path| !is_wide(path)).collect();
-        found.push(finding(
-            "state-directory-open",
-            Severity::High,
-            "`tools.fs.stateDirectories` lets tools change directories that hold keys, sessions or rules",
-            set("tools.fs.stateDirectories", &Value::from(rest).to_string()),
-        ));
-    }
+    let message = "`tools.fs.stateDirectories` lets tools change directories that hold keys, sessions or rules";
+    found.extend(finding_in_list(
+        ("state-directory-open", Severity::High, message),
+        "tools.fs.stateDirectories",
+        texts(setup.at("tools.fs.stateDirectories")),
+        is_wide,
+    ));
     found
+}
+
+/// Runners of other people's chats without a wall.
+pub(super) fn host_backend(setup: &Setup<'_>) -> Vec<SecurityFinding> {
+    let has_chats = setup.config.host.as_ref().is_some_and(|host| !host.bindings.is_empty());
+    let severity = if has_chats { Severity::High } else { Severity::Medium };
+    let options = texts(setup.at("host.options"));
+    let mut fixed = options.clone();
+    let mut is_open = false;
+    for at in 0..options.len() {
+        let is_value = options.get(at.wrapping_sub(1)) == Some(&"--backend");
+        match options[at] {
+            "--backend=process" => fixed[at] = "--backend=sandbox",
+            "process" if is_value => fixed[at] = "sandbox",
+            _ => continue,
+        }
+        is_open = true;
+    }
+    let found = is_open.then(|| {
+        finding(
+            "host-without-sandbox",
+            severity,
+            "the host starts runners as plain processes, so a chat that deceives the model can do what you can",
+            set("host.options", &Value::from(fixed).to_string()),
+        )
+    });
+    found.into_iter().collect()
+}
+
+/// Answers "always" that nobody has looked at for long, or that say less than today's.
+pub(super) fn old_approvals(setup: &Setup<'_>) -> Vec<SecurityFinding> {
+    let store = ApprovalStore::in_state_dir(setup.home.paths.state_dir());
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let oldest = now.saturating_sub(OLD_APPROVAL).as_millis();
+    // `approvals list` reports a file that cannot be read.
+    let (grants, _) = store.list().unwrap_or_default();
+    let old: Vec<Grant> =
+        grants.into_iter().filter(|it| it.is_old() || u128::from(it.ts) < oldest).collect();
+    if old.is_empty() {
+        return Vec::new();
+    }
+    let revoke = |grant: &Grant| {
+        let id = grant.digest.get(..SHOWN_DIGEST).unwrap_or(&grant.digest);
+        format!("myclaw approvals revoke {}", quoted(id))
+    };
+    let fixes: Vec<String> = old.iter().take(MOST_REVOKED).map(revoke).collect();
+    vec![finding(
+        "old-approvals",
+        Severity::Low,
+        format!(
+            "{} answers \"always\" are older than half a year, or of an earlier version; `myclaw approvals list` shows them",
+            old.len()
+        ),
+        fixes.join(" && "),
+    )]
 }

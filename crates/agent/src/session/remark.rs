@@ -8,8 +8,9 @@ use myclaw_session::LockWait;
 use myclaw_tools::END_OF_JOB;
 
 use super::Session;
+use crate::AgentError;
+use crate::blocking::blocking;
 use crate::undo::{REDID, UNDID};
-use crate::{AgentError, FailureClass};
 
 /// Longest wait for another process that has the session open.
 const WAIT: LockWait = LockWait::Until(Duration::from_secs(5));
@@ -32,13 +33,10 @@ impl Session {
             return Err(self.busy());
         }
         let config = self.config();
-        let writing = tokio::task::spawn_blocking(move || {
+        let writing = blocking(move || {
             let log = config.session_store().open(&config.session_key, WAIT)?;
             tell_model(Box::new(log), content, &SystemClock)
         });
-        let written = writing.await.map_err(|error| {
-            AgentError::new(FailureClass::Internal, format!("internal error: {error}"))
-        })?;
-        Ok(written?)
+        Ok(writing.await??)
     }
 }

@@ -8,7 +8,7 @@ use myclaw_files::{create_private_directory, read_regular};
 
 use crate::SessionConfig;
 
-/// Directory of the notes, beside the workspaces. No session's workspace begins with a dot.
+/// Directory of the notes, next to the workspaces. No session's workspace begins with a dot.
 const NOTES: &str = ".moved";
 /// Most notes that are read.
 const MOST: usize = 1_000;

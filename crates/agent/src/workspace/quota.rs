@@ -11,6 +11,7 @@ use myclaw_engine::{Hook, HookError, PreparedCall, ToolCallVerdict, ToolOutput, 
 use myclaw_files::{EntryKind, SharedDirectory};
 
 use crate::SessionConfig;
+use crate::blocking::blocking;
 
 /// Entries that are counted for each call that may have changed files, on average: they take some tenths of a millisecond.
 /// A larger workspace is counted less often.
@@ -238,8 +239,7 @@ impl Hook for QuotaHook {
             }
             let (state, quota, directory) =
                 (self.state.clone(), self.quota, self.directory.clone());
-            let counting = tokio::task::spawn_blocking(move || state.used(&quota, &directory));
-            let used = counting.await.map_err(|error| HookError(error.to_string()))?;
+            let used = blocking(move || state.used(&quota, &directory)).await?;
             let used =
                 used.map_err(|error| HookError(format!("the workspace cannot be read: {error}")))?;
             let Some(why) = self.quota.refusal(&used, 0) else {

@@ -8,7 +8,7 @@ use super::*;
 use crate::{Home, SessionOptions};
 
 /// A session in a new home whose state directory is `state`.
-fn session(config: Value, key: &str) -> (TempHome, SessionConfig) {
+pub(crate) fn session(config: Value, key: &str) -> (TempHome, SessionConfig) {
     let directory = TempHome::new();
     let paths = Paths::in_state_dir(directory.path().join("state"));
     let mut config: Config = serde_json::from_value(config).unwrap();
@@ -54,7 +54,7 @@ fn the_key_of_a_session_says_whose_it_is() {
 }
 
 #[test]
-fn whoever_begins_anew_keeps_their_files_and_nobody_else_has_them() {
+fn a_chat_that_begins_anew_keeps_its_files_and_no_other_has_them() {
     let (_directory, first) = session(json!({}), &key("telegram", "42"));
     let place = |peer: &str| {
         let key = SessionKey::parse(&key("telegram", peer)).unwrap();
@@ -154,4 +154,127 @@ fn a_new_workspace_is_a_copy_of_the_template() {
     std::fs::remove_file(&order).unwrap();
     session.make_working_directory().unwrap();
     assert!(!order.exists());
+}
+
+#[test]
+fn one_stranger_among_those_it_works_for_is_enough() {
+    let (_directory, child) = session(json!({}), &key("subagent", "1"));
+    let telegram = key("telegram", "42");
+    let of_stranger = child.for_session(SessionKey::parse(&telegram).unwrap());
+    for keys in [
+        vec!["main".to_owned(), telegram.clone()],
+        vec![telegram.clone(), "main".to_owned()],
+        vec!["main".to_owned(), key("subagent", "0"), telegram],
+    ] {
+        let principal = |key: &String| Principal {
+            session: SessionKey::parse(key).unwrap(),
+            senders: Vec::new(),
+        };
+        let child = child.clone().on_behalf_of(keys.iter().map(principal).collect()).unwrap();
+        assert_eq!(child.party(), Party::Others, "{keys:?}");
+        assert_eq!(child.working_directory(), of_stranger.working_directory(), "{keys:?}");
+    }
+}
+
+#[test]
+fn others_in_a_directory_of_the_owner_do_not_change_what_is_obeyed_there() {
+    let (directory, first) = session(json!({}), &key("telegram", "42"));
+    let project = directory.path().join("project");
+    std::fs::create_dir(&project).unwrap();
+    let options = SessionOptions {
+        session: Some(key("telegram", "42")),
+        directory: Some(project),
+        ..SessionOptions::default()
+    };
+    let session =
+        SessionConfig::new(first.home.clone(), Arc::clone(&first.config), &options).unwrap();
+    let protected = session.protected(&Level::Bubblewrap);
+    let names = session.protected_names(&Level::Bubblewrap);
+    for name in [".git", ".envrc", "Makefile", "AGENTS.md", "skills"] {
+        assert!(protected.iter().any(|path| path == Path::new(name)), "{name}");
+    }
+    for name in [".git", ".envrc", ".vscode", "AGENTS.md", "CLAUDE.md"] {
+        assert!(names.iter().any(|other| other == name), "{name}");
+    }
+    for name in ["Makefile", "package.json", "skills", "commands"] {
+        assert!(!names.iter().any(|other| other == name), "{name}");
+    }
+    assert_eq!(first.protected_names(&Level::Landlock), Vec::<String>::new());
+}
+
+#[test]
+fn the_config_says_what_the_owners_own_sandboxed_sessions_may_do() {
+    for (config, expected) in [
+        (json!({}), WorkspaceAccess::Rw),
+        (with_access("none"), WorkspaceAccess::None),
+        (with_access("ro"), WorkspaceAccess::Ro),
+        (with_access("rw"), WorkspaceAccess::Rw),
+    ] {
+        let (_directory, session) = session(config, "trip");
+        assert_eq!((session.agent_workspace_access(), session.own_workspace()), (expected, None));
+    }
+}
+
+#[test]
+fn zero_is_no_limit() {
+    let limits = |bytes: u64, files: u64| {
+        let limits = json!({"workspaceMb": bytes, "workspaceFiles": files});
+        json!({"agents": {"defaults": {"sandbox": {"confinement": {"limits": limits}}}}})
+    };
+    for (config, expected) in [
+        (limits(0, 0), Quota { bytes: None, files: None }),
+        (limits(2, 0), Quota { bytes: Some(2 << 20), files: None }),
+        (limits(0, 7), Quota { bytes: None, files: Some(7) }),
+    ] {
+        let (_directory, session) = session(config.clone(), &key("telegram", "42"));
+        assert_eq!(session.quota(), Some(expected), "{config}");
+    }
+}
+
+#[test]
+fn a_session_that_worked_elsewhere_is_named_until_its_note_is_removed() {
+    let (directory, first) = session(json!({}), &key("telegram", "42"));
+    let paths = first.home.paths.clone();
+    let before = first.for_session(SessionKey::parse(&key("telegram", "7")).unwrap());
+    let log = paths.sessions_dir().join(format!("{}.jsonl", before.session_key.slug()));
+    std::fs::create_dir_all(paths.sessions_dir()).unwrap();
+    std::fs::write(log, "{}\n").unwrap();
+    for session in [&first, &before] {
+        session.make_working_directory().unwrap();
+    }
+    let moved = moved_sessions(&paths);
+    let keys: Vec<&str> = moved.iter().map(|one| one.session.as_str()).collect();
+    assert_eq!(keys, [before.session_key.as_str()], "a new chat has not moved");
+    assert_eq!(moved[0].workspace, before.working_directory());
+    // What a link leads to is no note.
+    let secret = directory.path().join("secret");
+    std::fs::write(&secret, "secret").unwrap();
+    std::fs::remove_file(&moved[0].note).unwrap();
+    std::os::unix::fs::symlink(secret, &moved[0].note).unwrap();
+    let shown = moved_sessions(&paths);
+    assert_eq!(shown, []);
+}
+
+#[test]
+fn a_workspace_that_is_made_is_private() {
+    use std::os::unix::fs::PermissionsExt as _;
+    for name in ["main".to_owned(), key("telegram", "42")] {
+        let (_directory, session) = session(json!({}), &name);
+        session.make_working_directory().unwrap();
+        let mode = session.working_directory().metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700, "{name}");
+    }
+}
+
+#[test]
+fn a_template_that_is_too_large_is_not_copied_endlessly() {
+    let (_directory, session) = session(json!({}), &key("telegram", "42"));
+    let template = session.agent.workspace.join("workspace-template");
+    let deep = (0..40).fold(template.clone(), |path, _| path.join("d"));
+    std::fs::create_dir_all(&deep).unwrap();
+    std::fs::write(deep.join("file"), "x").unwrap();
+    session.make_working_directory().unwrap();
+    let copied = (0..40).fold(session.working_directory().to_owned(), |path, _| path.join("d"));
+    assert!(!copied.exists());
+    assert!(copy_template(&session.agent.workspace, session.working_directory()).is_err());
 }

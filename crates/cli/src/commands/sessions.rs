@@ -133,6 +133,11 @@ impl Sessions {
         Self { store: home.session_store(), agent_id: home.default_agent_id(), home }
     }
 
+    /// Removes keys from what is shown of a session.
+    pub(crate) fn redactor(&self) -> Redactor {
+        self.home.redactor()
+    }
+
     /// The sessions of the config's agent.
     pub(crate) fn of_agent(session_config: &SessionConfig) -> Self {
         Self {

@@ -13,6 +13,7 @@ mod client;
 #[expect(dead_code, reason = "these tests need a part of it")]
 #[path = "../gateway/fixture.rs"]
 mod fixture;
+mod front_ends;
 mod leaks;
 mod page;
 mod reach;

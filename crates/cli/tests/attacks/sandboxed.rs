@@ -10,7 +10,7 @@ use super::reach::{self, Aim};
 use super::scene::Scene;
 
 /// The tools that these sessions have.
-const TOOLS: [&str; 12] = [
+pub(super) const TOOLS: [&str; 12] = [
     "bash",
     "process",
     "read",
@@ -46,14 +46,26 @@ fn run(scene: &Scene, directory: &Path, session: &str, text: &str) -> ChildOutpu
 
 /// Every tool with every spelling of a path outside, in a session that works in `directory`.
 fn try_to_reach(scene: &mut Scene, directory: &Path, session: &str) -> Attacks {
+    let all = [Aim::Read, Aim::Write, Aim::Change];
+    try_to_reach_with(scene, &all, |scene, batch| {
+        run(scene, directory, session, batch).assert_code(0);
+    })
+}
+
+/// The same, where `say` gives a message to the session and waits for its answer.
+pub(super) fn try_to_reach_with(
+    scene: &mut Scene,
+    aims: &[Aim],
+    mut say: impl FnMut(&Scene, &str),
+) -> Attacks {
     let home = scene.home.path().to_owned();
     let mut attacks = Attacks::new("a");
-    for aim in [Aim::Read, Aim::Write, Aim::Change] {
-        reach::add(&mut attacks, &home, aim, &TOOLS, |attacks| scene.victim(attacks));
+    for aim in aims {
+        reach::add(&mut attacks, &home, *aim, &TOOLS, |attacks| scene.victim(attacks));
     }
     scene.begin();
     for batch in attacks.batches(100) {
-        run(scene, directory, session, &batch).assert_code(0);
+        say(scene, &batch);
         scene.check(|_| true);
     }
     attacks

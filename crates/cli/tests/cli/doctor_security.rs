@@ -85,10 +85,13 @@ fn the_default_set_up_says_what_the_main_session_may_do() {
     );
 }
 
-#[test]
-fn each_open_value_of_the_config_is_found_and_closed() {
+/// The check, its severity, where the value belongs, and the value.
+type OpenValue = (&'static str, &'static str, &'static str, Value);
+
+/// Who may write, and what sessions may do.
+fn open_to_people() -> Vec<OpenValue> {
     let sandbox = "/agents/defaults/sandbox";
-    let cases: Vec<(&str, &str, &str, Value)> = vec![
+    vec![
         ("open-direct-messages", "low", "/channels/telegram/dmPolicy", json!("open")),
         ("open-groups", "low", "/channels/telegram/groupPolicy", json!("open")),
         ("open-groups", "low", "/channels/telegram/groups", json!({"*": {}})),
@@ -140,6 +143,12 @@ fn each_open_value_of_the_config_is_found_and_closed() {
             "/tools/exec",
             json!({"ask": "always", "allowlist": [{"program": "/**"}]}),
         ),
+    ]
+}
+
+/// What tools and programs may reach, and who may reach the gateway.
+fn open_to_programs() -> Vec<OpenValue> {
+    vec![
         (
             "web-reaches-private-addresses",
             "high",
@@ -181,17 +190,159 @@ fn each_open_value_of_the_config_is_found_and_closed() {
             json!({"telemetry": {"endpoint": "http://traces.example.org:4318"}}),
         ),
         ("plain-connection", "medium", "/provider/baseUrl", json!("http://models.example.org/v1")),
-    ];
-    for (check, severity, pointer, value) in cases {
+        ("host-without-sandbox", "medium", "/host", json!({"options": ["--backend=process"]})),
+        ("host-without-sandbox", "medium", "/host", json!({"options": ["--backend", "process"]})),
+    ]
+}
+
+fn put(config: &mut Value, pointer: &str, value: Value) {
+    *pointer.split('/').skip(1).fold(config, |place, key| &mut place[key]) = value;
+}
+
+#[test]
+fn each_open_value_of_the_config_is_found_and_closed() {
+    for (check, severity, pointer, value) in open_to_people().into_iter().chain(open_to_programs())
+    {
         let (home, mut config) = closed();
-        let mut place = &mut config;
-        for key in pointer.split('/').skip(1) {
-            place = &mut place[key];
-        }
-        *place = value;
+        put(&mut config, pointer, value);
         write(&home, &config);
         is_closed_by_its_command(&home, check, severity);
     }
+}
+
+#[test]
+fn what_is_not_open_is_not_found() {
+    for (pointer, value) in [
+        ("/channels/telegram/groups", json!({"*": {"allowFrom": ["7"]}})),
+        ("/channels/telegram/groups", json!({"-5": {}})),
+        ("/provider/baseUrl", json!("http://name:word@127.0.0.1:9/v1")),
+        ("/gateway", json!({"trustedProxies": ["10.0.0.0/8", "127.0.0.1"]})),
+        ("/tools/fs", json!({"stateDirectories": ["skills"]})),
+        ("/host", json!({"options": ["--backend=sandbox"]})),
+    ] {
+        let (home, mut config) = closed();
+        put(&mut config, pointer, value.clone());
+        write(&home, &config);
+        assert_eq!(findings(&home), (Some(0), Vec::new()), "{pointer} {value}");
+    }
+}
+
+#[test]
+fn groups_of_tools_and_places_in_other_spellings_are_found() {
+    let sandbox = "/agents/defaults/sandbox";
+    for (check, severity, pointer, value) in [
+        ("sandbox-tools-wide", "medium", sandbox, json!({"allowlist": ["read", "group:nodes"]})),
+        ("sandbox-tools-wide", "medium", sandbox, json!({"allowlist": ["sessions_send"]})),
+        (
+            "command-wildcard",
+            "high",
+            sandbox,
+            json!({"exec": {"security": "allowlist", "allowlist": ["ls", "*"]}}),
+        ),
+        (
+            "plain-connection",
+            "medium",
+            "/provider/baseUrl",
+            json!("http://127.0.0.1:9@models.example.org/v1"),
+        ),
+    ] {
+        let (home, mut config) = closed();
+        put(&mut config, pointer, value);
+        write(&home, &config);
+        is_closed_by_its_command(&home, check, severity);
+    }
+}
+
+#[test]
+fn the_worst_comes_first() {
+    let (home, mut config) = closed();
+    config["logging"] = json!({"redactSensitive": false});
+    config["gateway"] = json!({"token": "0123456789abcdef01"});
+    config["channels"]["telegram"]["groupPolicy"] = json!("open");
+    write(&home, &config);
+    let (_, found) = findings(&home);
+    let severities: Vec<&str> = found.iter().filter_map(|it| it["severity"].as_str()).collect();
+    assert_eq!(severities, ["high", "medium", "low"], "{found:#?}");
+}
+
+#[test]
+fn an_open_mailbox_is_closed_by_what_mails_have() {
+    let (home, mut config) = closed();
+    config["channels"]["email"] = json!({
+        "address": "claw@example.org", "password": "x-0123456789", "dmPolicy": "open", "authservId": "mx.example.org",
+        "imap": {"host": "imap.example.org"}, "smtp": {"host": "smtp.example.org"},
+    });
+    write(&home, &config);
+    is_closed_by_its_command(&home, "open-direct-messages", "low");
+}
+
+#[test]
+fn programs_of_hooks_and_the_directories_above_count() {
+    let modes: [(&str, &str, u32, bool); 5] = [
+        ("hook", "tools/guard.sh", 0o777, true),
+        ("hook", "tools", 0o777, true),
+        ("skills", "shared", 0o777, true),
+        // Nobody replaces what others own there.
+        ("skills", "shared", 0o1777, false),
+        ("hook", "tools", 0o755, false),
+    ];
+    for (kind, opened, mode, is_open) in modes {
+        let (home, mut config) = closed();
+        let script = home.write(home.path().join("tools/guard.sh"), "#!/bin/sh\n");
+        let skills = home.path().join("shared/skills");
+        fs::create_dir_all(&skills).expect("a directory");
+        match kind {
+            "hook" => config["hooks"] = json!({"tool_call": [{"command": [script, "--strict"]}]}),
+            _ => config["skills"] = json!({"load": {"extraDirs": [skills]}}),
+        }
+        write(&home, &config);
+        for path in ["tools", "tools/guard.sh", "shared", "shared/skills"] {
+            let permissions = fs::Permissions::from_mode(0o755);
+            fs::set_permissions(home.path().join(path), permissions).expect("chmod");
+        }
+        let permissions = fs::Permissions::from_mode(mode);
+        fs::set_permissions(home.path().join(opened), permissions).expect("chmod");
+        match is_open {
+            true => is_closed_by_its_command(&home, "obeyed-file-open-to-others", "high"),
+            false => assert_eq!(findings(&home), (Some(0), Vec::new()), "{opened} {mode:o}"),
+        }
+    }
+}
+
+#[test]
+fn a_state_directory_in_a_cloud_is_found_and_moved_out() {
+    for cloud in ["Dropbox", "onedrive", "Mobile Documents", "Sync"] {
+        let (home, _) = closed();
+        let state = home.state_directory();
+        let real = home.path().join(cloud).join("state");
+        fs::create_dir_all(home.path().join(cloud)).expect("a directory");
+        if cloud == "Sync" {
+            // Syncthing names its directories as it likes.
+            fs::create_dir(home.path().join("Sync/.stfolder")).expect("a directory");
+        }
+        fs::rename(&state, &real).expect("a move");
+        std::os::unix::fs::symlink(&real, &state).expect("a link");
+        is_closed_by_its_command(&home, "synced-state-directory", "high");
+        assert!(state.join("myclaw.json").is_file() && !real.exists());
+    }
+}
+
+#[test]
+fn answers_that_are_old_are_found_and_revoked() {
+    let (home, _) = closed();
+    let grant = |digest: &str, ts: u64, format: u32| {
+        json!({"digest": digest.repeat(16), "audience": "agent:main:cli", "tool": "bash", "call": "ls",
+            "covers": "exactly this command in /", "ts": ts, "format": format})
+    };
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a time");
+    let now = u64::try_from(now.as_millis()).expect("a number");
+    let always = [grant("aa01", 1_000, 2), grant("bb02", now, 1), grant("cc03", now, 2)];
+    let path = home.state_directory().join("approvals.json");
+    home.write(&path, json!({"version": 2, "always": always, "waiting": []}).to_string());
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("chmod");
+    is_closed_by_its_command(&home, "old-approvals", "low");
+    let left = fs::read_to_string(&path).expect("the file");
+    assert!(left.contains("cc03") && !left.contains("aa01") && !left.contains("bb02"), "{left}");
 }
 
 #[test]

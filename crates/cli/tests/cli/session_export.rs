@@ -23,7 +23,7 @@ fn home_with_hostile_session() -> TempHome {
     ]);
     let rows = [
         json!({"type": "session", "version": 1, "sessionKey": "agent:main:channel:cli:account:default:peer:direct:bad", "createdAt": 5}),
-        json!({"id": "m1", "role": "user", "content": "<script>alert(1)</script>\u{1b}[2J\u{9b}2J", "ts": 1000}),
+        json!({"id": "m1", "role": "user", "content": "<script>alert(1)</script>\u{1b}[2J\u{9b}2J\u{202e}turned", "ts": 1000}),
         json!({"id": "m2", "role": "assistant", "content": "<b>bold</b>", "ts": 2000, "meta": {"contentBlocks": blocks}}),
         json!({"id": "m3", "role": "tool", "content": "look", "ts": 3000, "toolCallId": "c1", "meta": {"toolName": "read", "contentBlocks": images}}),
         json!({"type": "compaction", "id": "s", "ts": 4000, "summary": "<i>sum</i>", "firstKeptId": "m2", "tokensBefore": 1, "oldCount": 3, "newCount": 2}),
@@ -64,7 +64,8 @@ fn nothing_of_a_session_becomes_markup() {
     assert_eq!(page.matches("<img ").count(), 1, "only the image that is one");
     assert!(page.contains("src=\"data:image/png;base64,iVBORw0KGgo=\""), "{page}");
     assert!(page.contains("default-src 'none'"), "{page}");
-    assert!(!page.contains(['\u{1b}', '\u{9b}']), "{page}");
+    assert!(!page.contains(['\u{1b}', '\u{9b}', '\u{202e}']), "{page}");
+    assert!(page.contains("\\u{202e}turned"), "{page}");
 }
 
 #[test]
@@ -169,8 +170,8 @@ fn home_with_keys() -> TempHome {
 fn keys_are_left_out_of_every_document_which_says_so() {
     let home = home_with_keys();
     for (format, note) in [
-        ("markdown", "were replaced by [redacted] in 15 places."),
-        ("html", "were replaced by [redacted] in 15 places."),
+        ("markdown", "were replaced by [redacted] in 11 places."),
+        ("html", "were replaced by [redacted] in 13 places."),
         ("jsonl", "{\"type\":\"redaction\",\"places\":18}\n"),
     ] {
         let output = run(&home, &["sessions", "export", "keys", "--format", format]);
@@ -190,6 +191,24 @@ fn keys_are_left_out_of_every_document_which_says_so() {
     }
     let log = fs::read_to_string(home.transcript_path("keys")).expect("a log");
     assert!(log.contains(OWN_KEY) && !log.contains("[redacted]"), "{log}");
+}
+
+#[test]
+fn the_title_of_a_fork_and_the_directory_of_a_session_have_no_key() {
+    let home = home_with_keys();
+    let path = home.transcript_path("keys");
+    let log = fs::read_to_string(&path).expect("a log");
+    let directory = format!("\"createdAt\":5,\"directory\":\"/work/{OTHER_KEY}\"");
+    fs::write(path, log.replace("\"createdAt\":5", &directory)).expect("written");
+    run(&home, &["sessions", "fork", "keys", "child"]).assert_code(0);
+    run(&home, &["sessions", "title", "child", &format!("title {OWN_KEY}")]).assert_code(0);
+    for (name, shown) in [("child", "title [redacted]"), ("keys", "/work/[redacted]")] {
+        let output = run(&home, &["sessions", "export", name]);
+        output.assert_code(0);
+        let text = output.stdout().replace(&format!("\"thinkingSignature\":\"{OTHER_KEY}\""), "");
+        assert!(!text.contains(OWN_KEY) && !text.contains(OTHER_KEY), "{name}: {text}");
+        assert!(text.contains(shown), "{name}: {text}");
+    }
 }
 
 #[test]

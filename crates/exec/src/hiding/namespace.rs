@@ -179,7 +179,7 @@ fn make_room(original: &Original<'_>) -> io::Result<()> {
 fn hide_file(original: &Original<'_>, applied: &[(&Path, Contents)]) -> io::Result<()> {
     let empty = applied.iter().find(|(_, contents)| *contents == Contents::Empty);
     let (directory, _) =
-        empty.ok_or_else(|| io::Error::other("no directory is hidden beside the file"))?;
+        empty.ok_or_else(|| io::Error::other("no directory is hidden near the file"))?;
     let empty = directory.join(EMPTY_FILE);
     File::create(&empty)?;
     bind(&empty, original.path, Visibility::ReadOnly)

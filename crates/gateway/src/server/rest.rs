@@ -8,8 +8,9 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
+use myclaw_agent::export::redact_row;
 use myclaw_agent::llm::ImageContent;
-use myclaw_agent::sessions::{EntryId, TranscriptMessage};
+use myclaw_agent::sessions::{EntryId, SessionError, TranscriptMessage};
 use myclaw_agent::tools::picture_from_base64;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -333,12 +334,17 @@ impl Server {
         let (key, is_busy) = self.delivery.session(session)?;
         // Before the log is read: what comes later is in the events.
         let newest = self.delivery.hub.newest(key.as_str());
-        let store = self.delivery.home().session_store();
+        let home = self.delivery.home();
         let (limit, of_session) = (range.limit.unwrap_or(HISTORY).min(MOST_HISTORY), key.clone());
         let before = range.before.as_deref().map(EntryId::from_text);
         let reading = tokio::task::spawn_blocking(move || {
-            let Some(reader) = store.reader(&of_session)? else { return Ok(Some(Vec::new())) };
-            reader.messages_before(before, limit)
+            let Some(reader) = home.session_store().reader(&of_session)? else {
+                return Ok(Some(Vec::new()));
+            };
+            let mut found = reader.messages_before(before, limit)?;
+            let mut redactor = home.redactor();
+            found.iter_mut().flatten().for_each(|row| redact_row(row, &mut redactor));
+            Ok::<_, SessionError>(found)
         });
         let read = reading.await.map_err(|error| GatewayError::Internal(error.to_string()))?;
         let found: Option<Vec<TranscriptMessage>> =

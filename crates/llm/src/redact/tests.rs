@@ -108,3 +108,34 @@ fn counts_and_reads_all_texts_of_a_value_but_pictures() {
     );
     assert_eq!(redactor.removed(), 3);
 }
+
+#[test]
+fn a_key_that_begins_like_another_one_leaves_nothing_of_it() {
+    for secrets in [["abcd-efgh", "abcd-efgh-ijkl"], ["abcd-efgh-ijkl", "abcd-efgh"]] {
+        let text = "one abcd-efgh-ijkl, two abcd-efgh";
+        assert_eq!(redact(text, secrets), "one [redacted], two [redacted]");
+    }
+}
+
+#[test]
+fn what_is_shown_twice_is_counted_once() {
+    let mut redactor = Redactor::new(["abcd-efgh"]);
+    assert_eq!(redactor.clean("abcd-efgh abcd-efgh"), "[redacted] [redacted]");
+    redactor.uncounted(|redactor| assert_eq!(redactor.clean("abcd-efgh"), "[redacted]"));
+    assert_eq!(redactor.removed(), 2);
+}
+
+#[test]
+fn a_mask_in_a_key_makes_it_one_and_a_short_id_no_token() {
+    let secret = "Ab3d5".repeat(7);
+    for (text, expected) in [
+        ("sk-abcdefg...wxyz".to_owned(), "[redacted]".to_owned()),
+        ("sk-abcdefg***wxyz".to_owned(), "[redacted]".to_owned()),
+        ("sk-abcdefg.wxyz".to_owned(), "sk-abcdefg.wxyz".to_owned()),
+        (format!("12345678:{secret}"), "[redacted]".to_owned()),
+        (format!("1234567:{secret}"), format!("1234567:{secret}")),
+        (format!("12345678:{secret}x"), format!("12345678:{secret}x")),
+    ] {
+        assert_eq!(redact(&text, []), expected, "{text}");
+    }
+}

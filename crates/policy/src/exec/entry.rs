@@ -6,7 +6,7 @@ use myclaw_config::{CommandRule, ConfigPath, ProgramRule};
 
 use super::place::Place;
 use super::{RefusalKind, ResolvedProgram};
-use crate::harmless::{self, Argument, Doubt, Effects, Origin, UNKNOWN};
+use crate::harmless::{self, Argument, Doubt, Effects, Origin, UNKNOWN, Wrapped};
 use crate::pattern::{matches_name, matches_path};
 use crate::shell::{Command, Word};
 use crate::{PolicyError, PolicyProblem};
@@ -36,6 +36,15 @@ pub(super) enum Coverage {
     Partial(RefusalKind),
     /// It names another program.
     Absent,
+}
+
+/// What a program such as `timeout` runs.
+#[derive(Debug)]
+pub(super) enum Inner {
+    /// A command, and what the program itself does.
+    Command { inner: Command, own: Effects },
+    /// A command with this variable, which is not known to be harmless.
+    Variable(String),
 }
 
 /// One entry of the allowlist.
@@ -139,6 +148,26 @@ impl Program<'_> {
         match self {
             Self::Builtin(name) => (*name).to_owned(),
             Self::File { found, .. } => crate::escape(&found.path.to_string_lossy()),
+        }
+    }
+
+    /// The command that the program runs, if it is one that does nothing else, and if it is found in `PATH`.
+    pub(super) fn wrapped(&self, command: &Command) -> Option<Inner> {
+        let Self::File { is_on_path: true, .. } = self else { return None };
+        let [Some(description), None] = self.descriptions() else { return None };
+        let words = command.arguments();
+        let arguments: Vec<Argument<'_>> = words
+            .iter()
+            .map(|word| Argument { text: &word.text, origin: origin_of_rest(word) })
+            .collect();
+        match description.wrapped(&arguments)? {
+            Wrapped::Command(index) => {
+                let inner = Command { words: words.get(index..)?.to_vec() };
+                // What the shell would make of the name is not known here.
+                inner.words.first()?.is_literal().then_some(())?;
+                Some(Inner::Command { inner, own: description.own_effects() })
+            }
+            Wrapped::Variable(name) => Some(Inner::Variable(name)),
         }
     }
 

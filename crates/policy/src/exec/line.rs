@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::entry::{Coverage, Entry, Program};
+use super::entry::{Coverage, Entry, Inner, Program};
 use super::place::Place;
 use super::{ExecRequest, RefusalKind, identify};
 use crate::harmless::{Effects, RepositoryUse};
@@ -17,13 +17,13 @@ pub(super) fn miss(
     allowlist: &[Entry],
     request: &ExecRequest<'_>,
 ) -> Option<(RefusalKind, Option<Command>)> {
-    let script = match parse(request.command) {
-        Ok(script) => script,
+    let commands: Vec<Command> = match parse(request.command) {
+        Ok(script) => script.commands.into_iter().map(Command::without_time).collect(),
         Err(error) => return Some((RefusalKind::Syntax(error), None)),
     };
     let mut place = Place::new(request);
-    let mut effects = Vec::with_capacity(script.commands.len());
-    for command in &script.commands {
+    let mut effects = Vec::with_capacity(commands.len());
+    for command in &commands {
         match check(allowlist, command, request, &place) {
             Ok(own) => effects.push(own),
             Err(kind) => return Some((kind, Some(command.clone()))),
@@ -33,7 +33,7 @@ pub(super) fn miss(
         }
     }
     let changes = effects.iter().filter(|own| own.changes_files).count();
-    for (command, own) in script.commands.into_iter().zip(&effects) {
+    for (command, own) in commands.into_iter().zip(&effects) {
         let others = changes - usize::from(own.changes_files);
         if own.repository != RepositoryUse::None && others > 0 {
             let kind = RefusalKind::BesideChange(command.program().to_owned());
@@ -56,7 +56,17 @@ fn check(
     if place.has_moved() && is_relative && matches!(program, Program::File { .. }) {
         return Err(RefusalKind::RelativeAfterCd(name.to_owned()));
     }
-    let effects = cover(allowlist, &program, command, place)?;
+    let effects = match cover(allowlist, &program, command, place) {
+        Ok(effects) => effects,
+        // What it runs is judged instead, unless an entry says more about the program itself.
+        Err(why) => match program.wrapped(command) {
+            Some(Inner::Command { inner, own }) => {
+                return Ok(check(allowlist, &inner, request, place)?.and(own));
+            }
+            Some(Inner::Variable(name)) => return Err(RefusalKind::ChangedVariable(name)),
+            None => return Err(why),
+        },
+    };
     if effects.repository != RepositoryUse::None {
         check_repository(effects.repository, command, request, place)?;
     }

@@ -85,6 +85,13 @@ impl Catalog {
         match keyword {
             "everywhere" => program.everywhere.extend(options()?),
             "launcher" => program.is_launcher = true,
+            "wraps" => {
+                program.is_launcher = true;
+                program.wraps = Some(if rest.is_empty() { 0 } else { rest.parse().ok()? });
+                program.body.operands =
+                    program.wraps.filter(|most| *most > 0).map(|most| (Kind::Any, most));
+            }
+            "sets" => program.sets.extend(rest.split_whitespace()),
             "sed" => program.is_sed = true,
             "single" => program.is_single = true,
             "leading" => program.ends_options_early = true,

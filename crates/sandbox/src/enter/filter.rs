@@ -73,7 +73,7 @@ impl Filter {
     }
 }
 
-/// Passes some calls of this thread, and of all that it starts, to whoever holds the descriptor.
+/// Passes some calls of this thread, and of all that it starts, to the process that holds the descriptor.
 pub(crate) fn listen(rules: &BrokerRules) -> Result<OwnedFd, Failure> {
     crate::system::listen_to_calls(&brokered::program(rules)).map_err(|error| {
         let hint = match error.raw_os_error() {
@@ -146,7 +146,7 @@ fn close_requests(closed: &mut Rules) -> Result<(), seccompiler::BackendError> {
         refused.push(rule(&conditions)?);
     }
     closed.insert(libc::SYS_ioctl, refused);
-    // Ways to hold up whoever opens a file, and to watch a directory.
+    // Ways to hold up a process that opens a file, and to watch a directory.
     let commands =
         [libc::F_SETLEASE, libc::F_NOTIFY].map(|command| u64::from(command.cast_unsigned()));
     let refused = commands.into_iter().map(|command| rule(&[equal(1, command)?]));

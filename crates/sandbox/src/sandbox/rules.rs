@@ -49,6 +49,7 @@ fn broker(confinement: &Confinement) -> BrokerRules {
         confinement.writable().map(Path::to_owned).collect(),
         confinement.readable().map(Path::to_owned).collect(),
         confinement.protected_places(),
+        confinement.protected_names.clone(),
     )
 }
 

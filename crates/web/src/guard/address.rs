@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The services of clouds for their machines, which hand out credentials and configuration to whoever asks: metadata of
+/// The services of clouds for their machines, which hand out credentials and configuration to every caller: metadata of
 /// AWS, Google, Azure and others, with those for containers of AWS; Azure's WireServer; Alibaba; Oracle's older one;
 /// Tencent; Scaleway.
 const METADATA_V4: [Ipv4Addr; 8] = [

@@ -56,6 +56,7 @@ fn hostile_pages_end_and_keep_their_text() {
         ("wide", format!("deep words{}", many("<li>x"))),
         ("links", format!("deep words{}", "<a href=x>y</a>".repeat(30_000))),
         ("attributes", format!("deep words<a {}>", many("a b "))),
+        ("ampersands", format!("deep words{}", "&".repeat(50_000))),
         ("unclosed", "deep words<div class='".to_owned()),
         ("svg", format!("deep words<svg><script>{}", "<g>".repeat(50_000))),
     ] {
@@ -98,4 +99,23 @@ fn targets_of_links_cannot_make_a_small_page_huge() {
         assert!(text.starts_with("[x](https://site.example/"), "{}", &text[..60]);
         assert_eq!(text.matches("[x]").count(), 5_000);
     }
+}
+
+#[test]
+fn no_article_is_searched_where_writing_the_page_would_take_long() {
+    let size = |html: &str| {
+        let (document, is_complete) = parse(html, Instant::now() + PARSE_LIMIT);
+        assert!(is_complete);
+        tree::measure(&document)
+    };
+    // Text and attributes, and a letter whose first byte is looked at as well.
+    for page in [
+        "&".repeat(50_000),
+        format!("<p title='{}'>x", "&".repeat(50_000)),
+        "\u{a9}".repeat(40_000),
+    ] {
+        assert!(size(&page).escaping > MAX_ESCAPING, "{}", &page[..20]);
+    }
+    let usual = format!("<p title='a &amp; b'>{}</p>", "Fish &amp; chips \u{a9} 2026. ".repeat(30));
+    assert!(size(&usual.repeat(100)).escaping < MAX_ESCAPING);
 }

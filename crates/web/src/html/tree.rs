@@ -37,6 +37,9 @@ pub(super) struct Size {
     pub(super) depth: usize,
     /// The deepest nesting of lists and quotations.
     pub(super) indent: usize,
+    /// Bytes that writing the page as HTML may look at: html5ever looks for the next `<` after each `&`, and after each
+    /// byte 0xC2, with which some letters begin.
+    pub(super) escaping: u64,
 }
 
 /// Measures the tree.
@@ -49,6 +52,7 @@ pub(super) fn measure(document: &Document) -> Size {
             size.elements += usize::from(node.is_element());
             size.depth = size.depth.max(depth);
             size.indent = size.indent.max(indent);
+            size.escaping = size.escaping.saturating_add(escaping(node));
             Descend::Yes
         }
         Step::Leave(node) => {
@@ -73,6 +77,18 @@ pub(super) fn plain_text(document: &Document, skipped: &[&str]) -> String {
         Descend::Yes
     });
     text
+}
+
+/// See [`Size::escaping`].
+fn escaping(node: &NodeRef<'_>) -> u64 {
+    let of_text = |text: &str| {
+        let looks = text.bytes().filter(|byte| matches!(byte, b'&' | 0xC2)).count();
+        (looks as u64).saturating_mul(text.len() as u64)
+    };
+    match node.is_text() {
+        true => of_text(&node.text()),
+        false => node.attrs().iter().map(|attribute| of_text(&attribute.value)).sum(),
+    }
 }
 
 fn is_indenting(node: &NodeRef<'_>) -> bool {

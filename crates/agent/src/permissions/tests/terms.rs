@@ -4,7 +4,9 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use myclaw_engine::{ApprovalTerms, ScopeKind};
+use myclaw_engine::{
+    ApprovalTerms, CallEffect, CommandLine, JobCommand, JobInput, ScopeKind, Target, TargetAccess,
+};
 use serde_json::{Value, json};
 
 use super::calls::prepared_in;
@@ -218,6 +220,125 @@ fn the_call_itself_is_bound() {
     let before = env("./t.sh");
     place.program("t.sh", "echo two\n");
     assert_ne!(env("./t.sh"), before, "a program that a variable names");
+}
+
+#[test]
+fn input_is_bound_with_the_job_that_gets_it() {
+    let place = Place::new();
+    let id = |input: &str, command: &str, directory: &str| {
+        let job =
+            JobCommand { command: command.to_owned(), is_whole: true, directory: directory.into() };
+        let mut call = prepared_in(&place.path(""), "read", &json!({"path": "x"}));
+        let input = JobInput { input: input.to_owned(), job: Some(job) };
+        call.subject.effects = vec![CallEffect::Input(input)];
+        place.permissions.terms(&call, "policy: x", None).always[0].id().to_owned()
+    };
+    let plain = id("submit ls", "sh", "/a");
+    assert_eq!(plain, id("submit ls", "sh", "/a"));
+    for other in
+        [id("submit rm", "sh", "/a"), id("submit ls", "python3", "/a"), id("submit ls", "sh", "/b")]
+    {
+        assert_ne!(plain, other);
+    }
+}
+
+#[test]
+fn what_only_the_owner_decides_is_never_approved_for_good() {
+    let place = Place::new();
+    let always = |effects: Vec<CallEffect>| {
+        let mut call = prepared_in(&place.path(""), "read", &json!({"path": "x"}));
+        call.subject.effects = effects;
+        place.permissions.terms(&call, "policy: x", None).always
+    };
+    let target = |name: &str| {
+        CallEffect::Touch(Target { access: TargetAccess::Write, path: place.path(name) })
+    };
+    let owners = || CallEffect::OwnerDecides("a message to another person".to_owned());
+    assert_eq!(always(vec![owners()]), []);
+    assert_eq!(always(vec![target("a"), owners()]), []);
+    assert_eq!(always(vec![CallEffect::ChangeConfig]), []);
+    // The same arguments may lead to another file.
+    let to = |name: &str| {
+        let effects = vec![target(name), CallEffect::Connect("http://example.org".to_owned())];
+        always(effects)[0].id().to_owned()
+    };
+    assert_eq!(to("a"), to("a"));
+    assert_ne!(to("a"), to("b"));
+}
+
+#[test]
+fn a_question_shows_no_file_that_a_sandboxed_session_may_not_read() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    let outside = elsewhere.path().canonicalize().unwrap().join("s.sh");
+    fs::write(&outside, "echo private\n").unwrap();
+    for (name, is_shown) in [("main", true), ("trip", false)] {
+        let place = Place::with(&json!({}), name);
+        let command = format!("sh {}; sh t.sh", outside.display());
+        let bound = place.terms("bash", &json!({"command": command})).bound;
+        let text = |path: &Path| {
+            let label = format!("file {}", path.display());
+            bound.iter().find(|fact| fact.label == label).unwrap().text.clone()
+        };
+        assert_eq!(text(&outside).is_some(), is_shown, "{name}");
+        assert_eq!(text(&place.path("t.sh")).as_deref(), Some("echo one\n"), "{name}");
+    }
+}
+
+#[test]
+fn a_change_that_hides_behind_size_and_time_is_seen() {
+    let place = Place::new();
+    let times = fs::metadata(place.path("t.sh")).unwrap().modified().unwrap();
+    let write = |content: &str| {
+        let file = fs::OpenOptions::new().write(true).truncate(true).open(place.path("t.sh"));
+        let mut file = file.unwrap();
+        std::io::Write::write_all(&mut file, content.as_bytes()).unwrap();
+        file.set_modified(times).unwrap();
+    };
+    let mut seen = std::collections::BTreeSet::new();
+    for number in 0..100 {
+        write(&format!("echo {number:03}\n"));
+        assert!(seen.insert(place.command("sh t.sh")), "{number} is not told from an earlier one");
+    }
+}
+
+#[test]
+fn a_command_that_names_very_many_files_is_asked_about_each_time() {
+    let place = Place::new();
+    let names = |count: usize| {
+        let names = (0..count).map(|number| format!("./f{number}"));
+        names.collect::<Vec<_>>().join(" ")
+    };
+    assert!(place.command(&format!("python3 {}", names(50))).is_some());
+    assert_eq!(place.command(&format!("python3 {}", names(250))), None);
+}
+
+#[test]
+fn command_lines_are_not_followed_endlessly_into_each_other() {
+    let place = Place::new();
+    let within = |depth: usize| {
+        (0..depth).fold("echo a; echo b".to_owned(), |line, _| {
+            format!("sh -c '{}'", line.replace('\'', "'\\''"))
+        })
+    };
+    assert!(place.command(&within(2)).is_some());
+    assert_eq!(place.command(&within(8)), None);
+}
+
+#[test]
+fn how_a_command_is_started_is_bound() {
+    let place = Place::new();
+    let id = |change: fn(&mut CommandLine)| {
+        let mut call = prepared_in(&place.path(""), "bash", &json!({"command": "echo a"}));
+        for effect in &mut call.subject.effects {
+            let CallEffect::Run(command) = effect else { panic!("{effect:?}") };
+            change(command);
+        }
+        place.permissions.terms(&call, "policy: x", None).always[0].id().to_owned()
+    };
+    let plain = id(|_| {});
+    assert_eq!(plain, id(|_| {}));
+    assert_ne!(plain, id(|command| command.terminal = true));
+    assert_ne!(plain, id(|command| command.background = true));
 }
 
 #[test]

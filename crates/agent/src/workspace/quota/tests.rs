@@ -107,3 +107,42 @@ fn a_large_workspace_is_counted_less_often_than_it_is_changed() {
     assert!((2_000..=52_000).contains(&entries), "{entries}");
     assert!(entries > 2_000, "it was counted once only");
 }
+
+#[test]
+fn a_tree_that_is_too_deep_counts_as_full() {
+    let own = tempfile::tempdir().unwrap();
+    let deep = (0..MOST_DEPTH + 3).fold(own.path().to_owned(), |path, _| path.join("d"));
+    fs::create_dir_all(&deep).unwrap();
+    let quota = Quota { bytes: Some(MEGABYTE), files: Some(10_000) };
+    let used = quota.count(own.path()).unwrap();
+    assert!(used.has_more && quota.refusal(&used, 0).is_some(), "{used:?}");
+}
+
+#[tokio::test]
+async fn a_full_workspace_refuses_no_tool_that_works_elsewhere() {
+    let own = tempfile::tempdir().unwrap();
+    let hook = hook(own.path(), Quota { bytes: Some(1), files: None });
+    fs::write(own.path().join("large"), "large").unwrap();
+    assert!(denies(&hook, "write", json!({"path": "x", "content": "y"})).await.is_some());
+    let mut call = prepared("write", &json!({"path": "x", "content": "y"}));
+    call.declaration.place = WorkPlace::Here;
+    assert_eq!(hook.judge(&call).await.unwrap(), ToolCallVerdict::Allow);
+}
+
+#[tokio::test]
+async fn a_file_that_comes_with_a_message_counts() {
+    let limits = json!({"workspaceMb": 1, "workspaceFiles": 100});
+    let config = json!({"agents": {"defaults": {"sandbox": {"confinement": {"limits": limits}}}}});
+    let key = "agent:main:channel:telegram:account:default:peer:direct:42";
+    let (_directory, session) = crate::workspace::tests::session(config, key);
+    session.make_working_directory().unwrap();
+    assert_eq!(session.refuses_file(MEGABYTE), None);
+    assert!(session.refuses_file(MEGABYTE + 1).is_some());
+    let hook = session.quota_hook().unwrap();
+    let call = prepared("write", &json!({"path": "x", "content": "y"}));
+    assert_eq!(hook.judge(&call).await.unwrap(), ToolCallVerdict::Allow);
+    assert_eq!(session.refuses_file(MEGABYTE), None);
+    fs::write(session.working_directory().join("came"), vec![0; MEGABYTE as usize]).unwrap();
+    let verdict = hook.judge(&call).await.unwrap();
+    assert!(matches!(verdict, ToolCallVerdict::Deny { .. }), "{verdict:?}");
+}

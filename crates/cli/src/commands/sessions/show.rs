@@ -1,6 +1,7 @@
 //! `myclaw sessions show`.
 
-use myclaw_agent::export::{speaker, tool_calls};
+use myclaw_agent::export::{redact_row, speaker, tool_calls};
+use myclaw_agent::llm::Redactor;
 use myclaw_agent::sessions::{
     CompactionEntry, Entry, Role, SessionReader, TailLimit, TranscriptMessage,
 };
@@ -42,7 +43,8 @@ impl Sessions {
         let key = self.find(name)?;
         let reader = self.reader(&key)?;
         let paint = Paint::for_stream(&std::io::stdout());
-        let mut page = Page { printer: Printer::stdout(), format, paint };
+        let redactor = self.home.redactor();
+        let mut page = Page { printer: Printer::stdout(), format, paint, redactor };
         let skipped_lines = match part {
             ShowPart::Last(count) => {
                 for message in reader.last_messages(count)? {
@@ -87,6 +89,7 @@ struct Page {
     printer: Printer,
     format: ShowFormat,
     paint: Paint,
+    redactor: Redactor,
 }
 
 impl Page {
@@ -126,6 +129,9 @@ impl Page {
     }
 
     fn message(&mut self, message: &TranscriptMessage) -> Result<(), CliError> {
+        let mut message = message.clone();
+        redact_row(&mut message, &mut self.redactor);
+        let message = &message;
         if self.format == ShowFormat::Json {
             return self.printer.json(message);
         }
@@ -144,6 +150,9 @@ impl Page {
     }
 
     fn summary(&mut self, compaction: &CompactionEntry) -> Result<(), CliError> {
+        let mut compaction = compaction.clone();
+        self.redactor.clean_in_place(&mut compaction.summary);
+        let compaction = &compaction;
         if self.format == ShowFormat::Json {
             return self.printer.json(compaction);
         }

@@ -76,6 +76,7 @@ impl Agent {
     ) -> Self {
         let stored_sessions = StoredSessions {
             store: session_config.home.session_store(),
+            home: session_config.home.clone(),
             agent_id: session_config.agent.id.to_string(),
             workspace: session_config.agent.workspace.clone(),
         };
@@ -222,8 +223,11 @@ impl Agent {
     ) -> Result<Known, Error> {
         let (store, key) = (self.stored_sessions.store.clone(), key.clone());
         let (wire, id, directory) = (self.wire.clone(), id.clone(), directory.to_path_buf());
+        let home = self.stored_sessions.home.clone();
         let read = tokio::task::spawn_blocking(move || match store.reader(&key)? {
-            Some(reader) => replay(&reader, &directory, |update| wire.update(&id, update)),
+            Some(reader) => {
+                replay(&reader, &directory, home.redactor(), |update| wire.update(&id, update))
+            }
             None => Ok(Known::default()),
         });
         read.await.map_err(internal)?.map_err(|error| of(&error.into()))

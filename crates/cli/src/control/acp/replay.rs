@@ -6,7 +6,8 @@ use std::path::Path;
 use agent_client_protocol_schema::v1::{
     ContentBlock, ContentChunk, ImageContent, MessageId, SessionUpdate,
 };
-use myclaw_agent::llm::{ContentBlock as Block, Usage};
+use myclaw_agent::export::redact_row;
+use myclaw_agent::llm::{ContentBlock as Block, Redactor, Usage};
 use myclaw_agent::sessions::{
     Entry, EntryId, Role, SessionError, SessionReader, TranscriptMessage,
 };
@@ -31,12 +32,14 @@ pub(super) struct Known {
 pub(super) fn replay(
     reader: &SessionReader,
     directory: &Path,
+    mut redactor: Redactor,
     emit: impl FnMut(SessionUpdate),
 ) -> Result<Known, SessionError> {
     let mut replay = Replay { directory, emit, calls: BTreeMap::new(), known: Known::default() };
     for entry in reader.entries() {
         // A summary does not remove messages from the log.
-        if let Entry::Message(row) = entry? {
+        if let Entry::Message(mut row) = entry? {
+            redact_row(&mut row, &mut redactor);
             replay.row(row);
         }
     }

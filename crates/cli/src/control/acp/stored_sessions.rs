@@ -7,6 +7,7 @@ use agent_client_protocol_schema::v1::{
     Error, ListSessionsRequest, ListSessionsResponse, SessionId, SessionInfo,
 };
 use jiff::Timestamp;
+use myclaw_agent::Home;
 use myclaw_agent::sessions::{
     IndexedSession, MetaPatch, SessionError, SessionKey, SessionStore, UpdatedAt,
 };
@@ -25,6 +26,7 @@ const PAGE: usize = 50;
 #[derive(Debug, Clone)]
 pub(super) struct StoredSessions {
     pub(super) store: SessionStore,
+    pub(super) home: Home,
     pub(super) agent_id: String,
     /// The directory of sessions whose directory is not known.
     pub(super) workspace: PathBuf,

@@ -102,8 +102,11 @@ impl Broker {
         }
         for name in names {
             match name.standing {
-                // Landlock permits nothing there either, and reports so.
-                Standing::Elsewhere if !self.rules.may_change(&name.place) => {
+                // Landlock permits nothing there either, and reports so. What a directory from there holds is judged
+                // when programs copy it instead.
+                Standing::Elsewhere
+                    if self.rules.has_names() || !self.rules.may_change(&name.place) =>
+                {
                     return Err(Errno::XDEV);
                 }
                 Standing::Elsewhere | Standing::Free => {}

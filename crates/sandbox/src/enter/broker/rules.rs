@@ -23,6 +23,8 @@ pub(super) struct Rules {
     brokered: Vec<PathBuf>,
     /// Stay as they are, although something in `brokered` is above them.
     protected: Vec<PathBuf>,
+    /// Stay as they are wherever they are in `brokered`.
+    names: Vec<String>,
 }
 
 /// How a name stands to the rules about names.
@@ -60,13 +62,16 @@ impl Rules {
         let mut protected: Vec<PathBuf> = named.chain(behind).collect();
         protected.sort();
         protected.dedup();
-        Ok(Self { writable, readable, brokered, protected })
+        Ok(Self { writable, readable, brokered, protected, names: rules.names.clone() })
     }
 
     /// What may happen to a name there.
     pub(super) fn standing(&self, path: &Path) -> Standing {
-        if !is_below_any(path, &self.brokered) {
+        let Some(below) = self.brokered.iter().find_map(|root| path.strip_prefix(root).ok()) else {
             return Standing::Elsewhere;
+        };
+        if self.names.iter().any(|name| below.iter().any(|part| is_same(part, name.as_ref()))) {
+            return Standing::Protected;
         }
         if self.protected.iter().any(|protected| is_below(path, protected)) {
             return Standing::Protected;
@@ -75,6 +80,11 @@ impl Rules {
             true => Standing::Above,
             false => Standing::Free,
         }
+    }
+
+    /// Whether a directory that comes from elsewhere may hold what is protected by its name.
+    pub(super) fn has_names(&self) -> bool {
+        !self.names.is_empty()
     }
 
     /// Whether the file at this place, or one that is made there, may be changed.

@@ -7,6 +7,7 @@ fn rules(writable: &[&str], protected: &[&str]) -> Rules {
         readable: paths(&["/usr"]),
         brokered: paths(&["/w"]),
         protected: paths(protected),
+        names: vec![".envrc".to_owned()],
     }
 }
 
@@ -24,6 +25,11 @@ fn a_protected_name_has_no_other_spelling() {
         "/w/\u{17f}kills/x",
         "/w/s\u{212a}ills",
         "/w/.GitHub/Workflows/x",
+        // In every directory.
+        "/w/.envrc",
+        "/w/sub/.envrc",
+        "/w/sub/deep/.ENVRC",
+        "/w/sub/.envrc./below",
     ];
     for path in spelled {
         assert_eq!(rules.standing(Path::new(path)), Standing::Protected, "{path}");
@@ -31,9 +37,14 @@ fn a_protected_name_has_no_other_spelling() {
     for path in ["/w", "/w/.github", "/w/.GITHUB"] {
         assert_eq!(rules.standing(Path::new(path)), Standing::Above, "{path}");
     }
-    for path in
-        ["/w/AGENTS.md.bak", "/w/.gitignore", "/w/sub/AGENTS.md", "/w/.github/other", "/w/skill"]
-    {
+    for path in [
+        "/w/AGENTS.md.bak",
+        "/w/sub/.envrc2",
+        "/w/.gitignore",
+        "/w/sub/AGENTS.md",
+        "/w/.github/other",
+        "/w/skill",
+    ] {
         assert_eq!(rules.standing(Path::new(path)), Standing::Free, "{path}");
     }
     for path in ["/", "/ws", "/W/AGENTS.md", "/tmp/x"] {

@@ -1,0 +1,186 @@
+//! The same boundaries behind other front-ends: the chat, `rpc` and `acp`; and what they show of a session.
+
+use std::time::Duration;
+
+use myclaw_testkit::{RunningChild, instruction};
+use serde_json::{Value, json};
+
+use super::attack::Attack;
+use super::reach::Aim;
+use super::sandboxed::{TOOLS, try_to_reach_with};
+use super::scene::Scene;
+
+/// How long a program may take to leave.
+const LEAVING: Duration = Duration::from_secs(60);
+
+/// A program that is spoken to in lines of JSON.
+struct Lines {
+    child: RunningChild,
+    next: u64,
+}
+
+impl Lines {
+    fn start(scene: &Scene, arguments: &[&str]) -> Self {
+        let mut command = scene.home.command(env!("CARGO_BIN_EXE_myclaw"));
+        command.current_dir(scene.home.path()).args(arguments);
+        Self { child: RunningChild::spawn_piped(&mut command), next: 0 }
+    }
+
+    /// Sends a line with an id of its own, and waits for the line that begins with what `answer` makes of that id.
+    fn ask(&mut self, mut line: Value, answer: impl Fn(u64) -> String) -> Value {
+        self.next += 1;
+        line["id"] = json!(self.next);
+        self.child.send(&format!("{line}\n"));
+        self.wait_for(&answer(self.next))
+    }
+
+    fn wait_for(&self, text: &str) -> Value {
+        loop {
+            let output = self.child.wait_for_stdout(text);
+            let at = output.find(text).unwrap();
+            let begin = output[..at].rfind('\n').map_or(0, |end| end + 1);
+            if let Some((line, _)) = output[begin..].split_once('\n') {
+                return serde_json::from_str(line).unwrap();
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn rpc(&mut self, line: Value) -> Value {
+        self.ask(line, |id| format!("{{\"type\":\"response\",\"id\":{id},"))
+    }
+
+    fn acp(&mut self, method: &str, params: &Value) -> Value {
+        let line = json!({"jsonrpc": "2.0", "method": method, "params": params});
+        let answer = self.ask(line, |id| format!("\"id\":{id},\"result\""));
+        answer["result"].clone()
+    }
+
+    /// Closes its input; gives all that it has said.
+    fn end(mut self) -> String {
+        self.child.close_stdin();
+        self.child.wait(LEAVING).stdout()
+    }
+}
+
+fn scene() -> Scene {
+    Scene::new(|config| {
+        config["agents"]["defaults"]["sandbox"]["allowlist"] = json!(TOOLS);
+        config["agents"]["defaults"]["sandbox"]["mode"] = json!("all");
+    })
+}
+
+fn held(scene: &Scene, attacks: &super::attack::Attacks) {
+    scene.assert_held(&attacks.all.iter().collect::<Vec<&Attack>>());
+}
+
+#[test]
+fn a_sandboxed_chat_reaches_nothing() {
+    let mut scene = scene();
+    let attacks = try_to_reach_with(&mut scene, &[Aim::Read, Aim::Write], |scene, batch| {
+        let mut command = scene.home.command(env!("CARGO_BIN_EXE_myclaw"));
+        command.current_dir(scene.home.path()).arg("chat");
+        // A line of the chat ends at its newline, unless a backslash stands before it.
+        let text = format!("{}\n", batch.trim_end().replace('\n', " \\\n"));
+        RunningChild::run_with_input(&mut command, text).assert_code(0);
+    });
+    held(&scene, &attacks);
+}
+
+#[test]
+fn a_sandboxed_session_of_rpc_reaches_nothing() {
+    let mut scene = scene();
+    let mut rpc: Option<Lines> = None;
+    let mut turns = 0;
+    let attacks = try_to_reach_with(&mut scene, &[Aim::Read, Aim::Change], |scene, batch| {
+        let rpc = rpc.get_or_insert_with(|| Lines::start(scene, &["rpc"]));
+        rpc.rpc(json!({"type": "prompt", "message": batch}));
+        turns += 1;
+        let end = "\"type\":\"run_end\"";
+        while rpc.child.wait_for_stdout(end).matches(end).count() < turns {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    });
+    held(&scene, &attacks);
+    rpc.unwrap().end();
+}
+
+#[test]
+fn a_sandboxed_session_of_acp_reaches_nothing() {
+    let mut scene = scene();
+    let mut acp: Option<(Lines, String)> = None;
+    let attacks = try_to_reach_with(&mut scene, &[Aim::Write, Aim::Change], |scene, batch| {
+        let (acp, session) = acp.get_or_insert_with(|| open_acp(scene));
+        let prompt = json!([{"type": "text", "text": batch}]);
+        acp.acp("session/prompt", &json!({"sessionId": session, "prompt": prompt}));
+    });
+    held(&scene, &attacks);
+    acp.unwrap().0.end();
+}
+
+fn open_acp(scene: &Scene) -> (Lines, String) {
+    let mut acp = introduced(scene);
+    std::fs::create_dir_all(scene.home.workspace()).unwrap();
+    let begun = acp.acp("session/new", &json!({"cwd": scene.home.workspace(), "mcpServers": []}));
+    let session = begun["sessionId"].as_str().unwrap().to_owned();
+    (acp, session)
+}
+
+fn introduced(scene: &Scene) -> Lines {
+    let mut acp = Lines::start(scene, &["acp"]);
+    acp.acp("initialize", &json!({"protocolVersion": 1, "clientCapabilities": {}}));
+    acp
+}
+
+/// Keys that the program does not know, so that the results of tools keep them.
+fn keys() -> [String; 4] {
+    [
+        format!("sk-ant-api03-{}", "Ab3".repeat(30)),
+        format!("ghp_{}", "Ab3".repeat(12)),
+        format!("xoxb-{}-{}", "1".repeat(12), "Ab3".repeat(8)),
+        format!("123456789:{}", "Ab3d5".repeat(7)),
+    ]
+}
+
+#[test]
+fn what_a_front_end_shows_of_a_session_holds_no_key() {
+    let scene = scene();
+    let (mut acp, session) = open_acp(&scene);
+    let own = format!("glpat-{}", "Ab3".repeat(8));
+    let mut said = format!("Mine is {own}.");
+    for (number, key) in keys().iter().enumerate() {
+        scene
+            .home
+            .write(scene.home.workspace().join(format!("{number}.txt")), format!("key={key}\n"));
+        let read = json!({"path": format!("{number}.txt")});
+        said = format!("{said}\n{}", instruction(&format!("w-{number}"), "read", &read));
+    }
+    let prompt = json!([{"type": "text", "text": said}]);
+    acp.acp("session/prompt", &json!({"sessionId": session, "prompt": prompt}));
+    acp.end();
+    let show = |arguments: &[&str]| {
+        let mut command = scene.home.command(env!("CARGO_BIN_EXE_myclaw"));
+        let shown = RunningChild::run(command.args(["sessions", "show", &session]).args(arguments));
+        shown.assert_code(0).stdout()
+    };
+    let mut acp = introduced(&scene);
+    let load = json!({"sessionId": session, "cwd": scene.home.workspace(), "mcpServers": []});
+    acp.acp("session/load", &load);
+    let mut rpc = Lines::start(&scene, &["rpc", "--session", &session]);
+    let messages = rpc.rpc(json!({"type": "get_messages"})).to_string();
+    rpc.end();
+    for (way, shown) in [
+        ("show", show(&[])),
+        ("show --all", show(&["--all"])),
+        ("show --json", show(&["--json"])),
+        ("show --last", show(&["--last", "20"])),
+        ("acp", acp.end()),
+        ("rpc", messages),
+    ] {
+        for key in keys() {
+            assert!(!shown.contains(&key), "{way} shows {key}: {shown}");
+        }
+        assert!(shown.contains("key=[redacted]"), "{way}: {shown}");
+        assert!(shown.contains(&own), "{way} keeps the words of the owner: {shown}");
+    }
+}
