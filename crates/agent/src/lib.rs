@@ -138,7 +138,7 @@ pub mod config {
 pub mod files {
     pub use myclaw_files::{
         Access, Durability, EntryKind, NewFile, SharedDirectory, create_private_directory,
-        private_options, read_regular, remove_if_there,
+        private_options, read_regular, remove_if_there, text_of_bytes,
     };
 }
 
@@ -184,7 +184,7 @@ pub mod sessions {
 
 /// Directories with a `SKILL.md`, and what is wrong with some.
 pub mod skill {
-    pub use myclaw_skills::{Origin, Problem, Requirements, Skill};
+    pub use myclaw_skills::{Origin, Problem, Requirements, Skill, without_front_matter};
 }
 
 /// Speech: who speaks and who listens, as the config says.
