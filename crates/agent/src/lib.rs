@@ -130,7 +130,7 @@ pub mod config {
         TelegramBot, TelegramConfig, TelemetryConfig, TerminalConfig, ThemeName, TlsConfig,
         UncertainDelivery, WebhookConfig, WhatsAppConfig, WhatsAppNumber, WriteError, XmppConfig,
         holds_literal_secret, is_secret_key, json_schema, json5_value, load_config,
-        load_or_default, schema_outline, starter_config, write_config_if_missing,
+        load_or_default, schema_outline, starter_config, unknown_key, write_config_if_missing,
     };
 }
 
