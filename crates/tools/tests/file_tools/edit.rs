@@ -147,7 +147,7 @@ fn the_file_keeps_its_characters_where_old_and_new_agree() {
 fn composed_and_decomposed_are_the_same_text_also_when_they_are_counted() {
     let file = "caf\u{e9} 1\ncafe\u{301} 2\n";
     let workspace = Workspace::with(&[("f", file)]);
-    let error = workspace.error("edit", arguments("caf\u{e9}", "bar"));
+    let error = workspace.refused("edit", arguments("caf\u{e9}", "bar"));
     assert!(error.contains("occurs 2 times"), "{error}");
     let mut all = arguments("caf\u{e9}", "bar");
     all["all"] = json!(true);
@@ -155,14 +155,14 @@ fn composed_and_decomposed_are_the_same_text_also_when_they_are_counted() {
     assert_eq!(workspace.text("f"), "bar 1\nbar 2\n");
     // Half of a character is not found: "cafe" is another word.
     let workspace = Workspace::with(&[("f", "cafe\u{301}\n")]);
-    workspace.error("edit", arguments("cafe", "coffee"));
+    workspace.refused("edit", arguments("cafe", "coffee"));
     assert_eq!(workspace.text("f"), "cafe\u{301}\n");
 }
 
 #[test]
 fn a_difference_that_nobody_sees_is_named() {
     let workspace = Workspace::with(&[("f", "let p\u{430}th = 1;\nother\n")]);
-    let error = workspace.error("edit", arguments("let path = 1;", "let path = 2;"));
+    let error = workspace.refused("edit", arguments("let path = 1;", "let path = 2;"));
     assert!(
         error.contains("line 1: the file has \u{430} (U+0430) where you wrote a (U+0061)."),
         "{error}"
