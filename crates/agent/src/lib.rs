@@ -132,7 +132,7 @@ pub mod config {
         SocketConfig, StarterModel, Subagents, TelegramBot, TelegramConfig, TelemetryConfig,
         TerminalConfig, ThemeName, TlsConfig, UncertainDelivery, WebhookConfig, WhatsAppConfig,
         WhatsAppNumber, WriteError, XmppConfig, holds_literal_secret, is_secret_key, json_schema,
-        json5_value, load_config, load_or_default, schema_outline, starter_config,
+        json5_value, load_config, load_or_default, schema_outline, starter_config, unknown_key,
         write_config_if_missing,
     };
 }
@@ -141,7 +141,7 @@ pub mod config {
 pub mod files {
     pub use myclaw_files::{
         Access, Durability, EntryKind, NewFile, SharedDirectory, create_private_directory,
-        private_options, read_regular, remove_if_there,
+        private_options, read_regular, remove_if_there, text_of_bytes,
     };
 }
 
@@ -187,7 +187,7 @@ pub mod sessions {
 
 /// Directories with a `SKILL.md`, and what is wrong with some.
 pub mod skill {
-    pub use myclaw_skills::{Origin, Problem, Requirements, Skill};
+    pub use myclaw_skills::{Origin, Problem, Requirements, Skill, without_front_matter};
 }
 
 /// Speech: who speaks and who listens, as the config says.

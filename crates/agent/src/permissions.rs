@@ -22,7 +22,7 @@ use myclaw_config::{AgentId, Config, ConfigPath, Mistake, ResolvedAgent, Sandbox
 use myclaw_engine::{ActiveModel, CallEffect, CallSubject, CommandLine, PreparedCall, RunParams};
 use myclaw_policy::{
     Decision, ExecPolicy, ExecRequest, ExecVerdict, InputVerdict, PolicyError, Refusal,
-    SandboxScope, SessionFacts, ToolPolicy, escape,
+    SandboxScope, SessionFacts, ToolPolicy, check_tool_entry, escape,
 };
 use myclaw_session::{CLI_CHANNEL, PeerKind, SessionKey};
 
@@ -475,6 +475,16 @@ pub(crate) fn mistakes(config: &Config) -> Vec<Mistake> {
         // Each sandbox is checked with the rules of all levels, which are the same each time.
         if !mistakes.iter().any(|mistake| mistake.path == place) {
             mistakes.push(Mistake { path: place, message: problem.to_string(), help: None });
+        }
+    }
+    for (event, index, hook) in config.hooks.commands() {
+        let place =
+            ConfigPath::default().key("hooks").key(event.as_str()).index(index).key("match");
+        for (entry, pattern) in hook.tools.unwrap_or_default().iter().enumerate() {
+            if let Err(problem) = check_tool_entry(pattern) {
+                let path = place.clone().index(entry);
+                mistakes.push(Mistake { path, message: problem.to_string(), help: None });
+            }
         }
     }
     mistakes

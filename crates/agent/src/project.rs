@@ -13,7 +13,7 @@ use myclaw_config::{PROJECT_MARKERS, project_root};
 use myclaw_engine::{
     CompactionReport, Hook, HookError, PreparedCall, ProjectFile, ProjectInstructions, ToolOutput,
 };
-use myclaw_files::{Followed, SharedDirectory};
+use myclaw_files::{Followed, SharedDirectory, text_of_bytes};
 use myclaw_llm::ContentBlock;
 
 use crate::blocking::blocking;
@@ -22,7 +22,7 @@ use crate::{AgentError, FailureClass, SessionConfig};
 mod imports;
 
 /// The files of a directory that speak to agents.
-const INSTRUCTION_FILES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
+const INSTRUCTION_FILES: [&str; 3] = ["AGENTS.md", "CLAUDE.md", ".claude/CLAUDE.md"];
 /// Most characters of one file, as of the workspace's own.
 const MAX_FILE_CHARS: usize = 50_000;
 /// Most characters of all files in the prompt.
@@ -142,7 +142,7 @@ fn below(root: &Path, directory: &Path) -> Vec<PathBuf> {
 }
 
 /// The files of a directory that speak to agents, by their paths below `root`.
-fn instruction_files(root: &Path, directory: &Path) -> [PathBuf; 2] {
+fn instruction_files(root: &Path, directory: &Path) -> [PathBuf; 3] {
     let below = directory.strip_prefix(root).unwrap_or(directory);
     INSTRUCTION_FILES.map(|name| below.join(name))
 }
@@ -200,7 +200,7 @@ fn read_with_imports(
 fn read_text(file: std::fs::File) -> io::Result<String> {
     let mut bytes = Vec::new();
     file.take(((MAX_FILE_CHARS + 1) * LONGEST_CHAR) as u64).read_to_end(&mut bytes)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    Ok(text_of_bytes(&bytes))
 }
 
 /// Shows instructions of subdirectories.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use myclaw_proxy::through_environment;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 pub use reqwest::Client;
 use reqwest::header::HeaderMap;
@@ -95,13 +96,15 @@ pub fn client(base: &str) -> Result<Client, String> {
         .redirect(redirect::Policy::none())
         .retry(retry::never())
         .referer(false);
-    if let Some(rest) = base.strip_prefix("http://") {
+    let plain = base.strip_prefix("http://");
+    if plain.is_some() {
         // No certificates are needed, and reading those of the system takes time.
         builder = builder.tls_certs_only([]);
-        if ["127.0.0.1", "localhost", "[::1]"].iter().any(|host| rest.starts_with(host)) {
-            builder = builder.no_proxy();
-        }
     }
+    let is_here = plain.is_some_and(|rest| {
+        ["127.0.0.1", "localhost", "[::1]"].iter().any(|host| rest.starts_with(host))
+    });
+    builder = if is_here { builder.no_proxy() } else { through_environment(builder) };
     builder.build().map_err(|error| error.to_string())
 }
 

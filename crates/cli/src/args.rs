@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use myclaw_agent::SessionOptions;
 use myclaw_agent::llm::ThinkingLevel;
-use myclaw_agent::{SessionOptions, did_you_mean};
 
 mod acp;
 mod attach;
@@ -18,6 +18,7 @@ mod config;
 mod cron;
 mod devices;
 mod duration;
+mod elsewhere;
 mod gateway;
 mod help;
 mod host;
@@ -87,10 +88,10 @@ impl Cli {
     /// # Errors
     /// It cannot be understood, or it asks for help or the version.
     pub(crate) fn read() -> Result<Self, clap::Error> {
-        Self::try_parse().and_then(Self::arranged)
+        Self::try_parse().map_err(elsewhere::with_advice).and_then(Self::arranged)
     }
 
-    /// Gives the options before the command to the command, and refuses a misspelt command, which would else be a
+    /// Gives the options before the command to the command, and refuses a command that does not exist, which would else be a
     /// message.
     fn arranged(mut self) -> Result<Self, clap::Error> {
         let before = std::mem::take(&mut self.chat.session);
@@ -101,8 +102,8 @@ impl Cli {
                 self.chat.session = before;
                 self.chat.resume = resume;
                 self.chat.images = images;
-                return match misspelt_command(&self.chat.message) {
-                    Some(word) => Err(unknown_command(word)),
+                return match elsewhere::refuse_message(&self.chat.message) {
+                    Some(error) => Err(error),
                     None => Ok(self),
                 };
             }
@@ -151,33 +152,6 @@ fn refuse_two(is_resumed: bool, session: &SessionArgs) -> Result<(), clap::Error
     let message =
         "--session names a session; --continue and --resume look for one. Give one of them";
     Err(Cli::command().error(ErrorKind::ArgumentConflict, message))
-}
-
-/// The first word of a message if it is most likely a misspelt command: it is alone, or a command of its command
-/// follows it.
-fn misspelt_command(words: &[String]) -> Option<&str> {
-    let (word, rest) = words.split_first()?;
-    if !word.chars().all(|char| char.is_ascii_lowercase() || char == '-') {
-        return None;
-    }
-    let cli = Cli::command();
-    let mut similar = cli
-        .get_subcommands()
-        .filter(|command| did_you_mean(word, [command.get_name()]).starts_with(';'));
-    let is_misspelt = similar.any(|command| match rest {
-        [] => true,
-        [next, ..] => command.get_subcommands().any(|below| below.get_name() == next),
-    });
-    is_misspelt.then_some(word)
-}
-
-fn unknown_command(word: &str) -> clap::Error {
-    let cli = Cli::command();
-    let suggestion = did_you_mean(word, cli.get_subcommands().map(clap::Command::get_name));
-    let message = format!(
-        "there is no command `{word}`{suggestion} To send it as a message, write it after `chat` or `run`"
-    );
-    Cli::command().error(ErrorKind::InvalidSubcommand, message)
 }
 
 /// The commands.

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The crates from top to bottom, each with those that it may use. The test kit is for tests of all of them.
-const CRATES: [(&str, &[&str]); 26] = [
+const CRATES: [(&str, &[&str]); 27] = [
     ("cli", &["gateway", "host", "runner", "agent"]),
     ("gateway", &["agent", "host", "channels", "store", "schedule"]),
     ("host", &["store", "schedule", "sandbox", "exec", "llm", "speech", "files"]),
@@ -40,25 +40,26 @@ const CRATES: [(&str, &[&str]); 26] = [
         ],
     ),
     ("browser", &["web", "tools", "engine", "llm", "exec", "files"]),
-    ("web", &["tools", "engine", "llm", "exec"]),
+    ("web", &["tools", "engine", "llm", "exec", "proxy"]),
     ("tools", &["engine", "llm", "policy", "sandbox", "exec", "files"]),
     ("executor", &["engine", "llm", "sandbox", "exec"]),
     ("hooks", &["engine", "llm", "policy", "exec", "config"]),
     ("engine", &["session", "llm", "auth", "config", "files"]),
     ("session", &["files"]),
     ("llm-cloud", &["llm"]),
-    ("llm", &[]),
+    ("llm", &["proxy"]),
     ("auth", &["exec", "config", "files"]),
     ("policy", &["config"]),
     ("sandbox", &["exec"]),
-    ("speech", &["exec"]),
+    ("speech", &["exec", "proxy"]),
     ("exec", &[]),
     ("config", &["schedule", "files"]),
     ("skills", &["files"]),
-    ("channels", &[]),
+    ("channels", &["proxy"]),
     ("store", &["files"]),
     ("schedule", &[]),
-    ("embed", &["files"]),
+    ("embed", &["files", "proxy"]),
+    ("proxy", &[]),
     ("files", &[]),
 ];
 

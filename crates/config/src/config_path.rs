@@ -4,6 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::edit::find;
 
 /// Longest key that a message quotes, in characters.
 const MAX_SHOWN_KEY: usize = 64;
@@ -62,6 +65,11 @@ impl ConfigPath {
     /// Whether this is `other`, or something in it.
     pub fn is_within(&self, other: &Self) -> bool {
         self.0.starts_with(&other.0)
+    }
+
+    /// The value here in a tree.
+    pub fn find<'v>(&self, tree: &'v Value) -> Option<&'v Value> {
+        find(tree, &self.0)
     }
 
     /// Whether this is the path of the whole file.

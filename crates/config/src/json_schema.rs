@@ -3,8 +3,10 @@
 use serde_json::{Map, Value};
 
 use crate::config_path::Step;
+use crate::load::MAX_ISSUES;
 use crate::masked::expand;
-use crate::{Config, ConfigPath};
+use crate::validate::{UNKNOWN_KEY, validate};
+use crate::{Config, ConfigPath, Mistake};
 
 /// The schema (draft 2020-12) of the config file: every object strict, every key described, secrets plain strings
 /// marked `writeOnly`.
@@ -15,6 +17,20 @@ pub fn json_schema() -> Value {
     let mut schema = schemars::schema_for!(Config).to_value();
     tidy(&mut schema);
     schema
+}
+
+/// The mistake in a path that the config cannot have: its first unknown key. `None` if it can have the path.
+pub fn unknown_key(path: &ConfigPath) -> Option<Mistake> {
+    let mut tree = Value::Null;
+    for step in path.steps().iter().rev() {
+        tree = match step {
+            Step::Key(key) => Value::Object(Map::from_iter([(key.clone(), tree)])),
+            Step::Index(_) => Value::Array(vec![tree]),
+        };
+    }
+    let found = validate(&json_schema(), &tree, MAX_ISSUES);
+    let unknown = found.into_iter().find(|finding| finding.message == UNKNOWN_KEY)?;
+    Some(Mistake { path: unknown.path, message: unknown.message, help: unknown.help })
 }
 
 /// What the config may have at a path, down to the keys of its objects: their types, values and descriptions. `None` if there

@@ -14,6 +14,8 @@ use crate::tree::{Fault, MAX_DEPTH, ParseFailure};
 /// Why a key such as `my-key` is not accepted.
 const KEY_CHARACTERS: &str =
     "a key with other characters than letters, digits, `_` and `$` needs quotes";
+const JSON5_FORM: &str =
+    "write it as one object, such as `{ agents: { defaults: { model: \"provider/model\" } } }`";
 const ONE_OBJECT: &str = "the config is one object, `{ … }`";
 
 /// A mistake in the grammar.
@@ -33,6 +35,8 @@ pub(crate) enum SyntaxError {
     ExpectedValue,
     EndBeforeValue,
     TextAfterValue,
+    Toml,
+    Yaml,
 }
 
 impl SyntaxError {
@@ -60,13 +64,51 @@ impl SyntaxError {
             Self::ExpectedValue => ("expected a value", Some("strings need quotes")),
             Self::EndBeforeValue => ("the file ends where a value is expected", Some(ONE_OBJECT)),
             Self::TextAfterValue => ("expected the end of the file", Some(ONE_OBJECT)),
+            Self::Toml => ("this is TOML, and the config is JSON5", Some(JSON5_FORM)),
+            Self::Yaml => ("this is YAML, and the config is JSON5", Some(JSON5_FORM)),
         }
     }
 }
 
 /// Finds the first mistake in a text that the reader refused.
 pub(crate) fn explain(text: &str) -> ParseFailure {
+    if let Some(other) = other_format(text) {
+        return syntax(other);
+    }
     Grammar { text, open: Vec::new(), expected: Expected::Value, number: None }.first_failure()
+}
+
+/// Recognises TOML and YAML by their first line that says something.
+fn other_format(text: &str) -> Option<(SyntaxError, usize)> {
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let start = at + (line.len() - line.trim_start().len());
+        at += line.len();
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let is_name = |text: &str| {
+            let text = text.trim().trim_matches(['"', '\'']);
+            let is_name_character =
+                |char: char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-' | '.');
+            !text.is_empty() && text.chars().all(is_name_character)
+        };
+        let section = line.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+        let is_section = section.is_some_and(|(name, after)| {
+            is_name(name.trim_matches(['[', ']'])) && !after.contains(',')
+        });
+        let key = |mark: &str| line.split_once(mark).is_some_and(|(name, _)| is_name(name));
+        let error = if line == "---" || key(": ") || line.strip_suffix(':').is_some_and(is_name) {
+            SyntaxError::Yaml
+        } else if is_section || key("=") {
+            SyntaxError::Toml
+        } else {
+            return None;
+        };
+        return Some((error, start));
+    }
+    None
 }
 
 /// Position of a line end in a string written as `literal`, quotes included, that is not escaped.

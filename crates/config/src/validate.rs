@@ -11,8 +11,10 @@ use serde_json::{Map, Value};
 use crate::config_path::ConfigPath;
 use crate::locate::Target;
 use crate::schema::FORMATS;
-use crate::suggest;
+use crate::{hints, suggest};
 
+/// The problem of a key that the schema does not have.
+pub(crate) const UNKNOWN_KEY: &str = "unknown key";
 /// Most keys that are listed if no key is similar to an unknown one.
 const MAX_LISTED_KEYS: usize = 16;
 
@@ -81,7 +83,7 @@ impl<'s> Validator<'s> {
         }
     }
 
-    fn word(&mut self, schema: &Value, words: &[&str], value: &Value) {
+    fn word(&mut self, schema: &'s Value, words: &[&str], value: &Value) {
         match value {
             Value::String(text) if words.contains(&text.as_str()) => {}
             Value::String(text) => {
@@ -113,10 +115,13 @@ impl<'s> Validator<'s> {
                 self.value(others, entry);
             } else {
                 let is_free = |name: &&str| !entries.contains_key(*name);
-                let near = suggest::nearest(key, known.keys().map(String::as_str).filter(is_free));
+                let near = match hints::for_key(&self.path, key) {
+                    Some(_) => None,
+                    None => suggest::nearest(key, known.keys().map(String::as_str).filter(is_free)),
+                };
                 meant.extend(near);
                 let help = near.map(did_you_mean).or_else(|| self.help_for_unknown(key, known));
-                self.report(Target::Key, "unknown key".to_owned(), help);
+                self.report(Target::Key, UNKNOWN_KEY.to_owned(), help);
             }
             self.path.pop();
         }
@@ -137,6 +142,12 @@ impl<'s> Validator<'s> {
     }
 
     fn help_for_unknown(&self, key: &str, known: &Map<String, Value>) -> Option<String> {
+        if let Some(advice) = hints::for_key(&self.path, key) {
+            return Some(advice.to_owned());
+        }
+        if let Some(longer) = hints::longer_key(key, known.keys().map(String::as_str)) {
+            return Some(did_you_mean(longer));
+        }
         if let Some(place) = self.place_of_key(key) {
             return Some(format!("did you mean `{place}`?"));
         }
@@ -194,7 +205,7 @@ impl<'s> Validator<'s> {
         name.and_then(|name| self.root["$defs"].get(name)).unwrap_or(schema)
     }
 
-    fn wrong(&mut self, schema: &Value, value: &Value) {
+    fn wrong(&mut self, schema: &'s Value, value: &Value) {
         let expected = describe(schema);
         let wants_string = wants_string(schema);
         let found = match value {
@@ -205,6 +216,17 @@ impl<'s> Validator<'s> {
         let message = format!("expected {expected}, found {found}");
         let help = match value {
             Value::Null => Some("leave the key out instead".to_owned()),
+            Value::String(text) if is_address(schema) => hints::for_address(text),
+            Value::String(_) | Value::Bool(_) if self.properties(schema).is_some() => {
+                let words = |schema: &Value| -> Vec<String> {
+                    let allowed = allowed_words(self.resolve_any(schema)).unwrap_or_default();
+                    allowed.into_iter().map(str::to_owned).collect()
+                };
+                self.properties(schema).and_then(|known| hints::for_object(known, words, value))
+            }
+            Value::String(_) | Value::Object(_) | Value::Number(_) if schema["type"] == "array" => {
+                Some("write a list, with `[` before it and `]` behind it".to_owned())
+            }
             Value::String(_)
                 if !wants_string && schema["type"] != "object" && schema["type"] != "array" =>
             {
@@ -218,11 +240,37 @@ impl<'s> Validator<'s> {
         self.report(Target::Value, message, help);
     }
 
+    /// The keys of the object that is expected.
+    fn properties(&self, schema: &'s Value) -> Option<&'s Map<String, Value>> {
+        if wants_string(schema) {
+            return None;
+        }
+        let branches = schema["anyOf"].as_array().into_iter().flatten();
+        let mut schemas = branches.chain([schema]).map(|schema| self.resolve(schema));
+        schemas.find_map(|schema| schema["properties"].as_object())
+    }
+
+    /// The schema behind a reference, also where the key may be left out.
+    fn resolve_any<'v>(&'v self, schema: &'v Value) -> &'v Value {
+        let branches = schema["anyOf"].as_array();
+        let branch = branches
+            .and_then(|branches| branches.iter().find(|branch| branch.get("$ref").is_some()));
+        let schema = branch.unwrap_or(schema);
+        let name = schema["$ref"].as_str().and_then(|target| target.strip_prefix("#/$defs/"));
+        name.and_then(|name| self.root["$defs"].get(name)).unwrap_or(schema)
+    }
+
     fn report(&mut self, target: Target, message: String, help: Option<String>) {
         if self.findings.len() < self.limit {
             self.findings.push(Finding { path: self.path.clone(), target, message, help });
         }
     }
+}
+
+/// Whether an address is expected.
+fn is_address(schema: &Value) -> bool {
+    let branches = schema["anyOf"].as_array();
+    schema["format"] == "uri" || branches.is_some_and(|all| all.iter().any(is_address))
 }
 
 /// Whether some other string would be valid.

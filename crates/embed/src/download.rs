@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use myclaw_files::{LockError, LockFile, LockWait, remove_if_there, sync_directory};
+use myclaw_proxy::through_environment;
 use reqwest::header::RANGE;
 use reqwest::{Client, Response, StatusCode, redirect, retry};
 use ring::digest::{Context, SHA256};
@@ -211,10 +212,10 @@ fn client(base: &Url) -> Result<Client, DownloadError> {
     if base.scheme() == "http" {
         // No certificates are needed, and reading those of the system takes time.
         builder = builder.tls_certs_only([]);
-        if matches!(base.host_str(), Some("127.0.0.1" | "localhost" | "[::1]")) {
-            builder = builder.no_proxy();
-        }
     }
+    let is_here = base.scheme() == "http"
+        && matches!(base.host_str(), Some("127.0.0.1" | "localhost" | "[::1]"));
+    builder = if is_here { builder.no_proxy() } else { through_environment(builder) };
     builder
         .build()
         .map_err(|error| DownloadError::Server { url: base.clone(), problem: reason(&error) })

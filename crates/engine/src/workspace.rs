@@ -8,7 +8,7 @@
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use myclaw_files::{Access, SharedDirectory, create_private_directory};
+use myclaw_files::{Access, SharedDirectory, create_private_directory, text_of_bytes};
 
 use crate::{Notice, RunError};
 
@@ -174,9 +174,7 @@ fn read_capped(
     let mut bytes = Vec::new();
     (&file).take(((most_chars + 1) * LONGEST_CHAR) as u64).read_to_end(&mut bytes)?;
     let size = file.metadata().map_or(0, |found| found.len()).max(bytes.len() as u64);
-    let text = String::from_utf8(bytes)
-        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
-    Ok((text, size))
+    Ok((text_of_bytes(&bytes), size))
 }
 
 impl Bootstrap {

@@ -1,6 +1,6 @@
 //! Locks between processes, atomic replacement, private files and directories, bounded reading of regular
-//! files, directories that others can change, paths that are closed to tools, and problems of JSON files in words for those
-//! who write them.
+//! files, directories that others can change, paths that are closed to tools, texts and names that are the same for a person,
+//! and problems of JSON files in words for those who write them.
 //!
 //! Every other crate that keeps something on disk uses these, so that each rule holds everywhere and is tested once.
 //! Nothing here knows what the files are for. All calls block: callers decide on which thread they run.
@@ -13,6 +13,7 @@ mod owned;
 mod private;
 mod read;
 mod replace;
+mod same_text;
 mod shared_directory;
 
 pub use closed::{ClosedNow, ClosedPaths, Opening, PathUse, open_real, real_path};
@@ -20,6 +21,7 @@ pub use json::from_json;
 pub use lock::{LockError, LockFile, LockKind, LockWait, is_locked, is_still_at, lock};
 pub use owned::OwnedDirectory;
 pub use private::{create_private_directory, parent_of, private_options, sync_directory};
-pub use read::{open_regular, open_regular_unlinked, read_regular};
+pub use read::{open_regular, open_regular_unlinked, read_regular, text_of_bytes};
 pub use replace::{Durability, NewFile, remove_if_there, set_aside};
+pub use same_text::{Folded, Sameness, characters, composed, folded, respelled, spellings};
 pub use shared_directory::{Access, EntryFacts, EntryKind, Followed, Names, SharedDirectory};

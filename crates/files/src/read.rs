@@ -46,3 +46,17 @@ pub fn read_regular(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     open_regular(path)?.take(limit).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
+/// The text of a file: UTF-8, or UTF-16 after its byte order mark, which is left out. What is no text becomes U+FFFD.
+pub fn text_of_bytes(bytes: &[u8]) -> String {
+    let from_units = |bytes: &[u8], unit: fn([u8; 2]) -> u16| {
+        let (pairs, _) = bytes.as_chunks::<2>();
+        let chars = char::decode_utf16(pairs.iter().map(|pair| unit(*pair)));
+        chars.map(|char| char.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
+    };
+    match bytes {
+        [0xFF, 0xFE, text @ ..] => from_units(text, u16::from_le_bytes),
+        [0xFE, 0xFF, text @ ..] => from_units(text, u16::from_be_bytes),
+        [0xEF, 0xBB, 0xBF, text @ ..] => String::from_utf8_lossy(text).into_owned(),
+        text => String::from_utf8_lossy(text).into_owned(),
+    }
+}

@@ -111,6 +111,12 @@ async fn encrypted(stream: TcpStream, running: &RunningFile) -> Option<Box<dyn S
     Some(Box::new(stream))
 }
 
+/// Looks for damage in the gateway's store; `None` if there is no store yet. Blocks, also while a gateway runs.
+pub fn examine_store(home: &Home) -> Option<Result<(), GatewayError>> {
+    let path = store_path(home);
+    path.exists().then(|| SqliteStore::examine(&path).map_err(GatewayError::from))
+}
+
 /// Opens the store while no gateway runs.
 ///
 /// # Errors

@@ -41,6 +41,7 @@ mod tools;
 pub mod usage;
 
 pub use ask::{AskedGateway, ask};
+pub use client::examine_store;
 pub use connect::{ChannelSetup, channels_of};
 pub use connection::{ConnectError, GatewayAddress, GatewaySocket, request_id};
 pub use containers::MakeHost;

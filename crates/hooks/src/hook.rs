@@ -9,7 +9,7 @@ use myclaw_engine::{
     PendingToolCall, PreparedCall, RunError, RunResult, ToolCallVerdict, ToolOutput,
 };
 use myclaw_llm::{ContentBlock, Message, joined_text};
-use myclaw_policy::matches_name;
+use myclaw_policy::matches_tool;
 use serde_json::{Map, Value, json};
 
 use crate::RunInfo;
@@ -38,7 +38,7 @@ impl CommandHook {
     }
 
     fn is_for_tool(&self, event: HookEvent, name: &str) -> bool {
-        let named = |tools: &Vec<String>| tools.iter().any(|tool| matches_name(tool, name));
+        let named = |tools: &Vec<String>| tools.iter().any(|tool| matches_tool(tool, name));
         self.event == event && self.tools.as_ref().is_none_or(named)
     }
 

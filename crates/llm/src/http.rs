@@ -11,6 +11,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use hyper_util::client::proxy::matcher::Matcher;
+use myclaw_proxy::through_environment;
 use reqwest::{Certificate, Client, ClientBuilder, redirect, retry};
 use url::Url;
 
@@ -150,7 +151,7 @@ impl Clients {
         };
         let builder = match kind.route {
             Route::Direct => builder.no_proxy(),
-            Route::Environment => builder,
+            Route::Environment => through_environment(builder),
         };
         if self.options.user_agent.is_empty() {
             builder

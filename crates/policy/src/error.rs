@@ -16,12 +16,21 @@ pub struct PolicyError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PolicyProblem {
     /// No tool has that name.
-    #[error("there is no tool `{name}`{}", hint(.suggestion.as_deref()))]
+    #[error("there is no tool `{name}`{}", tool_hint(name, .suggestion.as_deref()))]
     UnknownTool {
         /// The entry.
         name: String,
         /// A similar name, if there is one.
         suggestion: Option<String>,
+    },
+    /// A rule in the form of another program.
+    #[error(
+        "`{name}` names no tool: a rule here is for a whole tool, such as `bash`. Which commands may run is in `tools.exec` \
+         (docs/policy.md)"
+    )]
+    NotATool {
+        /// The entry.
+        name: String,
     },
     /// No group has that name.
     #[error("there is no group `{name}`{}", hint(.suggestion.as_deref()))]
@@ -50,6 +59,14 @@ pub enum PolicyProblem {
         /// The entry's program.
         program: String,
     },
+}
+
+/// The same for the name of a tool.
+fn tool_hint(name: &str, suggestion: Option<&str>) -> String {
+    if name.starts_with("mcp_") {
+        return "; MCP is not supported yet".to_owned();
+    }
+    hint(suggestion)
 }
 
 fn hint(suggestion: Option<&str>) -> String {

@@ -39,4 +39,6 @@ pub use sandbox::{
     DEFAULT_SANDBOX_ALLOWLIST, DEFAULT_SANDBOX_DENYLIST, SandboxScope, SessionFacts,
 };
 pub use shell::{Command, MAX_COMMAND_BYTES, Script, ShellError, Word, loose_commands, parse};
-pub use tool::{AskRule, Decision, DecisiveRule, Level, LevelRules, ToolPolicy};
+pub use tool::{
+    AskRule, Decision, DecisiveRule, Level, LevelRules, ToolPolicy, check_tool_entry, matches_tool,
+};

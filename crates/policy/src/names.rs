@@ -99,6 +99,37 @@ pub fn group_names() -> impl Iterator<Item = &'static str> {
     GROUPS.iter().map(|(name, _)| *name)
 }
 
+/// Names of tools in other programs, and what does the same here.
+const ELSEWHERE: [(&str, &str); 22] = [
+    ("shell", "bash"),
+    ("local_shell", "bash"),
+    ("terminal", "bash"),
+    ("run_shell_command", "bash"),
+    ("execute_command", "bash"),
+    ("developer__shell", "bash"),
+    ("bashoutput", "process"),
+    ("killshell", "process"),
+    ("glob", "find"),
+    ("list", "ls"),
+    ("search", "grep"),
+    ("view", "read"),
+    ("cat", "read"),
+    ("multiedit", "edit"),
+    ("str_replace", "edit"),
+    ("str_replace_editor", "edit"),
+    ("patch", "apply_patch"),
+    ("task", "sessions_spawn"),
+    ("todowrite", "update_plan"),
+    ("todo", "update_plan"),
+    ("fetch", "web_fetch"),
+    ("schedule", "cron"),
+];
+
+/// The tool that does here what one of this name does in another program.
+pub(crate) fn meant_tool(name: &str) -> Option<&'static str> {
+    ELSEWHERE.iter().find(|(other, _)| *other == name).map(|(_, own)| *own)
+}
+
 /// Other names of tools, for suggestions.
 pub fn alias_names() -> impl Iterator<Item = &'static str> {
     ALIASES.iter().map(|(alias, _)| *alias)

@@ -8,7 +8,8 @@ use std::fmt;
 use myclaw_config::{ConfigPath, SandboxRules, ToolProfile, ToolRules, nearest};
 
 use crate::names::{
-    alias_names, canonical_tool_name, group_members, group_names, known_tools, profile_members,
+    alias_names, canonical_tool_name, group_members, group_names, known_tools, meant_tool,
+    profile_members,
 };
 use crate::pattern::matches_name;
 use crate::sandbox::{self, SessionFacts};
@@ -330,6 +331,34 @@ fn is_in_profile(profile: ToolProfile, name: &str) -> bool {
     })
 }
 
+/// Whether the wildcards of `pattern` stand for the name of some tool.
+fn any_tool(pattern: &str, extra_tools: &[&str]) -> bool {
+    let is_match = |name: &str| matches_name(pattern, name);
+    known_tools().iter().copied().chain(alias_names()).any(is_match)
+        || extra_tools.iter().any(|extra| is_match(&canonical_tool_name(extra)))
+}
+
+/// Whether the wildcards of `pattern` stand for another name of the tool, as `ba*` does for `exec`.
+fn is_alias_match(pattern: &str, name: &str) -> bool {
+    alias_names().any(|alias| canonical_tool_name(alias) == name && matches_name(pattern, alias))
+}
+
+/// Checks an entry that names tools: a name, a name with `*`, or a group.
+///
+/// # Errors
+/// It names no tool.
+pub fn check_tool_entry(entry: &str) -> Result<(), PolicyProblem> {
+    Selector::new(entry, &[]).map(drop)
+}
+
+/// Whether an entry that names tools names this one. An entry that names none, such as a tool of another program, is compared
+/// as it is.
+pub fn matches_tool(entry: &str, name: &str) -> bool {
+    matches_name(entry, name)
+        || Selector::new(entry, &[name])
+            .is_ok_and(|selector| selector.matches(&canonical_tool_name(name)))
+}
+
 impl Selector {
     fn new(entry: &str, extra_tools: &[&str]) -> Result<Self, PolicyProblem> {
         let name = canonical_tool_name(entry);
@@ -343,7 +372,9 @@ impl Selector {
                 });
             };
             Matcher::Group(members)
-        } else if name.contains('*') {
+        } else if name.contains(['(', ')']) {
+            return Err(PolicyProblem::NotATool { name: entry.trim().to_owned() });
+        } else if name.contains('*') && any_tool(&name, extra_tools) {
             Matcher::Wildcard(name)
         } else if known_tools().contains(&name.as_str())
             || extra_tools.iter().any(|extra| canonical_tool_name(extra) == name)
@@ -351,10 +382,11 @@ impl Selector {
             Matcher::Name(name)
         } else {
             let known = known_tools().iter().copied().chain(alias_names());
-            let suggestion = nearest(&name, known)
+            let suggestion = meant_tool(&name)
+                .or_else(|| nearest(&name, known))
                 .or_else(|| nearest(&name, extra_tools.iter().copied()))
                 .map(str::to_owned);
-            return Err(PolicyProblem::UnknownTool { suggestion, name });
+            return Err(PolicyProblem::UnknownTool { suggestion, name: entry.trim().to_owned() });
         };
         Ok(Self { entry: entry.to_owned(), matcher })
     }
@@ -362,7 +394,9 @@ impl Selector {
     fn matches(&self, name: &str) -> bool {
         match &self.matcher {
             Matcher::Name(own) => own == name,
-            Matcher::Wildcard(pattern) => matches_name(pattern, name),
+            Matcher::Wildcard(pattern) => {
+                matches_name(pattern, name) || is_alias_match(pattern, name)
+            }
             Matcher::Group(members) => members.contains(&name),
         }
     }

@@ -6,7 +6,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use myclaw_files::{EntryKind, SharedDirectory, read_regular};
+use myclaw_files::{EntryKind, SharedDirectory, read_regular, text_of_bytes};
 
 use crate::front_matter::FrontMatter;
 use crate::{Machine, Requirements};
@@ -65,6 +65,8 @@ pub struct Skill {
     /// The requirements that this machine does not meet; see [`Machine::missing`]. A skill with such a requirement is
     /// not offered to the model.
     pub missing: Vec<String>,
+    /// What is wrong with its front matter, and what was taken instead. It can be used all the same.
+    pub remarks: Vec<String>,
 }
 
 impl Skill {
@@ -135,7 +137,8 @@ pub fn find(places: &[Place], machine: &Machine) -> Catalog {
             let file = opened.path().join(&name).join(SKILL_FILE);
             let text =
                 read_beginning(&opened, &name, place.origin).map_err(|error| unreadable(&error));
-            let front_matter = match text.and_then(|text| FrontMatter::parse(&text)) {
+            let parse = |text: String| FrontMatter::parse(&text, &name.to_string_lossy());
+            let front_matter = match text.and_then(parse) {
                 Ok(front_matter) => front_matter,
                 Err(message) => {
                     catalog.problems.push(Problem { path: file, message });
@@ -155,7 +158,7 @@ pub fn find(places: &[Place], machine: &Machine) -> Catalog {
                 continue;
             }
             files_by_name.insert(front_matter.name.clone(), file.clone());
-            let FrontMatter { name, description, requirements } = front_matter;
+            let FrontMatter { name, description, requirements, remarks } = front_matter;
             let missing = machine.missing(&requirements);
             catalog.skills.push(Skill {
                 name,
@@ -165,6 +168,7 @@ pub fn find(places: &[Place], machine: &Machine) -> Catalog {
                 origin: place.origin,
                 requirements,
                 missing,
+                remarks,
             });
         }
     }
@@ -214,7 +218,7 @@ fn read_beginning(place: &SharedDirectory, name: &OsStr, origin: Origin) -> io::
         Origin::Owner => read_regular(&place.path().join(path), MAX_FRONT_MATTER_BYTES)?,
         Origin::Workspace => read_unlinked(place, &path, MAX_FRONT_MATTER_BYTES)?,
     };
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    Ok(text_of_bytes(&bytes))
 }
 
 fn read_unlinked(place: &SharedDirectory, path: &Path, limit: u64) -> io::Result<Vec<u8>> {

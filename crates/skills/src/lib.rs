@@ -12,5 +12,5 @@ mod front_matter;
 mod machine;
 
 pub use find::{Catalog, Origin, Place, Problem, Skill, find};
-pub use front_matter::Requirements;
+pub use front_matter::{Requirements, without_front_matter};
 pub use machine::Machine;

@@ -25,12 +25,16 @@ impl Machine {
         let programs = requirements.programs.iter().filter(|name| !self.has_program(name));
         let any = &requirements.any_program;
         let has_any = any.is_empty() || any.iter().any(|name| self.has_program(name));
+        let unreadable = &requirements.unreadable;
+        let unreadable =
+            unreadable.iter().map(|field| format!("what `{field}` says, which cannot be read"));
         let variables = requirements.variables.iter().filter(|name| !self.variables.contains(name));
         system
             .into_iter()
             .chain(programs.map(|name| format!("program {name}")))
             .chain((!has_any).then(|| format!("program {}", any.join(" or "))))
             .chain(variables.map(|name| format!("variable {name}")))
+            .chain(unreadable)
             .collect()
     }
 

@@ -84,6 +84,15 @@ impl SqliteStore {
         is_locked(&lock_path).map_err(|error| StoreError::lock(lock_path, error))
     }
 
+    /// Looks for damage in the database at `path`. Reads all of it, also while another process has it open, and changes
+    /// nothing.
+    ///
+    /// # Errors
+    /// It is damaged, or cannot be opened.
+    pub fn examine(path: &Path) -> Result<(), StoreError> {
+        read::examine(path)
+    }
+
     /// The database file.
     pub fn path(&self) -> &Path {
         &self.path

@@ -1,7 +1,7 @@
 //! The `edit` tool: replaces one piece of a text file by another.
 //!
-//! The place is searched exactly first and then with more and more tolerance. Tolerance only finds the place: `newText`
-//! is written as given, and bytes outside the lines that differ do not change.
+//! The place is searched exactly first and then with more and more tolerance. Tolerance only finds the place: where
+//! `oldText` and `newText` agree, the file keeps its own characters, and what differs is written as given.
 
 mod locate;
 mod numbered;
@@ -194,7 +194,7 @@ fn plan(
     if located.regions.len() > 1 && !arguments.all {
         return Err(ambiguous(&path, &lines, &located));
     }
-    let splices = rewrite::splices(&lines, &located);
+    let splices = rewrite::splices(document.text(), &lines, &located);
     let bytes = document
         .spliced(&splices)
         .map_err(|error| ToolError::Failed(format!("cannot edit {}: {error}", path.shown)))?;

@@ -2,6 +2,7 @@
 
 mod matcher;
 mod search;
+mod spelling;
 
 use std::sync::LazyLock;
 
@@ -10,6 +11,7 @@ use myclaw_engine::{
     CallArguments, CallSubject, TargetAccess, Tool, ToolAliases, ToolContext, ToolDeclaration,
     ToolError, ToolInvocation, ToolOutput,
 };
+use myclaw_files::Sameness;
 use myclaw_llm::{ContentBlock, ToolSchema};
 use serde::Deserialize;
 use serde_json::json;
@@ -18,8 +20,10 @@ use tokio_util::sync::CancellationToken;
 
 use self::matcher::LineMatcher;
 use self::search::{Ending, Search};
+use self::spelling::has_other_spellings;
 use crate::support::{
-    Access, Judged, PathPatterns, Walker, io_failure, real_root, run_on_files, touching,
+    Access, Judged, PathPatterns, ResolvedPath, Walker, io_failure, real_root, run_on_files,
+    touching,
 };
 use crate::{aliases, declarations};
 
@@ -142,27 +146,54 @@ fn grep(
     arguments: &Arguments,
     cancel: &CancellationToken,
 ) -> Result<ToolOutput, ToolError> {
-    let matcher = LineMatcher::new(arguments, cancel.clone())?;
+    let matcher = |sameness| LineMatcher::new(arguments, sameness, cancel.clone());
+    let exact = matcher(Sameness::Composition)?;
     let target = judged.resolve(context, &arguments.path, Access::Read)?;
-    let metadata =
-        std::fs::metadata(&target.real).map_err(|error| io_failure("search", &target, &error))?;
-    let lines_around =
-        usize::try_from(arguments.context.unwrap_or(0).min(MAX_CONTEXT)).unwrap_or(0);
-    let limit =
-        usize::try_from(arguments.limit.filter(|limit| *limit > 0).unwrap_or(DEFAULT_LIMIT))
-            .unwrap_or(usize::MAX);
-    let root = real_root(context);
-    let mut search = Search::new(
-        matcher,
-        lines_around,
-        limit,
-        context.max_result_chars,
-        context.closed.now(),
-        cancel.clone(),
-    );
-    let (mut unreadable_directories, mut closed) = (0, None);
-    if metadata.is_dir() {
-        let glob = arguments.glob.as_deref().filter(|glob| !glob.trim().is_empty());
+    let scope = Scope::new(context, arguments, &target, cancel)?;
+    let mut found = scope.search(exact)?;
+    let mut is_exact = true;
+    if found.matches() == 0 && has_other_spellings(&arguments.pattern) {
+        let similar = scope.search(matcher(Sameness::Typography)?)?;
+        if similar.matches() > 0 {
+            (found, is_exact) = (similar, false);
+        }
+    }
+    let details = found.details();
+    let text = found.finish(&arguments.pattern, &target.shown, is_exact);
+    Ok(ToolOutput {
+        content: vec![ContentBlock::text(text)],
+        details: Some(details),
+        is_error: false,
+    })
+}
+
+/// What a call searches.
+struct Scope<'a> {
+    context: &'a ToolContext,
+    arguments: &'a Arguments,
+    target: &'a ResolvedPath,
+    is_directory: bool,
+    patterns: Option<PathPatterns>,
+    cancel: &'a CancellationToken,
+}
+
+impl<'a> Scope<'a> {
+    fn new(
+        context: &'a ToolContext,
+        arguments: &'a Arguments,
+        target: &'a ResolvedPath,
+        cancel: &'a CancellationToken,
+    ) -> Result<Self, ToolError> {
+        let metadata = std::fs::metadata(&target.real)
+            .map_err(|error| io_failure("search", target, &error))?;
+        let is_directory = metadata.is_dir();
+        if !is_directory && !metadata.is_file() {
+            return Err(ToolError::Failed(format!(
+                "{} is neither a file nor a directory, so it cannot be searched",
+                target.shown
+            )));
+        }
+        let glob = arguments.glob.as_deref().filter(|glob| is_directory && !glob.trim().is_empty());
         // A directory means the files in it.
         let glob = glob.map(|glob| {
             if glob.trim_end().ends_with('/') {
@@ -172,35 +203,46 @@ fn grep(
             }
         });
         let patterns = glob.map(|glob| PathPatterns::new(&glob, &target.real)).transpose()?;
-        let mut walker = Walker::new(&target.real, &context.closed, cancel.clone());
+        Ok(Self { context, arguments, target, is_directory, patterns, cancel })
+    }
+
+    fn search(&self, matcher: LineMatcher) -> Result<Search, ToolError> {
+        let Self { context, arguments, target, cancel, .. } = self;
+        let lines_around =
+            usize::try_from(arguments.context.unwrap_or(0).min(MAX_CONTEXT)).unwrap_or(0);
+        let limit =
+            usize::try_from(arguments.limit.filter(|limit| *limit > 0).unwrap_or(DEFAULT_LIMIT))
+                .unwrap_or(usize::MAX);
+        let root = real_root(context);
+        let mut search = Search::new(
+            matcher,
+            lines_around,
+            limit,
+            context.max_result_chars,
+            context.closed.now(),
+            (*cancel).clone(),
+        );
+        if !self.is_directory {
+            search.file(&target.real, &root)?;
+            return Ok(search);
+        }
+        let mut walker = Walker::new(&target.real, &context.closed, (*cancel).clone());
         while let Some(entry) = walker.next_entry()? {
             let path = entry.path();
             let from_target = path.strip_prefix(&target.real).unwrap_or(path);
             let from_root = path.strip_prefix(&root).unwrap_or(path);
             let is_meant = entry.file_type().is_some_and(|kind| kind.is_file())
-                && patterns
+                && self
+                    .patterns
                     .as_ref()
                     .is_none_or(|patterns| patterns.match_file(from_target, from_root));
             if is_meant && search.file(path, &root)? == Ending::Early {
                 break;
             }
         }
-        (unreadable_directories, closed) = (walker.unreadable(), walker.closed_note());
-    } else if metadata.is_file() {
-        search.file(&target.real, &root)?;
-    } else {
-        return Err(ToolError::Failed(format!(
-            "{} is neither a file nor a directory, so it cannot be searched",
-            target.shown
-        )));
+        search.left_out(walker.unreadable(), walker.closed_note());
+        Ok(search)
     }
-    let details = search.details();
-    let text = search.finish(&arguments.pattern, &target.shown, unreadable_directories, closed);
-    Ok(ToolOutput {
-        content: vec![ContentBlock::text(text)],
-        details: Some(details),
-        is_error: false,
-    })
 }
 
 #[cfg(test)]

@@ -42,6 +42,12 @@ fn list(found: &FoundSkills) -> Result<(), CliError> {
     }
     printer.safe_lines(columns(&rows))?;
     printer.finish()?;
+    let remarked = found.skills.iter().filter(|found| !found.skill.remarks.is_empty()).count();
+    if remarked > 0 {
+        note(format_args!(
+            "myclaw: mistakes in the front matter of {remarked}; `myclaw skills check` names them"
+        ));
+    }
     if !found.problems.is_empty() {
         note(format_args!(
             "myclaw: {} more cannot be read; `myclaw skills check` says why",
@@ -120,6 +126,14 @@ fn check(found: &FoundSkills) -> Result<(), CliError> {
         .collect();
     let mut printer = Printer::stdout();
     printer.safe_lines(&lines)?;
+    let remarked = found.skills.iter().filter(|found| !found.skill.remarks.is_empty());
+    printer.safe_lines(
+        remarked
+            .map(|found| {
+                format!("{}: note: {}", found.skill.file.display(), found.skill.remarks.join("; "))
+            })
+            .collect::<Vec<_>>(),
+    )?;
     if lines.is_empty() {
         printer.line(format_args!("{} found: ok", found.skills.len()))?;
         return printer.finish();

@@ -57,6 +57,28 @@ fn a_command_of_ones_own_is_completed_suggested_and_sent_with_its_arguments() {
 }
 
 #[test]
+fn a_command_in_a_subdirectory_works_and_its_front_matter_stays_here() {
+    let (server, home) = always("Done.");
+    let text = "---\ndescription: Commits: all\nallowed-tools: [Bash] [Read]\n---\nCommit $ARGUMENTS now.\n";
+    home.write_in_workspace("commands/git/commit.md", text);
+    home.write(".myclaw/commands/deep/er/plan.md", "\u{feff}---\r\nmodel: x\r\n---\r\nPlan it.");
+    let mut terminal = chat_at(&home, 100);
+    for (line, expected) in [
+        ("/git:commit all", "Commit all now."),
+        ("/git/commit all", "Commit all now."),
+        ("/commit all", "Commit all now."),
+        ("/deep:er:plan", "Plan it."),
+    ] {
+        ask(&mut terminal, line, "Done.");
+        let said = last_message(&server);
+        assert!(said.contains(expected), "{line}: {said}");
+        assert!(!said.contains("---") && !said.contains("allowed-tools"), "{line}: {said}");
+    }
+    ask(&mut terminal, "/git:comit", "did you mean `/git:commit`?");
+    assert_eq!(server.requests().len(), 4);
+}
+
+#[test]
 fn what_the_model_thinks_is_shown_from_the_key_on_also_while_it_works() {
     let thoughtful = |thought: &str, number: u32| {
         let id = format!("call_{number}");

@@ -75,6 +75,53 @@ fn a_message_without_a_command_opens_the_chat_unless_it_is_a_misspelt_command() 
 }
 
 #[test]
+fn a_word_that_looks_like_a_command_is_no_message() {
+    let home = TempHome::new();
+    for (arguments, words) in [
+        (&["uninstall"][..], "myclaw gateway uninstall"),
+        (&["update"], "README.md"),
+        (&["login"], "myclaw auth add"),
+        (&["login", "anthropic"], "myclaw auth add"),
+        (&["export"], "myclaw sessions export"),
+        (&["memory"], "docs/workspace.md"),
+        (&["exec", "list the files"], "myclaw run"),
+        (&["mcp", "add", "x", "y"], "MCP is not supported yet"),
+        (&["version"], "myclaw --version"),
+        (&["frobnicate"], "there is no command `frobnicate`"),
+        (&["rnu", "hi"], "did you mean `run`?"),
+        (&["rnu", "hi", "there"], "did you mean `run`?"),
+        (&["caht", "hi"], "did you mean `chat`?"),
+        (&["-p", "hello"], "`myclaw run"),
+        (&["--print", "hello"], "`myclaw run"),
+        (&["--yolo"], "docs/policy.md"),
+        (&["--output-format", "json"], "run --json"),
+        (&["gateway", "stop"], "systemctl --user stop myclaw-gateway"),
+        (&["auth", "login"], "auth add PROVIDER"),
+        (&["config", "list"], "config get"),
+        (&["models", "set", "openai/gpt-5"], "config set agents.defaults.model"),
+    ] {
+        let output = run(&home, arguments);
+        output.assert_code(2);
+        let stderr = output.stderr();
+        assert!(output.stdout().is_empty() && stderr.contains(words), "{arguments:?}: {stderr}");
+    }
+    // Nothing was sent, and so nothing was kept.
+    assert_eq!(home.transcripts(), Vec::<std::path::PathBuf>::new());
+    for message in [
+        &["hello"][..],
+        &["update the readme of this project"],
+        &["export", "the", "list"],
+        &["memory", "leaks", "are", "what?"],
+        &["Explain"],
+        &["why?"],
+    ] {
+        let output = run(&home, message);
+        output.assert_code(0);
+        assert!(!output.stdout().is_empty(), "{message:?}");
+    }
+}
+
+#[test]
 fn init_writes_once_and_never_again() {
     let home = TempHome::new();
     let output = run(&home, &["init"]);

@@ -203,3 +203,120 @@ fn entries_of_an_allowlist_that_permit_less_than_they_seem_to_are_warnings() {
     );
     assert!(stderr.contains("`*` in args does not match an argument with a `/`; write `**`"));
 }
+
+#[test]
+fn a_rule_that_names_no_tool_is_a_mistake_wherever_it_stands() {
+    for (text, place, words) in [
+        ("{ tools: { deny: ['Bash(rm:*)'] } }", "tools.deny[0]", "a rule here is for a whole tool"),
+        (
+            "{ tools: { allow: ['read', 'mcp__github__*'] } }",
+            "tools.allow[1]",
+            "MCP is not supported",
+        ),
+        ("{ tools: { ask: ['shell'] } }", "tools.ask[0]", "did you mean `bash`?"),
+        ("{ tools: { deny: ['web*fetch*x'] } }", "tools.deny[0]", "there is no tool `web*fetch*x`"),
+        (
+            "{ tools: { byProvider: { openai: { deny: ['Glob'] } } } }",
+            "tools.byProvider.openai.deny[0]",
+            "did you mean `find`?",
+        ),
+        ("{ tools: { ask: ['group:shell'] } }", "tools.ask[0]", "there is no group `group:shell`"),
+        (
+            "{ agents: { list: [{ id: 'a', tools: { allow: ['Edit(src/**)'] } }] } }",
+            "agents.list[0].tools.allow[0]",
+            "a rule here is for a whole tool",
+        ),
+        (
+            "{ agents: { defaults: { sandbox: { denylist: ['Task'] } } } }",
+            "agents.defaults.sandbox.denylist[0]",
+            "did you mean `sessions_spawn`?",
+        ),
+        (
+            "{ hooks: { tool_call: [{ command: 'true', match: ['bash', 'Bash(git *)'] }] } }",
+            "hooks.tool_call[0].match[1]",
+            "a rule here is for a whole tool",
+        ),
+        (
+            "{ hooks: { tool_result: [{ command: 'true', match: ['wirte'] }] } }",
+            "hooks.tool_result[0].match[0]",
+            "did you mean `write`?",
+        ),
+    ] {
+        let stderr = mistake(text);
+        assert!(
+            stderr.contains(&format!("{place}: ")) && stderr.contains(words),
+            "{text}: {stderr}"
+        );
+    }
+    let home = TempHome::new();
+    home.write_config_text(
+        "{ tools: { deny: ['ba*', 'group:web', 'Write'] }, hooks: { tool_call: [{ command: 'true', match: ['Bash', 'group:fs', 'mem*'] }] } }",
+    );
+    run(&home, &["config", "check"]).assert_code(0);
+}
+
+#[test]
+fn what_people_know_from_other_programs_is_explained() {
+    for (text, words) in [
+        ("{ mcpServers: {} }", "MCP is not supported yet"),
+        ("{ mcp: { github: {} } }", "MCP is not supported yet"),
+        ("{ permissions: { deny: ['Bash'] } }", "docs/policy.md"),
+        ("{ shell: 'zsh' }", "commands run with `bash`"),
+        ("{ GOOSE_MODEL: 'gpt-5' }", "agents.defaults.model"),
+        ("{ approval_policy: 'never' }", "`tools.exec`"),
+        ("{ apiKeyHelper: 'pass show x' }", "myclaw auth add"),
+        ("{ provider: { name: 'openai', model: 'm', apiKey: 'sk-test' } }", "authProfiles: [{ id"),
+        ("{ channels: { telegram: { token: '1:a' } } }", "did you mean `botToken`?"),
+        ("{ hooks: { PreToolUse: [] } }", "did you mean `tool_call`?"),
+        ("{ agents: { defaults: { heartbeat: '30m' } } }", "write `{ every: \"30m\" }`"),
+        ("{ agents: { defaults: { sandbox: 'all' } } }", "write `{ mode: \"all\" }`"),
+        ("{ tools: { browser: true } }", "enabled"),
+        (
+            "{ models: { providers: { x: { baseUrl: 'http://127.0.0.1:1', models: ['m'] } } } }",
+            "write `{ id: \"…\" }`",
+        ),
+        (
+            "{ provider: { name: 'x', model: 'm', baseUrl: 'localhost:8080/v1' } }",
+            "write `http://localhost:8080/v1`",
+        ),
+        ("{ tools: { deny: 'bash' } }", "write a list"),
+        ("model = \"gpt-5\"\napproval_policy = \"never\"\n", "this is TOML"),
+        ("# mine\n[agents.defaults]\nmodel = \"m\"\n", "this is TOML"),
+        ("---\nagents:\n  defaults: {}\n", "this is YAML"),
+        ("agents:\n  defaults: {}\n", "this is YAML"),
+    ] {
+        let stderr = mistake(text);
+        assert!(stderr.contains(words), "{text}: {stderr}");
+        assert!(!stderr.contains("sk-test"), "{stderr}");
+    }
+}
+
+#[test]
+fn get_prints_the_default_of_a_key_and_refuses_one_that_does_not_exist() {
+    let home = TempHome::new();
+    home.write_config_text("{ gateway: { port: 4711 } }");
+    let set = run(&home, &["config", "get", "gateway.port"]);
+    set.assert_code(0);
+    assert_eq!((set.stdout().as_str(), set.stderr().as_str()), ("4711\n", ""));
+    let default = run(&home, &["config", "get", "tools.approvals.timeoutSeconds"]);
+    default.assert_code(0);
+    assert_eq!(default.stdout(), "300\n");
+    assert!(default.stderr().contains("this is the default"), "{}", default.stderr());
+    for (key, words) in [
+        ("nope", "the config has no key `nope`"),
+        ("gatway.port", "did you mean `gateway`?"),
+        ("agents.list[0].nope", "the config has no key `agents.list[0].nope`"),
+        ("mcpServers", "MCP is not supported yet"),
+    ] {
+        let output = run(&home, &["config", "get", key]);
+        output.assert_code(2);
+        assert!(
+            output.stdout().is_empty() && output.stderr().contains(words),
+            "{}",
+            output.stderr()
+        );
+    }
+    let unset = run(&home, &["config", "get", "agents.defaults.model"]);
+    unset.assert_code(1);
+    assert!(unset.stderr().contains("has no value by default"), "{}", unset.stderr());
+}

@@ -178,3 +178,35 @@ fn doctor_names_the_command_that_installs_a_missing_browser() {
         assert_eq!(line.contains("npm install -g agent-browser"), enabled != false, "{line}");
     }
 }
+
+#[test]
+fn a_damaged_store_of_the_gateway_is_reported_and_a_sound_one_is_not() {
+    let home = home_with_keys(&[("k1", "sk-test")]);
+    let store = home.state_directory().join("gateway/store.sqlite");
+    let about_the_store = || {
+        let output = run(&home, &["doctor", "--json"]);
+        let lines: Vec<Value> =
+            output.stdout().lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        lines.into_iter().filter(|line| line.to_string().contains("store")).collect::<Vec<_>>()
+    };
+    assert_eq!(about_the_store(), Vec::<Value>::new(), "there is none");
+    // A job makes a store without a gateway.
+    run(&home, &["cron", "add", "Call Ann", "--every", "6h"]).assert_code(0);
+    assert_eq!(about_the_store()[0]["status"], "ok");
+    let sound = fs::read(&store).expect("a store");
+    for damaged in [
+        // No database; the beginning of one; one whose pages are overwritten; another program's.
+        b"not a database, but long enough to be looked at as one".repeat(50),
+        sound[..100].to_vec(),
+        [&sound[..4096], &vec![0xA5; sound.len() - 4096][..]].concat(),
+        [&sound[..68], &[0; 4], &sound[72..]].concat(),
+    ] {
+        for extra in ["store.sqlite-wal", "store.sqlite-shm"] {
+            let _ = fs::remove_file(store.with_file_name(extra));
+        }
+        fs::write(&store, damaged).expect("written");
+        let found = about_the_store();
+        assert_eq!(found[0]["status"], "warn", "{found:?}");
+        assert!(found[0].to_string().contains("damaged"), "{found:?}");
+    }
+}

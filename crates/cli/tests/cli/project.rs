@@ -405,3 +405,25 @@ fn a_session_is_called_after_its_first_exchange_until_the_owner_names_it() {
     run(&home, &["sessions", "title", "one", "Tabs"]).assert_code(0);
     assert!(listed().contains("Tabs") && !listed().contains("loses tabs"), "{}", listed());
 }
+
+#[test]
+fn instructions_may_be_in_the_directory_of_another_agent_and_in_utf_16() {
+    let (server, home) = always("Yes.");
+    let root = project(&home);
+    let wide = |text: &str, order: fn(u16) -> [u8; 2], mark: [u8; 2]| -> Vec<u8> {
+        mark.into_iter().chain(text.encode_utf16().flat_map(order)).collect()
+    };
+    let little = wide("Use spaces: caf\u{e9}.\n", u16::to_le_bytes, [0xFF, 0xFE]);
+    let big = wide("Never push.\n", u16::to_be_bytes, [0xFE, 0xFF]);
+    fs::write(root.join("AGENTS.md"), little).expect("a file");
+    fs::create_dir(root.join(".claude")).expect("a directory");
+    fs::write(root.join(".claude/CLAUDE.md"), big).expect("a file");
+    home.write(root.join("part/.claude/CLAUDE.md"), "Part two sleeps.\n");
+    run_in(&home, "src/thing/part", &["run", "work"]).assert_code(0);
+    let prompt = system(&server.requests()[0]);
+    for expected in
+        ["Use spaces: caf\u{e9}.", "Never push.", "Part two sleeps.", "Part two is frozen."]
+    {
+        assert!(prompt.contains(expected), "{expected}: {prompt}");
+    }
+}

@@ -184,6 +184,39 @@ fn prune_forgets_the_old_and_keeps_their_transcripts_by_default() {
 }
 
 #[test]
+fn a_transcript_that_was_put_into_the_directory_is_on_the_list_and_pruned_ones_are_not() {
+    let home = home_with_sessions();
+    let (trip, copies) = (home.transcript_path("trip"), ["copy", "later"]);
+    let text = fs::read_to_string(&trip).expect("a transcript");
+    let copy = |name: &str| {
+        let path = home.transcript_path(name);
+        let key = |name: &str| format!("peer:direct:{name}");
+        fs::write(&path, text.replace(&key("trip"), &key(name))).expect("written");
+        // As `cp -p` does.
+        let past = SystemTime::now() - Duration::from_secs(400 * 86_400);
+        let file = fs::File::options().write(true).open(&path).expect("a file");
+        file.set_times(FileTimes::new().set_modified(past)).expect("times");
+    };
+    let listed = || -> Vec<String> {
+        let output = run(&home, &["sessions", "list", "--json"]);
+        let lines = json_lines(&output.stdout());
+        let mut names: Vec<_> =
+            lines.iter().map(|line| line["name"].as_str().expect("a name").to_owned()).collect();
+        names.sort();
+        names
+    };
+    copy(copies[0]);
+    assert_eq!(listed(), ["copy", "main", "trip"]);
+    age_trip(&home);
+    run(&home, &["sessions", "prune", "--older-than", "30d"]).assert_code(0);
+    assert_eq!(listed(), ["main"], "the copy is as old as its file");
+    copy(copies[1]);
+    assert_eq!(listed(), ["later", "main"]);
+    let table = run(&home, &["sessions", "list"]).stdout();
+    assert!(table.contains("later") && !table.contains("trip"), "{table}");
+}
+
+#[test]
 fn prune_with_transcripts_deletes_them() {
     let home = home_with_sessions();
     age_trip(&home);

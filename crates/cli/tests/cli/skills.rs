@@ -149,6 +149,52 @@ fn the_list_has_what_programs_need() {
 }
 
 #[test]
+fn a_mistake_in_the_front_matter_hides_no_skill_and_is_named_once() {
+    let server = server(1);
+    let home = home_with(&server);
+    for (name, front_matter) in [
+        ("colon", "name: colon\ndescription: use this: when asked"),
+        ("hint", "name: hint\ndescription: Takes two.\nargument-hint: [a] [b]"),
+        ("upper", "name: Upper Case\ndescription: Has capitals."),
+        ("nameless", "description: Has no name."),
+        ("unclear", "name: unclear\ndescription: d\nmetadata: {myclaw: {requires: 7}}"),
+    ] {
+        let path = format!(".myclaw/skills/{name}/SKILL.md");
+        home.write(&path, format!("---\n{front_matter}\n---\nText.\n"));
+    }
+    let utf16: Vec<u8> = [0xFF, 0xFE]
+        .into_iter()
+        .chain(
+            "---\nname: wide\ndescription: Is wide.\n---\n"
+                .encode_utf16()
+                .flat_map(u16::to_le_bytes),
+        )
+        .collect();
+    let wide = home.write(".myclaw/skills/wide/SKILL.md", "");
+    fs::write(wide, utf16).expect("a file");
+    run(&home, &["run", "hello"]).assert_code(0);
+    let prompt = system_prompt(&server);
+    for expected in ["use this: when asked", "Takes two.", "upper-case", "nameless", "Is wide."] {
+        assert!(prompt.contains(expected), "{expected}: {prompt}");
+    }
+    assert!(!prompt.contains("unclear"), "a skill that nobody knows the needs of: {prompt}");
+    let check = run(&home, &["skills", "check"]);
+    check.assert_code(1);
+    let stdout = check.stdout();
+    for (name, words) in [
+        ("colon", "read line by line"),
+        ("hint", "read line by line"),
+        ("upper", "`upper-case` is taken"),
+        ("nameless", "`nameless` is taken"),
+        ("unclear", "`metadata.myclaw.requires` says, which cannot be read"),
+    ] {
+        let lines: Vec<&str> =
+            stdout.lines().filter(|line| line.contains(&format!("/{name}/SKILL.md"))).collect();
+        assert!(lines.len() == 1 && lines[0].contains(words), "{name}: {stdout}");
+    }
+}
+
+#[test]
 fn check_reports_what_cannot_be_used_and_show_prints_a_skill() {
     let home = TempHome::new();
     let good = home.write(".myclaw/skills/good/SKILL.md", skill("good", "Is good.", ""));

@@ -1,5 +1,6 @@
 //! Reading the index.
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::{Arc, PoisonError};
 
@@ -73,6 +74,14 @@ impl SessionIndex {
             }
         }
         Ok(())
+    }
+
+    /// The names of the logs of all sessions, without their extension.
+    pub(super) fn slugs(&self) -> Result<HashSet<String>, SessionError> {
+        let view = self.view()?;
+        let listed = view.latest_first();
+        let keys = listed.into_iter().filter_map(|listed| SessionKey::parse_canonical(&listed.key));
+        Ok(keys.map(|key| key.slug().to_owned()).collect())
     }
 
     /// Passes the current index to `look`, from the cache if the files have not changed since they were read.

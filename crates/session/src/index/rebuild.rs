@@ -38,7 +38,7 @@ pub(super) fn add_missing(entries: &mut EntriesByKey, found: EntriesByKey) {
 }
 
 /// The key and entry of a log. `None` if the file is not a log, or has a name that does not match its key.
-fn entry_from_log(path: &Path) -> Option<(String, SessionEntry)> {
+pub(super) fn entry_from_log(path: &Path) -> Option<(String, SessionEntry)> {
     if path.extension() != Some(OsStr::new(LOG_EXTENSION)) {
         return None;
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use tokio::sync::{mpsc, oneshot};
 
-use super::schema::{failed, open_for_reading};
+use super::schema::{APPLICATION, failed, open_for_reading};
 use crate::{Cursor, Place, Record, RecordId, StoreError, Version};
 
 /// Bytes of values after which a scan returns what it has.
@@ -50,6 +50,23 @@ impl Reader {
             }
         }
     }
+}
+
+/// See [`super::SqliteStore::examine`].
+pub(super) fn examine(path: &Path) -> Result<(), StoreError> {
+    let connection = open_for_reading(path)?;
+    let application: i64 = connection
+        .pragma_query_value(None, "application_id", |row| row.get(0))
+        .map_err(failed("read", path))?;
+    let found: String = connection
+        .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
+        .map_err(failed("read", path))?;
+    let reason = match (found.as_str(), application) {
+        ("ok", APPLICATION) => return Ok(()),
+        ("ok", _) => "another program has written it".to_owned(),
+        _ => found,
+    };
+    Err(StoreError::Damaged { path: path.to_owned(), reason })
 }
 
 /// The record with this id.

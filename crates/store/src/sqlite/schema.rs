@@ -10,7 +10,7 @@ use crate::StoreError;
 /// Version of the tables. An older program refuses a newer one.
 const FORMAT: i64 = 1;
 /// Marks a file as this program's: `MyCl` in ASCII, in SQLite's `application_id`.
-const APPLICATION: i64 = 0x4d79_436c;
+pub(super) const APPLICATION: i64 = 0x4d79_436c;
 
 /// One row per record. `entered` orders the records of a queue that have the same place. `epoch`, `owner` and
 /// `lease_until` belong to the newest claim. The counter gives versions and epochs, and never goes back.

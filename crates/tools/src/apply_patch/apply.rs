@@ -1,10 +1,11 @@
 //! The hunks of one file, applied to its text in memory.
 
 use std::ops::Range;
+use std::time::Instant;
 
 use super::locate::{Locator, Misfit, Place, changed_lines};
 use super::model::{BodyLine, Hunk, Role};
-use crate::files::{Document, LineEnding, Lines, Shift, Splice};
+use crate::files::{Document, Kept, LineEnding, Lines, Shift, Splice, diff_deadline};
 use crate::support::Budget;
 
 /// Most hunks of one file that an error names.
@@ -21,6 +22,7 @@ pub(super) struct Applied {
 /// A range of lines and its replacement.
 struct Edit<'h> {
     lines: Range<usize>,
+    old: Vec<&'h BodyLine>,
     new: Vec<&'h BodyLine>,
     shift: Shift,
     style: EndingStyle,
@@ -82,7 +84,8 @@ pub(super) fn apply(
         return Err(misfits);
     }
     edits.sort_by_key(|edit| (edit.lines.start, edit.lines.end));
-    let splices: Vec<Splice> = edits.iter().map(|edit| splice(&lines, edit)).collect();
+    let deadline = diff_deadline();
+    let splices: Vec<Splice> = edits.iter().map(|edit| splice(&lines, edit, deadline)).collect();
     let bytes = document.spliced(&splices).map_err(|error| vec![error.to_string()])?;
     Ok(Applied { bytes, remarks })
 }
@@ -129,15 +132,19 @@ fn edits_of<'h>(lines: &Lines<'_>, hunk: &'h Hunk, place: &Place) -> Vec<Edit<'h
         EndingStyle::AsInFile(lines.ending_at(shown))
     };
     let final_newline = final_newline(hunk);
-    let new = hunk
-        .body
-        .split(|line| line.role == Role::Context)
-        .filter(|run| !run.is_empty())
-        .map(|run| run.iter().filter(|line| line.role == Role::Add).collect::<Vec<_>>());
+    let runs = hunk.body.split(|line| line.role == Role::Context).filter(|run| !run.is_empty());
+    let of = |run: &'h [BodyLine], role| run.iter().filter(|line| line.role == role).collect();
     changed_lines(hunk, place.first)
         .into_iter()
-        .zip(new)
-        .map(|(lines, new)| Edit { lines, new, shift: place.shift.clone(), style, final_newline })
+        .zip(runs)
+        .map(|(lines, run)| Edit {
+            lines,
+            old: of(run, Role::Remove),
+            new: of(run, Role::Add),
+            shift: place.shift.clone(),
+            style,
+            final_newline,
+        })
         .collect()
 }
 
@@ -150,17 +157,21 @@ fn final_newline(hunk: &Hunk) -> FinalNewline {
     }
 }
 
-fn splice(lines: &Lines<'_>, edit: &Edit<'_>) -> Splice {
+fn splice(lines: &Lines<'_>, edit: &Edit<'_>, deadline: Instant) -> Splice {
     let range = lines.start(edit.lines.start)..lines.start(edit.lines.end);
     let mut replacement = String::new();
     let mut last_ending = "";
-    for line in &edit.new {
+    let removed = edit.lines.clone().map(|index| lines.content(index));
+    let kept =
+        Kept::new(removed.zip(edit.old.iter().map(|line| edit.shift.apply(line.text()))), deadline);
+    for (step, line) in edit.new.iter().enumerate() {
         last_ending = match edit.style {
             EndingStyle::AsInPatch if line.has_return() => LineEnding::CrLf.as_str(),
             EndingStyle::AsInPatch => LineEnding::Lf.as_str(),
             EndingStyle::AsInFile(ending) => ending.as_str(),
         };
-        replacement.push_str(&edit.shift.apply(line.text()));
+        let given = edit.shift.apply(line.text());
+        replacement.push_str(&kept.line(step, edit.new.len(), given));
         replacement.push_str(last_ending);
     }
     let length = lines.len();

@@ -1,22 +1,19 @@
 //! Where `oldText` is in a file.
 
-use std::borrow::Cow;
 use std::ops::Range;
 
 use myclaw_engine::ToolError;
+use myclaw_files::{Folded, Sameness, folded};
 
 use super::Arguments;
 use super::numbered::without_line_numbers;
 use crate::files::{Block, BlockFinder, Lines, MAX_BLOCKS, Shift, Tolerance};
 use crate::support::Budget;
 
-/// The levels of tolerance that are tried if the text itself is not found.
-const TOLERANCES: [Tolerance; 4] = [
-    Tolerance::Exact,
-    Tolerance::TrailingWhitespace,
-    Tolerance::Typography,
-    Tolerance::Indentation,
-];
+/// The levels of tolerance at which whole lines are compared if the text itself is not found.
+const LINES_FIRST: [Tolerance; 2] = [Tolerance::Exact, Tolerance::TrailingWhitespace];
+/// Those that are tried after the text was not found with other quotes, dashes and spaces either.
+const LINES_LAST: [Tolerance; 2] = [Tolerance::Typography, Tolerance::Indentation];
 
 /// Most places that one call replaces.
 const MAX_PLACES: usize = MAX_BLOCKS;
@@ -72,27 +69,15 @@ impl Search<'_> {
     pub(super) fn locate(&self) -> Result<Option<Located>, ToolError> {
         let old = pieces(&self.arguments.old_text);
         let new = pieces(&self.arguments.new_text);
-        let mut ranges = self.substrings();
-        if ranges.is_empty() {
-            ranges = self.folded_substrings(&old);
-        }
-        let found = if ranges.is_empty() {
-            match self.whole_lines(old, new) {
-                Some(found) => Some(found),
-                None => self.without_numbers()?,
-            }
-        } else {
-            let is_replaced = self.arguments.all || ranges.len() == 1;
-            let regions = ranges
-                .into_iter()
-                .map(|range| Region {
-                    // The pieces are needed only for places that are replaced; overlapping places would have many.
-                    pieces: if is_replaced { piece_ranges(self.text, range) } else { vec![range] },
-                    shift: Shift::None,
-                })
-                .collect();
-            let tolerance = Tolerance::Exact;
-            Some(Located { regions, old, new, tolerance, numbers_removed: false })
+        let found = self
+            .substrings(Sameness::Composition, false)
+            .or_else(|| self.substrings(Sameness::Composition, true))
+            .or_else(|| self.whole_lines(&old, &new, &LINES_FIRST))
+            .or_else(|| self.substrings(Sameness::Typography, true))
+            .or_else(|| self.whole_lines(&old, &new, &LINES_LAST));
+        let found = match found {
+            Some(found) => Some(found),
+            None => self.without_numbers()?,
         };
         match found {
             Some(found) if self.arguments.all => self.check_size(found).map(Some),
@@ -121,7 +106,11 @@ impl Search<'_> {
         let bare_new = without_line_numbers(&new);
         let has_some_numbers = bare_new.is_none()
             && new.iter().any(|line| without_line_numbers(std::slice::from_ref(line)).is_some());
-        let Some(found) = self.whole_lines(old, bare_new.unwrap_or(new)) else { return Ok(None) };
+        let new = bare_new.unwrap_or(new);
+        let found = self.whole_lines(&old, &new, &LINES_FIRST);
+        let Some(found) = found.or_else(|| self.whole_lines(&old, &new, &LINES_LAST)) else {
+            return Ok(None);
+        };
         if has_some_numbers {
             return Err(ToolError::Failed(
                 "oldText has line numbers in front that are not in the file, and newText has them on some lines only. \
@@ -132,44 +121,49 @@ impl Search<'_> {
         Ok(Some(Located { numbers_removed: true, ..found }))
     }
 
-    /// Places where the file has exactly these characters, line endings included.
-    fn substrings(&self) -> Vec<Range<usize>> {
+    /// Places where the file has the characters of `oldText`, with its line endings or with any.
+    fn substrings(&self, sameness: Sameness, any_ending: bool) -> Option<Located> {
         let bytes = self.text.as_bytes();
         let splits_an_ending = |offset: usize| {
             offset > 0 && bytes[offset - 1] == b'\r' && bytes.get(offset) == Some(&b'\n')
         };
-        self.occurrences(self.text, &self.arguments.old_text, |range| {
-            !splits_an_ending(range.start) && !splits_an_ending(range.end)
+        let form = Folded::new(self.text, sameness, any_ending);
+        let old = pieces(&self.arguments.old_text);
+        let wanted = if any_ending { old.join("\n") } else { self.arguments.old_text.clone() };
+        let place = |range: &Range<usize>| {
+            let found = form.original(range)?;
+            let is_whole = !splits_an_ending(found.start) && !splits_an_ending(found.end);
+            is_whole.then_some(found)
+        };
+        let ranges = self.occurrences(form.text(), &folded(&wanted, sameness), place);
+        if ranges.is_empty() {
+            return None;
+        }
+        let is_replaced = self.arguments.all || ranges.len() == 1;
+        let region = |range| Region {
+            // The pieces are needed only for places that are replaced; overlapping places would have many.
+            pieces: if is_replaced { piece_ranges(self.text, range) } else { vec![range] },
+            shift: Shift::None,
+        };
+        Some(Located {
+            regions: ranges.into_iter().map(region).collect(),
+            old,
+            new: pieces(&self.arguments.new_text),
+            tolerance: match sameness {
+                Sameness::Composition => Tolerance::Exact,
+                Sameness::Typography => Tolerance::Typography,
+            },
+            numbers_removed: false,
         })
     }
 
-    /// Places where the file has these characters with any line endings between them.
-    fn folded_substrings(&self, old: &[String]) -> Vec<Range<usize>> {
-        let folded: Cow<'_, str> = if self.text.contains("\r\n") {
-            Cow::Owned(self.text.replace("\r\n", "\n"))
-        } else {
-            Cow::Borrowed(self.text)
-        };
-        // Offsets in the folded text of the newlines that lost their return.
-        let mut shortened = Vec::new();
-        for (offset, _) in self.text.match_indices("\r\n") {
-            shortened.push(offset - shortened.len());
-        }
-        let unfolded =
-            |offset: usize| offset + shortened.partition_point(|newline| *newline < offset);
-        self.occurrences(&folded, &old.join("\n"), |_| true)
-            .into_iter()
-            .map(|range| unfolded(range.start)..unfolded(range.end))
-            .collect()
-    }
-
-    /// The places of `old` in `text` that `counts` accepts, up to a limit. If only one may be replaced, these include
-    /// overlapping ones: "aa" is in "aaa" twice, so it is not unique there.
+    /// The places of `old` in `text`, each as `place` gives it if it counts, up to a limit. If only one may be replaced, these
+    /// include overlapping ones: "aa" is in "aaa" twice, so it is not unique there.
     fn occurrences(
         &self,
         text: &str,
         old: &str,
-        counts: impl Fn(&Range<usize>) -> bool,
+        place: impl Fn(&Range<usize>) -> Option<Range<usize>>,
     ) -> Vec<Range<usize>> {
         let mut ranges = Vec::new();
         let Some(step) = old.chars().next().map(char::len_utf8) else { return ranges };
@@ -178,9 +172,10 @@ impl Search<'_> {
         let mut from = 0;
         while let Some(offset) = finder.find(&text.as_bytes()[from..]) {
             let range = from + offset..from + offset + old.len();
-            let is_taken = counts(&range);
-            from = if is_taken && self.arguments.all { range.end } else { range.start + step };
-            ranges.extend(is_taken.then_some(range));
+            let found = place(&range);
+            from =
+                if found.is_some() && self.arguments.all { range.end } else { range.start + step };
+            ranges.extend(found);
             if ranges.len() == most || !self.budget.spend(1 + old.len() / 64) {
                 break;
             }
@@ -188,16 +183,17 @@ impl Search<'_> {
         ranges
     }
 
-    /// Places where whole lines of the file equal those of `old`, within the tolerance.
-    fn whole_lines(&self, mut old: Vec<String>, mut new: Vec<String>) -> Option<Located> {
+    /// Places where whole lines of the file equal those of `old`, at the first of the levels that finds any.
+    fn whole_lines(&self, old: &[String], new: &[String], levels: &[Tolerance]) -> Option<Located> {
         let lines = self.lines;
+        let (mut old, mut new) = (old.to_vec(), new.to_vec());
         let ends_with_newline = old.last().is_some_and(String::is_empty);
         let wanted: Vec<&str> =
             old[..old.len() - usize::from(ends_with_newline)].iter().map(String::as_str).collect();
-        let (tolerance, mut blocks) = TOLERANCES
-            .into_iter()
+        let (tolerance, mut blocks) = levels
+            .iter()
             .map(|tolerance| {
-                (tolerance, BlockFinder::new(lines, self.budget).find(&wanted, tolerance))
+                (*tolerance, BlockFinder::new(lines, self.budget).find(&wanted, *tolerance))
             })
             .find(|(_, blocks)| !blocks.is_empty())?;
         let count = wanted.len();

@@ -1,23 +1,27 @@
 //! Turns the lines of `oldText` and `newText` into the smallest changes of the file.
 
+use std::time::Instant;
+
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use super::locate::{Located, Region};
-use crate::files::{LineEnding, Lines, Splice};
+use crate::files::{Kept, LineEnding, Lines, Splice, diff_deadline};
 
 /// Most lines that are compared line by line; beyond that the comparison could take seconds.
 const MAX_COMPARED: usize = 2_000;
 
 /// The changes in all regions. Lines that `oldText` and `newText` share keep their bytes in the file.
-pub(super) fn splices(lines: &Lines<'_>, located: &Located) -> Vec<Splice> {
+/// Where they agree within a line, the file's own characters stay.
+pub(super) fn splices(text: &str, lines: &Lines<'_>, located: &Located) -> Vec<Splice> {
     let operations = operations(&located.old, &located.new);
+    let deadline = diff_deadline();
     located
         .regions
         .iter()
         .flat_map(|region| {
             let first = lines.index_at(region.start());
             let ending = lines.ending_at(first..first + region.pieces.len());
-            let rewrite = Rewrite { region, new: &located.new, ending };
+            let rewrite = Rewrite { text, region, located, ending, deadline };
             operations.iter().flat_map(move |operation| rewrite.apply(*operation))
         })
         .collect()
@@ -33,9 +37,13 @@ fn operations(old: &[String], new: &[String]) -> Vec<DiffOp> {
 }
 
 struct Rewrite<'a> {
+    /// The text of the file.
+    text: &'a str,
     region: &'a Region,
-    new: &'a [String],
+    located: &'a Located,
     ending: LineEnding,
+    /// The end of the search for what stays.
+    deadline: Instant,
 }
 
 impl Rewrite<'_> {
@@ -88,23 +96,27 @@ impl Rewrite<'_> {
     fn replace(&self, at: usize, old_len: usize, new_index: usize, new_len: usize) -> Vec<Splice> {
         let pieces = &self.region.pieces;
         let common = old_len.min(new_len);
+        let kept = Kept::new(
+            (at..at + old_len).map(|old| {
+                (&self.text[pieces[old].clone()], self.region.shift.apply(&self.located.old[old]))
+            }),
+            self.deadline,
+        );
+        let line = |step: usize| kept.line(step, new_len, self.line(new_index + step));
         let mut splices: Vec<Splice> = (0..common)
-            .map(|step| Splice {
-                range: pieces[at + step].clone(),
-                replacement: self.line(new_index + step),
-            })
+            .map(|step| Splice { range: pieces[at + step].clone(), replacement: line(step) })
             .collect();
         if let Some(last) = splices.last_mut() {
             last.range.end = pieces[at + old_len - 1].end;
-            for index in new_index + common..new_index + new_len {
+            for step in common..new_len {
                 last.replacement.push_str(self.ending.as_str());
-                last.replacement.push_str(&self.line(index));
+                last.replacement.push_str(&line(step));
             }
         }
         splices
     }
 
     fn line(&self, index: usize) -> String {
-        self.region.shift.apply(&self.new[index])
+        self.region.shift.apply(&self.located.new[index])
     }
 }

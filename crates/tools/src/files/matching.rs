@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::hash::{BuildHasher, RandomState};
 
+use myclaw_files::{Sameness, folded};
+
 use super::{Lines, Shift};
 use crate::support::Budget;
 
@@ -13,11 +15,11 @@ pub(crate) const MAX_BLOCKS: usize = 100_000;
 /// The differences that two equal lines may have. Each level also allows those of the levels before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Tolerance {
-    /// Nothing (line endings are never compared).
+    /// Nothing but how characters are composed (line endings are never compared).
     Exact,
     /// Whitespace at the end.
     TrailingWhitespace,
-    /// Typographic quotes, dashes and spaces for plain ones.
+    /// Typographic quotes, dashes and spaces for plain ones, and invisible characters.
     Typography,
     /// Indentation, if it differs in the same way on every line.
     Indentation,
@@ -49,7 +51,9 @@ impl Tolerance {
         match self {
             Self::Exact => None,
             Self::TrailingWhitespace => Some("whitespace at line ends"),
-            Self::Typography => Some("typographic quotes, dashes or spaces"),
+            Self::Typography => {
+                Some("typographic quotes, dashes or spaces, or invisible characters")
+            }
             Self::Indentation => Some("indentation"),
             Self::Whitespace => Some("whitespace"),
         }
@@ -58,12 +62,12 @@ impl Tolerance {
     /// The part of `line` that is compared at this level.
     fn key(self, line: &str) -> Cow<'_, str> {
         match self {
-            Self::Exact => Cow::Borrowed(line),
-            Self::TrailingWhitespace => Cow::Borrowed(line.trim_end()),
-            Self::Typography => plain_typography(line.trim_end()),
-            Self::Indentation => plain_typography(line.trim()),
+            Self::Exact => folded(line, Sameness::Composition),
+            Self::TrailingWhitespace => folded(line.trim_end(), Sameness::Composition),
+            Self::Typography => folded(line.trim_end(), Sameness::Typography),
+            Self::Indentation => folded(line.trim(), Sameness::Typography),
             Self::Whitespace => {
-                let plain = plain_typography(line);
+                let plain = folded(line, Sameness::Typography);
                 Cow::Owned(plain.split_whitespace().collect::<Vec<_>>().join(" "))
             }
         }
@@ -177,27 +181,6 @@ fn shift_at(
         Tolerance::Whitespace => Some(shift.unwrap_or(Shift::None)),
         _ => shift,
     }
-}
-
-/// Typographic characters replaced by the plain ones that models (and keyboards) write for them.
-fn plain_typography(line: &str) -> Cow<'_, str> {
-    if line.is_ascii() {
-        return Cow::Borrowed(line);
-    }
-    let mut plain = String::with_capacity(line.len());
-    for character in line.chars() {
-        match character {
-            '\u{2018}'..='\u{201B}' | '\u{2032}' => plain.push('\''),
-            '\u{201C}'..='\u{201F}' | '\u{2033}' => plain.push('"'),
-            '\u{2010}'..='\u{2015}' | '\u{2212}' => plain.push('-'),
-            '\u{00A0}' | '\u{2000}'..='\u{200A}' | '\u{202F}' | '\u{205F}' | '\u{3000}' => {
-                plain.push(' ')
-            }
-            '\u{2026}' => plain.push_str("..."),
-            other => plain.push(other),
-        }
-    }
-    Cow::Owned(plain)
 }
 
 #[cfg(test)]

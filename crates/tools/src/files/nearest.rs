@@ -48,7 +48,38 @@ pub(crate) fn describe_nearest(
         return None;
     };
     let range = first..(first + wanted.len()).min(text.len());
-    Some(format!("The closest place is line {}:\n{}", first + 1, show_lines(text, range)))
+    let hidden = hidden_difference(text, first, wanted).unwrap_or_default();
+    Some(format!("The closest place is line {}:\n{}{hidden}", first + 1, show_lines(text, range)))
+}
+
+/// Names the first difference between the lines from `first` and `wanted` if it cannot be seen, as between letters of two
+/// scripts, or a tab and spaces.
+fn hidden_difference(text: &Lines<'_>, first: usize, wanted: &[&str]) -> Option<String> {
+    let lines = (first..text.len()).zip(wanted);
+    let (index, own, given) = lines
+        .filter_map(|(index, given)| {
+            let own = text.content(index).trim_end().chars();
+            let (own, given) =
+                own.zip(given.trim_end().chars()).find(|(own, given)| own != given)?;
+            Some((index, own, given))
+        })
+        .next()?;
+    let looks_alike = !own.is_ascii() && given.is_ascii()
+        || own.is_ascii() && !given.is_ascii()
+        || own.is_whitespace() && given.is_whitespace();
+    let named = |char: char| match char {
+        '\t' => "a tab".to_owned(),
+        ' ' => "a space".to_owned(),
+        char => format!("{} (U+{:04X})", char.escape_debug(), u32::from(char)),
+    };
+    looks_alike.then(|| {
+        format!(
+            "\nThe first difference is in line {}: the file has {} where you wrote {}.",
+            index + 1,
+            named(own),
+            named(given)
+        )
+    })
 }
 
 /// Index of the first line of the window whose lines are most similar to those of `wanted`.

@@ -129,3 +129,24 @@ async fn a_cancelled_call_is_aborted() {
     let error = workspace.call(&FindTool::new(), json!({"pattern": "*"})).await.unwrap_err();
     assert!(matches!(error, ToolError::Aborted(_)), "{error:?}");
 }
+
+#[tokio::test]
+async fn names_are_found_in_every_spelling() {
+    let workspace = Workspace::new(&[
+        ("re\u{301}sume\u{301}/cafe\u{301}.txt", ""),
+        ("na\u{ef}ve.md", ""),
+        ("\u{201C}draft\u{201D} \u{2013} 2.md", ""),
+    ]);
+    let file = "re\u{301}sume\u{301}/cafe\u{301}.txt";
+    for (pattern, expected) in [
+        ("caf\u{e9}.txt", file),
+        ("r\u{e9}sum\u{e9}/*", file),
+        ("caf?.txt", file),
+        ("nai\u{308}ve*", "na\u{ef}ve.md"),
+        ("\"draft\" - ?.md", "\u{201C}draft\u{201D} \u{2013} 2.md"),
+    ] {
+        assert_eq!(text(&workspace, json!({"pattern": pattern})).await, expected, "{pattern}");
+    }
+    let below = json!({"pattern": "*", "path": "r\u{e9}sum\u{e9}"});
+    assert_eq!(text(&workspace, below).await, file);
+}

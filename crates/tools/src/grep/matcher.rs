@@ -10,11 +10,13 @@ use std::fmt;
 use grep_matcher::{LineMatchKind, LineTerminator, Match, Matcher, NoCaptures};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use myclaw_engine::ToolError;
+use myclaw_files::Sameness;
 use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::nfa::thompson::{self, WhichCaptures};
 use regex_automata::util::{start, syntax};
 use tokio_util::sync::CancellationToken;
 
+use super::spelling::every_spelling;
 use super::{Arguments, MAX_PATTERN_CHARS};
 use crate::support::cut_line;
 
@@ -55,19 +57,24 @@ impl LineMatcher {
     ///
     /// # Errors
     /// [`ToolError::Failed`] for a pattern that is empty, wrong, or too large; the text says what to do.
-    pub(super) fn new(arguments: &Arguments, cancel: CancellationToken) -> Result<Self, ToolError> {
+    /// `sameness` is what may differ between the pattern and a line.
+    pub(super) fn new(
+        arguments: &Arguments,
+        sameness: Sameness,
+        cancel: CancellationToken,
+    ) -> Result<Self, ToolError> {
         let pattern = checked_pattern(&arguments.pattern)?;
+        let written = if arguments.literal { regex::escape(pattern) } else { pattern.to_owned() };
+        let written = every_spelling(&written, arguments.ignore_case, sameness).unwrap_or(written);
         let fast = RegexMatcherBuilder::new()
             .case_insensitive(arguments.ignore_case)
-            .fixed_strings(arguments.literal)
             .multi_line(true)
             // `$` also matches before the carriage return of a Windows line.
             .crlf(true)
             .size_limit(MAX_COMPILED_BYTES)
             .dfa_size_limit(CACHE_BYTES)
-            .build(pattern)
+            .build(&written)
             .map_err(|error| bad_pattern(pattern, &error))?;
-        let written = if arguments.literal { regex::escape(pattern) } else { pattern.to_owned() };
         let automaton = DFA::builder()
             .syntax(
                 syntax::Config::new()

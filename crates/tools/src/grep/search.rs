@@ -39,6 +39,7 @@ struct Found {
     files: usize,
     binary: usize,
     unreadable: usize,
+    closed: Option<String>,
     stopped: Option<Stopped>,
 }
 
@@ -83,6 +84,7 @@ impl Search {
             files: 0,
             binary: 0,
             unreadable: 0,
+            closed: None,
             stopped: None,
         };
         Self { matcher, searcher, closed, cancel, limit, lines_around, found }
@@ -121,6 +123,17 @@ impl Search {
         Ok(if self.found.stopped.is_some() { Ending::Early } else { Ending::Complete })
     }
 
+    /// Notes the directories that could not be read, and what is closed to tools.
+    pub(super) fn left_out(&mut self, unreadable: usize, closed: Option<String>) {
+        self.found.unreadable += unreadable;
+        self.found.closed = closed;
+    }
+
+    /// Number of matching lines so far.
+    pub(super) fn matches(&self) -> usize {
+        self.found.matches
+    }
+
     /// For user interfaces.
     pub(super) fn details(&self) -> Value {
         json!({
@@ -131,15 +144,15 @@ impl Search {
     }
 
     /// The text of the result.
-    pub(super) fn finish(
-        self,
-        pattern: &str,
-        place: &str,
-        unreadable_directories: usize,
-        closed: Option<String>,
-    ) -> String {
+    pub(super) fn finish(self, pattern: &str, place: &str, is_exact: bool) -> String {
         let found = self.found;
         let mut notes = Vec::new();
+        if !is_exact {
+            notes.push(
+                "these lines differ from the pattern in typographic quotes, dashes or spaces; none has the pattern's own"
+                    .to_owned(),
+            );
+        }
         match found.stopped {
             Some(Stopped::AtLimit) => notes.push(format!(
                 "{} matches shown, there are more; narrow by path or glob, or raise limit",
@@ -154,10 +167,10 @@ impl Search {
         if found.binary > 0 && found.matches == 0 {
             notes.push(format!("binary files skipped: {}", found.binary));
         }
-        if found.unreadable + unreadable_directories > 0 {
+        if found.unreadable > 0 {
             notes.push(format!(
                 "files and directories that could not be read: {}",
-                found.unreadable + unreadable_directories
+                found.unreadable
             ));
         }
         if self.matcher.skipped() > 0 {
@@ -166,7 +179,7 @@ impl Search {
                 self.matcher.skipped()
             ));
         }
-        notes.extend(closed);
+        notes.extend(found.closed);
         let pattern = cut_line(pattern, MAX_PATTERN_CHARS);
         let nothing = format!(
             "no match for {pattern:?} in {place} (ignored and binary files are not searched)"

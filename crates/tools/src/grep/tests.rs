@@ -297,3 +297,55 @@ async fn long_lines_and_large_patterns_give_the_same_matches() {
     let found = text(&workspace, json!({"pattern": unsearched})).await;
     assert!(found.contains("too large for them: 2; shorten the pattern"), "{found}");
 }
+
+#[tokio::test]
+async fn a_text_is_found_in_every_spelling() {
+    let workspace = Workspace::new(&[
+        ("nfc.txt", "le caf\u{e9} est ouvert\n"),
+        ("nfd.txt", "le cafe\u{301} est ferme\u{301}\n"),
+        ("prose.txt", "it\u{2019}s \u{201C}10\u{A0}km\u{201D} \u{2014} wait\u{2026}\n"),
+        ("hangul.txt", "\u{1112}\u{1161}\u{11ab}\u{1100}\u{1173}\u{11af}\n"),
+    ]);
+    let both = "nfc.txt:1: le caf\u{e9} est ouvert\nnfd.txt:1: le cafe\u{301} est ferme\u{301}";
+    for pattern in
+        ["caf\u{e9}", "cafe\u{301}", "caf[\u{e8}\u{e9}] ", r"caf\u{e9}", "le (caf\u{e9}|x) est"]
+    {
+        assert_eq!(text(&workspace, json!({"pattern": pattern})).await, both, "{pattern}");
+    }
+    let upper = json!({"pattern": "CAF\u{c9}", "ignoreCase": true});
+    assert_eq!(text(&workspace, upper).await, both);
+    let literal = json!({"pattern": "caf\u{e9} est", "literal": true});
+    assert_eq!(text(&workspace, literal).await, both);
+    let hangul = text(&workspace, json!({"pattern": "\u{d55c}\u{ae00}"})).await;
+    assert!(hangul.starts_with("hangul.txt:1: "), "{hangul}");
+    // Typographic forms count if nothing is found as it is, and the result says so.
+    for pattern in ["it's", "\"10 km\"", "km\" - wait", r"wait\.\.\.$"] {
+        let found = text(&workspace, json!({"pattern": pattern})).await;
+        assert!(found.starts_with("prose.txt:1: "), "{pattern}: {found}");
+        assert!(found.contains("differ from the pattern in typographic"), "{pattern}: {found}");
+    }
+    let nothing = text(&workspace, json!({"pattern": "it's not"})).await;
+    assert!(nothing.starts_with("no match for"), "{nothing}");
+}
+
+#[tokio::test]
+async fn a_glob_and_a_path_name_files_in_every_spelling() {
+    let workspace = Workspace::new(&[
+        ("re\u{301}sume\u{301}/cafe\u{301}.txt", "here\n"),
+        ("It\u{2019}s 9\u{202F}AM.txt", "here\n"),
+    ]);
+    let shown = "re\u{301}sume\u{301}/cafe\u{301}.txt:1: here";
+    for arguments in [
+        json!({"pattern": "here", "glob": "caf\u{e9}.txt"}),
+        json!({"pattern": "here", "glob": "caf?.txt"}),
+        json!({"pattern": "here", "glob": "r\u{e9}sum\u{e9}/*"}),
+        json!({"pattern": "here", "path": "r\u{e9}sum\u{e9}"}),
+        json!({"pattern": "here", "path": "r\u{e9}sum\u{e9}/caf\u{e9}.txt"}),
+    ] {
+        assert_eq!(text(&workspace, arguments.clone()).await, shown, "{arguments}");
+    }
+    let quoted = text(&workspace, json!({"pattern": "here", "glob": "It's*"})).await;
+    assert!(quoted.contains("AM.txt:1: here"), "{quoted}");
+    let others = text(&workspace, json!({"pattern": "here", "glob": "!caf\u{e9}.txt"})).await;
+    assert!(!others.contains("sum"), "{others}");
+}

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use myclaw_engine::{ToolContext, ToolError};
-use myclaw_files::{ClosedPaths, PathUse, real_path};
+use myclaw_files::{ClosedPaths, PathUse, Sameness, real_path, respelled};
 use tokio_util::sync::CancellationToken;
 
 use super::Walker;
@@ -51,7 +51,7 @@ pub(crate) fn resolve_path(
     given: &str,
     access: Access,
 ) -> Result<ResolvedPath, ToolError> {
-    let absolute = as_listed(absolute_path(context, given)?);
+    let absolute = as_listed(absolute_path(context, given)?, access);
     let real = real_path(&absolute).map_err(|error| {
         ToolError::Failed(format!("cannot resolve {given:?}: {error}. Use another path"))
     })?;
@@ -122,14 +122,35 @@ pub(crate) fn printable(name: &str) -> String {
     myclaw_policy::escape(name)
 }
 
-/// The file that was listed by the name `path`, if there is none that is really called so.
-fn as_listed(path: PathBuf) -> PathBuf {
+/// The file that was listed by the name `path`, if there is none that is really called so: one whose name was written out, or
+/// that is spelled otherwise. A quote or a dash for a typographic one does not make a new file to write the same as one that
+/// is there.
+fn as_listed(path: PathBuf, access: Access) -> PathBuf {
     let is_there = |path: &Path| path.symlink_metadata().is_ok();
-    let listed = path.to_str().and_then(myclaw_policy::unescape).map(PathBuf::from);
-    match listed.filter(|listed| !is_there(&path) && is_there(listed)) {
-        Some(listed) => listed,
-        None => path,
+    if is_there(&path) {
+        return path;
     }
+    let written_out = path.to_str().and_then(myclaw_policy::unescape).map(PathBuf::from);
+    written_out
+        .filter(|listed| is_there(listed))
+        .or_else(|| respelled(&path, Sameness::Composition))
+        .or_else(|| match access {
+            Access::Read => respelled(&path, Sameness::Typography),
+            Access::Write => None,
+        })
+        .unwrap_or_else(|| in_own_spelling(path))
+}
+
+/// The path of a file that does not exist, in the directory that does under another spelling of its name.
+fn in_own_spelling(path: PathBuf) -> PathBuf {
+    let found = path.ancestors().skip(1).find_map(|directory| {
+        let own = match directory.symlink_metadata() {
+            Ok(_) => return Some(None),
+            Err(_) => respelled(directory, Sameness::Composition)?,
+        };
+        Some(Some(own.join(path.strip_prefix(directory).ok()?)))
+    });
+    found.flatten().unwrap_or(path)
 }
 
 /// The error for a missing path: where in the working directory its name is, or else similar names in the nearest

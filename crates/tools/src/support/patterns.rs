@@ -4,6 +4,7 @@ use std::path::Path;
 
 use globset::{Glob, GlobBuilder, GlobMatcher, GlobSet, GlobSetBuilder};
 use myclaw_engine::ToolError;
+use myclaw_files::{Sameness, composed, folded};
 
 use super::text::cut_line;
 
@@ -23,12 +24,23 @@ const MAX_COMMAS: usize = 1000;
 pub(crate) struct PathPatterns {
     included: Vec<Pattern>,
     excluded: GlobSet,
+    /// The excluded ones in the form in which names are the same for a person.
+    excluded_forms: GlobSet,
+    /// Whether they are plain ASCII; then only names that are not have another form.
+    is_ascii: bool,
 }
 
 #[derive(Debug)]
 struct Pattern {
     glob: GlobMatcher,
+    /// The same for names in the form in which they are the same for a person.
+    form: GlobMatcher,
     only_directories: bool,
+}
+
+/// A text in which a character is one code point and has no typographic variants, so that `?` stands for it.
+fn form(text: &str) -> String {
+    composed(&folded(text, Sameness::Typography)).into_owned()
 }
 
 impl PathPatterns {
@@ -39,7 +51,7 @@ impl PathPatterns {
     pub(crate) fn new(text: &str, root: &Path) -> Result<Self, ToolError> {
         check_bounds(text)?;
         let mut included = Vec::new();
-        let mut excluded = GlobSetBuilder::new();
+        let (mut excluded, mut excluded_forms) = (GlobSetBuilder::new(), GlobSetBuilder::new());
         let mut parts = split_at_commas(text);
         parts.retain(|part| !part.is_empty());
         if parts.is_empty() {
@@ -48,14 +60,20 @@ impl PathPatterns {
         for part in parts {
             let full = full_glob(part.trim_start_matches('!'), root);
             if part.starts_with('!') {
-                excluded.add(glob(&full, part)?).add(glob(&format!("{full}/**"), part)?);
+                for (set, full) in
+                    [(&mut excluded, full.clone()), (&mut excluded_forms, form(&full))]
+                {
+                    set.add(glob(&full, part)?).add(glob(&format!("{full}/**"), part)?);
+                }
             } else {
-                let glob = glob(&full, part)?.compile_matcher();
-                included.push(Pattern { glob, only_directories: part.ends_with('/') });
+                let matcher = |full: &str| Ok(glob(full, part)?.compile_matcher());
+                let (glob, form) = (matcher(&full)?, matcher(&form(&full))?);
+                included.push(Pattern { glob, form, only_directories: part.ends_with('/') });
             }
         }
         let excluded = excluded.build().map_err(|error| bad_glob(text, &error))?;
-        Ok(Self { included, excluded })
+        let excluded_forms = excluded_forms.build().map_err(|error| bad_glob(text, &error))?;
+        Ok(Self { included, excluded, excluded_forms, is_ascii: text.is_ascii() })
     }
 
     /// Whether an entry matches. It is compared both relative to the searched directory and relative to the working
@@ -75,13 +93,21 @@ impl PathPatterns {
         from_directory: &Path,
         fits: impl Fn(&Pattern) -> bool,
     ) -> bool {
+        let forms = [from_root, from_directory]
+            .map(|path| path.to_str().filter(|path| !self.is_ascii || !path.is_ascii()).map(form));
+        let in_a_form = |is_match: &dyn Fn(&str) -> bool| {
+            forms.iter().flatten().any(|form| is_match(form.as_str()))
+        };
         let is_included = |pattern: &Pattern| {
             fits(pattern)
-                && (pattern.glob.is_match(from_root) || pattern.glob.is_match(from_directory))
+                && (pattern.glob.is_match(from_root)
+                    || pattern.glob.is_match(from_directory)
+                    || in_a_form(&|name| pattern.form.is_match(name)))
         };
         (self.included.is_empty() || self.included.iter().any(is_included))
             && !self.excluded.is_match(from_root)
             && !self.excluded.is_match(from_directory)
+            && !in_a_form(&|name| self.excluded_forms.is_match(name))
     }
 }
 

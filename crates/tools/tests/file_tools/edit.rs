@@ -110,9 +110,63 @@ fn finds_lines_despite_typographic_characters() {
             "say \"hi\" - now\nit's fine",
             "say \"hi\" - now\nit's good"
         ),
-        "say “hi” — now\nit's good\n"
+        "say “hi” — now\nit’s\u{A0}good\n"
     );
     assert_eq!(edited_text("a \"b\"\n", "a “b”", "c"), "c\n");
+}
+
+#[test]
+fn the_file_keeps_its_characters_where_old_and_new_agree() {
+    for (file, old, new, expected) in [
+        // The whole line, a part of it, several lines, and an inserted line before.
+        (
+            "She said, “Hello.”\n",
+            "She said, \"Hello.\"",
+            "She said, \"Hi there.\"",
+            "She said, “Hi there.”\n",
+        ),
+        ("x — “Hello.” — y\n", "\"Hello.\" -", "\"Bye.\" -", "x — “Bye.” — y\n"),
+        ("“a”\r\n‘b’\r\nend\r\n", "\"a\"\n'b'", "\"a1\"\n'b2'", "“a1”\r\n‘b2’\r\nend\r\n"),
+        ("“a” is\n", "\"a\" is", "# new\n\"a\" was", "# new\n“a” was\n"),
+        ("  “a” is\n", "\"a\" is\n", "\"a\" was\n", "  “a” was\n"),
+        ("wait… 10\u{A0}km\n", "wait... 10 km", "wait... 12 km", "wait… 12\u{A0}km\n"),
+        (
+            "cafe\u{301} ouvert\n",
+            "caf\u{e9} ouvert",
+            "caf\u{e9} ferm\u{e9}",
+            "cafe\u{301} ferm\u{e9}\n",
+        ),
+        ("caf\u{e9} ouvert\n", "cafe\u{301} ouvert", "cafe\u{301} fermé", "caf\u{e9} fermé\n"),
+        ("zero\u{200B}width old\n", "zerowidth old", "zerowidth new", "zero\u{200B}width new\n"),
+    ] {
+        assert_eq!(edited_text(file, old, new), expected, "{file}");
+    }
+}
+
+#[test]
+fn composed_and_decomposed_are_the_same_text_also_when_they_are_counted() {
+    let file = "caf\u{e9} 1\ncafe\u{301} 2\n";
+    let workspace = Workspace::with(&[("f", file)]);
+    let error = workspace.refused("edit", arguments("caf\u{e9}", "bar"));
+    assert!(error.contains("occurs 2 times"), "{error}");
+    let mut all = arguments("caf\u{e9}", "bar");
+    all["all"] = json!(true);
+    workspace.ok("edit", all);
+    assert_eq!(workspace.text("f"), "bar 1\nbar 2\n");
+    // Half of a character is not found: "cafe" is another word.
+    let workspace = Workspace::with(&[("f", "cafe\u{301}\n")]);
+    workspace.refused("edit", arguments("cafe", "coffee"));
+    assert_eq!(workspace.text("f"), "cafe\u{301}\n");
+}
+
+#[test]
+fn a_difference_that_nobody_sees_is_named() {
+    let workspace = Workspace::with(&[("f", "let p\u{430}th = 1;\nother\n")]);
+    let error = workspace.refused("edit", arguments("let path = 1;", "let path = 2;"));
+    assert!(
+        error.contains("line 1: the file has \u{430} (U+0430) where you wrote a (U+0061)."),
+        "{error}"
+    );
 }
 
 #[test]

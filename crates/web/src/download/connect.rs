@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use myclaw_llm::{install_crypto_provider, read_certificates};
+use myclaw_proxy::through_environment;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::{Client, ClientBuilder, redirect, retry};
 use tokio::sync::OnceCell;
@@ -97,7 +98,7 @@ impl ServiceClient {
         let make = || async {
             let builder = match is_local(url) {
                 true => builder(&self.options).no_proxy(),
-                false => builder(&self.options),
+                false => through_environment(builder(&self.options)),
             };
             match url.scheme() {
                 "http" => plain_client(builder),

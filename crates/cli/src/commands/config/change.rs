@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use myclaw_agent::config::{
-    ConfigChange, ConfigFile, ConfigPath, Environment, MASKED, json5_value,
+    Config, ConfigChange, ConfigFile, ConfigPath, Environment, MASKED, Mistake, json5_value,
+    unknown_key,
 };
 use myclaw_agent::files::private_options;
 use myclaw_agent::{
@@ -29,12 +30,7 @@ pub(super) fn get(key: &str) -> Result<(), CliError> {
     let value = match values.get(&path) {
         Some(value) if file.found() => value,
         _ if path.is_root() => &Value::Object(serde_json::Map::new()),
-        _ => {
-            return Err(CliError::failure(format!(
-                "{path} is not in {}; its default counts, which docs/config.md names",
-                file.path().display()
-            )));
-        }
+        _ => &default_of(&path, &file)?,
     };
     let mut printer = Printer::stdout();
     match value {
@@ -42,6 +38,28 @@ pub(super) fn get(key: &str) -> Result<(), CliError> {
         value => printer.copied_lines([format!("{value:#}")])?,
     }
     printer.finish()
+}
+
+/// The value that counts because the file has none.
+fn default_of(path: &ConfigPath, file: &ConfigFile) -> Result<Value, CliError> {
+    if let Some(Mistake { path, help, .. }) = unknown_key(path) {
+        let help = help.map(|help| format!("; {help}")).unwrap_or_default();
+        return Err(CliError::usage(format!("the config has no key `{path}`{help}")));
+    }
+    let defaults = serde_json::to_value(Config::default()).unwrap_or_default();
+    match path.find(&defaults) {
+        Some(value) if !value.is_null() => {
+            note(format_args!(
+                "myclaw: {path} is not in {}; this is the default",
+                file.path().display()
+            ));
+            Ok(value.clone())
+        }
+        _ => Err(CliError::failure(format!(
+            "{path} is not in {}, and has no value by default; docs/config.md says what that means",
+            file.path().display()
+        ))),
+    }
 }
 
 /// Sets a value.

@@ -1,8 +1,8 @@
-//! The checks of `myclaw doctor` for the gateway: whether clients will accept its certificate.
+//! The checks of `myclaw doctor` for the gateway: whether its store is sound, and whether clients will accept its certificate.
 
 use myclaw_agent::Home;
 use myclaw_agent::config::Config;
-use myclaw_gateway::{CertificateReport, examine_certificate};
+use myclaw_gateway::{CertificateReport, examine_certificate, examine_store};
 
 use super::Check;
 
@@ -11,8 +11,23 @@ const NAME: &str = "gateway";
 /// before, so something is wrong by then.
 const SOON_DAYS: i64 = 14;
 
-/// The checks of the certificate, if the config has one. Runs do not need it, so a problem is only a warning.
+/// The checks of the store and of the certificate, if there are any. Runs need neither, so a problem is only a warning.
 pub(super) fn check(config: &Config, home: &Home) -> Vec<Check> {
+    check_store(home).into_iter().chain(check_certificate(config, home)).collect()
+}
+
+fn check_store(home: &Home) -> Option<Check> {
+    Some(match examine_store(home)? {
+        Ok(()) => Check::ok(NAME, "the store is sound"),
+        Err(error) => {
+            let next = "until then the gateway does not start, and messages that it stores may be lost; `myclaw gateway` makes \
+                        a new store where there is none";
+            Check::warn(NAME, error.to_string(), next)
+        }
+    })
+}
+
+fn check_certificate(config: &Config, home: &Home) -> Vec<Check> {
     let CertificateReport { until, days_left, open_key } = match examine_certificate(home, config) {
         Ok(Some(report)) => report,
         Ok(None) => return Vec::new(),

@@ -47,6 +47,7 @@ impl Sessions {
         limit: Option<usize>,
         format: ListFormat,
     ) -> Result<(), CliError> {
+        self.store.index().adopt()?;
         let is_plain = which.agent.is_none() && which.label.is_empty() && search.is_none();
         if is_plain && format == ListFormat::Table {
             return self.list_latest(limit);
@@ -98,7 +99,13 @@ impl Sessions {
             Ok(ControlFlow::Continue(()))
         })?;
         if found == 0 {
-            note("no such sessions; `myclaw sessions list` lists all");
+            note(match self.store.has_transcripts() {
+                true => {
+                    "no such sessions are on the list; `myclaw sessions list` lists all, and `myclaw sessions search TEXT` looks \
+                     through the transcripts of those that were pruned too"
+                }
+                false => "no such sessions; `myclaw sessions list` lists all",
+            });
             return Ok(());
         }
         self.print_latest(&sessions, found, limit)

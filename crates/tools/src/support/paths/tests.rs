@@ -208,3 +208,18 @@ fn io_failures_say_what_was_tried() {
     let full = io_failure("write", &path, &io::ErrorKind::StorageFull.into()).to_string();
     assert!(full.contains("the disk is full"), "{full}");
 }
+
+#[test]
+fn a_name_in_another_spelling_leads_to_the_file_that_is_there() {
+    let place = place(true);
+    let own = place.base.join("work/cafe\u{301}");
+    fs::create_dir(&own).unwrap();
+    fs::write(own.join("It\u{2019}s.txt"), "").unwrap();
+    assert_eq!(real(&place, "caf\u{e9}"), own);
+    assert_eq!(real(&place, "caf\u{e9}/It's.txt"), own.join("It\u{2019}s.txt"));
+    let written = |given| resolve_path(&place.context, given, Access::Write).unwrap().real;
+    assert_eq!(written("caf\u{e9}/new.txt"), own.join("new.txt"), "no second directory");
+    assert_eq!(written("caf\u{e9}/It\u{2019}s.txt"), own.join("It\u{2019}s.txt"));
+    // A new file with plain quotes does not replace the one with typographic ones.
+    assert_eq!(written("caf\u{e9}/It's.txt"), own.join("It's.txt"));
+}

@@ -1,0 +1,262 @@
+//! Commands and options that other programs have: what does the same here.
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Command, CommandFactory};
+use myclaw_agent::did_you_mean;
+
+use super::Cli;
+
+const RUN: &str = "`myclaw run \"…\"` prints one answer";
+const MCP: &str = "MCP is not supported yet";
+const UPDATE: &str = "install the new version as you installed this one; README.md";
+const GATEWAY: &str =
+    "the gateway runs with `myclaw gateway`, or as a service with `myclaw gateway install`";
+const STOP: &str =
+    "Ctrl-C in its terminal, or `systemctl --user stop myclaw-gateway`, stops the gateway";
+const RESTART: &str = "`systemctl --user restart myclaw-gateway`, or start `myclaw gateway` again";
+const LOGIN: &str = "`myclaw auth add PROVIDER` keeps a key, or signs in";
+const LOGOUT: &str = "`myclaw auth remove PROVIDER` forgets a key";
+const SESSIONS: &str = "`myclaw sessions list` lists the sessions";
+const CONFIG: &str = "`myclaw config get` prints the config, and `myclaw config edit` changes it";
+const RULES: &str = "which tools and commands may run is in `tools` of the config; docs/policy.md";
+const PROMPT: &str = "instructions are in AGENTS.md of the workspace; docs/workspace.md";
+
+/// Words in the place of a command, and what does the same here.
+const COMMANDS: [(&str, &str); 72] = [
+    ("version", "`myclaw --version` prints it"),
+    ("exec", RUN),
+    ("ask", RUN),
+    ("prompt", RUN),
+    ("print", RUN),
+    ("query", RUN),
+    ("send", "`myclaw run \"…\"` prints one answer, and `myclaw cron wake \"…\"` tells a gateway"),
+    ("message", "`myclaw run \"…\"` prints one answer"),
+    ("mcp", MCP),
+    ("plugin", "there are no plugins; docs/skills.md"),
+    ("plugins", "there are no plugins; docs/skills.md"),
+    ("extensions", MCP),
+    ("install", "`myclaw onboard` sets MyClaw up, and `myclaw gateway install` its service"),
+    (
+        "uninstall",
+        "`myclaw gateway uninstall` removes the service; then delete the program, and ~/.myclaw with all sessions and keys",
+    ),
+    ("update", UPDATE),
+    ("upgrade", UPDATE),
+    ("self-update", UPDATE),
+    ("login", LOGIN),
+    ("signin", LOGIN),
+    ("keys", LOGIN),
+    ("logout", LOGOUT),
+    ("whoami", "`myclaw auth list` lists the keys"),
+    ("export", "`myclaw sessions export NAME` prints a session"),
+    ("import", "`myclaw sessions import FILE…` takes sessions of other programs over"),
+    ("share", "`myclaw sessions export NAME --format html` makes a page to pass on"),
+    ("search", "`myclaw sessions search TEXT` looks through the sessions"),
+    ("history", SESSIONS),
+    ("session", SESSIONS),
+    ("threads", SESSIONS),
+    ("list", SESSIONS),
+    ("ls", SESSIONS),
+    ("continue", "`myclaw --continue` goes on with the last session"),
+    ("resume", "`myclaw --resume` chooses a session to go on with"),
+    ("undo", "`myclaw sessions undo NAME` undoes changes of files"),
+    ("fork", "`myclaw sessions fork NAME NEW` copies a session"),
+    ("compact", "`myclaw sessions compact NAME` summarises a session"),
+    ("delete", "`myclaw sessions delete NAME` deletes a session"),
+    ("memory", "notes are files of the workspace, MEMORY.md and memory/*.md; docs/workspace.md"),
+    ("remember", "notes are files of the workspace, MEMORY.md and memory/*.md; docs/workspace.md"),
+    ("setup", "`myclaw onboard` sets MyClaw up"),
+    ("configure", "`myclaw onboard` sets MyClaw up, and `myclaw config edit` changes the config"),
+    ("settings", CONFIG),
+    ("set", "`myclaw config set KEY VALUE` changes the config"),
+    ("get", "`myclaw config get KEY` prints a value of the config"),
+    ("new", "`myclaw --session NAME` begins a session of that name"),
+    ("tui", "`myclaw` begins a chat in the terminal"),
+    ("start", GATEWAY),
+    ("serve", GATEWAY),
+    ("server", GATEWAY),
+    ("daemon", GATEWAY),
+    ("service", GATEWAY),
+    ("web", "the page in the browser comes from `myclaw gateway`; docs/web-ui.md"),
+    ("ui", "the page in the browser comes from `myclaw gateway`; docs/web-ui.md"),
+    ("dashboard", "the page in the browser comes from `myclaw gateway`; docs/web-ui.md"),
+    ("stop", STOP),
+    ("restart", RESTART),
+    ("status", "`myclaw doctor` shows what is configured, and `myclaw gateway status` what runs"),
+    ("health", "`myclaw doctor` shows what is configured, and `myclaw gateway status` what runs"),
+    ("logs", "`myclaw gateway logs` shows the log"),
+    ("log", "`myclaw gateway logs` shows the log"),
+    ("cost", "`myclaw usage` shows calls, tokens and cost"),
+    ("stats", "`myclaw usage` shows calls, tokens and cost"),
+    ("agents", "agents are in `agents.list` of the config; `myclaw --agent ID` talks to one"),
+    ("hooks", "hooks are in `hooks` of the config; docs/hooks.md"),
+    ("permissions", RULES),
+    ("allow", RULES),
+    ("tools", "`myclaw policy explain` lists the tools"),
+    ("provider", "`myclaw models list` lists providers with their models"),
+    ("providers", "`myclaw models list` lists providers with their models"),
+    ("schedule", "`myclaw cron` plans what the agent does by itself"),
+    ("heartbeat", "a heartbeat is in `agents.defaults.heartbeat` of the config; docs/schedule.md"),
+    ("reset", "`myclaw sessions delete NAME` deletes a session; ~/.myclaw holds everything"),
+];
+
+/// Words in the place of a command of a command.
+const SUBCOMMANDS: [(&str, &str, &str); 38] = [
+    ("gateway", "start", GATEWAY),
+    ("gateway", "run", GATEWAY),
+    ("gateway", "stop", STOP),
+    ("gateway", "restart", RESTART),
+    ("gateway", "health", "`myclaw gateway status` shows what runs"),
+    ("gateway", "token", "`myclaw gateway status` names the file with the token"),
+    ("auth", "login", "`myclaw auth add PROVIDER` keeps a key, or signs in"),
+    ("auth", "set", "`myclaw auth add PROVIDER` keeps a key"),
+    ("auth", "logout", LOGOUT),
+    ("auth", "delete", LOGOUT),
+    ("auth", "rm", LOGOUT),
+    ("auth", "status", "`myclaw auth list` lists the keys"),
+    ("auth", "ls", "`myclaw auth list` lists the keys"),
+    ("config", "list", "`myclaw config get` prints all of it"),
+    ("config", "ls", "`myclaw config get` prints all of it"),
+    ("config", "show", "`myclaw config get` prints all of it"),
+    ("config", "view", "`myclaw config get` prints all of it"),
+    ("config", "print", "`myclaw config get` prints all of it"),
+    ("config", "validate", "`myclaw config check` checks it"),
+    ("config", "test", "`myclaw config check` checks it"),
+    ("config", "file", "`myclaw config path` prints where it is"),
+    ("config", "add", "`myclaw config set KEY VALUE` sets a value"),
+    ("config", "delete", "`myclaw config unset KEY` removes a value"),
+    ("config", "remove", "`myclaw config unset KEY` removes a value"),
+    ("config", "init", "`myclaw init` writes a starter config"),
+    ("sessions", "ls", SESSIONS),
+    ("sessions", "rm", "`myclaw sessions delete NAME` deletes one"),
+    ("sessions", "remove", "`myclaw sessions delete NAME` deletes one"),
+    ("sessions", "resume", "`myclaw --session NAME` goes on with one"),
+    ("sessions", "new", "`myclaw --session NAME` begins one"),
+    ("models", "set", "`myclaw config set agents.defaults.model PROVIDER/MODEL` chooses one"),
+    ("models", "use", "`myclaw config set agents.defaults.model PROVIDER/MODEL` chooses one"),
+    ("models", "auth", LOGIN),
+    ("models", "status", "`myclaw doctor` shows which model answers"),
+    (
+        "skills",
+        "install",
+        "a skill is a directory in ~/.myclaw/skills: put it there; docs/skills.md",
+    ),
+    ("skills", "add", "a skill is a directory in ~/.myclaw/skills: put it there; docs/skills.md"),
+    ("channels", "login", "`myclaw channels add` adds one"),
+    ("cron", "rm", "`myclaw cron remove JOB` removes one"),
+];
+
+/// Options of other programs.
+const OPTIONS: [(&str, &str); 26] = [
+    ("-p", RUN),
+    ("--print", RUN),
+    ("--prompt", RUN),
+    ("--exec", RUN),
+    ("--text", RUN),
+    ("--output-format", "`myclaw run --json \"…\"` prints one event per line"),
+    ("--format", "`myclaw run --json \"…\"` prints one event per line"),
+    ("--dangerously-skip-permissions", RULES),
+    ("--dangerously-bypass-approvals-and-sandbox", RULES),
+    ("--permission-mode", RULES),
+    ("--allowedTools", RULES),
+    ("--allowed-tools", RULES),
+    ("--disallowedTools", RULES),
+    ("--yolo", RULES),
+    ("--full-auto", RULES),
+    (
+        "--sandbox",
+        "which sessions are sandboxed is in `agents.defaults.sandbox.mode`; docs/sandbox.md",
+    ),
+    ("--mcp-config", MCP),
+    ("--system-prompt", PROMPT),
+    ("--append-system-prompt", PROMPT),
+    ("--add-dir", "-C DIR chooses the directory in which the tools work"),
+    ("--cwd", "-C DIR chooses the directory in which the tools work"),
+    ("--cd", "-C DIR chooses the directory in which the tools work"),
+    ("--workdir", "-C DIR chooses the directory in which the tools work"),
+    ("--max-turns", "`agents.defaults.limits` of the config bounds a message; docs/config.md"),
+    ("--api-key", LOGIN),
+    ("--provider", "`--model PROVIDER/MODEL` names both"),
+];
+
+/// Words with which people begin a conversation. They are messages.
+const GREETINGS: [&str; 12] =
+    ["hi", "hello", "hey", "hallo", "hola", "salut", "moin", "ciao", "thanks", "ping", "yes", "no"];
+
+/// The error for a message that is most likely a command, which does not exist or is misspelt: a word alone, `rnu hi`, or
+/// `exec "…"`.
+pub(super) fn refuse_message(words: &[String]) -> Option<clap::Error> {
+    let (word, rest) = words.split_first()?;
+    let is_word = word.len() > 1
+        && word.starts_with(|char: char| char.is_ascii_lowercase())
+        && word.chars().all(|char| char.is_ascii_lowercase() || char == '-');
+    if !is_word || rest.is_empty() && GREETINGS.contains(&word.as_str()) {
+        return None;
+    }
+    let known = COMMANDS.iter().find(|(other, _)| other == word).map(|(_, advice)| *advice);
+    let is_command = match (known, rest) {
+        (_, []) => true,
+        (Some(MCP), _) => true,
+        // One argument, quoted or a single word, is for a command; a sentence has more words.
+        (Some(_), [_]) => true,
+        (_, rest) => is_misspelt(word, rest),
+    };
+    is_command.then(|| {
+        let cli = Cli::command();
+        let advice = known.map_or_else(
+            || did_you_mean(word, cli.get_subcommands().map(Command::get_name)),
+            |advice| format!("; {advice}."),
+        );
+        let message = format!(
+            "there is no command `{word}`{advice} To send it as a message, write it after `chat` or `run`"
+        );
+        Cli::command().error(ErrorKind::InvalidSubcommand, message)
+    })
+}
+
+/// Whether `word` is nearly a command that takes a message, or one with a command `rest` begins with.
+fn is_misspelt(word: &str, rest: &[String]) -> bool {
+    let is_near =
+        |name: &str| did_you_mean(word, [name]).starts_with(';') && !name.starts_with(word);
+    let swapped = |name: &str| {
+        let mut letters: (Vec<char>, Vec<char>) = (word.chars().collect(), name.chars().collect());
+        letters.0.sort_unstable();
+        letters.1.sort_unstable();
+        letters.0 == letters.1
+    };
+    let next = rest.first().map(String::as_str).unwrap_or_default();
+    Cli::command().get_subcommands().any(|command| {
+        let name = command.get_name();
+        let takes_message = matches!(name, "run" | "chat");
+        is_near(name)
+            && (takes_message && (swapped(name) || rest.len() == 1)
+                || command.get_subcommands().any(|below| below.get_name() == next))
+    })
+}
+
+/// The error with advice about an option or a command of another program, where there is any.
+pub(super) fn with_advice(error: clap::Error) -> clap::Error {
+    let context = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    let advice = match error.kind() {
+        ErrorKind::UnknownArgument => context(ContextKind::InvalidArg).and_then(|option| {
+            let name = option.split(['=', ' ']).next().unwrap_or(option);
+            let known = OPTIONS.iter().find(|(other, _)| *other == name);
+            known.map(|(_, advice)| format!("there is no option `{name}`; {advice}"))
+        }),
+        ErrorKind::InvalidSubcommand => context(ContextKind::InvalidSubcommand).and_then(|word| {
+            let arguments: Vec<String> = std::env::args().skip(1).collect();
+            let before = arguments.iter().position(|argument| argument == word)?;
+            let parent = arguments.get(before.checked_sub(1)?)?;
+            let known = SUBCOMMANDS.iter().find(|(of, other, _)| of == parent && *other == word);
+            known.map(|(_, _, advice)| format!("there is no command `{parent} {word}`; {advice}"))
+        }),
+        _ => None,
+    };
+    match advice {
+        Some(message) => Cli::command().error(error.kind(), message),
+        None => error,
+    }
+}

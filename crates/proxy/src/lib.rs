@@ -1,0 +1,136 @@
+//! Which proxy a request goes through: `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`, as curl reads them.
+//!
+//! Every client of this program that leaves the machine uses [`through_environment`], so that models, channels, web tools
+//! and downloads go the same way.
+#![forbid(unsafe_code)]
+
+use std::env;
+use std::net::IpAddr;
+
+use reqwest::{ClientBuilder, Proxy, Url};
+
+/// Lets the requests of the client go through the proxies that the environment names. Without one, the settings of the
+/// operating system count where it has any.
+pub fn through_environment(builder: ClientBuilder) -> ClientBuilder {
+    match Rules::new(|name| env::var(name).ok()) {
+        Some(rules) => builder.no_proxy().proxy(Proxy::custom(move |url| rules.proxy_for(url))),
+        None => builder,
+    }
+}
+
+/// What the environment says.
+#[derive(Debug)]
+struct Rules {
+    plain: Option<Url>,
+    tls: Option<Url>,
+    exceptions: String,
+}
+
+impl Rules {
+    /// `None` if no variable names a proxy.
+    fn new(variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
+        let named = |names: &[&str]| {
+            let mut values = names.iter().filter_map(|name| variable(name));
+            values.find(|value| !value.trim().is_empty())
+        };
+        // A web server puts a header `Proxy:` of its clients into HTTP_PROXY of a CGI program.
+        let is_cgi = variable("REQUEST_METHOD").is_some();
+        let plain: &[&str] = if is_cgi { &["http_proxy"] } else { &["http_proxy", "HTTP_PROXY"] };
+        let all = || named(&["all_proxy", "ALL_PROXY"]);
+        let address = |value: Option<String>| value.or_else(all).and_then(|text| address(&text));
+        let (plain, tls) = (address(named(plain)), address(named(&["https_proxy", "HTTPS_PROXY"])));
+        let exceptions = named(&["no_proxy", "NO_PROXY"]).unwrap_or_default();
+        (plain.is_some() || tls.is_some()).then_some(Self { plain, tls, exceptions })
+    }
+
+    fn proxy_for(&self, url: &Url) -> Option<Url> {
+        let proxy = if url.scheme() == "https" { &self.tls } else { &self.plain };
+        let host = url.host_str()?;
+        let is_direct = is_excepted(&self.exceptions, host, url.port_or_known_default());
+        proxy.clone().filter(|_| !is_direct)
+    }
+}
+
+/// The address of a proxy, which may be written without `http://`.
+fn address(text: &str) -> Option<Url> {
+    let text = text.trim();
+    let full = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
+    Url::parse(&full).ok().filter(Url::has_host)
+}
+
+/// Whether a list such as that of `NO_PROXY` names the host: `*` for every host, a domain with or without `.` or `*.` in
+/// front for it and all below it, an IP address, or a network such as `10.0.0.0/8`; each also with `:port` behind it.
+fn is_excepted(list: &str, host: &str, port: Option<u16>) -> bool {
+    let host = host.trim_start_matches('[').trim_end_matches(']').trim_end_matches('.');
+    list.split([',', ' ', '\t', '\n'])
+        .map(str::trim)
+        .filter(|entry| !entry.is_empty())
+        .any(|entry| names(entry, host, port))
+}
+
+fn names(entry: &str, host: &str, port: Option<u16>) -> bool {
+    let (entry, wanted_port) = split_port(entry);
+    if wanted_port.is_some() && wanted_port != port {
+        return false;
+    }
+    if entry == "*" {
+        return true;
+    }
+    match host.parse::<IpAddr>() {
+        Ok(address) => holds(entry, address),
+        Err(_) => {
+            let domain = entry.strip_prefix('*').unwrap_or(entry);
+            let domain = domain.trim_start_matches('.').trim_end_matches('.');
+            let Some(at) = host.len().checked_sub(domain.len()) else { return false };
+            !domain.is_empty()
+                && host.get(at..).is_some_and(|end| end.eq_ignore_ascii_case(domain))
+                && (at == 0 || host.as_bytes()[at - 1] == b'.')
+        }
+    }
+}
+
+/// The port behind a name, an IPv4 address or an IPv6 address in brackets.
+fn split_port(entry: &str) -> (&str, Option<u16>) {
+    if let Some((inside, after)) = entry.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        // `[fd00::]/8` is a network.
+        return match after.strip_prefix(':') {
+            Some(port) => (inside, port.parse().ok()),
+            None if after.is_empty() => (inside, None),
+            None => (entry, None),
+        };
+    }
+    match entry.split_once(':') {
+        Some((name, port)) if !port.contains(':') => match port.parse() {
+            Ok(port) => (name, Some(port)),
+            Err(_) => (entry, None),
+        },
+        _ => (entry, None),
+    }
+}
+
+/// Whether an address or a network holds `address`.
+fn holds(entry: &str, address: IpAddr) -> bool {
+    let (network, length) = match entry.split_once('/') {
+        Some((network, length)) => (network, Some(length)),
+        None => (entry, None),
+    };
+    let network = network.trim_start_matches('[').trim_end_matches(']');
+    let Ok(network) = network.parse::<IpAddr>() else { return false };
+    let (network, address, width) = match (network, address) {
+        (IpAddr::V4(network), IpAddr::V4(address)) => {
+            (u128::from(network.to_bits()), u128::from(address.to_bits()), u32::BITS)
+        }
+        (IpAddr::V6(network), IpAddr::V6(address)) => {
+            (network.to_bits(), address.to_bits(), u128::BITS)
+        }
+        _ => return false,
+    };
+    let Ok(length) = length.map_or(Ok(width), str::parse::<u32>) else { return false };
+    match width.checked_sub(length) {
+        Some(free) => (network ^ address).checked_shr(free).unwrap_or(0) == 0,
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;
