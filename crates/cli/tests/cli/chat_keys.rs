@@ -111,7 +111,7 @@ fn ctrl_j_and_shift_enter_are_new_lines() {
         send_split(&mut terminal, &["first", key, "second"]);
         terminal.send_line("");
         terminal.expect("One.");
-        assert_said(&server, "first\nsecond");
+        assert_said(&server, r"first\nsecond");
         terminal.expect("You: ");
         terminal.send_line("work");
         terminal.expect("bash until");
