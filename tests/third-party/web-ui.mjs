@@ -315,12 +315,19 @@ const scenarios = {
     await say(page, "please write");
     const ask = page.getByRole("region", { name: "approval of write" });
     await ask.getByText("+first line").waitFor();
+    // Everything that decides what happens, and the words of each "always".
+    await ask.getByRole("group", { name: "path" }).getByText("/notes.md").waitFor();
+    await ask.getByRole("group", { name: "confinement" }).getByText("not sandboxed").waitFor();
+    await ask.getByText("covers write on every file in /").waitFor();
+    await ask.getByRole("button", { name: "Always for this path" }).waitFor();
+    await ask.getByRole("button", { name: "Always in this directory" }).waitFor();
     await page.locator(".badge", { hasText: "asks" }).waitFor();
     await check(page, "approval");
     // Another client sees the question too, and a reload keeps it.
     await page.reload();
     await ask.getByText("+first line").waitFor();
-    await ask.getByRole("button", { name: "No" }).click();
+    await ask.getByRole("textbox", { name: "Why not, for the agent" }).fill("too early");
+    await ask.getByRole("button", { name: "No", exact: true }).click();
     await messages(page).getByText("The tool is done.").waitFor();
     await ask.waitFor({ state: "detached" });
     await page.goto(`${GATEWAY}/#/status`);

@@ -4,7 +4,7 @@ import { type ComponentChildren, Fragment } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Files, withoutFiles } from "./files";
 import { Icon } from "./icons";
-import type { Block, ImageBlock, LiveTool, Question, Row, ToolCallBlock } from "./protocol";
+import type { Answer, Block, Fact, ImageBlock, LiveTool, Question, Row, ToolCallBlock } from "./protocol";
 import { duration, markdown, shown, visible } from "./text";
 
 /** Longest text that is shown of a tool's result before "Show all". */
@@ -225,25 +225,51 @@ export function Message({ blocks, results, tools, questions, isArriving, isCurre
   );
 }
 
+/** A part of a question. All of it is there; what is long scrolls. */
+function ShownFact({ fact }: { fact: Fact }) {
+  return (
+    <div>
+      <dt>
+        {fact.label}
+        {!fact.isWhole && " (not all of it is known)"}
+      </dt>
+      <dd>
+        {fact.form === "diff" ? (
+          <Diff text={fact.text} />
+        ) : (
+          <div class="code">
+            <div class="scroll" tabIndex={0} role="group" aria-label={fact.label}>
+              <pre>{fact.text}</pre>
+            </div>
+          </div>
+        )}
+      </dd>
+    </div>
+  );
+}
+
+const scopeNames = { call: "Always for this call", path: "Always for this path", directory: "Always in this directory" } as const;
+
 interface AskProps {
   question: Question;
-  onAnswer: (answer: "once" | "always" | "no") => Promise<unknown>;
+  onAnswer: (answer: Answer) => Promise<unknown>;
 }
 
 /** A question about a call that needs an approval. */
 export function Ask({ question, onAnswer }: AskProps) {
   const [isSent, setSent] = useState(false);
   const [error, setError] = useState("");
+  const [reason, setReason] = useState("");
   useClock(true);
   const seconds = Math.max(0, Math.round((question.expiresAt - Date.now()) / 1_000));
-  const answer = (one: "once" | "always" | "no") => {
+  const answer = (one: Answer) => {
     setSent(true);
     onAnswer(one).catch((failure: Error) => {
       setSent(false);
       setError(failure.message);
     });
   };
-  const command = question.arguments.command;
+  const facts = (list: Fact[]) => list.map((fact, number) => <ShownFact key={number} fact={fact} />);
   return (
     <section class="ask" aria-label={`approval of ${question.toolName}`}>
       <header>
@@ -253,30 +279,35 @@ export function Ask({ question, onAnswer }: AskProps) {
         </h3>
         <span class="muted">{seconds > 0 ? `${duration(seconds * 1_000)} left` : "time is over"}</span>
       </header>
-      <p class="reason">{visible(question.reason)}</p>
-      {question.diff ? (
-        <Diff text={question.diff} />
-      ) : typeof command === "string" ? (
-        <Code text={command} label="command" />
+      <p class="reason">{question.reason}</p>
+      {question.changes && (
+        <>
+          <p class="error">This is different since you were asked:</p>
+          <dl class="arguments">{facts(question.changes)}</dl>
+        </>
+      )}
+      <dl class="arguments">{facts(question.shown)}</dl>
+      {question.always ? (
+        question.always.map((scope) => (
+          <p key={scope.kind} class="muted">
+            “{scopeNames[scope.kind]}” covers {scope.covers}.
+          </p>
+        ))
       ) : (
-        <Arguments value={question.arguments} />
+        <p class="muted">This cannot be allowed for good.</p>
       )}
-      {(question.diff || typeof command === "string") && (
-        <details>
-          <summary>All arguments</summary>
-          <Arguments value={question.arguments} />
-        </details>
-      )}
-      <p class="muted">“Always” covers {visible(question.always)}.</p>
       {error && <p class="error">{error}</p>}
       <div class="buttons">
-        <button type="button" class="primary" disabled={isSent} onClick={() => answer("once")}>
+        <button type="button" class="primary" disabled={isSent} onClick={() => answer({ answer: "once" })}>
           Allow once
         </button>
-        <button type="button" disabled={isSent} onClick={() => answer("always")}>
-          Always
-        </button>
-        <button type="button" class="danger" disabled={isSent} onClick={() => answer("no")}>
+        {question.always?.map((scope) => (
+          <button key={scope.kind} type="button" disabled={isSent} onClick={() => answer({ answer: "always", scope: scope.kind })}>
+            {scopeNames[scope.kind]}
+          </button>
+        ))}
+        <input type="text" aria-label="Why not, for the agent" placeholder="Why not (optional)" value={reason} onInput={(event) => setReason(event.currentTarget.value)} />
+        <button type="button" class="danger" disabled={isSent} onClick={() => answer({ answer: "no", ...(reason.trim() && { reason }) })}>
           No
         </button>
       </div>

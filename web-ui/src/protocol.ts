@@ -60,15 +60,31 @@ export interface Report {
   ts?: number;
 }
 
+/** Something that a question shows: all of it, with what hides or moves text written out. */
+export interface Fact {
+  label: string;
+  text: string;
+  form: "text" | "diff";
+  isWhole: boolean;
+}
+
+export type Scope = "call" | "path" | "directory";
+
+export interface Answer {
+  answer: "once" | "always" | "no";
+  scope?: Scope;
+  reason?: string;
+}
+
 export interface Question {
   id: string;
   session: string;
   toolCallId: string;
   toolName: string;
-  arguments: Record<string, unknown>;
   reason: string;
-  always: string;
-  diff?: string;
+  shown: Fact[];
+  changes?: Fact[];
+  always?: { kind: Scope; covers: string }[];
   askedAt: number;
   expiresAt: number;
 }

@@ -11,6 +11,7 @@ import type {
   History,
   LiveTool,
   Question,
+  Answer,
   Report,
   Row,
   SessionEvent,
@@ -204,8 +205,8 @@ export class SessionView {
     return this.connection.request("abort", { session: this.name });
   }
 
-  answer(id: string, answer: "once" | "always" | "no"): Promise<unknown> {
-    return this.connection.request("approve", { id, answer });
+  answer(id: string, answer: Answer): Promise<unknown> {
+    return this.connection.request("approve", { id, ...answer });
   }
 
   heed(frame: EventFrame): void {

@@ -116,7 +116,7 @@ export function StatusPage({ connection, phase, onOpen }: { connection: Connecti
             <button type="button" class="link" onClick={() => onOpen(question.session)}>
               {question.session}
             </button>
-            <Ask question={question} onAnswer={(answer) => connection.request("approve", { id: question.id, answer })} />
+            <Ask question={question} onAnswer={(answer) => connection.request("approve", { id: question.id, ...answer })} />
           </div>
         ))}
         <Security phase={phase} />

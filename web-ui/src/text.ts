@@ -74,10 +74,10 @@ export function markdown(text: string): DocumentFragment {
   return fragment;
 }
 
-/** Shows controls, and characters that hide or reorder text, as escapes: what is approved must be what is read. */
+/** Shows controls, and characters that hide or reorder text, as escapes, as `is_deceptive` of the program does. */
 export function visible(text: string): string {
   return text.replace(
-    /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu,
+    /[\u0000-\u0008\u000b-\u001f\u007f-\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ue000-\uf8ff\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}\u{f0000}-\u{10ffff}]/gu,
     (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`,
   );
 }

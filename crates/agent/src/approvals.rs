@@ -4,6 +4,7 @@
 //! decides what "always" covers, looks for earlier answers, limits the wait, and records the question, so that a run
 //! that is killed while it waits asks again.
 
+mod question;
 mod store;
 
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use myclaw_session::SessionKey;
 use serde_json::Value;
 
 pub use myclaw_policy::{changes_direction, escape, is_deceptive};
+pub use question::{Question, refusal};
 pub use store::{ApprovalStore, Grant, StoreError, WaitingApproval};
 
 use crate::blocking::blocking;
@@ -157,7 +159,7 @@ impl SessionApprover {
             audience: self.audience.clone(),
             tool: request.call.tool_name.clone(),
             call: summary(request),
-            covers: scope.covers().to_owned(),
+            covers: escape(scope.covers()),
             ts: now_ms(),
             format: GRANT_FORMAT,
         };

@@ -14,8 +14,8 @@ use myclaw_engine::{EndedJob, Notice, RunEvent, SessionInbox, SystemClock, WhenI
 use myclaw_llm::ContentBlock;
 use myclaw_session::{QueuedKind, SessionKey};
 use myclaw_tools::{
-    JobEnded, JobListener, JobOwner, JobRecord, Jobs, JobsOptions, Killer, end_leftovers,
-    message_of_leftover,
+    JobEnded, JobEnding, JobListener, JobOwner, JobRecord, Jobs, JobsOptions, Killer,
+    end_leftovers, message_of_leftover,
 };
 use tokio::sync::OnceCell;
 
@@ -67,7 +67,12 @@ impl JobListener for Listener {
         Box::pin(async move {
             if let Some(jobs) = self.jobs.upgrade() {
                 let text = jobs.home.known_secrets.without(&job.text).into_owned();
-                jobs.deliver(&self.key, text).await;
+                let killed = JobEnding::Killed { by: Killer::User };
+                match job.record.end.is_some_and(|end| end.how == killed) {
+                    // The user knows it, and a turn would cost money: the agent reads it with the next message.
+                    true => jobs.put_into_inbox(&self.key, QueuedKind::Steer, text).await,
+                    false => jobs.deliver(&self.key, text).await,
+                }
             }
         })
     }

@@ -95,15 +95,15 @@ pub use workspace::{
 
 pub use futures_util::future::BoxFuture;
 pub use myclaw_engine::{
-    ActiveModel, AgentRunEvent, AgentStart, AlwaysScope, Approval, ApprovalRequest, ApprovalTerms,
-    Approver, Bound, BoundFact, CallArguments, CallEffect, CallSubject, Clock, CompactionOutcome,
-    CompactionReason, CompactionReport, CompactionVerdict, ContextChange, CutAnswers, Engine,
-    EventCallback, FactForm, Hook, HookError, Notice, PendingCompaction, PendingMessage,
-    PendingToolCall, Power, Powers, PreparedCall, Providers, QuietMessages, RunError, RunEvent,
-    RunId, RunOutcome, RunParams, RunResult, RunWork, ScopeKind, ShownFact, SkillSummary,
-    SystemClock, TakenState, Target, TargetAccess, Tool, ToolAliases, ToolCallVerdict, ToolContext,
-    ToolDeclaration, ToolError, ToolGroup, ToolInvocation, ToolKind, ToolOutput, ToolUpdate,
-    TurnId, WorkPlace, message_to_row,
+    About, ActiveModel, AgentRunEvent, AgentStart, AlwaysScope, Approval, ApprovalRequest,
+    ApprovalTerms, Approver, Bound, BoundFact, CallArguments, CallEffect, CallSubject, Clock,
+    CompactionOutcome, CompactionReason, CompactionReport, CompactionVerdict, ContextChange,
+    CutAnswers, Engine, EventCallback, FactForm, Hook, HookError, Notice, PendingCompaction,
+    PendingMessage, PendingToolCall, Power, Powers, PreparedCall, Providers, QuietMessages,
+    RunError, RunEvent, RunId, RunOutcome, RunParams, RunResult, RunWork, ScopeKind, ShownFact,
+    SkillSummary, SystemClock, TakenState, Target, TargetAccess, Tool, ToolAliases,
+    ToolCallVerdict, ToolContext, ToolDeclaration, ToolError, ToolGroup, ToolInvocation, ToolKind,
+    ToolOutput, ToolUpdate, TurnId, WorkPlace, message_to_row,
 };
 pub use myclaw_exec::{end_child, give_back_memory, hide_environment, use_one_heap};
 pub use myclaw_executor::{CallHandler, with_handler};

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
 use myclaw_engine::{
-    CallArguments, CallEffect, CallSubject, Powers, Target, TargetAccess, Tool, ToolAliases,
+    About, CallArguments, CallEffect, CallSubject, Powers, Target, TargetAccess, Tool, ToolAliases,
     ToolContext, ToolDeclaration, ToolError, ToolGroup, ToolInvocation, ToolKind, ToolOutput,
     WorkPlace,
 };
@@ -70,6 +70,7 @@ impl BrowserSlot {
 pub const DECLARATION: ToolDeclaration = ToolDeclaration {
     title: "Use the browser",
     kind: ToolKind::Other,
+    about: About::Nothing,
     group: Some(ToolGroup::Ui),
     // It does what the buttons of a page do, and puts downloads into files.
     powers: Powers::ALL,

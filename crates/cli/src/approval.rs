@@ -3,18 +3,27 @@
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 
-use myclaw_agent::approvals::escape;
+use myclaw_agent::approvals::{Question, escape, refusal};
 use myclaw_agent::{
-    AlwaysScope, Approval, ApprovalRequest, Approver, BoxFuture, FactForm, ShownFact,
+    AlwaysScope, Approval, ApprovalRequest, Approver, BoxFuture, FactForm, ScopeKind, ShownFact,
 };
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
-use crate::terminal::{Keyboard, Output, Paint, Style, forget_typed};
+use crate::chat::pager;
+use crate::terminal::{Keyboard, Output, Paint, Style, StyledLine, forget_typed};
 
 /// Most questions that wait for the part that asks: the engine makes at most eight calls at once.
 const MAX_QUESTIONS: usize = 8;
-/// The answer if the user says no.
-const REFUSED: &str = "the user said no";
+/// Words that begin a no. What follows them is the reason for the model.
+const REFUSING: [&str; 7] = ["no", "n", "nope", "don't", "dont", "do not", "never"];
+/// Before what has changed.
+const CHANGED: &str = "this is different since you were asked:";
+/// Marks what is not shown whole.
+const CUT: &str = " (not all of it is known)";
+/// The key Escape, and the first byte of keys that send several.
+const ESCAPE: u8 = 0x1b;
+/// Before each line of a text, so that none of them looks like a line of the question.
+const BAR: &str = "\u{2502} ";
 
 /// A question, with the channel for its answer.
 pub(crate) struct Asked {
@@ -23,6 +32,11 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
+    /// The question as it is shown.
+    pub(crate) fn question(&self) -> Question {
+        (&self.request).into()
+    }
+
     /// Whether nobody waits for the answer any more.
     pub(crate) fn is_over(&self) -> bool {
         self.answer.is_closed()
@@ -75,20 +89,32 @@ impl TerminalApprover {
         self.output.end_line();
         self.output.flush();
         let paint = Paint::for_stream(&std::io::stderr());
-        let lines = question(request);
+        let question = Question::from(request);
+        let lines = lines(&question);
         let text: Vec<String> =
-            lines.iter().map(|(style, line)| paint.paint(*style, line)).collect();
+            lines.iter().map(|line| paint.paint(line.style, &line.text)).collect();
         // Keys that were pressed before the question was shown are not an answer.
         forget_typed()?;
         write!(std::io::stderr(), "{} ", text.join("\n"))?;
         let mut keyboard = Keyboard::listen()?;
         loop {
-            let keys = keyboard.read().await?;
-            let answer =
-                keys.iter().find_map(|key| read_answer(&char::from(*key).to_string())?.to(request));
-            if let Some(answer) = answer {
-                writeln!(std::io::stderr(), "{}", word(&answer))?;
-                return Ok(answer);
+            let keys = keyboard.read_keys().await?;
+            for key in keys.iter().filter(|_| keys.first() != Some(&ESCAPE)) {
+                match read_answer(&char::from(*key).to_string()) {
+                    Some(Answer::View) => {
+                        if std::io::stdout().is_terminal() {
+                            pager::show(&mut keyboard, &lines, 0).await?;
+                        } else {
+                            write!(std::io::stderr(), "\n{} ", text.join("\n"))?;
+                        }
+                    }
+                    Some(answer) => {
+                        let Some(approval) = answer.to(request) else { continue };
+                        writeln!(std::io::stderr(), "{}", word(&approval))?;
+                        return Ok(approval);
+                    }
+                    None => {}
+                }
             }
         }
     }
@@ -104,104 +130,113 @@ impl Approver for TerminalApprover {
     }
 }
 
-/// A question about a call of a tool.
-pub(crate) struct Question<'a> {
-    pub(crate) tool: &'a str,
-    pub(crate) reason: &'a str,
-    /// Everything that decides what happens.
-    pub(crate) shown: &'a [ShownFact],
-    /// What has changed since an earlier answer.
-    pub(crate) changes: &'a [ShownFact],
-    /// What the answer "always" covers, if the call can be approved for good.
-    pub(crate) always: Option<&'a str>,
-}
-
 /// The lines of a question, the last of which asks. Characters that hide or move text are written out.
-pub(crate) fn question(request: &ApprovalRequest) -> Vec<(Style, String)> {
-    let question = Question {
-        tool: &request.call.tool_name,
-        reason: &request.reason,
-        shown: &request.shown,
-        changes: &request.changes,
-        always: request.always.first().map(AlwaysScope::covers),
+pub(crate) fn lines(question: &Question) -> Vec<StyledLine> {
+    let line = StyledLine::new;
+    let (about, others) = match question.shown.as_slice() {
+        [first, others @ ..] => (Some(first), others),
+        [] => (None, question.shown.as_slice()),
     };
-    question.lines()
+    let is_cut = about.is_some_and(|about| !about.is_whole);
+    let cut = if is_cut { CUT } else { "" };
+    let text = about.map_or("", |about| about.text.as_str());
+    let head = format!("{} wants to run{cut}: {}", escape(&question.tool_name), escape(text));
+    let mut lines = vec![line(Style::Bold, head)];
+    lines.extend(question.reason.lines().map(|reason| line(Style::Dim, escape(reason))));
+    if !question.changes.is_empty() {
+        lines.push(line(Style::Warning, CHANGED.to_owned()));
+        lines.extend(question.changes.iter().flat_map(fact_lines));
+    }
+    lines.extend(others.iter().flat_map(fact_lines));
+    lines.push(line(Style::Warning, asking(question)));
+    lines
 }
 
-impl Question<'_> {
-    /// Its lines, the last of which asks.
-    pub(crate) fn lines(&self) -> Vec<(Style, String)> {
-        let (about, others) = match self.shown {
-            [first, others @ ..] => (first.text.as_str(), others),
-            [] => ("", self.shown),
+/// The line that asks: what can be answered, and what each "always" covers.
+pub(crate) fn asking(question: &Question) -> String {
+    let words = |scope: &AlwaysScope| {
+        let key = match scope.kind() {
+            ScopeKind::Directory => "always in this (d)irectory",
+            _ => "(a)lways",
         };
-        let mut lines = vec![(Style::Bold, shown(&format!("{} wants to run: {about}", self.tool)))];
-        lines.extend(self.reason.lines().map(|line| (Style::Dim, shown(line))));
-        lines.extend(others.iter().chain(self.changes).flat_map(fact_lines));
-        let ask = match self.always {
-            Some(always) => format!("(o)nce, (a)lways for {}, or (n)o?", shown(always)),
-            None => "(o)nce or (n)o?".to_owned(),
-        };
-        lines.push((Style::Warning, ask));
-        lines
-    }
+        format!(", {key} for {}", escape(scope.covers()))
+    };
+    let always: String = question.always.iter().map(words).collect();
+    format!("(v)iew it all, (o)nce{always}, or (n)o?")
 }
 
 /// The lines of a fact: all of it.
-fn fact_lines(fact: &ShownFact) -> Vec<(Style, String)> {
-    let label = shown(&fact.label);
-    let cut = if fact.is_whole { "" } else { " (not all of it is known)" };
+fn fact_lines(fact: &ShownFact) -> Vec<StyledLine> {
+    let label = escape(&fact.label);
+    let cut = if fact.is_whole { "" } else { CUT };
+    let head = |text: &str| StyledLine::new(Style::Dim, format!("{label}{cut}:{text}"));
     match (fact.form, fact.text.lines().count()) {
-        (FactForm::Text, 0 | 1) => {
-            vec![(Style::Dim, format!("{label}{cut}: {}", shown(&fact.text)))]
-        }
+        (FactForm::Text, 0 | 1) => vec![head(&format!(" {}", escape(&fact.text)))],
         (form, _) => {
-            let style = |line: &str| match form {
-                FactForm::Diff => diff_style(line),
-                FactForm::Text => Style::Code,
-            };
-            let body = fact.text.lines().map(|line| (style(line), shown_code(line)));
-            [(Style::Dim, format!("{label}{cut}:"))].into_iter().chain(body).collect()
+            let body = fact.text.lines().map(|line| match form {
+                FactForm::Diff => StyledLine::new(diff_style(line), shown_code(line)),
+                FactForm::Text => {
+                    StyledLine::new(Style::Code, format!("{BAR}{}", shown_code(line)))
+                }
+            });
+            [head("")].into_iter().chain(body).collect()
         }
     }
 }
 
 /// An answer of the user.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Answer {
     Once,
-    Always,
-    No,
+    /// With the scope of this kind, or with the least one.
+    Always(Option<ScopeKind>),
+    /// With the reason for the model.
+    No(Option<String>),
+    /// Shows the question page by page.
+    View,
 }
 
 impl Answer {
-    /// The answer in one word.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::Once => "once",
-            Self::Always => "always",
-            Self::No => "no",
-        }
-    }
-
     /// What it means for a question; `None` if the question does not offer it.
-    pub(crate) fn to(self, request: &ApprovalRequest) -> Option<Approval> {
+    pub(crate) fn to(&self, request: &ApprovalRequest) -> Option<Approval> {
         match self {
             Self::Once => Some(Approval::Once),
-            Self::Always => (!request.always.is_empty()).then(|| request.approved_for_good()),
-            Self::No => Some(denied(REFUSED)),
+            Self::Always(kind) => request.always(*kind),
+            Self::No(reason) => Some(denied(&refusal(reason.as_deref()))),
+            Self::View => None,
         }
     }
 }
 
-/// The answer that a key or a line gives, if it is one.
+/// The answer that a key or a line gives, if it is one. Only a no may say more.
 pub(crate) fn read_answer(text: &str) -> Option<Answer> {
-    match text.trim().to_ascii_lowercase().as_str() {
+    let text = text.trim();
+    match text.to_ascii_lowercase().as_str() {
         "o" | "once" | "y" | "yes" => Some(Answer::Once),
-        "a" | "always" => Some(Answer::Always),
-        "n" | "no" => Some(Answer::No),
-        _ => None,
+        "a" | "always" => Some(Answer::Always(None)),
+        "d" | "directory" => Some(Answer::Always(Some(ScopeKind::Directory))),
+        "v" | "view" => Some(Answer::View),
+        "n" | "no" => Some(Answer::No(None)),
+        lower => refused(&lower.replace('\u{2019}', "'"), text),
     }
+}
+
+/// Reads a no that says more: `no, use git clean`, or `don't do that`.
+fn refused(lower: &str, text: &str) -> Option<Answer> {
+    let begins = |word: &&&str| {
+        let rest = lower.strip_prefix(**word);
+        rest.is_some_and(|rest| {
+            !rest.starts_with(|next: char| next.is_alphanumeric() || next == '\'')
+        })
+    };
+    let word = REFUSING.iter().find(begins)?;
+    // The words that say what not to do are part of the reason.
+    let reason = match *word {
+        "no" | "n" | "nope" => &text[word.len()..],
+        _ => text,
+    };
+    let reason = reason.trim_start_matches(|next: char| !next.is_alphanumeric() && next != '/');
+    Some(Answer::No(Some(reason.to_owned()).filter(|reason| !reason.is_empty())))
 }
 
 /// The answer in one word.
@@ -228,40 +263,8 @@ fn diff_style(line: &str) -> Style {
 
 /// A line of a file: its indentation stays.
 fn shown_code(line: &str) -> String {
-    shown(&line.replace('\t', "    "))
-}
-
-fn shown(text: &str) -> String {
-    escape(text)
+    escape(&line.replace('\t', "    "))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_whole_answers_count() {
-        for (text, expected) in [
-            ("o", Some("once")),
-            ("Yes", Some("once")),
-            (" always ", Some("always")),
-            ("N", Some("no")),
-            ("", None),
-            ("on", None),
-            ("ok go", None),
-        ] {
-            assert_eq!(read_answer(text).map(Answer::word), expected, "{text}");
-        }
-    }
-
-    #[test]
-    fn all_of_a_fact_is_shown() {
-        let long = "x".repeat(100_000);
-        let facts = [ShownFact::text("input", format!("a\u{1b}[2J\n{long}"))];
-        let question =
-            Question { tool: "t", reason: "", shown: &facts, changes: &facts, always: None };
-        let lines: Vec<String> = question.lines().into_iter().map(|(_, line)| line).collect();
-        let first = format!("t wants to run: a\\u{{1b}}[2J\\n{long}");
-        assert_eq!(lines, [&first, "input:", "a\\u{1b}[2J", &long, "(o)nce or (n)o?"]);
-    }
-}
+mod tests;

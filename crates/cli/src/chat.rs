@@ -5,9 +5,10 @@ use std::convert::Infallible;
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 
-use myclaw_agent::llm::{ContentBlock, Usage};
+use myclaw_agent::llm::ContentBlock;
 use myclaw_agent::{
-    AgentRunEvent, Approver, Bound, Driver, Foreground, RunEvent, RunResult, Session, engine,
+    AgentRunEvent, Approver, Bound, Driver, EventCallback, Foreground, RunEvent, RunResult,
+    Session, engine,
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -55,7 +56,7 @@ mod limit;
 mod lines;
 mod obey;
 mod outputs;
-mod pager;
+pub(crate) mod pager;
 mod pastes;
 mod paths;
 mod shell;
@@ -117,7 +118,6 @@ struct Chat {
     closed: CancellationToken,
     /// The questions about calls that need an approval.
     questions: mpsc::Receiver<Asked>,
-    usage: Usage,
     turns: u32,
     /// Text that was typed during the last turn and is not handled yet.
     leftover: Leftover,
@@ -168,7 +168,6 @@ impl Chat {
             view,
             closed,
             questions,
-            usage: Usage::default(),
             turns: 0,
             leftover: Leftover::default(),
             bell,
@@ -368,7 +367,7 @@ impl Chat {
         let selection = self.session.selection().await?;
         self.common.work_in(self.session.config().working_directory());
         let mut status = self.common.status();
-        status.get_or_insert_default().refresh(&self.session, &selection);
+        status.get_or_insert_default().refresh(&self.session, &selection, &self.sessions);
         Ok(())
     }
 
@@ -398,7 +397,6 @@ impl Chat {
                     session: &self.session,
                     sessions: &self.sessions,
                     common: &self.common,
-                    usage: self.usage,
                     turns: self.turns,
                 };
                 let talk = talker.talk(&display, &facts, &mut self.questions);
@@ -411,7 +409,12 @@ impl Chat {
                 outcome
             }
             View::Plain(output) => {
-                let reporter = text_reporter(Arc::clone(output), Verbosity::Normal);
+                let report = text_reporter(Arc::clone(output), Verbosity::Normal);
+                let common = Arc::clone(&self.common);
+                let reporter: EventCallback = Arc::new(move |event| {
+                    common.heed(&event.kind);
+                    report(event);
+                });
                 let outcome = armed.unless_quit(output.flushing(run(reporter))).await;
                 output.end_line();
                 output.flush();
@@ -422,8 +425,7 @@ impl Chat {
             }
         };
         self.reached = reached.get();
-        let result = outcome?;
-        self.usage.add_call(&result.usage);
+        outcome?;
         self.turns += 1;
         Ok(())
     }

@@ -263,8 +263,16 @@ pub(crate) fn failure_line(text: &str) -> String {
     first_line(text.strip_prefix("(no output)\n").unwrap_or(text))
 }
 
-/// The first line of `text` that is not blank, cut to a readable length.
+/// How messages of the program begin that tell a model from whom they are. People see that.
+const FROM_PROGRAM: &str = "[Message from MyClaw, not from the user: ";
+
+/// The first line of `text` that is not blank, cut to a readable length, as people read it.
 pub(crate) fn first_line(text: &str) -> String {
+    if let Some((line, _)) =
+        text.strip_prefix(FROM_PROGRAM).and_then(|text| text.split_once([']', '\n']))
+    {
+        return truncated(line, SUMMARY_COLUMNS);
+    }
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.next().unwrap_or_default();
     let cut = truncated(first, SUMMARY_COLUMNS);

@@ -10,9 +10,11 @@ mod escape;
 pub(crate) mod highlight;
 pub(crate) mod images;
 mod keyboard;
+mod keys;
 mod markdown;
 mod output;
 mod paste;
+mod relay;
 mod sixel;
 mod spinner;
 mod styled;
@@ -28,6 +30,7 @@ pub(crate) use keyboard::{Keyboard, forget_typed};
 pub(crate) use markdown::{MarkdownStream, rendered};
 pub(crate) use output::{Destination, JsonMode, Output};
 pub(crate) use paste::{FocusReports, PasteMarks};
+pub(crate) use relay::Relay;
 pub(crate) use spinner::{LiveLine, format_elapsed, truncated};
 pub(crate) use styled::StyledLine;
 pub(crate) use suspend::suspend;
@@ -66,6 +69,7 @@ impl Size {
 /// Takes the terminal out of raw mode and shows the cursor. Called on abrupt exits: a panic, a second Ctrl-C. No-op if
 /// raw mode was never on.
 pub(crate) fn restore() {
+    relay::restore();
     keyboard::restore_own_mode();
     // The main thread may hold standard output while it waits for a terminal that takes nothing.
     let (begun, is_done) = mpsc::channel::<()>();

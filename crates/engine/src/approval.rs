@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use myclaw_session::SessionKey;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{PreparedCall, RunId, ShownFact};
@@ -74,9 +74,17 @@ pub struct ApprovalRequest {
 }
 
 impl ApprovalRequest {
-    /// The answer "always", with the least scope; "once" if the call cannot be approved for good.
-    pub fn approved_for_good(&self) -> Approval {
-        self.always.first().cloned().map_or(Approval::Once, Approval::Always)
+    /// A request that shows nothing yet and cannot be approved for good.
+    pub fn new(session: Arc<SessionKey>, call: PreparedCall, reason: impl Into<String>) -> Self {
+        let (shown, always, changes) = Default::default();
+        Self { session, run: None, call, reason: reason.into(), shown, always, changes }
+    }
+
+    /// The answer "always" with the scope of this kind, or with the least one; `None` if the question does not offer it.
+    pub fn always(&self, kind: Option<ScopeKind>) -> Option<Approval> {
+        let mut offered = self.always.iter();
+        let scope = offered.find(|scope| kind.is_none_or(|kind| scope.kind == kind));
+        scope.cloned().map(Approval::Always)
     }
 }
 
@@ -103,7 +111,7 @@ pub struct BoundFact {
 }
 
 /// What an answer "always" covers. Only the answers that a question offers count.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AlwaysScope {
     kind: ScopeKind,
@@ -113,7 +121,7 @@ pub struct AlwaysScope {
 }
 
 /// How much an answer "always" covers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ScopeKind {
     /// The same call.

@@ -2,6 +2,8 @@
 //!
 //! The policy, the sandbox and the front-ends decide by this, never by the name of a tool.
 
+use serde_json::{Map, Value};
+
 /// What a tool is. A tool that declares nothing counts as [`ToolDeclaration::UNKNOWN`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToolDeclaration {
@@ -9,6 +11,8 @@ pub struct ToolDeclaration {
     pub title: &'static str,
     /// The kind of work, for displays.
     pub kind: ToolKind,
+    /// What of a call's arguments a display names.
+    pub about: About,
     /// The group whose name stands for the tool in the rules of the config (`group:fs`).
     pub group: Option<ToolGroup>,
     /// All that a call of it can do.
@@ -20,8 +24,10 @@ pub struct ToolDeclaration {
 /// The kind of work of a tool, for displays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolKind {
-    /// Shows files, directories and pictures.
+    /// Shows the text of a file.
     Read,
+    /// Shows directories and pictures.
+    Look,
     /// Changes files.
     Change,
     /// Finds things.
@@ -36,6 +42,51 @@ pub enum ToolKind {
     Plan,
     /// Anything else.
     Other,
+}
+
+/// What of a call's arguments a display names, behind a verb.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum About {
+    /// Nothing.
+    Nothing,
+    /// One argument.
+    Argument {
+        /// What is done with it; empty if it says that itself, as a command does.
+        verb: &'static str,
+        /// Its name.
+        name: &'static str,
+    },
+    /// The rest of the lines of one argument that begin with one of these marks.
+    Lines {
+        /// What is done with them.
+        verb: &'static str,
+        /// Name of the argument.
+        name: &'static str,
+        /// The marks.
+        marks: &'static [&'static str],
+    },
+}
+
+impl About {
+    /// The verb, and what these arguments name, without repetitions. The arguments may be incomplete.
+    pub fn of<'a>(&self, arguments: &'a Map<String, Value>) -> (&'static str, Vec<&'a str>) {
+        let text = |name: &str| arguments.get(name).and_then(Value::as_str);
+        match *self {
+            Self::Nothing => ("", Vec::new()),
+            Self::Argument { verb, name } => (verb, text(name).into_iter().collect()),
+            Self::Lines { verb, name, marks } => {
+                let rest = |line: &'a str| marks.iter().find_map(|mark| line.strip_prefix(mark));
+                let mut named: Vec<&str> = Vec::new();
+                for found in text(name).unwrap_or_default().lines().filter_map(rest) {
+                    // A deleted file has no name of its own in a diff.
+                    if found != "/dev/null" && !named.contains(&found) {
+                        named.push(found);
+                    }
+                }
+                (verb, named)
+            }
+        }
+    }
 }
 
 /// The groups of tools. The names for the config are the policy's.
@@ -125,6 +176,7 @@ impl ToolDeclaration {
     pub const UNKNOWN: Self = Self {
         title: "Use a tool",
         kind: ToolKind::Other,
+        about: About::Nothing,
         group: None,
         powers: Powers::ALL,
         place: WorkPlace::Here,

@@ -51,7 +51,7 @@ pub use approval::{
 pub use arguments::CallArguments;
 pub use bound::{Bound, ConfigKeys, exhausted_budget, micro_dollars};
 pub use clock::{Clock, SystemClock};
-pub use declaration::{Power, Powers, ToolDeclaration, ToolGroup, ToolKind, WorkPlace};
+pub use declaration::{About, Power, Powers, ToolDeclaration, ToolGroup, ToolKind, WorkPlace};
 pub use embedded::{
     AgentMeta, BootstrapFileReport, EmbeddedMeta, EmbeddedResult, Payload, SystemPromptReport,
 };

@@ -65,6 +65,10 @@ impl Approver for Clerk {
     }
 }
 
+fn always(request: &ApprovalRequest) -> Approval {
+    request.always(None).unwrap_or(Approval::Once)
+}
+
 fn once(_: &ApprovalRequest) -> Approval {
     Approval::Once
 }
@@ -95,7 +99,7 @@ async fn run(bench: &Bench, approver: Option<Arc<Clerk>>) -> (Result<RunResult, 
 #[tokio::test]
 async fn an_approved_call_is_made_and_asked_about_once_or_always() {
     type Answer = fn(&ApprovalRequest) -> Approval;
-    let answers: [(Answer, usize); 2] = [(once, 2), (ApprovalRequest::approved_for_good, 1)];
+    let answers: [(Answer, usize); 2] = [(once, 2), (always, 1)];
     for (answer, asked) in answers {
         let (bench, clerk) = (bench().await, clerk(Some(answer)));
         let (outcome, runs) = run(&bench, Some(Arc::clone(&clerk))).await;
@@ -120,7 +124,7 @@ async fn always_covers_the_same_call_and_no_other() {
         Reply::anthropic().text("Done."),
     ];
     let bench = Bench::new(WireFormat::AnthropicMessages, script).await;
-    let clerk = clerk(Some(ApprovalRequest::approved_for_good));
+    let clerk = clerk(Some(always));
     let mut params = bench.params("go");
     params.tools = vec![Arc::new(EchoTool::new("echo")), Arc::new(EchoTool::new("shout"))];
     params.hooks = vec![Arc::new(Doorkeeper)];
@@ -217,7 +221,7 @@ impl Approver for Meddler {
         if let Some(content) = self.contents.lock().unwrap().pop() {
             std::fs::write(&self.file, content).unwrap();
         }
-        Box::pin(async { request.approved_for_good() })
+        Box::pin(async { always(request) })
     }
 }
 

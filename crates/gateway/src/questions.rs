@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use myclaw_agent::{Approval, ApprovalRequest, Approver, BoxFuture, FactForm, ShownFact};
+use myclaw_agent::approvals;
+use myclaw_agent::{Approval, ApprovalRequest, Approver, BoxFuture, ScopeKind};
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use tokio::sync::oneshot;
 
 use crate::hub::Hub;
@@ -23,8 +24,6 @@ const MOST_OPEN: usize = 1_000;
 const MOST_FAMILIES: usize = 10_000;
 /// Bytes of the digest in an id.
 const ID_BYTES: usize = 16;
-/// What the model reads after a no.
-const REFUSED: &str = "the user said no";
 
 /// An answer of the owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,26 +37,34 @@ pub(crate) enum Answer {
     No,
 }
 
+/// An answer with what it says in addition.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub(crate) struct FullAnswer {
+    pub(crate) answer: Answer,
+    /// How much "always" covers; the least if it is left out.
+    #[serde(default)]
+    pub(crate) scope: Option<ScopeKind>,
+    /// Why not, for the model.
+    #[serde(default)]
+    pub(crate) reason: Option<String>,
+}
+
+/// Why an answer does not count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AnswerError {
+    /// No question with this id waits.
+    NoQuestion,
+    /// The question does not offer it, and waits on.
+    NotOffered,
+}
+
 /// A question, as clients read it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Question {
     id: String,
-    session: String,
-    tool_call_id: String,
-    tool_name: String,
-    arguments: Map<String, Value>,
-    reason: String,
-    /// Everything that decides what happens.
-    shown: Vec<ShownFact>,
-    /// What has changed since an earlier answer.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    changes: Vec<ShownFact>,
-    /// What the answer "always" covers; without it the call cannot be approved for good.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    always: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    diff: Option<String>,
+    #[serde(flatten)]
+    shown: approvals::Question,
     /// Milliseconds since the Unix epoch.
     asked_at: u64,
     /// When no answer counts as no.
@@ -75,18 +82,18 @@ impl Question {
 
     /// Its id, session and tool.
     pub(crate) fn names(&self) -> (String, String, String) {
-        (self.id.clone(), self.session.clone(), self.tool_name.clone())
+        (self.id.clone(), self.shown.session.clone(), self.shown.tool_name.clone())
     }
 
     fn sessions(&self) -> impl Iterator<Item = &str> {
-        self.on_behalf_of.iter().map(String::as_str).chain([self.session.as_str()])
+        self.on_behalf_of.iter().map(String::as_str).chain([self.shown.session.as_str()])
     }
 }
 
 struct Open {
     question: Question,
     /// With the answer goes who gave it.
-    answered: oneshot::Sender<(Answer, String)>,
+    answered: oneshot::Sender<(FullAnswer, String)>,
 }
 
 /// The questions that wait for an answer.
@@ -104,13 +111,14 @@ struct Waiting<'a> {
     questions: &'a Questions,
     id: String,
     sessions: Vec<String>,
-    answer: Option<(Answer, String)>,
+    answer: Option<(FullAnswer, String)>,
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         self.questions.lock().remove(&self.id);
         let (answer, by) = self.answer.take().unzip();
+        let answer = answer.map(|given| given.answer);
         let event =
             json!({"type": "approval_closed", "id": self.id, "answer": answer, "answeredBy": by});
         for session in &self.sessions {
@@ -163,31 +171,31 @@ impl Questions {
         wanted
     }
 
-    /// Answers a question, which it gives back; `None` if there is none with this id. `by` says who answers.
-    pub(crate) fn answer(&self, id: &str, answer: Answer, by: String) -> Option<Question> {
-        let Open { question, answered } = self.lock().remove(id)?;
-        answered.send((answer, by)).is_ok().then_some(question)
+    /// Answers a question, which it gives back. `by` says who answers.
+    ///
+    /// # Errors
+    /// There is no such question, or it does not offer this answer.
+    pub(crate) fn answer(
+        &self,
+        id: &str,
+        given: FullAnswer,
+        by: String,
+    ) -> Result<Question, AnswerError> {
+        let mut open = self.lock();
+        let question = &open.get(id).ok_or(AnswerError::NoQuestion)?.question;
+        if given.answer == Answer::Always && !question.shown.offers(given.scope) {
+            return Err(AnswerError::NotOffered);
+        }
+        let Open { question, answered } = open.remove(id).ok_or(AnswerError::NoQuestion)?;
+        answered.send((given, by)).map(|()| question).map_err(|_| AnswerError::NoQuestion)
     }
 
     fn question(&self, request: &ApprovalRequest) -> Question {
-        let call = &request.call;
         let asked_at = now_ms();
         let limit = self.limit.load(Ordering::SeqCst);
         let mut question = Question {
             id: String::new(),
-            session: request.session.to_string(),
-            tool_call_id: call.tool_call_id.clone(),
-            tool_name: call.tool_name.clone(),
-            arguments: call.arguments.as_map().clone(),
-            reason: request.reason.clone(),
-            shown: request.shown.clone(),
-            changes: request.changes.clone(),
-            always: request.always.first().map(|scope| scope.covers().to_owned()),
-            diff: request
-                .shown
-                .iter()
-                .find(|fact| fact.form == FactForm::Diff)
-                .map(|fact| fact.text.clone()),
+            shown: request.into(),
             asked_at: 0,
             expires_at: 0,
             on_behalf_of: self.above(request.session.as_str()),
@@ -231,11 +239,13 @@ impl Approver for Questions {
                 self.hub.publish(session, &event);
             }
             waiting.answer = answer.await.ok();
-            match waiting.answer.as_ref().map(|(answer, _)| answer) {
-                Some(Answer::Once) => Approval::Once,
-                Some(Answer::Always) => request.approved_for_good(),
-                Some(Answer::No) => denied(REFUSED),
-                None => denied("the question was withdrawn"),
+            let Some((given, _)) = &waiting.answer else {
+                return denied("the question was withdrawn");
+            };
+            match given.answer {
+                Answer::Once => Approval::Once,
+                Answer::Always => request.always(given.scope).unwrap_or(Approval::Once),
+                Answer::No => denied(&approvals::refusal(given.reason.as_deref())),
             }
         })
     }

@@ -13,8 +13,8 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use myclaw_browser::{BrowserOptions, BrowserSlot, BrowserTool, Programs};
 use myclaw_engine::{
-    CallArguments, CallEffect, CallSubject, Power, Powers, Tool, ToolContext, ToolDeclaration,
-    ToolError, ToolGroup, ToolInvocation, ToolKind, ToolOutput, WorkPlace,
+    About, CallArguments, CallEffect, CallSubject, Power, Powers, Tool, ToolContext,
+    ToolDeclaration, ToolError, ToolGroup, ToolInvocation, ToolKind, ToolOutput, WorkPlace,
 };
 use myclaw_exec::EnvironmentPolicy;
 use myclaw_llm::ToolSchema;
@@ -201,6 +201,7 @@ const fn of_host(title: &'static str, group: ToolGroup, power: Power) -> ToolDec
     ToolDeclaration {
         title,
         kind: ToolKind::Other,
+        about: About::Nothing,
         group: Some(group),
         powers: Powers::of(&[power]),
         place: WorkPlace::Here,

@@ -1,23 +1,31 @@
 //! What the tools of this crate are.
 
-use myclaw_engine::{Power, Powers, ToolDeclaration, ToolGroup, ToolKind, WorkPlace};
+use myclaw_engine::{About, Power, Powers, ToolDeclaration, ToolGroup, ToolKind, WorkPlace};
 
-const fn of_web(title: &'static str, kind: ToolKind) -> ToolDeclaration {
+const fn of_web(
+    title: &'static str,
+    kind: ToolKind,
+    verb: &'static str,
+    name: &'static str,
+) -> ToolDeclaration {
     ToolDeclaration {
         title,
         kind,
+        about: About::Argument { verb, name },
         group: Some(ToolGroup::Web),
         powers: Powers::of(&[Power::ReachesNetwork]),
         place: WorkPlace::Here,
     }
 }
 
-pub(crate) const WEB_SEARCH: ToolDeclaration = of_web("Search the web", ToolKind::Search);
-pub(crate) const WEB_FETCH: ToolDeclaration = of_web("Fetch a page", ToolKind::Fetch);
+pub(crate) const WEB_SEARCH: ToolDeclaration =
+    of_web("Search the web", ToolKind::Search, "Search the web for", "query");
+pub(crate) const WEB_FETCH: ToolDeclaration =
+    of_web("Fetch a page", ToolKind::Fetch, "Fetch", "url");
 pub(crate) const IMAGE: ToolDeclaration = ToolDeclaration {
     group: None,
     powers: Powers::of(&[Power::ReachesNetwork, Power::ReadsFiles]),
-    ..of_web("Look at a picture", ToolKind::Read)
+    ..of_web("Look at a picture", ToolKind::Look, "Look at", "image")
 };
 
 /// What the tools of this crate are, by their names.

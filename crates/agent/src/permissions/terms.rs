@@ -51,6 +51,7 @@ impl Permissions {
             Verdict::Allowed | Verdict::Denied(_) => false,
         };
         let mut shown = call.subject.facts.clone();
+        shown.push(ShownFact::text("confinement", self.confinement.clone()));
         shown.extend(change.map(|diff| ShownFact::diff("change", diff)));
         let mut terms = ApprovalTerms { shown, ..ApprovalTerms::default() };
         if !is_policys {
@@ -65,7 +66,7 @@ impl Permissions {
                     fields.add("command", &job.command);
                     fields.path("directory", &job.directory);
                 }
-                let covers = "exactly this input for a job with this command".to_owned();
+                let covers = self.confined("exactly this input for a job with this command");
                 terms.always = vec![fields.scope(ScopeKind::Call, covers)];
             }
             effects if is_policys && !effects.is_empty() && effects.iter().all(is_touch) => {
@@ -90,6 +91,7 @@ impl Permissions {
             fields.path("target", &target.path);
         }
         let covers = format!("this call of {} with the same arguments", call.tool_name);
+        let covers = self.confined(&covers);
         fields.scope(ScopeKind::Call, covers)
     }
 
@@ -125,10 +127,15 @@ impl Permissions {
             }
             None => {
                 let directory = command.directory.display();
-                let covers = format!("exactly this command in {directory}");
+                let covers = self.confined(&format!("exactly this command in {directory}"));
                 terms.always = vec![fields.scope(ScopeKind::Call, covers)];
             }
         }
+    }
+
+    /// What an answer covers, with the confinement under which it holds.
+    fn confined(&self, covers: &str) -> String {
+        format!("{covers}, {}", self.scope)
     }
 
     /// The session's directory, with links followed.
@@ -150,7 +157,8 @@ impl Permissions {
             Some((_, path)) if targets.len() == 1 => path.display().to_string(),
             _ => format!("these {} files", targets.len()),
         };
-        let mut scopes = vec![fields.scope(ScopeKind::Path, format!("{tool} on {named}"))];
+        let covers = self.confined(&format!("{tool} on {named}"));
+        let mut scopes = vec![fields.scope(ScopeKind::Path, covers)];
         let root = self.root();
         let parents: BTreeSet<Option<&Path>> =
             targets.iter().map(|(_, path)| path.parent()).collect();
@@ -166,7 +174,7 @@ impl Permissions {
             && targets.iter().all(is_ordinary)
         {
             in_directory.path("in", parent);
-            let covers = format!("{tool} on every file in {}", parent.display());
+            let covers = self.confined(&format!("{tool} on every file in {}", parent.display()));
             scopes.push(in_directory.scope(ScopeKind::Directory, covers));
         }
         scopes

@@ -21,7 +21,9 @@ use crate::exit::CliError;
 use crate::home::find_home;
 use crate::interrupt::Interrupts;
 use crate::runtime;
-use crate::terminal::{Keyboard, Paint, PasteMarks, Style, escaped, suspend};
+use crate::terminal::{
+    Keyboard, Paint, PasteMarks, Size, Style, StyledLine, escaped, suspend, wrapped,
+};
 use command::Command;
 use link::{Link, News};
 use view::View;
@@ -203,7 +205,7 @@ impl Attached {
         let display = Display::new(self.closed.clone(), Arc::clone(&self.common));
         let cancel = self.closed.child_token();
         let armed = self.interrupts.arm(cancel.clone());
-        let mut keyboard = Keyboard::listen().ok();
+        let mut keyboard = Keyboard::listen_after_editor().ok();
         let marks = PasteMarks::begin();
         let mut line = TypedLine::default();
         let work = async {
@@ -234,20 +236,19 @@ impl Attached {
                         for key in pressed {
                             match key {
                                 Key::Send(sent) => {
-                                    self.wants_to_leave |=
-                                        self.view.talk(&sent.text, &self.link, &display) == Talk::Leave;
-                                }
-                                Key::Unfold => {
-                                    display.pause(Drawing::Off);
-                                    let (lines, start) = self.common.page();
-                                    if let Some(keyboard) = &mut keyboard {
-                                        tokio::select! {
-                                            // If the terminal is gone, the next read says so.
-                                            _ = pager::show(keyboard, &lines, start) => {}
-                                            () = cancel.cancelled() => {}
+                                    match self.view.talk(&sent.text, &self.link, &display) {
+                                        Talk::Stay => {}
+                                        Talk::Leave => self.wants_to_leave = true,
+                                        Talk::Page(lines) => {
+                                            let page = (lines, 0);
+                                            show_page(&mut keyboard, &display, page, &cancel).await;
                                         }
                                     }
-                                    display.pause(Drawing::On);
+                                }
+                                Key::Unfold => {
+                                    let question = self.view.page().map(|lines| (lines, 0));
+                                    let page = question.unwrap_or_else(|| self.common.page());
+                                    show_page(&mut keyboard, &display, page, &cancel).await;
                                 }
                                 Key::Thinking => display.say(Style::Dim, self.common.toggle_thinking()),
                                 Key::Picture => display.say(Style::Dim, NO_PICTURES),
@@ -282,22 +283,22 @@ impl Attached {
         match command::parse(text) {
             Command::Say(text) => {
                 if let Some(why) = self.view.say(&text, &self.link) {
-                    put_line(why)?;
+                    tell(why)?;
                 }
             }
             Command::Leave => self.wants_to_leave = true,
-            Command::Help => put_line(command::HELP)?,
-            Command::Queue => put_line(&escaped(&self.view.queue()))?,
+            Command::Help => tell(command::HELP)?,
+            Command::Queue => tell(&escaped(&self.view.queue()))?,
             Command::Sessions => {
                 self.view.await_sessions(self.link.ask("sessions", json!({"limit": 20})))
             }
             Command::Session(name) => {
                 self.view.change_session();
                 self.link.watch(&name).await;
-                put_line(&format!("session `{}`", escaped(&name)))?;
+                tell(&format!("session `{}`", escaped(&name)))?;
             }
             Command::Stop => put_line("nothing runs")?,
-            Command::Unknown(message) => put_line(&escaped(&message))?,
+            Command::Unknown(message) => tell(&escaped(&message))?,
         }
         Ok(())
     }
@@ -308,6 +309,31 @@ impl Attached {
 enum Talk {
     Stay,
     Leave,
+    /// These lines are shown on a screen of their own.
+    Page(Vec<StyledLine>),
+}
+
+/// Prints a text whose lines are broken between words.
+fn tell(text: &str) -> Result<(), CliError> {
+    let columns = Size::current().columns.saturating_sub(1).max(1);
+    text.lines().flat_map(|line| wrapped(line, columns)).try_for_each(|row| put_line(&row))
+}
+
+/// Shows lines on a screen of their own, from one of them on.
+async fn show_page(
+    keyboard: &mut Option<Keyboard>,
+    display: &Display,
+    (lines, start): (Vec<StyledLine>, usize),
+    cancel: &CancellationToken,
+) {
+    let Some(keyboard) = keyboard else { return };
+    display.pause(Drawing::Off);
+    tokio::select! {
+        // If the terminal is gone, the next read says so.
+        _ = pager::show(keyboard, &lines, start) => {}
+        () = cancel.cancelled() => {}
+    }
+    display.pause(Drawing::On);
 }
 
 /// Waits for keys; for ever without a keyboard.

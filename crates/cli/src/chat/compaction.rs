@@ -27,7 +27,12 @@ impl Chat {
         if !matches!(self.view, View::Terminal) {
             let print = |line: &str| note(format_args!("{line}"));
             let cancel = self.closed.child_token();
-            let report = self.compact_with(focus, notices(print), cancel).await?;
+            let (common, say) = (Arc::clone(&self.common), notices(print));
+            let on_event: EventCallback = Arc::new(move |event| {
+                common.heed(&event.kind);
+                say(event);
+            });
+            let report = self.compact_with(focus, on_event, cancel).await?;
             return self.say(&describe(&report, &name));
         }
         let display = Arc::new(Display::new(self.closed.clone(), Arc::clone(&self.common)));
@@ -35,9 +40,7 @@ impl Chat {
         let (screen, common) = (Arc::clone(&display), Arc::clone(&self.common));
         let say = notices(move |line| screen.say(Style::Warning, line));
         let on_event: EventCallback = Arc::new(move |event| {
-            if let Some(status) = common.status().as_mut() {
-                status.heed(&event.kind);
-            }
+            common.heed(&event.kind);
             say(event);
         });
         let cancel = self.closed.child_token();

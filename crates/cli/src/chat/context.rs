@@ -1,5 +1,7 @@
 //! `/context`: what fills the context window, by part.
 
+use std::collections::HashMap;
+
 use myclaw_agent::sessions::{Role, TailLimit, TranscriptMessage};
 use myclaw_agent::{RunAdditions, Session};
 
@@ -27,14 +29,19 @@ pub(super) async fn describe(session: &Session, common: &Common) -> Result<Strin
     let skills: usize =
         params.skills.iter().map(|skill| skill.name.len() + skill.description.len()).sum();
     let store = config.home.session_store();
-    let (mut summary, mut rows) = (0, Vec::new());
+    let (mut summary, mut rows, mut reductions) = (0, Vec::new(), HashMap::new());
     if let Some(reader) = store.reader(session.key())? {
         let tail = reader.tail(TailLimit::UNLIMITED)?;
         summary = tail.compaction.map_or(0, |compaction| compaction.summary.len());
-        rows = tail.messages;
+        (rows, reductions) = (tail.messages, tail.reductions);
     }
+    // Of some messages only a part is sent.
+    let sent = |row: &TranscriptMessage| {
+        let most = reductions.get(&row.id).map(|part| part.head + part.tail);
+        bytes_of(row).min(most.unwrap_or(usize::MAX))
+    };
     let size_of =
-        |role: Role| -> usize { rows.iter().filter(|row| row.role == role).map(bytes_of).sum() };
+        |role: Role| -> usize { rows.iter().filter(|row| row.role == role).map(sent).sum() };
     let used = common.status().as_ref().map_or(0, |status| status.used);
     let window = selection.model().context_window;
     let mut parts = vec![
@@ -47,7 +54,12 @@ pub(super) async fn describe(session: &Session, common: &Common) -> Result<Strin
     ];
     let known: usize = parts.iter().map(|(_, bytes)| bytes / BYTES_PER_TOKEN).sum();
     let used_tokens = usize::try_from(used).unwrap_or(usize::MAX);
-    if let Some(rest) = used_tokens.checked_sub(known) {
+    if used_tokens > 0 && known > used_tokens {
+        // What the provider counted is all that was sent, so the estimates are too high.
+        for (_, bytes) in &mut parts {
+            *bytes = (*bytes as f64 * used_tokens as f64 / known as f64) as usize;
+        }
+    } else if let Some(rest) = used_tokens.checked_sub(known) {
         parts.insert(0, ("instructions and the rest", rest * BYTES_PER_TOKEN));
     }
     let mut table: Vec<Vec<String>> = parts

@@ -57,9 +57,7 @@ impl Display {
         let shared = Arc::clone(&self.shared);
         Arc::new(move |event| {
             let mut scene = shared.lock();
-            if let Some(status) = scene.common.status().as_mut() {
-                status.heed(&event.kind);
-            }
+            scene.common.heed(&event.kind);
             scene.take(event.kind);
             drop(scene);
             shared.changed.notify_one();

@@ -26,7 +26,7 @@ use super::soft_wrap::SoftWrap;
 use super::{Input, Wake};
 use crate::commands::sessions::Sessions;
 use crate::print::note;
-use crate::terminal::{FocusReports, Paint, Size, Style, suspend};
+use crate::terminal::{FocusReports, Paint, Relay, Size, Style, suspend};
 
 /// What stands before a message.
 pub(super) const PROMPT: &str = "You: ";
@@ -112,6 +112,11 @@ impl Editor {
             before_it_ends(INTERRUPT),
         );
         keybindings.add_binding(KeyModifiers::NONE, KeyCode::Esc, before_it_ends(ESCAPE));
+        keybindings.add_binding(
+            KeyModifiers::CONTROL,
+            KeyCode::Char('j'),
+            ReedlineEvent::Edit(vec![EditCommand::InsertNewline]),
+        );
         for (key, command) in
             [('o', UNFOLD), ('t', THINKING), ('g', EDITOR), ('z', SUSPEND), ('v', PICTURE)]
         {
@@ -162,8 +167,9 @@ impl Editor {
         }
         loop {
             let reports = FocusReports::begin();
+            let relay = Relay::begin();
             let signal = self.reedline.read_line(&self.prompt).map_err(io::Error::other)?;
-            drop(reports);
+            drop((relay, reports));
             match signal {
                 Signal::Success(text) => {
                     if let ChatPrompt(Some(common)) = &self.prompt {

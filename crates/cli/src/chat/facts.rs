@@ -1,6 +1,5 @@
 //! What commands that change nothing say. They work during a turn too.
 
-use myclaw_agent::llm::Usage;
 use myclaw_agent::{Session, spent_today};
 
 use super::command::Command;
@@ -21,8 +20,7 @@ pub(super) struct Facts<'a> {
     pub(super) session: &'a Session,
     pub(super) sessions: &'a Sessions,
     pub(super) common: &'a Common,
-    /// Of the turns that are over.
-    pub(super) usage: Usage,
+    /// The turns that are over.
     pub(super) turns: u32,
 }
 
@@ -78,7 +76,7 @@ impl Facts<'_> {
     fn describe_usage(&self) -> String {
         let turns = if self.turns == 1 { "turn" } else { "turns" };
         let mut text =
-            format!("this chat: {} {turns}, {}", self.turns, tokens_and_cost(&self.usage));
+            format!("this chat: {} {turns}, {}", self.turns, tokens_and_cost(&self.common.usage()));
         let entry = self.sessions.store.index().get(self.session.key()).ok().flatten();
         let dollars = |micro: u64| format!("${:.4}", micro as f64 / 1_000_000.0);
         if let Some(entry) = entry

@@ -111,8 +111,8 @@ impl Chat {
     }
 
     pub(super) fn facts(&self) -> Facts<'_> {
-        let Self { session, sessions, common, usage, turns, .. } = self;
-        Facts { session, sessions, common, usage: *usage, turns: *turns }
+        let Self { session, sessions, common, turns, .. } = self;
+        Facts { session, sessions, common, turns: *turns }
     }
 
     fn begin_session(&mut self, name: Option<String>) -> Result<(), CliError> {

@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use myclaw_agent::AgentRunEvent;
+use myclaw_agent::llm::Usage;
+
 use super::attention::Attention;
 use super::status::Status;
 use crate::terminal::{Style, StyledLine};
@@ -18,6 +21,8 @@ const MOST_BYTES: usize = 256 * 1024;
 #[derive(Debug, Default)]
 pub(super) struct Common {
     status: Mutex<Option<Status>>,
+    /// Of all calls of models since the chat began, also those that wrote summaries or failed.
+    usage: Mutex<Usage>,
     outputs: Mutex<VecDeque<Vec<StyledLine>>>,
     shows_thinking: AtomicBool,
     /// Where the tools work; empty for the working directory of this process.
@@ -32,6 +37,21 @@ impl Common {
     /// The status; `None` if it is not shown.
     pub(super) fn status(&self) -> MutexGuard<'_, Option<Status>> {
         self.status.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the chat has used.
+    pub(super) fn usage(&self) -> Usage {
+        *self.usage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds what an event says about usage and the context window.
+    pub(super) fn heed(&self, event: &AgentRunEvent) {
+        if let AgentRunEvent::LlmUsage { usage, .. } = event {
+            self.usage.lock().unwrap_or_else(PoisonError::into_inner).add_call(usage);
+        }
+        if let Some(status) = self.status().as_mut() {
+            status.heed(event);
+        }
     }
 
     /// Where the tools work.

@@ -34,7 +34,7 @@ pub(super) async fn show_at_prompt(interrupts: &Interrupts, lines: &[StyledLine]
 ///
 /// # Errors
 /// The terminal is gone.
-pub(super) async fn show(
+pub(crate) async fn show(
     keyboard: &mut Keyboard,
     lines: &[StyledLine],
     start: usize,

@@ -4,9 +4,12 @@ use std::path::{Path, PathBuf};
 
 use myclaw_agent::files::{EntryKind, SharedDirectory};
 use myclaw_agent::llm::Usage;
+use myclaw_agent::sessions::{Role, TailLimit};
 use myclaw_agent::{AgentRunEvent, Selection, Session, spent_today};
+use serde::Deserialize;
 use unicode_width::UnicodeWidthStr;
 
+use crate::commands::sessions::Sessions;
 use crate::terminal::{escaped, truncated};
 
 /// Between two parts.
@@ -26,7 +29,7 @@ pub(super) struct Status {
     window: u64,
     /// Tokens of the last call.
     pub(super) used: u64,
-    /// US dollars since the chat began.
+    /// US dollars since the session began that the chat continues, or since the chat did.
     pub(super) cost: f64,
     /// US dollars today, over all sessions.
     pub(super) cost_today: f64,
@@ -34,7 +37,12 @@ pub(super) struct Status {
 
 impl Status {
     /// Reads everything that may have changed between two turns.
-    pub(super) fn refresh(&mut self, session: &Session, selection: &Selection) {
+    pub(super) fn refresh(
+        &mut self,
+        session: &Session,
+        selection: &Selection,
+        sessions: &Sessions,
+    ) {
         let config = session.config();
         let directory = config.working_directory();
         let user_home = std::env::var_os("HOME").map(PathBuf::from);
@@ -56,6 +64,19 @@ impl Status {
         self.window = selection.model().context_window;
         if let Ok(spent) = spent_today(&config.home) {
             self.cost_today = spent.micro_dollars as f64 / 1_000_000.0;
+        }
+        if self.used == 0 {
+            self.continue_from(session, sessions);
+        }
+    }
+
+    /// Takes over what an earlier chat has used in the session. What cannot be read is not shown.
+    fn continue_from(&mut self, session: &Session, sessions: &Sessions) {
+        self.used = last_usage(session, sessions).map_or(0, |usage| window_tokens(&usage));
+        if self.cost == 0.0
+            && let Ok(Some(entry)) = sessions.store.index().get(session.key())
+        {
+            self.cost = entry.micro_dollars.unwrap_or(0) as f64 / 1_000_000.0;
         }
     }
 
@@ -127,6 +148,20 @@ impl Status {
 /// The tokens of a model's context window that a call and its answer take.
 pub(super) fn window_tokens(usage: &Usage) -> u64 {
     usage.input + usage.cache_read + usage.cache_write + usage.output
+}
+
+/// The usage of the newest answer in the log, of which only the last turn is read.
+fn last_usage(session: &Session, sessions: &Sessions) -> Option<Usage> {
+    #[derive(Deserialize)]
+    struct Kept {
+        usage: Usage,
+    }
+    let reader = sessions.store.reader(session.key()).ok()??;
+    let last = TailLimit { max_cost: 1, cost: |_, _| 1, ..TailLimit::UNLIMITED };
+    let rows = reader.tail(last).ok()?.messages;
+    let answers = rows.iter().rev().filter(|row| row.role == Role::Assistant);
+    let used = answers.filter_map(|row| Some(row.meta.as_ref()?.read::<Kept>()?.usage));
+    used.into_iter().find(|usage| window_tokens(usage) > 0)
 }
 
 /// `850`, `128k`, `1M`.

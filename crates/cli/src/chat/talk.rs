@@ -14,12 +14,12 @@ use super::facts::Facts;
 use super::outputs::{Common, IsShown};
 use super::typed::{Key, SendKey, SentLine, TypedLine};
 use super::{clipboard, custom, jobs, pager};
-use crate::approval::{Asked, question, read_answer};
+use crate::approval::{Answer, Asked, asking, lines, read_answer};
 use crate::attachments::{self, Attachment};
 use crate::exit::CliError;
 use crate::model::{change_model, change_thinking};
 use crate::report::first_line;
-use crate::terminal::{Keyboard, PasteMarks, Style, suspend};
+use crate::terminal::{Keyboard, PasteMarks, Style, StyledLine, suspend};
 
 /// The text of `/help` while the agent works.
 const HELP: &str = "Enter: the agent reads it before its next step; Alt-Enter or /later TEXT: when it is done; \
@@ -27,6 +27,9 @@ const HELP: &str = "Enter: the agent reads it before its next step; Alt-Enter or
                     model thinks; Ctrl-V: a picture from the clipboard; /model NAME, /thinking LEVEL: from its next \
                     step on; /cost, /context, /sessions, /skills, /config: as at the prompt; Esc, /stop or Ctrl-C: \
                     stop it";
+
+/// What the chat waits for while a question is on the screen.
+pub(super) const WAITING: &str = "your answer, and Enter";
 
 /// The Escape key alone.
 const ESCAPE: &[u8] = b"\x1b";
@@ -168,12 +171,25 @@ impl Talker {
             };
             match self.pressed.pop_front() {
                 Some(Key::Send(line)) => {
-                    if open.take_answer(&line.text, display) {
-                        continue;
+                    match open.take_answer(&line.text, display) {
+                        Taken::Answer => continue,
+                        Taken::View(question) => {
+                            self.show_page(display, &question, 0).await;
+                            continue;
+                        }
+                        Taken::No => {}
                     }
                     let talk = parse(line, |text| custom::parse(&config, text));
                     self.wants_to_leave |= talk == Talk::Leave;
+                    let is_message = matches!(talk, Talk::Say(..));
                     obey(talk, pictures, display, facts).await;
+                    if is_message {
+                        open.remind(display);
+                    }
+                }
+                // What is asked about comes before what has been.
+                Some(Key::Unfold) if let Some(question) = open.page() => {
+                    self.show_page(display, &question, 0).await;
                 }
                 Some(key) => self.obey_key(key, display, facts).await,
                 None if self.unhandled.is_empty() => return,
@@ -205,16 +221,22 @@ impl Talker {
     /// Shows the outputs in full.
     async fn unfold(&mut self, display: &Display, common: &Common) {
         let (lines, start) = common.page();
-        let Some(keyboard) = self.keyboard.as_mut().filter(|_| !lines.is_empty()) else {
+        if lines.is_empty() {
             display.say(Style::Dim, pager::NOTHING);
             return;
-        };
+        }
         self.is_unfolded = true;
+        self.show_page(display, &lines, start).await;
+        self.is_unfolded = false;
+    }
+
+    /// Shows lines on a screen of their own.
+    async fn show_page(&mut self, display: &Display, lines: &[StyledLine], start: usize) {
+        let Some(keyboard) = &mut self.keyboard else { return };
         display.pause(Drawing::Off);
         // If the terminal is gone, another part ends the turn.
-        drop(pager::show(keyboard, &lines, start).await);
+        drop(pager::show(keyboard, lines, start).await);
         display.pause(Drawing::On);
-        self.is_unfolded = false;
     }
 }
 
@@ -245,6 +267,16 @@ async fn obey(
     display.show_queue(queued(facts.session).await);
 }
 
+/// What a line is for the question on the screen.
+enum Taken {
+    /// Its answer.
+    Answer,
+    /// The wish to see all of it.
+    View(Vec<StyledLine>),
+    /// Nothing.
+    No,
+}
+
 /// The questions that wait for an answer; the first one is on the screen.
 #[derive(Default)]
 struct OpenQuestions(VecDeque<Asked>);
@@ -259,25 +291,45 @@ impl OpenQuestions {
     }
 
     /// Answers the question on the screen if `line` is an answer, and shows the next one.
-    fn take_answer(&mut self, line: &str, display: &Display) -> bool {
+    fn take_answer(&mut self, line: &str, display: &Display) -> Taken {
         self.0.retain(|asked| !asked.is_over());
-        let Some(approval) = self.0.front().and_then(|asked| read_answer(line)?.to(&asked.request))
-        else {
-            return false;
+        let (Some(asked), Some(answer)) = (self.0.front(), read_answer(line)) else {
+            return Taken::No;
+        };
+        if answer == Answer::View {
+            return Taken::View(lines(&asked.question()));
+        }
+        let Some(approval) = answer.to(&asked.request) else {
+            // It is offered for other calls, so it is no message for the agent.
+            self.remind(display);
+            return Taken::Answer;
         };
         if let Some(asked) = self.0.pop_front() {
             asked.answer(approval);
         }
         self.show(display);
-        true
+        Taken::Answer
+    }
+
+    /// All of the question on the screen.
+    fn page(&self) -> Option<Vec<StyledLine>> {
+        let asked = self.0.front().filter(|asked| !asked.is_over())?;
+        Some(lines(&asked.question()))
     }
 
     fn show(&self, display: &Display) {
         let Some(asked) = self.0.front() else { return };
-        for (style, line) in question(&asked.request) {
-            display.say(style, &line);
+        for line in lines(&asked.question()) {
+            display.say(line.style, &line.text);
         }
-        display.wait_for("your answer, and Enter");
+        display.wait_for(WAITING);
+    }
+
+    /// Says what the question on the screen can be answered with.
+    fn remind(&self, display: &Display) {
+        let Some(asked) = self.0.front().filter(|asked| !asked.is_over()) else { return };
+        display.say(Style::Warning, &format!("still asked: {}", asking(&asked.question())));
+        display.wait_for(WAITING);
     }
 }
 

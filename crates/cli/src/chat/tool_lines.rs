@@ -21,6 +21,10 @@ const LAST_LINES_OF_FAILURE: usize = 12;
 const ROWS_OF_REASON: usize = 4;
 /// Lines of a file or of its diff that have the colours of its language.
 const MOST_COLOURED: usize = 2_000;
+/// How the note for the model begins that a command goes on.
+const JOB_NOTE: &str = "[background job ";
+/// What the model reads of a command that has printed nothing.
+const NOTHING_YET: &str = "(no output yet)";
 /// Before each line of an output.
 const INDENT: &str = "  ";
 
@@ -129,7 +133,8 @@ impl EndedCall<'_> {
             return Some("timed out".to_owned());
         }
         if self.detail("running") == Some(&Value::Bool(true)) {
-            return Some("goes on in the background".to_owned());
+            let id = self.detail("jobId").and_then(Value::as_str).unwrap_or_default();
+            return Some(format!("goes on as {id}; /jobs"));
         }
         let number = |name: &str| self.detail(name)?.as_i64();
         let code = number("exitCode").map(|code| format!("exit {code}"));
@@ -154,8 +159,15 @@ impl EndedCall<'_> {
             .lines()
             .map(|line| StyledLine::new(style, shown_code(last_state(line))))
             .collect();
-        if self.tool == "read" && !self.is_error {
+        if declaration_of(self.tool).kind == ToolKind::Read && !self.is_error {
             coloured(self.about, &mut lines);
+        }
+        // What follows the output is for the model, and the heading says it.
+        if self.detail("running") == Some(&Value::Bool(true))
+            && let Some(at) = lines.iter().rposition(|line| line.text.starts_with(JOB_NOTE))
+        {
+            lines.truncate(at);
+            lines.retain(|line| line.text != NOTHING_YET);
         }
         // The heading says it already.
         if self.ending().is_some()

@@ -103,7 +103,9 @@ impl TypedLine {
         match (self.escape, byte) {
             (Escape::None, 0x1b) => self.escape = Escape::Begun,
             (Escape::None, b'\r' | b'\n') if self.is_pasting => self.insert(b'\n'),
-            (Escape::None, b'\r' | b'\n') => return self.send(SendKey::Enter),
+            // Ctrl-J, also with Shift and Enter.
+            (Escape::None, b'\n') => self.insert(b'\n'),
+            (Escape::None, b'\r') => return self.send(SendKey::Enter),
             (Escape::None, 0x7f | 0x08) => drop(self.text.pop()),
             // Ctrl-U and Ctrl-W, as in every line editor.
             (Escape::None, 0x15) => self.text.clear(),

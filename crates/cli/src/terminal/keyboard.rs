@@ -10,21 +10,23 @@ use std::time::Duration;
 
 use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyModifiers};
 use rustix::fs::OFlags;
+use rustix::io::ioctl_fionread;
 use rustix::stdio::stdin;
 use rustix::termios::{
-    LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Termios, tcflush, tcgetattr,
-    tcsetattr, ttyname,
+    InputModes, LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Termios, tcflush,
+    tcgetattr, tcsetattr, ttyname,
 };
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
+
+use super::keys::filter;
+use super::relay;
 
 /// Bytes that are read at once.
 const READ_BYTES: usize = 1024;
 
 /// The character that the Escape key sends, and with which the sequences of other keys begin.
 const ESCAPE: u8 = 0x1b;
-/// Longest time within a sequence, as in other line editors.
-const ESCAPE_DELAY: Duration = Duration::from_millis(50);
 
 /// The terminal's own mode while a [`Keyboard`] has changed it.
 static OWN_MODE: Mutex<Option<Termios>> = Mutex::new(None);
@@ -34,8 +36,10 @@ static OWN_MODE: Mutex<Option<Termios>> = Mutex::new(None);
 pub(crate) struct Keyboard {
     /// The terminal, opened again, so that the non-blocking mode is not shared with other programs.
     input: pipe::Receiver,
-    /// Keys that were read and not returned yet: an escape character, and what came at once after it.
+    /// Keys that were read and not returned yet.
     begun: Vec<u8>,
+    /// Bytes that came in a mode in which Enter was a line feed.
+    before: u64,
 }
 
 impl Keyboard {
@@ -54,8 +58,9 @@ impl Keyboard {
         let input = pipe::Receiver::from_file_unchecked(terminal)?;
         let mode = key_mode(&own);
         *own_mode() = Some(own);
-        let keyboard = Self { input, begun: Vec::new() };
+        let mut keyboard = Self { input, begun: Vec::new(), before: 0 };
         tcsetattr(stdin(), OptionalActions::Now, &mode)?;
+        keyboard.before = ioctl_fionread(stdin()).unwrap_or(0);
         Ok(keyboard)
     }
 
@@ -65,7 +70,7 @@ impl Keyboard {
     /// As those of [`Keyboard::listen`].
     pub(crate) fn listen_after_editor() -> io::Result<Self> {
         let mut keyboard = Self::listen()?;
-        keyboard.begun = unhandled();
+        keyboard.begun = relay::rest(unhandled);
         Ok(keyboard)
     }
 
@@ -86,24 +91,27 @@ impl Keyboard {
         }
     }
 
-    /// Like [`Keyboard::read`]. If only an escape character has arrived, waits a moment for the rest of a longer
-    /// sequence: what is returned as `ESC` alone is the Escape key.
+    /// Waits for keys, each of which is returned in one piece; reports of the terminal are none. What is returned as `ESC`
+    /// alone is the Escape key. Nothing is lost if the future is dropped.
     ///
     /// # Errors
     /// The terminal is gone.
     pub(crate) async fn read_keys(&mut self) -> io::Result<Vec<u8>> {
-        if self.begun.is_empty() {
-            self.begun = self.read().await?;
-        }
-        if self.begun == [ESCAPE]
-            && let Ok(rest) = tokio::time::timeout(ESCAPE_DELAY, self.read()).await
-        {
-            self.begun.extend(rest?);
+        while self.begun.is_empty() {
+            let patience = filter().patience();
+            let read = match patience {
+                Some(patience) => tokio::time::timeout(patience, self.read()).await,
+                None => Ok(self.read().await),
+            };
+            match read {
+                Ok(bytes) => filter().push(&bytes?, &mut self.begun),
+                Err(_) => filter().give_up(&mut self.begun),
+            }
         }
         Ok(self.take_begun())
     }
 
-    /// Waits for keys. Nothing is lost if the future is dropped.
+    /// Waits for what the terminal sends: keys and reports. Nothing is lost if the future is dropped.
     ///
     /// # Errors
     /// The terminal is gone.
@@ -114,6 +122,10 @@ impl Keyboard {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         bytes.truncate(count);
+        for byte in bytes.iter_mut().take(usize::try_from(self.before).unwrap_or(usize::MAX)) {
+            *byte = if *byte == b'\n' { b'\r' } else { *byte };
+        }
+        self.before = self.before.saturating_sub(count as u64);
         Ok(bytes)
     }
 }
@@ -165,6 +177,8 @@ fn push_key(key: KeyEvent, bytes: &mut Vec<u8>) {
 fn key_mode(own: &Termios) -> Termios {
     let mut mode = own.clone();
     mode.local_modes -= LocalModes::ICANON | LocalModes::ECHO;
+    // Enter is another key than Ctrl-J.
+    mode.input_modes -= InputModes::ICRNL;
     // Ctrl-Z is a key: what is drawn must be ended before the shell goes on.
     mode.special_codes[SpecialCodeIndex::VSUSP] = 0;
     mode.special_codes[SpecialCodeIndex::VMIN] = 1;

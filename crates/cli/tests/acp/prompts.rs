@@ -363,7 +363,7 @@ fn the_editor_is_asked_for_permission() {
             .iter()
             .map(|option| option["optionId"].as_str().unwrap())
             .collect();
-        assert_eq!(options, ["once", "always", "no"]);
+        assert_eq!(options, ["once", "always", "always-1", "no"]);
         let content = asked["params"]["toolCall"]["content"].to_string();
         assert!(content.contains("tools.ask") && content.contains("+one"), "{content}");
         client.send_line(
@@ -375,5 +375,107 @@ fn the_editor_is_asked_for_permission() {
         assert_eq!(stop_reason(&client.answer(prompt)), "end_turn");
         assert_eq!(home.workspace().join("a.txt").exists(), exists, "{option}");
     }
+    client.finish();
+}
+
+/// All that decides what happens reaches the editor, and each scope of "always" is an option that names it.
+#[test]
+fn a_permission_request_shows_everything_and_names_what_always_covers() {
+    let long = format!("true {}; echo the-very-end", "x".repeat(20_000));
+    let text: String = (0..2_000).map(|number| format!("line {number}\n")).collect();
+    let calls = [
+        ("bash", json!({"command": long}), vec!["echo the-very-end", "not sandboxed"]),
+        (
+            "bash",
+            json!({"command": "git diff", "env": {"GIT_EXTERNAL_DIFF": "./evil.sh"}}),
+            vec!["variable GIT_EXTERNAL_DIFF", "./evil.sh"],
+        ),
+        ("bash", json!({"command": "ls # \u{202e}\u{1b}[2J"}), vec![r"ls # \\u{202e}\\u{1b}[2J"]),
+        (
+            "write",
+            json!({"path": "a\u{202e}b.txt", "content": text}),
+            vec![r"a\\u{202e}b.txt", "+line 1999"],
+        ),
+    ];
+    let mut steps = Vec::new();
+    for (number, (tool, arguments, _)) in calls.iter().enumerate() {
+        steps.push(Reply::anthropic().tool_call(format!("call_{number}"), tool, arguments.clone()));
+        steps.push(answer("Over."));
+    }
+    let server = ModelServer::spawn_blocking_thread(Script::from(steps));
+    let home = TempHome::new();
+    let mut config = TempHome::config_for(server.url(), WireFormat::AnthropicMessages);
+    config["tools"] = json!({"ask": ["write"], "exec": {"ask": "always"}});
+    home.write_config(&config);
+    let mut client = Client::introduced(&home);
+    let session = client.new_session(&home);
+    for (number, (tool, _, expected)) in calls.iter().enumerate() {
+        let id = format!("myclaw-{}", number + 1);
+        let prompt = client.prompt(&session, "Do it");
+        let asked = client.line_with(&format!("\"id\":\"{id}\""));
+        let content = asked["params"]["toolCall"]["content"].to_string();
+        for part in expected {
+            assert!(content.contains(part), "{part}: {content}");
+        }
+        let shown = [&content, &asked["params"]["toolCall"]["title"].to_string()];
+        assert!(shown.iter().all(|text| !text.contains('\u{202e}')), "{shown:?}");
+        let always: Vec<&str> = asked["params"]["options"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|option| option["kind"] == "allow_always")
+            .map(|option| option["name"].as_str().unwrap())
+            .collect();
+        match *tool {
+            "bash" => assert!(
+                always[0].starts_with("Always allow exactly this command in /"),
+                "{always:?}"
+            ),
+            _ => assert!(
+                always[1].starts_with("Always allow write on every file in /"),
+                "{always:?}"
+            ),
+        }
+        client.send_line(
+            &json!({"jsonrpc": "2.0", "id": id, "result": {
+                "outcome": {"outcome": "selected", "optionId": "no"},
+            }})
+            .to_string(),
+        );
+        client.answer(prompt);
+    }
+    client.finish();
+}
+
+#[test]
+fn what_changed_while_the_editor_asked_is_asked_again_with_the_difference() {
+    let server = ModelServer::spawn_blocking_thread(Script::from([
+        Reply::anthropic().tool_call("call_1", "bash", json!({"command": "sh t.sh"})),
+        answer("Over."),
+    ]));
+    let home = TempHome::new();
+    let mut config = TempHome::config_for(server.url(), WireFormat::AnthropicMessages);
+    config["tools"] = json!({"exec": {"ask": "always"}});
+    home.write_config(&config);
+    home.write_in_workspace("t.sh", "echo one > ran\n");
+    let mut client = Client::introduced(&home);
+    let session = client.new_session(&home);
+    let prompt = client.prompt(&session, "Do it");
+    for (number, option) in [(1, "once"), (2, "no")] {
+        let asked = client.line_with(&format!("\"id\":\"myclaw-{number}\""));
+        let content = asked["params"]["toolCall"]["content"].to_string();
+        let is_again = content.contains("This is different since you were asked:");
+        assert_eq!(is_again, number == 2, "{content}");
+        assert_eq!(content.contains("+echo evil > ran"), number == 2, "{content}");
+        home.write_in_workspace("t.sh", "echo evil > ran\n");
+        client.send_line(
+            &json!({"jsonrpc": "2.0", "id": format!("myclaw-{number}"), "result": {
+                "outcome": {"outcome": "selected", "optionId": option},
+            }})
+            .to_string(),
+        );
+    }
+    client.answer(prompt);
+    assert!(!home.workspace().join("ran").exists());
     client.finish();
 }

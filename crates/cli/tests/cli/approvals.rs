@@ -14,7 +14,11 @@ use crate::{myclaw, run};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A home in which every command needs an approval, and a model that makes this call whenever the user says something.
-fn home_asking(tools: &Value, tool: &'static str, arguments: Value) -> (TempHome, ModelServer) {
+pub(crate) fn home_asking(
+    tools: &Value,
+    tool: &'static str,
+    arguments: Value,
+) -> (TempHome, ModelServer) {
     let answer = move |request: &RecordedRequest, number: usize| -> Step {
         let last = request.messages().last().map(|message| message["content"].to_string());
         let is_result = last.is_some_and(|last| last.contains("tool_result"));
@@ -299,11 +303,20 @@ fn a_program_answers_over_rpc() {
                 4
             }
         );
-        let asked = format!("\"toolCallId\":\"{name}\",\"toolName\":\"bash\",\"arguments\"");
+        let asked = format!("\"toolCallId\":\"{name}\",\"toolName\":\"bash\",\"reason\"");
         let output = child.wait_for_stdout(&asked);
         let question = line_with(&output, &asked);
         assert_eq!(question["type"], "approval_requested");
-        assert_eq!(question["arguments"]["command"], "echo x >> marker");
+        assert_eq!(
+            question["shown"][0],
+            json!({"label": "command", "text": "echo x >> marker", "form": "text", "isWhole": true})
+        );
+        assert_eq!(question["always"][0]["kind"], "call");
+        let wider = json!({"type": "approve", "toolCallId": name, "decision": "always", "scope": "directory"});
+        child.send(&format!("{wider}\n"));
+        child.wait_for_stdout(&format!(
+            "the question about the call `{name}` does not offer `always`"
+        ));
         assert!(
             question["reason"].as_str().expect("a reason").contains("tools.exec"),
             "{question}"

@@ -54,14 +54,15 @@ fn the_status_line_of_the_chat_shows_the_smaller_context_and_the_price_of_the_su
     let mut terminal = chat_of(&myclaw(&home, &["--session", "trip"]), 120);
     server.push(Reply::anthropic().text("Yes.").usage(100_000, 8));
     terminal.send_line("go on");
-    prompt_after(&mut terminal, " 50% of 200k · $0.3001");
+    // With what the session has cost before.
+    prompt_after(&mut terminal, " 50% of 200k · $0.3049");
     server.push(Reply::anthropic().text("They spoke of Rome.").usage(100_000, 8));
     terminal.send_line("/compact");
     terminal.expect_screen(|screen| {
         let status = screen.lines().rev().nth(1).unwrap_or_default();
         let percent = status.split("% of 200k").next().and_then(|text| text.rsplit(' ').next());
         percent.and_then(|text| text.parse::<u32>().ok()).is_some_and(|percent| percent < 10)
-            && status.contains(" · $0.6002")
+            && status.contains(" · $0.6050")
             && screen.ends_with("You:")
     });
 }

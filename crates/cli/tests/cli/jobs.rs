@@ -76,8 +76,12 @@ fn a_job_that_a_program_kills_is_reported_to_the_agent() {
     let killed = client.ask(json!({"type": "kill_job", "job": "j1"}), 2);
     assert_eq!(killed["data"]["job"]["end"]["how"], "killed", "{killed}");
     assert!(!is_running(pid));
+    // The user knows it, so no turn is paid for it: the next message tells the agent.
+    assert_eq!(server.requests().len(), 2);
+    client.ask(prompt("and now?"), 5);
     client.wait_for("answer 2");
     assert!(all_text(&server.last_request()).contains("killed by the user after "));
+    assert_eq!(server.requests().len(), 3);
     let again = client.ask(json!({"type": "kill_job", "job": "j1"}), 3);
     let error = again["error"].as_str().unwrap_or_default();
     assert!(error.starts_with("job j1 does not run any more: killed by the user"), "{again}");
@@ -176,6 +180,26 @@ fn a_chat_shows_jobs_and_answers_when_one_ends() {
     assert!(all_text(&server.last_request()).contains("half a line"));
     terminal.send_line("/jobs kill j1");
     terminal.expect("job j1 does not run any more: exit code 3 after ");
+    terminal.send_line("/quit");
+    assert!(terminal.wait().success());
+}
+
+#[test]
+fn a_job_that_the_user_ends_begins_no_turn_and_shows_no_text_for_the_model() {
+    let (server, home) = serve(Script::answer_with(starts_job(WAITING)));
+    let mut terminal = chat(&home);
+    ask(&mut terminal, "work", "answer 1");
+    let drawn = terminal.text();
+    assert!(drawn.contains("goes on as j1; /jobs"), "{drawn}");
+    assert!(!drawn.contains("[background job"), "{drawn}");
+    pid_in(&home, "pid");
+    ask(&mut terminal, "/jobs kill j1", "killed by the user after ");
+    ask(&mut terminal, "/jobs", "killed by the user");
+    assert_eq!(server.requests().len(), 2, "no turn for it");
+    ask(&mut terminal, "and now?", "answer 2");
+    assert_eq!(server.requests().len(), 3);
+    assert!(all_text(&server.last_request()).contains("killed by the user after "));
+    assert!(!terminal.text().contains("[Message from MyClaw"), "{}", terminal.text());
     terminal.send_line("/quit");
     assert!(terminal.wait().success());
 }

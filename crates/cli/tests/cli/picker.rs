@@ -87,7 +87,7 @@ fn escape_leaves_the_list_and_without_a_terminal_it_is_printed() {
 fn a_session_is_chosen_in_the_chat() {
     let server = server();
     let home = with_sessions(&server);
-    let mut terminal = Terminal::spawn_sized(&myclaw(&home, &["-s", "new"]), 80, ROWS);
+    let mut terminal = Terminal::spawn_sized(&myclaw(&home, &["-s", "new"]), 120, ROWS);
     terminal.expect("You: ");
     terminal.send_line("/resume");
     terminal.expect_screen(|screen| screen.contains("Enter chooses"));

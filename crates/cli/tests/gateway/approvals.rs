@@ -53,7 +53,13 @@ fn a_question_is_answered_over_http_and_only_its_own_call_runs() {
     let id = client.post("/api/messages", &body).unwrap().1["messageId"].clone();
     let asked = question(client);
     assert_eq!(asked["toolName"], "write");
-    assert!(asked["diff"].as_str().unwrap().contains("+hello"), "{asked}");
+    let fact = |label: &str| {
+        let mut facts = asked["shown"].as_array().unwrap().iter();
+        facts.find(|fact| fact["label"] == label).unwrap()["text"].as_str().unwrap().to_owned()
+    };
+    assert!(fact("change").contains("+hello"), "{asked}");
+    assert!(fact("path").ends_with("/notes.md"), "{asked}");
+    assert_eq!(fact("confinement"), "not sandboxed");
     assert!(asked["expiresAt"].as_u64() > asked["askedAt"].as_u64(), "{asked}");
     assert_eq!(notes(&bench), None);
     // Another id answers nothing.
@@ -112,6 +118,84 @@ fn a_watcher_is_asked_and_always_is_remembered() {
         };
         assert_eq!(socket.until(next).await["event"]["type"], "reply");
     });
+    gateway.stop();
+}
+
+#[test]
+fn always_covers_the_scope_that_the_answer_names_and_a_no_says_why() {
+    let path = |request: &RecordedRequest| marks(request).last().unwrap()[1..3].to_owned();
+    let bench = Bench::new(shared(move |request, number| {
+        let last = json!(request.messages().last()).to_string();
+        if last.contains("tool_result") {
+            let text =
+                if last.contains("the user said no: too early") { "refused" } else { "written" };
+            return Reply::anthropic().text(text).step();
+        }
+        let arguments = json!({"path": format!("d/{}", path(request)), "content": "x"});
+        Reply::anthropic().tool_call(format!("call_{number}"), "write", arguments).step()
+    }));
+    bench.configure(|config| config["tools"] = json!({"ask": ["write"]}));
+    std::fs::create_dir(bench.home.workspace().join("d")).unwrap();
+    let gateway = bench.start();
+    let client = &gateway.client;
+    let answer = |message: &str, answer: &Value| {
+        let id = client.send("main", message, message).unwrap();
+        let asked = question(client);
+        let kinds: Vec<&Value> =
+            asked["always"].as_array().unwrap().iter().map(|scope| &scope["kind"]).collect();
+        assert_eq!(kinds, ["path", "directory"], "{asked}");
+        let path = format!("/api/approvals/{}", asked["id"].as_str().unwrap());
+        // What is not offered answers nothing.
+        let other = client.post(&path, &json!({"answer": "always", "scope": "call"})).unwrap();
+        assert_eq!(other.0, 400, "{}", other.1);
+        assert_eq!(client.post(&path, answer).unwrap().0, 200);
+        client.outcome(&id).unwrap()["reply"].clone()
+    };
+    assert_eq!(answer("<m1>", &json!({"answer": "no", "reason": "too early"})), "refused");
+    assert_eq!(answer("<m1>", &json!({"answer": "always"})), "written");
+    assert_eq!(answer("<m2>", &json!({"answer": "always", "scope": "directory"})), "written");
+    // The directory covers a file that nobody was asked about.
+    let id = client.send("main", "third", "<m3>").unwrap();
+    assert_eq!(client.outcome(&id).unwrap()["reply"], "written");
+    gateway.stop();
+}
+
+#[test]
+fn what_changes_while_the_question_waits_is_asked_again_with_the_difference() {
+    let bench = Bench::new(shared(|request, number| {
+        let last = json!(request.messages().last()).to_string();
+        if last.contains("tool_result") {
+            return Reply::anthropic().text("over").step();
+        }
+        let arguments = json!({"command": "sh t.sh"});
+        Reply::anthropic().tool_call(format!("call_{number}"), "bash", arguments).step()
+    }));
+    bench.configure(|config| config["tools"] = json!({"exec": {"ask": "always"}}));
+    bench.home.write_in_workspace("t.sh", "echo one > ran\n");
+    let gateway = bench.start();
+    let client = &gateway.client;
+    let id = client.send("main", "one", "go").unwrap();
+    let first = question(client);
+    assert!(first.get("changes").is_none(), "{first}");
+    bench.home.write_in_workspace("t.sh", "echo \u{202e}evil > ran\n");
+    let post = |question: &Value, answer: &str| {
+        let path = format!("/api/approvals/{}", question["id"].as_str().unwrap());
+        assert_eq!(client.post(&path, &json!({"answer": answer})).unwrap().0, 200);
+    };
+    post(&first, "once");
+    let until = std::time::Instant::now() + PATIENCE;
+    let second = loop {
+        let second = question(client);
+        if second["id"] != first["id"] {
+            break second;
+        }
+        assert!(std::time::Instant::now() < until, "{second}");
+    };
+    let change = second["changes"][0]["text"].as_str().unwrap();
+    assert_eq!(change, "-echo one > ran\n+echo \\u{202e}evil > ran\n");
+    post(&second, "no");
+    assert_eq!(client.outcome(&id).unwrap()["reply"], "over");
+    assert!(!bench.home.workspace().join("ran").exists());
     gateway.stop();
 }
 

@@ -105,7 +105,16 @@ fn questions_are_answered_and_turns_stopped() {
     terminal.send_line("write");
     terminal.expect("/workspace/notes.md");
     terminal.expect("+hello");
-    terminal.expect("(o)nce, (a)lways");
+    terminal.expect("always in this (d)irectory");
+    // All of it, page by page.
+    for page in ["v\r", "\u{f}"] {
+        terminal.send(page);
+        terminal.expect_screen(|screen| {
+            screen.contains("write wants to run:") && screen.contains("Ctrl-O or q closes")
+        });
+        terminal.send("q");
+        terminal.expect_screen(|screen| !screen.contains("Ctrl-O or q closes"));
+    }
     terminal.send_line("o");
     terminal.expect("approved: once");
     terminal.expect("written");

@@ -62,13 +62,11 @@ impl ApprovalGate {
                 return Ok(call);
             }
             let request = ApprovalRequest {
-                session: Arc::clone(&run.events.session),
                 run: run.events.run,
-                call: call.clone(),
-                reason: reason.to_owned(),
                 shown: terms.shown.clone(),
                 always: terms.always.clone(),
                 changes,
+                ..ApprovalRequest::new(Arc::clone(&run.events.session), call.clone(), reason)
             };
             if approver.has_approved(&request).await {
                 return Ok(call);

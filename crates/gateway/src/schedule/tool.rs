@@ -4,7 +4,7 @@ use std::sync::{LazyLock, Weak};
 
 use myclaw_agent::llm::ToolSchema;
 use myclaw_agent::{
-    BoxFuture, CallArguments, CallSubject, Power, Powers, Tool, ToolAliases, ToolContext,
+    About, BoxFuture, CallArguments, CallSubject, Power, Powers, Tool, ToolAliases, ToolContext,
     ToolDeclaration, ToolError, ToolGroup, ToolInvocation, ToolKind, ToolOutput, WorkPlace,
 };
 use serde_json::{Value, json};
@@ -43,6 +43,7 @@ static SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| ToolSchema {
 pub(crate) const DECLARATION: ToolDeclaration = ToolDeclaration {
     title: "Plan work",
     kind: ToolKind::Other,
+    about: About::Nothing,
     group: Some(ToolGroup::Automation),
     powers: Powers::of(&[Power::ChangesState]),
     place: WorkPlace::Here,

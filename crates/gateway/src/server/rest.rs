@@ -23,7 +23,7 @@ use crate::GatewayError;
 use crate::delivery::NewMessage;
 use crate::devices::Login;
 use crate::metrics::Gauge;
-use crate::questions::Answer;
+use crate::questions::{AnswerError, FullAnswer};
 use crate::rows::{Incoming, MessageId, MessageState};
 use crate::running::near;
 
@@ -80,11 +80,6 @@ pub(super) struct ForkBody {
 pub(super) struct TitleBody {
     #[serde(default)]
     title: Option<String>,
-}
-
-#[derive(Deserialize)]
-pub(super) struct ApproveBody {
-    answer: Answer,
 }
 
 #[derive(Deserialize)]
@@ -245,9 +240,9 @@ pub(super) async fn approve(
     State(server): State<Arc<Server>>,
     Extension(login): Extension<Login>,
     Path(id): Path<String>,
-    Body(body): Body<ApproveBody>,
+    Body(answer): Body<FullAnswer>,
 ) -> Result<Json<Value>, GatewayError> {
-    server.approve(&id, body.answer, &login).await.map(Json)
+    server.approve(&id, answer, &login).await.map(Json)
 }
 
 pub(super) async fn not_found() -> Response {
@@ -313,13 +308,19 @@ impl Server {
     pub(super) async fn approve(
         &self,
         id: &str,
-        answer: Answer,
+        given: FullAnswer,
         login: &Login,
     ) -> Result<Value, GatewayError> {
-        let Some(question) = self.delivery.questions.answer(id, answer, login.label()) else {
-            let why = "no question with this id waits: it was answered, its time is over, or the run has ended";
-            return Err(GatewayError::NotFound(why.to_owned()));
-        };
+        let answer = given.answer;
+        let answered = self.delivery.questions.answer(id, given, login.label());
+        let question = answered.map_err(|error| match error {
+            AnswerError::NoQuestion => GatewayError::NotFound(
+                "no question with this id waits: it was answered, its time is over, or the run has ended".to_owned(),
+            ),
+            AnswerError::NotOffered => GatewayError::Unusable(
+                "the question does not offer `always` with this scope; its `always` lists what it offers".to_owned(),
+            ),
+        })?;
         self.answered.note(&question, answer, login).await?;
         Ok(json!({"id": id, "answer": answer}))
     }

@@ -14,6 +14,7 @@ use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::Response;
 use futures_util::SinkExt as _;
+use myclaw_agent::ScopeKind;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -28,7 +29,7 @@ use crate::GatewayError;
 use crate::delivery::NewMessage;
 use crate::devices::Login;
 use crate::hub::{Hub, Joined, Since, Watching, joined, one_by_one};
-use crate::questions::Answer;
+use crate::questions::{Answer, FullAnswer};
 use line::{Line, Received};
 
 /// Where it is asked for.
@@ -84,6 +85,8 @@ struct Params {
     title: Option<String>,
     id: Option<String>,
     answer: Option<Answer>,
+    scope: Option<ScopeKind>,
+    reason: Option<String>,
 }
 
 pub(super) async fn upgrade(
@@ -414,7 +417,8 @@ impl Client {
             "approve" => {
                 let id = params.id.ok_or_else(|| missing(method, "id"))?;
                 let answer = params.answer.ok_or_else(|| missing(method, "answer"))?;
-                server.approve(&id, answer, &login).await
+                let given = FullAnswer { answer, scope: params.scope, reason: params.reason };
+                server.approve(&id, given, &login).await
             }
             "status" => Ok(server.state()),
             other => Err(GatewayError::Internal(format!("nothing answers the method {other}"))),

@@ -9,8 +9,8 @@ use myclaw_agent::files::{Access, Durability, SharedDirectory, create_private_di
 use myclaw_agent::llm::{ContentBlock, ToolSchema};
 use myclaw_agent::tools::picture_from_base64;
 use myclaw_agent::{
-    BoxFuture, CallArguments, CallEffect, CallSubject, Powers, SessionConfig, ShownFact, Tool,
-    ToolContext, ToolDeclaration, ToolError, ToolGroup, ToolInvocation, ToolKind, ToolOutput,
+    About, BoxFuture, CallArguments, CallEffect, CallSubject, Powers, SessionConfig, ShownFact,
+    Tool, ToolContext, ToolDeclaration, ToolError, ToolGroup, ToolInvocation, ToolKind, ToolOutput,
     WorkPlace,
 };
 use serde::Deserialize;
@@ -35,6 +35,7 @@ static SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| ToolSchema {
 pub(super) const DECLARATION: ToolDeclaration = ToolDeclaration {
     title: "Use another machine",
     kind: ToolKind::Other,
+    about: About::Nothing,
     group: Some(ToolGroup::Nodes),
     powers: Powers::ALL,
     place: WorkPlace::Here,

@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 
 use myclaw_agent::llm::{ToolCall, ToolSchema};
 use myclaw_agent::{
-    BoxFuture, CallArguments, CallEffect, CallSubject, Power, Powers, SessionConfig, Tool,
+    About, BoxFuture, CallArguments, CallEffect, CallSubject, Power, Powers, SessionConfig, Tool,
     ToolContext, ToolDeclaration, ToolError, ToolGroup, ToolInvocation, ToolKind, ToolOutput,
     WorkPlace,
 };
@@ -197,6 +197,7 @@ impl Kind {
         ToolDeclaration {
             title,
             kind: ToolKind::Other,
+            about: About::Nothing,
             group: Some(group),
             powers: Powers::of(powers),
             place: WorkPlace::Here,

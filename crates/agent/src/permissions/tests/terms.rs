@@ -393,8 +393,8 @@ fn file_tools_are_approved_by_path_or_by_a_directory_of_the_session() {
     assert_eq!(
         named,
         [
-            (ScopeKind::Path, "write on @/src/a.rs"),
-            (ScopeKind::Directory, "write on every file in @/src")
+            (ScopeKind::Path, "write on @/src/a.rs, not sandboxed"),
+            (ScopeKind::Directory, "write on every file in @/src, not sandboxed")
         ]
     );
     assert_eq!(write("link/a.rs"), a, "the path behind a link");

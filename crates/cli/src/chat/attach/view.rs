@@ -2,18 +2,21 @@
 
 use std::collections::VecDeque;
 
-use myclaw_agent::ShownFact;
+use myclaw_agent::AlwaysScope;
+use myclaw_agent::approvals::Question;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::command::{self, Command};
 use super::link::{Link, News};
 use super::{Talk, text};
-use crate::approval::{Question, read_answer};
+use crate::approval::{Answer, asking, lines, read_answer};
 use crate::chat::display::Display;
 use crate::chat::shown::Shown;
+use crate::chat::talk::WAITING;
 use crate::exit::CliError;
 use crate::report::first_line;
-use crate::terminal::Style;
+use crate::terminal::{Style, StyledLine};
 use crate::time::local_minute;
 
 /// Most own messages that are recognised in the history.
@@ -127,10 +130,16 @@ impl View {
 
     /// Obeys a line that was typed while the agent works.
     pub(super) fn talk(&mut self, line: &str, link: &Link, display: &Display) -> Talk {
-        if let Some(answer) = read_answer(line)
-            && let Some(question) = self.questions.pop_front()
-        {
-            let params = json!({"id": question["id"], "answer": answer.word()});
+        if let (Some(answer), Some(question)) = (read_answer(line), self.questions.front()) {
+            let is_view = answer == Answer::View;
+            let Some(mut params) = params_of(answer, &read_question(question)) else {
+                if !is_view {
+                    self.remind(display);
+                }
+                return self.page().filter(|_| is_view).map_or(Talk::Stay, Talk::Page);
+            };
+            params["id"] = question["id"].clone();
+            self.questions.pop_front();
             link.ask("approve", params);
             self.ask_next(display);
             return Talk::Stay;
@@ -153,7 +162,17 @@ impl View {
             Command::Unknown(message) => message,
         };
         answer.lines().for_each(|line| display.say(Style::Dim, line));
+        self.remind(display);
         Talk::Stay
+    }
+
+    /// Says what the first question can be answered with.
+    fn remind(&self, display: &Display) {
+        if let Some(question) = self.questions.front() {
+            let asking = asking(&read_question(question));
+            display.say(Style::Warning, &format!("still asked: {asking}"));
+            display.wait_for(WAITING);
+        }
     }
 
     /// The messages that wait, one a line.
@@ -402,21 +421,43 @@ impl View {
     /// Shows the first question.
     fn ask_next(&self, display: &Display) {
         let Some(question) = self.questions.front() else { return };
-        let facts = |name: &str| -> Vec<ShownFact> {
-            serde_json::from_value(question[name].clone()).unwrap_or_default()
-        };
-        let (shown, changes) = (facts("shown"), facts("changes"));
-        let asked = Question {
-            tool: text(question, "toolName"),
-            reason: text(question, "reason"),
-            shown: &shown,
-            changes: &changes,
-            always: question["always"].as_str(),
-        };
-        for (style, line) in asked.lines() {
-            display.say(style, &line);
+        for line in lines(&read_question(question)) {
+            display.say(line.style, &line.text);
         }
-        display.wait_for("your answer, and Enter");
+        display.wait_for(WAITING);
+    }
+
+    /// All of the first question.
+    pub(super) fn page(&self) -> Option<Vec<StyledLine>> {
+        self.questions.front().map(|question| lines(&read_question(question)))
+    }
+}
+
+/// A question of a gateway, which may be of another version: what cannot be read is not shown, and not offered.
+fn read_question(question: &Value) -> Question {
+    fn list<T: DeserializeOwned>(value: &Value) -> Vec<T> {
+        serde_json::from_value(value.clone()).unwrap_or_default()
+    }
+    Question {
+        tool_name: text(question, "toolName").to_owned(),
+        reason: text(question, "reason").to_owned(),
+        shown: list(&question["shown"]),
+        changes: list(&question["changes"]),
+        always: list(&question["always"]),
+        ..Question::default()
+    }
+}
+
+/// An answer for the gateway; `None` if the question does not offer it, or if it asks to see the question.
+fn params_of(answer: Answer, question: &Question) -> Option<Value> {
+    match answer {
+        Answer::Once => Some(json!({"answer": "once"})),
+        Answer::Always(scope) if question.offers(scope) => {
+            let scope = scope.or_else(|| question.always.first().map(AlwaysScope::kind));
+            Some(json!({"answer": "always", "scope": scope}))
+        }
+        Answer::No(reason) => Some(json!({"answer": "no", "reason": reason})),
+        Answer::Always(_) | Answer::View => None,
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use myclaw_agent::tools::shown_size;
+use myclaw_agent::{ToolKind, declaration_of};
 use unicode_width::UnicodeWidthChar;
 
 use super::Drawing;
@@ -168,7 +169,7 @@ impl Scene {
                 let lines = call.lines(self.columns());
                 self.put_lines(&lines.shown);
                 self.common.keep(lines.all);
-                if tool == "read" && !is_error {
+                if declaration_of(&tool).kind == ToolKind::Read && !is_error {
                     self.put_picture(Path::new(about));
                 }
                 self.show_calls();

@@ -7,6 +7,7 @@ use agent_client_protocol_schema::v1::{
     AgentResponse, CloseSessionResponse, Error, NoticeSeverity, PromptResponse, RequestId,
     SessionId, SessionUpdate, StopReason, ToolCallUpdate,
 };
+use myclaw_agent::approvals::Question;
 use myclaw_agent::llm::StopReason as ModelStop;
 use myclaw_agent::sessions::SessionKey;
 use myclaw_agent::{
@@ -182,10 +183,11 @@ impl ClientSessions {
     pub(super) fn call_to_approve(
         &self,
         request: &ApprovalRequest,
+        question: &Question,
     ) -> Option<(SessionId, ToolCallUpdate)> {
         let state = self.lock();
         let session = state.sessions.get(&*request.session)?;
-        Some((session.id.clone(), session.translator.call_to_approve(request)))
+        Some((session.id.clone(), session.translator.call_to_approve(request, question)))
     }
 
     /// Sends a notice.

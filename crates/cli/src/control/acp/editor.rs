@@ -28,8 +28,6 @@ use super::requests::Requests;
 use super::terminal::TerminalCalls;
 use super::translator::Abilities;
 
-/// The tool that shows the text of a file.
-const READER: &str = "read";
 /// Longest wait for the editor's answer about a file.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Larger files are not asked for.
@@ -56,7 +54,7 @@ struct FileCalls {
     session: SessionId,
     seen: Arc<Seen>,
     abilities: Abilities,
-    /// The tool `read`, by which a text counts as read.
+    /// The tool that shows files, by which a text counts as read.
     reader: Option<Arc<dyn Tool>>,
 }
 
@@ -75,7 +73,7 @@ impl FrontEndTools for EditorTools {
     fn adapt(&self, session: &SessionConfig, tools: Vec<Arc<dyn Tool>>) -> Vec<Arc<dyn Tool>> {
         let abilities = self.sessions.abilities();
         let Some(id) = self.sessions.id(&session.session_key) else { return tools };
-        let reader = tools.iter().find(|tool| tool.schema().name == READER).cloned();
+        let reader = tools.iter().find(|tool| tool.declaration().kind == ToolKind::Read).cloned();
         let files: Arc<dyn CallHandler> = Arc::new(FileCalls {
             requests: Arc::clone(&self.requests),
             session: id.clone(),
@@ -89,9 +87,7 @@ impl FrontEndTools for EditorTools {
             limit: Duration::from_secs(session.config.tools.bash.timeout_seconds),
         });
         let adapted = |tool: Arc<dyn Tool>| match tool.declaration().kind {
-            ToolKind::Read if abilities.reads_files && tool.schema().name == READER => {
-                with_handler(tool, Arc::clone(&files))
-            }
+            ToolKind::Read if abilities.reads_files => with_handler(tool, Arc::clone(&files)),
             ToolKind::Change if abilities.writes_files => with_handler(tool, Arc::clone(&files)),
             ToolKind::Run if abilities.has_terminals && !session.keeps_commands() => {
                 with_handler(tool, Arc::clone(&terminals))

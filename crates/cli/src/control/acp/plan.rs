@@ -8,8 +8,8 @@ use agent_client_protocol_schema::v1::{
 use myclaw_agent::llm::ToolSchema;
 use myclaw_agent::sessions::SessionKey;
 use myclaw_agent::{
-    BoxFuture, CallArguments, CallSubject, Power, Powers, Tool, ToolContext, ToolDeclaration,
-    ToolError, ToolInvocation, ToolKind, ToolOutput, WorkPlace,
+    About, BoxFuture, CallArguments, CallSubject, Power, Powers, Tool, ToolContext,
+    ToolDeclaration, ToolError, ToolInvocation, ToolKind, ToolOutput, WorkPlace,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -118,19 +118,23 @@ pub(super) fn plan(arguments: Value) -> Result<Plan, String> {
     Ok(Plan::new(steps.into_iter().map(entry).collect()))
 }
 
+/// What the tool is.
+pub(super) const DECLARATION: ToolDeclaration = ToolDeclaration {
+    title: "Update the plan",
+    kind: ToolKind::Plan,
+    about: About::Nothing,
+    group: None,
+    powers: Powers::of(&[Power::ChangesState]),
+    place: WorkPlace::Here,
+};
+
 impl Tool for PlanTool {
     fn schema(&self) -> &ToolSchema {
         &self.schema
     }
 
     fn declaration(&self) -> ToolDeclaration {
-        ToolDeclaration {
-            title: "Update the plan",
-            kind: ToolKind::Plan,
-            group: None,
-            powers: Powers::of(&[Power::ChangesState]),
-            place: WorkPlace::Here,
-        }
+        DECLARATION
     }
 
     fn subject(

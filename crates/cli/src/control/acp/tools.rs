@@ -6,20 +6,23 @@ use agent_client_protocol_schema::v1::{
     Diff, Terminal, ToolCall, ToolCallContent, ToolCallLocation, ToolCallStatus, ToolCallUpdate,
     ToolCallUpdateFields, ToolKind,
 };
+use myclaw_agent::approvals::{Question, escape};
 use myclaw_agent::sessions::EntryId;
-use myclaw_agent::{ApprovalRequest, FactForm, ToolKind as Kind, declaration_of};
+use myclaw_agent::{
+    About, ApprovalRequest, FactForm, ToolDeclaration, ToolKind as Kind, declaration_of,
+};
 use serde_json::{Map, Value};
 
 use super::editor::absolute;
 use super::hunks::hunks;
 use super::markdown::{code, fenced};
-use super::plan::UPDATE_PLAN;
+use super::plan::{DECLARATION, UPDATE_PLAN};
 use crate::report::{first_line, summarise_arguments};
 
 /// Bytes of a running command's output that are shown. Each update repeats them, so they are few.
 const MOST_PROGRESS_BYTES: usize = 8 * 1024;
 /// Files that the title of a patch names.
-const MOST_NAMED_FILES: usize = 3;
+const MOST_NAMED: usize = 3;
 
 /// How a call ended.
 pub(super) struct Ending<'a> {
@@ -50,7 +53,7 @@ pub(super) fn coming(
         .name(name.to_owned())
         .kind(kind(name))
         .status(ToolCallStatus::Pending);
-    call.locations(location(directory, name, arguments).into_iter().collect())
+    call.locations(location(directory, arguments).into_iter().collect())
 }
 
 /// A call that begins to run, in `directory`.
@@ -65,18 +68,30 @@ pub(super) fn started(
         .raw_input(Value::Object(arguments.clone()))
 }
 
-/// A call that waits for an approval: what it is, why it needs one, and the change it would make.
-pub(super) fn to_approve(directory: &Path, id: &str, request: &ApprovalRequest) -> ToolCallUpdate {
+/// A call that waits for an approval: what it is, why it needs one, and everything that decides what happens.
+pub(super) fn to_approve(
+    directory: &Path,
+    id: &str,
+    request: &ApprovalRequest,
+    question: &Question,
+) -> ToolCallUpdate {
     let call = &request.call;
-    let mut content: Vec<ToolCallContent> = vec![request.reason.clone().into()];
-    for fact in request.shown.iter().chain(&request.changes) {
+    let mut content: Vec<ToolCallContent> = vec![question.reason.clone().into()];
+    if !question.changes.is_empty() {
+        content.push("This is different since you were asked:".to_owned().into());
+    }
+    for fact in question.changes.iter().chain(&question.shown) {
         let language = if fact.form == FactForm::Diff { "diff" } else { "" };
-        content.push(format!("{}:", fact.label).into());
+        let cut = if fact.is_whole { "" } else { " (not all of it is known)" };
+        content.push(format!("{}{cut}:", fact.label).into());
         content.push(fenced(language, &fact.text).into());
     }
     let arguments = call.arguments.as_map();
-    let locations: Vec<ToolCallLocation> =
-        location(directory, &call.tool_name, arguments).into_iter().collect();
+    let targets = call.subject.targets().map(|target| ToolCallLocation::new(target.path.clone()));
+    let mut locations: Vec<ToolCallLocation> = targets.collect();
+    if locations.is_empty() {
+        locations.extend(location(directory, arguments));
+    }
     let fields = ToolCallUpdateFields::new()
         .title(title(&call.tool_name, arguments))
         .kind(kind(&call.tool_name))
@@ -170,12 +185,14 @@ fn changes(directory: &Path, details: &Value) -> Vec<Change> {
     changes
 }
 
+/// What the tool of that name is; those of this front-end are not known elsewhere.
+fn declaration(name: &str) -> ToolDeclaration {
+    if name == UPDATE_PLAN { DECLARATION } else { declaration_of(name) }
+}
+
 fn kind(name: &str) -> ToolKind {
-    if name == UPDATE_PLAN {
-        return ToolKind::Think;
-    }
-    match declaration_of(name).kind {
-        Kind::Read => ToolKind::Read,
+    match declaration(name).kind {
+        Kind::Read | Kind::Look => ToolKind::Read,
         Kind::Change => ToolKind::Edit,
         Kind::Search => ToolKind::Search,
         Kind::Fetch => ToolKind::Fetch,
@@ -187,24 +204,25 @@ fn kind(name: &str) -> ToolKind {
 
 /// The title of a call, in one line.
 fn title(name: &str, arguments: &Map<String, Value>) -> String {
-    let text = |name| arguments.get(name).and_then(Value::as_str).map(first_line);
-    let path = text("path").unwrap_or_else(|| ".".to_owned());
-    let within = text("path").map(|path| format!(" in {}", code(&path))).unwrap_or_default();
-    match name {
-        "bash" => code(&text("command").unwrap_or_default()),
-        "read" => format!("Read {}{}", code(&path), lines(arguments)),
-        "ls" => format!("List {}", code(&path)),
-        "write" => format!("Write {}", code(&path)),
-        "edit" => format!("Edit {}", code(&path)),
-        "apply_patch" => patch_title(arguments),
-        "grep" => format!("Search {}{within}", code(&text("pattern").unwrap_or_default())),
-        "find" => format!("Find {}{within}", code(&text("pattern").unwrap_or_default())),
-        "web_fetch" => format!("Fetch {}", code(&text("url").unwrap_or_default())),
-        "web_search" => format!("Search the web for {}", code(&text("query").unwrap_or_default())),
-        UPDATE_PLAN => "Update the plan".to_owned(),
-        "image" => format!("Look at {}", code(&text("image").unwrap_or_default())),
-        _ => format!("{name} {}", summarise_arguments(arguments)).trim_end().to_owned(),
-    }
+    let declaration = declaration(name);
+    let (verb, named) = declaration.about.of(arguments);
+    let shown = |text: &str| code(&escape(&first_line(text)));
+    let about = match named.len() {
+        0 if declaration.about == About::Nothing && declaration.kind == Kind::Other => {
+            let title = format!("{name} {}", summarise_arguments(arguments));
+            return escape(title.trim_end());
+        }
+        0 => return declaration.title.to_owned(),
+        count if count > MOST_NAMED => {
+            let first: Vec<String> =
+                named.iter().take(MOST_NAMED).map(|text| shown(text)).collect();
+            format!("{} and {} more", first.join(", "), count - MOST_NAMED)
+        }
+        _ => named.iter().map(|text| shown(text)).collect::<Vec<_>>().join(", "),
+    };
+    let path = arguments.get("path").and_then(Value::as_str).filter(|path| !named.contains(path));
+    let within = path.map(|path| format!(" in {}", shown(path))).unwrap_or_default();
+    format!("{verb} {about}{within}{}", lines(arguments)).trim_start().to_owned()
 }
 
 /// ` (lines 3-9)`.
@@ -218,43 +236,13 @@ fn lines(arguments: &Map<String, Value>) -> String {
     }
 }
 
-/// The names of the files of a patch, in either of the forms that the tool takes.
-pub(super) fn patched_files(arguments: &Map<String, Value>) -> impl Iterator<Item = &str> {
-    const MARKS: [&str; 5] =
-        ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "+++ b/", "+++ "];
-    let patch = arguments.get("patch").and_then(Value::as_str).unwrap_or_default();
-    let lines = patch.lines().filter(|line| *line != "+++ /dev/null");
-    lines.filter_map(|line| MARKS.iter().find_map(|mark| line.strip_prefix(mark)))
-}
-
-/// Names the files of a patch.
-fn patch_title(arguments: &Map<String, Value>) -> String {
-    let mut names: Vec<String> = Vec::new();
-    for name in patched_files(arguments) {
-        let name = code(&first_line(name));
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    match names.len() {
-        0 => "Apply a patch".to_owned(),
-        count if count > MOST_NAMED_FILES => {
-            let more = count - MOST_NAMED_FILES;
-            format!("Patch {} and {more} more", names[..MOST_NAMED_FILES].join(", "))
-        }
-        _ => format!("Patch {}", names.join(", ")),
-    }
-}
-
 /// The file and line that a call reads or writes, if its arguments name them.
-fn location(
-    directory: &Path,
-    name: &str,
-    arguments: &Map<String, Value>,
-) -> Option<ToolCallLocation> {
+fn location(directory: &Path, arguments: &Map<String, Value>) -> Option<ToolCallLocation> {
     let path = arguments.get("path").and_then(Value::as_str)?;
-    let line = arguments.get("startLine").and_then(Value::as_u64).filter(|_| name == "read");
-    let line = line.and_then(|line| u32::try_from(line).ok());
+    let line = arguments
+        .get("startLine")
+        .and_then(Value::as_u64)
+        .and_then(|line| u32::try_from(line).ok());
     Some(ToolCallLocation::new(absolute(directory, path)).line(line))
 }
 

@@ -9,6 +9,7 @@ use agent_client_protocol_schema::v1::{
     ContentChunk, Cost, MessageId, Notice, NoticeSeverity, SessionUpdate, ToolCallUpdate,
     UsageUpdate,
 };
+use myclaw_agent::approvals::Question;
 use myclaw_agent::llm::{AssistantMessage, StopReason, StreamEvent};
 use myclaw_agent::sessions::EntryId;
 use myclaw_agent::{AgentRunEvent, ApprovalRequest};
@@ -192,9 +193,13 @@ impl Translator {
     }
 
     /// A call that needs an approval, under the id that it has when it runs.
-    pub(super) fn call_to_approve(&self, request: &ApprovalRequest) -> ToolCallUpdate {
+    pub(super) fn call_to_approve(
+        &self,
+        request: &ApprovalRequest,
+        question: &Question,
+    ) -> ToolCallUpdate {
         let id = tools::call_id(&self.message, &request.call.tool_call_id);
-        tools::to_approve(&self.directory, &id, request)
+        tools::to_approve(&self.directory, &id, request, question)
     }
 
     /// Work is over.

@@ -3,14 +3,13 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use myclaw_agent::{
-    AlwaysScope, Approval, ApprovalRequest, Approver, BoxFuture, FactForm, ShownFact,
-};
+use myclaw_agent::approvals::{Question, refusal};
+use myclaw_agent::{Approval, ApprovalRequest, Approver, BoxFuture, ScopeKind};
 use serde::Serialize;
-use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 
 use super::Wire;
+use crate::exit::CliError;
 
 /// A session and the model's id for a call.
 type CallKey = (String, String);
@@ -19,32 +18,28 @@ type CallKey = (String, String);
 #[derive(Clone)]
 pub(super) struct Approvals {
     wire: Wire,
-    open: Arc<Mutex<HashMap<CallKey, oneshot::Sender<Answer>>>>,
+    open: Arc<Mutex<HashMap<CallKey, Open>>>,
+}
+
+/// A question that waits, and where its answer goes.
+struct Open {
+    question: Question,
+    answer: oneshot::Sender<Answer>,
 }
 
 /// The answer of the client program.
 pub(super) enum Answer {
     Once,
-    Always,
-    No { reason: String },
+    Always(Option<ScopeKind>),
+    No { reason: Option<String> },
 }
 
 /// The question in the form of the protocol.
 #[derive(Serialize)]
-#[serde(tag = "type", rename = "approval_requested", rename_all = "camelCase")]
-struct Question<'a> {
-    session: &'a str,
-    tool_call_id: &'a str,
-    tool_name: &'a str,
-    arguments: &'a Map<String, Value>,
-    reason: &'a str,
-    shown: &'a [ShownFact],
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    changes: &'a [ShownFact],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    always: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    diff: Option<&'a str>,
+#[serde(tag = "type", rename = "approval_requested")]
+struct Event<'a> {
+    #[serde(flatten)]
+    question: &'a Question,
 }
 
 /// Removes the question when its answer has come or nobody waits for it any more.
@@ -61,14 +56,36 @@ impl Approvals {
         Self { wire, open: Arc::default() }
     }
 
-    /// Answers a question. False if there is none.
-    pub(super) fn answer(&self, session: &str, tool_call_id: &str, answer: Answer) -> bool {
+    /// Answers a question.
+    ///
+    /// # Errors
+    /// There is none, or it does not offer this answer.
+    pub(super) fn answer(
+        &self,
+        session: &str,
+        tool_call_id: &str,
+        answer: Answer,
+    ) -> Result<(), CliError> {
+        let none = || {
+            CliError::usage(format!(
+                "approve: no question about the call `{tool_call_id}` waits in this session; it was answered, its time \
+                 is over, or `session` names another one"
+            ))
+        };
         let key = (session.to_owned(), tool_call_id.to_owned());
-        let asked = self.lock().remove(&key);
-        asked.is_some_and(|asked| asked.send(answer).is_ok())
+        let mut open = self.lock();
+        let question = &open.get(&key).ok_or_else(none)?.question;
+        if matches!(answer, Answer::Always(scope) if !question.offers(scope)) {
+            return Err(CliError::usage(format!(
+                "approve: the question about the call `{tool_call_id}` does not offer `always` with this scope; its \
+                 `always` lists what it offers"
+            )));
+        }
+        let asked = open.remove(&key).ok_or_else(none)?;
+        asked.answer.send(answer).map_err(|_| none())
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<CallKey, oneshot::Sender<Answer>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<CallKey, Open>> {
         // The map is whole after every statement, so a panic elsewhere does not spoil it.
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -78,34 +95,21 @@ impl Approver for Approvals {
     fn decide<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
         Box::pin(async move {
             let (sender, answered) = oneshot::channel();
-            let call = &request.call;
-            let key = (request.session.to_string(), call.tool_call_id.clone());
+            let question = Question::from(request);
+            let key = (question.session.clone(), question.tool_call_id.clone());
             let waiting = Waiting(self, key.clone());
             // It can be answered from the moment at which the program reads it.
-            self.lock().insert(key, sender);
-            let question = Question {
-                session: request.session.as_str(),
-                tool_call_id: &call.tool_call_id,
-                tool_name: &call.tool_name,
-                arguments: call.arguments.as_map(),
-                reason: &request.reason,
-                shown: &request.shown,
-                changes: &request.changes,
-                always: request.always.first().map(AlwaysScope::covers),
-                diff: request
-                    .shown
-                    .iter()
-                    .find(|fact| fact.form == FactForm::Diff)
-                    .map(|fact| fact.text.as_str()),
-            };
-            self.wire.output.push_json(&question, self.wire.mode);
+            self.lock().insert(key, Open { question: question.clone(), answer: sender });
+            self.wire.output.push_json(&Event { question: &question }, self.wire.mode);
             self.wire.output.flush();
             let answer = answered.await;
             drop(waiting);
             match answer {
                 Ok(Answer::Once) => Approval::Once,
-                Ok(Answer::Always) => request.approved_for_good(),
-                Ok(Answer::No { reason }) => Approval::Denied { reason },
+                Ok(Answer::Always(scope)) => request.always(scope).unwrap_or(Approval::Once),
+                Ok(Answer::No { reason }) => {
+                    Approval::Denied { reason: refusal(reason.as_deref()) }
+                }
                 Err(_) => Approval::Denied { reason: "the question was withdrawn".to_owned() },
             }
         })

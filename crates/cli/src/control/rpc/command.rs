@@ -182,19 +182,14 @@ impl Controller {
     }
 
     fn approve(&self, session: &Session, answer: Approve) -> Result<Value, CliError> {
-        let Approve { tool_call_id, decision, reason } = answer;
+        let Approve { tool_call_id, decision, scope, reason } = answer;
         let given = match decision {
             Decision::Once => Answer::Once,
-            Decision::Always => Answer::Always,
-            Decision::No => Answer::No { reason: reason.unwrap_or_default() },
+            Decision::Always => Answer::Always(scope),
+            Decision::No => Answer::No { reason },
         };
-        if self.approvals.answer(session.key().as_str(), &tool_call_id, given) {
-            return Ok(Value::Null);
-        }
-        Err(CliError::usage(format!(
-            "approve: no question about the call `{tool_call_id}` waits in this session; it was answered, its time is \
-             over, or `session` names another one"
-        )))
+        self.approvals.answer(session.key().as_str(), &tool_call_id, given)?;
+        Ok(Value::Null)
     }
 
     /// Works with the stored sessions on a thread where it may block.

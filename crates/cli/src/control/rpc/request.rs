@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use myclaw_agent::config::QueueMode;
-use myclaw_agent::did_you_mean;
+use myclaw_agent::{ScopeKind, did_you_mean};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -70,7 +70,7 @@ const COMMANDS: [(&str, &[&str]); 25] = [
     ("steer", &["message", "content", "images", "skill"]),
     ("follow_up", &["message", "content", "images", "skill"]),
     ("abort", &[]),
-    ("approve", &["toolCallId", "decision", "reason"]),
+    ("approve", &["toolCallId", "decision", "scope", "reason"]),
     ("bash", &["command", "timeoutSeconds", "forModel"]),
     ("set_model", &["model", "modelId", "provider"]),
     ("set_thinking", &["level"]),
@@ -180,6 +180,9 @@ pub(super) struct Prompt {
 pub(super) struct Approve {
     pub(super) tool_call_id: String,
     pub(super) decision: Decision,
+    /// How much `always` covers; the least if it is left out.
+    #[serde(default)]
+    pub(super) scope: Option<ScopeKind>,
     /// Why not, for the model.
     #[serde(default)]
     pub(super) reason: Option<String>,

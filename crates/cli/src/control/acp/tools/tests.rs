@@ -25,7 +25,8 @@ fn a_call_says_what_it_is_about_and_where() {
     );
     for (name, arguments, kind, title) in [
         ("bash", json!({"command": "cargo test\necho"}), "execute", "`cargo test …`"),
-        ("ls", json!({}), "read", "List `.`"),
+        ("ls", json!({}), "read", "List a directory"),
+        ("ls", json!({"path": "a\u{202e}b"}), "read", r"List `a\u{202e}b`"),
         ("grep", json!({"pattern": "fn", "path": "src"}), "search", "Search `fn` in `src`"),
         ("web_fetch", json!({"url": "https://h/"}), "fetch", "Fetch `https://h/`"),
         ("web_search", json!({"query": "q"}), "search", "Search the web for `q`"),

@@ -1,0 +1,229 @@
+//! Tells keys from what a terminal reports, for the prompt and for turns alike.
+//!
+//! A terminal answers questions, also late ones and those of a program before this one, and it reports what it is not
+//! asked for. Such reports are no keys. A key that sends several bytes may arrive in pieces.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+const ESCAPE: u8 = 0x1b;
+/// Longest wait for what follows an escape character: without it, that was the Escape key.
+const ESCAPE_DELAY: Duration = Duration::from_millis(100);
+/// Longest wait for the rest of a sequence that no key is by itself.
+const REST_DELAY: Duration = Duration::from_secs(1);
+/// Bytes of a sequence that are kept; those of keys are much shorter.
+const MOST_KEPT: usize = 64;
+
+/// The one filter of standard input: a sequence may begin at the prompt and end in a turn.
+static FILTER: Mutex<KeyFilter> = Mutex::new(KeyFilter::new());
+
+/// The filter of standard input.
+pub(super) fn filter() -> MutexGuard<'static, KeyFilter> {
+    FILTER.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Passes on keys, each in one piece, and nothing else.
+#[derive(Debug)]
+pub(super) struct KeyFilter {
+    state: State,
+    /// The sequence that has begun.
+    begun: Vec<u8>,
+    is_pasting: bool,
+    /// Whether the Escape key was the last that was passed on, because nothing followed in time.
+    has_escaped: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Text,
+    /// After ESC.
+    Escape,
+    /// In `ESC [ … final`.
+    Control,
+    /// After `ESC O`.
+    Function,
+    /// In a string of the terminal: an answer of the kinds OSC, DCS, APC, PM and SOS.
+    String,
+    /// After ESC in such a string.
+    StringEscape,
+}
+
+impl KeyFilter {
+    pub(super) const fn new() -> Self {
+        Self { state: State::Text, begun: Vec::new(), is_pasting: false, has_escaped: false }
+    }
+
+    /// How long to wait for the rest of what has begun; `None` if nothing has.
+    pub(super) fn patience(&self) -> Option<Duration> {
+        match self.state {
+            State::Text => None,
+            State::Escape => Some(ESCAPE_DELAY),
+            _ => Some(REST_DELAY),
+        }
+    }
+
+    /// Takes bytes, and appends the keys among them to `keys`.
+    pub(super) fn push(&mut self, bytes: &[u8], keys: &mut Vec<u8>) {
+        // The rest of a key that was taken for Escape: nobody types these at once.
+        if std::mem::take(&mut self.has_escaped) && is_rest_of_key(bytes) {
+            self.begin(State::Escape);
+        }
+        for byte in bytes {
+            self.take(*byte, keys);
+        }
+    }
+
+    /// The rest of what has begun has not come in time.
+    pub(super) fn give_up(&mut self, keys: &mut Vec<u8>) {
+        match self.state {
+            State::Escape => {
+                keys.push(ESCAPE);
+                self.has_escaped = true;
+            }
+            State::Control if self.is_pasting => keys.append(&mut self.begun),
+            _ => {}
+        }
+        self.state = State::Text;
+    }
+
+    fn begin(&mut self, state: State) {
+        self.state = state;
+        self.begun.clear();
+        self.begun.push(ESCAPE);
+    }
+
+    fn take(&mut self, byte: u8, keys: &mut Vec<u8>) {
+        match (self.state, byte) {
+            (State::Text, ESCAPE) => self.begin(State::Escape),
+            (State::Text, byte) => keys.push(byte),
+            (State::Escape, ESCAPE) => {
+                keys.push(ESCAPE);
+                self.begin(State::Escape);
+            }
+            (State::Escape, b'[') => {
+                self.begun.push(byte);
+                self.state = State::Control;
+            }
+            (State::Escape, byte) if self.is_pasting => {
+                keys.extend([ESCAPE, byte]);
+                self.state = State::Text;
+            }
+            (State::Escape, b'O') => self.state = State::Function,
+            (State::Escape, b']' | b'P' | b'_' | b'^' | b'X') => self.state = State::String,
+            (State::Escape, byte) => {
+                keys.extend([ESCAPE, byte]);
+                self.state = State::Text;
+            }
+            (State::Function, byte) => {
+                keys.extend([ESCAPE, b'O', byte]);
+                self.state = State::Text;
+            }
+            (State::Control, byte) => self.control(byte, keys),
+            // The strings hold no line ends: what has begun was no string, and Enter is Enter.
+            (State::String, b'\r' | b'\n') => {
+                self.state = State::Text;
+                keys.push(byte);
+            }
+            // BEL ends it; CAN and SUB break it off.
+            (State::String, 0x07 | 0x18 | 0x1a) | (State::StringEscape, b'\\') => {
+                self.state = State::Text;
+            }
+            (State::String, ESCAPE) => self.state = State::StringEscape,
+            (State::String, _) => {}
+            (State::StringEscape, byte) => {
+                self.begin(State::Escape);
+                self.take(byte, keys);
+            }
+        }
+    }
+
+    /// A byte of `ESC [ … final`.
+    fn control(&mut self, byte: u8, keys: &mut Vec<u8>) {
+        if byte < 0x20 && !self.is_pasting {
+            // No sequence holds it, so what has begun is none.
+            self.state = State::Text;
+            return self.take(byte, keys);
+        }
+        if self.begun.len() < MOST_KEPT {
+            self.begun.push(byte);
+        }
+        // The function keys of the Linux console begin with `ESC [ [`.
+        let is_final = matches!(byte, 0x40..=0x7e) && self.begun != b"\x1b[[";
+        if !is_final && !(self.is_pasting && (byte < 0x20 || self.begun.len() == MOST_KEPT)) {
+            return;
+        }
+        self.state = State::Text;
+        let sequence = std::mem::take(&mut self.begun);
+        if self.is_pasting {
+            self.is_pasting = sequence != b"\x1b[201~";
+            keys.extend(sequence);
+        } else if is_final {
+            self.is_pasting = sequence == b"\x1b[200~";
+            push_key(&sequence, byte, keys);
+        }
+    }
+}
+
+/// Whether bytes that arrived at once are a key without its escape character, such as `[D` or `[1;5C`.
+fn is_rest_of_key(bytes: &[u8]) -> bool {
+    match bytes {
+        [b'O', b'A'..=b'Z'] => true,
+        [b'[', parameters @ .., b'A'..=b'Z' | b'~' | b'u'] => {
+            parameters.iter().all(|byte| byte.is_ascii_digit() || *byte == b';')
+        }
+        _ => false,
+    }
+}
+
+/// Appends a complete sequence if it is a key, in the form that all readers know; reports are dropped.
+fn push_key(sequence: &[u8], last: u8, keys: &mut Vec<u8>) {
+    let parameters = &sequence[2..sequence.len().saturating_sub(1)];
+    let is_plain =
+        parameters.iter().all(|byte| byte.is_ascii_digit() || matches!(byte, b';' | b':'));
+    if !is_plain {
+        return;
+    }
+    let text = String::from_utf8_lossy(parameters).into_owned();
+    let numbers: Vec<&str> = text.split(';').collect();
+    match (last, numbers.as_slice()) {
+        // `modifyOtherKeys` of xterm, and the protocol of kitty.
+        (b'~', ["27", modifiers, code]) => coded_key(code, modifiers, keys),
+        (b'u', [code]) => coded_key(code, "1", keys),
+        (b'u', [code, modifiers, ..]) => coded_key(code, modifiers, keys),
+        // Also the place of the cursor, which the line editor asks for, and which is the key F3 to others.
+        (b'A'..=b'F' | b'H' | b'P'..=b'S' | b'Z' | b'I' | b'O' | b'~', _) => keys.extend(sequence),
+        _ => {}
+    }
+}
+
+/// Appends a key that is given by its code and modifiers: 1, and 1 for Shift, 2 for Alt, 4 for Ctrl.
+fn coded_key(code: &str, modifiers: &str, keys: &mut Vec<u8>) {
+    let first = |text: &str| text.split(':').next().and_then(|number| number.parse::<u32>().ok());
+    // It says that the key was released.
+    if modifiers.split(':').nth(1) == Some("3") {
+        return;
+    }
+    let (Some(code), Some(modifiers)) = (first(code), first(modifiers)) else { return };
+    let held = modifiers.saturating_sub(1);
+    let (shift, alt, ctrl) = (held & 1 != 0, held & 2 != 0, held & 4 != 0);
+    let Some(key) = char::from_u32(code).filter(|_| !(0xe000..=0xf8ff).contains(&code)) else {
+        return;
+    };
+    match key {
+        '\r' if shift || ctrl => return keys.push(b'\n'),
+        '\t' if shift => return keys.extend(b"\x1b[Z"),
+        _ => {}
+    }
+    if alt {
+        keys.push(ESCAPE);
+    }
+    match key {
+        'a'..='z' | 'A'..='Z' | '[' | '\\' | ']' | '^' | '_' if ctrl => {
+            keys.push(code as u8 & 0x1f)
+        }
+        key => keys.extend(key.encode_utf8(&mut [0; 4]).bytes()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,136 @@
+use super::*;
+
+/// What passes when the pieces arrive one after the other, with the time for the rest over after each `None`.
+fn passed(pieces: &[Option<&str>]) -> String {
+    let (mut filter, mut keys) = (KeyFilter::new(), Vec::new());
+    for piece in pieces {
+        match piece {
+            Some(piece) => filter.push(piece.as_bytes(), &mut keys),
+            None => filter.give_up(&mut keys),
+        }
+    }
+    String::from_utf8(keys).unwrap()
+}
+
+/// Reports of terminals: colours, versions, clipboards, modes, attributes, sizes, pictures, mice.
+const REPORTS: [&str; 18] = [
+    "\x1b]11;rgb:1e1e/1e1e/2e2e\x07",
+    "\x1b]10;rgb:ff/ff/ff\x1b\\",
+    "\x1b]4;1;rgb:cd/00/00\x07",
+    "\x1b]52;c;aGVsbG8=\x1b\\",
+    "\x1bP>|xterm(390)\x1b\\",
+    "\x1bP1+r544e=787465726d\x1b\\",
+    "\x1bP1$r0m\x1b\\",
+    "\x1b_Gi=31;OK\x1b\\",
+    "\x1b^private\x1b\\",
+    "\x1bXstring\x1b\\",
+    "\x1b[?62;4;22c",
+    "\x1b[>0;276;0c",
+    "\x1b[=1;2c",
+    "\x1b[?2026;2$y",
+    "\x1b[?1u",
+    "\x1b[0n",
+    "\x1b[4;600;800t",
+    "\x1b[<0;10;10M",
+];
+
+/// Keys, whose bytes stay together.
+const KEYS: [&str; 16] = [
+    "\x1b[A",
+    "\x1b[1;5D",
+    "\x1bOP",
+    "\x1b[3~",
+    "\x1b[15;2~",
+    "\x1b[Z",
+    "\x1b[I",
+    "\x1b[O",
+    "\x1b[H",
+    "\x1bb",
+    "\x1b\r",
+    "a",
+    "é",
+    "\r",
+    "\n",
+    "\x07",
+];
+
+#[test]
+fn reports_are_no_keys_wherever_they_are_cut() {
+    for report in REPORTS {
+        for cut in 0..=report.len() {
+            let (before, after) = report.split_at(cut);
+            let pieces = [Some("a"), Some(before), Some(after), Some("b")];
+            assert_eq!(passed(&pieces), "ab", "{report:?} {cut}");
+        }
+    }
+    assert_eq!(passed(&[Some(&REPORTS.concat())]), "");
+}
+
+#[test]
+fn keys_pass_in_one_piece_wherever_they_are_cut() {
+    for key in KEYS {
+        let bytes = key.as_bytes();
+        for cut in 1..bytes.len() {
+            let (mut filter, mut keys) = (KeyFilter::new(), Vec::new());
+            filter.push(&bytes[..cut], &mut keys);
+            if bytes[0] == ESCAPE {
+                assert_eq!(keys, b"", "{key:?}: nothing of it before the rest");
+                assert!(filter.patience().is_some());
+            }
+            filter.push(&bytes[cut..], &mut keys);
+            assert_eq!(keys, bytes, "{key:?} {cut}");
+            assert_eq!(filter.patience(), None);
+        }
+    }
+    // The key Escape, alone and twice; and the rest of a key that came late.
+    assert_eq!(passed(&[Some("\x1b"), None]), "\x1b");
+    assert_eq!(passed(&[Some("\x1b\x1b"), None]), "\x1b\x1b");
+    assert_eq!(passed(&[Some("\x1b"), None, Some("[D"), Some("[D")]), "\x1b\x1b[D[D");
+    assert_eq!(passed(&[Some("\x1b"), None, Some("[1;5C")]), "\x1b\x1b[1;5C");
+    assert_eq!(passed(&[Some("\x1b"), None, Some("[Dx]")]), "\x1b[Dx]");
+}
+
+#[test]
+fn what_never_ends_takes_nothing_with_it() {
+    // Alt-] is the beginning of a string; Enter ends it.
+    assert_eq!(passed(&[Some("\x1b]"), None, Some("hello\r")]), "hello\r");
+    assert_eq!(passed(&[Some("\x1b]\r"), Some("x")]), "\rx");
+    assert_eq!(passed(&[Some("\x1b["), None, Some("D")]), "D");
+    assert_eq!(passed(&[Some("\x1b[12\r"), Some("x")]), "\rx");
+    assert_eq!(passed(&[Some("\x1b]11;rgb\x1b[A")]), "\x1b[A");
+}
+
+#[test]
+fn a_paste_stays_as_it_is() {
+    let paste = "\x1b[200~a\x1b]11;x\x07\n\x1b[?1u\x1b[\n\x1bOP\x1b[201~";
+    for cut in 0..=paste.len() {
+        let (before, after) = paste.split_at(cut);
+        assert_eq!(
+            passed(&[Some(before), Some(after), Some("\x1b[?1ux")]),
+            format!("{paste}x"),
+            "{cut}"
+        );
+    }
+}
+
+#[test]
+fn keys_with_codes_are_those_keys() {
+    for (sequence, key) in [
+        ("\x1b[27;2;13~", "\n"),
+        ("\x1b[13;2u", "\n"),
+        ("\x1b[13;5u", "\n"),
+        ("\x1b[27;5;106~", "\n"),
+        ("\x1b[106;5u", "\n"),
+        ("\x1b[13u", "\r"),
+        ("\x1b[27;3;13~", "\x1b\r"),
+        ("\x1b[27;5;99~", "\x03"),
+        ("\x1b[27;2;65~", "A"),
+        ("\x1b[233u", "é"),
+        ("\x1b[97;3u", "\x1ba"),
+        ("\x1b[27;2;9~", "\x1b[Z"),
+        ("\x1b[57441;2u", ""),
+        ("\x1b[97;1:3u", ""),
+    ] {
+        assert_eq!(passed(&[Some(sequence)]), key, "{sequence:?}");
+    }
+}
