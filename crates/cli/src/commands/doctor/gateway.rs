@@ -1,8 +1,8 @@
-//! The checks of `myclaw doctor` for the gateway: whether clients will accept its certificate.
+//! The checks of `myclaw doctor` for the gateway: whether clients will accept its certificate, and what heartbeats cost.
 
 use myclaw_agent::Home;
 use myclaw_agent::config::Config;
-use myclaw_gateway::{CertificateReport, examine_certificate};
+use myclaw_gateway::{CertificateReport, describe_heartbeats, examine_certificate};
 
 use super::Check;
 
@@ -10,6 +10,12 @@ const NAME: &str = "gateway";
 /// Days before the end of a certificate from which on its owner is reminded. Those of Let's Encrypt are renewed 30 days
 /// before, so something is wrong by then.
 const SOON_DAYS: i64 = 14;
+
+/// What heartbeats do, where they call a model.
+pub(super) fn check_heartbeats(config: &Config) -> Vec<Check> {
+    let lines = describe_heartbeats(config).into_iter();
+    lines.map(|line| Check::ok("heartbeat", line)).collect()
+}
 
 /// The checks of the certificate, if the config has one. Runs do not need it, so a problem is only a warning.
 pub(super) fn check(config: &Config, home: &Home) -> Vec<Check> {
