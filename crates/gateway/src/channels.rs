@@ -161,6 +161,15 @@ impl Channels {
         state.connections.iter().map(describe).collect()
     }
 
+    /// The channel, the account and the name of the state of each.
+    pub(crate) fn states(&self) -> Vec<(String, String, &'static str)> {
+        let state = self.lock();
+        let of = |Connection { setup, .. }: &Connection| {
+            (setup.channel.to_owned(), setup.account.clone(), setup.state().as_str())
+        };
+        state.connections.iter().map(of).collect()
+    }
+
     /// Says which channel does not work, and when it works again, each once, until `stop` fires.
     pub(crate) async fn report(self: Arc<Self>, say: Say, stop: CancellationToken) {
         let mut told: HashSet<String> = HashSet::new();

@@ -32,8 +32,9 @@ const PART: &str = "host-part";
 const NOBODY: &str = "This chat cannot be answered at the moment. Its owner sees the reason with `myclaw channels status`.";
 
 const HELP: &str = "Write a message, and the agent of this group answers. What you write while it works reaches it too.\n\n\
-                    /stop – stops what it does\n/new – begins a new session\n/status – shows who answers here\n\
-                    /help – shows this\n\nWhere / is for commands of the app, write !stop, !new, !status and !help.";
+                    /stop – stops what it does\n/new – begins a new session\n\
+                    /again – sends again what may not have arrived\n/status – shows who answers here\n/help – shows this\n\n\
+                    Where / is for commands of the app, write !stop, !new, !again, !status and !help.";
 
 /// Makes the options of the host from the config. The error says why there is none.
 pub type MakeHost = Box<dyn FnOnce(&Config) -> Result<HostOptions, String> + Send>;
@@ -144,6 +145,8 @@ impl Containers {
             Command::Help => HELP.to_owned(),
             Command::Stop if host.stop(&folder) => "Stopped.".to_owned(),
             Command::Stop => "Nothing runs.".to_owned(),
+            // The router does it for all chats alike.
+            Command::Again => String::new(),
             Command::New => {
                 host.begin_anew(&folder).await.map_err(|error| failed(&error))?;
                 "The next message begins a new session.".to_owned()

@@ -18,6 +18,7 @@ mod in_force;
 mod manner;
 pub(crate) mod media;
 mod occasion;
+mod outage;
 mod restart;
 mod speaking;
 
@@ -100,7 +101,7 @@ pub(crate) struct Delivery {
     current: Arc<Current>,
     driver: Arc<Driver>,
     pub(crate) ledger: Ledger,
-    outbox: Arc<Outbox>,
+    pub(crate) outbox: Arc<Outbox>,
     pub(crate) live: Live,
     pub(crate) hub: Arc<Hub>,
     /// The scheduled jobs.
@@ -109,7 +110,7 @@ pub(crate) struct Delivery {
     pub(crate) routes: Routes,
     /// Questions about tool calls that need an approval.
     pub(crate) questions: Arc<Questions>,
-    pub(crate) metrics: Metrics,
+    pub(crate) metrics: Arc<Metrics>,
     /// Traces of runs.
     pub(crate) telemetry: Arc<Telemetry>,
     /// What models have used.
@@ -194,12 +195,12 @@ impl Delivery {
                 driver,
                 live: Live::new(Ledger::new(Arc::clone(store)), Arc::clone(&outbox)),
                 ledger: Ledger::new(Arc::clone(store)),
+                metrics: Arc::clone(&outbox.metrics),
                 outbox,
                 hub,
                 book: Arc::new(Book::new(Arc::clone(store))),
                 routes: Routes::new(Arc::clone(store)),
                 questions,
-                metrics: Metrics::default(),
                 usage: Arc::new(UsageBook::new(Ledger::new(Arc::clone(store)))),
                 desks: Mutex::default(),
                 open: AtomicUsize::new(0),

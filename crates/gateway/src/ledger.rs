@@ -1,5 +1,7 @@
 //! The store, in the words of delivery.
 
+mod missing;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -31,6 +33,8 @@ const FILE: &str = "file";
 pub(crate) const KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// Records that are read or removed at once.
 const AT_ONCE: usize = 200;
+
+pub(crate) use missing::Again;
 
 /// The store.
 #[derive(Clone)]
@@ -221,11 +225,6 @@ impl Ledger {
         self.all(queue, str::to_owned).await
     }
 
-    /// The parts that were not delivered, or perhaps not, the oldest first.
-    pub(crate) async fn trouble(&self) -> Result<Vec<UnsentPart>, GatewayError> {
-        self.all(TROUBLE, PartId::from_text).await
-    }
-
     /// Step 1 for a message that nobody sent, together with `batch`. `None` if a condition of the batch does not hold.
     pub(crate) async fn accept_with(
         &self,
@@ -314,12 +313,7 @@ impl Ledger {
 
     /// Records how far a part is. Returns its next version.
     pub(crate) async fn mark(&self, part: &UnsentPart) -> Result<Version, GatewayError> {
-        let write = Write::Replace {
-            id: RecordId::new(OUTGOING, part.id.as_str()),
-            expected: part.version,
-            value: encode(&part.row)?,
-            place: Some(place_of(&part.row)),
-        };
+        let write = self.replacement(part, place_of(&part.row))?;
         match self.store.commit(Batch::of(write)).await? {
             Commit::Done(version) => Ok(version),
             Commit::Refused(other) => Err(unexpected(&other)),
@@ -334,28 +328,6 @@ impl Ledger {
     /// The part with this id.
     pub(crate) async fn part(&self, id: &PartId) -> Result<Option<Outgoing>, GatewayError> {
         Ok(self.record(OUTGOING, id.as_str()).await?.map(|(_, row)| row))
-    }
-
-    /// Records that a part was not delivered although its channel had taken it. A part that is not known is no error, nor
-    /// is one of which that is known.
-    ///
-    /// # Errors
-    /// The store fails, or the part is still being sent.
-    pub(crate) async fn undelivered(&self, id: &PartId, reason: &str) -> Result<(), GatewayError> {
-        let Some((version, mut row)) = self.record::<Outgoing>(OUTGOING, id.as_str()).await? else {
-            return Ok(());
-        };
-        match row.state {
-            PartState::Failed { .. } => return Ok(()),
-            PartState::Sent { .. } | PartState::Uncertain => {}
-            PartState::Queued | PartState::Sending { .. } => {
-                return Err(GatewayError::Unusable("the part is still being sent".to_owned()));
-            }
-        }
-        let (part, channel) = (id.as_str(), row.route.channel.as_str());
-        tracing::warn!(part, channel, %reason, "a reply was not delivered");
-        row.state = PartState::Failed { reason: reason.to_owned() };
-        self.mark(&UnsentPart { id: id.clone(), row, version }).await.map(|_| ())
     }
 
     /// All messages without an answer, the oldest first. New ones come after them.
@@ -450,6 +422,8 @@ fn place_of(part: &Outgoing) -> Place {
     match part.state {
         PartState::Queued | PartState::Sending { .. } => Place::new(UNSENT, part.created_at),
         PartState::Sent { .. } => Place::new(OVER, now_ms()),
+        // Its chat is told of what is missing at the next message.
+        PartState::Uncertain if part.refers.tells_of.is_some() => Place::new(OVER, now_ms()),
         PartState::Failed { .. } | PartState::Uncertain => Place::new(TROUBLE, now_ms()),
     }
 }

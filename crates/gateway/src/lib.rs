@@ -53,4 +53,5 @@ pub use node::{NodeOptions, serve_node};
 pub use remote::PlainLink;
 pub use routing::{PairingChange, change_pairing, list_pairings};
 pub use rows::{Incoming, MessageId, MessageState, Occasion, Outgoing, PartId, PartState, Route};
+pub use schedule::describe_heartbeats;
 pub use tls::{CertificateReport, examine_certificate};

@@ -8,13 +8,16 @@ use std::sync::{Mutex, PoisonError};
 use myclaw_agent::{AgentRunEvent, RunOutcome};
 use serde_json::{Value, json};
 
-use crate::rows::PartKind;
+use crate::rows::{PartKind, PartState};
 use crate::usage::Used;
 
 /// Most models and tools that are counted by name; further ones are counted as `other`.
 const MOST_NAMES: usize = 200;
 /// The name of what is beyond that.
 const OTHER: &str = "other";
+
+/// The names of the states of channels.
+const CHANNEL_STATES: [&str; 4] = ["starting", "working", "waiting", "stopped"];
 
 /// Counters since the start of the process.
 #[derive(Default)]
@@ -27,6 +30,29 @@ pub(crate) struct Metrics {
     tools: Mutex<BTreeMap<String, Calls>>,
     /// Requests of vendors with a wrong signature or token, by channel.
     refused: Mutex<BTreeMap<String, u64>>,
+    /// Parts that are over, by channel.
+    deliveries: Mutex<BTreeMap<String, Deliveries>>,
+    /// Times from the acceptance of a message to its answer or report.
+    turns: Mutex<Times>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Deliveries {
+    sent: u64,
+    failed: u64,
+    uncertain: u64,
+}
+
+/// Upper ends of the ranges in which times are counted, in seconds: from an answer of the program itself to long work.
+const RANGES: [f64; 12] =
+    [0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1_800.0, 7_200.0];
+
+#[derive(Debug, Default)]
+struct Times {
+    /// By the range in which each falls.
+    ranges: [u64; RANGES.len()],
+    count: u64,
+    seconds: f64,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -47,12 +73,32 @@ impl Metrics {
         self.accepted.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn ended(&self, messages: usize, kind: PartKind) {
+    /// Counts messages that got an answer or a report. Each has the time in milliseconds that this took.
+    pub(crate) fn ended(&self, messages: impl ExactSizeIterator<Item = u64>, kind: PartKind) {
         let counter = match kind {
             PartKind::Reply => &self.answered,
             PartKind::Report => &self.reported,
         };
-        counter.fetch_add(messages as u64, Ordering::Relaxed);
+        counter.fetch_add(messages.len() as u64, Ordering::Relaxed);
+        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        for milliseconds in messages {
+            let seconds = milliseconds as f64 / 1_000.0;
+            turns.count += 1;
+            turns.seconds += seconds;
+            if let Some(range) = RANGES.iter().position(|end| seconds <= *end) {
+                turns.ranges[range] += 1;
+            }
+        }
+    }
+
+    /// Counts a part that is over.
+    pub(crate) fn delivered(&self, channel: &str, state: &PartState) {
+        count(&self.deliveries, channel.to_owned(), |of_channel| match state {
+            PartState::Sent { .. } => of_channel.sent += 1,
+            PartState::Failed { .. } => of_channel.failed += 1,
+            PartState::Uncertain => of_channel.uncertain += 1,
+            PartState::Queued | PartState::Sending { .. } => {}
+        });
     }
 
     pub(crate) fn refused(&self, channel: &str) {
@@ -105,8 +151,12 @@ impl Metrics {
         rows.collect()
     }
 
-    /// Everything, as Prometheus reads it.
-    pub(crate) fn text(&self, gauges: &[Gauge]) -> String {
+    /// Everything, as Prometheus reads it. `channels` are accounts of channels with the names of their states.
+    pub(crate) fn text(
+        &self,
+        gauges: &[Gauge],
+        channels: &[(String, String, &'static str)],
+    ) -> String {
         let mut out = Page::default();
         out.head("myclaw_build_info", "gauge", "The version of the gateway.");
         out.sample("myclaw_build_info", &[("version", env!("CARGO_PKG_VERSION"))], &1);
@@ -121,6 +171,18 @@ impl Metrics {
         out.head(name, "counter", "Messages that were answered or reported.");
         out.sample(name, &[("outcome", "answered")], &self.answered.load(Ordering::Relaxed));
         out.sample(name, &[("outcome", "reported")], &self.reported.load(Ordering::Relaxed));
+        self.of_turns(&mut out);
+        self.of_deliveries(&mut out);
+        let name = "myclaw_channel_state";
+        if !channels.is_empty() {
+            out.head(name, "gauge", "1 for the state in which an account of a channel is.");
+        }
+        for (channel, account, state) in channels {
+            for other in CHANNEL_STATES {
+                let labels = [("channel", &**channel), ("account", account), ("state", other)];
+                out.sample(name, &labels, &u8::from(*state == other));
+            }
+        }
         let name = "myclaw_hooks_refused_total";
         out.head(name, "counter", "Requests of vendors that were not theirs, by channel.");
         for (channel, number) in &*self.refused.lock().unwrap_or_else(PoisonError::into_inner) {
@@ -139,6 +201,37 @@ impl Metrics {
             out.sample(name, &[("tool", tool), ("outcome", "failed")], &calls.failed);
         }
         out.text
+    }
+
+    fn of_turns(&self, out: &mut Page) {
+        let turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        let name = "myclaw_turn_seconds_bucket";
+        let help = "Answers and reports that came in at most so many seconds after their message.";
+        out.head(name, "counter", help);
+        let mut below = 0;
+        for (end, number) in RANGES.iter().zip(turns.ranges) {
+            below += number;
+            out.sample(name, &[("le", &end.to_string())], &below);
+        }
+        out.sample(name, &[("le", "+Inf")], &turns.count);
+        let name = "myclaw_turn_seconds_sum";
+        out.head(name, "counter", "Seconds from messages to their answers or reports.");
+        out.sample(name, &[], &turns.seconds);
+        let name = "myclaw_turn_seconds_count";
+        out.head(name, "counter", "Answers and reports of which the time is known.");
+        out.sample(name, &[], &turns.count);
+    }
+
+    fn of_deliveries(&self, out: &mut Page) {
+        let name = "myclaw_deliveries_total";
+        out.head(name, "counter", "Parts of answers and reports that are over, by channel.");
+        for (channel, parts) in &*self.deliveries.lock().unwrap_or_else(PoisonError::into_inner) {
+            let Deliveries { sent, failed, uncertain } = parts;
+            for (outcome, number) in [("sent", sent), ("failed", failed), ("uncertain", uncertain)]
+            {
+                out.sample(name, &[("channel", channel), ("outcome", outcome)], number);
+            }
+        }
     }
 
     fn of_models(&self, out: &mut Page) {

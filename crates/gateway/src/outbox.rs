@@ -4,7 +4,7 @@
 //! before and after each attempt, as far as the channel cannot find out by itself.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use myclaw_channels::{
@@ -17,7 +17,8 @@ use tokio_util::task::TaskTracker;
 use crate::GatewayError;
 use crate::channels::Channels;
 use crate::ledger::{Ledger, UnsentPart};
-use crate::rows::{Act, ActOn, MessageId, Outgoing, PartId, PartKind, PartState, Route};
+use crate::metrics::Metrics;
+use crate::rows::{Act, ActOn, MessageId, Outgoing, PartId, PartKind, PartState, Refers, Route};
 
 /// Most attempts to send a part. With the pauses between them they take about a day.
 const MOST_ATTEMPTS: u32 = 300;
@@ -36,12 +37,18 @@ pub(crate) struct Outbox {
     /// Fires when a part is sent, or cannot be.
     ended: Notify,
     tasks: TaskTracker,
+    /// Counts what becomes of the parts.
+    pub(crate) metrics: Arc<Metrics>,
+    /// Itself, for what it has to send because of what it sends.
+    this: Weak<Self>,
 }
 
 impl Outbox {
     pub(crate) fn new(ledger: Ledger, channels: Arc<Channels>, tasks: TaskTracker) -> Arc<Self> {
-        let (routes, ended) = (Mutex::default(), Notify::new());
-        Arc::new(Self { ledger, channels, routes, ended, tasks })
+        Arc::new_cyclic(|this| {
+            let (routes, ended, metrics) = (Mutex::default(), Notify::new(), Arc::default());
+            Self { ledger, channels, routes, ended, tasks, metrics, this: Weak::clone(this) }
+        })
     }
 
     /// Sends parts, after those of their routes that wait already.
@@ -309,7 +316,24 @@ impl Outbox {
             }
             _ => {}
         }
+        self.metrics.delivered(channel, &state);
         part.row.state = state;
+        if part.row.state == PartState::Uncertain {
+            // What the tool `message` sent is for the model to tell, which gets the outcome of its call. There is no notice of a
+            // notice: if it was interrupted, the chat is told again at its next message.
+            let is_of_tool = part.row.answers.is_empty() && !part.row.session.is_empty();
+            if is_of_tool || part.row.refers.tells_of.is_some() {
+                self.ledger.mark(&part).await?;
+            } else {
+                let notice = self.ledger.uncertain(&part, self.notice(&part)).await?;
+                if let Some(this) = self.this.upgrade() {
+                    this.push(notice.into_iter().collect());
+                }
+            }
+            self.ended.notify_waiters();
+            // A file stays for the case that its reader asks for it again.
+            return Ok(());
+        }
         self.ledger.mark(&part).await?;
         self.ended.notify_waiters();
         // Clients of the server fetch files later.
@@ -322,10 +346,52 @@ impl Outbox {
         Ok(())
     }
 
+    /// What the reader of a part is told of which nobody knows whether it was delivered.
+    fn notice(&self, part: &UnsentPart) -> (PartId, Outgoing) {
+        let row = &part.row;
+        let said = format!("uncertain {}", part.id.as_str());
+        let id = PartId::of(&row.session, &said, &row.route, 0);
+        let tells_of = Some(part.id.clone());
+        let notice = Outgoing {
+            kind: PartKind::Report,
+            part: 0,
+            parts: 1,
+            text: wording(row),
+            act: None,
+            refers: Refers { reply_to: row.refers.reply_to.clone(), tells_of, ..Refers::default() },
+            pause_ms: None,
+            created_at: self.ledger.next_ms(),
+            state: PartState::Queued,
+            ..row.clone()
+        };
+        (id, notice)
+    }
+
+    /// How many parts wait to be sent.
+    pub(crate) fn waiting(&self) -> usize {
+        self.lock().values().map(VecDeque::len).sum()
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<Route, VecDeque<UnsentPart>>> {
         // The map is whole after every statement, so a panic elsewhere does not spoil it.
         self.routes.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What a person is told of a part that may be missing.
+fn wording(part: &Outgoing) -> String {
+    let what = match (&part.refers.file, &part.act) {
+        (Some(file), _) => format!("the file {}", file.name),
+        (None, Some(Act::Poll { .. })) => "a poll".to_owned(),
+        (None, _) if part.parts > 1 => {
+            format!("part {} of {} of an answer", part.part + 1, part.parts)
+        }
+        (None, _) => "an answer".to_owned(),
+    };
+    format!(
+        "The connection broke while I sent {what}, so it may be missing here. Write /again, or !again, and I send what may be \
+         missing."
+    )
 }
 
 /// What happens to an interrupted sending of a part. A change of a message can be made

@@ -17,7 +17,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use myclaw_agent::FailureClass;
 use myclaw_agent::config::{AckReactionScope, Config, Persona};
 use myclaw_agent::sessions::{PeerKind, SessionKey};
-use myclaw_channels::{Action, Arrival, Change, Channel, ChatKind, Part, PartKind, Receipt};
+use myclaw_channels::{
+    Action, Arrival, Change, Channel, ChatKind, Part, PartKind, Receipt, SOCKET, WEBHOOK,
+};
 use serde_json::{Value, json};
 
 use crate::GatewayError;
@@ -26,7 +28,7 @@ use crate::containers::{Containers, binding_of};
 use crate::current::Current;
 use crate::delivery::{Delivery, GroupMessage, MessageFile, NewMessage};
 use crate::ledger::now_ms;
-use crate::rows::{MessageId, MessageState, Origin, Route};
+use crate::rows::{Incoming, MessageId, MessageState, Origin, Route};
 use access::Access;
 use bindings::agent_of;
 pub(crate) use command::Command;
@@ -83,6 +85,11 @@ impl Router {
         access::check_may_write(&self.current.config(), route, kind, &self.pairings)
     }
 
+    /// The channel, the account and the name of the state of each.
+    pub(crate) fn channel_states(&self) -> Vec<(String, String, &'static str)> {
+        self.channels.states()
+    }
+
     pub(crate) fn pairings(&self) -> &Pairings {
         &self.pairings
     }
@@ -132,7 +139,10 @@ impl Router {
         let route = route_of(&arrival);
         let id = MessageId::of(&route, &arrival.source_id);
         if let Some(known) = self.delivery.ledger.message(&id).await? {
-            return Ok(receipt(&id, &known.state));
+            return match is_other(&known, &arrival) {
+                true => Err(GatewayError::OtherMessage),
+                false => Ok(receipt(&id, &known.state)),
+            };
         }
         let config = self.current.config();
         let persona = config.persona(&agent_of(&config, &arrival));
@@ -151,8 +161,11 @@ impl Router {
                 return self.drop(&arrival, route, reason, say).await;
             }
         }
+        let command = Command::of(&arrival, &route, &persona).filter(|_| !is_unaddressed);
+        if command == Some(Command::Again) {
+            return self.send_again(&arrival, route).await;
+        }
         if let Some(binding) = binding_of(&config, &arrival) {
-            let command = Command::of(&arrival, &route, &persona).filter(|_| !is_unaddressed);
             return self.hand_over(&config, binding, (&arrival, route), command).await;
         }
         let origin = Origin {
@@ -160,9 +173,10 @@ impl Router {
             reply_id: arrival.reply_id.clone(),
             ..Origin::default()
         };
-        if let Some(command) = Command::of(&arrival, &route, &persona) {
+        if let Some(command) = command {
             return self.obey(command, &arrival, (route, origin)).await;
         }
+        self.delivery.remind(&route, &id).await?;
         let session = self.session_of(&arrival).await?.key;
         let mut worded = wording::text(&arrival);
         if let Some(original) = &arrival.edits {
@@ -330,7 +344,7 @@ impl Router {
         Ok(receipt(&id, &row.state))
     }
 
-    fn dropped_row(&self, arrival: &Arrival, route: Route) -> crate::rows::Incoming {
+    fn dropped_row(&self, arrival: &Arrival, route: Route) -> Incoming {
         let session = self.chat_session(arrival);
         let text = arrival.text.chars().take(MOST_DROPPED_CHARS).collect();
         let origin = Origin { reply_id: arrival.reply_id.clone(), ..Origin::default() };
@@ -370,6 +384,16 @@ fn route_of(arrival: &Arrival) -> Route {
     }
 }
 
+/// Whether a program used the id of a known message for another one. The ids of people's messages are their vendors'.
+fn is_other(known: &Incoming, arrival: &Arrival) -> bool {
+    let is_programs = [WEBHOOK, SOCKET].contains(&&*arrival.channel);
+    let is_cut = matches!(known.state, MessageState::Dropped { .. });
+    is_programs
+        && !is_cut
+        && known.text != arrival.text
+        && known.text != wording::text(arrival).text
+}
+
 /// A message of which a later version came.
 enum Original {
     /// The agent knows it.
@@ -386,13 +410,10 @@ fn incoming(
     session: &SessionKey,
     origin: Origin,
     text: String,
-) -> crate::rows::Incoming {
+) -> Incoming {
     let session = session.as_str().to_owned();
     let source_id = arrival.source_id.clone();
-    crate::rows::Incoming {
-        origin,
-        ..crate::rows::Incoming::new(route, source_id, session, text, now_ms())
-    }
+    Incoming { origin, ..Incoming::new(route, source_id, session, text, now_ms()) }
 }
 
 fn receipt(id: &MessageId, state: &MessageState) -> Receipt {

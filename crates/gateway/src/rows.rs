@@ -243,7 +243,7 @@ impl Act {
     }
 }
 
-/// The channel's ids of messages that a part has to do with.
+/// The channel's ids of messages that a part has to do with, and what belongs to it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Refers {
@@ -256,6 +256,9 @@ pub struct Refers {
     /// A file of the agent's workspace, which is sent instead of the text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<SentFile>,
+    /// The part of which it tells that nobody knows whether it was delivered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tells_of: Option<PartId>,
 }
 
 /// A file that is sent: a copy, so that it does not change.

@@ -17,6 +17,7 @@ mod tool;
 
 pub use access::cron;
 pub(crate) use book::Book;
+pub use heartbeat::describe_heartbeats;
 pub(crate) use heartbeat::{Report, report};
 pub(crate) use http::routes;
 pub use job::{

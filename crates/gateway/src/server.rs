@@ -23,6 +23,7 @@ mod security;
 mod sessions;
 mod setup;
 mod socket;
+mod strangers;
 
 use std::net::SocketAddr;
 use std::sync::{Arc, PoisonError};
@@ -32,6 +33,7 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware;
 use axum::routing::{delete, get, post};
+use myclaw_agent::sessions::SessionIndex;
 use myclaw_channels::{
     Account, AfterInterruption, BoxFuture, Capabilities, Channel, DEFAULT_ACCOUNT, Part,
     SendFailure,
@@ -74,7 +76,11 @@ pub(crate) struct Server {
     address: SocketAddr,
     failures: guard::Failures,
     sockets: Arc<Semaphore>,
+    /// The connections without a login.
+    strangers: Arc<strangers::Strangers>,
     begun: Instant,
+    /// The list of sessions, of which only what has changed is read again.
+    index: Arc<SessionIndex>,
     /// Fires when the gateway stops.
     stop: CancellationToken,
 }
@@ -89,7 +95,6 @@ impl Server {
     ) -> Self {
         Self {
             answered: Answered::new(delivery.ledger.clone()),
-            delivery,
             routing,
             tokens,
             front: CurrentFront::new(Arc::new(front)),
@@ -97,7 +102,10 @@ impl Server {
             address,
             failures: guard::Failures::default(),
             sockets: Arc::new(Semaphore::new(MOST_SOCKETS)),
+            strangers: Arc::default(),
+            index: Arc::new(delivery.home().session_store().index()),
             begun: Instant::now(),
+            delivery,
             stop: CancellationToken::new(),
         }
     }

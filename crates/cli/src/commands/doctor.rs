@@ -136,6 +136,7 @@ fn examine(home: &Home) -> Result<Vec<Check>, CliError> {
             others.extend(sandbox::check_state_directory(&config, home).await);
             others.extend(channels::check(&config, home).await);
             others.extend(gateway::check(&config, home));
+            others.extend(gateway::check_heartbeats(&config));
         }
         (others, check_local_servers(home).await)
     })?;

@@ -157,6 +157,12 @@ fn a_signed_message_is_answered_with_a_signed_one() {
     assert_eq!(answer["answers"], json!([accepted["messageId"]]));
     // A replay is the same message.
     assert_eq!(post(&gateway.client, &message).unwrap(), (202, accepted));
+    // The same id for another message is a mistake of the program.
+    let mut other = message.clone();
+    other["text"] = json!("something else");
+    let (status, answer) = post(&gateway.client, &other).unwrap();
+    assert_eq!(status, 400, "{answer}");
+    assert!(answer.to_string().contains("id was used for another message"), "{answer}");
 
     let body = json!({"id": "two", "text": "<m2>"}).to_string();
     for (time, signed) in

@@ -1,6 +1,6 @@
 //! Telegram.
 
-use myclaw_testkit::TelegramFault;
+use myclaw_testkit::{Step, TelegramFault};
 
 use super::*;
 
@@ -82,9 +82,7 @@ fn pictures_and_texts_reach_the_model() {
 
 #[test]
 fn what_may_have_been_delivered_is_reported_or_marked() {
-    for (choice, texts) in
-        [("report", vec!["fine"]), ("again", vec!["fine", "(possible repeat) fine"])]
-    {
+    for choice in ["report", "again"] {
         let bench = Bench::new(answering("fine"));
         bench.configure(|config| config["channels"]["telegram"]["uncertain"] = json!(choice));
         let gateway = bench.start();
@@ -95,14 +93,92 @@ fn what_may_have_been_delivered_is_reported_or_marked() {
             assert_eq!(state["undelivered"][0]["state"]["state"], "uncertain");
             let shown = bench.run(&["channels", "status"]);
             assert!(shown.stdout().contains("uncertain"), "{}", shown.stdout());
+            bench.bot.wait_for_text("may be missing here");
         } else {
             bench.bot.wait_for_text("possible repeat");
         }
         gateway.stop();
         let sent: Vec<String> =
             bench.bot.sent().iter().map(|sent| sent.text().to_owned()).collect();
-        assert_eq!(sent, texts, "{choice}");
+        assert_eq!((sent.len(), sent[0].as_str()), (2, "fine"), "{choice}: {sent:?}");
+        let last =
+            if choice == "report" { "may be missing here" } else { "(possible repeat) fine" };
+        assert!(sent[1].contains(last), "{choice}: {sent:?}");
     }
+}
+
+#[test]
+fn what_may_be_missing_is_told_once_and_sent_again_when_asked_for() {
+    let bench = Bench::new(echoing());
+    let gateway = bench.start();
+    // The process ends while the answer is sent: nobody knows whether it was delivered.
+    bench.bot.fail_next("sendMessage", TelegramFault::Hang);
+    bench.bot.write(ANN, "<m1>");
+    let is_sending = |calls: Vec<(String, Value)>| calls.iter().any(|call| call.0 == "sendMessage");
+    until("an attempt to send", || is_sending(bench.bot.calls()));
+    gateway.kill();
+    let gateway = bench.start();
+    let notice = bench.bot.wait_for_text("may be missing here");
+    assert_eq!(&notice.params["chat_id"], &json!(ANN));
+    // What was told is not told again, also if the process ends before it knows that it was.
+    gateway.kill();
+    let gateway = bench.start();
+    bench.bot.write(ANN, "/again");
+    bench.bot.wait_for("the answer again", |sent| {
+        let answers = sent.iter().filter(|sent| sent.text().contains("m1&gt;"));
+        (answers.count() == 2).then_some(())
+    });
+    gateway.channels(|state| state["undelivered"] == json!([]));
+    bench.bot.write(ANN, "!again");
+    bench.bot.wait_for_text("Nothing is missing here");
+    gateway.stop();
+    let sent: Vec<String> = bench.bot.sent().iter().map(|sent| sent.text().to_owned()).collect();
+    let count = |text: &str| sent.iter().filter(|sent| sent.contains(text)).count();
+    assert_eq!((count("may be missing"), count("m1&gt;")), (1, 2), "{sent:?}");
+    assert_eq!(bench.model.requests().len(), 1, "the model was asked again");
+}
+
+#[test]
+fn a_notice_that_was_interrupted_comes_again_with_the_next_message() {
+    let bench = Bench::new(echoing());
+    let mut gateway = bench.start();
+    let sendings = || bench.bot.calls().iter().filter(|call| call.0 == "sendMessage").count();
+    bench.bot.fail_next("sendMessage", TelegramFault::Hang);
+    bench.bot.write(ANN, "<m1>");
+    // The answer, and then the notice.
+    for sent in 1..=2 {
+        until("an attempt to send", || sendings() == sent);
+        bench.bot.fail_next("sendMessage", TelegramFault::Hang);
+        gateway.kill();
+        gateway = bench.start();
+    }
+    // The third hang is for nothing: what may have been told is not told again by itself.
+    bench.bot.write(ANN, "<m2>");
+    until("the reminder", || sendings() == 3);
+    gateway.kill();
+    gateway = bench.start();
+    bench.bot.wait_for_text("re: &lt;m2&gt;");
+    gateway.stop();
+    let sent: Vec<String> = bench.bot.sent().iter().map(|sent| sent.text().to_owned()).collect();
+    let count = |text: &str| sent.iter().filter(|sent| sent.contains(text)).count();
+    assert_eq!((count("may be missing"), count("m1&gt;"), count("m2&gt;")), (2, 1, 1), "{sent:?}");
+}
+
+#[test]
+fn a_model_server_that_is_away_for_a_moment_costs_no_message() {
+    let down = || Step::status(503, &[], "");
+    let script = Script::new();
+    // A run makes two attempts; the third run that fails says so in the chat.
+    let script = (0..7).fold(script, |script, _| script.then(down()));
+    let bench = Bench::new(script.then_repeat(Reply::anthropic().text("back")));
+    bench.configure(|config| config["agent"] = json!({"maxRetries": 1}));
+    let gateway = bench.start();
+    bench.bot.write(ANN, "hello");
+    bench.bot.wait_for_text("back");
+    gateway.stop();
+    let sent: Vec<String> = bench.bot.sent().iter().map(|sent| sent.text().to_owned()).collect();
+    assert_eq!(sent.iter().filter(|sent| sent.contains("keep trying")).count(), 1, "{sent:?}");
+    assert_eq!((sent.len(), sent[1].as_str()), (2, "back"), "{sent:?}");
 }
 
 #[test]

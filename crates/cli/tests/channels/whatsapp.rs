@@ -357,6 +357,7 @@ fn what_may_have_been_delivered_is_confirmed_reported_or_marked() {
         desk.server.fail_next(fault);
         desk.write("IN1", "hello");
         let first = desk.server.wait_for_text("fine");
+        let told;
         let texts = match choice {
             "confirmed" => {
                 let status = json!({
@@ -372,7 +373,9 @@ fn what_may_have_been_delivered_is_confirmed_reported_or_marked() {
             }
             "report" => {
                 gateway.channels(|state| state["undelivered"][0]["state"]["state"] == "uncertain");
-                vec!["fine"]
+                let notice = desk.server.wait_for_text("may be missing here");
+                told = notice.text().to_owned();
+                vec!["fine", told.as_str()]
             }
             _ => {
                 desk.server.wait_for_text("possible repeat");

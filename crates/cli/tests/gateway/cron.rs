@@ -221,6 +221,7 @@ fn the_demo_planner_reports_nothing_in_a_heartbeat() {
         let agents = json!({"defaults": {"model": "builtin/demo", "heartbeat": heartbeat}});
         *config = json!({"gateway": config["gateway"], "agents": agents});
     });
+    bench.home.write_in_workspace("HEARTBEAT.md", "- look\n");
     let gateway = bench.start();
     let run = bench.runs("heartbeat:main", |runs| ended(runs) >= 1).remove(0);
     assert_eq!(outcome(&run), "quiet", "{run}");
@@ -238,8 +239,15 @@ fn a_heartbeat_with_nothing_to_report_is_never_delivered() {
     bench
         .with_heartbeat(&json!({"every": "1s", "activeHours": {"start": "00:00", "end": "24:00"}}));
     bench.home.write_in_workspace("HEARTBEAT.md", "# Tasks\n\n");
+    let file = bench.home.workspace().join("HEARTBEAT.md");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::remove_file(&file).unwrap();
     let gateway = bench.start();
-    let skipped = bench.runs("heartbeat:main", |runs| ended(runs) >= 2);
+    // Without the file, then with one that names nothing.
+    let skipped = bench.runs("heartbeat:main", |runs| ended(runs) >= 1);
+    assert!(json!(skipped).to_string().contains("no HEARTBEAT.md"), "{skipped:?}");
+    std::fs::write(&file, text).unwrap();
+    let skipped = bench.runs("heartbeat:main", |runs| ended(runs) >= 3);
     assert!(
         skipped.iter().all(|run| outcome(run) == "skipped" || outcome(run).is_empty()),
         "{skipped:?}"
@@ -249,7 +257,8 @@ fn a_heartbeat_with_nothing_to_report_is_never_delivered() {
     gateway.client.outcome(&first).unwrap();
     let updated = || bench.myclaw(&["sessions", "list", "--json"]).stdout();
     let field = |text: &str| {
-        let line: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+        let line = text.lines().find(|line| line.contains("peer:direct:main")).unwrap();
+        let line: Value = serde_json::from_str(line).unwrap();
         line["updatedAt"].as_u64().expect("a time")
     };
     let before = field(&updated());
@@ -258,11 +267,19 @@ fn a_heartbeat_with_nothing_to_report_is_never_delivered() {
         bench.runs("heartbeat:main", |runs| runs.iter().any(|run| outcome(run) == "answered"));
     assert!(all.iter().any(|run| outcome(run) == "quiet"), "{all:?}");
     assert_eq!(field(&updated()), before, "a heartbeat counts as activity");
+    let shown = bench.myclaw(&["doctor"]).stdout();
+    assert!(shown.contains("up to 86400 turns a day in a session of its own"), "{shown}");
     gateway.stop();
     let parts = parts(&bench);
     assert!(parts.contains("The disk is full."), "{parts}");
     assert!(!parts.contains("HEARTBEAT_OK"), "{parts}");
     let request = &bench.model.requests()[1];
+    // A session of its own, with few tools, which does not see what was said elsewhere, nor earlier heartbeats.
+    let later = bench.model.requests()[2].body_text();
+    assert!(!later.contains("hello") && later.matches("Read HEARTBEAT.md").count() == 1, "{later}");
+    let tools = request.json()["tools"].as_array().unwrap().len();
+    let of_main = bench.model.requests()[0].json()["tools"].as_array().unwrap().len();
+    assert!(tools < of_main, "{tools} tools, {of_main} in the main session");
     assert!(request.body_text().contains("Read HEARTBEAT.md if it exists (workspace context)."));
 }
 
@@ -330,6 +347,7 @@ fn each_due_time_runs_exactly_once_however_often_the_gateway_is_killed() {
         Reply::anthropic().text("HEARTBEAT_OK").step().delay(pause)
     }));
     bench.with_heartbeat(&json!({"every": "2s"}));
+    bench.home.write_in_workspace("HEARTBEAT.md", "- look\n");
     let kinds = [("<m1>", "all"), ("<m2>", "skip"), ("<m3>", "once")];
     let jobs = kinds.map(|(mark, missed)| {
         bench.add(&[mark, "--every", "1s", "--isolated", "--missed", missed])

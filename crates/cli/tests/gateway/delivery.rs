@@ -75,6 +75,56 @@ fn a_failed_run_is_reported_once_and_the_session_goes_on() {
 }
 
 #[test]
+fn a_model_that_is_away_breaks_off_or_fails_is_asked_again_until_it_answers() {
+    let overloaded =
+        r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#;
+    for failure in [
+        Step::status(503, &[], ""),
+        Step::status(500, &[], r#"{"error":{"message":"out of memory"}}"#),
+        Step::status(529, &[], overloaded),
+        Reply::anthropic().text("one two three four five six").in_deltas(6).step().cut_after(600),
+        Reply::anthropic().text("one two three four five six").in_deltas(6).step().reset_after(600),
+        Step::raw("").then_close(),
+    ] {
+        let script = (0..5).fold(Script::new(), |script, _| script.then(failure.clone()));
+        let bench = Bench::new(script.then_repeat(Reply::anthropic().text("fine")));
+        bench.configure(|config| config["agent"] = json!({"maxRetries": 1}));
+        let gateway = bench.start();
+        let id = gateway.client.send("main", "one", "hello").unwrap();
+        let answer = gateway.client.outcome(&id).unwrap();
+        assert_eq!((&answer["state"], &answer["reply"]), (&json!("answered"), &json!("fine")));
+        gateway.stop();
+        // What was shown of an answer that was cut off is no answer.
+        assert_eq!(bench.said("main"), ["hello", "fine"]);
+    }
+}
+
+#[test]
+fn a_wait_for_a_model_is_stopped_by_the_person_or_forbidden_by_the_owner() {
+    let bench = Bench::new(Script::repeat(Step::status(503, &[], "")));
+    let gateway = bench.start();
+    let client = &gateway.client;
+    let id = client.send("main", "one", "hello").unwrap();
+    bench.model.wait_for_requests_blocking(1);
+    until("a stop", || {
+        client.post("/api/sessions/main/abort", &json!({})).unwrap();
+        client.get(&format!("/api/messages/{id}")).unwrap().1["state"] != "open"
+    });
+    let report = client.outcome(&id).unwrap();
+    assert_eq!((&report["state"], &report["class"]), (&json!("reported"), &json!("aborted")));
+    gateway.stop();
+    bench.configure(|config| config["agent"] = json!({"maxRetries": 0}));
+    let gateway = bench.start();
+    let id = gateway.client.send("main", "two", "hello").unwrap();
+    let report = gateway.client.outcome(&id).unwrap();
+    assert_eq!(report["state"], "reported");
+    let message = report["message"].as_str().unwrap();
+    let of_owner = ["127.0.0.1", "http", "--model", "503"];
+    assert!(!of_owner.iter().any(|word| message.contains(word)), "{message}");
+    gateway.stop();
+}
+
+#[test]
 fn a_session_that_cannot_run_reports_its_messages() {
     let bench = Bench::new(answering("never"));
     // A model without a key.

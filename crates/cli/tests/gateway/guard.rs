@@ -44,6 +44,15 @@ fn only_the_token_and_the_own_host_and_origin_are_let_in() {
         assert_eq!(ask("/api/status", &headers), 421, "{name}");
         assert_eq!(ask("/health", &headers), 421, "{name}");
     }
+    // A target that names a host counts for the header.
+    for target in
+        ["http://evil.example", "ftp://127.0.0.1:1", "http://127.0.0.1:1", "http://a@localhost"]
+    {
+        assert_eq!(ask(&format!("{target}/api/status"), &own), 421, "{target}");
+        assert_eq!(ask(&format!("{target}/health"), &host), 421, "{target}");
+    }
+    assert_eq!(ask(&format!("http://127.0.0.1:{port}/api/status"), &own), 200);
+    assert_eq!(ask(&format!("http://127.0.0.1:{port}/api/status"), &host), 401);
     for origin in ["http://evil.example", "null", "http://127.0.0.1:1", "https://localhost"] {
         let headers = format!("{own}Origin: {origin}\r\n");
         assert_eq!(ask("/api/status", &headers), 403, "{origin}");

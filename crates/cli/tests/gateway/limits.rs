@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use super::socket::{Socket, block_on};
 use super::*;
 
 /// Most messages without an answer.
@@ -46,6 +47,57 @@ fn answered(client: &Client, body: &Value) {
     });
     let outcome = client.outcome(accepted["messageId"].as_str().unwrap()).unwrap();
     assert_eq!(outcome["state"], "answered", "{outcome}");
+}
+
+/// A WebSocket that has sent `bytes` and no token.
+fn stranger(client: &Client, bytes: &[u8]) -> std::io::Result<std::net::TcpStream> {
+    use std::io::Write as _;
+    let mut stream = std::net::TcpStream::connect(("127.0.0.1", client.port))?;
+    let head = format!(
+        "GET /ws HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
+        client.port
+    );
+    stream.write_all(head.as_bytes())?;
+    // The connection may be closed before all of it is written.
+    let _ = stream.write_all(bytes);
+    Ok(stream)
+}
+
+#[test]
+fn sockets_without_a_token_take_little_memory_and_no_place_of_the_owner() {
+    let bench = Bench::new(answering("fine"));
+    let gateway = bench.start();
+    let client = &gateway.client;
+    let before = memory(&gateway);
+    // A text of 5 MiB, of which all but the last byte is sent.
+    let mut frame = vec![0x81, 0x80 | 127];
+    frame.extend((5_u64 << 20).to_be_bytes());
+    frame.extend([0; 4]);
+    frame.resize(frame.len() + (5 << 20) - 1, b'x');
+    let large: Vec<_> = std::thread::scope(|scope| {
+        let send = |_| scope.spawn(|| stranger(client, &frame).unwrap());
+        let sending: Vec<_> = (0..60).map(send).collect();
+        sending.into_iter().map(|sent| sent.join().unwrap()).collect()
+    });
+    let used = memory(&gateway).saturating_sub(before);
+    assert!(used < 40_000, "{used} kB for 60 frames without a login");
+    drop(large);
+    // More than all places, from the address of the owner, who comes in all the same.
+    let silent: Vec<_> = (0..2_200).map(|_| stranger(client, &[])).collect();
+    let (status, _) = client.get("/api/status").unwrap();
+    assert_eq!(status, 200);
+    block_on(async {
+        let mut socket = Socket::open(client).await;
+        socket.ask("w", "watch", json!({"session": "main"})).await;
+        // Further strangers do not end it.
+        let more: Vec<_> = (0..500).map(|_| stranger(client, &[])).collect();
+        let answer = socket.ask("s", "status", json!({})).await;
+        assert!(answer.to_string().contains("version"), "{answer}");
+        drop(more);
+    });
+    drop(silent);
+    gateway.stop();
 }
 
 #[test]

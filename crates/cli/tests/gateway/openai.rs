@@ -63,11 +63,114 @@ fn a_user_continues_a_session_and_a_key_repeats_nothing() {
     assert_eq!(ask("a", "<m1>"), "re: <m1>");
     assert_eq!(ask("a", "<m1>"), "re: <m1>");
     assert_eq!(ask("b", "<m2>"), "re: <m2>");
+    let header = "Idempotency-Key: a\r\n";
+    let other = json!({"user": "ann", "messages": [{"role": "user", "content": "<m9>"}]});
+    let (status, answer) = client.post_with("/v1/chat/completions", header, &other).unwrap();
+    assert_eq!((status, &answer["error"]["code"]), (409, &json!("conflict")), "{answer}");
     let bad = json!({"messages": [{"role": "assistant", "content": "x"}]});
     let (status, answer) = client.post("/v1/chat/completions", &bad).unwrap();
     assert_eq!((status, &answer["error"]["type"]), (400, &json!("usage")));
     gateway.stop();
     assert_eq!(bench.said("openai-ann"), ["<m1>", "re: <m1>", "<m2>", "re: <m2>"]);
+}
+
+#[test]
+fn what_the_agent_cannot_do_for_a_program_is_refused() {
+    let bench = Bench::new(answering("fine"));
+    let gateway = bench.start();
+    let client = &gateway.client;
+    for (status, code, field, value) in [
+        (404, "model_not_found", "model", json!("gpt-4o")),
+        (400, "unsupported_parameter", "tools", json!([{"type": "function", "name": "f"}])),
+        (400, "unsupported_parameter", "temperature", json!(0.1)),
+        (400, "unsupported_parameter", "response_format", json!({"type": "json_object"})),
+        (400, "unsupported_parameter", "text", json!({"format": {"type": "json_object"}})),
+        (400, "unsupported_parameter", "tool_choice", json!("required")),
+    ] {
+        for path in ["/v1/chat/completions", "/v1/responses"] {
+            let mut body =
+                json!({"input": "hello", "messages": [{"role": "user", "content": "hello"}]});
+            body[field] = value.clone();
+            let (got, answer) = client.post(path, &body).unwrap();
+            let error = &answer["error"];
+            assert_eq!((got, &error["code"]), (status, &json!(code)), "{path} {field}: {answer}");
+            assert_eq!(error["param"], field, "{answer}");
+        }
+    }
+    gateway.stop();
+    assert_eq!(bench.model.requests().len(), 0);
+}
+
+/// What the schema of Open Responses requires of a response, besides the types below.
+const REQUIRED: [&str; 32] = [
+    "id",
+    "object",
+    "created_at",
+    "completed_at",
+    "status",
+    "incomplete_details",
+    "model",
+    "previous_response_id",
+    "instructions",
+    "output",
+    "error",
+    "tools",
+    "tool_choice",
+    "truncation",
+    "parallel_tool_calls",
+    "text",
+    "top_p",
+    "presence_penalty",
+    "frequency_penalty",
+    "top_logprobs",
+    "temperature",
+    "reasoning",
+    "user",
+    "usage",
+    "max_output_tokens",
+    "max_tool_calls",
+    "store",
+    "background",
+    "service_tier",
+    "metadata",
+    "safety_identifier",
+    "prompt_cache_key",
+];
+
+#[test]
+fn a_response_has_every_field_that_its_schema_requires() {
+    let bench = Bench::new(answering("fine"));
+    let gateway = bench.start();
+    let client = &gateway.client;
+    let body = json!({"input": "hello", "instructions": "be brief", "metadata": {"a": "b"}, "user": "ann"});
+    let (_, whole) = client.post("/v1/responses", &body).unwrap();
+    let path = format!("/v1/responses/{}", whole["id"].as_str().unwrap());
+    let (_, stored) = client.get(&path).unwrap();
+    let queued = json!({"input": "hello", "background": true});
+    let (_, queued) = client.post("/v1/responses", &queued).unwrap();
+    let streamed = json!({"input": "hello", "stream": true});
+    let (_, streamed) = client.post("/v1/responses", &streamed).unwrap();
+    let events = streamed.as_str().unwrap().lines().filter_map(|line| line.strip_prefix("data: "));
+    let events = events.map(|event| serde_json::from_str::<Value>(event).unwrap());
+    let streamed = events.filter_map(|mut event| event.get_mut("response").map(Value::take));
+    let mut all: Vec<Value> = streamed.collect();
+    assert_eq!(all.len(), 3);
+    all.extend([whole.clone(), stored, queued]);
+    for response in all {
+        let missing: Vec<_> =
+            REQUIRED.iter().filter(|name| response.get(**name).is_none()).collect();
+        assert!(missing.is_empty(), "{missing:?} of {response}");
+        for number in
+            ["temperature", "top_p", "presence_penalty", "frequency_penalty", "top_logprobs"]
+        {
+            assert!(response[number].is_number(), "{number}: {response}");
+        }
+        assert_eq!(response["text"]["format"]["type"], "text");
+        assert_eq!(response["completed_at"].is_u64(), response["status"] == "completed");
+    }
+    assert_eq!((&whole["user"], &whole["metadata"]["a"]), (&json!("ann"), &json!("b")));
+    assert_eq!(whole["instructions"], "be brief");
+    gateway.stop();
 }
 
 #[test]

@@ -126,6 +126,10 @@ fn metrics_count_what_happens() {
         r#"myclaw_messages_ended_total{outcome="answered"} 1"#,
         r#"myclaw_model_calls_total{model="anthropic/claude-sonnet-4-20250514"} 1"#,
         "# TYPE myclaw_model_tokens_total counter",
+        "# TYPE myclaw_deliveries_total counter",
+        r#"myclaw_turn_seconds_bucket{le="+Inf"} 1"#,
+        "myclaw_turn_seconds_count 1",
+        "myclaw_parts_waiting 0",
     ] {
         assert!(text.lines().any(|other| other == line), "{line}: {text}");
     }

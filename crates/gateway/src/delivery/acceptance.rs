@@ -10,7 +10,7 @@ use super::desk::Source;
 use super::{Accepted, Delivery, MAX_SOURCE_ID_BYTES, MAX_TEXT_BYTES, MessageFile, NewMessage};
 use crate::GatewayError;
 use crate::ledger::{Acceptance, now_ms};
-use crate::rows::{Incoming, MessageId, Origin, ReceivedFile};
+use crate::rows::{Incoming, MessageId, MessageState, Origin, ReceivedFile};
 
 /// How often a message is stored anew because others changed the route of its session meanwhile.
 const MOST_ROUTE_RACES: usize = 3;
@@ -69,9 +69,10 @@ impl Delivery {
             Err(full) => {
                 // What is stored already takes no place.
                 let known = self.ledger.message(&id).await?.ok_or(full)?;
-                return known_as(id, known, key.as_str());
+                return known_as(id, known, &row);
             }
         };
+        let said = Incoming { origin: Origin::default(), ..row.clone() };
         match self.store_with_route(&id, row, contents).await {
             Ok(Acceptance::New(message)) => {
                 self.metrics.accepted();
@@ -82,7 +83,7 @@ impl Delivery {
             }
             Ok(Acceptance::Known(row)) => {
                 self.leave(bytes);
-                known_as(id, row, key.as_str())
+                known_as(id, row, &said)
             }
             Err(error) => {
                 self.leave(bytes);
@@ -146,9 +147,13 @@ impl Delivery {
     }
 }
 
-/// A message that is stored already, if it is the one that was sent to `session`.
-fn known_as(id: MessageId, row: Incoming, session: &str) -> Result<Accepted, GatewayError> {
-    if row.session == session { Ok(Accepted { id, row }) } else { Err(GatewayError::OtherMessage) }
+/// A message that is stored already, if it is the one that was sent.
+fn known_as(id: MessageId, row: Incoming, sent: &Incoming) -> Result<Accepted, GatewayError> {
+    // What a dropped message said is cut or gone.
+    let is_cut = matches!(row.state, MessageState::Dropped { .. });
+    let is_same = row.text == sent.text && row.images == sent.images;
+    let is_it = row.session == sent.session && (is_cut || is_same);
+    if is_it { Ok(Accepted { id, row }) } else { Err(GatewayError::OtherMessage) }
 }
 
 fn check(new: &NewMessage, files: &[MessageFile]) -> Result<(), GatewayError> {

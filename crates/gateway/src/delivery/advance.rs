@@ -70,8 +70,15 @@ impl Delivery {
         let places = self.places(desk, open).await?;
         self.settle_answered(desk, open, &places).await?;
         for failure in &failures {
-            let report =
-                Report { class: failure.class.to_owned(), message: failure.message.clone() };
+            if failure.may_pass
+                && !failure.ids.is_empty()
+                && self.waits_out(desk, failure, open).await?
+            {
+                continue;
+            }
+            let session = desk.session.key().as_str();
+            tracing::warn!(session, class = failure.class, error = failure.message, "a run failed");
+            let report = Report::of_run(failure);
             let failed = open.extract_if(.., |message| failure.ids.contains(&message.id.entry()));
             let mut failed: Vec<OpenMessage> = failed.collect();
             if failure.ids.is_empty() {
@@ -113,7 +120,7 @@ impl Delivery {
             };
             let answered: Vec<OpenMessage> =
                 open.iter().filter(|message| is_same(message)).cloned().collect();
-            self.answer(&answered, PartKind::Reply, row.as_str(), text, &|parts| {
+            self.answer(&answered, PartKind::Reply, row.as_str(), (text, text), &|parts| {
                 MessageState::Answered { parts }
             })
             .await?;
@@ -267,7 +274,7 @@ impl Delivery {
         open: &mut Vec<OpenMessage>,
         places: &Places,
     ) -> Result<(), GatewayError> {
-        if desk.session.work().is_some() {
+        if desk.session.work().is_some() || desk.is_waiting() {
             return Ok(());
         }
         let is_unfinished = |message: &OpenMessage| {

@@ -11,10 +11,12 @@ use super::media::Saying;
 use super::{Delivery, GroupMessage, Report, occasion};
 use crate::GatewayError;
 use crate::hub;
-use crate::ledger::{Acceptance, OVER, OpenMessage, Stored, now_ms, write_of};
+use crate::ledger::{Acceptance, Again, OVER, OpenMessage, Stored, now_ms, write_of};
 use crate::rows::{
-    Incoming, MessageId, MessageState, Outgoing, PartId, PartKind, Refers, Route, SentFile,
+    Incoming, MessageId, MessageState, Outgoing, PartId, PartKind, PartState, Refers, Route,
+    SentFile,
 };
+use crate::server::CHANNEL;
 
 impl Delivery {
     pub(super) async fn report(
@@ -23,23 +25,23 @@ impl Delivery {
         report: &Report,
     ) -> Result<(), GatewayError> {
         let first = messages.first().map(|message| message.id.to_string()).unwrap_or_default();
-        self.answer(&messages, PartKind::Report, &first, &report.message, &|parts| {
-            MessageState::Reported {
-                class: report.class.clone(),
-                message: report.message.clone(),
-                parts,
-            }
+        let texts = (report.message.as_str(), report.for_people());
+        self.answer(&messages, PartKind::Report, &first, texts, &|parts| MessageState::Reported {
+            class: report.class.clone(),
+            message: report.message.clone(),
+            parts,
         })
         .await
     }
 
-    /// Stores what is said to the senders of `messages`, once per route, and sends it.
+    /// Stores what is said to the senders of `messages`, once per route, and sends it: the first text to clients of the server,
+    /// the second one to all others.
     pub(super) async fn answer(
         &self,
         messages: &[OpenMessage],
         kind: PartKind,
         said: &str,
-        text: &str,
+        (text, for_people): (&str, &str),
         state: &(dyn Fn(Vec<PartId>) -> MessageState + Sync),
     ) -> Result<(), GatewayError> {
         let mut routes: Vec<&Route> = messages.iter().map(|message| &message.row.route).collect();
@@ -51,6 +53,7 @@ impl Delivery {
         for route in routes {
             let of_route = || messages.iter().filter(|message| message.row.route == *route);
             let preview = self.live.take(session, route).await?;
+            let text = if route.channel == CHANNEL { text } else { for_people };
             let text = occasion::spoken(of_route(), kind, text);
             let mut saying = match (kind, &text) {
                 (_, None) => Saying::default(),
@@ -90,7 +93,9 @@ impl Delivery {
         let (stored, version) =
             self.ledger.settle(messages, &of_message, parts.clone(), more).await?;
         self.hand_in_results(results, version);
-        self.metrics.ended(messages.len(), kind);
+        let now = now_ms();
+        let times = messages.iter().map(|message| now.saturating_sub(message.row.accepted_at));
+        self.metrics.ended(times, kind);
         let bytes = messages.iter().map(|message| picture_bytes(&message.row)).sum();
         self.pictures.fetch_sub(bytes, Ordering::SeqCst);
         // Last, so that a message that is not open any more is counted.
@@ -128,7 +133,8 @@ impl Delivery {
         say: Option<String>,
         dropped: Option<String>,
     ) -> Result<Incoming, GatewayError> {
-        let settled = self.settle(row, (say, dropped), Vec::new()).await?;
+        let again = Again { parts: Vec::new(), writes: Vec::new() };
+        let settled = self.settle(row, (say, dropped), again).await?;
         settled.ok_or_else(|| GatewayError::Internal("a message has no conditions".to_owned()))
     }
 
@@ -138,9 +144,19 @@ impl Delivery {
         self: &Arc<Self>,
         row: Incoming,
         answer: String,
-        more: Vec<Write>,
+        writes: Vec<Write>,
     ) -> Result<Option<Incoming>, GatewayError> {
-        self.settle(row, (Some(answer), None), more).await
+        self.settle(row, (Some(answer), None), Again { parts: Vec::new(), writes }).await
+    }
+
+    /// Stores a message with copies of parts that may be missing as its answer. `None`, and nothing is stored, if they have
+    /// changed meanwhile.
+    pub(crate) async fn answer_again(
+        self: &Arc<Self>,
+        row: Incoming,
+        again: Again,
+    ) -> Result<Option<Incoming>, GatewayError> {
+        self.settle(row, (None, None), again).await
     }
 
     /// As for a message that is accepted: a source that goes away does not stop half-way.
@@ -148,10 +164,10 @@ impl Delivery {
         self: &Arc<Self>,
         row: Incoming,
         outcome: (Option<String>, Option<String>),
-        more: Vec<Write>,
+        again: Again,
     ) -> Result<Option<Incoming>, GatewayError> {
         let this = Arc::clone(self);
-        let settling = self.tasks.spawn(async move { this.settle_now(row, outcome, more).await });
+        let settling = self.tasks.spawn(async move { this.settle_now(row, outcome, again).await });
         settling.await.map_err(|error| GatewayError::Internal(error.to_string()))?
     }
 
@@ -159,7 +175,7 @@ impl Delivery {
         &self,
         mut row: Incoming,
         (say, dropped): (Option<String>, Option<String>),
-        more: Vec<Write>,
+        again: Again,
     ) -> Result<Option<Incoming>, GatewayError> {
         let id = MessageId::of(&row.route, &row.source_id);
         let saying = say.as_deref().map(Saying::of).unwrap_or_default();
@@ -168,12 +184,20 @@ impl Delivery {
             part.answers = vec![id.clone()];
             part.refers.reply_to.clone_from(&row.origin.reply_id);
         }
+        for (number, part) in again.parts.into_iter().enumerate() {
+            let copy_id = PartId::of("", id.as_str(), &row.route, number);
+            let (replaces, tells_of) = (None, None);
+            let refers = Refers { replaces, tells_of, ..part.refers };
+            let (created_at, state) = (self.ledger.next_ms(), PartState::Queued);
+            let copy = Outgoing { refers, created_at, state, pause_ms: None, ..part };
+            parts.push((copy_id, copy));
+        }
         let ids = parts.iter().map(|(id, _)| id.clone()).collect();
         row.state = match dropped {
             Some(reason) => MessageState::Dropped { reason, parts: ids },
             None => MessageState::Answered { parts: ids },
         };
-        let accepted = self.ledger.store_with(id, row, Vec::new(), &parts, more).await?;
+        let accepted = self.ledger.store_with(id, row, Vec::new(), &parts, again.writes).await?;
         if let Some(Acceptance::New(message)) = &accepted {
             let version = message.version;
             let unsent = parts.into_iter().map(|(id, row)| Stored { id, version, row });
@@ -198,7 +222,7 @@ impl Delivery {
 
     /// Sends a text that answers no message. `said` is its idempotency key.
     pub(crate) async fn say(
-        self: &Arc<Self>,
+        &self,
         route: &Route,
         said: &str,
         text: &str,
@@ -206,6 +230,13 @@ impl Delivery {
         let parts = self.parts_of(route, "", said, PartKind::Report, Saying::of(text));
         let stored = self.ledger.say(parts).await?;
         self.outbox.push(stored);
+        Ok(())
+    }
+
+    /// Tells a chat, at a message of it, of what may be missing there, if the notice of that may be missing too.
+    pub(crate) async fn remind(&self, route: &Route, at: &MessageId) -> Result<(), GatewayError> {
+        let notice = self.ledger.remind(route, &format!("reminder {at}")).await?;
+        self.outbox.push(notice.into_iter().collect());
         Ok(())
     }
 

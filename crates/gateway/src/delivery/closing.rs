@@ -11,7 +11,7 @@ impl Delivery {
     pub(crate) async fn close(&self, patience: impl Future<Output = ()>) {
         self.closing.cancel();
         tokio::pin!(patience);
-        while self.open_count() > self.parked_count() {
+        while self.open_count() > self.parked_count() + self.waiting_count() {
             tokio::select! {
                 () = tokio::time::sleep(Duration::from_millis(20)) => {}
                 () = &mut patience => break,

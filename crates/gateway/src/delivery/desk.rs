@@ -2,13 +2,20 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use myclaw_agent::sessions::EntryId;
 use myclaw_agent::{AgentRunEvent, FailureClass, Session, SessionEvent};
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use crate::ledger::OpenMessage;
 use crate::rows::{Occasion, Route};
+
+/// Pause before the first run after one whose models could not be reached; it doubles.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// Longest such pause: a server that is back is noticed soon.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// Where a message comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +52,7 @@ struct State {
     /// Those that the current run would answer.
     running: HashSet<EntryId>,
     failures: Vec<RunFailure>,
+    outage: Option<Outage>,
     is_abort_asked: bool,
 }
 
@@ -55,6 +63,26 @@ pub(super) struct RunFailure {
     pub(super) ids: HashSet<EntryId>,
     pub(super) class: &'static str,
     pub(super) message: String,
+    /// Whether the failure may be over soon.
+    pub(super) may_pass: bool,
+}
+
+/// A time in which the models of a session cannot be reached.
+#[derive(Debug, Clone, Copy)]
+struct Outage {
+    since: Instant,
+    attempts: u32,
+    /// When the next run begins.
+    until: Instant,
+}
+
+/// What is done about a failure that may be over soon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Patience {
+    /// The next run begins after this time. So many runs have failed.
+    Wait(Duration, u32),
+    /// It has lasted too long.
+    Over,
 }
 
 impl Desk {
@@ -115,6 +143,27 @@ impl Desk {
     /// Removes the first `count` failures.
     pub(super) fn forget_failures(&self, count: usize) {
         self.lock().failures.drain(..count);
+    }
+
+    /// Notes that the models could not be reached. `longest` is how long that may last.
+    pub(super) fn waits_for_models(&self, longest: Duration) -> Patience {
+        let (mut state, now) = (self.lock(), Instant::now());
+        let first = Outage { since: now, attempts: 0, until: now };
+        let outage = state.outage.get_or_insert(first);
+        if now.duration_since(outage.since) >= longest {
+            state.outage = None;
+            return Patience::Over;
+        }
+        outage.attempts += 1;
+        let doubled = FIRST_PAUSE.saturating_mul(1 << (outage.attempts - 1).min(8));
+        let pause = doubled.min(LONGEST_PAUSE);
+        outage.until = now + pause;
+        Patience::Wait(pause, outage.attempts)
+    }
+
+    /// Whether the next run waits for the models.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.lock().outage.is_some_and(|outage| Instant::now() < outage.until)
     }
 
     /// Notes messages that the next run answers, because the log holds them.
@@ -182,7 +231,16 @@ impl Desk {
         let mut state = self.lock();
         // Under the lock, so that the end of the run finds that it was asked for.
         state.is_abort_asked = self.session.abort();
-        state.is_abort_asked
+        if state.is_abort_asked || state.outage.take().is_none() {
+            return state.is_abort_asked;
+        }
+        // Its messages wait for the models.
+        let (ids, class) = (state.taken.clone(), FailureClass::Aborted.as_str());
+        let message = "stopped; the session is kept, the next message continues it".to_owned();
+        state.failures.push(RunFailure { ids, class, message, may_pass: false });
+        drop(state);
+        self.wake.notify_one();
+        true
     }
 
     pub(super) fn heed(&self, event: &SessionEvent<'_>) {
@@ -202,6 +260,9 @@ impl Desk {
                 let mut state = self.lock();
                 let is_abort_asked = std::mem::take(&mut state.is_abort_asked);
                 let ids = std::mem::take(&mut state.running);
+                if outcome.is_ok() {
+                    state.outage = None;
+                }
                 if let Err(error) = outcome {
                     let is_failure = match error.class {
                         // The log and the inbox were at rest already.
@@ -212,7 +273,8 @@ impl Desk {
                     };
                     if is_failure {
                         let (class, message) = (error.class.as_str(), error.message.clone());
-                        state.failures.push(RunFailure { ids, class, message });
+                        let may_pass = error.may_pass();
+                        state.failures.push(RunFailure { ids, class, message, may_pass });
                     }
                 }
                 drop(state);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_agent::config::Config;
-use myclaw_agent::{Home, SessionConfig, SessionOptions};
+use myclaw_agent::{CutAnswers, Home, SessionConfig, SessionOptions};
 
 use super::Delivery;
 use super::desk::Desk;
@@ -50,6 +50,9 @@ impl Delivery {
         let options =
             SessionOptions { session: Some(name.to_owned()), ..SessionOptions::default() };
         let InForce { home, config, .. } = &*self.current.get();
-        Ok(SessionConfig::new(home.clone(), Arc::clone(config), &options)?)
+        let mut config = SessionConfig::new(home.clone(), Arc::clone(config), &options)?;
+        // Clients and previews show the new beginning in place of the old one.
+        config.cut_answers = CutAnswers::Repeated;
+        Ok(config)
     }
 }

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::ledger::Acceptance;
-use crate::rows::{Incoming, MessageState, Outgoing, PartId, Refers};
+use crate::rows::{Incoming, MessageId, MessageState, Outgoing, PartId, Refers};
 
 /// What a channel has sent, and what it does next; without a next step it sends.
 struct Scripted {
@@ -77,7 +77,7 @@ fn part(chat: &str, text: &str, state: PartState) -> (PartId, Outgoing) {
     let row = Outgoing {
         route,
         session: "session".to_owned(),
-        answers: Vec::new(),
+        answers: vec![MessageId::from_text("m")],
         kind: PartKind::Reply,
         part: 0,
         parts: 1,
@@ -154,7 +154,8 @@ fn an_interrupted_sending_ends_as_the_channel_allows() {
 
     let report = Arc::new(Scripted::new(AfterInterruption::Report, Vec::new()));
     assert_eq!(send(&report, interrupted()), [PartState::Uncertain]);
-    assert_eq!(report.sent().len(), 0, "a part that may have been delivered was sent again");
+    let told = report.sent();
+    assert!(told.len() == 1 && told[0].contains("/again"), "told once, not sent again: {told:?}");
 
     let lost = Arc::new(Scripted::new(AfterInterruption::Look, Vec::new()));
     assert_eq!(send(&lost, interrupted()), [sent("one")]);
@@ -168,12 +169,13 @@ fn an_interrupted_sending_ends_as_the_channel_allows() {
     let blind = Scripted::new(AfterInterruption::Look, Vec::new());
     let blind = Arc::new(Scripted { found: never, ..blind });
     assert_eq!(send(&blind, interrupted()), [PartState::Uncertain]);
-    assert_eq!(blind.sent().len(), 0, "a part that may have been delivered was sent again");
+    assert!(matches!(&blind.sent()[..], [told] if told.contains("/again")));
 
     // The same holds for a time-out of this process.
     let unknown = || vec![SendFailure::Unknown { reason: "no answer".to_owned() }];
     let report = Arc::new(Scripted::new(AfterInterruption::Report, unknown()));
     assert_eq!(send(&report, vec![part("a", "one", PartState::Queued)]), [PartState::Uncertain]);
+    assert!(matches!(&report.sent()[..], [told] if told.contains("/again")));
     let again = Arc::new(Scripted::new(AfterInterruption::SendAgain, unknown()));
     assert_eq!(send(&again, vec![part("a", "one", PartState::Queued)]), [sent("one")]);
 }
@@ -287,4 +289,32 @@ fn a_pause_is_as_long_as_the_channel_asks_and_leaves_no_doubt() {
         tokio::time::timeout(Duration::from_secs(30), attempted).await.expect("a pause");
         assert_eq!(channel.sent(), [""; 0]);
     });
+}
+
+#[test]
+fn one_notice_tells_of_all_that_may_be_missing_and_is_not_repeated() {
+    let unknown = || SendFailure::Unknown { reason: "no answer".to_owned() };
+    let channel = Arc::new(Scripted::new(AfterInterruption::Report, vec![unknown(), unknown()]));
+    let parts = vec![part("a", "one", PartState::Queued), part("a", "two", PartState::Queued)];
+    assert_eq!(send(&channel, parts), [PartState::Uncertain, PartState::Uncertain]);
+    assert!(matches!(&channel.sent()[..], [told] if told.contains("/again")));
+
+    // Nobody knows whether the notice arrived: the chat is told again at its next message.
+    let steps = vec![unknown(), unknown()];
+    let channel = Arc::new(Scripted::new(AfterInterruption::Report, steps));
+    assert_eq!(send(&channel, vec![part("a", "one", PartState::Queued)]), [PartState::Uncertain]);
+    assert_eq!(channel.sent(), [""; 0]);
+
+    // Other chats have notices of their own.
+    let channel = Arc::new(Scripted::new(AfterInterruption::Report, vec![unknown(), unknown()]));
+    let parts = vec![part("a", "one", PartState::Queued), part("b", "two", PartState::Queued)];
+    assert_eq!(send(&channel, parts), [PartState::Uncertain, PartState::Uncertain]);
+    assert_eq!(channel.sent().len(), 2);
+
+    // What the tool `message` sent is for the model to tell: it gets the outcome of its call.
+    let channel = Arc::new(Scripted::new(AfterInterruption::Report, vec![unknown()]));
+    let (id, mut row) = part("a", "one", PartState::Queued);
+    row.answers.clear();
+    assert_eq!(send(&channel, vec![(id, row)]), [PartState::Uncertain]);
+    assert_eq!(channel.sent(), [""; 0]);
 }

@@ -1,7 +1,7 @@
 //! Commands of chats, which the gateway answers itself.
 
 use myclaw_agent::config::Persona;
-use myclaw_channels::{Arrival, Receipt, TELEGRAM};
+use myclaw_channels::{Arrival, EMAIL, Receipt, TELEGRAM};
 
 use super::session::ChatSession;
 use super::{Router, incoming, receipt};
@@ -10,10 +10,13 @@ use crate::rows::{MessageId, Origin, Route};
 
 const HELP: &str = "Write a message, and the agent answers. While it works, more messages are read when it is done.\n\n\
                     /stop – stops what it does\n/new – begins a new session; the old one is kept\n\
+                    /again – sends again what may not have arrived\n\
                     /status – shows who answers here\n/help – shows this\n\n\
-                    Where / is for commands of the app, write !stop, !new, !status and !help.";
+                    Where / is for commands of the app, write !stop, !new, !again, !status and !help.";
 const SHARED: &str = "This chat is in the main session of the agent, which goes on: the terminal and what is scheduled \
                       have it too (channels.dmScope).";
+const NOTHING_MISSING: &str =
+    "Nothing is missing here: everything that I sent has arrived, or is still being sent.";
 /// How often `/new` is tried again because the same chat began another session, or said something, at that moment.
 const MOST_RACES: usize = 5;
 
@@ -24,11 +27,19 @@ pub(crate) enum Command {
     Stop,
     Status,
     New,
+    /// Sends again what may be missing.
+    Again,
 }
 
 impl Command {
     /// Reads a command, also one behind a call of the agent. `None` for every other message.
     pub(crate) fn of(arrival: &Arrival, route: &Route, persona: &Persona) -> Option<Self> {
+        if route.channel == EMAIL {
+            // A letter that answers what it was told in one. The others are no lines to type.
+            let body = arrival.text.split_once("\n\n").map_or("", |(_, body)| body);
+            let line = body.trim_start().lines().next().unwrap_or_default();
+            return Self::named(line, route).filter(|command| *command == Self::Again);
+        }
         if !route.is_chat() || !arrival.attachments.is_empty() {
             return None;
         }
@@ -44,6 +55,7 @@ impl Command {
             "stop" => Some(Self::Stop),
             "status" => Some(Self::Status),
             "new" => Some(Self::New),
+            "again" => Some(Self::Again),
             _ => None,
         }
     }
@@ -66,6 +78,7 @@ impl Router {
                 Command::Stop => self.stop(&session)?,
                 Command::Status => self.status(&session, arrival)?,
                 Command::New if session.is_main() => SHARED.to_owned(),
+                Command::Again => return self.send_again(arrival, route).await,
                 Command::New => {
                     writes.push(session.begin_next()?);
                     // What the group said before is not for the new session.
@@ -80,6 +93,32 @@ impl Router {
             }
         }
         Err(GatewayError::Internal("too many messages of one chat at the same moment".to_owned()))
+    }
+
+    /// Sends again what may be missing in a chat.
+    pub(super) async fn send_again(
+        &self,
+        arrival: &Arrival,
+        route: Route,
+    ) -> Result<Receipt, GatewayError> {
+        let id = MessageId::of(&route, &arrival.source_id);
+        let origin = Origin { reply_id: arrival.reply_id.clone(), ..Origin::default() };
+        let session = self.session_of(arrival).await?.key;
+        let row = incoming(arrival, route.clone(), &session, origin, arrival.text.clone());
+        for _ in 0..MOST_RACES {
+            let again = self.delivery.ledger.missing(&route).await?;
+            let settled = match again.parts.is_empty() {
+                true => {
+                    let said = NOTHING_MISSING.to_owned();
+                    self.delivery.answer_at_once(row.clone(), said, Vec::new()).await?
+                }
+                false => self.delivery.answer_again(row.clone(), again).await?,
+            };
+            if let Some(row) = settled {
+                return Ok(receipt(&id, &row.state));
+            }
+        }
+        Err(GatewayError::Internal("too much of one chat is sent at the same moment".to_owned()))
     }
 
     fn stop(&self, session: &ChatSession) -> Result<String, GatewayError> {

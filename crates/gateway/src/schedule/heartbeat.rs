@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 
+use myclaw_agent::config::{AgentId, Config, HeartbeatSession};
 use myclaw_agent::files::SharedDirectory;
 
 /// What the agent is asked.
@@ -14,6 +15,7 @@ const NOTHING: &str = "HEARTBEAT_OK";
 const MOST_REMARKS: usize = 300;
 /// The file in the workspace with what to look for.
 const FILE: &str = "HEARTBEAT.md";
+const DAY_SECONDS: u64 = 24 * 60 * 60;
 /// Largest part of it that is looked at. A larger file is not empty.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
 /// Marks of text formats that may stand around the answer.
@@ -67,16 +69,41 @@ fn ends_word(next: Option<char>) -> bool {
     next.is_none_or(|c| !c.is_alphanumeric() && c != '_')
 }
 
-/// Whether there is a file that names nothing to look for: only blank lines and headings. Then the agent need not be
-/// asked. Without a file it is asked. Blocks.
-pub(super) fn has_nothing_to_do(workspace: &Path) -> bool {
+/// Why the agent need not be asked: there is no file, or it names nothing to look for: only blank lines and headings. Blocks.
+pub(super) fn has_nothing_to_do(workspace: &Path) -> Option<&'static str> {
     let read = SharedDirectory::open(workspace).and_then(|it| it.read(FILE, MAX_FILE_BYTES));
     match read {
-        Ok(text) => String::from_utf8_lossy(&text).lines().all(is_blank_or_heading),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+        Ok(text) => {
+            let is_empty = String::from_utf8_lossy(&text).lines().all(is_blank_or_heading);
+            is_empty.then_some("HEARTBEAT.md names nothing to do")
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Some("the workspace has no HEARTBEAT.md")
+        }
         // The agent finds out what is wrong with it.
-        Err(_) => false,
+        Err(_) => None,
     }
+}
+
+/// The heartbeats that call a model, one line for each agent. Blocks.
+pub fn describe_heartbeats(config: &Config) -> Vec<String> {
+    let describe = |id: AgentId| {
+        let heartbeat = config.heartbeat(&id).filter(|_| config.cron.enabled)?;
+        let workspace = config.resolve_agent(Some(id.as_str())).ok()?.workspace;
+        if has_nothing_to_do(&workspace).is_some() {
+            return None;
+        }
+        let calls = DAY_SECONDS / heartbeat.every.as_secs().max(1);
+        let place = match heartbeat.session {
+            HeartbeatSession::Own => "a session of its own",
+            HeartbeatSession::Main => "the main session, with all that was said there",
+        };
+        Some(format!(
+            "the agent {id} has a HEARTBEAT.md: up to {calls} turns a day in {place}; `myclaw usage --by channel` has \
+             their cost"
+        ))
+    };
+    config.agent_ids().into_iter().filter_map(describe).collect()
 }
 
 fn is_blank_or_heading(line: &str) -> bool {

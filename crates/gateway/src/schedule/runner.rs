@@ -7,8 +7,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use myclaw_agent::Clock;
-use myclaw_agent::config::{AgentId, Heartbeat};
+use myclaw_agent::config::{AgentId, Heartbeat, HeartbeatSession};
+use myclaw_agent::{Clock, HEARTBEAT_PEER};
 use myclaw_schedule::Schedule;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::TaskTracker;
@@ -183,12 +183,24 @@ impl Runner {
                 self.book.end(claimed, outcome, until.unwrap_or(occurrence.due), now).await?;
                 return Ok(None);
             }
-            if self.delivery.is_busy(&self.delivery.main_session(&job.agent)?) {
+            if self.delivery.is_busy(&self.heartbeat_session(heartbeat.as_ref(), &job.agent)?) {
                 self.book.postpone(claimed, POSTPONED).await?;
                 return Ok(None);
             }
         }
         self.start(claimed, stored, heartbeat.as_ref(), until, now).await
+    }
+
+    /// The session in which an agent's heartbeat is.
+    fn heartbeat_session(
+        &self,
+        heartbeat: Option<&Heartbeat>,
+        agent: &str,
+    ) -> Result<String, GatewayError> {
+        match heartbeat.map(|heartbeat| heartbeat.session) {
+            Some(HeartbeatSession::Main) => self.delivery.main_session(agent),
+            _ => Ok(self.delivery.job_session(agent, HEARTBEAT_PEER)),
+        }
     }
 
     /// Why a heartbeat needs no model call at this time.
@@ -206,9 +218,7 @@ impl Runner {
         }
         let workspace = self.delivery.workspace(&stored.job.agent)?;
         let looking = tokio::task::spawn_blocking(move || has_nothing_to_do(&workspace));
-        let has_nothing =
-            looking.await.map_err(|error| GatewayError::Internal(error.to_string()))?;
-        Ok(has_nothing.then_some("HEARTBEAT.md names nothing to do"))
+        looking.await.map_err(|error| GatewayError::Internal(error.to_string()))
     }
 
     /// Stores the message of an occurrence, in one transaction with the occurrence.
@@ -236,7 +246,8 @@ impl Runner {
                     text.push_str(note);
                 }
                 let route = self.route(&destination, &main).await?;
-                (text, main, route, Occasion::Heartbeat)
+                let session = self.heartbeat_session(heartbeat, &job.agent)?;
+                (text, session, route, Occasion::Heartbeat)
             }
             Work::Message { text, target, delivery } => {
                 let session = match target {

@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Server;
 use super::front::{Link, household};
+use super::strangers::{Bounded, Distance, Place};
 
 /// Most connections at the same time: all WebSockets, and half as many requests. Further ones wait until one ends.
 const MOST_CONNECTIONS: usize = 3_072;
@@ -77,16 +78,26 @@ pub(super) async fn accept(
         let front = server.front();
         let certificate =
             front.certificate.as_ref().map(|certificate| Arc::clone(&certificate.server));
-        let most = if front.is_near(peer) { MOST_HANDSHAKES } else { MOST_OF_ONE_CLIENT };
+        let (most, distance) = match front.is_near(peer) {
+            true => (MOST_HANDSHAKES, Distance::Near),
+            false => (MOST_OF_ONE_CLIENT, Distance::Far),
+        };
+        let stranger = server.strangers.enter(household(peer), distance);
         tokio::spawn(async move {
-            match certificate {
-                None => serve(stream, router, Link { peer, local, is_encrypted: false }).await,
-                Some(config) => {
-                    if let Some(stream) = handshakes.shake(stream, (peer, most), config).await {
-                        serve(stream, router, Link { peer, local, is_encrypted: true }).await;
+            let ended = stranger.ended.clone();
+            let serving = async {
+                let is_encrypted = certificate.is_some();
+                let link = Link { peer, local, is_encrypted };
+                match certificate {
+                    None => serve(stream, router, (link, stranger)).await,
+                    Some(config) => {
+                        if let Some(stream) = handshakes.shake(stream, (peer, most), config).await {
+                            serve(stream, router, (link, stranger)).await;
+                        }
                     }
                 }
-            }
+            };
+            ended.run_until_cancelled(serving).await;
             drop(place);
         });
     }
@@ -99,11 +110,13 @@ pub(super) async fn accept(
 async fn serve(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     router: Router,
-    link: Link,
+    (link, place): (Link, Arc<Place>),
 ) {
+    let stream = Bounded { stream, place: Arc::clone(&place) };
     let router = TowerToHyperService::new(router);
     let service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(link);
+        request.extensions_mut().insert(Arc::clone(&place));
         router.call(request)
     });
     let mut builder = http1::Builder::new();

@@ -8,8 +8,8 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use axum::http::HeaderMap;
 use axum::http::header::{HOST, HeaderName};
+use axum::http::{HeaderMap, Uri};
 use myclaw_agent::Home;
 use myclaw_agent::config::{Config, HostName, Network, PageOrigin};
 
@@ -121,6 +121,19 @@ impl Front {
         })
     }
 
+    /// Whether the target of a request, where it names a host, names this gateway. It counts for the host then, whatever
+    /// the header says (RFC 9112, 3.2.2).
+    pub(super) fn is_own_target(&self, target: &Uri, link: &Link, caller: &Caller) -> bool {
+        let Some(host) = target.authority() else { return true };
+        let scheme = match target.scheme_str() {
+            Some("http") => Scheme::Http,
+            Some("https") => Scheme::Https,
+            _ => return false,
+        };
+        let is_spoken = [caller.scheme(), link.scheme()].contains(&scheme);
+        is_spoken && self.is_own_host(host.as_str(), link, scheme)
+    }
+
     /// Whether `host` is a name of this gateway.
     fn is_own_host(&self, host: &str, link: &Link, scheme: Scheme) -> bool {
         if self.hosts.iter().any(|own| own.is(host)) {
@@ -160,7 +173,7 @@ impl Front {
 }
 
 /// A scheme of addresses in browsers.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scheme {
     Http,
     Https,

@@ -19,6 +19,7 @@ use futures_util::StreamExt as _;
 use super::answer::error;
 use super::devices::{CHANGE_PATH, PAIR_PATH};
 use super::front::{Caller, Link, household};
+use super::strangers::Place;
 use super::{MAX_BODY, Server, page, scope};
 use crate::devices::{Known, Login, Scope};
 use crate::token::Token;
@@ -201,7 +202,8 @@ async fn checked(
 ) -> Response {
     let front = server.front();
     let headers = request.headers();
-    if !front.is_asked(headers, link, caller) {
+    let is_own_target = front.is_own_target(request.uri(), link, caller);
+    if !is_own_target || !front.is_asked(headers, link, caller) {
         let message = "the host of the request is not this gateway; use its address with its port, or name the host in \
                        gateway.allowedHosts";
         return error(StatusCode::MISDIRECTED_REQUEST, "host", message);
@@ -226,7 +228,12 @@ async fn checked(
         return too_many();
     }
     match server.presented(headers) {
-        Presented::Right(login) => let_in(login, request, next).await,
+        Presented::Right(login) => {
+            if let Some(place) = request.extensions().get::<Arc<Place>>() {
+                place.is_known();
+            }
+            let_in(login, request, next).await
+        }
         Presented::Nothing if path == SOCKET_PATH => pass_on(request, next).await,
         Presented::Pending => {
             let message = "the device waits for an approval; the owner approves it with `myclaw devices approve`";

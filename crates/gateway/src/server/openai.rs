@@ -5,6 +5,7 @@
 
 mod chat;
 mod files;
+mod options;
 mod responses;
 mod stream;
 
@@ -242,9 +243,14 @@ fn failed(error: &GatewayError) -> Failure {
     (status, error_object(class, &error.to_string()))
 }
 
-fn failure(error: &GatewayError) -> Response {
-    let (status, body) = failed(error);
+/// The answer to a request that asks for what cannot be done.
+fn refusal(failure: Failure) -> Response {
+    let (status, body) = failure;
     (status, Json(body)).into_response()
+}
+
+fn failure(error: &GatewayError) -> Response {
+    refusal(failed(error))
 }
 
 /// An error in OpenAI's form.

@@ -128,13 +128,14 @@ pub(super) async fn metrics(State(server): State<Arc<Server>>) -> Response {
     let gauges = [
         gauge("myclaw_uptime_seconds", "Seconds since the start.", seconds),
         gauge("myclaw_messages_open", "Messages without an answer.", delivery.open_count()),
+        gauge("myclaw_parts_waiting", "Parts that wait to be sent.", delivery.outbox.waiting()),
         gauge("myclaw_sessions_working", "Sessions that work.", delivery.working().len()),
         gauge("myclaw_approvals_open", "Open questions.", delivery.questions.list(None).len()),
         gauge("myclaw_websockets", "Open WebSockets.", sockets),
         gauge("myclaw_spans_dropped", "Spans of traces that no receiver took.", dropped),
         gauge("myclaw_config_current", "1 if the config file is in force.", is_current),
     ];
-    let text = delivery.metrics.text(&gauges);
+    let text = delivery.metrics.text(&gauges, &server.routing.channel_states());
     ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
 }
 

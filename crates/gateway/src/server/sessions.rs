@@ -13,7 +13,7 @@ use myclaw_agent::AgentError;
 use myclaw_agent::export::{ExportFormat, ExportedSession, export_session};
 use myclaw_agent::sessions::{
     About, Case, EntryId, IndexedSession, LockWait, SearchQuery, SearchScope, SessionError,
-    SessionKey, SessionStore, indexed_title,
+    SessionIndex, SessionKey, SessionStore, indexed_title,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -68,13 +68,14 @@ impl Server {
         let working = self.delivery.working();
         let questions = self.delivery.questions.list(None);
         let agent = self.delivery.config().default_agent_id().to_string();
+        let index = Arc::clone(&self.index);
         self.with_sessions(move |store| {
             let (found, total) = match &search {
                 None => {
-                    let (sessions, total) = store.index().latest(limit)?;
+                    let (sessions, total) = index.latest(limit)?;
                     (sessions.into_iter().map(|session| (session, None)).collect(), total)
                 }
-                Some(text) => search_sessions(store, text, limit)?,
+                Some(text) => search_sessions((store, &index), text, limit)?,
             };
             let rows = found.into_iter().map(|(session, snippet)| {
                 let key = session.key.as_str();
@@ -198,11 +199,11 @@ type Found = (IndexedSession, Option<Value>);
 
 /// The latest sessions with `text` in their key or title, or in a message, of which the newest is the snippet.
 fn search_sessions(
-    store: &SessionStore,
+    (store, index): (&SessionStore, &SessionIndex),
     text: &str,
     limit: usize,
 ) -> Result<(Vec<Found>, usize), SessionError> {
-    let (latest, _) = store.index().latest(MOST_COMPARED)?;
+    let (latest, _) = index.latest(MOST_COMPARED)?;
     let report = match SearchQuery::text(text, Case::Ignored) {
         Ok(query) => Some(store.search(&query, &SearchScope::default(), MOST_HITS)?),
         Err(_) => None,

@@ -24,6 +24,7 @@ use super::front::Caller;
 use super::guard::Presented;
 use super::rest::{Attachment, DEFAULT_SESSION, HistoryRange, pictures};
 use super::sessions::ListRange;
+use super::strangers::Place;
 use super::{MAX_BODY, Server, route, scope};
 use crate::GatewayError;
 use crate::delivery::NewMessage;
@@ -40,6 +41,9 @@ const PROTOCOL: u64 = 1;
 const LOGIN_TIME: Duration = Duration::from_secs(5);
 /// Longest first frame, in bytes.
 const LOGIN_BYTES: usize = 8 * 1024;
+/// Most bytes that a client sends before it has logged in: that frame in small pieces, and pings.
+const STRANGERS_BYTES: usize = 4 * LOGIN_BYTES;
+const TOO_MANY: &str = "too many WebSockets are open; close one";
 /// Time for a frame to leave. A client that reads nothing for so long is closed; it goes on from its last number.
 const SEND_TIME: Duration = Duration::from_secs(30);
 /// A client that needs longer to take what is new is behind: a person sees some thirty pictures a second.
@@ -92,17 +96,20 @@ struct Params {
 pub(super) async fn upgrade(
     State(server): State<Arc<Server>>,
     Extension(caller): Extension<Caller>,
+    Extension(place): Extension<Arc<Place>>,
     headers: HeaderMap,
     upgrade: WebSocketUpgrade,
 ) -> Response {
-    let Ok(place) = Arc::clone(&server.sockets).try_acquire_owned() else {
-        let message = "too many WebSockets are open; close one";
-        return error(StatusCode::SERVICE_UNAVAILABLE, "too_many", message);
-    };
     let login = match server.presented(&headers) {
         Presented::Right(login) => Some(login),
         _ => None,
     };
+    if login.is_some() && server.sockets.available_permits() == 0 {
+        return error(StatusCode::SERVICE_UNAVAILABLE, "too_many", TOO_MANY);
+    }
+    if login.is_none() {
+        place.limit(STRANGERS_BYTES);
+    }
     let upgrade = upgrade.max_message_size(MAX_BODY).max_frame_size(MAX_BODY);
     upgrade.read_buffer_size(READ_BYTES).on_upgrade(async move |socket| {
         let line = Arc::new(Line::default());
@@ -115,8 +122,7 @@ pub(super) async fn upgrade(
             line: Arc::downgrade(&line),
             pace: Pace::Keeps,
         };
-        Box::new(client).serve(&line).await;
-        drop(place);
+        Box::new(client).serve(&line, &place).await;
     })
 }
 
@@ -181,11 +187,17 @@ impl Watched {
 }
 
 impl Client {
-    async fn serve(mut self: Box<Self>, line: &Line) {
+    async fn serve(mut self: Box<Self>, line: &Line, place: &Place) {
         if self.login.is_none() {
-            self.login = self.log_in().await;
+            let ended = place.ended.clone();
+            self.login = ended.run_until_cancelled(self.log_in(place)).await.flatten();
         }
         let Some(login) = self.login.clone() else { return };
+        place.is_known();
+        let Ok(_socket) = Arc::clone(&self.server.sockets).try_acquire_owned() else {
+            self.close(close_code::AGAIN, TOO_MANY).await;
+            return;
+        };
         let hello = json!({
             "type": "hello",
             "protocol": PROTOCOL,
@@ -254,13 +266,13 @@ impl Client {
     }
 
     /// Reads the first frame. `None` if the client is not let in.
-    async fn log_in(&mut self) -> Option<Login> {
+    async fn log_in(&mut self, place: &Place) -> Option<Login> {
         let first = tokio::time::timeout(LOGIN_TIME, self.socket.recv()).await;
         let frame = match &first {
             Ok(Some(Ok(Message::Text(text)))) if text.len() <= LOGIN_BYTES => {
                 serde_json::from_str::<Frame>(text).ok()
             }
-            Ok(Some(Err(error))) => {
+            Ok(Some(Err(error))) if !place.is_used_up() => {
                 self.fail(error).await;
                 return None;
             }

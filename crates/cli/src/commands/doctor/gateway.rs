@@ -1,8 +1,9 @@
-//! The checks of `myclaw doctor` for the gateway: whether its store is sound, and whether clients will accept its certificate.
+//! The checks of `myclaw doctor` for the gateway: whether its store is sound, whether clients will accept its certificate, and
+//! what heartbeats cost.
 
 use myclaw_agent::Home;
 use myclaw_agent::config::Config;
-use myclaw_gateway::{CertificateReport, examine_certificate, examine_store};
+use myclaw_gateway::{CertificateReport, describe_heartbeats, examine_certificate, examine_store};
 
 use super::Check;
 
@@ -10,6 +11,12 @@ const NAME: &str = "gateway";
 /// Days before the end of a certificate from which on its owner is reminded. Those of Let's Encrypt are renewed 30 days
 /// before, so something is wrong by then.
 const SOON_DAYS: i64 = 14;
+
+/// What heartbeats do, where they call a model.
+pub(super) fn check_heartbeats(config: &Config) -> Vec<Check> {
+    let lines = describe_heartbeats(config).into_iter();
+    lines.map(|line| Check::ok("heartbeat", line)).collect()
+}
 
 /// The checks of the store and of the certificate, if there are any. Runs need neither, so a problem is only a warning.
 pub(super) fn check(config: &Config, home: &Home) -> Vec<Check> {

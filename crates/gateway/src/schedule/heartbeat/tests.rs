@@ -35,7 +35,8 @@ fn the_agreed_word_counts_at_both_ends_with_at_most_300_other_characters() {
 fn a_file_of_blank_lines_and_headings_has_nothing_to_do() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join(FILE);
-    assert!(!has_nothing_to_do(directory.path()), "without a file the agent is asked");
+    let of_none = has_nothing_to_do(directory.path());
+    assert_eq!(of_none, Some("the workspace has no HEARTBEAT.md"));
     for (text, expected) in [
         ("", true),
         ("\n \r\n\t\n", true),
@@ -46,9 +47,9 @@ fn a_file_of_blank_lines_and_headings_has_nothing_to_do() {
         ("<!-- nothing -->\n", false),
     ] {
         std::fs::write(&file, text).unwrap();
-        assert_eq!(has_nothing_to_do(directory.path()), expected, "{text:?}");
+        assert_eq!(has_nothing_to_do(directory.path()).is_some(), expected, "{text:?}");
     }
     std::fs::remove_file(&file).unwrap();
     std::fs::create_dir(&file).unwrap();
-    assert!(!has_nothing_to_do(directory.path()));
+    assert_eq!(has_nothing_to_do(directory.path()), None);
 }

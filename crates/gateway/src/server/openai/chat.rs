@@ -14,10 +14,12 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use futures_util::{StreamExt as _, stream};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::stream::{Piece, Used, Whole, pieces};
-use super::{Accepted, Content, MODEL, Said, Source, failure, named_session, with_earlier};
+use super::{
+    Accepted, Content, MODEL, Said, Source, failure, named_session, options, refusal, with_earlier,
+};
 use crate::GatewayError;
 use crate::devices::Login;
 use crate::ledger::now_ms;
@@ -36,6 +38,9 @@ pub(in crate::server) struct Request {
     stream_options: Option<StreamOptions>,
     #[serde(default)]
     user: Option<String>,
+    /// Everything else.
+    #[serde(flatten)]
+    asked: Map<String, Value>,
 }
 
 #[derive(Deserialize)]
@@ -68,6 +73,9 @@ pub(in crate::server) async fn chat_completions(
         Ok(Body(request)) => request,
         Err(error) => return failure(&error),
     };
+    if let Err(failure) = options::check(request.model.as_deref(), &request.asked) {
+        return refusal(*failure);
+    }
     let named = named_session(&headers, request.user.as_deref());
     let question = match &named {
         Some(_) => last_message(request.messages),

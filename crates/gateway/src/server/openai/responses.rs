@@ -1,6 +1,8 @@
 //! Responses. Each is a message of the store, kept for 30 days; its id names the message. `previous_response_id` goes on
 //! from that response, in the same session if it is the newest there, else in a fork.
 
+mod form;
+
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,11 +15,14 @@ use axum::{Extension, Json};
 use futures_util::{StreamExt as _, stream};
 use myclaw_agent::sessions::{EntryId, Role, SessionKey};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
+use self::form::{Form, part};
 use super::chat::whole;
-use super::stream::{Piece, Used, Whole, pieces};
-use super::{Accepted, Content, MODEL, Said, Source, failure, named_session, with_earlier};
+use super::stream::{Piece, Whole, pieces};
+use super::{
+    Accepted, Content, MODEL, Said, Source, failure, named_session, options, refusal, with_earlier,
+};
 use crate::GatewayError;
 use crate::devices::Login;
 use crate::ledger::now_ms;
@@ -53,6 +58,9 @@ pub(in crate::server) struct Request {
     background: bool,
     #[serde(default)]
     user: Option<String>,
+    /// Everything else.
+    #[serde(flatten)]
+    asked: Map<String, Value>,
 }
 
 #[derive(Deserialize)]
@@ -72,15 +80,6 @@ struct Item {
     content: Option<Content>,
 }
 
-/// What all objects of one response have in common.
-#[derive(Clone)]
-struct Form {
-    id: MessageId,
-    model: String,
-    created: u64,
-    previous: Option<String>,
-}
-
 pub(in crate::server) async fn create(
     State(server): State<Arc<Server>>,
     Extension(login): Extension<Login>,
@@ -91,16 +90,20 @@ pub(in crate::server) async fn create(
         Ok(Body(request)) => request,
         Err(error) => return failure(&error),
     };
+    if let Err(failure) = options::check(request.model.as_deref(), &request.asked) {
+        return refusal(*failure);
+    }
     let source = Source::new(&login, &headers);
     let model = request.model.clone().unwrap_or_else(|| MODEL.to_owned());
     let (previous, is_stream) = (request.previous_response_id.clone(), request.stream);
     let is_background = request.background;
+    let echo = request.echo();
     let accepted = server.accept_response(source, &headers, request).await;
     let Accepted { id, key, watching } = match accepted {
         Ok(accepted) => accepted,
         Err(error) => return failure(&error),
     };
-    let form = Form { id: id.clone(), model, created: now_ms() / 1_000, previous };
+    let form = Form { id: id.clone(), model, created: now_ms() / 1_000, previous, echo };
     if is_background && !is_stream {
         return Json(form.object("queued", &json!([]))).into_response();
     }
@@ -113,7 +116,7 @@ pub(in crate::server) async fn create(
         return Sse::new(events).keep_alive(KeepAlive::default()).into_response();
     }
     match whole(pieces).await {
-        Some(Ok(answer)) => Json(form.completed(&answer)).into_response(),
+        Some(Ok(answer)) => Json(form.completed(&answer, now_ms() / 1_000)).into_response(),
         Some(Err((status, body))) => (status, Json(body)).into_response(),
         None => failure(&GatewayError::Stopping),
     }
@@ -215,15 +218,18 @@ impl Server {
         let (message, row) = self.response_row(id).await?;
         let answer = message_object(&self.delivery, &message, &row).await?;
         let created = row.accepted_at / 1_000;
-        let form = Form { id: message, model: MODEL.to_owned(), created, previous: None };
+        let (model, echo) = (MODEL.to_owned(), Map::new());
+        let form = Form { id: message, model, created, previous: None, echo };
         Ok(match &row.state {
             MessageState::Open => form.object("in_progress", &json!([])),
             MessageState::Reported { class, .. } if class == "aborted" => {
                 form.object("cancelled", &json!([]))
             }
-            MessageState::Answered { .. } => {
+            MessageState::Answered { parts } => {
                 let text = answer["reply"].as_str().unwrap_or_default().to_owned();
-                form.completed(&Whole { text, usage: None })
+                let parts = self.delivery.parts(parts).await?;
+                let at = parts.last().map_or(row.accepted_at, |part| part.created_at);
+                form.completed(&Whole { text, usage: None }, at / 1_000)
             }
             MessageState::Reported { class, message, .. } => form.failed(class, message),
             MessageState::Dropped { reason, .. } => form.failed("dropped", reason),
@@ -314,6 +320,20 @@ fn input_of(id: &MessageId, row: &Incoming) -> Value {
 }
 
 impl Request {
+    /// What the response repeats.
+    fn echo(&self) -> Map<String, Value> {
+        let mut echo = Map::new();
+        for name in ["metadata", "safety_identifier", "prompt_cache_key"] {
+            let value = self.asked.get(name).filter(|value| !value.is_null());
+            echo.extend(value.map(|value| (name.to_owned(), value.clone())));
+        }
+        let texts = [("user", &self.user), ("instructions", &self.instructions)];
+        let texts = texts.into_iter().filter_map(|(name, text)| Some((name, text.as_ref()?)));
+        echo.extend(texts.map(|(name, text)| (name.to_owned(), json!(text))));
+        echo.insert("background".to_owned(), json!(self.background));
+        echo
+    }
+
     fn question(self) -> Result<Said, GatewayError> {
         let instructions = self.instructions.filter(|text| !text.trim().is_empty());
         let mut before: Vec<(String, Said)> = Vec::new();
@@ -336,64 +356,6 @@ impl Request {
         let (_, question) = last.ok_or_else(|| GatewayError::Unusable(why.to_owned()))?;
         Ok(with_earlier(before, question))
     }
-}
-
-impl Form {
-    fn object(&self, status: &str, output: &Value) -> Value {
-        json!({
-            "id": format!("{PREFIX}{}", self.id),
-            "object": "response",
-            "created_at": self.created,
-            "status": status,
-            "error": null,
-            "incomplete_details": null,
-            "instructions": null,
-            "metadata": {},
-            "model": self.model,
-            "output": output,
-            "parallel_tool_calls": true,
-            "previous_response_id": self.previous,
-            "temperature": null,
-            "tool_choice": "auto",
-            "tools": [],
-            "top_p": null,
-            "usage": null,
-        })
-    }
-
-    fn item(&self, status: &str, content: &Value) -> Value {
-        let id = format!("msg_{}", self.id);
-        json!({"id": id, "type": "message", "role": "assistant", "status": status, "content": content})
-    }
-
-    fn completed(&self, whole: &Whole) -> Value {
-        let item = self.item("completed", &json!([part(&whole.text)]));
-        let mut object = self.object("completed", &json!([item]));
-        if let Some(used) = whole.usage {
-            object["usage"] = usage(used);
-        }
-        object
-    }
-
-    fn failed(&self, class: &str, message: &str) -> Value {
-        let mut object = self.object("failed", &json!([]));
-        object["error"] = json!({"code": class, "message": message});
-        object
-    }
-}
-
-fn part(text: &str) -> Value {
-    json!({"type": "output_text", "text": text, "annotations": [], "logprobs": []})
-}
-
-fn usage(used: Used) -> Value {
-    json!({
-        "input_tokens": used.input,
-        "input_tokens_details": {"cached_tokens": used.cached},
-        "output_tokens": used.output,
-        "output_tokens_details": {"reasoning_tokens": used.reasoning},
-        "total_tokens": used.input + used.output,
-    })
 }
 
 /// The events of a streamed response, which are numbered.
@@ -449,7 +411,7 @@ impl Events {
         let mut done = with(&place, "text", json!(streamed.text));
         done["logprobs"] = json!([]);
         let item = self.form.item("completed", &json!([part(&streamed.text)]));
-        let response = self.form.completed(&streamed);
+        let response = self.form.completed(&streamed, now_ms() / 1_000);
         vec![
             self.event("response.output_text.done", done),
             self.event("response.content_part.done", with(&place, "part", part(&streamed.text))),

@@ -1,0 +1,126 @@
+//! Failures of models that may be over soon: the messages stay open, and runs are begun until one succeeds.
+
+use std::time::Duration;
+
+use myclaw_agent::OTHER_MODEL_ADVICE;
+
+use super::desk::{Desk, Patience, RunFailure};
+use super::{Delivery, Report};
+use crate::GatewayError;
+use crate::ledger::OpenMessage;
+use crate::rows::Route;
+
+/// How long a model may be away: a restart of a server with a large model takes minutes.
+const LONGEST: Duration = Duration::from_secs(10 * 60);
+/// After so many failed runs people are told that there is a wait: some seconds.
+const TOLD_AFTER: u32 = 3;
+
+impl Delivery {
+    /// Lets the messages of a failed run wait for the next one. False if they have waited for long enough, or the owner wants
+    /// no retries.
+    pub(super) async fn waits_out(
+        &self,
+        desk: &Desk,
+        failure: &RunFailure,
+        open: &[OpenMessage],
+    ) -> Result<bool, GatewayError> {
+        if desk.session.config().agent.max_retries == 0 {
+            return Ok(false);
+        }
+        let Patience::Wait(pause, attempts) = desk.waits_for_models(LONGEST) else {
+            return Ok(false);
+        };
+        let key = desk.session.key().as_str().to_owned();
+        tracing::warn!(
+            session = key,
+            seconds = pause.as_secs(),
+            error = failure.message,
+            "the model cannot be reached; its messages wait"
+        );
+        if attempts >= TOLD_AFTER {
+            self.tell_of_wait(failure, open).await?;
+        }
+        let this = self.this.clone();
+        self.tasks.spawn(async move {
+            tokio::time::sleep(pause).await;
+            let desk = this.upgrade().and_then(|this| this.desks().get(&key).cloned());
+            if let Some(desk) = desk {
+                desk.wake.notify_one();
+            }
+        });
+        Ok(true)
+    }
+
+    /// How many messages wait for models that cannot be reached. The next process goes on with them.
+    pub(super) fn waiting_count(&self) -> usize {
+        let desks = self.desks();
+        desks.values().filter(|desk| desk.is_waiting()).map(|desk| desk.open_count()).sum()
+    }
+
+    /// Tells the chats of these messages once that their answers take longer.
+    async fn tell_of_wait(
+        &self,
+        failure: &RunFailure,
+        open: &[OpenMessage],
+    ) -> Result<(), GatewayError> {
+        let minutes = LONGEST.as_secs() / 60;
+        let text = format!(
+            "The model cannot be reached at the moment. I keep trying for {minutes} minutes; you need not send anything again."
+        );
+        let mut told: Vec<&Route> = Vec::new();
+        let waiting = open.iter().filter(|message| failure.ids.contains(&message.id.entry()));
+        for message in waiting.filter(|message| message.row.route.is_chat()) {
+            let route = &message.row.route;
+            if route.leads_somewhere() && message.row.occasion.is_none() && !told.contains(&route) {
+                told.push(route);
+                // Once for each message, whatever is killed meanwhile.
+                self.say(route, &format!("wait {}", message.id), &text).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Report {
+    /// For messages of a failed run. It names no address and no option of the command line: whoever reads it may be somebody
+    /// else than the owner, who finds both in the log.
+    pub(super) fn of_run(failure: &RunFailure) -> Self {
+        let class = failure.class.to_owned();
+        let message = failure.message.replace(OTHER_MODEL_ADVICE, "");
+        let mut report = Self { class, message };
+        if ["timeout", "rate_limit", "all_models_failed"].contains(&failure.class) {
+            report.message = report.for_people().to_owned();
+        }
+        report
+    }
+
+    /// What people are told who write in a chat. What went wrong between the gateway and a model is for the owner, who finds it
+    /// in the log.
+    pub(super) fn for_people(&self) -> &str {
+        match self.class.as_str() {
+            "timeout" => {
+                "The model does not answer at the moment. What you wrote is kept; ask again in a while."
+            }
+            "rate_limit" => {
+                "The model has too much to do at the moment. What you wrote is kept; ask again in some minutes."
+            }
+            "all_models_failed" => {
+                "None of the models answers at the moment. What you wrote is kept; ask again in a while."
+            }
+            "quota" | "billing" => {
+                "I cannot answer: the account for the model is used up. Tell the owner of this agent."
+            }
+            "auth" => {
+                "I cannot answer: the model does not let me in. Tell the owner of this agent."
+            }
+            "context_overflow" => {
+                "This conversation has become too long for the model. Write /new, or !new, to begin a new one."
+            }
+            "config" | "sandbox" | "workspace" | "session" | "window_too_small" | "internal"
+            | "unknown" => {
+                "I cannot answer, because something does not work here. The owner of this agent finds the reason in the log."
+            }
+            _ => &self.message,
+        }
+    }
+}

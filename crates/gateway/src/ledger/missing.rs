@@ -1,0 +1,172 @@
+//! Parts that were not delivered, or perhaps not: what people are told of them, and how they get them again.
+
+use myclaw_store::{Commit, Place, RecordId, Write};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Ledger, OUTGOING, OVER, Stored, TROUBLE, UnsentPart, encode, inserts, now_ms, place_of,
+    write_of,
+};
+use crate::GatewayError;
+use crate::rows::{Outgoing, PartId, PartState, Route, hash};
+
+/// Kind of the records of what may be missing in a chat.
+const MISSING: &str = "missing";
+/// Most parts of a chat that can be had again; the oldest ones are given up first.
+const MOST_MISSING: usize = 50;
+/// How often a change is tried again because another one came first.
+const MOST_RACES: usize = 8;
+
+/// The parts of a route of which nobody knows whether they were delivered.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Missing {
+    /// The oldest first.
+    parts: Vec<PartId>,
+    /// The newest part that tells of them.
+    notice: Option<PartId>,
+}
+
+/// What may be missing in a chat, and the writes that make an end of it.
+pub(crate) struct Again {
+    pub(crate) parts: Vec<Outgoing>,
+    pub(crate) writes: Vec<Write>,
+}
+
+impl Ledger {
+    /// The parts that were not delivered, or perhaps not, the oldest first.
+    pub(crate) async fn trouble(&self) -> Result<Vec<UnsentPart>, GatewayError> {
+        self.all(TROUBLE, PartId::from_text).await
+    }
+
+    /// Records that a part was not delivered although its channel had taken it. A part that is not known is no error, nor
+    /// is one of which that is known.
+    ///
+    /// # Errors
+    /// The store fails, or the part is still being sent.
+    pub(crate) async fn undelivered(&self, id: &PartId, reason: &str) -> Result<(), GatewayError> {
+        let Some((version, mut row)) = self.record::<Outgoing>(OUTGOING, id.as_str()).await? else {
+            return Ok(());
+        };
+        match row.state {
+            PartState::Failed { .. } => return Ok(()),
+            PartState::Sent { .. } | PartState::Uncertain => {}
+            PartState::Queued | PartState::Sending { .. } => {
+                return Err(GatewayError::Unusable("the part is still being sent".to_owned()));
+            }
+        }
+        let (part, channel) = (id.as_str(), row.route.channel.as_str());
+        tracing::warn!(part, channel, %reason, "a reply was not delivered");
+        row.state = PartState::Failed { reason: reason.to_owned() };
+        self.mark(&UnsentPart { id: id.clone(), row, version }).await.map(|_| ())
+    }
+
+    /// Records that nobody knows whether a part was delivered, and stores `notice`, which tells its reader, in the same
+    /// transaction. `None` if an earlier notice is still to be sent, which tells of this part too.
+    pub(crate) async fn uncertain(
+        &self,
+        part: &UnsentPart,
+        notice: (PartId, Outgoing),
+    ) -> Result<Option<UnsentPart>, GatewayError> {
+        let key = key_of(&part.row.route);
+        for _ in 0..MOST_RACES {
+            let known = self.record::<Missing>(MISSING, &key).await?;
+            let (version, mut missing) = match known {
+                Some((version, missing)) => (Some(version), missing),
+                None => (None, Missing::default()),
+            };
+            let is_told = match &missing.notice {
+                Some(id) => self.part(id).await?.is_some_and(|it| it.state == PartState::Queued),
+                None => false,
+            };
+            if missing.parts.len() >= MOST_MISSING {
+                missing.parts.remove(0);
+            }
+            missing.parts.push(part.id.clone());
+            let mut writes = vec![self.replacement(part, place_of(&part.row))?];
+            let notices = if is_told { Vec::new() } else { vec![notice.clone()] };
+            if !is_told {
+                missing.notice = Some(notice.0.clone());
+            }
+            let place = Some(Place::new(OVER, now_ms()));
+            writes.push(write_of(MISSING, &key, &missing, version, place)?);
+            writes.extend(inserts(&notices)?);
+            match self.commit(writes.into()).await? {
+                Commit::Done(version) => {
+                    let stored = notices.into_iter().next();
+                    return Ok(stored.map(|(id, row)| Stored { id, version, row }));
+                }
+                // A message of the chat has just asked for what was missing before.
+                Commit::Refused(_) => {}
+            }
+        }
+        Err(GatewayError::Internal("a part that may be missing is not noted".to_owned()))
+    }
+
+    /// Tells a chat again of what may be missing, if it may not have been told: the earlier notice was interrupted. `said` names
+    /// the occasion.
+    pub(crate) async fn remind(
+        &self,
+        route: &Route,
+        said: &str,
+    ) -> Result<Option<UnsentPart>, GatewayError> {
+        let key = key_of(route);
+        let known = self.record::<Missing>(MISSING, &key).await?;
+        let Some((version, missing)) = known else { return Ok(None) };
+        let Some(told) = &missing.notice else { return Ok(None) };
+        let notice = self.part(told).await?.filter(|notice| notice.state == PartState::Uncertain);
+        let Some(notice) = notice else { return Ok(None) };
+        let id = PartId::of(&notice.session, said, route, 0);
+        let (created_at, state) = (self.next_ms(), PartState::Queued);
+        let row = Outgoing { created_at, state, ..notice };
+        let missing = Missing { notice: Some(id.clone()), ..missing };
+        let place = Some(Place::new(OVER, now_ms()));
+        let mut writes = vec![write_of(MISSING, &key, &missing, Some(version), place)?];
+        writes.extend(inserts(&[(id.clone(), row.clone())])?);
+        Ok(match self.commit(writes.into()).await? {
+            Commit::Done(version) => Some(Stored { id, version, row }),
+            // Another message of the chat has just done it.
+            Commit::Refused(_) => None,
+        })
+    }
+
+    /// What may be missing in a chat.
+    pub(crate) async fn missing(&self, route: &Route) -> Result<Again, GatewayError> {
+        let key = key_of(route);
+        let (mut parts, mut writes) = (Vec::new(), Vec::new());
+        let Some((version, missing)) = self.record::<Missing>(MISSING, &key).await? else {
+            return Ok(Again { parts, writes });
+        };
+        writes.push(Write::Remove { id: RecordId::new(MISSING, key), expected: version });
+        for id in missing.parts {
+            let Some((version, row)) = self.record::<Outgoing>(OUTGOING, id.as_str()).await? else {
+                continue;
+            };
+            // Its vendor may have said meanwhile that it was not delivered.
+            if matches!(row.state, PartState::Uncertain | PartState::Failed { .. }) {
+                let stored = Stored { id, version, row };
+                // It is no trouble any more: its copy takes its place.
+                writes.push(self.replacement(&stored, Place::new(OVER, now_ms()))?);
+                parts.push(stored.row);
+            }
+        }
+        Ok(Again { parts, writes })
+    }
+
+    pub(super) fn replacement(
+        &self,
+        part: &UnsentPart,
+        place: Place,
+    ) -> Result<Write, GatewayError> {
+        Ok(Write::Replace {
+            id: RecordId::new(OUTGOING, part.id.as_str()),
+            expected: part.version,
+            value: encode(&part.row)?,
+            place: Some(place),
+        })
+    }
+}
+
+fn key_of(Route { channel, account, chat }: &Route) -> String {
+    hash("u", &[channel, account, chat])
+}
