@@ -1,6 +1,7 @@
 //! Session metadata, derived from the logs and kept for quick listing: `sessions.json`, and a journal of the changes
 //! that it does not hold yet.
 
+mod adopt;
 mod journal;
 mod read;
 mod rebuild;
@@ -9,20 +10,17 @@ mod snapshot;
 mod view;
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
-use std::fs::Metadata;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use myclaw_files::{LockKind, create_private_directory, private_options, set_aside};
+use myclaw_files::{LockKind, create_private_directory, set_aside};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tracing::debug;
 
 use crate::error::{IoContext, SessionError};
-use crate::store::{LOG_EXTENSION, session_file};
+use crate::store::session_file;
 use crate::{ForkOrigin, LockWait, PeerKind, SessionKey, SessionStore, now_ms};
 use journal::{Change, Journal, MadeFrom, Record, Records, is_false};
 use snapshot::{Loaded, Snapshot, SnapshotWriter, Stamp};
@@ -32,8 +30,6 @@ pub use repair::IndexRepair;
 
 /// Name of the index within the sessions directory.
 pub(crate) const INDEX_NAME: &str = "sessions.json";
-/// An empty file whose time says when sessions were last removed from the index.
-const PRUNED: &str = ".pruned";
 /// Longest wait for another process that is changing the index. A change takes milliseconds.
 const LOCK_WAIT: LockWait = LockWait::Until(Duration::from_secs(10));
 /// Up to this size `sessions.json` is replaced at each change, so that other programs that read it see every turn. It
@@ -260,43 +256,6 @@ impl SessionIndex {
         })
     }
 
-    /// Adds the logs that somebody put into the directory: those that the index does not list, and that came after sessions
-    /// were last pruned from it. Returns how many there were. Reads the names in the directory.
-    ///
-    /// # Errors
-    /// The directory could not be read, or the index not locked, read or written.
-    pub fn adopt(&self) -> Result<usize, SessionError> {
-        if !self.directory.is_dir() {
-            return Ok(0);
-        }
-        let listed = self.slugs()?;
-        let pruned =
-            self.directory.join(PRUNED).symlink_metadata().map(|marker| changed_at(&marker));
-        let is_new = |path: &Path| {
-            let is_listed =
-                path.file_stem().and_then(OsStr::to_str).is_none_or(|slug| listed.contains(slug));
-            // A copy may keep the time of its content, but not that of its entry in the directory.
-            let is_log = !is_listed && path.extension() == Some(OsStr::new(LOG_EXTENSION));
-            let came = || path.symlink_metadata().ok().map(|log| changed_at(&log));
-            is_log && pruned.as_ref().ok().is_none_or(|pruned| came() > Some(*pruned))
-        };
-        let found: EntriesByKey = std::fs::read_dir(&self.directory)
-            .context("list the sessions directory", &self.directory)?
-            .flatten()
-            .map(|entry| entry.path())
-            .filter(|path| is_new(path))
-            .filter_map(|path| rebuild::entry_from_log(&path))
-            .collect();
-        if found.is_empty() {
-            return Ok(0);
-        }
-        self.change(|entries| {
-            let before = entries.len();
-            rebuild::add_missing(entries, found);
-            entries.len() - before
-        })
-    }
-
     /// Removes the sessions that did not change for longer than `max_age`.
     ///
     /// # Errors
@@ -331,13 +290,7 @@ impl SessionIndex {
             report
         })?;
         if !report.removed.is_empty() {
-            let marker = self.directory.join(PRUNED);
-            let mut options = private_options();
-            let opened = options.write(true).create(true).truncate(true).open(&marker);
-            // The file is empty; the time of this change says when.
-            opened
-                .and_then(|file| file.set_modified(SystemTime::now()))
-                .context("note in the sessions directory that sessions were pruned", &marker)?;
+            self.note_pruned()?;
         }
         Ok(report)
     }
@@ -479,11 +432,6 @@ impl SessionIndex {
         self.repairs.lock().unwrap_or_else(PoisonError::into_inner).push(repair);
         Ok(())
     }
-}
-
-/// When an entry of a directory came or was last changed: seconds and nanoseconds since the Unix epoch.
-fn changed_at(found: &Metadata) -> (i64, i64) {
-    (found.ctime(), found.ctime_nsec())
 }
 
 impl MetaPatch {

@@ -63,7 +63,8 @@ fn mistakes_and_secrets_are_refused_and_nothing_is_written() {
             2,
             "${NAME}",
         ),
-        (&["get", "gateway.port"], 1, "not in"),
+        (&["get", "gateway.port"], 0, "this is the default"),
+        (&["get", "gateway.prot"], 2, "did you mean `port`?"),
         (&["unset", "gateway.port"], 1, "not in"),
     ] {
         let arguments: Vec<&str> =

@@ -115,7 +115,7 @@ fn a_call_is_allowed_blocked_or_changed() {
 #[test]
 fn hooks_are_run_for_the_tools_that_they_name() {
     let block = r#"echo '{"decision":"block"}'"#;
-    let other = json!({"tool_call": [{"command": block, "match": ["write", "mcp_*"]}]});
+    let other = json!({"tool_call": [{"command": block, "match": ["write", "memory_*"]}]});
     assert_eq!(turn_under(&other).0, "found");
     let this = json!({"tool_call": [{"command": block, "match": ["write", "b*h"]}]});
     assert_eq!(turn_under(&this).0, format!("Not run: blocked by {block}: it gave no reason"));

@@ -136,7 +136,7 @@ fn one_mistake_is_one_line_with_place_path_and_help() {
         ),
         (
             "{ models: { providers: { 'my.host': { baseUrl: 'localhost:8080' } } } }",
-            "1:48: models.providers[\"my.host\"].baseUrl: expected an http:// or https:// URL without a fragment (#), found another string",
+            "1:48: models.providers[\"my.host\"].baseUrl: expected an http:// or https:// URL without a fragment (#), found another string; write `http://localhost:8080`",
         ),
         (
             "{ models: { providers: { a: { baseUrl: 'http://h', api: 'openai' } } } }",
@@ -268,7 +268,7 @@ fn the_gateway_is_not_exposed_by_mistake() {
         (
             "{ gateway: { telemetry: { endpoint: 'collector:4318' } } }",
             "1:37: gateway.telemetry.endpoint: expected an http:// or https:// URL without a fragment (#), found another \
-             string",
+             string; write `http://collector:4318`",
         ),
     ] {
         assert_eq!(message(text), expected, "{text}");

@@ -10,6 +10,7 @@ const MAX_CLASS_CHARS: usize = 64;
 /// Whether a text may be found in a typographic form if it is not found as it is.
 pub(super) fn has_other_spellings(pattern: &str) -> bool {
     pattern.contains("...")
+        || pattern.contains(r"\.\.\.")
         || !pattern.is_ascii()
         || pattern.chars().any(|char| !spellings(char).is_empty())
 }

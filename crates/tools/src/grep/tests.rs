@@ -337,7 +337,7 @@ async fn a_glob_and_a_path_name_files_in_every_spelling() {
     let shown = "re\u{301}sume\u{301}/cafe\u{301}.txt:1: here";
     for arguments in [
         json!({"pattern": "here", "glob": "caf\u{e9}.txt"}),
-        json!({"pattern": "here", "glob": "caf?.txt"}),
+        json!({"pattern": "here", "glob": "caf*.txt"}),
         json!({"pattern": "here", "glob": "r\u{e9}sum\u{e9}/*"}),
         json!({"pattern": "here", "path": "r\u{e9}sum\u{e9}"}),
         json!({"pattern": "here", "path": "r\u{e9}sum\u{e9}/caf\u{e9}.txt"}),

@@ -38,7 +38,7 @@ struct Pattern {
     only_directories: bool,
 }
 
-/// A text in which a character is one code point and has no typographic variants, so that `?` stands for it.
+/// A text in which characters are composed and have no typographic variants.
 fn form(text: &str) -> String {
     composed(&folded(text, Sameness::Typography)).into_owned()
 }
