@@ -399,7 +399,7 @@ fn a_permission_request_shows_everything_and_names_what_always_covers() {
     ];
     let mut steps = Vec::new();
     for (number, (tool, arguments, _)) in calls.iter().enumerate() {
-        steps.push(Reply::anthropic().tool_call(format!("call_{number}"), tool, arguments.clone()));
+        steps.push(Reply::anthropic().tool_call(format!("call_{number}"), *tool, arguments.clone()));
         steps.push(answer("Over."));
     }
     let server = ModelServer::spawn_blocking_thread(Script::from(steps));
