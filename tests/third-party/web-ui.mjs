@@ -317,7 +317,7 @@ const scenarios = {
     await ask.getByText("+first line").waitFor();
     // Everything that decides what happens, and the words of each "always".
     await ask.getByRole("group", { name: "path" }).getByText("/notes.md").waitFor();
-    await ask.getByRole("group", { name: "confinement" }).getByText("not sandboxed").waitFor();
+    await ask.getByRole("group", { name: "confinement" }).getByText("sandboxed").waitFor();
     await ask.getByText("covers write on every file in /").waitFor();
     await ask.getByRole("button", { name: "Always for this path" }).waitFor();
     await ask.getByRole("button", { name: "Always in this directory" }).waitFor();

@@ -205,7 +205,7 @@ impl Attached {
         let display = Display::new(self.closed.clone(), Arc::clone(&self.common));
         let cancel = self.closed.child_token();
         let armed = self.interrupts.arm(cancel.clone());
-        let mut keyboard = Keyboard::listen_after_editor().ok();
+        let mut keyboard = Keyboard::listen().ok();
         let marks = PasteMarks::begin();
         let mut line = TypedLine::default();
         let work = async {

@@ -384,7 +384,7 @@ fn a_permission_request_shows_everything_and_names_what_always_covers() {
     let long = format!("true {}; echo the-very-end", "x".repeat(20_000));
     let text: String = (0..2_000).map(|number| format!("line {number}\n")).collect();
     let calls = [
-        ("bash", json!({"command": long}), vec!["echo the-very-end", "not sandboxed"]),
+        ("bash", json!({"command": long}), vec!["echo the-very-end", "sandboxed"]),
         (
             "bash",
             json!({"command": "git diff", "env": {"GIT_EXTERNAL_DIFF": "./evil.sh"}}),
@@ -399,7 +399,11 @@ fn a_permission_request_shows_everything_and_names_what_always_covers() {
     ];
     let mut steps = Vec::new();
     for (number, (tool, arguments, _)) in calls.iter().enumerate() {
-        steps.push(Reply::anthropic().tool_call(format!("call_{number}"), tool, arguments.clone()));
+        steps.push(Reply::anthropic().tool_call(
+            format!("call_{number}"),
+            *tool,
+            arguments.clone(),
+        ));
         steps.push(answer("Over."));
     }
     let server = ModelServer::spawn_blocking_thread(Script::from(steps));

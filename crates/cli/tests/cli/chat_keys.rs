@@ -179,6 +179,7 @@ fn the_usage_counts_summaries() {
     };
     let before = counted(&mut terminal);
     terminal.send_line("/compact");
+    terminal.expect("became a summary");
     terminal.expect("You: ");
     assert_ne!(counted(&mut terminal), before, "the summary is counted");
     leave(&mut terminal);
