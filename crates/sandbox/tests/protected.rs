@@ -347,25 +347,6 @@ async fn programs_that_write_many_files_work() {
     }
 }
 
-#[tokio::test]
-async fn no_file_grows_beyond_its_limit_by_a_call_of_another_process() {
-    let script = r#"python3 -c "
-import os
-open('f', 'w').close()
-os.truncate('f', 1 << 20)
-try:
-    os.truncate('f', (1 << 20) + 1)
-except OSError as error:
-    print(error.errno == 27)
-print(os.stat('f').st_size)""#;
-    for level in levels() {
-        let mut home = Home::new(level.clone());
-        home.confinement.limits.file_size = Some(1 << 20);
-        let expected = (Exit::Code(0), "True\n1048576\n".to_owned());
-        assert_eq!(home.run(script).await, expected, "{level:?}");
-    }
-}
-
 async fn answer(confined: &mut Confined, command: &str) -> String {
     let mut input = confined.take_input().unwrap();
     let mut output = BufReader::new(confined.take_output().unwrap());
