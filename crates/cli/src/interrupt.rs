@@ -25,6 +25,8 @@ use crate::terminal;
 const STACK_BYTES: usize = 256 * 1024;
 /// Time for the main thread to kill the tools and exit after the second signal.
 const QUIT_GRACE: Duration = Duration::from_secs(1);
+/// Time for the main thread to kill the tools of a turn that has not ended in time.
+const KILL_GRACE: Duration = Duration::from_millis(100);
 /// How often the waiting thread looks for a third signal meanwhile.
 const QUIT_POLL: Duration = Duration::from_millis(10);
 
@@ -59,6 +61,8 @@ pub(crate) struct Interrupts {
     is_ending: Arc<AtomicBool>,
     before_leaving: Arc<OnceLock<Farewell>>,
     on_hangup: Arc<OnceLock<Hangup>>,
+    /// How long an aborted turn may take to end after SIGTERM, where there is a limit.
+    turn_limit: Arc<OnceLock<Duration>>,
 }
 
 /// What SIGHUP does where it does not end the program.
@@ -93,6 +97,7 @@ impl Interrupts {
             is_ending: Arc::default(),
             before_leaving: Arc::default(),
             on_hangup: Arc::default(),
+            turn_limit: Arc::default(),
         };
         interrupts.spawn().map_err(|error| {
             let advice = advice_about(&error);
@@ -116,7 +121,14 @@ impl Interrupts {
         let _ = self.on_hangup.set(Hangup { had_terminal: has_terminal(), work: Box::new(work) });
     }
 
+    /// Ends the process this long after SIGTERM, even if a turn has not ended by then: a tool, a hook or a server can be
+    /// slow to heed the abort. The first call counts.
+    pub(crate) fn limit_turns(&self, limit: Duration) {
+        let _ = self.turn_limit.set(limit);
+    }
+
     fn spawn(&self) -> io::Result<()> {
+        let turn_limit = Arc::clone(&self.turn_limit);
         let on_hangup = Arc::clone(&self.on_hangup);
         let before_leaving = Arc::clone(&self.before_leaving);
         let (target, is_ending) = (Arc::clone(&self.target), Arc::clone(&self.is_ending));
@@ -135,6 +147,18 @@ impl Interrupts {
                 let was_ending = is_ending.fetch_or(signal != SIGINT, Ordering::SeqCst);
                 if !(was_ending && signal == SIGHUP) {
                     handle(&target, &mut signals, &before_leaving);
+                }
+                if signal == SIGTERM
+                    && let Some(limit) = turn_limit.get()
+                {
+                    wait_for_signal(&mut signals, *limit);
+                    let quits = std::mem::take(&mut *lock(&target));
+                    if let Target::Quit(quit) = quits {
+                        // The tools are killed with the future that runs them.
+                        quit.cancel();
+                        wait_for_signal(&mut signals, KILL_GRACE);
+                    }
+                    leave(&before_leaving);
                 }
             }
         };
@@ -202,12 +226,17 @@ fn handle(target: &Mutex<Target>, signals: &mut Signals, before_leaving: &OnceLo
         Target::Quit(quit) => {
             drop(target);
             quit.cancel();
-            let deadline = Instant::now() + QUIT_GRACE;
-            while Instant::now() < deadline && signals.pending().next().is_none() {
-                thread::sleep(QUIT_POLL);
-            }
+            wait_for_signal(signals, QUIT_GRACE);
             leave(before_leaving);
         }
+    }
+}
+
+/// Waits for another signal, or for the main thread to exit.
+fn wait_for_signal(signals: &mut Signals, limit: Duration) {
+    let deadline = Instant::now() + limit;
+    while Instant::now() < deadline && signals.pending().next().is_none() {
+        thread::sleep(QUIT_POLL);
     }
 }
 

@@ -157,18 +157,17 @@ impl TextReporter {
 /// The line for an event that is neither text nor a tool call.
 pub(crate) fn narrate(event: &AgentRunEvent, elapsed: Duration) -> Option<(Style, String)> {
     match event {
-        AgentRunEvent::Retry { attempt, reason, profile_id, delay_ms, message } => Some((
+        AgentRunEvent::Retry { attempt, cause, profile_id, delay_ms, message, .. } => Some((
             Style::Warning,
             format!(
-                "retry {attempt} with {profile_id} in {:.1} s ({}): {}",
+                "retry {attempt} with {profile_id} in {:.1} s ({cause}): {}",
                 Duration::from_millis(*delay_ms).as_secs_f64(),
-                reason.as_str(),
                 one_line(message)
             ),
         )),
-        AgentRunEvent::Fallback { from, to, reason, message } => Some((
+        AgentRunEvent::Fallback { from, to, cause, message, .. } => Some((
             Style::Warning,
-            format!("{to} answers instead of {from} ({}): {}", reason.as_str(), one_line(message)),
+            format!("{to} answers instead of {from} ({cause}): {}", one_line(message)),
         )),
         AgentRunEvent::Compaction { old_count, new_count, change } => {
             let done = context_change(*change, *old_count, *new_count);

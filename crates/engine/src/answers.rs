@@ -4,9 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use myclaw_llm::outside::restored;
 use myclaw_llm::{Message, StopReason};
-use myclaw_session::{EntryId, TranscriptMessage};
+use myclaw_session::{EntryId, Meta, Role, TranscriptMessage};
 
-use crate::transcript::{row_to_message, taken_ids};
+use crate::transcript::{CORRECTION, row_to_message, taken_ids};
 
 /// The state of a message that a run took from the inbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +38,8 @@ pub struct AnswerSearch {
     found: HashMap<EntryId, TakenState>,
     /// The answer to a message directly before the rows that were read so far.
     answer: TakenState,
+    /// Whether the next row was no answer in the eyes of the program.
+    is_corrected: bool,
 }
 
 impl AnswerSearch {
@@ -45,7 +47,8 @@ impl AnswerSearch {
     pub fn new(wanted: impl IntoIterator<Item = EntryId>) -> Self {
         let wanted: HashSet<EntryId> = wanted.into_iter().collect();
         let remains = wanted.iter().map(|id| (id.of_remains(), *id)).collect();
-        Self { wanted, remains, found: HashMap::new(), answer: TakenState::Open }
+        let (found, answer) = (HashMap::new(), TakenState::Open);
+        Self { wanted, remains, found, answer, is_corrected: false }
     }
 
     /// Whether all messages were found, so that older rows are not needed.
@@ -70,6 +73,11 @@ impl AnswerSearch {
             }
         }
         let id = row.id;
+        let has_field = |meta: &Meta| meta.field::<bool>(CORRECTION).unwrap_or(false);
+        let is_correction = row.role == Role::User && row.meta.as_ref().is_some_and(has_field);
+        if std::mem::replace(&mut self.is_corrected, is_correction) {
+            return;
+        }
         if let Some(Message::Assistant(message)) = row_to_message(row) {
             let is_broken = matches!(message.stop_reason, StopReason::Error | StopReason::Aborted);
             let goes_on = !is_broken && message.tool_calls().next().is_some();

@@ -277,6 +277,8 @@ pub enum AgentRunEvent {
         attempt: u32,
         /// Why the previous attempt failed.
         reason: ErrorClass,
+        /// The same in a few words, for people ([`myclaw_llm::ModelError::cause`]).
+        cause: &'static str,
         /// The profile about to be tried.
         profile_id: String,
         /// How long the run waits before the retry, in milliseconds.
@@ -292,6 +294,8 @@ pub enum AgentRunEvent {
         to: String,
         /// Why.
         reason: ErrorClass,
+        /// The same in a few words, for people.
+        cause: &'static str,
         /// The failure, in one line.
         message: String,
     },

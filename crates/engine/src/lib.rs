@@ -41,6 +41,7 @@ mod transcript;
 mod turn;
 mod window;
 mod workspace;
+mod written_call;
 
 pub use active_model::{ActiveModel, WindowSource};
 pub use answers::{AnswerSearch, TakenState};
@@ -89,3 +90,4 @@ pub use tool::{
 pub use transcript::message_to_row;
 pub use turn::{CompactionOutcome, CompactionReport, utc_day};
 pub use workspace::{BOOTSTRAP_NAMES, PromptFiles};
+pub use written_call::{cleaned_name, written_call};

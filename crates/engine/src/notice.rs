@@ -291,6 +291,16 @@ pub enum Notice {
     /// The model gave an empty answer and is asked once more.
     #[error("the model gave an empty answer; it is asked once more")]
     EmptyAnswer {},
+    /// The model wrote a call as text, so it did not run. The model is asked once more.
+    #[error(
+        "{model} wrote its call of {tool} as text, so it did not run; it is asked once more. Its server needs a tool parser; see docs/models.md"
+    )]
+    CallWrittenAsText {
+        /// `provider/model`.
+        model: String,
+        /// The tool.
+        tool: String,
+    },
     /// The answer was cut at the model's output limit.
     #[error(
         "the answer is not whole: it was cut at the output limit of {max_output} tokens; ask for the rest"

@@ -163,8 +163,17 @@ impl OpenLog {
     }
 
     /// The rows since the last compaction, including rows that are not loaded. Of a very long log, the newest of them.
+    ///
+    /// It always includes the rows of the list in memory: one answer can be longer than the most that is read.
     pub(crate) fn wide_tail(&mut self) -> Result<Tail, SessionError> {
-        self.read(self.budget.max(MOST_READ))
+        let mut most = self.budget.max(MOST_READ);
+        loop {
+            let tail = self.read(most)?;
+            if !tail.older_messages_exist || self.unread(&tail).is_some() || most == u64::MAX {
+                return Ok(tail);
+            }
+            most = most.saturating_mul(2);
+        }
     }
 
     /// Number of rows of `tail` that are older than the list in memory; `None` if the list does not begin within it.

@@ -17,6 +17,9 @@ use serde_json::{Map, Value, json};
 /// Field of a user row's meta: the ids of the waiting messages that it took in.
 const TAKEN_IDS: &str = "queuedIds";
 
+/// Field of a user row's meta: the program's remark that the message before it is no answer.
+pub(crate) const CORRECTION: &str = "correction";
+
 /// The row's message as a model sees it; `None` for rows that no model sees.
 ///
 /// Text from outside is made harmless here, once per row, and nowhere else: the row has the bytes as they are. A user message is annotated with the time at which it was sent. The time comes from the row, so the message has the

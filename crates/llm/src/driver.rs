@@ -22,7 +22,7 @@ use crate::redact::redact;
 use crate::wire::{self, AnswerBody, Decoder, EncodedRequest, Progress, cut_stream, host_label};
 use crate::{
     AssistantMessage, CallFailure, CallLimits, ErrorClass, EventSink, HttpOptions, ModelError,
-    ModelRequest, Provider, StopReason, StreamEvent,
+    ModelRequest, Provider, StopReason, StreamEvent, Trouble,
 };
 
 pub use models::list_models;
@@ -437,7 +437,8 @@ impl Server<'_> {
                 self.request.limits.first_event.as_secs_f32()
             )
         };
-        self.said(ModelError::new(ErrorClass::Timeout, message))
+        let error = ModelError::new(ErrorClass::Timeout, message);
+        self.said(ModelError { trouble: Trouble::Silence, ..error })
     }
 
     async fn refused(&self, response: Response) -> ModelError {

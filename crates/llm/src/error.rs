@@ -49,8 +49,22 @@ pub enum Repeat {
     /// As the class says.
     #[default]
     MayHelp,
+    /// One more time: a name server that does not answer may be slow to wake.
+    Once,
     /// Not until a person has changed something, such as started the server.
     Pointless,
+}
+
+/// Where a call failed that the class [`ErrorClass::Timeout`] covers, for people.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Trouble {
+    /// As status and words say.
+    #[default]
+    AsReported,
+    /// There is no connection to the server, or it broke.
+    Network,
+    /// The server is silent.
+    Silence,
 }
 
 /// A failed model call.
@@ -68,6 +82,8 @@ pub struct ModelError {
     pub retry_after: Option<Duration>,
     /// Whether the same call, made again a little later, may succeed where the class alone says so.
     pub repeat: Repeat,
+    /// Where it failed.
+    pub trouble: Trouble,
     /// What the call cost as far as the provider said, if there is no partial message with its usage.
     pub usage: Option<Box<Usage>>,
     /// One line for a person: what failed, where, and what to do. Never holds a secret.
@@ -83,14 +99,40 @@ impl ModelError {
             code: None,
             retry_after: None,
             repeat: Repeat::MayHelp,
+            trouble: Trouble::AsReported,
             usage: None,
             message: message.into(),
         }
     }
+
+    /// What failed, in a few words for people. The class [`ErrorClass::Timeout`] has several causes, of which most are no
+    /// time-out.
+    pub fn cause(&self) -> &'static str {
+        match self.class {
+            ErrorClass::Auth => "key refused",
+            ErrorClass::RateLimit => "rate limit",
+            ErrorClass::Billing => "no credit",
+            ErrorClass::Quota => "quota used up",
+            ErrorClass::ContextOverflow => "request too long",
+            ErrorClass::Unknown => "refused",
+            ErrorClass::Timeout => match (self.trouble, self.status) {
+                (Trouble::Network, _) => "network",
+                (Trouble::Silence, _) | (_, Some(408 | 504 | 524)) => "timeout",
+                _ if says_time_is_up(&self.message) => "timeout",
+                _ => "server error",
+            },
+        }
+    }
 }
 
-/// The words of providers that do not accept the signature of a model's thoughts, or the encrypted thoughts themselves.
-const REJECTED_THINKING: [&[&str]; 4] = [
+/// Whether a server says that it waited too long.
+fn says_time_is_up(message: &str) -> bool {
+    let message = message.to_lowercase();
+    ["timeout", "timed out", "time-out", "deadline"].iter().any(|words| message.contains(words))
+}
+
+/// The words of providers that do not accept the signature of a model's thoughts, or the thoughts themselves.
+const REJECTED_THINKING: [&[&str]; 8] = [
     // Anthropic: "Invalid `signature` in `thinking` block"; "`thinking` blocks in the latest assistant message cannot
     // be modified".
     &["signature", "thinking"],
@@ -99,6 +141,11 @@ const REJECTED_THINKING: [&[&str]; 4] = [
     &["thought", "signature"],
     // OpenAI: "The encrypted content … could not be verified".
     &["encrypted content", "could not be"],
+    // Groq: "property 'reasoning' is unsupported"; others that check each field: "Extra inputs are not permitted".
+    &["messages", "reasoning", "unsupported"],
+    &["messages", "reasoning", "not permitted"],
+    &["messages", "reasoning", "unrecognized"],
+    &["messages", "reasoning", "unknown"],
 ];
 
 impl ModelError {

@@ -1,6 +1,7 @@
 //! The events that a provider reports while a message arrives.
 
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 use crate::{AssistantMessage, StopReason, ToolCall};
 
@@ -61,6 +62,10 @@ pub enum StreamEvent {
         index: usize,
         /// The fragment.
         delta: String,
+        /// The arguments as far as they can be read, for display ([`crate::partial_arguments`]). They come with the first
+        /// fragment and each time their text has doubled, so that all of them together are no longer than twice the text.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        arguments: Option<Map<String, Value>>,
     },
     /// A tool call is complete.
     #[serde(rename = "toolcall_end")]

@@ -16,7 +16,7 @@ use reqwest::{Certificate, Client, ClientBuilder, redirect, retry};
 use url::Url;
 
 use crate::wire::{host_label, is_link_local, is_loopback};
-use crate::{ErrorClass, ModelError, Repeat, Variables};
+use crate::{ErrorClass, ModelError, Repeat, Trouble, Variables};
 
 /// How long an idle connection is kept: a tool may run for minutes between two calls.
 const IDLE_CONNECTION: Duration = Duration::from_secs(600);
@@ -203,23 +203,29 @@ fn cannot_set_up(error: &dyn StdError) -> ModelError {
 pub fn transport_error(error: &reqwest::Error, url: &Url, connect_limit: Duration) -> ModelError {
     let origin = format!("{}://{}", url.scheme(), host_label(url));
     let peer = Peer::of(url);
-    let timeout = |message: String| ModelError::new(ErrorClass::Timeout, message);
+    let unreached = |message: String| ModelError {
+        trouble: Trouble::Network,
+        ..ModelError::new(ErrorClass::Timeout, message)
+    };
     match cause(error) {
         Cause::Refused => ModelError {
             repeat: peer.repeat(),
-            ..timeout(format!("nothing listens at {}{}", peer.name, peer.advice))
+            ..unreached(format!("nothing listens at {}{}", peer.name, peer.advice))
         },
-        Cause::UnknownHost if peer.is_proxy => {
-            timeout(format!("{} cannot be found{}", peer.name, peer.advice))
-        }
-        Cause::UnknownHost => {
+        Cause::UnknownHost(repeat) if peer.is_proxy => ModelError {
+            repeat,
+            ..unreached(format!("{} cannot be found{}", peer.name, peer.advice))
+        },
+        Cause::UnknownHost(repeat) => {
             let host = url.host_str().unwrap_or_default();
             // Amazon's hosts have the region in their names.
             let suspect = match host.contains(".amazonaws.com") {
                 true => "the AWS region",
                 false => "the base URL",
             };
-            timeout(format!("the host {host} cannot be found: check {suspect} and the network"))
+            let message =
+                format!("the host {host} cannot be found: check {suspect} and the network");
+            ModelError { repeat, ..unreached(message) }
         }
         Cause::Tls(why) => ModelError::new(
             ErrorClass::Unknown,
@@ -227,19 +233,19 @@ pub fn transport_error(error: &reqwest::Error, url: &Url, connect_limit: Duratio
                 "no secure connection to {origin} ({why}): check the address, the clock and the certificates"
             ),
         ),
-        Cause::ConnectTimeout => timeout(format!(
+        Cause::ConnectTimeout => unreached(format!(
             "no connection to {} within {} s: check the network",
             peer.name,
             connect_limit.as_secs_f32()
         )),
         Cause::Unreachable(why) => {
-            timeout(format!("no connection to {origin}{} ({why}): check the network", peer.via()))
+            unreached(format!("no connection to {origin}{} ({why}): check the network", peer.via()))
         }
-        Cause::Broken => timeout(format!(
+        Cause::Broken => unreached(format!(
             "the connection to {origin}{} broke before the answer came",
             peer.via()
         )),
-        Cause::Other(why) => timeout(format!("the request to {origin} failed: {why}")),
+        Cause::Other(why) => unreached(format!("the request to {origin} failed: {why}")),
     }
 }
 
@@ -298,7 +304,7 @@ pub(crate) fn is_broken_connection(error: &reqwest::Error) -> bool {
 /// Why there was no answer.
 enum Cause {
     Refused,
-    UnknownHost,
+    UnknownHost(Repeat),
     Tls(String),
     ConnectTimeout,
     Unreachable(String),
@@ -316,7 +322,7 @@ fn cause(error: &reqwest::Error) -> Cause {
             return Cause::Tls(tls);
         }
         if source.to_string().starts_with("dns error") {
-            return Cause::UnknownHost;
+            return Cause::UnknownHost(repeat_of_lookup(&innermost(source)));
         }
         match source.downcast_ref::<std::io::Error>().map(std::io::Error::kind) {
             Some(ErrorKind::ConnectionRefused) => return Cause::Refused,
@@ -333,6 +339,15 @@ fn cause(error: &reqwest::Error) -> Cause {
         why if error.is_connect() => Cause::Unreachable(why),
         _ if !error.is_builder() && !error.is_redirect() => Cause::Broken,
         why => Cause::Other(why),
+    }
+}
+
+/// Whether looking a name up again can help: the name server may be silent for a moment, but a name that does not exist
+/// stays unknown.
+fn repeat_of_lookup(why: &str) -> Repeat {
+    match why.to_lowercase().contains("temporary") {
+        true => Repeat::Once,
+        false => Repeat::Pointless,
     }
 }
 

@@ -36,7 +36,7 @@ pub use catalog::{
 };
 pub use classify::classify;
 pub use driver::{HttpProvider, list_models, oauth};
-pub use error::{CallFailure, ErrorClass, ModelError, Repeat};
+pub use error::{CallFailure, ErrorClass, ModelError, Repeat, Trouble};
 pub use event::StreamEvent;
 pub use http::{HttpOptions, install_crypto_provider, read_certificates};
 pub use local::{

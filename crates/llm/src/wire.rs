@@ -46,7 +46,7 @@ pub(crate) use thinking_control::{Off, ThinkingControl};
 use crate::sse::Frame;
 use crate::{
     Api, AssistantMessage, Attribution, ErrorClass, EventSink, ExtraHeaders, Message, Model,
-    ModelError, ModelRequest, StopReason, classify,
+    ModelError, ModelRequest, StopReason, Trouble, classify,
 };
 
 /// The end of a stream in Chat Completions; some gateways send it in every format.
@@ -358,10 +358,13 @@ pub(crate) fn nothing_to_send() -> ModelError {
 
 /// The failure of a stream that stopped before its message was whole.
 pub(crate) fn cut_stream() -> ModelError {
-    ModelError::new(
-        ErrorClass::Timeout,
-        "the answer was cut off: the stream ended before the message was complete",
-    )
+    ModelError {
+        trouble: Trouble::Network,
+        ..ModelError::new(
+            ErrorClass::Timeout,
+            "the answer was cut off: the stream ended before the message was complete",
+        )
+    }
 }
 
 /// Stop reasons of hosts for an answer that stopped because it and the request fill the context window.

@@ -11,6 +11,7 @@ use myclaw_agent::{HttpProviders, key_resolver};
 use myclaw_embed::Weights;
 use myclaw_engine::{
     ActiveModel, AgentRunEvent, Engine, EventCallback, RunError, RunEvent, RunParams, RunStores,
+    written_call,
 };
 use myclaw_llm::{ContentBlock, HttpOptions, StreamEvent, redact};
 use myclaw_session::{DaySpending, JsonSessions, SessionKey, Sessions};
@@ -23,7 +24,7 @@ use crate::backend::backend;
 use crate::ipc::Ipc;
 use crate::output::{Output, watch_standard_output};
 use crate::payload::Payload;
-use crate::profile::{BeforeCall, RunnerProvider, rules};
+use crate::profile::{BeforeCall, RunnerProvider, rules, stopped_at};
 use crate::prompt::system_prompt;
 use crate::tools::{Toolbox, tools};
 
@@ -332,7 +333,8 @@ impl<'a> Running<'a> {
         params.cancel = stop.clone();
         params.hooks.push(Arc::new(BeforeCall { ipc: Arc::clone(&self.ipc), stop: stop.clone() }));
         let has_sent = Arc::new(AtomicBool::new(false));
-        params.on_event = Some(self.on_event(Arc::clone(&has_sent)));
+        let tools = params.tools.iter().map(|tool| tool.schema().name.clone()).collect();
+        params.on_event = Some(self.on_event(Arc::clone(&has_sent), tools));
         let running = self.engine.run(params);
         tokio::pin!(running);
         let outcome = tokio::select! {
@@ -347,7 +349,10 @@ impl<'a> Running<'a> {
         }
         let ending = match outcome {
             Ok(result) => {
-                let unsent = Some(result.reply).filter(|reply| !reply.trim().is_empty());
+                let unsent = match result.bound {
+                    Some(bound) => Some(stopped_at(bound)),
+                    None => Some(result.reply).filter(|reply| !reply.trim().is_empty()),
+                };
                 let unsent = unsent.filter(|_| !has_sent.load(Ordering::Relaxed));
                 self.end_query(unsent.as_deref());
                 return Ok(());
@@ -382,8 +387,9 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Writes the texts of the model as they come.
-    fn on_event(&self, has_sent: Arc<AtomicBool>) -> EventCallback {
+    /// Writes the texts of the model as they come. `has_sent` is whether one was written, since a limit was reached if
+    /// one was.
+    fn on_event(&self, has_sent: Arc<AtomicBool>, tools: Vec<String>) -> EventCallback {
         let (output, ipc) = (Arc::clone(self.output), Arc::clone(&self.ipc));
         let (session_id, say) = (Arc::clone(&self.session_id), Arc::clone(&self.job.say));
         let is_partial = self.job.partial == Partial::Blocks;
@@ -402,12 +408,19 @@ impl<'a> Running<'a> {
             AgentRunEvent::LlmEnd { message } => {
                 lock(&growing).text.clear();
                 let text = message.text();
-                if !text.trim().is_empty() {
+                let is_tool = |name: &str| tools.iter().any(|tool| tool.eq_ignore_ascii_case(name));
+                // The model is told so and asked again.
+                let is_call =
+                    message.tool_calls().next().is_none() && written_call(&text, is_tool).is_some();
+                if !text.trim().is_empty() && !is_call {
                     has_sent.store(true, Ordering::Relaxed);
                     output.text(&text, &session_id);
                 }
             }
-            AgentRunEvent::BoundReached { message, .. } => say(&message),
+            AgentRunEvent::BoundReached { message, .. } => {
+                has_sent.store(false, Ordering::Relaxed);
+                say(&message);
+            }
             AgentRunEvent::Notice(notice) => say(&notice.to_string()),
             AgentRunEvent::Compaction { old_count, new_count, .. } => {
                 say(&format!(

@@ -12,7 +12,7 @@ use myclaw_config::{
     RunLimits,
 };
 use myclaw_engine::{
-    ConfigKeys, CutAnswers, Hook, HookError, Providers as _, RefusalRule, RunRules,
+    Bound, ConfigKeys, CutAnswers, Hook, HookError, Providers as _, RefusalRule, RunRules,
 };
 use myclaw_llm::outside::{change_texts, harmless};
 use myclaw_llm::{
@@ -67,9 +67,23 @@ pub(crate) fn rules(max_turns: NonZeroU32) -> RunRules {
         lanes: LaneWidths::default(),
         call: CallLimits::default(),
         time_zone: None,
-        config_keys: ConfigKeys::new(|_bound| "--max-turns".to_owned()),
+        config_keys: ConfigKeys::new(|bound| limit_of(bound).to_owned()),
         cooldowns: CooldownRules::from(&CooldownConfig::default()),
     }
+}
+
+/// What sets a limit. The limits of time and cost are the host's, and are not set here.
+fn limit_of(bound: Bound) -> &'static str {
+    match bound {
+        Bound::MaxIterations => "--max-turns",
+        Bound::RepeatedCalls => "a fixed limit of the runner",
+        bound => bound.as_str(),
+    }
+}
+
+/// What the user of a job is told that ends at a limit.
+pub(crate) fn stopped_at(bound: Bound) -> String {
+    format!("I stopped before I was done, because {} ({}).", bound.reason(), limit_of(bound))
 }
 
 /// Cleans the copy of the messages that is sent, and looks for the host's sign to end before each call.

@@ -1,8 +1,11 @@
 //! Converts a line's bytes into an entry. Reading is lenient where that loses nothing.
 
+mod foreign;
+
 use std::borrow::Cow;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -54,6 +57,11 @@ struct UsualMessage<'a> {
     #[serde(borrow)]
     meta: Option<&'a RawValue>,
     r#type: Option<Cow<'a, str>>,
+    /// Fields of OpenAI's protocol; such a row takes the slower path, which reads them.
+    #[serde(rename = "tool_calls")]
+    foreign_calls: Option<IgnoredAny>,
+    #[serde(rename = "tool_call_id")]
+    foreign_call_id: Option<IgnoredAny>,
 }
 
 /// Decodes a message in the usual shape, without building a tree of values. Any deviation, such as half a surrogate
@@ -63,7 +71,10 @@ fn decode_usual_message(bytes: &[u8], offset: u64) -> Option<TranscriptMessage> 
         return None;
     }
     let message: UsualMessage<'_> = serde_json::from_slice(bytes).ok()?;
-    if message.r#type.is_some_and(|kind| kind != "message") {
+    if message.r#type.is_some_and(|kind| kind != "message")
+        || message.foreign_calls.is_some()
+        || message.foreign_call_id.is_some()
+    {
         return None;
     }
     Some(TranscriptMessage {
@@ -134,6 +145,7 @@ fn decode_header(object: &Map<String, Value>) -> Option<SessionHeader> {
 }
 
 fn decode_message(mut object: Map<String, Value>, offset: u64) -> Line {
+    foreign::adopt(&mut object);
     let (Some(Value::String(role)), Some(Value::String(_))) =
         (object.get("role"), object.get("content"))
     else {

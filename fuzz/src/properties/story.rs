@@ -61,7 +61,7 @@ impl Story {
             }
             StreamEvent::TextDelta { index, delta }
             | StreamEvent::ThinkingDelta { index, delta }
-            | StreamEvent::ToolCallDelta { index, delta } => {
+            | StreamEvent::ToolCallDelta { index, delta, .. } => {
                 assert!(!delta.is_empty(), "{event:?}");
                 match (event, self.open(*index)) {
                     (StreamEvent::TextDelta { .. }, Told::Text(text))

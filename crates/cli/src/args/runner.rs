@@ -41,7 +41,7 @@ pub(crate) struct RunnerArgs {
     #[arg(long = "allow-host", value_name = "HOST")]
     pub(crate) allow_hosts: Vec<String>,
     /// Directory with all-MiniLM-L6-v2, by which workflows are searched: `onnx/model_quantized.onnx` or `onnx/model.onnx`,
-    /// and `vocab.txt` [default: `.stingyclaw/transformers` in the home directory]
+    /// and `vocab.txt` [default: `.stingyclaw/transformers` in the home directory, else the image's]
     #[arg(long, value_name = "DIR")]
     pub(crate) weights: Option<PathBuf>,
     /// Download the model at the first search if it is missing (23 MB), from Hugging Face or the given address

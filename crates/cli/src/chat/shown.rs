@@ -114,7 +114,9 @@ impl Shown {
             StreamEvent::ToolCallStart { index, name, .. } => {
                 Self::CallBegin { block: index, tool: name }
             }
-            StreamEvent::ToolCallDelta { index, delta } => Self::CallDelta { block: index, delta },
+            StreamEvent::ToolCallDelta { index, delta, .. } => {
+                Self::CallDelta { block: index, delta }
+            }
             _ => Self::Nothing,
         }
     }
@@ -149,7 +151,7 @@ impl Shown {
             "retry" => {
                 let seconds =
                     Duration::from_millis(event["delayMs"].as_u64().unwrap_or(0)).as_secs_f64();
-                let (profile, reason) = (text("profileId"), text("reason"));
+                let (profile, reason) = (text("profileId"), text("cause"));
                 let why = first_line(&text("message"));
                 line(
                     Style::Warning,

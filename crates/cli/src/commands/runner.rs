@@ -1,5 +1,6 @@
 //! `myclaw runner`: one job from standard input.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use myclaw_agent::Home;
@@ -73,10 +74,19 @@ fn job(
     })
 }
 
+/// Where an image has the model for searches. The home directory is mounted over in containers.
+const IMAGE_WEIGHTS: &str = "/usr/local/share/myclaw/transformers";
+
 /// Where the model for searches is, and from where it may come.
 fn weights(args: &RunnerArgs) -> Result<Weights, CliError> {
-    let directory = args.weights.clone();
-    let directory = directory.unwrap_or_else(|| args.home.join(".stingyclaw/transformers"));
+    let directory = args.weights.clone().unwrap_or_else(|| {
+        let of_home = args.home.join(".stingyclaw/transformers");
+        let of_image = Path::new(IMAGE_WEIGHTS);
+        match !of_home.exists() && of_image.is_dir() && args.download_weights.is_none() {
+            true => of_image.to_owned(),
+            false => of_home,
+        }
+    });
     let Some(base) = &args.download_weights else { return Ok(Weights { directory, source: None }) };
     let checksums = match &args.weights_checksums {
         Some(path) => Some(std::fs::read_to_string(path).map_err(|error| {

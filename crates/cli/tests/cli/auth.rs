@@ -321,7 +321,7 @@ fn a_fallback_answers_says_so_and_the_next_turn_begins_with_the_first_model() {
     output.assert_code(0);
     assert_eq!(output.stdout(), "Second.\n");
     let stderr = output.stderr();
-    assert!(stderr.contains("two/m answers instead of one/m (unknown): "), "{stderr}");
+    assert!(stderr.contains("two/m answers instead of one/m (refused): "), "{stderr}");
     assert!(
         stderr.contains("no fallback on three/m: the provider `three` is not known"),
         "{stderr}"

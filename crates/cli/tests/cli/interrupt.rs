@@ -170,3 +170,21 @@ fn a_signal_that_the_caller_ignores_stays_ignored() {
     child.signal(Signal::Terminate);
     child.wait(PATIENCE).assert_code(130);
 }
+
+/// SIGTERM ends a chat soon, also where something does not heed the abort of the turn.
+#[test]
+fn sigterm_ends_a_chat_although_a_hook_goes_on() {
+    let server = ModelServer::spawn_blocking_thread(Script::from(
+        Reply::anthropic().text("One moment.").step().stall_after(700),
+    ));
+    let home = home_with(&server);
+    crate::change_config(&home, |config| {
+        config["hooks"] = json!({"agent_end": [{"command": "sleep 60", "timeoutSeconds": 60}]});
+    });
+    let mut child = RunningChild::spawn_piped(&mut myclaw(&home, &["chat"]));
+    child.send("hello\n");
+    server.wait_for_requests_blocking(1);
+    child.signal(Signal::Terminate);
+    let output = child.wait(Duration::from_secs(5));
+    output.assert_code(130);
+}

@@ -67,11 +67,56 @@ fn a_user_continues_a_session_and_a_key_repeats_nothing() {
     let other = json!({"user": "ann", "messages": [{"role": "user", "content": "<m9>"}]});
     let (status, answer) = client.post_with("/v1/chat/completions", header, &other).unwrap();
     assert_eq!((status, &answer["error"]["code"]), (409, &json!("conflict")), "{answer}");
-    let bad = json!({"messages": [{"role": "assistant", "content": "x"}]});
+    let bad = json!({"messages": [{"role": "tool", "content": "x"}]});
     let (status, answer) = client.post("/v1/chat/completions", &bad).unwrap();
     assert_eq!((status, &answer["error"]["type"]), (400, &json!("usage")));
     gateway.stop();
     assert_eq!(bench.said("openai-ann"), ["<m1>", "re: <m1>", "<m2>", "re: <m2>"]);
+}
+
+/// Programs write out what they leave open.
+#[test]
+fn switches_that_are_null_are_off() {
+    let bench = Bench::new(answering("fine"));
+    let gateway = bench.start();
+    let client = &gateway.client;
+    let messages = json!([{"role": "user", "content": "hello"}]);
+    for body in [
+        json!({"messages": &messages, "stream": null, "stream_options": null, "user": null}),
+        json!({"messages": &messages, "stream": false, "stream_options": {"include_usage": null}}),
+    ] {
+        let (status, answer) = client.post("/v1/chat/completions", &body).unwrap();
+        assert_eq!((status, &answer["choices"][0]["message"]["content"]), (200, &json!("fine")));
+    }
+    let body = json!({"input": "hello", "stream": null, "background": null, "instructions": null,
+        "previous_response_id": null});
+    let (status, answer) = client.post("/v1/responses", &body).unwrap();
+    assert_eq!((status, &answer["status"]), (200, &json!("completed")), "{answer}");
+    gateway.stop();
+}
+
+/// The last message is the beginning of an answer.
+#[test]
+fn a_last_message_of_the_assistant_is_continued() {
+    let bench = Bench::new(answering("fine"));
+    let gateway = bench.start();
+    let client = &gateway.client;
+    let messages = json!([
+        {"role": "user", "content": "Count to ten."},
+        {"role": "assistant", "content": "One, two, three"},
+    ]);
+    for (path, body) in [
+        ("/v1/chat/completions", json!({"messages": &messages})),
+        ("/v1/chat/completions", json!({"messages": &messages, "user": "ann"})),
+        ("/v1/responses", json!({"input": &messages})),
+    ] {
+        let (status, answer) = client.post(path, &body).unwrap();
+        assert_eq!(status, 200, "{path} {answer}");
+        let question = json!(bench.model.requests().last().unwrap().messages()).to_string();
+        assert!(question.contains("One, two, three"), "{path} {question}");
+        assert!(question.contains("Continue your last message"), "{path} {question}");
+    }
+    gateway.stop();
 }
 
 #[test]

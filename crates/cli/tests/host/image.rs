@@ -221,3 +221,40 @@ fn a_runner_of_the_image_with_chromium_opens_a_page_on_loopback() {
         }
     }
 }
+
+/// The mirror is blamed only where it is the reason.
+#[test]
+fn packages_that_cannot_be_unpacked_are_explained() {
+    let bench = Bench::new("");
+    let programs = bench.host("fake");
+    fs::create_dir_all(&programs).unwrap();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../container/build-image");
+    for (says, code, why) in [
+        ("E: Unable to locate package nosuch", 1, "correct PACKAGES"),
+        ("E: Failed to fetch http://h/x  Could not resolve 'h'", NO_PACKAGES, "cannot be reached"),
+        ("Err:1 http://h 503  Service Unavailable", NO_PACKAGES, "cannot be reached"),
+        (
+            "E: The repository 'http://h nosuite Release' does not have a Release file.",
+            1,
+            "correct SUITE",
+        ),
+        ("tar: write error: No space left on device", 1, "set TMPDIR"),
+        ("E: cannot chroot", 1, "the lines above say why"),
+    ] {
+        for (program, text) in [
+            ("podman", "#!/bin/sh\n".to_owned()),
+            ("mmdebstrap", format!("#!/bin/sh\necho \"{says}\" >&2\nexit 25\n")),
+        ] {
+            let path = programs.join(program);
+            fs::write(&path, text).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let path = format!("{}:/usr/bin:/bin", programs.display());
+        let mut build = Command::new(&script);
+        build.args(["image", env!("CARGO_BIN_EXE_myclaw")]).env("PATH", path);
+        let output = build.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{said}");
+        assert!(said.contains(why) && said.contains(says), "{said}");
+    }
+}

@@ -14,6 +14,7 @@ use myclaw_testkit::{ChildOutput, ModelServer, RunningChild, Script, TempHome};
 use serde_json::{Value, json};
 
 mod hosts;
+mod originals;
 mod protocol;
 mod requests;
 mod tools;

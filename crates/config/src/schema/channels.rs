@@ -176,17 +176,17 @@ pub struct TelegramBot<'a> {
 impl TelegramConfig {
     /// All bots, that without a name of its own first.
     pub fn bots(&self) -> impl Iterator<Item = TelegramBot<'_>> {
-        let first = TelegramBot {
+        let first = self.bot_token.iter().map(|token| TelegramBot {
             account: DEFAULT_ACCOUNT,
-            token: &self.bot_token,
+            token,
             webhook_url: self.webhook_url.as_deref(),
-        };
+        });
         let others = self.accounts.iter().map(|(account, bot)| TelegramBot {
             account,
             token: &bot.bot_token,
             webhook_url: bot.webhook_url.as_deref(),
         });
-        std::iter::once(first).chain(others)
+        first.chain(others)
     }
 }
 
@@ -253,10 +253,15 @@ pub enum DmScope {
 chat_channel! {
     /// A Telegram bot.
     TelegramConfig {
-        /// The bot's token from BotFather. Preferably a reference such as `"${TELEGRAM_BOT_TOKEN}"`.
-        #[serde(with = "values::secret")]
-        #[schemars(with = "values::SecretText")]
-        pub bot_token: SecretString,
+        /// The bot's token from BotFather. Preferably a reference such as `"${TELEGRAM_BOT_TOKEN}"`. Without one there is
+        /// no such bot, and the other keys hold for the bots in `accounts`.
+        #[serde(
+            default,
+            with = "values::optional_secret",
+            skip_serializing_if = "Option::is_none"
+        )]
+        #[schemars(with = "Option<values::SecretText>")]
+        pub bot_token: Option<SecretString>,
         /// Address of the Bot API server, if it is not the public one.
         #[serde(
             default,

@@ -91,7 +91,8 @@ fn every_setting_is_read() {
     assert_eq!((entry.id.as_str(), entry.default, entry.name.as_deref()), ("x", true, Some("X")));
     assert_eq!(entry.max_iterations, Some(IterationCap::Unlimited));
     let telegram = config.channels.telegram.as_ref().unwrap();
-    assert_eq!(telegram.bot_token.expose_secret(), "bt");
+    let token = telegram.bot_token.as_ref().unwrap();
+    assert_eq!(token.expose_secret(), "bt");
     let chats = telegram.allowed_chat_ids.as_ref().unwrap();
     assert_eq!(chats.as_slice(), [ChatId::Number(-100), ChatId::Name("@me".to_owned())]);
     assert_eq!(config.gateway.port, 1);
@@ -335,4 +336,14 @@ fn a_clone_is_independent() {
     changed.agent.max_retries = 99;
     changed.gateway.port = 1;
     assert_eq!((config.agent.max_retries, config.gateway.port), (3, 18_789));
+}
+
+/// The limits of a channel hold for its sessions, whether or not this config has its token.
+#[test]
+fn the_other_keys_of_telegram_need_no_token() {
+    let text = "{ channels: { telegram: { historyLimit: 50, dmHistoryLimit: 100 } } }";
+    let loaded = Home::with_config(text).load().unwrap();
+    let telegram = loaded.config.channels.telegram.as_ref().unwrap();
+    assert_eq!(telegram.bots().count(), 0);
+    assert!(serde_json::to_value(&loaded.config).unwrap().to_string().contains("historyLimit"));
 }

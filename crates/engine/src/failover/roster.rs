@@ -1,6 +1,7 @@
 //! The models that a run may ask, and the store with their keys.
 
 use myclaw_auth::{AuthFile, AuthStore, CooldownRules};
+use myclaw_llm::ModelError;
 
 use super::candidates::Sources;
 use super::{Candidate, Candidates, Ledger, error_class};
@@ -75,6 +76,7 @@ impl Roster {
                 from: wanted.reference(),
                 to: answering.choice.reference(),
                 reason: error_class(reason),
+                cause: ModelError::new(error_class(reason), String::new()).cause(),
                 message: "every key is in cooldown after earlier failures".to_owned(),
             });
         }

@@ -8,20 +8,23 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesOrdered;
-use myclaw_llm::{ContentBlock, Message, ToolCall, ToolResultMessage, joined_text};
+use myclaw_llm::{
+    AssistantMessage, ContentBlock, Message, StopReason, ToolCall, ToolResultMessage, joined_text,
+};
 use tracing::{Instrument, debug, info_span};
 
 use super::approval_gate::ApprovalGate;
 use super::repetition::Repetition;
 use super::result_text::MessageRoom;
 use super::shared::Stop;
+use super::unread_call::WrittenCall;
 use super::{Intake, RunContext, Shared, result_text};
 use crate::hook::unless_aborted;
 use crate::open_log::PendingCalls;
 use crate::{
     AgentRunEvent, Approver, CallArguments, Hook, HookError, HookPoint, Notice, PendingToolCall,
     PreparedCall, RunError, Tool, ToolCallVerdict, ToolContext, ToolError, ToolInvocation,
-    ToolOutput, ToolUpdate, WithheldTool,
+    ToolOutput, ToolUpdate, WithheldTool, cleaned_name, written_call,
 };
 
 /// Most calls of read-only tools at the same time: enough to hide disk latency, too few to exhaust file handles.
@@ -46,6 +49,8 @@ pub(crate) struct Toolbox {
 pub(crate) struct Act {
     toolbox: Toolbox,
     repetition: Repetition,
+    /// Whether the model was told since the last user message that it wrote a call as text.
+    has_corrected: bool,
     /// What the results of the message may still take.
     room: MessageRoom,
 }
@@ -60,12 +65,39 @@ impl Act {
     /// Creates the step. It ends a run after `repeated_calls` rounds of the same call; 0 disables the check.
     pub(crate) fn new(toolbox: Toolbox, repeated_calls: u32) -> Self {
         let room = MessageRoom::new(toolbox.context.max_result_chars);
-        Self { toolbox, repetition: Repetition::new(repeated_calls), room }
+        let repetition = Repetition::new(repeated_calls);
+        Self { toolbox, repetition, has_corrected: false, room }
     }
 
     /// Resets the repetition count, because the user sent a message.
     pub(super) fn begin_message(&mut self) {
         self.repetition.begin_anew();
+        self.has_corrected = false;
+    }
+
+    /// Gives the calls of a message their tools' names, where the model's server left parts of a template in them.
+    pub(super) fn clean_names(&self, message: &mut AssistantMessage) {
+        for block in &mut message.content {
+            if let ContentBlock::ToolCall(call) = block
+                && find(&self.toolbox.tools, &call.name).is_none()
+                && self.toolbox.withheld(&call.name).is_none()
+                && let Some(name) = cleaned_name(&call.name, |name| self.toolbox.knows(name))
+                && let Some(own_name) = self.toolbox.own_name(name)
+            {
+                call.name = own_name.to_owned();
+            }
+        }
+    }
+
+    /// The tool that a message calls in its text instead of by a call, and whether the model may be told so.
+    pub(super) fn written_call(&mut self, message: &AssistantMessage) -> Option<WrittenCall> {
+        let is_answer = matches!(message.stop_reason, StopReason::Stop | StopReason::ToolUse);
+        if !is_answer || message.tool_calls().next().is_some() {
+            return None;
+        }
+        let tool = written_call(&message.text(), |name| self.toolbox.knows(name))?;
+        let is_first = !std::mem::replace(&mut self.has_corrected, true);
+        Some(WrittenCall { tool, is_first })
     }
 
     /// Whether the run should end because the model repeats itself.
@@ -163,7 +195,7 @@ impl Act {
         group: Vec<ToolCall>,
         model: &str,
     ) -> Result<(), RunError> {
-        let Self { toolbox, repetition, room } = self;
+        let Self { toolbox, repetition, room, .. } = self;
         let Shared { run, log, .. } = shared;
         // The futures only read; storing a result changes nothing that they read.
         let running = |call| toolbox.run_call(run, call, model);
@@ -197,6 +229,21 @@ impl Toolbox {
         approver: Option<Arc<dyn Approver>>,
     ) -> Self {
         Self { tools, withheld, context, gate: ApprovalGate::new(approver) }
+    }
+
+    /// Whether there is a tool of that name, offered or not.
+    fn knows(&self, name: &str) -> bool {
+        self.own_name(name).is_some()
+    }
+
+    /// The tool's own name for one of its names, in any case of letters.
+    fn own_name(&self, name: &str) -> Option<&str> {
+        let withheld = self.withheld.iter().map(|withheld| &withheld.tool);
+        let mut tools = self.tools.iter().chain(withheld);
+        let is_named = |tool: &&Arc<dyn Tool>| {
+            tool.schema().name.eq_ignore_ascii_case(name) || tool.aliases().names_tool(name)
+        };
+        tools.find(is_named).map(|tool| tool.schema().name.as_str())
     }
 
     /// The tool of that name that is not offered.

@@ -177,6 +177,7 @@ impl<'a> Caller<'a> {
             from: self.model.reference(),
             to: next.choice.reference(),
             reason: error.class,
+            cause: error.cause(),
             message: error.message,
         });
         self.model = next.choice;
@@ -285,7 +286,7 @@ impl<'a> Caller<'a> {
         let max_retries = self.rules.max_retries;
         let has_fresh_key = || self.rotation.has_fresh_other_than(profile, shared.now_ms());
         let has_turns_left = patience.retries < max_retries || (max_retries > 0 && has_fresh_key());
-        if !has_turns_left || !self.may_retry(profile, &error) {
+        if !has_turns_left || !self.may_retry(profile, &error, patience.retries) {
             return Err(NoMessage::GiveUp(patience.explain(error)));
         }
         patience.retries += 1;
@@ -322,9 +323,11 @@ impl<'a> Caller<'a> {
     }
 
     /// Whether another attempt can help: later with the same key, or at once with another.
-    fn may_retry(&self, profile: usize, error: &ModelError) -> bool {
-        if error.repeat == Repeat::Pointless {
-            return false;
+    fn may_retry(&self, profile: usize, error: &ModelError, retries: u32) -> bool {
+        match error.repeat {
+            Repeat::MayHelp => {}
+            Repeat::Once if retries == 0 => {}
+            Repeat::Once | Repeat::Pointless => return false,
         }
         match error.class {
             ErrorClass::RateLimit | ErrorClass::Timeout => true,
@@ -375,6 +378,7 @@ impl<'a> Caller<'a> {
         shared.emit(AgentRunEvent::Retry {
             attempt,
             reason: error.class,
+            cause: error.cause(),
             profile_id,
             delay_ms: delay.as_millis() as u64,
             message: error.message.clone(),

@@ -20,6 +20,7 @@ mod repetition;
 mod result_text;
 mod shared;
 mod time_limit;
+mod unread_call;
 
 pub(crate) use act::{Act, Toolbox};
 pub(crate) use bounds::Bounds;
@@ -146,10 +147,15 @@ impl Turn<'_> {
                     return Ok(Some(Ending::at(bound, self.shared.tally.iterations)));
                 }
                 self.fit.before_call(&mut self.shared, &mut self.call).await?;
-                let message = self.next_message().await?;
+                let mut message = self.next_message().await?;
                 self.intake.answered();
                 self.shared.tally.count(&message.usage);
+                self.act.clean_names(&mut message);
+                let written = self.act.written_call(&message);
                 self.shared.log.append(Message::Assistant(message))?;
+                if let Some(written) = written {
+                    unread_call::correct(&mut self.shared, self.call.model(), written)?;
+                }
             }
             NextStep::RunTools(pending) => {
                 self.act.run_tools(&mut self.shared, &self.intake, pending).await?;

@@ -33,6 +33,8 @@ use myclaw_agent::sessions::SessionKey;
 
 /// The only model of the list: the agent.
 const MODEL: &str = "myclaw";
+/// What is asked where the last message is the assistant's.
+const CONTINUE: &str = "Continue your last message from where it ends. Do not repeat what it says.";
 /// The header that names the session.
 const SESSION_HEADER: &str = "x-myclaw-session";
 /// The header with which programs name a request.

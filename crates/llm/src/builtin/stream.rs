@@ -109,7 +109,7 @@ impl<'a, 'r> Arrived<'a, 'r> {
         let arguments = serde_json::Value::Object(call.arguments.clone()).to_string();
         for fragment in fragments(&arguments) {
             self.admit(fragment.len(), cancel).await?;
-            sink(StreamEvent::ToolCallDelta { index, delta: fragment.to_owned() });
+            sink(StreamEvent::ToolCallDelta { index, delta: fragment.to_owned(), arguments: None });
         }
         let tool_call = ToolCall {
             id,

@@ -1,6 +1,11 @@
 //! The rules of the classifier, as tables. They are tried in this order, and the first that matches decides.
 
+mod phrases;
+
 use crate::ErrorClass::{self, Auth, Billing, ContextOverflow, Quota, RateLimit, Timeout, Unknown};
+
+use phrases::NOT_OF_THE_INPUT;
+pub(super) use phrases::PHRASES;
 
 /// A class, and the texts that mean it.
 type Rule<T> = (ErrorClass, &'static [T]);
@@ -61,6 +66,7 @@ const EXACT_CODES: &[Rule<&str>] = &[
             "Arrearage",
             "billing_error",
             "billing_not_active",
+            "insufficient_credits",
             "credit_limit",
             "CreditsError",
             "INSUFFICIENT_G1_CREDITS_BALANCE",
@@ -99,13 +105,25 @@ const SENTENCES: &[Rule<&str>] = &[
             "insufficient credits",
             "have any credits",
             "used all available credits",
-            "run out of credits",
+            "out of credit",
+            "no credits",
+            "not enough credits",
+            "credits exhausted",
+            "credit balance is insufficient",
+            "out of extra usage",
+            "insufficient funds",
+            "balance is insufficient",
+            "balance is not enough",
+            "negative balance",
+            "402 payment required",
             "requires more credits",
             "spending limit",
             "account is in good standing",
             // The plan serves such a request only for extra payment.
             "extra usage is required",
             "余额不足",
+            "账户余额",
+            "请充值",
             "欠费",
         ],
     ),
@@ -123,6 +141,10 @@ const SENTENCES: &[Rule<&str>] = &[
             "not authorized to",
             "region, or territory not supported",
             "security token included in the request",
+            "invalid_grant",
+            "无效的令牌",
+            "令牌已过期",
+            "身份验证失败",
         ],
     ),
     (Unknown, &["requires moderation", "flagged by moderation"]),
@@ -202,73 +224,12 @@ const SENTENCES_WITHOUT_CODE: &[Rule<&str>] = &[
         ],
     ),
     (Unknown, &["does not have access to model"]),
+    (RateLimit, &["请求过于频繁", "请求频率", "速率限制", "并发数"]),
 ];
 
 /// Fifth: the status. 498 is Groq's for a flex tier without capacity.
 const STATUSES: &[Rule<u16>] =
     &[(Auth, &[401, 403]), (RateLimit, &[429, 498]), (Billing, &[402]), (ContextOverflow, &[413])];
-
-/// Sixth: words, lower-cased. `max_tokens` is not among them, because it refers to the output.
-pub(super) const PHRASES: &[Rule<&str>] = &[
-    (
-        ContextOverflow,
-        &[
-            "cannot truncate",
-            "context_length_exceeded",
-            "context length",
-            "context limit",
-            "context size",
-            "context window",
-            "context the overflows",
-            "exceeded model token limit",
-            "exceeds max length",
-            "input is too long",
-            // The sum that text-generation-inference checks.
-            "`inputs` tokens + `max_new_tokens`",
-            "max length exceeded",
-            "maximum context",
-            "maximum model length",
-            "maximum number of tokens",
-            "maximum prompt length",
-            // vLLM computed a negative number of tokens for the answer.
-            "must be at least 1, got -",
-            "n_ctx",
-            "prompt is too long",
-            "prompt token count",
-            "range of input length",
-            "reduce the length of the messages",
-            "request too large",
-            "token limit",
-            "too many tokens",
-        ],
-    ),
-    (
-        RateLimit,
-        &[
-            "rate limit exceeded",
-            "rate limit reached",
-            "resourceexhausted",
-            "too many requests",
-            "too many concurrent requests",
-        ],
-    ),
-    (Auth, &["token expired", "token has expired", "token has been revoked"]),
-    (
-        Timeout,
-        &[
-            "timeout",
-            "timed out",
-            "etimedout",
-            "econnreset",
-            "econnaborted",
-            "socket hang up",
-            "network error",
-            "server had an error",
-            "error was encountered while running the model",
-        ],
-    ),
-    (Quota, &["quota", "exceeded your current", "insufficient_quota", "billing hard limit"]),
-];
 
 /// Last: codes that say no more than status 500 does. They come last because some hosts send them with any status.
 const SERVER_FAILURES: &[&str] =
@@ -304,7 +265,9 @@ pub(super) fn decide(status: Option<u16>, codes: &[&str], words: &str) -> ErrorC
         .or_else(|| by_words(SENTENCES_WITHOUT_CODE, &words))
         .or_else(|| first(STATUSES, |known| Some(*known) == status))
         // Status 408 may come from a gateway; the words of the host behind it are more specific.
+        .or_else(|| needs_larger_window(&words).then_some(Unknown))
         .or_else(|| by_words(&PHRASES[..1], &words))
+        .or_else(|| says_input_is_too_long(&words).then_some(ContextOverflow))
         .or_else(|| (status == Some(408)).then_some(Timeout))
         .or_else(|| by_words(&PHRASES[1..], &words))
         .or_else(|| is_server_failure(status, codes).then_some(Timeout))
@@ -326,6 +289,25 @@ fn can_never_fit(status: Option<u16>, words: &str) -> bool {
         .match_indices("limit")
         .filter_map(|(at, _)| asked(&words[at..]))
         .any(|(most, asked)| asked > most)
+}
+
+/// Whether a program refuses to work with the model because its window is too small. A shorter request does not help.
+fn needs_larger_window(words: &str) -> bool {
+    let names_window = ["context window", "context length", "context size", "context_length"];
+    let too_small = ["too small", "below the minimum", "less than the minimum", "minimum is"];
+    words.contains("minimum") && has_any(words, &names_window) && has_any(words, &too_small)
+}
+
+/// Whether the input is said to be longer than it may be, in words of a host that is not known. Lengths of the answer,
+/// of a single field and of a minute have other limits.
+fn says_input_is_too_long(words: &str) -> bool {
+    has_any(words, &["prompt", "input", "context", "conversation", "messages"])
+        && has_any(words, &["token", "length", "too long", "characters"])
+        && has_any(
+            words,
+            &["exceed", "too long", "too large", "longer than", "larger than", "over the limit"],
+        )
+        && !has_any(words, NOT_OF_THE_INPUT)
 }
 
 /// The number directly after the first `word` in `text`, such as `Limit: 6,000`.

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
-use crate::wire::{arguments, tool_ids};
+use crate::wire::{arguments, partial_arguments, tool_ids};
 use crate::{
     AssistantMessage, ContentBlock, ErrorClass, EventSink, Message, Model, ModelError, Price,
     StopReason, StreamEvent, TextContent, ThinkingContent, ToolCall, Usage,
@@ -172,8 +172,12 @@ impl<'a> MessageBuilder<'a> {
                 StreamEvent::ThinkingDelta { index, delta: delta.to_owned() }
             }
             Some(Block::Call { arguments, .. }) => {
+                let before = arguments.len();
                 arguments.push_str(delta);
-                StreamEvent::ToolCallDelta { index, delta: delta.to_owned() }
+                let readable = has_doubled(before, arguments.len())
+                    .then(|| partial_arguments(arguments))
+                    .filter(|readable| !readable.is_empty());
+                StreamEvent::ToolCallDelta { index, delta: delta.to_owned(), arguments: readable }
             }
             Some(Block::Closed(_)) | None => return,
         };
@@ -357,4 +361,9 @@ fn tool_call(id: String, name: String, raw: String, thought_signature: Option<St
         None => (serde_json::Map::new(), Some(raw)),
     };
     ToolCall { id, name, arguments, invalid_arguments, thought_signature }
+}
+
+/// Whether the arguments of a call are to be read again: their text is new, or has passed a power of two.
+fn has_doubled(before: usize, now: usize) -> bool {
+    before == 0 || before.ilog2() < now.ilog2()
 }

@@ -55,8 +55,11 @@ pub enum StreamUsage {
 pub enum ReasoningReplay {
     /// Never.
     Never,
-    /// As `reasoning_content`, while the tool calls of one turn go on; the host refuses the request without it.
+    /// In the host's own field, while the tool calls of one turn go on. The host refuses a call without the field, so it
+    /// is sent with every call of a model that thinks, even if it is empty.
     WithinTurn,
+    /// The same, but only where there was reasoning.
+    WhereGiven,
     /// As `reasoning_details`, unchanged and always: they hold signatures and encrypted state.
     Details,
 }

@@ -328,6 +328,29 @@ fn counters_are_counted_once() {
     assert_eq!(usage(json!("none")), (0, 0, 0, 0));
 }
 
+/// A total that came with an earlier chunk says nothing of the counters of a later one, and counters do not shrink.
+#[test]
+fn counters_of_several_chunks_belong_together() {
+    let usage = |first: Value, second: Value| {
+        let mut begin = parts(json!([{"text": "x"}]));
+        begin["usageMetadata"] = first;
+        let mut last = finish("STOP");
+        last["usageMetadata"] = second;
+        let message = stream(&[begin, last]).0.unwrap();
+        let Usage { input, output, cache_read, reasoning, .. } = message.usage;
+        (input, output, cache_read, reasoning)
+    };
+    let thinking = json!({"promptTokenCount": 10, "thoughtsTokenCount": 20, "totalTokenCount": 30});
+    let answered = json!({"promptTokenCount": 10, "candidatesTokenCount": 20});
+    assert_eq!(usage(thinking.clone(), answered), (10, 40, 0, 20));
+    let zeros = json!({"promptTokenCount": 10, "thoughtsTokenCount": 0, "candidatesTokenCount": 3, "totalTokenCount": 33});
+    assert_eq!(usage(thinking, zeros), (10, 23, 0, 20));
+    let cached =
+        json!({"promptTokenCount": 10, "cachedContentTokenCount": 4, "totalTokenCount": 10});
+    let later = json!({"promptTokenCount": 10, "candidatesTokenCount": 2, "totalTokenCount": 12});
+    assert_eq!(usage(cached, later), (6, 2, 4, 0));
+}
+
 #[test]
 fn errors_in_a_list_are_found() {
     let error = json!([

@@ -1,6 +1,8 @@
 //! The many ways in which hosts and gateways read the formats.
 
-use myclaw_llm::{Api, ContentBlock, ErrorClass, Message, StopReason, Usage, UserMessage};
+use myclaw_llm::{
+    Api, ContentBlock, ErrorClass, Message, StopReason, StreamEvent, Usage, UserMessage,
+};
 use serde_json::{Value, json};
 
 use crate::decoding::*;
@@ -312,4 +314,53 @@ fn the_signature_of_a_call_is_kept() {
         message.unwrap().tool_calls().next().unwrap().thought_signature.as_deref(),
         Some("sig")
     );
+}
+
+/// Cloudflare sends a structured answer as the value itself.
+#[test]
+fn content_that_is_no_text_is_shown_as_json() {
+    for (content, text) in [
+        (json!({"answer": 42, "unit": "km"}), "{\"answer\":42,\"unit\":\"km\"}"),
+        (json!({"type": "text", "text": "plain"}), "plain"),
+        (json!(42), "42"),
+        (json!(true), "true"),
+        (json!({}), ""),
+        (json!(null), ""),
+    ] {
+        let whole = json!({"choices": [{"index": 0, "delta": {"content": content}, "finish_reason": "stop"}]});
+        let message = openai(&[whole]).0.unwrap();
+        assert_eq!(message.text(), text, "{content}");
+    }
+}
+
+/// A delta of a call brings the arguments so far, now and then.
+#[test]
+fn arguments_come_parsed_while_they_arrive() {
+    let text = format!("{{\"path\":\"a.txt\",\"content\":\"{}\"}}", "x".repeat(5_000));
+    let mut chunks = vec![delta(
+        json!({"tool_calls": [{"index": 0, "id": "a", "function": {"name": "write"}}]}),
+    )];
+    chunks.extend(text.as_bytes().chunks(7).map(|piece| {
+        let piece = String::from_utf8_lossy(piece);
+        delta(json!({"tool_calls": [{"index": 0, "function": {"arguments": piece}}]}))
+    }));
+    chunks.push(finish("tool_calls"));
+    let (message, events) = openai(&chunks);
+    let parsed: Vec<_> = events
+        .iter()
+        .filter_map(|event| match event {
+            StreamEvent::ToolCallDelta { arguments, .. } => arguments.as_ref(),
+            _ => None,
+        })
+        .collect();
+    assert!(parsed.len() > 5, "{}", parsed.len());
+    let bytes: usize = parsed.iter().map(|so_far| json!(so_far).to_string().len()).sum();
+    assert!(bytes < 3 * text.len(), "{bytes}");
+    assert!(
+        parsed.iter().any(|so_far| so_far["path"] == "a.txt" && so_far.contains_key("content"))
+    );
+    let whole = message.unwrap();
+    let whole = whole.tool_calls().next().unwrap();
+    let last = parsed.last().unwrap()["content"].as_str().unwrap();
+    assert!(whole.arguments["content"].as_str().unwrap().starts_with(last));
 }

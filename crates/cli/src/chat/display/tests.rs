@@ -94,8 +94,9 @@ fn the_live_line_counts_what_else_runs() {
 #[test]
 fn the_live_line_shows_what_a_call_is_about_while_it_streams() {
     let stream = |event| AgentRunEvent::LlmStream { event };
-    let piece =
-        |index, delta: &str| stream(StreamEvent::ToolCallDelta { index, delta: delta.to_owned() });
+    let piece = |index, delta: &str| {
+        stream(StreamEvent::ToolCallDelta { index, delta: delta.to_owned(), arguments: None })
+    };
     let display = Display::new(CancellationToken::new(), Arc::default());
     let mut scene = display.shared.lock();
     let (id, name) = ("c1".to_owned(), "write".to_owned());

@@ -20,7 +20,7 @@ fn events_and_their_json_show_the_same() {
             id: tool_call_id.clone(),
             name: tool_name.clone(),
         }),
-        stream(StreamEvent::ToolCallDelta { index: 2, delta: "{".to_owned() }),
+        stream(StreamEvent::ToolCallDelta { index: 2, delta: "{".to_owned(), arguments: None }),
         AgentRunEvent::LlmStart { iteration: 0, provider: "p".to_owned(), model: "m".to_owned() },
         AgentRunEvent::ToolStart {
             tool_name: tool_name.clone(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use myclaw_agent::llm::{AssistantMessage, ThinkingLevel, ToolSchema, Usage};
 use myclaw_agent::{
     ActiveModel, Question, SessionConfig, SessionOptions, Trial, TrialAnswer, TrialFailure,
-    call_limits, profiles_in_order, stored_keys,
+    call_limits, cleaned_name, profiles_in_order, stored_keys, written_call,
 };
 use serde::Serialize;
 use serde_json::json;
@@ -123,6 +123,10 @@ impl Shown {
         };
         let call = match &self.tool_call {
             Some(arguments) => format!("{TOOL} {arguments}"),
+            None if written_call(&self.text, |name| name == TOOL).is_some() => {
+                "the model wrote its call as text: its server needs a tool parser; see docs/models.md"
+                    .to_owned()
+            }
             None => {
                 "the model was asked to call a tool and did not; an agent needs that".to_owned()
             }
@@ -159,8 +163,10 @@ fn report_tool() -> ToolSchema {
 
 /// The arguments with which the model called the tool, if the call is right.
 fn reported(message: &AssistantMessage) -> Option<String> {
-    let call =
-        message.tool_calls().find(|call| call.name == TOOL && call.invalid_arguments.is_none())?;
+    let is_call = |name: &str| cleaned_name(name, |name| name == TOOL).is_some();
+    let call = message
+        .tool_calls()
+        .find(|call| is_call(&call.name) && call.invalid_arguments.is_none())?;
     serde_json::to_string(&call.arguments).ok()
 }
 

@@ -273,7 +273,7 @@ impl Translator {
                 self.coming = Some((id, ComingCall::new(*index, name)));
                 None
             }
-            StreamEvent::ToolCallDelta { index, delta } => self.preview_call(*index, delta),
+            StreamEvent::ToolCallDelta { index, delta, .. } => self.preview_call(*index, delta),
             _ => None,
         }
     }

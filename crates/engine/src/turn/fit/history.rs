@@ -5,14 +5,9 @@ use myclaw_session::{CompactionEntry, EntryId, Role, TranscriptMessage};
 use super::{Fit, Shared, estimated_tokens};
 use crate::{ContextChange, RunError};
 
-/// The share of the limit that a cut leaves free. Until that is filled the history begins with the same bytes, so the
-/// provider's cache of it stays warm; a cut at the limit itself would move with every message.
-const FREE_SHARE: usize = 5;
-
 impl Fit {
-    /// Cuts the history in the log if it has more messages than the config allows. The cut is at a user message, after
-    /// which the limit holds with room for the next turns. Nothing is summarised, because the purpose of the limit is to
-    /// forget.
+    /// Cuts the history in the log if it has more messages than the config allows. The cut is at the first user message
+    /// after which the limit holds. Nothing is summarised, because the purpose of the limit is to forget.
     pub(super) fn limit_history(&mut self, shared: &mut Shared) -> Result<(), RunError> {
         let Some(limit) = self.history_limit else { return Ok(()) };
         let old_count = shared.log.messages().len();
@@ -40,14 +35,11 @@ impl Fit {
     }
 }
 
-/// The first user message from which few enough messages remain, counting the one about to be added: four fifths of the
-/// limit, or the limit where a long turn leaves no such message. `None` if there is none.
+/// The first user message from which few enough messages remain, counting the one about to be added. `None` if there is
+/// none.
 fn first_kept(rows: &[TranscriptMessage], limit: usize) -> Option<usize> {
-    let first_user = |kept: usize| {
-        let start = rows.len().saturating_sub(kept.saturating_sub(1));
-        rows[start..].iter().position(|row| row.role == Role::User).map(|offset| start + offset)
-    };
-    first_user(limit - limit / FREE_SHARE).or_else(|| first_user(limit))
+    let start = rows.len().saturating_sub(limit.saturating_sub(1));
+    rows[start..].iter().position(|row| row.role == Role::User).map(|offset| start + offset)
 }
 
 #[cfg(test)]

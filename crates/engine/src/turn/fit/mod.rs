@@ -25,7 +25,6 @@ use crate::open_log::Opening;
 use crate::{ActiveModel, Notice, RefusalRule, RunError};
 
 pub use compact::{CompactionOutcome, CompactionReport};
-use reduce::LongTexts;
 pub(super) use summary::{SummaryRequest, Writers};
 
 /// The step and its state.
@@ -59,10 +58,10 @@ enum Rung {
     Summary,
     /// Tool results of more than 20,000 characters are cut to that length.
     LongResults,
-    /// Every long text is cut, including the user's.
+    /// Every long text is cut, including the user's and the model's. Cut messages of the model also lose the thinking.
     LongTexts,
     /// All messages but the newest, with its results, become a summary. If that is not worthwhile or not enough, long
-    /// texts are cut again by the size that was refused, including those of the model.
+    /// texts are cut again by the size that was refused.
     NewestOnly,
     /// No rung is left.
     End,
@@ -154,6 +153,7 @@ impl Fit {
             shared.notice(Notice::SessionTooLong {});
             self.compact(shared, writers, compact::Trigger::Opening).await?;
         }
+        self.cut_oversized_answers(shared, writers.active())?;
         self.prune(shared, writers.active())?;
         if !self.recovery.compacted_ahead && self.is_full(shared, writers.active()) {
             self.recovery.compacted_ahead = true;
@@ -213,9 +213,7 @@ impl Fit {
                     self.compact(shared, writers, trigger).await?.is_smaller()
                 }
                 Rung::LongResults => self.cut_long_results(shared)?,
-                Rung::LongTexts => {
-                    self.cut_long_texts(shared, writers.active(), LongTexts::NotOfModels)?
-                }
+                Rung::LongTexts => self.cut_long_texts(shared, writers.active())?,
                 Rung::NewestOnly => {
                     let trigger = compact::Trigger::LastResort;
                     let is_smaller = self.compact(shared, writers, trigger).await?.is_smaller();
@@ -223,7 +221,7 @@ impl Fit {
                     if is_smaller && !is_certain_to_overflow(shared, model) {
                         true
                     } else {
-                        self.cut_long_texts(shared, model, LongTexts::All)? || is_smaller
+                        self.cut_long_texts(shared, model)? || is_smaller
                     }
                 }
                 Rung::End => false,

@@ -11,8 +11,10 @@ impl Fit {
     /// left out. Every request begins with a message of the user: if none is kept, the last one is repeated as the
     /// summary.
     ///
+    /// If there are no more messages than that, or if this was done since the last answer, the long ones are cut.
+    ///
     /// # Errors
-    /// The refusal, if there are no more messages than that, or if this was done since the last answer.
+    /// The refusal, if there is nothing to cut either.
     pub(super) fn keep_newest(
         &mut self,
         shared: &mut Shared,
@@ -21,6 +23,9 @@ impl Fit {
     ) -> Result<(), RunError> {
         let old_count = shared.log.messages().len();
         if old_count <= count || std::mem::replace(&mut self.recovery.kept_newest, true) {
+            if self.cut_for_unknown_window(shared)? {
+                return Ok(());
+            }
             return Err(RunError::Model(refusal.clone()));
         }
         let tail = shared.log.tail()?;

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
+use myclaw_llm::Message;
 use myclaw_session::{EntryId, Reduction, Role, TranscriptMessage};
 
 use super::{Fit, Shared, append_reductions};
-use crate::estimate::{chars_of, row_cost};
+use crate::estimate::{chars_of, message_tokens, row_cost, text_tokens};
 use crate::{ActiveModel, ContextChange, Notice, RunError};
 
 /// The reason that the entries of these rungs record.
@@ -25,16 +26,45 @@ const SHARE_OF_RESULTS: u64 = 2;
 /// beginning.
 const HEAD_QUARTERS: usize = 3;
 
-/// The authors whose long texts are cut.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LongTexts {
-    /// Texts of users and tools.
-    NotOfModels,
-    /// Texts of models too. Their messages also lose the thinking.
-    All,
-}
+/// Characters that are sent of each message after a refusal, where the size of the model is unknown: ten of them fit
+/// the smallest windows that agents work with.
+const OF_UNKNOWN_WINDOW: usize = 8_000;
 
 impl Fit {
+    /// Cuts the answers of models that alone are longer than a request may be, with their thinking and the arguments of
+    /// their calls; returns whether there were any. Neither a summary nor the provider could make anything of them.
+    pub(super) fn cut_oversized_answers(
+        &self,
+        shared: &mut Shared,
+        model: &ActiveModel,
+    ) -> Result<bool, RunError> {
+        let room = self.room(shared, model);
+        let is_oversized = |message: &Message| {
+            matches!(message, Message::Assistant(_)) && message_tokens(message) > room
+        };
+        if !shared.log.messages().iter().any(is_oversized) {
+            return Ok(false);
+        }
+        let ends = ends_of_message(room);
+        let tail = shared.log.tail()?;
+        let planned = plan(&tail.messages, &tail.reductions, |row| {
+            let cost = row_cost(row, tail.reductions.get(&row.id));
+            (row.role == Role::Assistant && cost > room).then_some(ends)
+        });
+        cut(shared, planned)
+    }
+
+    /// Cuts every long message, where the size of the model is unknown; returns whether there were any.
+    pub(super) fn cut_for_unknown_window(&self, shared: &mut Shared) -> Result<bool, RunError> {
+        let tail = shared.log.tail()?;
+        let ends = (OF_UNKNOWN_WINDOW / 4 * HEAD_QUARTERS, OF_UNKNOWN_WINDOW / 4);
+        let planned = plan(&tail.messages, &tail.reductions, |row| {
+            let is_sent = row.role != Role::System;
+            (is_sent && row_cost(row, None) > text_tokens(OF_UNKNOWN_WINDOW)).then_some(ends)
+        });
+        cut(shared, planned)
+    }
+
     /// Cuts each tool result to the length that the config allows; returns whether that makes the request smaller.
     pub(super) fn cut_long_results(&self, shared: &mut Shared) -> Result<bool, RunError> {
         let head = self.compaction.max_result_chars;
@@ -52,12 +82,9 @@ impl Fit {
         &self,
         shared: &mut Shared,
         model: &ActiveModel,
-        which: LongTexts,
     ) -> Result<bool, RunError> {
         let room = self.room(shared, model);
-        // At four characters per token, this many characters are a quarter of the room in tokens.
-        let of_message = usize::try_from(room).unwrap_or(usize::MAX);
-        let head_of_message = of_message / 4 * HEAD_QUARTERS;
+        let ends = ends_of_message(room);
         let tail = shared.log.tail()?;
         let results = tail.messages.iter().filter(|row| row.role == Role::Tool).count();
         let tokens = room / SHARE_OF_RESULTS;
@@ -66,16 +93,28 @@ impl Fit {
                 let half = half_of_result(row, tokens, results);
                 Some((half, half))
             }
-            Role::Assistant if which == LongTexts::NotOfModels => None,
-            Role::User | Role::Assistant => Some((head_of_message, of_message - head_of_message)),
+            Role::User | Role::Assistant => Some(ends),
             Role::System => None,
         });
-        let changed = apply(shared, planned, ContextChange::TextsCut)?;
-        if changed {
-            shared.notice(Notice::MessagesCut {});
-        }
-        Ok(changed)
+        cut(shared, planned)
     }
+}
+
+/// Characters that are sent of the beginning and the end of a message. At four characters per token, together they are a
+/// quarter of the room in tokens.
+fn ends_of_message(room: u64) -> (usize, usize) {
+    let both = usize::try_from(room).unwrap_or(usize::MAX);
+    let head = both / 4 * HEAD_QUARTERS;
+    (head, both - head)
+}
+
+/// Stores the reductions of long texts, and reports them, if there are any.
+fn cut(shared: &mut Shared, planned: Vec<Reduction>) -> Result<bool, RunError> {
+    let changed = apply(shared, planned, ContextChange::TextsCut)?;
+    if changed {
+        shared.notice(Notice::MessagesCut {});
+    }
+    Ok(changed)
 }
 
 /// Stores the reductions and emits an event, if there is anything to reduce.

@@ -18,7 +18,8 @@ use serde_json::{Map, Value, json};
 
 use super::stream::{Piece, Used, Whole, pieces};
 use super::{
-    Accepted, Content, MODEL, Said, Source, failure, named_session, options, refusal, with_earlier,
+    Accepted, CONTINUE, Content, MODEL, Said, Source, failure, named_session, options, refusal,
+    with_earlier,
 };
 use crate::GatewayError;
 use crate::devices::Login;
@@ -33,7 +34,7 @@ pub(in crate::server) struct Request {
     model: Option<String>,
     messages: Vec<Message>,
     #[serde(default)]
-    stream: bool,
+    stream: Option<bool>,
     #[serde(default)]
     stream_options: Option<StreamOptions>,
     #[serde(default)]
@@ -46,7 +47,7 @@ pub(in crate::server) struct Request {
 #[derive(Deserialize)]
 struct StreamOptions {
     #[serde(default)]
-    include_usage: bool,
+    include_usage: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -78,7 +79,7 @@ pub(in crate::server) async fn chat_completions(
     }
     let named = named_session(&headers, request.user.as_deref());
     let question = match &named {
-        Some(_) => last_message(request.messages),
+        Some(_) => continued(request.messages),
         None => whole_question(request.messages),
     };
     let accepted = match question {
@@ -92,8 +93,9 @@ pub(in crate::server) async fn chat_completions(
     let model = request.model.unwrap_or_else(|| MODEL.to_owned());
     let form = Form { id: id.clone(), model, created: now_ms() / 1_000 };
     let pieces = pieces(server, key, watching, id);
-    if request.stream {
-        let with_usage = request.stream_options.is_some_and(|options| options.include_usage);
+    if request.stream.unwrap_or(false) {
+        let options = request.stream_options;
+        let with_usage = options.and_then(|options| options.include_usage).unwrap_or(false);
         let role = form.chunk(&json!({"role": "assistant", "content": ""}), &Value::Null);
         let rest = pieces.flat_map(move |piece| stream::iter(form.chunks(piece, with_usage)));
         let chunks = stream::iter([role]).chain(rest);
@@ -172,15 +174,30 @@ fn usage(used: Used) -> Value {
     })
 }
 
-fn last_message(mut messages: Vec<Message>) -> Result<Said, GatewayError> {
+/// The message to answer. A last message of the assistant is the beginning of an answer, which is to be continued.
+fn last_message(messages: &mut Vec<Message>) -> Result<Said, GatewayError> {
+    if messages.last().is_some_and(|message| message.role == "assistant") {
+        return Ok(CONTINUE.to_owned().into());
+    }
     let last = messages.pop().filter(|message| message.role == "user");
-    let why = "the last message must be the user's; tool results cannot be handed in";
+    let why =
+        "the last message must be the user's or the assistant's; tool results cannot be handed in";
     last.ok_or_else(|| GatewayError::Unusable(why.to_owned()))?.read()
+}
+
+/// The last message, where the session knows the ones before. It does not know the beginning of an answer that the
+/// program wrote.
+fn continued(mut messages: Vec<Message>) -> Result<Said, GatewayError> {
+    let question = last_message(&mut messages)?;
+    let begun =
+        messages.pop().filter(|message| message.role == "assistant" && question.text == CONTINUE);
+    let before = begun.map(|message| Ok(("assistant".to_owned(), message.read()?)));
+    Ok(with_earlier(before.into_iter().collect::<Result<_, GatewayError>>()?, question))
 }
 
 /// The last message, after what was said before it.
 fn whole_question(mut messages: Vec<Message>) -> Result<Said, GatewayError> {
-    let last = last_message(messages.split_off(messages.len().saturating_sub(1)))?;
+    let last = last_message(&mut messages)?;
     let before = messages.into_iter().map(|message| Ok((message.role.clone(), message.read()?)));
     Ok(with_earlier(before.collect::<Result<_, GatewayError>>()?, last))
 }

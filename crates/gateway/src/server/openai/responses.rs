@@ -21,7 +21,8 @@ use self::form::{Form, part};
 use super::chat::whole;
 use super::stream::{Piece, Whole, pieces};
 use super::{
-    Accepted, Content, MODEL, Said, Source, failure, named_session, options, refusal, with_earlier,
+    Accepted, CONTINUE, Content, MODEL, Said, Source, failure, named_session, options, refusal,
+    with_earlier,
 };
 use crate::GatewayError;
 use crate::devices::Login;
@@ -52,10 +53,10 @@ pub(in crate::server) struct Request {
     #[serde(default)]
     previous_response_id: Option<String>,
     #[serde(default)]
-    stream: bool,
+    stream: Option<bool>,
     /// Whether the answer is only stored, for a program that asks for it later.
     #[serde(default)]
-    background: bool,
+    background: Option<bool>,
     #[serde(default)]
     user: Option<String>,
     /// Everything else.
@@ -95,8 +96,9 @@ pub(in crate::server) async fn create(
     }
     let source = Source::new(&login, &headers);
     let model = request.model.clone().unwrap_or_else(|| MODEL.to_owned());
-    let (previous, is_stream) = (request.previous_response_id.clone(), request.stream);
-    let is_background = request.background;
+    let previous = request.previous_response_id.clone();
+    let is_stream = request.stream.unwrap_or(false);
+    let is_background = request.background.unwrap_or(false);
     let echo = request.echo();
     let accepted = server.accept_response(source, &headers, request).await;
     let Accepted { id, key, watching } = match accepted {
@@ -351,8 +353,11 @@ impl Request {
             let role = item.role.unwrap_or_else(|| "user".to_owned());
             before.push((role, item.content.map(Content::read).transpose()?.unwrap_or_default()));
         }
+        if before.last().is_some_and(|(role, _)| role == "assistant") {
+            return Ok(with_earlier(before, CONTINUE.to_owned().into()));
+        }
         let last = before.pop().filter(|(role, _)| role == "user");
-        let why = "the last item of `input` must be a message of the user; results of functions cannot be handed in";
+        let why = "the last item of `input` must be a message of the user or the assistant; results of functions cannot be handed in";
         let (_, question) = last.ok_or_else(|| GatewayError::Unusable(why.to_owned()))?;
         Ok(with_earlier(before, question))
     }

@@ -16,7 +16,7 @@ async fn events_build_up_the_message() {
                 assert_eq!(delta.split_whitespace().count(), 1, "a word at a time: {delta:?}");
                 text.push_str(delta);
             }
-            StreamEvent::ToolCallDelta { index: 1, delta } => {
+            StreamEvent::ToolCallDelta { index: 1, delta, .. } => {
                 fragments += 1;
                 arguments.push_str(delta);
             }

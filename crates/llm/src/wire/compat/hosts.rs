@@ -33,8 +33,28 @@ pub(super) const COMMON: Compat = Compat {
 pub(super) const LOCAL: Compat = Compat { inline_thinking: InlineThinking::Tagged, ..COMMON };
 
 /// A host of open models that takes an effort.
-const OPEN_MODELS: Compat = Compat { thinking_field: ThinkingField::ReasoningEffort, ..LOCAL };
+const OPEN_MODELS: Compat = Compat {
+    thinking_field: ThinkingField::ReasoningEffort,
+    reasoning_replay: ReasoningReplay::WhereGiven,
+    ..LOCAL
+};
 
+/// A server that passes on what the template of the model reads.
+const TEMPLATES: Compat = Compat {
+    thinking_field: ThinkingField::TemplateArguments,
+    reasoning_replay: ReasoningReplay::WhereGiven,
+    ..LOCAL
+};
+
+/// A gateway that keeps the signatures and encrypted parts of the models behind it.
+const GATEWAY: Compat = Compat {
+    thinking_field: ThinkingField::ReasoningObject,
+    reasoning_replay: ReasoningReplay::Details,
+    reasoning_fields: REASONING_FIRST,
+    ..COMMON
+};
+
+/// It hides the reasoning of its models in this format, so there is nothing to send back.
 const OPENAI: Compat = Compat {
     output_limit: OutputLimitField::MaxCompletionTokens,
     system_role: SystemRole::DeveloperWhenReasoning,
@@ -57,17 +77,7 @@ pub(super) const HOSTS: &[HostRow] = &[
         &["azure", "azure-openai"],
         Compat { addressing: Addressing::Azure, ..OPENAI },
     ),
-    row(
-        &["openrouter.ai"],
-        &["openrouter"],
-        Compat {
-            thinking_field: ThinkingField::ReasoningObject,
-            reasoning_replay: ReasoningReplay::Details,
-            reasoning_fields: REASONING_FIRST,
-            counts_programs: true,
-            ..COMMON
-        },
-    ),
+    row(&["openrouter.ai"], &["openrouter"], Compat { counts_programs: true, ..GATEWAY }),
     row(
         &["api.groq.com"],
         &["groq"],
@@ -87,12 +97,12 @@ pub(super) const HOSTS: &[HostRow] = &[
         },
     ),
     // Some of its models think by default, and refuse the field.
-    row(&["api.x.ai"], &["xai", "grok"], COMMON),
     row(
-        &["ai-gateway.vercel.sh"],
-        &["vercel-ai-gateway"],
-        Compat { thinking_field: ThinkingField::ReasoningObject, ..COMMON },
+        &["api.x.ai"],
+        &["xai", "grok"],
+        Compat { reasoning_replay: ReasoningReplay::WhereGiven, ..COMMON },
     ),
+    row(&["ai-gateway.vercel.sh"], &["vercel-ai-gateway"], GATEWAY),
     row(
         &["api.mistral.ai"],
         &["mistral"],
@@ -114,13 +124,18 @@ pub(super) const HOSTS: &[HostRow] = &[
     row(
         &["dashscope.aliyuncs.com", "dashscope-intl.aliyuncs.com", "dashscope-us.aliyuncs.com"],
         &["qwen", "dashscope"],
-        Compat { thinking_field: ThinkingField::EnableThinking, ..COMMON },
+        Compat {
+            thinking_field: ThinkingField::EnableThinking,
+            reasoning_replay: ReasoningReplay::WhereGiven,
+            ..COMMON
+        },
     ),
     row(
         &["api.together.xyz", "api.together.ai"],
         &["together"],
         Compat {
             thinking_field: ThinkingField::ReasoningSwitch,
+            reasoning_replay: ReasoningReplay::WhereGiven,
             reasoning_fields: REASONING_FIRST,
             ..LOCAL
         },
@@ -128,21 +143,14 @@ pub(super) const HOSTS: &[HostRow] = &[
     row(&["api.fireworks.ai"], &["fireworks"], OPEN_MODELS),
     row(&["router.huggingface.co"], &["huggingface"], OPEN_MODELS),
     row(&["api.perplexity.ai"], &["perplexity"], OPEN_MODELS),
-    row(
-        &["integrate.api.nvidia.com"],
-        &["nvidia"],
-        Compat { thinking_field: ThinkingField::TemplateArguments, ..LOCAL },
-    ),
-    row(
-        &["api.sambanova.ai"],
-        &["sambanova"],
-        Compat { thinking_field: ThinkingField::TemplateArguments, ..LOCAL },
-    ),
+    row(&["integrate.api.nvidia.com"], &["nvidia"], TEMPLATES),
+    row(&["api.sambanova.ai"], &["sambanova"], TEMPLATES),
     row(
         &["githubcopilot.com", "ghe.com"],
         &["github-copilot"],
         Compat { tool_ids: ToolIdRule::Token(64), addressing: Addressing::Unversioned, ..COMMON },
     ),
+    // The signatures of its thoughts come and go with the calls (`extra_content`), and the thoughts do not come.
     row(
         &["generativelanguage.googleapis.com"],
         &["google", "gemini"],
@@ -156,23 +164,19 @@ pub(super) const HOSTS: &[HostRow] = &[
     row(
         &[],
         &["llama.cpp", "llamacpp", "llama-cpp"],
-        Compat {
-            thinking_field: ThinkingField::TemplateArguments,
-            reasoning_replay: ReasoningReplay::WithinTurn,
-            ..LOCAL
-        },
+        Compat { reasoning_replay: ReasoningReplay::WithinTurn, ..TEMPLATES },
     ),
     row(&[], &["lmstudio", "lm-studio"], OPEN_MODELS),
+    row(&[], &["vllm"], Compat { reasoning_fields: REASONING_FIRST, ..TEMPLATES }),
     row(
         &[],
-        &["vllm"],
+        &["litellm"],
         Compat {
-            thinking_field: ThinkingField::TemplateArguments,
-            reasoning_fields: REASONING_FIRST,
-            ..LOCAL
+            thinking_field: ThinkingField::ReasoningEffort,
+            reasoning_replay: ReasoningReplay::WhereGiven,
+            ..COMMON
         },
     ),
-    row(&[], &["litellm"], Compat { thinking_field: ThinkingField::ReasoningEffort, ..COMMON }),
 ];
 
 const fn row(

@@ -306,6 +306,8 @@ impl<'a> Decoder<'a> {
 
     fn take_counters(&mut self, news: &Counters) {
         let known = &mut self.counters;
+        // A total says nothing of counters that come after it.
+        known.total_token_count = None;
         for (counter, reported) in [
             (&mut known.prompt_token_count, news.prompt_token_count),
             (&mut known.cached_content_token_count, news.cached_content_token_count),
@@ -314,7 +316,8 @@ impl<'a> Decoder<'a> {
             (&mut known.tool_use_prompt_token_count, news.tool_use_prompt_token_count),
             (&mut known.total_token_count, news.total_token_count),
         ] {
-            *counter = reported.or(*counter);
+            // A gateway fills in 0 for what a chunk does not say.
+            *counter = reported.filter(|count| *count > 0).or(*counter);
         }
         let prompt = known
             .prompt_token_count

@@ -1,10 +1,12 @@
-//! The `content` of a delta: nearly always a string, at some hosts a list of typed parts.
+//! The `content` of a delta: nearly always a string, at some hosts a list of typed parts. Cloudflare sends the value of a
+//! structured answer itself.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
 
 use crate::wire::json::Text;
 
@@ -98,7 +100,32 @@ impl<'de> Visitor<'de> for ContentVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Content::Parts(Vec::new()))
+        let mut object = Map::new();
+        while let Some((name, value)) = map.next_entry::<String, Value>()? {
+            object.insert(name, value);
+        }
+        let text = match object.get("text") {
+            _ if object.is_empty() => String::new(),
+            // A single part without its list.
+            Some(Value::String(text)) if object.contains_key("type") => text.clone(),
+            _ => Value::Object(object).to_string(),
+        };
+        Ok(Content::Text(Cow::Owned(text)))
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Self::Value, E> {
+        Ok(Content::Text(Cow::Owned(value.to_string())))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Self::Value, E> {
+        Ok(Content::Text(Cow::Owned(value.to_string())))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Self::Value, E> {
+        Ok(Content::Text(Cow::Owned(value.to_string())))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Self::Value, E> {
+        Ok(Content::Text(Cow::Owned(value.to_string())))
     }
 }

@@ -5,7 +5,9 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::wire::compat::{AfterResults, Compat, OutputLimitField, ReasoningReplay, StreamUsage};
+use crate::wire::compat::{
+    AfterResults, Compat, OutputLimitField, ReasoningField, ReasoningReplay, StreamUsage,
+};
 use crate::wire::openai::{self, DataUrl};
 use crate::wire::pieces::{self, ImageTypes, Piece};
 use crate::wire::{EncodedRequest, history, nothing_to_send, output_limit};
@@ -105,6 +107,10 @@ struct WireMessage<'a> {
     content: Option<Content<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_content: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_text: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     reasoning_details: Vec<Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -242,20 +248,33 @@ impl<'a> Messages<'a> {
             return;
         }
         let replay = self.compat.reasoning_replay;
-        let within_turn = replay == ReasoningReplay::WithinTurn && in_current_turn;
-        // A model that thinks requires the field with every call, even a call of another model.
-        let is_wanted = !said.reasoning.is_empty() || (self.thinks && !said.tool_calls.is_empty());
         if replay != ReasoningReplay::Details {
             said.reasoning_details.clear();
         }
-        self.wire.push(WireMessage {
+        let is_wanted = match replay {
+            // A model that thinks requires the field with every call, even a call of another model.
+            ReasoningReplay::WithinTurn => {
+                !said.reasoning.is_empty() || (self.thinks && !said.tool_calls.is_empty())
+            }
+            ReasoningReplay::WhereGiven => !said.reasoning.is_empty(),
+            ReasoningReplay::Never | ReasoningReplay::Details => false,
+        };
+        let mut message = WireMessage {
             role: "assistant",
             content: (!said.text.is_empty()).then_some(Content::Text(said.text)),
-            reasoning_content: (within_turn && is_wanted).then_some(said.reasoning),
             reasoning_details: said.reasoning_details,
             tool_calls: said.tool_calls,
-            tool_call_id: None,
-        });
+            ..WireMessage::default()
+        };
+        if is_wanted && in_current_turn {
+            let field = match self.compat.reasoning_fields.first() {
+                Some(ReasoningField::Reasoning) => &mut message.reasoning,
+                Some(ReasoningField::ReasoningText) => &mut message.reasoning_text,
+                Some(ReasoningField::ReasoningContent) | None => &mut message.reasoning_content,
+            };
+            *field = Some(said.reasoning);
+        }
+        self.wire.push(message);
     }
 
     fn said(&self, message: &'a AssistantMessage) -> Said<'a> {

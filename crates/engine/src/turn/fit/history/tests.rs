@@ -10,10 +10,10 @@ fn rows(roles: &str) -> Vec<TranscriptMessage> {
 }
 
 #[test]
-fn a_history_over_its_limit_is_cut_at_a_user_message_with_room_for_the_next_turns() {
-    assert_eq!(first_kept(&rows(&"ua".repeat(4)), 8), Some(2), "seven of eight leave room enough");
-    assert_eq!(first_kept(&rows(&"ua".repeat(25)), 50), Some(12), "38 and the new one of fifty");
-    assert_eq!(first_kept(&rows("uattauattaua"), 8), Some(10));
+fn a_history_over_its_limit_is_cut_at_the_first_user_message_after_which_it_holds() {
+    assert_eq!(first_kept(&rows(&"ua".repeat(4)), 8), Some(2), "six and the new one of eight");
+    assert_eq!(first_kept(&rows(&"ua".repeat(40)), 50), Some(32), "48 and the new one of fifty");
+    assert_eq!(first_kept(&rows("uattauattaua"), 8), Some(5));
     assert_eq!(
         first_kept(&rows("uatauattatta"), 10),
         Some(4),
