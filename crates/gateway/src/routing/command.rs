@@ -29,7 +29,7 @@ pub(crate) enum Command {
 impl Command {
     /// Reads a command, also one behind a call of the agent. `None` for every other message.
     pub(crate) fn of(arrival: &Arrival, route: &Route, persona: &Persona) -> Option<Self> {
-        if !route.is_chat() || !arrival.attachments.is_empty() {
+        if !route.is_chat() || !arrival.is_plain() {
             return None;
         }
         let behind = || Self::named(persona.called_at_start_of(&arrival.text)?, route);
