@@ -10,7 +10,7 @@ use crate::pause::Pause;
 const THREAD: &str = ":thread:";
 
 /// A message that somebody sent through a channel.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Arrival {
     /// Name of the channel.
     pub channel: String,
@@ -24,9 +24,11 @@ pub struct Arrival {
     pub reply_id: Option<String>,
     /// Who sent it.
     pub sender: Sender,
-    /// What it says; may be empty if there are attachments.
+    /// What the sender wrote; may be empty if there is something else.
     pub text: String,
-    /// Files and pictures.
+    /// What is in it beside that: forwards, shares, previews, polls, and earlier messages of its thread.
+    pub passages: Vec<Passage>,
+    /// Files and pictures, also those of the message that it answers and of what it passes on.
     pub attachments: Vec<Attachment>,
     /// Whether it is addressed to the agent: by name, by command, or as a reply to one of its messages.
     pub mentions_me: bool,
@@ -36,11 +38,55 @@ pub struct Arrival {
     pub reply_to: Option<Quoted>,
 }
 
+impl Arrival {
+    /// Whether it is nothing but a text of its sender.
+    pub fn is_plain(&self) -> bool {
+        let is_own = |attachment: &Attachment| attachment.of == FileOf::Message;
+        self.passages.iter().all(Passage::is_earlier) && !self.attachments.iter().any(is_own)
+    }
+}
+
+/// Something in a message that is no text of its sender.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Passage {
+    /// What it is, in words of this program, such as `Forwarded message`.
+    pub what: &'static str,
+    /// Who wrote it, for people, if the channel says so.
+    pub author: Option<String>,
+    /// What it says; empty if there are only files.
+    pub text: String,
+    /// The message of the same chat that it is, if it came before this one.
+    pub earlier: Option<Earlier>,
+}
+
+/// By what an earlier message of a chat is known.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Earlier {
+    /// Its [`Arrival::source_id`].
+    pub source_id: String,
+    /// Who sent it.
+    pub sender: Sender,
+}
+
+impl Passage {
+    /// A passage of this kind.
+    pub fn new(what: &'static str, author: Option<String>, text: String) -> Self {
+        Self { what, author, text, earlier: None }
+    }
+
+    /// Whether it is an earlier message of the chat.
+    pub fn is_earlier(&self) -> bool {
+        self.earlier.is_some()
+    }
+}
+
 /// Where a message was said.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Chat {
     /// The channel's id of the chat.
     pub id: String,
+    /// Another id of the same chat, which counts in the config as well: Telegram's groups get one when they grow.
+    pub other_id: Option<String>,
     /// One person, or several.
     pub kind: ChatKind,
     /// The thread or topic within the chat.
@@ -50,19 +96,22 @@ pub struct Chat {
 }
 
 /// Who is in a chat.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum ChatKind {
     /// One person.
+    #[default]
     Direct,
     /// Several people.
     Group,
 }
 
 /// Who sent a message. Names are chosen by the sender and prove nothing; only the id does.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sender {
     /// The channel's id of the person.
     pub id: String,
+    /// Another id of the same person, which proves as much: Signal knows people by a number and by a UUID.
+    pub other_id: Option<String>,
     /// The name shown to people.
     pub name: Option<String>,
     /// The unique name of the person in the channel, without `@`.
@@ -74,7 +123,7 @@ pub struct Sender {
 pub struct Quoted {
     /// Who sent it, for people.
     pub sender: Option<String>,
-    /// What it says.
+    /// What it says; empty if it had only files, or if that is not known.
     pub text: String,
 }
 
@@ -87,6 +136,34 @@ pub struct Attachment {
     pub media_type: Option<String>,
     /// Its bytes, or the reason why they are missing.
     pub content: AttachmentContent,
+    /// To what of the message it belongs.
+    pub of: FileOf,
+}
+
+impl Attachment {
+    /// A file of the message itself, before it is downloaded.
+    pub fn new(name: Option<String>, media_type: Option<String>) -> Self {
+        let content = AttachmentContent::Missing("it was not downloaded".to_owned());
+        Self { name, media_type, content, of: FileOf::Message }
+    }
+
+    /// The same as a file of something else.
+    #[must_use]
+    pub fn of(self, of: FileOf) -> Self {
+        Self { of, ..self }
+    }
+}
+
+/// To what a file belongs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum FileOf {
+    /// The message itself.
+    #[default]
+    Message,
+    /// The message that it answers.
+    Answered,
+    /// A [`Passage`].
+    Passage,
 }
 
 /// The bytes of an attachment.
@@ -188,6 +265,25 @@ pub trait Intake: Send + Sync + 'static {
         part: &'a str,
         reason: &'a str,
     ) -> BoxFuture<'a, Result<(), Refusal>>;
+}
+
+/// Stores a message that nobody answers, for this reason.
+///
+/// # Errors
+/// It is not on disk, and has to be handed over again.
+pub(crate) async fn store_dropped(
+    intake: &dyn Intake,
+    arrival: Arrival,
+    reason: impl Into<String>,
+) -> Result<(), String> {
+    match intake.refuse(arrival, reason.into()).await {
+        Ok(_) => Ok(()),
+        Err(Refusal::Unusable(reason)) => {
+            tracing::warn!(%reason, "a message cannot be stored");
+            Ok(())
+        }
+        Err(Refusal::Later(reason)) => Err(reason),
+    }
 }
 
 /// Hands a message over until it is on disk, because nobody says it again. One with the reason `refused` is not let through.

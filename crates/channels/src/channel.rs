@@ -380,12 +380,14 @@ pub struct Account {
     channel: &'static str,
     name: String,
     state: Mutex<State>,
+    /// What does not work as the config says, though the channel works.
+    note: Mutex<Option<String>>,
 }
 
 impl Account {
     /// The account `name` of `channel`, which has not reached its vendor yet.
     pub fn new(channel: &'static str, name: &str) -> Self {
-        Self { channel, name: name.to_owned(), state: Mutex::default() }
+        Self { channel, name: name.to_owned(), state: Mutex::default(), note: Mutex::default() }
     }
 
     /// Its name in the config.
@@ -396,6 +398,27 @@ impl Account {
     /// Its state.
     pub fn state(&self) -> State {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What does not work as the config says, though the channel works; for people.
+    pub fn note(&self) -> Option<String> {
+        self.note.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Says what does not work as the config says; `None` if all of it does.
+    pub fn set_note(&self, note: Option<String>) {
+        let mut current = self.note.lock().unwrap_or_else(PoisonError::into_inner);
+        if *current == note {
+            return;
+        }
+        let (channel, account) = (self.channel, &self.name);
+        match &note {
+            Some(note) => {
+                tracing::warn!(channel, account, %note, "the channel works, but not as set up")
+            }
+            None => tracing::info!(channel, account, "the channel works as set up again"),
+        }
+        *current = note;
     }
 
     /// Changes its state.

@@ -2,6 +2,7 @@
 
 mod act;
 mod api;
+mod content;
 mod event;
 mod format;
 mod receive;
@@ -64,6 +65,8 @@ struct Memory {
     me: Option<Me>,
     /// Channels of servers, by id.
     places: HashMap<String, Place>,
+    /// The bot's own roles by server, where it has one.
+    roles: HashMap<String, Option<String>>,
 }
 
 /// The bot's own account.

@@ -2,6 +2,7 @@
 
 mod authenticity;
 mod automatic;
+mod calendar;
 mod compose;
 mod flat;
 mod imap;

@@ -32,6 +32,7 @@ pub(crate) fn form(texts: &[(&str, String)], file: &FormFile<'_>) -> (String, Ve
 }
 
 /// A file of a form, with its bytes. What it is, is left to the receiver.
+#[derive(Clone)]
 pub(crate) struct Upload {
     /// The name of the field.
     pub(crate) field: &'static str,

@@ -13,6 +13,8 @@ mod email;
 mod form;
 pub mod http;
 mod irc;
+#[cfg(test)]
+mod kinds;
 mod lanes;
 mod marks;
 mod markup;
@@ -37,8 +39,8 @@ mod ws;
 mod xmpp;
 
 pub use arrival::{
-    Arrival, Attachment, AttachmentContent, Chat, ChatKind, Intake, Quoted, Receipt, Refusal,
-    Sender, Target,
+    Arrival, Attachment, AttachmentContent, Chat, ChatKind, Earlier, FileOf, Intake, Passage,
+    Quoted, Receipt, Refusal, Sender, Target,
 };
 pub use channel::{
     Account, Action, AfterInterruption, Capabilities, Change, Channel, Choices, DEFAULT_ACCOUNT,

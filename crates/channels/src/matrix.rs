@@ -8,6 +8,7 @@ mod event;
 mod format;
 mod receive;
 mod send;
+mod thread;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -20,6 +21,7 @@ use serde::Deserialize;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
+use crate::recent::Recent;
 use crate::taking::MOST_WITH_FILES;
 use crate::{
     Account, Action, AfterInterruption, Capabilities, Change, Channel, Intake, Live, Part,
@@ -78,6 +80,9 @@ pub struct Matrix {
 struct Memory {
     me: Option<Me>,
     rooms: HashMap<String, Room>,
+    /// Who began threads, and the threads whose earlier messages were read.
+    roots: Recent<String>,
+    threads: Recent<()>,
     /// The server asked for quiet until then.
     quiet_until: Option<Instant>,
     /// Whether messages that wait for keys were looked at.

@@ -6,6 +6,7 @@
 
 mod api;
 mod envelope;
+mod people;
 mod receive;
 mod send;
 
@@ -21,6 +22,8 @@ use crate::{
     ProbeFailure, SendFailure, split,
 };
 use api::Api;
+use envelope::File;
+use people::{Contacts, Person};
 
 /// Name of the channel.
 pub const SIGNAL: &str = "signal";
@@ -52,6 +55,11 @@ pub struct Signal {
     account: Account,
     /// What messages say, by their ids: a quote holds the text.
     texts: Mutex<Recent<String>>,
+    /// The files of messages, by their ids.
+    files: Mutex<Recent<Vec<File>>>,
+    /// People by each of their ids.
+    people: Mutex<Recent<Person>>,
+    contacts: Mutex<Contacts>,
     /// Places for messages with files.
     with_files: Semaphore,
 }
@@ -68,6 +76,9 @@ impl Signal {
             account: Account::new(SIGNAL, &options.account),
             options,
             texts: Mutex::default(),
+            files: Mutex::default(),
+            people: Mutex::default(),
+            contacts: Mutex::default(),
             with_files: Semaphore::new(MOST_WITH_FILES),
         })
     }
@@ -75,6 +86,18 @@ impl Signal {
     fn texts(&self) -> MutexGuard<'_, Recent<String>> {
         // The entries are whole after every statement, so a panic elsewhere does not spoil them.
         self.texts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn files(&self) -> MutexGuard<'_, Recent<Vec<File>>> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn people(&self) -> MutexGuard<'_, Recent<Person>> {
+        self.people.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn contacts(&self) -> MutexGuard<'_, Contacts> {
+        self.contacts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

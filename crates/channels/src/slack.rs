@@ -2,12 +2,14 @@
 
 mod act;
 mod api;
+mod content;
 mod emoji;
 mod event;
 mod file;
 mod format;
 mod receive;
 mod send;
+mod thread;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -20,6 +22,7 @@ use serde_json::json;
 use tokio::sync::Semaphore;
 
 use crate::pace::Pace;
+use crate::recent::Recent;
 use crate::split::split_rendered;
 use crate::{
     Account, Action, AfterInterruption, Capabilities, Change, Channel, Intake, Live, Part,
@@ -39,6 +42,8 @@ const POST_PAUSE: Duration = Duration::from_secs(1);
 const UPDATES: usize = 50;
 const MINUTE: Duration = Duration::from_secs(60);
 /// Most people whose names are remembered.
+/// Most people of a text whose names are asked for. Further ones are shown by what is known of them.
+const MOST_NAMED: usize = 20;
 const MOST_PEOPLE: usize = 10_000;
 /// Messages whose files are in memory at the same time.
 const MOST_WITH_FILES: usize = 2;
@@ -80,6 +85,8 @@ struct Memory {
     me: Option<Me>,
     /// Names of people by id; `None` if Slack does not tell.
     names: HashMap<String, Option<String>>,
+    /// Threads whose earlier messages were read.
+    threads: Recent<()>,
 }
 
 /// The bot.

@@ -18,8 +18,8 @@ use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Account, AfterInterruption, Arrival, Capabilities, Channel, Chat, ChatKind, DEFAULT_ACCOUNT,
-    Intake, Part, Refusal, SendFailure, Sender, State,
+    Account, AfterInterruption, Arrival, Capabilities, Channel, Chat, DEFAULT_ACCOUNT, Intake,
+    Part, Refusal, SendFailure, Sender, State,
 };
 
 /// Name of the channel.
@@ -219,8 +219,8 @@ impl SocketChannel {
         let arrival = Arrival {
             channel: SOCKET.to_owned(),
             account: DEFAULT_ACCOUNT.to_owned(),
-            sender: Sender { id: chat.clone(), name: None, handle: None },
-            chat: Chat { id: chat, kind: ChatKind::Direct, thread: None, title: None },
+            sender: Sender { id: chat.clone(), name: None, handle: None, other_id: None },
+            chat: Chat { id: chat, ..Chat::default() },
             source_id: id.clone(),
             reply_id: Some(id.clone()),
             text: said,
@@ -228,6 +228,7 @@ impl SocketChannel {
             mentions_me: true,
             edits: None,
             reply_to: None,
+            passages: Vec::new(),
         };
         match intake.take(arrival).await {
             Ok(receipt) => text(&json!({

@@ -11,11 +11,6 @@ const DOWNLOADS: u32 = 3;
 /// Most messages of an account whose files are in memory at the same time.
 pub(crate) const MOST_WITH_FILES: usize = 4;
 
-/// The content of a file that is not downloaded yet.
-pub(crate) fn not_loaded() -> AttachmentContent {
-    AttachmentContent::Missing("it was not downloaded".to_owned())
-}
-
 /// Hands a message over. Its files are loaded only if they are wanted: `files` gives their contents, in the order of the
 /// attachments. Gives `None` for a message that cannot be used.
 ///

@@ -1,14 +1,17 @@
 //! Telegram, through the Bot API: one bot.
 
 mod act;
+mod albums;
 mod api;
+mod content;
 mod format;
 mod limits;
+mod moves;
 mod receive;
 mod send;
 mod update;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -23,8 +26,10 @@ use crate::{
     Account, Action, AfterInterruption, Capabilities, Change, Channel, HookAnswer, HookRequest,
     Intake, Live, Part, Poll, ProbeFailure, SendFailure, utf16_units,
 };
+use albums::Albums;
 use api::{Api, ApiError};
 use limits::Limits;
+use moves::Moves;
 use update::{Me, User};
 
 /// Name of the channel.
@@ -87,6 +92,10 @@ pub struct Telegram {
     me: Mutex<Option<Me>>,
     /// Places for messages with files.
     with_files: Semaphore,
+    albums: Mutex<Albums>,
+    moves: Mutex<Moves>,
+    /// Keeps which groups have moved.
+    keeper: OnceLock<Arc<dyn Intake>>,
 }
 
 impl Telegram {
@@ -103,6 +112,9 @@ impl Telegram {
             options,
             me: Mutex::default(),
             with_files: Semaphore::new(MOST_WITH_FILES),
+            albums: Mutex::default(),
+            moves: Mutex::default(),
+            keeper: OnceLock::new(),
         })
     }
 
@@ -154,6 +166,7 @@ impl Channel for Telegram {
     }
 
     fn run(self: Arc<Self>, intake: Arc<dyn Intake>) -> BoxFuture<'static, ()> {
+        self.keeper.get_or_init(|| Arc::clone(&intake));
         Box::pin(async move { self.receive_updates(&*intake).await })
     }
 

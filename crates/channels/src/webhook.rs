@@ -13,8 +13,8 @@ use serde_json::json;
 use crate::http::{self, Failure};
 use crate::signature::{self, SIGNATURE_HEADER, TIME_HEADER};
 use crate::{
-    Account, AfterInterruption, Arrival, Capabilities, Channel, Chat, ChatKind, HookAnswer,
-    HookRequest, Intake, Part, ProbeFailure, Refusal, SendFailure, Sender, State,
+    Account, AfterInterruption, Arrival, Capabilities, Channel, Chat, HookAnswer, HookRequest,
+    Intake, Part, ProbeFailure, Refusal, SendFailure, Sender, State,
 };
 
 /// Name of the channel.
@@ -98,8 +98,13 @@ impl Webhook {
         };
         let chat = body.chat.unwrap_or_else(|| DEFAULT_CHAT.to_owned());
         let sender = body.sender.map_or_else(
-            || Sender { id: self.options.account.clone(), name: None, handle: None },
-            |sender| Sender { id: sender.id, name: sender.name, handle: None },
+            || Sender {
+                id: self.options.account.clone(),
+                name: None,
+                handle: None,
+                other_id: None,
+            },
+            |sender| Sender { id: sender.id, name: sender.name, handle: None, other_id: None },
         );
         for (what, name) in [("chat", &chat), ("sender.id", &sender.id)] {
             if name.is_empty() || name.len() > MOST_NAME {
@@ -109,7 +114,7 @@ impl Webhook {
         let arrival = Arrival {
             channel: WEBHOOK.to_owned(),
             account: self.options.account.clone(),
-            chat: Chat { id: chat, kind: ChatKind::Direct, thread: None, title: None },
+            chat: Chat { id: chat, ..Chat::default() },
             reply_id: Some(body.id.clone()),
             source_id: body.id,
             sender,
@@ -118,6 +123,7 @@ impl Webhook {
             mentions_me: true,
             edits: None,
             reply_to: None,
+            passages: Vec::new(),
         };
         match intake.take(arrival).await {
             Ok(receipt) => {

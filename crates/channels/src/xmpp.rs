@@ -6,6 +6,7 @@
 
 mod archive;
 mod connection;
+mod content;
 mod event;
 mod jid;
 mod receive;
@@ -132,6 +133,8 @@ struct Said {
     /// Its author as in arrivals; `None` for this account.
     sender: Option<String>,
     text: String,
+    /// Addresses of its files.
+    files: Vec<String>,
 }
 
 /// A stanza that is to be sent.

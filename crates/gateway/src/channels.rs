@@ -155,7 +155,7 @@ impl Channels {
             let state = setup.state();
             json!({
                 "channel": setup.channel, "account": setup.account, "state": state.as_str(),
-                "reason": state.reason(),
+                "reason": setup.reason(&state),
             })
         };
         state.connections.iter().map(describe).collect()
@@ -261,6 +261,15 @@ impl ChannelSetup {
     /// For people.
     fn name(&self) -> String {
         format!("{} {}", self.channel, self.account)
+    }
+
+    /// Why it does not work, or not as it is set up.
+    fn reason(&self, state: &ChannelState) -> Option<String> {
+        let note = || self.made.as_ref().ok().and_then(|channel| channel.account().note());
+        state
+            .reason()
+            .map(str::to_owned)
+            .or_else(|| note().filter(|_| *state == ChannelState::Working))
     }
 
     fn state(&self) -> ChannelState {

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::current::Current;
 use crate::delivery::Delivery;
 use crate::delivery::media::Saying;
-use crate::routing::{Command, edited, files, matches};
+use crate::routing::{Command, as_one_text, edited, files, matches};
 use crate::rows::{MessageId, PartKind, Route};
 use crate::{GatewayError, Say};
 use showing::Showing;
@@ -90,7 +90,7 @@ impl Containers {
             Ok(chat) => chat,
             Err(problem) => return Ok(nobody(problem)),
         };
-        let mut text = arrival.text.clone();
+        let mut text = as_one_text(arrival);
         if let Some(original) = &arrival.edits {
             let original = MessageId::of(route, original);
             let useless = |reason: &str| Handed::Dropped { reason: reason.to_owned(), say: None };

@@ -178,6 +178,7 @@ impl Router {
         }
         self.delivery.remind(&route, &id).await?;
         let session = self.session_of(&arrival).await?.key;
+        self.leave_out_known(&config, &mut arrival, &route).await?;
         let mut worded = wording::text(&arrival);
         if let Some(original) = &arrival.edits {
             match self.original(&route, original, &worded.text).await? {
@@ -232,6 +233,28 @@ impl Router {
             Access::Unaddressed(_) => binding_of(&config, &arrival).is_some(),
             _ => false,
         })
+    }
+
+    /// Leaves out the earlier messages of a thread that the agent knows or is shown anyway, and those of people who are not
+    /// heard there.
+    async fn leave_out_known(
+        &self,
+        config: &Config,
+        arrival: &mut Arrival,
+        route: &Route,
+    ) -> Result<(), GatewayError> {
+        for passage in std::mem::take(&mut arrival.passages) {
+            if let Some(earlier) = &passage.earlier {
+                let id = MessageId::of(route, &earlier.source_id);
+                let known = self.delivery.ledger.message(&id).await?;
+                let is_of_thread = known.is_some_and(|row| row.route == *route);
+                if is_of_thread || !access::is_heard(config, arrival, &earlier.sender) {
+                    continue;
+                }
+            }
+            arrival.passages.push(passage);
+        }
+        Ok(())
     }
 
     /// What is known of the message whose later version is `text`.
@@ -346,7 +369,7 @@ impl Router {
 
     fn dropped_row(&self, arrival: &Arrival, route: Route) -> Incoming {
         let session = self.chat_session(arrival);
-        let text = arrival.text.chars().take(MOST_DROPPED_CHARS).collect();
+        let text = wording::as_one_text(arrival).chars().take(MOST_DROPPED_CHARS).collect();
         let origin = Origin { reply_id: arrival.reply_id.clone(), ..Origin::default() };
         incoming(arrival, route, &session, origin, text)
     }
@@ -436,7 +459,9 @@ fn is_final(error: &GatewayError) -> bool {
 }
 
 pub(crate) use bindings::matches;
-pub(crate) use wording::{ShownFile, content, edited, file_name, files, quote, text_of};
+pub(crate) use wording::{
+    ShownFile, as_one_text, content, edited, file_name, files, quote, text_of,
+};
 
 /// A file that came with a message, before it is stored.
 pub(crate) fn message_file(name: String, bytes: Vec<u8>) -> MessageFile {

@@ -91,6 +91,8 @@ struct State {
     /// Bytes of the files of people and of uploads, by id.
     files: Vec<(String, String, Vec<u8>)>,
     reactions: Vec<(String, String)>,
+    /// What people said before, which no event told.
+    past: Vec<Value>,
 }
 
 /// An event until it is acknowledged.
@@ -154,6 +156,11 @@ impl SlackServer {
         self.deliver(&json!({
             "type": "message", "channel": format!("D{person}"), "channel_type": "im", "user": person, "text": text,
         }))
+    }
+
+    /// Somebody said this before, and no event told it.
+    pub fn said_before(&self, message: &Value) {
+        self.lock().past.push(message.clone());
     }
 
     /// Delivers an event with these fields; `ts` is added if it is missing. Gives the `ts`.

@@ -28,6 +28,8 @@ pub enum TelegramFault {
     Hang,
     /// Answers this status and description.
     Refuse(u16, &'static str),
+    /// Refuses it, because the group has become a supergroup with this id.
+    Moved(i64),
 }
 
 /// A message that a bot has sent, as it is now.
@@ -250,6 +252,12 @@ impl TelegramServer {
                 return Some((429, answer));
             }
             Some(TelegramFault::Refuse(status, why)) => return Some(refusal(status, why)),
+            Some(TelegramFault::Moved(chat)) => {
+                let mut answer =
+                    refusal(400, "Bad Request: group chat was upgraded to a supergroup chat").1;
+                answer["parameters"] = json!({"migrate_to_chat_id": chat});
+                return Some((400, answer));
+            }
             Some(TelegramFault::Silence) => {
                 let _ = state.carry_out(&method, &params);
                 self.shared.changed.notify_all();

@@ -3,7 +3,6 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::taking::not_loaded;
 use crate::{Attachment, Quoted, Sender};
 
 /// A message of the socket.
@@ -42,6 +41,25 @@ pub(super) struct Message {
     webhook_id: Option<String>,
     #[serde(rename = "type")]
     kind: u64,
+    pub(super) mention_roles: Vec<String>,
+    pub(super) message_snapshots: Vec<Snapshot>,
+    pub(super) embeds: Vec<Value>,
+    pub(super) sticker_items: Vec<Sticker>,
+    pub(super) poll: Value,
+    pub(super) components: Vec<Value>,
+}
+
+/// A message that is passed on. Discord does not say who wrote it.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Snapshot {
+    pub(super) message: Message,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Sticker {
+    pub(super) name: String,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -72,11 +90,7 @@ pub(super) struct File {
 impl File {
     /// It, before it is downloaded.
     pub(super) fn attachment(&self) -> Attachment {
-        Attachment {
-            name: Some(self.filename.clone()),
-            media_type: self.content_type.clone(),
-            content: not_loaded(),
-        }
+        Attachment::new(Some(self.filename.clone()), self.content_type.clone())
     }
 }
 
@@ -88,6 +102,21 @@ pub(super) struct Place {
     kind: u64,
     pub(super) name: Option<String>,
     parent_id: Option<String>,
+}
+
+/// A role of a server.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Role {
+    pub(super) id: String,
+    pub(super) tags: RoleTags,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct RoleTags {
+    /// The bot for which Discord made it.
+    pub(super) bot_id: Option<String>,
 }
 
 impl Place {
@@ -104,10 +133,19 @@ impl User {
 }
 
 impl Message {
-    /// Whether a person said something: a message or a reply, as opposed to a note such as "joined the server".
-    pub(super) fn is_said(&self) -> bool {
-        let is_message = matches!(self.kind, 0 | 19);
-        is_message && !self.author.bot && self.webhook_id.is_none() && !self.author.id.is_empty()
+    /// Why nobody answers it, whoever may write: what programs say, and notes such as "joined the server" (docs.discord.com,
+    /// "Message Types").
+    pub(super) fn is_not_said(&self) -> Option<String> {
+        if self.webhook_id.is_some() || self.author.bot {
+            return Some("a program sent it, and programs are not answered".to_owned());
+        }
+        if self.author.id.is_empty() {
+            return Some("it names no author".to_owned());
+        }
+        match self.kind {
+            0 | 19 => None,
+            kind => Some(format!("it is a note of Discord that nobody wrote (type {kind})")),
+        }
     }
 
     pub(super) fn sender(&self) -> Sender {
@@ -116,29 +154,34 @@ impl Message {
             id: self.author.id.clone(),
             name: Some(nick.unwrap_or_else(|| self.author.name().to_owned())),
             handle: None,
+            other_id: None,
         }
     }
 
-    /// Whether it is addressed to the bot: by its name, or as a reply to it.
-    pub(super) fn mentions(&self, me: &str) -> bool {
+    /// The message that it answers.
+    pub(super) fn answered(&self) -> Option<&Message> {
+        self.referenced_message.as_deref()
+    }
+
+    /// Whether it is addressed to the bot: by its name or its role, or as a reply to it.
+    pub(super) fn mentions(&self, me: &str, role: Option<&str>) -> bool {
         let is_reply =
             self.referenced_message.as_ref().is_some_and(|answered| answered.author.id == me);
-        is_reply || self.mentions.iter().any(|user| user.id == me)
+        let is_role = role.is_some_and(|role| self.mention_roles.iter().any(|one| one == role));
+        is_reply || is_role || self.mentions.iter().any(|user| user.id == me)
     }
 
     pub(super) fn quoted(&self, me: &str) -> Option<Quoted> {
-        let answered = self.referenced_message.as_ref()?;
-        let text = Some(answered.text(me)).filter(|text| !text.is_empty());
-        Some(Quoted {
-            sender: Some(answered.author.name().to_owned()),
-            text: text.unwrap_or_else(|| "[no text]".to_owned()),
-        })
+        let answered = self.answered()?;
+        let sender = Some(answered.author.name().to_owned());
+        Some(Quoted { sender, text: answered.described(me) })
     }
 
     /// What it says, as people see it. The bot's own name at the start is left out.
-    pub(super) fn text(&self, me: &str) -> String {
+    pub(super) fn text(&self, me: &str, role: Option<&str>) -> String {
         let mut rest = self.content.trim();
-        for own in [format!("<@{me}>"), format!("<@!{me}>")] {
+        let role = role.map(|role| format!("<@&{role}>"));
+        for own in [format!("<@{me}>"), format!("<@!{me}>")].into_iter().chain(role) {
             if let Some(after) = rest.strip_prefix(&own).filter(|after| !after.trim().is_empty()) {
                 rest = after.trim_start();
             }
@@ -195,10 +238,11 @@ mod tests {
     fn references_become_what_people_see() {
         let text = |content: &str| {
             let mentions = json!([{"id": "7", "username": "ann", "global_name": "Ann"}]);
-            message(json!({"content": content, "mentions": mentions})).text("9")
+            message(json!({"content": content, "mentions": mentions})).text("9", Some("77"))
         };
         assert_eq!(text("<@9> hello <@!7> and <@8>"), "hello @Ann and @8");
         assert_eq!(text("<@9>"), "@9");
+        assert_eq!(text("<@&77> hello <@&77>"), "hello @77");
         assert_eq!(
             text("<#12> <@&13> <:claw:14> <a:wave:15> <t:1:R>"),
             "#12 @13 :claw: :wave: <t:1:R>"
@@ -213,7 +257,7 @@ mod tests {
             for (key, change) in changes.as_object().expect("an object") {
                 value[key] = change.clone();
             }
-            message(value).is_said()
+            message(value).is_not_said().is_none()
         };
         assert!(said(json!({})) && said(json!({"type": 19})));
         for changes in [
@@ -230,9 +274,14 @@ mod tests {
     fn a_mention_is_the_name_or_a_reply() {
         let reply =
             message(json!({"referenced_message": {"author": {"id": "9"}, "content": "said"}}));
-        assert!(reply.mentions("9") && !reply.mentions("8"));
+        assert!(reply.mentions("9", None) && !reply.mentions("8", None));
+        let role = message(json!({"mention_roles": ["77"]}));
+        assert!(role.mentions("9", Some("77")) && !role.mentions("9", Some("78")));
         assert_eq!(reply.quoted("9").map(|quoted| quoted.text), Some("said".to_owned()));
-        assert!(message(json!({"mentions": [{"id": "9"}]})).mentions("9"));
-        assert!(!message(json!({"content": "<@9>"})).mentions("9"), "quoted text mentions nobody");
+        assert!(message(json!({"mentions": [{"id": "9"}]})).mentions("9", None));
+        assert!(
+            !message(json!({"content": "<@9>"})).mentions("9", None),
+            "quoted text mentions nobody"
+        );
     }
 }

@@ -9,14 +9,15 @@ use tokio::time::Instant;
 use tokio_tungstenite::tungstenite::Message as Frame;
 
 use super::api::ApiError;
-use super::event::{File, Message, Payload, Place, Ready};
+use super::event::{File, Message, Payload, Place, Ready, Role};
 use super::session::{Progress, Session};
 use super::{DISCORD, Discord, Me, WRONG_INTENTS, WRONG_TOKEN};
+use crate::arrival::store_dropped;
 use crate::lanes::Lanes;
 use crate::pause::{self, Pause, until_stored};
 use crate::taking::{hand_over, load};
 use crate::ws::Socket;
-use crate::{Arrival, AttachmentContent, Chat, ChatKind, Intake, State};
+use crate::{Arrival, Attachment, AttachmentContent, Chat, ChatKind, Intake, State};
 
 /// The events that the bot asks for (docs.discord.com, "Gateway", "List of Intents"): servers, messages in them and
 /// direct ones, and the text of messages.
@@ -272,7 +273,7 @@ impl Discord {
                 };
                 // A preview of a link changes a message as well, and has no time of an edit.
                 let is_new = !is_edit || message.edited_timestamp.is_some();
-                if message.is_said() && is_new {
+                if is_new {
                     connection.progress.begin(seq);
                     return Ok(Some((seq, Box::new(message), is_edit)));
                 }
@@ -298,8 +299,10 @@ impl Discord {
             return Ok(());
         }
         let chat = self.chat(message).await.map_err(|error| error.to_string())?;
+        let role = self.own_role(message, me).await.map_err(|error| error.to_string())?;
         let source_id = format!("{}:{}", message.channel_id, message.id);
         let edit = message.edited_timestamp.as_ref().filter(|_| is_edit);
+        let files = message.files();
         let arrival = Arrival {
             channel: DISCORD.to_owned(),
             account: self.options.account.clone(),
@@ -311,16 +314,43 @@ impl Discord {
             },
             reply_id: Some(message.id.clone()),
             sender: message.sender(),
-            text: message.text(&me.id),
-            attachments: message.attachments.iter().map(File::attachment).collect(),
-            mentions_me: message.mentions(&me.id),
+            text: message.said(&me.id, role.as_deref()),
+            passages: message.passages(&me.id),
+            attachments: files.iter().map(|(_, attachment)| attachment.clone()).collect(),
+            mentions_me: message.mentions(&me.id, role.as_deref()),
             reply_to: message.quoted(&me.id),
         };
-        if arrival.text.is_empty() && arrival.attachments.is_empty() {
-            return Ok(());
+        let is_empty = || arrival.text.is_empty() && arrival.is_plain();
+        let empty = || is_empty().then(|| "it holds nothing that can be shown".to_owned());
+        if let Some(reason) = message.is_not_said().or_else(empty) {
+            return store_dropped(intake, arrival, reason).await;
         }
-        let files = self.load_files(&message.attachments);
+        let files = self.load_files(&files);
         hand_over(intake, arrival, &self.with_files, files).await.map(drop)
+    }
+
+    /// The role that Discord made for the bot in a server. Apps offer it beside the bot's name, so it stands for the bot.
+    async fn own_role(&self, message: &Message, me: &Me) -> Result<Option<String>, ApiError> {
+        let Some(guild) = message.guild_id.as_ref().filter(|_| !message.mention_roles.is_empty())
+        else {
+            return Ok(None);
+        };
+        if let Some(known) = self.lock().roles.get(guild).cloned() {
+            return Ok(known);
+        }
+        let roles = match self.api.get::<Vec<Role>>(&format!("/guilds/{guild}/roles")).await {
+            Ok(roles) => roles,
+            Err(ApiError::Refused(refused)) if refused.status != 429 => Vec::new(),
+            Err(error) => return Err(error),
+        };
+        let is_own = |role: &Role| role.tags.bot_id.as_deref() == Some(me.id.as_str());
+        let own = roles.into_iter().find(is_own).map(|role| role.id);
+        let mut memory = self.lock();
+        if memory.roles.len() >= MOST_PLACES {
+            memory.roles.clear();
+        }
+        memory.roles.insert(guild.clone(), own.clone());
+        Ok(own)
     }
 
     /// Where a message was said. A thread has an id like a channel; the rules are those of the channel that it is in.
@@ -328,7 +358,7 @@ impl Discord {
         let id = &message.channel_id;
         if message.guild_id.is_none() {
             let kind = ChatKind::Direct;
-            return Ok(Chat { id: id.clone(), kind, thread: None, title: None });
+            return Ok(Chat { id: id.clone(), kind, ..Chat::default() });
         }
         let known = self.lock().places.get(id).cloned();
         let place = match known {
@@ -352,13 +382,13 @@ impl Discord {
             Some(channel) => (channel.to_owned(), Some(id.clone())),
             None => (id.clone(), None),
         };
-        Ok(Chat { id, kind: ChatKind::Group, thread, title: place.name })
+        Ok(Chat { id, other_id: None, kind: ChatKind::Group, thread, title: place.name })
     }
 
-    async fn load_files(&self, files: &[File]) -> Vec<AttachmentContent> {
+    async fn load_files(&self, files: &[(&File, Attachment)]) -> Vec<AttachmentContent> {
         let most = self.options.most_file_bytes;
         let mut contents = Vec::with_capacity(files.len());
-        for file in files {
+        for (file, _) in files {
             let loaded = load(Some(file.size), most, || self.api.download(&file.url, most));
             contents.push(loaded.await);
         }

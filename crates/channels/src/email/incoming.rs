@@ -5,8 +5,9 @@ use mail_parser::{Message, MessageParser, MessagePart, MimeHeaders as _, PartTyp
 use ring::digest::{SHA256, digest};
 
 use super::compose::{MOST_ID, MOST_REFERENCES, MOST_SUBJECT, Thread, is_plain_address};
-use super::{EMAIL, EmailOptions, MailChat, SenderCheck, authenticity, automatic, flat, quote};
-use crate::{Arrival, Attachment, AttachmentContent, Chat, ChatKind, Sender};
+use super::{EMAIL, EmailOptions, MailChat, SenderCheck};
+use super::{authenticity, automatic, calendar, flat, quote};
+use crate::{Arrival, Attachment, AttachmentContent, Chat, FileOf, Passage, Sender};
 
 /// Most files of a mail that are taken.
 const MOST_FILES: usize = 20;
@@ -61,10 +62,14 @@ pub(super) fn read(options: &EmailOptions, downloaded: &Downloaded) -> Incoming 
     };
     let subject = subject_of(&mail);
     let is_answer = !references.is_empty() || !answers.is_empty();
-    let (text, attachments) = match downloaded {
-        Downloaded::Mail(_) => (text_of(&mail, &subject, is_answer), files_of(&mail)),
+    let (text, passages, attachments) = match downloaded {
+        Downloaded::Mail(_) => {
+            let (text, forward) = text_of(&mail, &subject, is_answer);
+            let passages = forward.into_iter().chain(calendar::events(&mail)).collect();
+            (text, passages, files_of(&mail))
+        }
         Downloaded::Header(_, size) => {
-            (with_subject(&subject, ""), vec![too_large(options, *size)])
+            (with_subject(&subject, ""), Vec::new(), vec![too_large(options, *size)])
         }
     };
     let reply_id = id.map(|id| {
@@ -77,11 +82,12 @@ pub(super) fn read(options: &EmailOptions, downloaded: &Downloaded) -> Incoming 
     let arrival = Arrival {
         channel: EMAIL.to_owned(),
         account: options.account.clone(),
-        chat: Chat { id: sender.clone(), kind: ChatKind::Direct, thread, title: Some(subject) },
+        chat: Chat { id: sender.clone(), thread, title: Some(subject), ..Chat::default() },
         source_id,
         reply_id,
-        sender: Sender { id: sender, name, handle: None },
+        sender: Sender { id: sender, name, handle: None, other_id: None },
         text,
+        passages,
         attachments,
         mentions_me: true,
         edits: None,
@@ -123,15 +129,16 @@ pub(super) fn unreadable(options: &EmailOptions, bytes: &[u8], reason: &str) -> 
     let arrival = Arrival {
         channel: EMAIL.to_owned(),
         account: options.account.clone(),
-        chat: Chat { id: unknown(), kind: ChatKind::Direct, thread: None, title: None },
+        chat: Chat { id: unknown(), ..Chat::default() },
         source_id: hash(bytes),
         reply_id: None,
-        sender: Sender { id: unknown(), name: None, handle: None },
+        sender: Sender { id: unknown(), name: None, handle: None, other_id: None },
         text: String::new(),
         attachments: Vec::new(),
         mentions_me: false,
         edits: None,
         reply_to: None,
+        passages: Vec::new(),
     };
     Incoming { arrival, refused: Some(format!("the mail cannot be read: {reason}")) }
 }
@@ -149,7 +156,8 @@ fn subject_of(mail: &Message<'_>) -> String {
     subject.trim().to_owned()
 }
 
-fn text_of(mail: &Message<'_>, subject: &str, is_answer: bool) -> String {
+/// What the sender wrote, and the mail that they pass on.
+fn text_of(mail: &Message<'_>, subject: &str, is_answer: bool) -> (String, Option<Passage>) {
     let lower = subject.to_lowercase();
     let is_forward = ["fwd:", "fw:", "wg:", "tr:"].iter().any(|start| lower.starts_with(start));
     let texts = mail.text_bodies().filter_map(|part| match &part.body {
@@ -165,13 +173,18 @@ fn text_of(mail: &Message<'_>, subject: &str, is_answer: bool) -> String {
         _ => None,
     });
     let text = texts.map(|text| text.trim_end().to_owned()).collect::<Vec<_>>().join("\n\n");
-    let mut text = if is_forward { text } else { quote::new_text(&text) };
+    let (mut text, forwarded) = match is_forward {
+        true => quote::split_forward(&text),
+        false => (quote::new_text(&text), None),
+    };
     if text.len() > MOST_TEXT {
         text.truncate(text.floor_char_boundary(MOST_TEXT));
         text.push_str("\n[The rest of the mail is cut off.]");
     }
+    let forward = forwarded.map(|text| Passage::new("Forwarded mail", None, text));
     // A command stays one.
-    if is_answer || text.starts_with('/') { text } else { with_subject(subject, &text) }
+    let is_whole = is_answer || text.starts_with('/');
+    (if is_whole { text } else { with_subject(subject, &text) }, forward)
 }
 
 fn with_subject(subject: &str, text: &str) -> String {
@@ -186,7 +199,12 @@ fn too_large(options: &EmailOptions, size: u64) -> Attachment {
     // Longer reasons are cut off before the model sees them.
     let reason = format!("{size} bytes, and mediaMaxMb allows {most}");
     let content = AttachmentContent::Missing(reason);
-    Attachment { name: Some("the rest of the mail".to_owned()), media_type: None, content }
+    Attachment {
+        name: Some("the rest of the mail".to_owned()),
+        media_type: None,
+        content,
+        of: FileOf::Message,
+    }
 }
 
 fn files_of(mail: &Message<'_>) -> Vec<Attachment> {
@@ -196,7 +214,12 @@ fn files_of(mail: &Message<'_>) -> Vec<Attachment> {
     if over > 0 {
         let reason = format!("{over} files above the limit of {MOST_FILES}");
         let content = AttachmentContent::Missing(reason);
-        files.push(Attachment { name: Some("more files".to_owned()), media_type: None, content });
+        files.push(Attachment {
+            name: Some("more files".to_owned()),
+            media_type: None,
+            content,
+            of: FileOf::Message,
+        });
     }
     files
 }
@@ -219,7 +242,7 @@ fn file(part: &MessagePart<'_>) -> Attachment {
     let bytes = part.contents();
     let bytes = if is_mail { flat::original(bytes) } else { bytes.to_vec() };
     let content = AttachmentContent::Bytes(bytes);
-    Attachment { name: Some(name), media_type, content }
+    Attachment { name: Some(name), media_type, content, of: FileOf::Message }
 }
 
 fn ids(list: Option<&[std::borrow::Cow<'_, str>]>) -> Vec<String> {

@@ -19,6 +19,32 @@ pub(super) fn new_text(text: &str) -> String {
     if new.is_empty() { text.trim().to_owned() } else { new.to_owned() }
 }
 
+/// The text of a mail that passes another one on: what its sender wrote above, and the other mail.
+pub(super) fn split_forward(text: &str) -> (String, Option<String>) {
+    let text = text.replace("\r\n", "\n");
+    let lines: Vec<&str> = text.lines().collect();
+    let Some(at) =
+        lines.iter().enumerate().position(|(at, line)| begins_forward(line, &lines[at..]))
+    else {
+        return (text, None);
+    };
+    let joined = |lines: &[&str]| lines.join("\n").trim().to_owned();
+    (joined(&lines[..at]), Some(joined(&lines[at..])))
+}
+
+/// Whether a line begins a mail that is passed on. `rest` begins with it.
+fn begins_forward(line: &str, rest: &[&str]) -> bool {
+    let line = line.trim();
+    let is_dashed =
+        line.starts_with("-----") && line.ends_with("-----") && line.contains(char::is_alphabetic);
+    // Apple's sentences stand above a header.
+    let is_sentence = line.ends_with(':')
+        && ["Begin forwarded", "Anfang der weitergeleiteten", "Début du message"]
+            .iter()
+            .any(|it| line.starts_with(it));
+    is_dashed || is_sentence || (line != "--" && ends_text(line, rest))
+}
+
 /// The number of lines up to the last one that is neither empty nor quoted.
 fn last_own(lines: &[&str]) -> usize {
     let is_own = |line: &&str| !line.trim().is_empty() && !line.starts_with('>');

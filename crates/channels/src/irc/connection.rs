@@ -1,6 +1,6 @@
 //! A connection: registration, with an account of the network if there is one.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -15,6 +15,8 @@ use crate::wire::{Security, Wire, WireError};
 const REGISTRATION: Duration = Duration::from_secs(60);
 /// Time to send a line.
 const SEND: Duration = Duration::from_secs(30);
+/// Time for the server to close a connection that was left.
+const LAST_WORDS: Duration = Duration::from_secs(5);
 /// Longest line, in bytes: 512, and 8,191 of tags.
 const MOST_LINE: usize = 512 + 8_191;
 /// Most names that are tried while others have them.
@@ -51,8 +53,12 @@ pub(super) struct Connection {
     server: String,
     /// The nickname that the server gave.
     pub(super) nick: String,
+    /// Whether somebody else had the nickname of the config.
+    pub(super) was_taken: bool,
     /// The channels that it was thrown out of.
     pub(super) kicked: HashSet<String>,
+    /// The channels where it is not, with the reason.
+    pub(super) absent: BTreeMap<String, String>,
 }
 
 impl Connection {
@@ -65,7 +71,14 @@ impl Connection {
         let failed = |error| IrcError::Wire { server: server.clone(), error };
         let wire = Wire::connect(&options.server).await.map_err(failed)?;
         let nick = options.nick.clone();
-        let mut connection = Self { wire, server: server.clone(), nick, kicked: HashSet::new() };
+        let mut connection = Self {
+            wire,
+            server: server.clone(),
+            nick,
+            was_taken: false,
+            kicked: HashSet::new(),
+            absent: BTreeMap::new(),
+        };
         let registering = connection.introduce(options);
         match tokio::time::timeout(REGISTRATION, registering).await {
             Ok(done) => done.map(|()| connection),
@@ -94,6 +107,7 @@ impl Connection {
                 // Another one has this name.
                 "433" | "436" | "437" if tried < MOST_NICKS => {
                     tried += 1;
+                    self.was_taken = true;
                     let from = self.nick.len().min(MOST_NICK - 1);
                     self.nick = format!("{}_", &self.nick[..from]);
                     self.send(&format!("NICK {}", self.nick)).await?;
@@ -181,9 +195,24 @@ impl Connection {
         }
     }
 
+    /// Leaves, and waits for the server to close the connection: until then the nickname is taken.
     pub(super) async fn quit(&mut self) {
-        // The connection ends anyway.
-        let _ = self.send("QUIT").await;
+        if self.send("QUIT").await.is_ok() {
+            let closing = async { while self.read(LAST_WORDS).await.is_ok() {} };
+            let _ = tokio::time::timeout(LAST_WORDS, closing).await;
+        }
+    }
+
+    /// What is not as the config says.
+    pub(super) fn trouble(&self, wanted: &str) -> Option<String> {
+        let nick = (self.was_taken && self.nick != wanted).then(|| {
+            let nick = &self.nick;
+            format!("the nickname is {nick}, because somebody else has {wanted}; it is tried again each minute")
+        });
+        let absent =
+            self.absent.iter().map(|(channel, reason)| format!("not in {channel}: {reason}"));
+        let all: Vec<String> = nick.into_iter().chain(absent).collect();
+        (!all.is_empty()).then(|| all.join("; "))
     }
 
     pub(super) fn failed(&self, error: WireError) -> IrcError {

@@ -21,6 +21,8 @@ use crate::{Arrival, Chat, ChatKind, Intake, SendFailure, Sender, State};
 const READ: Duration = Duration::from_secs(60 * 60);
 /// Pause after a refusal that only the owner can end. Networks ban those who try often.
 const OWNER_PAUSE: Duration = Duration::from_secs(10 * 60);
+/// Between two attempts to have the nickname and the channels of the config.
+const REGAIN: Duration = Duration::from_secs(60);
 /// Lines that may wait for the connection.
 const QUEUE: usize = 16;
 /// The mark of CTCP.
@@ -52,6 +54,7 @@ impl Irc {
         let (sender, mut outgoing) = mpsc::channel(QUEUE);
         self.lock().outgoing = Some(sender);
         self.account.set(State::Working);
+        self.account.set_note(connection.trouble(&self.options.nick));
         let ended = self.serve(&mut connection, &mut outgoing, intake, pause).await;
         self.lock().outgoing = None;
         outgoing.close();
@@ -72,6 +75,7 @@ impl Irc {
     ) -> Result<Infallible, IrcError> {
         let begun = Instant::now();
         let mut unconfirmed = Unconfirmed::new(begun);
+        let mut regain = tokio::time::interval_at(begun + REGAIN, REGAIN);
         loop {
             let (deadline, is_over) = unconfirmed.deadline();
             tokio::select! {
@@ -83,7 +87,9 @@ impl Irc {
                         *pause = Pause::new();
                     }
                     self.handle(connection, line, &mut unconfirmed, intake).await?;
+                    self.account.set_note(connection.trouble(&self.options.nick));
                 }
+                _ = regain.tick() => self.regain(connection).await?,
                 Some(line) = outgoing.recv() => {
                     let Outgoing { target, text, sent } = line;
                     let word = Uuid::new_v4().simple().to_string();
@@ -100,6 +106,19 @@ impl Irc {
                 }
             }
         }
+    }
+
+    /// Tries again to have the nickname of the config, and to be in its channels.
+    async fn regain(&self, connection: &mut Connection) -> Result<(), IrcError> {
+        if connection.was_taken && connection.nick != self.options.nick {
+            connection.send(&format!("NICK {}", self.options.nick)).await?;
+        }
+        let absent =
+            connection.absent.keys().filter(|channel| !connection.kicked.contains(*channel));
+        for channel in absent.cloned().collect::<Vec<_>>() {
+            connection.send(&format!("JOIN {channel}")).await?;
+        }
+        Ok(())
     }
 
     async fn handle(
@@ -131,16 +150,32 @@ impl Irc {
                 connection.nick = line.last().to_owned();
                 Ok(())
             }
+            // Somebody leaves the nickname of the config.
+            "NICK" | "QUIT" if folded(line.nick()) == folded(&self.options.nick) => {
+                match connection.was_taken {
+                    true => connection.send(&format!("NICK {}", self.options.nick)).await,
+                    false => Ok(()),
+                }
+            }
+            "JOIN" if folded(line.nick()) == folded(&connection.nick) => {
+                connection.absent.remove(&folded(line.parameter(0)));
+                Ok(())
+            }
             // Somebody threw it out; it comes back once. A program would throw it out again and again.
             "KICK" if folded(line.parameter(1)) == folded(&connection.nick) => {
                 let channel = line.parameter(0);
                 tracing::warn!(channel, by = line.nick(), "kicked out of a channel");
-                match connection.kicked.insert(folded(channel)) {
+                let is_first = connection.kicked.insert(folded(channel));
+                let reason = format!("thrown out by {}", line.nick());
+                connection.absent.insert(folded(channel), reason);
+                match is_first {
                     true => connection.send(&format!("JOIN {channel}")).await,
                     false => Ok(()),
                 }
             }
             "471" | "473" | "474" | "475" => {
+                let reason = line.last().to_owned();
+                connection.absent.insert(folded(line.parameter(1)), reason);
                 tracing::warn!(
                     channel = line.parameter(1),
                     reason = line.last(),
@@ -150,7 +185,12 @@ impl Irc {
             }
             "ERROR" => Err(connection.failed(WireError::Broken(line.last().to_owned()))),
             "PRIVMSG" => self.hear(connection, &line, intake).await,
-            // Programs never answer a NOTICE (RFC 2812, section 3.3.2).
+            // Programs never answer a NOTICE (RFC 2812, section 3.3.2). The server's own are no messages.
+            "NOTICE" if line.source.contains('!') => {
+                let reason = "it is a NOTICE, which programs never answer";
+                self.drop(&connection.nick.clone(), &line, reason, intake).await;
+                Ok(())
+            }
             _ => Ok(()),
         }
     }
@@ -167,16 +207,27 @@ impl Irc {
             let command = command.trim_end_matches(CTCP);
             match command.split_once(' ').unwrap_or((command, "")) {
                 ("ACTION", action) => text = format!("* {}", format::without_colours(action)),
-                ("VERSION", _) if self.has_room() => {
+                (request, _) => {
+                    let reason = format!("it is a request to the program (CTCP {request})");
+                    self.drop(&connection.nick.clone(), line, &reason, intake).await;
+                    if request != "VERSION" || !self.has_room() {
+                        return Ok(());
+                    }
                     let answer = format!("NOTICE {} :{CTCP}VERSION MyClaw{CTCP}", line.nick());
                     return connection.send(&answer).await;
                 }
-                _ => return Ok(()),
             }
         }
         let arrival = self.arrival(line, &connection.nick, &text);
         take_for_sure(intake, arrival, None).await;
         Ok(())
+    }
+
+    /// Stores what nobody answers.
+    async fn drop(&self, nick: &str, line: &Line, reason: &str, intake: &dyn Intake) {
+        let text = format::without_colours(line.last().trim_matches(CTCP));
+        let arrival = self.arrival(line, nick, &text);
+        take_for_sure(intake, arrival, Some(reason.to_owned())).await;
     }
 
     fn arrival(&self, line: &Line, me: &str, text: &str) -> Arrival {
@@ -190,18 +241,20 @@ impl Irc {
             account: self.options.account.clone(),
             chat: Chat {
                 id: folded(chat),
+                other_id: None,
                 kind: if is_group { ChatKind::Group } else { ChatKind::Direct },
                 thread: None,
                 title: is_group.then(|| chat.to_owned()),
             },
             source_id: line.tag("msgid").map_or_else(|| Uuid::new_v4().to_string(), str::to_owned),
             reply_id: None,
-            sender: Sender { id, name: Some(line.nick().to_owned()), handle: None },
-            mentions_me: !is_group || names(text, me),
-            text: without_name(text, me).to_owned(),
+            sender: Sender { id, name: Some(line.nick().to_owned()), handle: None, other_id: None },
+            mentions_me: !is_group || names(text, me) || names(text, &self.options.nick),
+            text: without_name(without_name(text, me), &self.options.nick).to_owned(),
             attachments: Vec::new(),
             edits: None,
             reply_to: None,
+            passages: Vec::new(),
         }
     }
 }

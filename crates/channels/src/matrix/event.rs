@@ -5,8 +5,7 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::Attachment;
-use crate::taking::not_loaded;
+use crate::{Attachment, FileOf, Passage};
 
 /// The answer to `/sync`, as far as this program reads it.
 #[derive(Debug, Default, Deserialize)]
@@ -101,12 +100,8 @@ pub(super) struct File<'a> {
 
 impl File<'_> {
     /// It, before it is downloaded.
-    pub(super) fn attachment(&self) -> Attachment {
-        Attachment {
-            name: Some(self.name.to_owned()),
-            media_type: self.media_type.map(str::to_owned),
-            content: not_loaded(),
-        }
+    pub(super) fn attachment(&self, of: FileOf) -> Attachment {
+        Attachment::new(Some(self.name.to_owned()), self.media_type.map(str::to_owned)).of(of)
     }
 }
 
@@ -166,17 +161,59 @@ impl Event {
         }
     }
 
-    /// Whether somebody said something. Notices are what programs say, and are never answered.
-    pub(super) fn is_said(&self) -> bool {
-        let kind = self.said().get("msgtype").and_then(Value::as_str);
-        self.kind == "m.room.message" && kind.is_some_and(|kind| kind != "m.notice")
+    /// Whether it is a message, as opposed to a change of the room.
+    pub(super) fn is_message(&self) -> bool {
+        let is_other =
+            matches!(self.kind.as_str(), "m.sticker" | "m.call.invite" | "m.room.encrypted");
+        self.kind == "m.room.message" || is_other || self.poll().is_some()
+    }
+
+    fn msgtype(&self) -> &str {
+        self.said().get("msgtype").and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// Why nobody answers it, whoever may write.
+    pub(super) fn is_not_said(&self) -> Option<&'static str> {
+        match (self.kind.as_str(), self.msgtype()) {
+            ("m.call.invite", _) => Some("it is a call, which this channel cannot take"),
+            ("m.room.message", "m.notice") => Some("it is a notice of a program (m.notice)"),
+            ("m.room.message", "m.server_notice") => Some("it is a notice of the server"),
+            ("m.room.message", "m.key.verification.request") => {
+                Some("it asks to verify keys, which this channel does not do")
+            }
+            ("m.room.message", "") => Some("it has no type, so it says nothing"),
+            _ => None,
+        }
+    }
+
+    /// A poll (MSC3381, and the specification since).
+    fn poll(&self) -> Option<&Value> {
+        let is_poll =
+            matches!(self.kind.as_str(), "m.poll.start" | "org.matrix.msc3381.poll.start");
+        let keys = ["m.poll", "m.poll.start", "org.matrix.msc3381.poll.start"];
+        keys.into_iter().find_map(|key| self.said().get(key)).filter(|_| is_poll)
+    }
+
+    /// What is in it that is no text of its sender.
+    pub(super) fn passages(&self) -> Vec<Passage> {
+        let poll = self.poll().map(|poll| {
+            let answers = poll.get("answers").and_then(Value::as_array).into_iter().flatten();
+            let answers = answers.map(|answer| format!("- {}", extensible(answer)));
+            let question = poll.get("question").map(extensible).unwrap_or_default();
+            let lines = std::iter::once(question).chain(answers);
+            Passage::new("Poll", None, lines.collect::<Vec<_>>().join("\n"))
+        });
+        poll.into_iter().collect()
     }
 
     pub(super) fn text(&self) -> String {
         let said = self.said();
         let text = |key: &str| said.get(key).and_then(Value::as_str).unwrap_or_default();
         let body = text("body");
-        match text("msgtype") {
+        if self.kind == "m.sticker" {
+            return format!("[sticker {body}]");
+        }
+        match self.msgtype() {
             "m.image" | "m.file" | "m.audio" | "m.video" => {
                 // Without a name of its own, the body is the name.
                 let is_caption = !text("filename").is_empty() && text("filename") != body;
@@ -184,22 +221,28 @@ impl Event {
             }
             "m.emote" => format!("* {body}"),
             "m.location" => format!("[location {}] {body}", text("geo_uri")),
-            _ if self.answers().is_some() => without_fallback(body),
-            _ => body.to_owned(),
+            "" | "m.text" | GALLERY if self.answers().is_some() => without_fallback(body),
+            "" | "m.text" | GALLERY => body.to_owned(),
+            other => format!("[a message of the type {other}] {body}"),
         }
     }
 
-    pub(super) fn file(&self) -> Option<File<'_>> {
+    /// What it says, for those who answer it.
+    pub(super) fn described(&self) -> String {
+        let passages = self.passages().into_iter().map(|passage| passage.text);
+        let texts = std::iter::once(self.text()).chain(passages);
+        texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Its files: one, or those of a gallery (MSC4274).
+    pub(super) fn files(&self) -> Vec<File<'_>> {
         let said = self.said();
-        let text = |pointer: &str| said.pointer(pointer).and_then(Value::as_str);
-        let name = text("/filename").or_else(|| text("/body")).unwrap_or("file");
-        Some(File {
-            address: text("/url").or_else(|| text("/file/url"))?,
-            name,
-            media_type: text("/info/mimetype"),
-            bytes: said.pointer("/info/size").and_then(Value::as_u64),
-            key: said.get("file"),
-        })
+        let items =
+            said.get("itemtypes").and_then(Value::as_array).filter(|_| self.msgtype() == GALLERY);
+        match items {
+            Some(items) => items.iter().filter_map(file).collect(),
+            None => file(said).into_iter().collect(),
+        }
     }
 
     /// Whether it names `user`, by the field for that, a link, the id or the name that is shown.
@@ -220,6 +263,29 @@ impl Event {
             || html.contains(&format!("https://matrix.to/#/{user}\""))
             || name.filter(|name| !name.is_empty()).is_some_and(begins)
     }
+}
+
+/// The type of messages with several files.
+const GALLERY: &str = "dm.filament.gallery";
+
+/// The file that a message or an item of a gallery has.
+fn file(said: &Value) -> Option<File<'_>> {
+    let text = |pointer: &str| said.pointer(pointer).and_then(Value::as_str);
+    let name = text("/filename").or_else(|| text("/body")).unwrap_or("file");
+    Some(File {
+        address: text("/url").or_else(|| text("/file/url"))?,
+        name,
+        media_type: text("/info/mimetype"),
+        bytes: said.pointer("/info/size").and_then(Value::as_u64),
+        key: said.get("file"),
+    })
+}
+
+/// The plain text of an extensible event.
+fn extensible(value: &Value) -> String {
+    let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str);
+    let found = text("/org.matrix.msc1767.text").or_else(|| text("/m.text/0/body"));
+    found.or_else(|| text("/m.text")).or_else(|| text("/body")).unwrap_or_default().to_owned()
 }
 
 /// Whether a text holds a user's id as a word.
@@ -289,8 +355,24 @@ mod tests {
         assert_eq!(file.text(), "look");
         let (address, name, media_type) = ("mxc://s/id", "a.png", Some("image/png"));
         let bytes = Some(7);
-        assert_eq!(file.file(), Some(File { address, name, media_type, bytes, key: None }));
-        assert!(!event(json!({"msgtype": "m.notice", "body": "x"})).is_said());
-        assert!(!event(json!("nonsense")).is_said());
+        assert_eq!(file.files(), [File { address, name, media_type, bytes, key: None }]);
+        assert!(event(json!({"msgtype": "m.notice", "body": "x"})).is_not_said().is_some());
+        assert!(event(json!("nonsense")).is_not_said().is_some());
+    }
+
+    #[test]
+    fn every_published_kind_is_shown_or_dropped() {
+        crate::kinds::check(include_str!("../../tests/data/kinds/matrix.json"), |event| {
+            let event: Event = serde_json::from_value(event.clone()).expect("an event");
+            if !event.is_message() {
+                return Ok(None);
+            }
+            if let Some(reason) = event.is_not_said() {
+                return Err(reason.to_owned());
+            }
+            let files: Vec<Attachment> =
+                event.files().iter().map(|file| file.attachment(FileOf::Message)).collect();
+            Ok(Some(crate::kinds::shown(&event.text(), &event.passages(), &files)))
+        });
     }
 }

@@ -11,10 +11,13 @@ use tokio::time::Instant;
 use super::api::{ApiError, encode};
 use super::event::{Event, File, Joined, Sync};
 use super::{CALL_TIME, Failure, MATRIX, Matrix, Me, WRONG_TOKEN, encryption, is_wrong_token};
+use crate::arrival::store_dropped;
 use crate::mention::without_name;
 use crate::pause::{self, Pause, until_stored};
 use crate::taking::{hand_over, load};
-use crate::{Arrival, AttachmentContent, Chat, ChatKind, Intake, Quoted, Refusal, Sender, State};
+use crate::{
+    Arrival, AttachmentContent, Chat, ChatKind, FileOf, Intake, Quoted, Refusal, Sender, State,
+};
 
 /// How long the server waits for an event before it answers with nothing.
 const SYNC_TIME: Duration = Duration::from_secs(25);
@@ -31,8 +34,17 @@ const MOST_ROOMS: usize = 1_000;
 /// Attempts to join a room before this is given up.
 const ATTEMPTS: u32 = 3;
 /// The kinds of events that are read.
-const KINDS: [&str; 5] =
-    ["m.room.message", "m.room.member", "m.room.name", "m.room.encrypted", "m.room.encryption"];
+const KINDS: [&str; 9] = [
+    "m.room.message",
+    "m.room.member",
+    "m.room.name",
+    "m.room.encrypted",
+    "m.room.encryption",
+    "m.sticker",
+    "m.poll.start",
+    "org.matrix.msc3381.poll.start",
+    "m.call.invite",
+];
 
 /// What is known of a room.
 #[derive(Debug, Clone, Default)]
@@ -280,14 +292,34 @@ impl Matrix {
             self.note_encryption(room, &Value::Null).await;
             return match self.open_event(room, event, me).await? {
                 Some(event) => self.take_said(room, &event, me, intake).await,
-                None => Ok(()),
+                // It is kept with the keys until it can be read.
+                None if encryption::is_built() => Ok(()),
+                None => {
+                    let reason =
+                        "the room is encrypted, and this MyClaw is built without encryption";
+                    self.drop(room, event, me, (intake, reason)).await
+                }
             };
         }
-        if event.is_said() && self.knows_encryption(room).await {
+        if event.is_message() && self.knows_encryption(room).await {
             self.refuse_plain(room).await;
-            return Ok(());
+            let reason =
+                "it is not encrypted, though the room is; the server could have written it";
+            return self.drop(room, event, me, (intake, reason)).await;
         }
         self.take_said(room, event, me, intake).await
+    }
+
+    /// Stores a message that nobody answers.
+    async fn drop(
+        &self,
+        room: &str,
+        event: &Event,
+        me: &Me,
+        (intake, reason): (&dyn Intake, &str),
+    ) -> Result<(), String> {
+        let (arrival, _) = self.arrival(room, event, None, me).await?;
+        store_dropped(intake, arrival, reason).await
     }
 
     /// Takes a message that could be read.
@@ -301,44 +333,73 @@ impl Matrix {
         me: &Me,
         intake: &dyn Intake,
     ) -> Result<(), String> {
-        if !event.is_said() {
+        if !event.is_message() {
             return Ok(());
         }
-        let known = self.room(room).await.map_err(|error| error.to_string())?;
-        let people = known.people.as_ref();
-        let is_direct = people.is_some_and(|people| matches!(people.len(), 1..=2));
+        if let Some(reason) = event.is_not_said() {
+            return self.drop(room, event, me, (intake, reason)).await;
+        }
         let answered = match event.answers() {
             Some(id) => self.event(room, id).await,
             None => None,
         };
-        let is_answer_to_me = answered.as_ref().is_some_and(|answered| answered.sender == me.id);
+        let (mut arrival, files) = self.arrival(room, event, answered.as_ref(), me).await?;
+        if arrival.text.is_empty() && arrival.is_plain() {
+            return store_dropped(intake, arrival, "it holds nothing that can be shown").await;
+        }
+        self.add_thread(&mut arrival, event, me, intake).await?;
+        hand_over(intake, arrival, &self.with_files, self.load_files(&files)).await.map(drop)
+    }
+
+    /// A message, and its files and those of the one that it answers.
+    async fn arrival<'a>(
+        &self,
+        room: &str,
+        event: &'a Event,
+        answered: Option<&'a Event>,
+        me: &Me,
+    ) -> Result<(Arrival, Vec<File<'a>>), String> {
+        let known = self.room(room).await.map_err(|error| error.to_string())?;
+        let people = known.people.as_ref();
+        let is_direct = people.is_some_and(|people| matches!(people.len(), 1..=2));
+        let is_answer_to_me = answered.is_some_and(|answered| answered.sender == me.id)
+            || self.is_own_thread(room, event, me).await;
         let name_of = |id: &str| people.and_then(|people| people.get(id).cloned().flatten());
         let names = [me.id.strip_prefix('@'), me.name.as_deref()].into_iter().flatten();
         let text = names.fold(event.text(), |text, name| without_name(&text, name).to_owned());
+        let answered_files = answered.map(Event::files).unwrap_or_default();
+        let files = event.files();
+        let own = files.iter().map(|file| file.attachment(FileOf::Message));
+        let others = answered_files.iter().map(|file| file.attachment(FileOf::Answered));
         let arrival = Arrival {
             channel: MATRIX.to_owned(),
             account: self.options.account.clone(),
             chat: Chat {
                 id: room.to_owned(),
+                other_id: None,
                 kind: if is_direct { ChatKind::Direct } else { ChatKind::Group },
                 thread: event.thread().map(str::to_owned),
                 title: known.name.clone(),
             },
             source_id: event.event_id.clone(),
             reply_id: Some(event.replaces().unwrap_or(&event.event_id).to_owned()),
-            sender: Sender { id: event.sender.clone(), name: name_of(&event.sender), handle: None },
+            sender: Sender {
+                id: event.sender.clone(),
+                name: name_of(&event.sender),
+                ..Sender::default()
+            },
             text,
-            attachments: event.file().iter().map(File::attachment).collect(),
+            passages: event.passages(),
+            attachments: own.chain(others).collect(),
             mentions_me: is_answer_to_me || event.mentions(&me.id, me.name.as_deref()),
             edits: event.replaces().map(str::to_owned),
-            reply_to: answered.map(|answered| Quoted {
-                sender: name_of(&answered.sender).or(Some(answered.sender.clone())),
-                text: Some(answered.text())
-                    .filter(|text| !text.is_empty())
-                    .unwrap_or_else(|| "[no text]".to_owned()),
+            reply_to: event.answers().map(|_| Quoted {
+                sender: answered
+                    .map(|one| name_of(&one.sender).unwrap_or_else(|| one.sender.clone())),
+                text: answered.map(Event::described).unwrap_or_default(),
             }),
         };
-        hand_over(intake, arrival, &self.with_files, self.load_file(event)).await.map(drop)
+        Ok((arrival, files.into_iter().chain(answered_files).collect()))
     }
 
     /// What is known of a room, which the server is asked for if needed.
@@ -376,7 +437,7 @@ impl Matrix {
     }
 
     /// An earlier event of a room, if it can be seen.
-    async fn event(&self, room: &str, id: &str) -> Option<Event> {
+    pub(super) async fn event(&self, room: &str, id: &str) -> Option<Event> {
         let path = format!("/_matrix/client/v3/rooms/{}/event/{}", encode(room), encode(id));
         let event = self.api.get::<Event>(&path, &[], CALL_TIME).await.ok()?;
         Some(self.look_into(room, event).await)
@@ -402,14 +463,19 @@ impl Matrix {
         !std::mem::replace(&mut known.is_told, true)
     }
 
-    async fn load_file(&self, event: &Event) -> Vec<AttachmentContent> {
-        let Some(file) = event.file() else { return Vec::new() };
+    async fn load_files(&self, files: &[File<'_>]) -> Vec<AttachmentContent> {
         let most = self.options.most_file_bytes;
-        let loaded = load(file.bytes, most, || self.api.download(file.address, most)).await;
-        vec![match (loaded, file.key) {
-            (AttachmentContent::Bytes(bytes), Some(key)) => encryption::decrypt_file(&bytes, key)
-                .map_or_else(AttachmentContent::Missing, AttachmentContent::Bytes),
-            (content, _) => content,
-        }]
+        let mut contents = Vec::with_capacity(files.len());
+        for file in files {
+            let loaded = load(file.bytes, most, || self.api.download(file.address, most)).await;
+            contents.push(match (loaded, file.key) {
+                (AttachmentContent::Bytes(bytes), Some(key)) => {
+                    encryption::decrypt_file(&bytes, key)
+                        .map_or_else(AttachmentContent::Missing, AttachmentContent::Bytes)
+                }
+                (content, _) => content,
+            });
+        }
+        contents
     }
 }

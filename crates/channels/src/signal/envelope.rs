@@ -1,11 +1,11 @@
 //! What signal-cli delivers, in our words.
 
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use crate::form::file_name;
 use crate::mention::without_name;
-use crate::taking::not_loaded;
-use crate::{Attachment, Chat, ChatKind, Quoted, Sender};
+use crate::{Attachment, Chat, ChatKind, FileOf, Passage, Quoted, Sender};
 
 /// An event of the stream. Fields that this program does not use are left out.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -14,16 +14,17 @@ pub(super) struct Event {
     pub(super) envelope: Envelope,
 }
 
-/// A message with its sender. Receipts, typing, calls and what other devices of the account have sent have no data
-/// message.
+/// A message with its sender. Receipts, typing, calls and what other devices of the account have sent are no messages.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct Envelope {
-    source_number: Option<String>,
-    source_uuid: Option<String>,
+    pub(super) source_number: Option<String>,
+    pub(super) source_uuid: Option<String>,
     source_name: Option<String>,
+    timestamp: u64,
     data_message: Option<Data>,
     edit_message: Option<Edit>,
+    story_message: Option<Value>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -45,6 +46,20 @@ pub(super) struct Data {
     pub(super) attachments: Vec<File>,
     sticker: Option<Sticker>,
     contacts: Vec<Card>,
+    previews: Vec<Preview>,
+    view_once: bool,
+    story_context: Option<Value>,
+    /// Everything else: what kind of message it is.
+    #[serde(flatten)]
+    rest: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct Preview {
+    url: Option<String>,
+    title: Option<String>,
+    description: Option<String>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -59,7 +74,18 @@ struct Group {
 struct Quote {
     author_number: Option<String>,
     author_uuid: Option<String>,
+    /// The time of the message.
+    id: u64,
     text: Option<String>,
+    attachments: Vec<QuotedFile>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct QuotedFile {
+    content_type: Option<String>,
+    filename: Option<String>,
+    thumbnail: Option<File>,
 }
 
 /// The place of a name in the text, in UTF-16 units. One character stands there instead.
@@ -87,11 +113,7 @@ impl File {
     pub(super) fn attachment(&self) -> Attachment {
         let given = self.filename.clone().filter(|name| !name.is_empty());
         let name = given.unwrap_or_else(|| file_name("file", self.content_type.as_deref()));
-        Attachment {
-            name: Some(name),
-            media_type: self.content_type.clone(),
-            content: not_loaded(),
-        }
+        Attachment::new(Some(name), self.content_type.clone())
     }
 }
 
@@ -129,24 +151,64 @@ pub(super) struct Said {
     /// The time of the message of which it is a later version.
     pub(super) edits: Option<u64>,
     pub(super) sender: Sender,
+    /// Why nobody answers it, whoever may write.
+    pub(super) dropped: Option<String>,
 }
 
 impl Envelope {
-    /// What somebody else than the account `own` said. Reactions, removals and changes of groups say nothing.
-    pub(super) fn said(self, own: &str) -> Option<Said> {
-        let (data, edits) = match (self.data_message, self.edit_message) {
-            (Some(data), _) => (data, None),
-            (None, Some(edit)) => (edit.data_message, Some(edit.target_sent_timestamp)),
-            (None, None) => return None,
-        };
-        let is_own =
-            [&self.source_number, &self.source_uuid].into_iter().flatten().any(|id| id == own);
-        let id = self.source_number.or(self.source_uuid).filter(|id| !id.is_empty())?;
-        if is_own || (data.attachments.is_empty() && data.text().is_empty()) {
+    /// Whether somebody says something with it.
+    pub(super) fn is_message(&self) -> bool {
+        self.data_message.is_some() || self.edit_message.is_some() || self.story_message.is_some()
+    }
+
+    /// What somebody else than the account `own` said. `sender` is who that is.
+    pub(super) fn said(self, own: &Own, sender: impl FnOnce(&Self) -> Sender) -> Option<Said> {
+        if own.is(&self.source_number, &self.source_uuid) {
             return None;
         }
-        let name = self.source_name.filter(|name| !name.is_empty());
-        Some(Said { data, edits, sender: Sender { id, name, handle: None } })
+        let given = |id: &Option<String>| id.as_ref().is_some_and(|id| !id.is_empty());
+        let is_named = given(&self.source_number) || given(&self.source_uuid);
+        let mut sender = sender(&self);
+        sender.name = self.source_name.filter(|name| !name.is_empty());
+        let (mut data, edits, story) =
+            match (self.data_message, self.edit_message, self.story_message) {
+                (Some(data), ..) => (data, None, false),
+                (None, Some(edit), _) => {
+                    (edit.data_message, Some(edit.target_sent_timestamp), false)
+                }
+                (None, None, Some(_)) => (Data::default(), None, true),
+                (None, None, None) => return None,
+            };
+        if data.timestamp == 0 {
+            data.timestamp = self.timestamp;
+        }
+        let dropped = match (is_named, story) {
+            (false, _) => Some("it names no sender".to_owned()),
+            (true, true) => {
+                Some("it is a story, which is shown to many and asks for no answer".to_owned())
+            }
+            (true, false) => data.is_not_said(),
+        };
+        if !is_named {
+            sender.id = "unknown".to_owned();
+        }
+        Some(Said { data, edits, sender, dropped })
+    }
+}
+
+/// The ids of the account itself.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Own {
+    /// As in the config.
+    pub(super) id: String,
+    /// The other one, if it is known.
+    pub(super) other: Option<String>,
+}
+
+impl Own {
+    fn is(&self, number: &Option<String>, uuid: &Option<String>) -> bool {
+        let is_it = |id: &String| *id == self.id || Some(id) == self.other.as_ref();
+        [number, uuid].into_iter().flatten().any(is_it)
     }
 }
 
@@ -155,21 +217,63 @@ impl Said {
         match &self.data.group_info {
             Some(group) => Chat {
                 id: group.group_id.clone(),
+                other_id: None,
                 kind: ChatKind::Group,
                 thread: None,
                 title: group.group_name.clone(),
             },
-            None => Chat {
-                id: self.sender.id.clone(),
-                kind: ChatKind::Direct,
-                thread: None,
-                title: None,
-            },
+            None => Chat { id: self.sender.id.clone(), ..Chat::default() },
         }
     }
 }
 
 impl Data {
+    /// Why nobody answers it, whoever may write.
+    fn is_not_said(&self) -> Option<String> {
+        let text = |pointer: &str| self.rest.get("reaction")?.pointer(pointer)?.as_str();
+        if self.rest.get("reaction").is_some_and(Value::is_object) {
+            let emoji = text("/emoji").unwrap_or_default();
+            return Some(format!(
+                "it is a reaction ({emoji}) to a message, which asks for no answer"
+            ));
+        }
+        if !self.text().is_empty() || !self.attachments.is_empty() || !self.passages().is_empty() {
+            return None;
+        }
+        if self.rest.get("remoteDelete").is_some_and(Value::is_object) {
+            return Some("it removes an earlier message".to_owned());
+        }
+        let is_there =
+            |value: &Value| !value.is_null() && *value != Value::Bool(false) && *value != 0;
+        let found = self.rest.iter().filter(|(_, value)| is_there(value));
+        let found: Vec<&str> = found.map(|(name, _)| name.as_str()).collect();
+        let what = match (found.is_empty(), &self.group_info) {
+            (false, _) => found.join(", "),
+            (true, Some(_)) => "a change of the group".to_owned(),
+            (true, None) => "nothing".to_owned(),
+        };
+        Some(format!("it holds nothing that asks for an answer ({what})"))
+    }
+
+    /// What is in it that is no text of its sender.
+    pub(super) fn passages(&self) -> Vec<Passage> {
+        let previews = self.previews.iter().map(|preview| {
+            let Preview { url, title, description } = preview;
+            let lines: Vec<&str> =
+                [title, description, url].into_iter().flatten().map(String::as_str).collect();
+            Passage::new("Preview of a link", None, lines.join("\n"))
+        });
+        let poll = self.rest.get("pollCreate").filter(|poll| poll.is_object()).map(|poll| {
+            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+            let options = poll.get("options").and_then(Value::as_array).into_iter().flatten();
+            let options = options.map(|option| format!("- {}", text(option)));
+            let lines =
+                std::iter::once(poll.get("question").map(text).unwrap_or_default()).chain(options);
+            Passage::new("Poll", None, lines.collect::<Vec<_>>().join("\n"))
+        });
+        previews.chain(poll).filter(|passage| !passage.text.is_empty()).collect()
+    }
+
     /// The text, with the names of the people that it mentions.
     pub(super) fn text(&self) -> String {
         let mut units: Vec<u16> =
@@ -188,14 +292,21 @@ impl Data {
             lines.push(format!("[sticker {}]", sticker.emoji.as_deref().unwrap_or_default()));
         }
         lines.extend(self.contacts.iter().map(Card::said));
+        if let Some(payment) = self.rest.get("payment").filter(|payment| payment.is_object()) {
+            let note = payment.get("note").and_then(Value::as_str).unwrap_or_default();
+            lines.push(format!("[payment: {note}]"));
+        }
+        if self.view_once {
+            lines.push("[to be viewed once]".to_owned());
+        }
         lines.retain(|line| !line.is_empty());
         lines.join("\n")
     }
 
     /// [`Data::text`] without the name of `own` at the start.
-    pub(super) fn text_for(&self, own: &str) -> String {
+    pub(super) fn text_for(&self, own: &Own) -> String {
         let text = self.text();
-        let is_first = |it: &&Mention| it.start == 0 && is_either(own, &it.number, &it.uuid);
+        let is_first = |it: &&Mention| it.start == 0 && own.is(&it.number, &it.uuid);
         match self.mentions.iter().find(is_first) {
             Some(mention) => without_name(&text, mention.shown()).to_owned(),
             None => text,
@@ -203,17 +314,40 @@ impl Data {
     }
 
     /// Whether it mentions `own`, or answers it.
-    pub(super) fn mentions(&self, own: &str) -> bool {
-        let is_answer = |it: &Quote| is_either(own, &it.author_number, &it.author_uuid);
-        self.mentions.iter().any(|mention| is_either(own, &mention.number, &mention.uuid))
+    pub(super) fn mentions(&self, own: &Own) -> bool {
+        let is_answer = |it: &Quote| own.is(&it.author_number, &it.author_uuid);
+        self.mentions.iter().any(|mention| own.is(&mention.number, &mention.uuid))
             || self.quote.as_ref().is_some_and(is_answer)
     }
 
     pub(super) fn quoted(&self) -> Option<Quoted> {
-        let quote = self.quote.as_ref()?;
-        let text = quote.text.clone().filter(|text| !text.is_empty())?;
+        let story = || {
+            let text = "[a story]".to_owned();
+            self.story_context.as_ref().map(|_| Quoted { sender: None, text })
+        };
+        let Some(quote) = self.quote.as_ref() else { return story() };
         let sender = quote.author_number.clone().or_else(|| quote.author_uuid.clone());
-        Some(Quoted { sender, text })
+        Some(Quoted { sender, text: quote.text.clone().unwrap_or_default() })
+    }
+
+    /// The time of the message that it answers, and the ids of its author.
+    pub(super) fn answered(&self) -> Option<(u64, [Option<&String>; 2])> {
+        let quote = self.quote.as_ref()?;
+        Some((quote.id, [quote.author_number.as_ref(), quote.author_uuid.as_ref()]))
+    }
+
+    /// The files of the message that it answers, as far as the quote holds them: small pictures.
+    pub(super) fn quoted_files(&self) -> Vec<(File, Attachment)> {
+        let files = self.quote.iter().flat_map(|quote| &quote.attachments).map(|quoted| {
+            let file = File {
+                content_type: quoted.content_type.clone(),
+                filename: quoted.filename.clone(),
+                ..quoted.thumbnail.clone().unwrap_or_default()
+            };
+            let attachment = file.attachment().of(FileOf::Answered);
+            (file, attachment)
+        });
+        files.collect()
     }
 }
 
@@ -222,10 +356,6 @@ impl Mention {
     fn shown(&self) -> &str {
         self.name.as_deref().or(self.number.as_deref()).unwrap_or("somebody")
     }
-}
-
-fn is_either(own: &str, number: &Option<String>, uuid: &Option<String>) -> bool {
-    [number, uuid].into_iter().flatten().any(|id| id == own)
 }
 
 impl Card {
@@ -240,7 +370,16 @@ impl Card {
 
 #[cfg(test)]
 mod tests {
-    use super::Event;
+    use super::{Event, Own};
+    use crate::Sender;
+
+    fn own(id: &str) -> Own {
+        Own { id: id.to_owned(), other: None }
+    }
+
+    fn sender(_: &super::Envelope) -> Sender {
+        Sender { id: "+1".to_owned(), ..Sender::default() }
+    }
 
     #[test]
     fn mentions_and_own_messages_are_recognised() {
@@ -251,27 +390,41 @@ mod tests {
                 "mentions": [{"name": "Bob", "number": "+2", "start": 3, "length": 1},
                              {"name": "Claw", "number": "+9", "start": 9, "length": 1}]}}}"#,
         );
-        let said = said.said("+9");
-        let shown =
-            said.as_ref().map(|said| (said.data.text(), said.data.mentions("+9"), said.chat().id));
+        let said = said.said(&own("+9"), sender);
+        let shown = said
+            .as_ref()
+            .map(|said| (said.data.text(), said.data.mentions(&own("+9")), said.chat().id));
         assert_eq!(shown, Some(("🙂 @Bob and @Claw!".to_owned(), true, "g=".to_owned())));
-        let addressed = |own: &str| {
+        let addressed = |id: &str| {
             let said = event(
                 r#"{"envelope": {"sourceNumber": "+1", "dataMessage": {"message": "\ufffc !stop",
                     "mentions": [{"name": "My Claw", "number": "+9", "start": 0, "length": 1}]}}}"#,
             );
-            said.said("+8").map(|said| said.data.text_for(own))
+            said.said(&own("+8"), sender).map(|said| said.data.text_for(&own(id)))
         };
         assert_eq!(addressed("+9"), Some("!stop".to_owned()));
         assert_eq!(addressed("+8"), Some("@My Claw !stop".to_owned()));
         for nothing in [
             r#"{"envelope": {"sourceNumber": "+1", "receiptMessage": {"isRead": true}}}"#,
-            r#"{"envelope": {"sourceNumber": "+1", "dataMessage": {"message": null, "reaction": {"emoji": "x"}}}}"#,
             r#"{"envelope": {"sourceNumber": "+9", "dataMessage": {"message": "mine"}}}"#,
             r#"{"envelope": {"sourceNumber": "+9", "syncMessage": {"sentMessage": {"message": "mine"}}}}"#,
-            r#"{"envelope": {"sourceUuid": "", "dataMessage": {"message": "nobody"}}}"#,
         ] {
-            assert!(event(nothing).said("+9").is_none(), "{nothing}");
+            assert!(event(nothing).said(&own("+9"), sender).is_none(), "{nothing}");
         }
+    }
+
+    #[test]
+    fn every_published_kind_is_shown_or_dropped() {
+        crate::kinds::check(include_str!("../../tests/data/kinds/signal.json"), |event| {
+            let event: Event = serde_json::from_value(event.clone()).expect("an event");
+            let Some(said) = event.envelope.said(&own("+9"), sender) else { return Ok(None) };
+            if let Some(reason) = said.dropped {
+                return Err(reason);
+            }
+            let own = said.data.attachments.iter().map(|file| file.attachment());
+            let quoted = said.data.quoted_files().into_iter().map(|(_, attachment)| attachment);
+            let files: Vec<_> = own.chain(quoted).collect();
+            Ok(Some(crate::kinds::shown(&said.data.text(), &said.data.passages(), &files)))
+        });
     }
 }

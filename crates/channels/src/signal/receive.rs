@@ -7,12 +7,15 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, json};
 
 use super::api::ApiError;
-use super::envelope::{Event, File, Said};
+use super::envelope::{Data, Event, File, Said};
 use super::send::receiver;
 use super::{SIGNAL, Signal};
+use crate::arrival::store_dropped;
 use crate::pause::{Pause, until_stored};
 use crate::taking::hand_over;
-use crate::{Arrival, AttachmentContent, Chat, ChatKind, Intake, State, Target};
+use crate::{
+    Arrival, Attachment, AttachmentContent, Chat, ChatKind, FileOf, Intake, State, Target,
+};
 
 /// signal-cli writes a comment each 15 seconds. After this time without one the connection is dead.
 const SILENCE: Duration = Duration::from_secs(60);
@@ -48,6 +51,7 @@ impl Signal {
         let last = intake.recall(&key).await.map_err(|refusal| refusal.to_string())?;
         // The stream of an account that is not there would stay empty for ever.
         self.check().await?;
+        self.read_contacts().await;
         let mut stream = self.api.events(last.as_deref()).await?;
         self.account.set(State::Working);
         *pause = Pause::new();
@@ -80,20 +84,34 @@ impl Signal {
                 return tracing::error!(channel = SIGNAL, %error, "an event cannot be read");
             }
         };
-        let Some(said) = event.envelope.said(&self.options.number) else { return };
-        until_stored(|| self.take(&said, intake)).await;
+        let envelope = event.envelope;
+        if !envelope.is_message() {
+            return;
+        }
+        until_stored(async || {
+            let sender = self.person(&envelope, intake).await?;
+            match envelope.clone().said(&self.own(), |_| sender) {
+                Some(said) => self.take(&said, intake).await,
+                None => Ok(()),
+            }
+        })
+        .await;
     }
 
     async fn take(&self, said: &Said, intake: &dyn Intake) -> Result<(), String> {
-        let Said { data, edits, sender } = said;
-        let (chat, text) = (said.chat(), data.text_for(&self.options.number));
+        let Said { data, edits, sender, dropped } = said;
+        let own = self.own();
+        let (chat, text) = (said.chat(), data.text_for(&own));
         let id_at = |time: u64| format!("{time}:{}", sender.id);
         let id = id_at(data.timestamp);
+        let mut files: Vec<(File, Attachment)> =
+            data.attachments.iter().map(|file| (file.clone(), file.attachment())).collect();
+        files.extend(self.answered_files(data));
         let arrival = Arrival {
             channel: SIGNAL.to_owned(),
             account: self.options.account.clone(),
-            mentions_me: chat.kind == ChatKind::Direct || data.mentions(&self.options.number),
-            attachments: data.attachments.iter().map(File::attachment).collect(),
+            mentions_me: chat.kind == ChatKind::Direct || data.mentions(&own),
+            attachments: files.iter().map(|(_, attachment)| attachment.clone()).collect(),
             chat: chat.clone(),
             source_id: match edits {
                 Some(_) => format!("{id}:edit"),
@@ -102,16 +120,39 @@ impl Signal {
             reply_id: Some(id.clone()),
             sender: sender.clone(),
             text: text.clone(),
+            passages: data.passages(),
             edits: edits.map(id_at),
             reply_to: data.quoted(),
         };
-        let files = self.load_files(&data.attachments, &chat);
-        let receipt = hand_over(intake, arrival, &self.with_files, files).await?;
+        if let Some(reason) = dropped {
+            return store_dropped(intake, arrival, reason.as_str()).await;
+        }
+        let loading = self.load_files(&files, &chat);
+        let receipt = hand_over(intake, arrival, &self.with_files, loading).await?;
         if receipt.is_some_and(|receipt| receipt.dropped.is_none()) {
             self.texts().put(&id, text);
+            if !data.attachments.is_empty() {
+                for author in [Some(&sender.id), sender.other_id.as_ref()].into_iter().flatten() {
+                    self.files()
+                        .put(&format!("{}:{author}", data.timestamp), data.attachments.clone());
+                }
+            }
             self.say_read(&sender.id, data.timestamp).await;
         }
         Ok(())
+    }
+
+    /// The files of the message that is answered: as they came, or the small pictures in the quote.
+    fn answered_files(&self, data: &Data) -> Vec<(File, Attachment)> {
+        let Some((time, authors)) = data.answered() else { return Vec::new() };
+        let mut keys = authors.into_iter().flatten().map(|author| format!("{time}:{author}"));
+        let known = keys.find_map(|key| self.files().get(&key).cloned());
+        let answered = |file: File| {
+            let attachment = file.attachment().of(FileOf::Answered);
+            (file, attachment)
+        };
+        let known = known.map(|files| files.into_iter().map(answered).collect());
+        known.unwrap_or_else(|| data.quoted_files())
     }
 
     /// Tells a person that the message was read.
@@ -125,9 +166,13 @@ impl Signal {
         }
     }
 
-    async fn load_files(&self, files: &[File], chat: &Chat) -> Vec<AttachmentContent> {
+    async fn load_files(
+        &self,
+        files: &[(File, Attachment)],
+        chat: &Chat,
+    ) -> Vec<AttachmentContent> {
         let mut contents = Vec::with_capacity(files.len());
-        for file in files {
+        for (file, _) in files {
             contents.push(self.download(file, chat).await);
         }
         contents

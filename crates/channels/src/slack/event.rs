@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::taking::not_loaded;
+use super::content::Share;
 use crate::{Attachment, ChatKind};
 
 /// A message of the socket. Fields that this program does not use are left out.
@@ -26,6 +26,9 @@ pub(super) struct Callback {
     pub(super) event: Event,
 }
 
+/// Why what programs say gets no answer.
+const PROGRAM: &str = "a program sent it, and programs are not answered";
+
 /// Something that happened.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
@@ -42,6 +45,9 @@ pub(super) struct Event {
     thread_ts: Option<String>,
     parent_user_id: Option<String>,
     pub(super) files: Vec<File>,
+    /// What is shared, and previews of links.
+    pub(super) attachments: Vec<Share>,
+    pub(super) blocks: Vec<Value>,
     edited: Option<Edited>,
     message: Option<Box<Event>>,
     previous_message: Option<Box<Event>>,
@@ -69,11 +75,7 @@ pub(super) struct File {
 impl File {
     /// It, before it is downloaded.
     pub(super) fn attachment(&self) -> Attachment {
-        Attachment {
-            name: self.name.clone(),
-            media_type: self.mimetype.clone(),
-            content: not_loaded(),
-        }
+        Attachment::new(self.name.clone(), self.mimetype.clone())
     }
 }
 
@@ -83,20 +85,19 @@ pub(super) struct Said {
     pub(super) event: Event,
     /// The time of the edit, if it is a later version.
     pub(super) edit: Option<String>,
+    /// Why nobody answers it, whoever may write.
+    pub(super) dropped: Option<String>,
 }
 
 impl Event {
-    /// What a person said. Everything else, such as what programs say, notes that somebody joined, and changes that
-    /// Slack makes itself, says nothing.
+    /// What somebody said, or what Slack notes in a chat, such as that somebody joined. Changes that Slack makes itself are
+    /// no messages.
     pub(super) fn said(self) -> Option<Said> {
         let is_message = matches!(self.kind.as_str(), "message" | "app_mention");
-        if !is_message || self.channel.is_empty() {
+        if !is_message || self.channel.is_empty() || self.ts.is_empty() {
             return None;
         }
-        let said = match self.subtype.as_deref() {
-            None | Some("file_share" | "thread_broadcast" | "me_message") => {
-                Said { event: self, edit: None }
-            }
+        let (event, edit) = match self.subtype.as_deref() {
             Some("message_changed") => {
                 let mut event = *self.message?;
                 // A preview of a link changes a message as well, and has no time of an edit.
@@ -106,12 +107,19 @@ impl Event {
                 }
                 event.channel = self.channel;
                 event.channel_type = self.channel_type;
-                Said { event, edit: Some(edit) }
+                (event, Some(edit))
             }
-            Some(_) => return None,
+            _ => (self, None),
         };
-        let Event { bot_id, user, ts, .. } = &said.event;
-        (bot_id.is_none() && user.is_some() && !ts.is_empty()).then_some(said)
+        let dropped = match event.subtype.as_deref() {
+            Some("bot_message") => Some(PROGRAM.to_owned()),
+            _ if event.bot_id.is_some() => Some(PROGRAM.to_owned()),
+            None | Some("file_share" | "thread_broadcast" | "me_message") => {
+                event.user.is_none().then(|| "it names no sender".to_owned())
+            }
+            Some(kind) => Some(format!("it is a note of Slack that nobody wrote ({kind})")),
+        };
+        Some(Said { event, edit, dropped })
     }
 
     /// Direct chats have ids that begin with `D`, which counts where the type is missing (`app_mention`).
@@ -131,41 +139,55 @@ impl Event {
     /// Whether it is addressed to the bot: by its name, or as a reply in a thread that the bot began.
     pub(super) fn mentions(&self, me: &str) -> bool {
         let is_reply = self.thread().is_some() && self.parent_user_id.as_deref() == Some(me);
-        let raw = self.text.as_deref().unwrap_or_default();
-        is_reply || references(raw).any(|reference| is_user(reference, me))
+        let raw = self.raw_text();
+        is_reply || references(&raw).any(|reference| is_user(reference, me))
     }
 
     /// The people that its text names, by id.
     pub(super) fn people(&self) -> Vec<String> {
-        let users = references(self.text.as_deref().unwrap_or_default())
-            .filter_map(|reference| reference.strip_prefix('@'));
+        let shares = self.attachments.iter().map(Share::raw_text);
+        let texts: Vec<String> = std::iter::once(self.raw_text()).chain(shares).collect();
+        let all = texts.iter().flat_map(|text| references(text));
+        let users = all.filter_map(|reference| reference.strip_prefix('@'));
         users.map(|user| user.split('|').next().unwrap_or(user).to_owned()).collect()
     }
 
     /// What it says, as people see it. The bot's own name at the start is left out.
     pub(super) fn text(&self, me: &str, name_of: &dyn Fn(&str) -> Option<String>) -> String {
-        let mut rest = self.text.as_deref().unwrap_or_default().trim();
+        let raw = self.raw_text();
+        let mut rest = raw.trim();
         if let Some(after) = rest.strip_prefix('<').and_then(|rest| rest.split_once('>'))
             && is_user(after.0, me)
             && !after.1.trim().is_empty()
         {
             rest = after.1.trim_start();
         }
-        let mut text = String::new();
-        while let Some((before, after)) = rest.split_once('<') {
-            text.push_str(before);
-            let Some((reference, behind)) = after.split_once('>') else {
-                text.push('<');
-                rest = after;
-                continue;
-            };
-            text.push_str(&shown(reference, name_of));
-            rest = behind;
-        }
-        text.push_str(rest);
-        // The last one makes none of the others.
-        text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+        plain(rest, name_of)
     }
+
+    /// Its text; of a message that has only blocks, theirs.
+    fn raw_text(&self) -> String {
+        let text = self.text.clone().filter(|text| !text.trim().is_empty());
+        text.unwrap_or_else(|| super::content::text_of_blocks(&self.blocks))
+    }
+}
+
+/// A text of Slack as people see it.
+pub(super) fn plain(mut rest: &str, name_of: &dyn Fn(&str) -> Option<String>) -> String {
+    let mut text = String::new();
+    while let Some((before, after)) = rest.split_once('<') {
+        text.push_str(before);
+        let Some((reference, behind)) = after.split_once('>') else {
+            text.push('<');
+            rest = after;
+            continue;
+        };
+        text.push_str(&shown(reference, name_of));
+        rest = behind;
+    }
+    text.push_str(rest);
+    // The last one makes none of the others.
+    text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 }
 
 /// What stands between `<` and `>` in a text of Slack.

@@ -7,7 +7,7 @@ use super::api::{ApiError, Refused, Token};
 use super::event::File;
 use super::{SLACK, Slack};
 use crate::taking::load;
-use crate::{AttachmentContent, Part, PartFile, SendFailure};
+use crate::{Attachment, AttachmentContent, Part, PartFile, SendFailure};
 
 #[derive(Deserialize)]
 struct Upload {
@@ -22,10 +22,10 @@ struct FileInfo {
 }
 
 impl Slack {
-    pub(super) async fn load_files(&self, files: &[File]) -> Vec<AttachmentContent> {
+    pub(super) async fn load_files(&self, files: &[(&File, Attachment)]) -> Vec<AttachmentContent> {
         let most = self.options.most_file_bytes;
         let mut contents = Vec::with_capacity(files.len());
-        for file in files {
+        for (file, _) in files {
             contents.push(load(None, most, || self.download(file, most)).await);
         }
         contents

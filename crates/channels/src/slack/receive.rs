@@ -13,8 +13,9 @@ use tokio::time::Instant;
 use tokio_tungstenite::tungstenite::{Bytes, Message};
 
 use super::api::{ApiError, Token};
-use super::event::{Callback, Envelope, File, Said};
-use super::{MOST_PEOPLE, Me, SLACK, Slack, wrong_token};
+use super::event::{Callback, Envelope, Said};
+use super::{MOST_NAMED, MOST_PEOPLE, Me, SLACK, Slack, wrong_token};
+use crate::arrival::store_dropped;
 use crate::lanes::Lanes;
 use crate::pause::{self, Pause, until_stored};
 use crate::taking::hand_over;
@@ -33,8 +34,6 @@ const LAST_WORDS: Duration = Duration::from_secs(30);
 const STEADY: Duration = Duration::from_secs(10);
 /// Time to ask for somebody's name. Slack waits three seconds for an acknowledgement.
 const NAME_TIME: Duration = Duration::from_secs(1);
-/// Most people of a text whose names are asked for. Further ones are shown by what is known of them.
-const MOST_NAMED: usize = 20;
 
 /// A socket, for those who look at it from outside.
 #[derive(Default)]
@@ -223,26 +222,27 @@ impl Slack {
     /// # Errors
     /// It has to be tried again.
     async fn take(&self, said: &Said, me: &Me, intake: &dyn Intake) -> Result<(), String> {
-        let Said { event, edit } = said;
+        let Said { event, edit, dropped } = said;
         let user = event.user.clone().unwrap_or_default();
         if user == me.user_id {
             return Ok(());
         }
-        let name = self.name_of(&user).await;
+        let name = if user.is_empty() { None } else { self.name_of(&user).await };
         for person in event.people().into_iter().take(MOST_NAMED) {
             self.name_of(&person).await;
         }
         let known = |id: &str| self.lock().names.get(id).cloned().flatten();
         // A message and a mention of the same words are two events of one message.
         let source_id = format!("{}:{}:{}", me.team_id, event.channel, event.ts);
-        let arrival = Arrival {
+        let files = event.all_files();
+        let mut arrival = Arrival {
             channel: SLACK.to_owned(),
             account: self.options.account.clone(),
             chat: Chat {
                 id: event.channel.clone(),
                 kind: event.chat_kind(),
                 thread: event.thread().map(str::to_owned),
-                title: None,
+                ..Chat::default()
             },
             edits: edit.as_ref().map(|_| source_id.clone()),
             source_id: match edit {
@@ -250,21 +250,25 @@ impl Slack {
                 None => source_id,
             },
             reply_id: Some(event.ts.clone()),
-            sender: Sender { id: user, name, handle: None },
+            sender: Sender { id: user, name, handle: None, other_id: None },
             text: event.text(&me.user_id, &known),
-            attachments: event.files.iter().map(File::attachment).collect(),
+            passages: event.passages(&known),
+            attachments: files.iter().map(|(_, attachment)| attachment.clone()).collect(),
             mentions_me: event.mentions(&me.user_id),
             reply_to: None,
         };
-        if arrival.text.is_empty() && arrival.attachments.is_empty() {
-            return Ok(());
+        let is_empty = || arrival.text.is_empty() && arrival.is_plain();
+        let empty = || is_empty().then(|| "it holds nothing that can be shown".to_owned());
+        if let Some(reason) = dropped.clone().or_else(empty) {
+            return store_dropped(intake, arrival, reason).await;
         }
-        let files = self.load_files(&event.files);
+        self.add_thread(&mut arrival, event, me, intake).await?;
+        let files = self.load_files(&files);
         hand_over(intake, arrival, &self.with_files, files).await.map(drop)
     }
 
     /// The name of a person. Slack tells it to apps with the scope `users:read`; without it, the id has to do.
-    async fn name_of(&self, id: &str) -> Option<String> {
+    pub(super) async fn name_of(&self, id: &str) -> Option<String> {
         if let Some(known) = self.lock().names.get(id) {
             return known.clone();
         }

@@ -8,12 +8,15 @@ use serde_json::{Value, json};
 use subtle::ConstantTimeEq as _;
 use tokio::time::Instant;
 
+use super::albums::{self, Waiting};
 use super::api::ApiError;
-use super::update::{FileRef, Said, Update};
+use super::content::Loadable;
+use super::update::{Message, Said, Update};
 use super::{CALL_TIME, TELEGRAM, Telegram, WRONG_TOKEN, is_wrong_token};
+use crate::arrival::store_dropped;
 use crate::pause::{self, Pause, until_stored};
 use crate::taking::{hand_over, load};
-use crate::{Arrival, Attachment, AttachmentContent, HookAnswer, HookRequest, Intake, State};
+use crate::{Arrival, AttachmentContent, Chat, HookAnswer, HookRequest, Intake, State};
 
 /// How long the server waits for a message before it answers with an empty list.
 const POLL_TIME: Duration = Duration::from_secs(25);
@@ -38,7 +41,7 @@ impl Telegram {
     /// Receives messages for ever, or returns if the bot cannot be used.
     pub(super) async fn receive_updates(&self, intake: &dyn Intake) {
         let mut pause = Pause::new();
-        while let Err(error) = self.set_up().await {
+        while let Err(error) = self.set_up(intake).await {
             if !self.may_go_on(&error).await {
                 return;
             }
@@ -50,11 +53,12 @@ impl Telegram {
         }
         let mut offset = 0;
         let mut pause = Pause::new();
+        let mut waiting = Waiting::default();
         loop {
             let params = json!({
                 "offset": offset,
                 "limit": MOST_UPDATES,
-                "timeout": POLL_TIME.as_secs(),
+                "timeout": if waiting.is_empty() { POLL_TIME.as_secs() } else { 0 },
                 "allowed_updates": UPDATES,
             });
             let asked = Instant::now();
@@ -66,8 +70,11 @@ impl Telegram {
                         tokio::time::sleep_until(asked + IDLE_PAUSE).await;
                     }
                     // The next call tells the server to forget these, so all of them must be on disk before.
-                    if let Some(last) = self.take_all(updates, intake).await {
-                        offset = last + 1;
+                    if let Some(next) = self.take_all(updates, &mut waiting, intake).await {
+                        offset = next;
+                    }
+                    if !waiting.is_empty() {
+                        tokio::time::sleep(albums::LOOK).await;
                     }
                 }
                 Err(error) => {
@@ -80,7 +87,8 @@ impl Telegram {
         }
     }
 
-    async fn set_up(&self) -> Result<(), ApiError> {
+    async fn set_up(&self, intake: &dyn Intake) -> Result<(), ApiError> {
+        self.recall_moves(intake).await.map_err(ApiError::NotSent)?;
         self.ask_who_i_am().await?;
         let _: Value = match &self.options.webhook {
             Some(url) => {
@@ -117,68 +125,105 @@ impl Telegram {
         true
     }
 
-    /// Takes updates. The messages of a chat keep their order; chats do not wait for each other. Returns the last id.
-    async fn take_all(&self, updates: Vec<Value>, intake: &dyn Intake) -> Option<i64> {
-        let mut last = None;
-        let mut by_chat: Vec<(i64, Vec<Said>)> = Vec::new();
+    /// Takes updates. The messages of a chat keep their order; chats do not wait for each other. An album whose parts may
+    /// not all be there waits, and so does what came behind it in its chat. Returns the first id that is not taken.
+    async fn take_all(
+        &self,
+        updates: Vec<Value>,
+        waiting: &mut Waiting,
+        intake: &dyn Intake,
+    ) -> Option<i64> {
+        let mut next = None;
+        let mut by_chat: Vec<(i64, Vec<Vec<Said>>)> = Vec::new();
         for value in updates {
             let id = value.get("update_id").and_then(Value::as_i64);
-            last = last.max(id);
+            next = next.max(id.map(|id| id + 1));
             match serde_json::from_value::<Update>(value) {
                 Ok(update) => {
                     let Some(said) = update.said() else { continue };
+                    self.note_move_of(&said.message, intake).await;
                     let chat = said.message.chat.id;
                     match by_chat.iter_mut().find(|(id, _)| *id == chat) {
-                        Some((_, all)) => all.push(said),
-                        None => by_chat.push((chat, vec![said])),
+                        Some((_, all)) => albums::add(all, said),
+                        None => by_chat.push((chat, vec![vec![said]])),
                     }
                 }
                 Err(error) => tracing::error!(%error, update = id, "an update cannot be read"),
             }
         }
+        waiting.begin();
+        for (_, all) in &mut by_chat {
+            let ready = all.iter().position(|together| !waiting.is_whole(together));
+            for left in all.drain(ready.unwrap_or(all.len())..) {
+                next = next.min(left.iter().map(|said| Some(said.update)).min().unwrap_or(next));
+            }
+        }
+        waiting.end();
         let taking = by_chat.into_iter().map(async |(_, all)| {
-            for said in all {
-                until_stored(|| self.take(&said, intake)).await;
+            for together in all {
+                until_stored(|| self.take(&together, intake)).await;
             }
         });
         join_all(taking).await;
-        last
+        next
     }
 
-    /// Takes a message.
+    /// Takes a message, or the messages of an album as one.
     ///
     /// # Errors
     /// It has to be tried again.
-    async fn take(&self, said: &Said, intake: &dyn Intake) -> Result<(), String> {
-        let Said { message, edit } = said;
+    async fn take(&self, together: &[Said], intake: &dyn Intake) -> Result<(), String> {
+        let Some(Said { message, edit, .. }) = together.first() else { return Ok(()) };
         let Some(me) = self.me() else { return Err("the bot's name is not known yet".to_owned()) };
-        if message.is_from_bot() || !message.is_said() {
+        let parts: Vec<&Message> = together.iter().map(|said| &said.message).collect();
+        // Ids of messages are unique in a chat of a bot.
+        let id_of = |part: &Message| format!("{}:{}:{}", me.id, part.chat.id, part.message_id);
+        let source_id = self.albums().known(&id_of(message)).unwrap_or_else(|| id_of(message));
+        if edit.is_none() && source_id != id_of(message) {
+            // A part of an album that is stored, and comes again.
             return Ok(());
         }
-        let (chat, files) = (message.chat(), message.files());
-        // Ids of messages are unique in a chat of a bot.
-        let source_id = format!("{}:{}:{}", me.id, chat.id, message.message_id);
+        let mut files: Vec<Loadable> = parts.iter().flat_map(|part| part.files()).collect();
+        files.extend(parts.iter().flat_map(|part| part.answered_files()));
+        let (text, passages) = albums::joined(parts.iter().map(|part| part.content(&me)));
         let arrival = Arrival {
             channel: TELEGRAM.to_owned(),
             account: self.options.account.clone(),
             edits: edit.map(|_| source_id.clone()),
             source_id: match edit {
                 Some(update) => format!("{source_id}:edit:{update}"),
-                None => source_id,
+                None => source_id.clone(),
             },
             reply_id: Some(message.message_id.to_string()),
             sender: message.sender(),
-            text: message.text(Some(&me)),
+            text,
+            passages,
             attachments: files.iter().map(|(_, attachment)| attachment.clone()).collect(),
-            mentions_me: message.mentions(&me),
-            reply_to: message.quoted(),
-            chat,
+            mentions_me: parts.iter().any(|part| part.mentions(&me)),
+            reply_to: parts.iter().find_map(|part| part.quoted()),
+            chat: self.chat_of(message),
         };
+        if let Some(reason) = nobody_answers(message, edit.is_some(), &arrival) {
+            return store_dropped(intake, arrival, reason).await;
+        }
         let loading = self.load_files(&files);
-        hand_over(intake, arrival, &self.with_files, loading).await.map(drop)
+        hand_over(intake, arrival, &self.with_files, loading).await?;
+        if parts.len() > 1 {
+            self.albums().note(parts.iter().map(|part| id_of(part)), &source_id);
+        }
+        Ok(())
     }
 
-    async fn load_files(&self, files: &[(FileRef, Attachment)]) -> Vec<AttachmentContent> {
+    /// The chat of a message. A group that has become a supergroup stays the chat that it was.
+    fn chat_of(&self, message: &Message) -> Chat {
+        let mut chat = message.chat();
+        if let Some((old, new)) = self.move_of(message.chat.id) {
+            (chat.id, chat.other_id) = (old.to_string(), Some(new.to_string()));
+        }
+        chat
+    }
+
+    async fn load_files(&self, files: &[Loadable]) -> Vec<AttachmentContent> {
         let most = self.options.most_file_bytes;
         let mut contents = Vec::with_capacity(files.len());
         for (file, _) in files {
@@ -218,9 +263,38 @@ impl Telegram {
         let Some(said) = update.said() else {
             return HookAnswer::json(200, &json!({"ok": true}));
         };
-        match self.take(&said, intake).await {
+        self.note_move_of(&said.message, intake).await;
+        let taken = match self.album_of(said).await {
+            Ok(Some(together)) => {
+                let taken = self.take(&together.parts, intake).await;
+                together.done(taken.clone());
+                taken
+            }
+            Ok(None) => Ok(()),
+            Err(reason) => Err(reason),
+        };
+        match taken {
             Ok(()) => HookAnswer::json(200, &json!({"ok": true})),
             Err(reason) => HookAnswer::error(503, &reason),
         }
     }
+}
+
+/// Why nobody answers a message, whoever may write.
+pub(super) fn nobody_answers(
+    message: &Message,
+    is_edit: bool,
+    arrival: &Arrival,
+) -> Option<String> {
+    if message.is_from_bot() {
+        return Some("another bot sent it, and bots are not answered".to_owned());
+    }
+    if is_edit && message.is_live_location() {
+        return Some("it is a live location that moves".to_owned());
+    }
+    if let Some(kind) = message.service() {
+        return Some(format!("it is a note of Telegram that nobody wrote ({kind})"));
+    }
+    let is_empty = arrival.text.is_empty() && arrival.is_plain();
+    is_empty.then(|| "it holds nothing that can be shown".to_owned())
 }

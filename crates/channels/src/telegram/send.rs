@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::api::{ApiError, Refused};
@@ -21,6 +22,10 @@ const TYPING_PAUSE: Duration = Duration::from_secs(4);
 const EDIT_PAUSE: Duration = Duration::from_millis(1_500);
 /// Pictures above this size are sent as files (Bot API, sendPhoto).
 const MOST_PICTURE_BYTES: usize = 10 * 1024 * 1024;
+/// What the server says about a topic that is closed or removed.
+const GONE: [&str; 3] = ["thread not found", "topic_closed", "topic_deleted"];
+/// The number of the topic that every forum has.
+const GENERAL_TOPIC: i64 = 1;
 /// Shortest time that the server's own limit on requests is taken for.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
 
@@ -64,10 +69,10 @@ impl Telegram {
         let Some(preview) = &part.replaces else {
             return self.post(&part.target, part.reply_to.as_deref(), html, plain).await;
         };
-        let mut params = text_params(&part.target.chat, html, plain);
+        let mut params = text_params(html, plain);
         params.insert("message_id".to_owned(), json!(preview.parse::<i64>().unwrap_or_default()));
-        let time = self.options.send_time;
-        match self.api.call::<Value>("editMessageText", &params.into(), time).await {
+        let (chat, time) = (&part.target.chat, self.options.send_time);
+        match self.call_in_chat::<Value>(chat, "editMessageText", (params, None), time).await {
             Ok(_) => Ok(preview.clone()),
             // It was delivered by an earlier attempt.
             Err(ApiError::Refused(refused)) if refused.says("not modified") => Ok(preview.clone()),
@@ -82,23 +87,46 @@ impl Telegram {
         html: Option<&str>,
         plain: &str,
     ) -> Result<String, ApiError> {
-        let mut params = text_params(&target.chat, html, plain);
+        let mut params = text_params(html, plain);
         add_place(&mut params, target, reply_to);
+        let time = self.options.send_time;
+        let sent: SentMessage =
+            self.call_in_chat(&target.chat, "sendMessage", (params, None), time).await?;
+        Ok(sent.message_id.to_string())
+    }
+
+    /// Calls a method for a chat, with a file if there is one. It follows a group that has moved; and where a topic is
+    /// closed or gone, what is sent is better in the group than nowhere.
+    pub(super) async fn call_in_chat<T: DeserializeOwned>(
+        &self,
+        chat: &str,
+        method: &str,
+        (mut params, file): (Map<String, Value>, Option<Upload>),
+        time: Duration,
+    ) -> Result<T, ApiError> {
+        let id = chat.parse::<i64>().ok();
+        let known = id.and_then(|id| self.move_of(id)).map(|(_, new)| json!(new));
+        params.insert("chat_id".to_owned(), known.unwrap_or_else(|| chat_id(chat)));
         loop {
-            let value = Value::Object(params.clone());
-            let time = self.options.send_time;
-            match self.api.call::<SentMessage>("sendMessage", &value, time).await {
-                Ok(sent) => return Ok(sent.message_id.to_string()),
-                Err(ApiError::Refused(Refused { moved_to: Some(chat), .. }))
-                    if params.get("chat_id") != Some(&json!(chat)) =>
-                {
-                    params.insert("chat_id".to_owned(), json!(chat));
+            let called = match &file {
+                Some(file) => {
+                    self.api.upload::<T>(method, &texts(&params), file.clone(), time).await
                 }
-                // The topic was closed or removed. The answer is better in the group than nowhere.
+                None => self.api.call::<T>(method, &Value::Object(params.clone()), time).await,
+            };
+            match called {
+                Err(ApiError::Refused(Refused { moved_to: Some(new), .. }))
+                    if params.get("chat_id") != Some(&json!(new)) =>
+                {
+                    if let Some(old) = id {
+                        self.note_move(old, new, None).await;
+                    }
+                    params.insert("chat_id".to_owned(), json!(new));
+                }
                 Err(ApiError::Refused(refused))
-                    if refused.says("thread not found")
+                    if GONE.iter().any(|words| refused.says(words))
                         && params.remove("message_thread_id").is_some() => {}
-                Err(error) => return Err(error),
+                called => return called,
             }
         }
     }
@@ -120,27 +148,20 @@ impl Telegram {
             _ => ("sendDocument", "document"),
         };
         let mut params = Map::new();
-        params.insert("chat_id".to_owned(), chat_id(&part.target.chat));
         if part.is_repeat {
             params.insert("caption".to_owned(), json!(REPEAT.trim()));
         }
         add_place(&mut params, &part.target, part.reply_to.as_deref());
-        let texts: Vec<(&str, String)> = params
-            .iter()
-            .map(|(name, value)| {
-                let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-                (name.as_str(), text)
-            })
-            .collect();
-        self.limits.wait(&part.target.chat).await;
+        let chat = &part.target.chat;
+        self.limits.wait(chat).await;
         // A second for each 100 KB.
         let time = self.options.send_time + Duration::from_secs(size / 100_000);
-        let upload = Upload { field, name: file.name.clone(), bytes: bytes.clone() };
-        let sent = match self.api.upload::<SentMessage>(method, &texts, upload, time).await {
+        let upload = |field| Some(Upload { field, name: file.name.clone(), bytes: bytes.clone() });
+        let with = |field| (params.clone(), upload(field));
+        let sent = match self.call_in_chat::<SentMessage>(chat, method, with(field), time).await {
             // A picture or a sound of unusual form is a file for Telegram.
             Err(ApiError::Refused(refused)) if method != "sendDocument" && refused.code == 400 => {
-                let upload = Upload { field: "document", name: file.name.clone(), bytes };
-                self.api.upload::<SentMessage>("sendDocument", &texts, upload, time).await
+                self.call_in_chat(chat, "sendDocument", with("document"), time).await
             }
             sent => sent,
         };
@@ -178,13 +199,13 @@ impl Live for Telegram {
     fn typing<'a>(&'a self, target: &'a Target) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             let mut params = Map::new();
-            params.insert("chat_id".to_owned(), chat_id(&target.chat));
             params.insert("action".to_owned(), json!("typing"));
             if let Some(thread) = target.thread.as_ref().and_then(|id| id.parse::<i64>().ok()) {
                 params.insert("message_thread_id".to_owned(), json!(thread));
             }
-            if let Err(error) =
-                self.api.call::<Value>("sendChatAction", &params.into(), CALL_TIME).await
+            if let Err(error) = self
+                .call_in_chat::<Value>(&target.chat, "sendChatAction", (params, None), CALL_TIME)
+                .await
             {
                 tracing::debug!(%error, "typing is not shown");
             }
@@ -219,10 +240,11 @@ impl Live for Telegram {
             if !self.limits.try_now(&target.chat) {
                 return;
             }
-            let mut params = text_params(&target.chat, Some(&html), &plain);
+            let mut params = text_params(Some(&html), &plain);
             params.insert("message_id".to_owned(), json!(id.parse::<i64>().unwrap_or_default()));
-            if let Err(error) =
-                self.api.call::<Value>("editMessageText", &params.into(), CALL_TIME).await
+            if let Err(error) = self
+                .call_in_chat::<Value>(&target.chat, "editMessageText", (params, None), CALL_TIME)
+                .await
             {
                 // This also notes how long the server wants quiet.
                 let failure = self.failure(&target.chat, error, true);
@@ -244,9 +266,8 @@ fn preview_of(text: &str) -> Option<(String, String)> {
     })
 }
 
-pub(super) fn text_params(chat: &str, html: Option<&str>, plain: &str) -> Map<String, Value> {
+pub(super) fn text_params(html: Option<&str>, plain: &str) -> Map<String, Value> {
     let mut params = Map::new();
-    params.insert("chat_id".to_owned(), chat_id(chat));
     params.insert("text".to_owned(), json!(html.unwrap_or(plain)));
     if html.is_some() {
         params.insert("parse_mode".to_owned(), json!("HTML"));
@@ -256,7 +277,9 @@ pub(super) fn text_params(chat: &str, html: Option<&str>, plain: &str) -> Map<St
 }
 
 pub(super) fn add_place(params: &mut Map<String, Value>, target: &Target, reply_to: Option<&str>) {
-    if let Some(thread) = target.thread.as_ref().and_then(|id| id.parse::<i64>().ok()) {
+    let thread = target.thread.as_ref().and_then(|id| id.parse::<i64>().ok());
+    // Telegram does not find the general topic by its number.
+    if let Some(thread) = thread.filter(|thread| *thread != GENERAL_TOPIC) {
         params.insert("message_thread_id".to_owned(), json!(thread));
     }
     if let Some(message) = reply_to.and_then(|id| id.parse::<i64>().ok()) {
@@ -265,7 +288,13 @@ pub(super) fn add_place(params: &mut Map<String, Value>, target: &Target, reply_
     }
 }
 
+/// Parameters as the fields of a form.
+fn texts(params: &Map<String, Value>) -> Vec<(&str, String)> {
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    params.iter().map(|(name, value)| (name.as_str(), text(value))).collect()
+}
+
 /// Ids are numbers; `@name` names a public group.
-pub(super) fn chat_id(chat: &str) -> Value {
+fn chat_id(chat: &str) -> Value {
     chat.parse::<i64>().map_or_else(|_| json!(chat), |id| json!(id))
 }

@@ -1,9 +1,10 @@
 //! What Telegram delivers, in our words.
 
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
-use crate::taking::not_loaded;
-use crate::{Attachment, Chat, ChatKind, Quoted, Sender};
+use super::content::Loadable;
+use crate::{Chat, ChatKind, FileOf, Quoted, Sender};
 
 /// One thing that happened. Fields that this program does not use are left out.
 #[derive(Debug, Clone, Deserialize)]
@@ -21,15 +22,16 @@ pub(super) struct Said {
     pub(super) message: Message,
     /// The id of the update, if it is a later version.
     pub(super) edit: Option<i64>,
+    pub(super) update: i64,
 }
 
 impl Update {
-    /// What somebody said. A live location that moves is an edit which says nothing.
+    /// What somebody said.
     pub(super) fn said(self) -> Option<Said> {
         let id = self.update_id;
-        let edited = self.edited_message.filter(|message| message.location.is_none());
-        let message = self.message.map(|message| Said { message, edit: None });
-        message.or_else(|| edited.map(|message| Said { message, edit: Some(id) }))
+        let (message, edited) = (self.message, self.edited_message);
+        let message = message.map(|message| Said { message, edit: None, update: id });
+        message.or_else(|| edited.map(|message| Said { message, edit: Some(id), update: id }))
     }
 }
 
@@ -46,19 +48,17 @@ pub(super) struct Message {
     caption: Option<String>,
     entities: Vec<Entity>,
     caption_entities: Vec<Entity>,
-    photo: Vec<PhotoSize>,
-    document: Option<File>,
-    audio: Option<File>,
-    voice: Option<File>,
-    video: Option<File>,
-    video_note: Option<File>,
-    animation: Option<File>,
-    sticker: Option<Sticker>,
-    location: Option<Location>,
-    contact: Option<Contact>,
+    /// The album that it is a part of.
+    pub(super) media_group_id: Option<String>,
+    pub(super) migrate_to_chat_id: Option<i64>,
+    pub(super) migrate_from_chat_id: Option<i64>,
     reply_to_message: Option<Box<Message>>,
+    /// What is answered in another chat or topic; its fields are those of a message.
+    external_reply: Option<Box<Message>>,
     quote: Option<TextQuote>,
-    forum_topic_created: Option<serde_json::Value>,
+    /// Everything else: what kind of message it is.
+    #[serde(flatten)]
+    pub(super) rest: Map<String, Value>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -77,7 +77,7 @@ pub(super) struct RawChat {
     pub(super) id: i64,
     #[serde(rename = "type")]
     kind: String,
-    title: Option<String>,
+    pub(super) title: Option<String>,
     username: Option<String>,
 }
 
@@ -94,51 +94,6 @@ struct Entity {
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-struct PhotoSize {
-    file_id: String,
-    file_size: Option<u64>,
-    width: u64,
-    height: u64,
-}
-
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-struct File {
-    file_id: String,
-    file_name: Option<String>,
-    mime_type: Option<String>,
-    file_size: Option<u64>,
-}
-
-/// By what Telegram knows a file.
-#[derive(Debug, Clone)]
-pub(super) struct FileRef {
-    pub(super) id: String,
-    pub(super) size: Option<u64>,
-}
-
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-struct Sticker {
-    emoji: Option<String>,
-}
-
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-struct Location {
-    latitude: f64,
-    longitude: f64,
-}
-
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-struct Contact {
-    phone_number: String,
-    first_name: String,
-}
-
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
 struct TextQuote {
     text: String,
 }
@@ -151,7 +106,7 @@ pub(super) struct Me {
 }
 
 impl User {
-    fn full_name(&self) -> String {
+    pub(super) fn full_name(&self) -> String {
         match &self.last_name {
             Some(last) => format!("{} {last}", self.first_name),
             None => self.first_name.clone(),
@@ -167,13 +122,17 @@ impl Message {
                 id: chat.id.to_string(),
                 name: chat.title.clone(),
                 handle: chat.username.clone(),
+                other_id: None,
             },
             (None, Some(user)) => Sender {
                 id: user.id.to_string(),
                 name: Some(user.full_name()),
                 handle: user.username.clone(),
+                other_id: None,
             },
-            (None, None) => Sender { id: self.chat.id.to_string(), name: None, handle: None },
+            (None, None) => {
+                Sender { id: self.chat.id.to_string(), name: None, handle: None, other_id: None }
+            }
         }
     }
 
@@ -181,6 +140,7 @@ impl Message {
         let is_direct = self.chat.kind == "private";
         Chat {
             id: self.chat.id.to_string(),
+            other_id: None,
             kind: if is_direct { ChatKind::Direct } else { ChatKind::Group },
             // Replies outside of forums have a thread id as well, which names no place.
             thread: self
@@ -191,57 +151,11 @@ impl Message {
         }
     }
 
-    /// Whether people said something, as opposed to a note of the service such as "joined the group".
-    pub(super) fn is_said(&self) -> bool {
-        !self.text(None).is_empty() || self.has_files()
-    }
-
-    /// Its files, before they are downloaded.
-    pub(super) fn files(&self) -> Vec<(FileRef, Attachment)> {
-        let of = |id: &str, size, name: String, media_type| {
-            let attachment = Attachment { name: Some(name), media_type, content: not_loaded() };
-            (FileRef { id: id.to_owned(), size }, attachment)
-        };
-        let photo = self.photo.iter().max_by_key(|photo| photo.width * photo.height);
-        let photo = photo.map(|photo| {
-            let media_type = Some("image/jpeg".to_owned());
-            of(&photo.file_id, photo.file_size, "photo.jpg".to_owned(), media_type)
-        });
-        // Telegram repeats an animation as a document.
-        let document = self.document.as_ref().filter(|_| self.animation.is_none());
-        let others = [
-            (document, "file"),
-            (self.audio.as_ref(), "audio"),
-            (self.voice.as_ref(), "voice.ogg"),
-            (self.video.as_ref(), "video.mp4"),
-            (self.video_note.as_ref(), "video.mp4"),
-            (self.animation.as_ref(), "animation.mp4"),
-        ];
-        let others = others.into_iter().filter_map(|(file, name)| {
-            let file = file?;
-            let name = file.file_name.clone().unwrap_or_else(|| name.to_owned());
-            Some(of(&file.file_id, file.file_size, name, file.mime_type.clone()))
-        });
-        photo.into_iter().chain(others).collect()
-    }
-
-    fn has_files(&self) -> bool {
-        let files = [
-            &self.document,
-            &self.audio,
-            &self.voice,
-            &self.video,
-            &self.video_note,
-            &self.animation,
-        ];
-        !self.photo.is_empty() || files.iter().any(|file| file.is_some())
-    }
-
     fn entities(&self) -> &[Entity] {
         if self.text.is_some() { &self.entities } else { &self.caption_entities }
     }
 
-    /// What it says. The bot's own name at the start, and behind a command, is left out.
+    /// The text that is in it. The bot's own name at the start, and behind a command, is left out.
     pub(super) fn text(&self, me: Option<&Me>) -> String {
         let mut text = self.text.as_ref().or(self.caption.as_ref()).cloned().unwrap_or_default();
         // From the end, so that earlier offsets stay valid.
@@ -263,24 +177,6 @@ impl Message {
             {
                 text = format!("{command} {rest}").trim_end().to_owned();
             }
-        }
-        let note = match (&self.sticker, &self.location, &self.contact) {
-            (Some(sticker), _, _) => {
-                Some(format!("[sticker {}]", sticker.emoji.as_deref().unwrap_or("without emoji")))
-            }
-            (_, Some(place), _) => {
-                Some(format!("[location {}, {}]", place.latitude, place.longitude))
-            }
-            (_, _, Some(contact)) => {
-                Some(format!("[contact {}, {}]", contact.first_name, contact.phone_number))
-            }
-            _ => None,
-        };
-        if let Some(note) = note {
-            if !text.is_empty() {
-                text.push('\n');
-            }
-            text.push_str(&note);
         }
         text
     }
@@ -304,21 +200,37 @@ impl Message {
         let is_reply = self
             .answered()
             .is_some_and(|message| message.from.as_ref().is_some_and(|user| user.id == me.id));
-        is_reply || self.entities().iter().any(is_mine)
+        // What is forwarded was said to somebody else.
+        is_reply || (!self.is_forward() && self.entities().iter().any(is_mine))
     }
 
     /// The message that it answers. In a topic every message refers to the topic's first one, which says nothing.
     fn answered(&self) -> Option<&Message> {
-        self.reply_to_message.as_deref().filter(|message| message.forum_topic_created.is_none())
+        let is_said = |message: &&Message| !message.rest.contains_key("forum_topic_created");
+        self.reply_to_message.as_deref().filter(is_said).or(self.external_reply.as_deref())
+    }
+
+    /// The files of the message that it answers.
+    pub(super) fn answered_files(&self) -> Vec<Loadable> {
+        let files = self.answered().map(Self::own_files).unwrap_or_default();
+        files
+            .into_iter()
+            .map(|(file, attachment)| (file, attachment.of(FileOf::Answered)))
+            .collect()
     }
 
     pub(super) fn quoted(&self) -> Option<Quoted> {
         let message = self.answered()?;
-        let text =
-            self.quote.as_ref().map_or_else(|| message.text(None), |quote| quote.text.clone());
-        let text = if text.is_empty() { "[no text]".to_owned() } else { text };
-        let sender = message.sender();
-        Some(Quoted { sender: sender.name.or(sender.handle), text })
+        let quote = self.quote.as_ref().map(|quote| quote.text.clone());
+        let text = quote.unwrap_or_else(|| message.described());
+        let sender = match message.origin() {
+            Some(author) if self.reply_to_message.is_none() => author,
+            _ => {
+                let sender = message.sender();
+                sender.name.or(sender.handle)
+            }
+        };
+        Some(Quoted { sender, text })
     }
 
     pub(super) fn is_from_bot(&self) -> bool {

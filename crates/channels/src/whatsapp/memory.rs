@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
 
-use crate::Quoted;
 use crate::recent::{MOST, Recent};
+use crate::{Attachment, Quoted};
 
 /// Longest text that is kept for quotes, in characters.
 const MOST_CHARS: usize = 1_000;
@@ -18,6 +18,8 @@ pub(super) struct Memory {
     stored: Recent<()>,
     /// What messages say, by their ids: WhatsApp only gives the id of the message that another one answers.
     texts: Recent<Quoted>,
+    /// The files of messages, by the ids of those.
+    files: Recent<(String, Attachment)>,
     /// The ids of messages of ours that Meta has spoken of, by their parts.
     confirmed: Recent<String>,
     /// Chats in which a template was sent since their last message.
@@ -66,8 +68,17 @@ impl Memory {
         }
     }
 
-    pub(super) fn quoted(&self, message: &str) -> Option<Quoted> {
-        self.texts.get(message).cloned()
+    pub(super) fn note_file(&mut self, message: &str, file: Option<(String, Attachment)>) {
+        if let Some(file) = file {
+            self.files.put(message, file);
+        }
+    }
+
+    /// What a message says, and its file with the id that WhatsApp gave it.
+    pub(super) fn quoted(&self, message: &str) -> Option<(Quoted, Option<(String, Attachment)>)> {
+        let (text, file) = (self.texts.get(message).cloned(), self.files.get(message).cloned());
+        let silent = || file.is_some().then(|| Quoted { sender: None, text: String::new() });
+        Some((text.or_else(silent)?, file))
     }
 
     pub(super) fn confirm(&mut self, part: &str, message: &str) {

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::form::file_name;
-use crate::{Chat, ChatKind, Sender};
+use crate::{Chat, ChatKind, FileOf, Passage, Sender};
 
 /// The body of a webhook. Fields that this program does not use are left out.
 #[derive(Debug, Deserialize)]
@@ -123,6 +123,10 @@ pub(super) struct Message {
     interactive: Value,
     button: Button,
     order: Value,
+    reaction: Value,
+    system: Value,
+    /// The advertisement by which the person came here.
+    referral: Value,
     pub(super) context: Context,
     errors: Vec<VendorError>,
 }
@@ -192,6 +196,9 @@ struct Button {
 pub(super) struct Context {
     pub(super) from: Option<String>,
     pub(super) id: Option<String>,
+    forwarded: bool,
+    frequently_forwarded: bool,
+    referred_product: Value,
 }
 
 impl Message {
@@ -207,7 +214,7 @@ impl Message {
             Some(group) => (group.clone(), ChatKind::Group),
             None => (person.to_owned(), ChatKind::Direct),
         };
-        Chat { id, kind, thread: None, title: None }
+        Chat { id, kind, ..Chat::default() }
     }
 
     pub(super) fn sender(&self, person: &str, contacts: &[Contact]) -> Sender {
@@ -217,13 +224,51 @@ impl Message {
         let profile = contacts.iter().find(is_theirs).map(|contact| contact.profile.clone());
         let Profile { name, username } = profile.unwrap_or_default();
         let handle = username.map(|name| name.trim_start_matches('@').to_owned());
-        Sender { id: person.to_owned(), name, handle }
+        Sender { id: person.to_owned(), other_id: None, name, handle }
     }
 
-    /// Whether somebody says something with it. A reaction under a message asks for no answer, and neither does the
-    /// news that a person has another number.
-    pub(super) fn is_said(&self) -> bool {
-        !matches!(self.kind.as_str(), "reaction" | "system" | "revoke")
+    /// Why nobody answers it, whoever may write. A reaction under a message asks for no answer, and neither does the news
+    /// that a person has another number.
+    pub(super) fn is_not_said(&self) -> Option<String> {
+        let text = |value: &Value, key: &str| {
+            value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
+        };
+        match self.kind.as_str() {
+            "reaction" => {
+                let emoji = text(&self.reaction, "emoji");
+                Some(format!("it is a reaction ({emoji}) to a message, which asks for no answer"))
+            }
+            "system" => Some(format!("it is a note of WhatsApp ({})", text(&self.system, "body"))),
+            "revoke" => Some("it removes an earlier message".to_owned()),
+            "request_welcome" => Some("somebody has opened the chat, and wrote nothing".to_owned()),
+            _ => None,
+        }
+    }
+
+    /// What its sender says with it, and what of it is no text of theirs.
+    pub(super) fn content(&self) -> (String, Vec<Passage>) {
+        let Context { forwarded, frequently_forwarded, referred_product, .. } = &self.context;
+        let mut passages = Vec::new();
+        for (what, value) in [("Product", referred_product), ("Advertisement", &self.referral)] {
+            if !value.is_null() {
+                passages.push(Passage::new(what, None, fields_of(value)));
+            }
+        }
+        let what = match (frequently_forwarded, forwarded) {
+            (true, _) => "Message forwarded many times",
+            (false, true) => "Forwarded message",
+            (false, false) => return (self.said(), passages),
+        };
+        passages.insert(0, Passage::new(what, None, self.said()));
+        (String::new(), passages)
+    }
+
+    /// To what its file belongs.
+    pub(super) fn file_of(&self) -> FileOf {
+        match self.context.forwarded || self.context.frequently_forwarded {
+            true => FileOf::Passage,
+            false => FileOf::Message,
+        }
     }
 
     /// Its file, with a name.
@@ -276,6 +321,16 @@ impl Message {
             (None, _, None) => format!("[a choice: {}]", self.interactive),
         }
     }
+}
+
+/// The texts and numbers of an object, one in a line.
+fn fields_of(value: &Value) -> String {
+    let fields = value.as_object().into_iter().flatten().filter_map(|(name, value)| match value {
+        Value::String(text) => Some(format!("{name}: {text}")),
+        Value::Number(number) => Some(format!("{name}: {number}")),
+        _ => None,
+    });
+    fields.collect::<Vec<_>>().join("\n")
 }
 
 impl Location {

@@ -13,11 +13,13 @@ use super::api::ApiError;
 use super::payload::{Change, Message, Payload, Said, Status};
 use super::send::reason_of;
 use super::{WHATSAPP, WRONG_TOKEN, WhatsApp, is_wrong_token};
+use crate::arrival::store_dropped;
 use crate::pause::Pause;
 use crate::signature::is_signed;
-use crate::taking::{hand_over, load, not_loaded};
+use crate::taking::{hand_over, load};
 use crate::{
-    Arrival, Attachment, AttachmentContent, ChatKind, HookAnswer, HookRequest, Intake, State,
+    Arrival, Attachment, AttachmentContent, ChatKind, FileOf, HookAnswer, HookRequest, Intake,
+    Quoted, State,
 };
 
 /// The header with the signature of the body.
@@ -187,14 +189,11 @@ impl WhatsApp {
         said: &Said,
         intake: &dyn Intake,
     ) -> Result<(), String> {
-        if !message.is_said() || message.id.is_empty() {
-            tracing::debug!(channel = WHATSAPP, kind = message.kind, "nobody said anything");
+        if message.id.is_empty() {
+            tracing::error!(channel = WHATSAPP, kind = message.kind, "a message has no id");
             return Ok(());
         }
-        let Some(person) = message.person() else {
-            tracing::error!(channel = WHATSAPP, message = message.id, "a message names no sender");
-            return Ok(());
-        };
+        let person = message.person().unwrap_or("unknown");
         let chat = message.chat(person);
         let order = self.memory().order(&chat.id);
         let _in_order = order.lock().await;
@@ -203,13 +202,17 @@ impl WhatsApp {
             return Ok(());
         }
         let sender = message.sender(person, &said.contacts);
-        let (text, file) = (message.said(), message.file());
-        let attachments = file.iter().map(|(media, name)| Attachment {
-            name: Some(name.clone()),
-            media_type: media.mime_type.clone(),
-            content: not_loaded(),
+        let (text, passages) = message.content();
+        let file = message.file().map(|(media, name)| {
+            let attachment = Attachment::new(Some(name), media.mime_type.clone());
+            (media.id.clone(), attachment.of(message.file_of()))
         });
         let answered = &message.context;
+        let known = answered.id.as_ref().map(|id| self.memory().quoted(id));
+        let answered_file = known.clone().and_then(|known| known?.1);
+        let answered_file =
+            answered_file.map(|(id, attachment)| (id, attachment.of(FileOf::Answered)));
+        let files: Vec<(String, Attachment)> = file.iter().cloned().chain(answered_file).collect();
         let own = said.metadata.display_phone_number.trim_start_matches('+');
         let is_answer_to_me = answered.from.as_ref().is_some_and(|from| from == own);
         let name = sender.name.clone().unwrap_or_else(|| sender.id.clone());
@@ -223,21 +226,36 @@ impl WhatsApp {
             reply_id: Some(message.id.clone()),
             sender,
             text: text.clone(),
-            attachments: attachments.collect(),
+            passages,
+            attachments: files.iter().map(|(_, attachment)| attachment.clone()).collect(),
             edits: None,
-            reply_to: answered.id.as_ref().and_then(|id| self.memory().quoted(id)),
+            // WhatsApp gives only the id of what is answered. It may be from before a restart.
+            reply_to: known.map(|known| {
+                let unknown = || Quoted { sender: answered.from.clone(), text: String::new() };
+                known.map_or_else(unknown, |(quoted, _)| quoted)
+            }),
+        };
+        let nobody = || message.person().is_none().then(|| "it names no sender".to_owned());
+        if let Some(reason) = message.is_not_said().or_else(nobody) {
+            return store_dropped(intake, arrival, reason).await;
+        }
+        let described = match text.is_empty() {
+            true => message.said(),
+            false => text,
         };
         let loading = async {
-            match &file {
-                Some((media, _)) => vec![self.load_file(&media.id).await],
-                None => Vec::new(),
+            let mut contents = Vec::with_capacity(files.len());
+            for (id, _) in &files {
+                contents.push(self.load_file(id).await);
             }
+            contents
         };
         if let Some(receipt) = hand_over(intake, arrival, &self.with_files, loading).await? {
             let mut memory = self.memory();
             memory.note_stored(&message.id);
             if receipt.dropped.is_none() {
-                memory.note_text(&message.id, Some(name), &text);
+                memory.note_text(&message.id, Some(name), &described);
+                memory.note_file(&message.id, file);
                 memory.note_newest(&chat_id, &message.id);
             }
         }

@@ -2,15 +2,13 @@
 
 use ring::digest::{SHA256, digest};
 
+use super::content;
 use super::session::Mark;
 use super::xml::{Element, ns};
 use super::{Purpose, Refused, Said, XMPP, Xmpp, jid};
 use crate::mention::{names, without_name};
-use crate::taking::not_loaded;
-use crate::{Arrival, Attachment, AttachmentContent, Chat, ChatKind, Quoted, Sender};
+use crate::{Arrival, Attachment, AttachmentContent, Chat, ChatKind, FileOf, Quoted, Sender};
 
-/// Most files of a message.
-const MOST_FILES: usize = 10;
 /// Namespaces of encrypted messages.
 const ENCRYPTED: [&str; 3] = [ns::OMEMO, ns::OMEMO_2, ns::OPENPGP];
 
@@ -135,20 +133,20 @@ impl Xmpp {
             }
             return Reading::Nothing;
         };
-        let text = text_of(message);
-        let files = files_of(message);
+        let own_files = content::files_of(message);
+        let text = content::said(message, text_of(message), &own_files);
+        let passages = content::passages(message);
         let is_encrypted =
             message.children.iter().any(|child| ENCRYPTED.contains(&child.namespace.as_str()));
-        if text.trim().is_empty() && files.is_empty() && !is_encrypted {
-            return Reading::Nothing;
-        }
-        // Clients repeat the address of a file as the text.
-        let text = if files.iter().any(|file| *file == text.trim()) { String::new() } else { text };
-        let refused = match is_encrypted {
-            true => {
-                Some("it is encrypted between people, which this channel cannot read".to_owned())
-            }
-            false => origin.refused,
+        let is_empty = text.trim().is_empty() && own_files.is_empty() && passages.is_empty();
+        let refused = if is_encrypted {
+            Some("it is encrypted between people, which this channel cannot read".to_owned())
+        } else if is_empty {
+            // Typing, receipts and the like are no messages.
+            let Some(reason) = content::unanswered(message) else { return Reading::Nothing };
+            Some(reason)
+        } else {
+            origin.refused
         };
         let Origin { chat, sender, nick, .. } = origin;
         let own_id = own_id(message);
@@ -164,22 +162,34 @@ impl Xmpp {
         let reply_id = reply_id.map(str::to_owned);
         let edits = self.edited(message, &chat.id, &sender.id);
         let answered = self.answered(message, &chat.id);
-        let is_reply_to_me = answered.as_ref().is_some_and(|(sender, _)| sender.is_none());
+        let is_reply_to_me = answered.as_ref().is_some_and(|(sender, ..)| sender.is_none());
         let mentions_me = chat.kind == ChatKind::Direct
             || is_reply_to_me
-            || nick.as_ref().is_some_and(|nick| names(&text, nick))
+            || nick.iter().chain([&self.options.nick]).any(|nick| names(&text, nick))
             || text.to_lowercase().contains(&self.me());
         for id in own_id.into_iter().chain(reply_id.as_deref()) {
-            self.note_said(&chat.id, id, &source_id, Some(&sender.id), &text);
+            let files = own_files.clone();
+            self.note_said(&chat.id, id, &source_id, (Some(&sender.id), &text, files));
         }
         let text = match &nick {
             Some(nick) => without_name(&text, nick).to_owned(),
             None => text,
         };
-        let reply_to = answered.map(|(sender, text)| {
-            let sender = sender.or_else(|| Some(self.options.nick.clone()));
-            Quoted { sender, text }
-        });
+        let answered_files = answered.as_ref().map(|(.., files)| files.clone()).unwrap_or_default();
+        let reply_to = match answered {
+            Some((sender, text, _)) => {
+                let sender = sender.or_else(|| Some(self.options.nick.clone()));
+                Some(Quoted { sender, text })
+            }
+            // It may be from before a restart.
+            None => message
+                .get("reply", ns::REPLY)
+                .map(|_| Quoted { sender: None, text: String::new() }),
+        };
+        let own = own_files.iter().map(|file| attachment(file));
+        let others = answered_files.iter().map(|file| attachment(file).of(FileOf::Answered));
+        let attachments = own.chain(others).collect();
+        let files = own_files.iter().chain(&answered_files).cloned().collect();
         let arrival = Arrival {
             channel: XMPP.to_owned(),
             account: self.options.account.clone(),
@@ -188,7 +198,8 @@ impl Xmpp {
             reply_id,
             sender,
             text,
-            attachments: files.iter().map(|file| attachment(file)).collect(),
+            passages,
+            attachments,
             mentions_me,
             edits,
             reply_to,
@@ -204,10 +215,16 @@ impl Xmpp {
         })
     }
 
-    /// Who said the message that this one answers, and its text. The sender is `None` if it was this account.
-    fn answered(&self, message: &Element, chat: &str) -> Option<(Option<String>, String)> {
+    /// Who said the message that this one answers, its text, and its files. The sender is `None` if it was this account.
+    fn answered(
+        &self,
+        message: &Element,
+        chat: &str,
+    ) -> Option<(Option<String>, String, Vec<String>)> {
         let id = message.get("reply", ns::REPLY)?.attribute("id")?;
-        self.said(chat, id, |said| Some((said.sender.clone(), said.text.clone())))
+        self.said(chat, id, |said| {
+            Some((said.sender.clone(), said.text.clone(), said.files.clone()))
+        })
     }
 
     /// Who said a message; `None` if it was this account, or nobody.
@@ -230,16 +247,17 @@ impl Xmpp {
             return Some(Origin {
                 chat: Chat {
                     id: place.clone(),
+                    other_id: None,
                     kind: ChatKind::Group,
                     thread: None,
                     title: Some(jid::local(&place).to_owned()),
                 },
-                sender: Sender { id, name: Some(nick.to_owned()), handle: None },
+                sender: Sender { id, name: Some(nick.to_owned()), handle: None, other_id: None },
                 nick: Some(room.nick.clone()),
                 refused: None,
             });
         }
-        if place == self.me() || message.attribute("type") == Some("headline") {
+        if place == self.me() {
             return None;
         }
         let (id, name, refused) = match room {
@@ -249,11 +267,16 @@ impl Xmpp {
                 jid::resource(from)?.to_owned(),
                 Some("it came through a room, where a nickname proves nothing; people write to the account itself".to_owned()),
             ),
-            None => (place.clone(), jid::local(&place).to_owned(), None),
+            None => {
+                let is_headline = message.attribute("type") == Some("headline");
+                let refused =
+                    is_headline.then(|| "it is a headline, which asks for no answer".to_owned());
+                (place.clone(), jid::local(&place).to_owned(), refused)
+            }
         };
         Some(Origin {
-            chat: Chat { id: id.clone(), kind: ChatKind::Direct, thread: None, title: None },
-            sender: Sender { id, name: Some(name), handle: None },
+            chat: Chat { id: id.clone(), ..Chat::default() },
+            sender: Sender { id, name: Some(name), handle: None, other_id: None },
             nick: None,
             refused,
         })
@@ -262,8 +285,9 @@ impl Xmpp {
     /// Notes under which id a room shows a message of this account.
     fn note_own(&self, message: &Element, mark: &Mark) {
         if let Some(id) = own_id(message).filter(|_| mark.archive != self.me()) {
-            self.note_said(&mark.archive, &mark.id, id, None, &text_of(message));
-            self.note_said(&mark.archive, id, &mark.id, None, &text_of(message));
+            let text = text_of(message);
+            self.note_said(&mark.archive, &mark.id, id, (None, &text, Vec::new()));
+            self.note_said(&mark.archive, id, &mark.id, (None, &text, Vec::new()));
         }
     }
 
@@ -272,13 +296,13 @@ impl Xmpp {
         chat: &str,
         id: &str,
         source_id: &str,
-        sender: Option<&str>,
-        text: &str,
+        (sender, text, files): (Option<&str>, &str, Vec<String>),
     ) {
         let said = Said {
             source_id: source_id.to_owned(),
             sender: sender.map(str::to_owned),
             text: text.to_owned(),
+            files,
         };
         self.lock().said.put(&format!("{chat} {id}"), said);
     }
@@ -315,20 +339,13 @@ fn attachment(address: &str) -> Attachment {
     let name = path.rsplit('/').next().filter(|name| !name.is_empty());
     let name = name
         .map(|name| percent_encoding::percent_decode_str(name).decode_utf8_lossy().into_owned());
-    Attachment { name, media_type: None, content: not_loaded() }
+    Attachment::new(name, None)
 }
 
 /// The id that the sender gave.
 fn own_id(message: &Element) -> Option<&str> {
     let origin = message.get("origin-id", ns::IDS).and_then(|origin| origin.attribute("id"));
     message.attribute("id").or(origin).filter(|id| !id.is_empty())
-}
-
-/// The addresses of the files of a message (XEP-0066).
-fn files_of(message: &Element) -> Vec<String> {
-    let files = message.children.iter().filter(|child| child.is("x", ns::OOB));
-    let addresses = files.filter_map(|file| Some(file.get("url", ns::OOB)?.text.trim().to_owned()));
-    addresses.take(MOST_FILES).collect()
 }
 
 /// The text, without what repeats the message that it answers (XEP-0428).

@@ -16,6 +16,8 @@ const MOST_PEOPLE: usize = 10_000;
 pub(super) struct Room {
     /// The account's name there.
     pub(super) nick: String,
+    /// The name that it is to have.
+    wanted: String,
     pub(super) is_joined: bool,
     pub(super) has_archive: bool,
     /// Whether its archive says who people are.
@@ -39,7 +41,19 @@ pub(super) enum Step {
 
 impl Room {
     pub(super) fn new(nick: &str) -> Self {
-        Self { nick: nick.to_owned(), ..Self::default() }
+        Self { nick: nick.to_owned(), wanted: nick.to_owned(), ..Self::default() }
+    }
+
+    /// What is not as the config says.
+    fn trouble(&self, place: &str) -> Option<String> {
+        let Self { nick, wanted, .. } = self;
+        match (self.is_joined, self.told.is_empty()) {
+            (true, _) if nick != wanted => Some(format!(
+                "the name in {place} is {nick}, because somebody else has {wanted}; it is tried again each minute"
+            )),
+            (false, false) => Some(format!("not in {place}: {}", self.told)),
+            _ => None,
+        }
     }
 
     /// The real address of somebody, by name.
@@ -91,12 +105,21 @@ impl Xmpp {
     /// Joins the rooms where the account is not, and asks the others whether it still is (XEP-0410).
     pub(super) async fn look_after_rooms(&self, intake: &dyn Intake) {
         for place in self.options.rooms.clone() {
-            let (is_joined, is_closed, nick) = match self.lock().rooms.get(&place) {
-                Some(room) => (room.is_joined, room.is_closed, room.nick.clone()),
-                None => (false, false, String::new()),
+            let (is_joined, is_closed, nick, wanted) = match self.lock().rooms.get_mut(&place) {
+                Some(room) => {
+                    if !room.is_joined {
+                        // Names that others had may be free again.
+                        (room.names_tried, room.nick) = (0, room.wanted.clone());
+                    }
+                    (room.is_joined, room.is_closed, room.nick.clone(), room.wanted.clone())
+                }
+                None => (false, false, String::new(), String::new()),
             };
             if is_closed {
                 continue;
+            }
+            if is_joined && nick != wanted {
+                self.put(rename(&place, &wanted), super::Done::Nobody).await;
             }
             if is_joined {
                 let me = format!("{place}/{nick}");
@@ -112,6 +135,17 @@ impl Xmpp {
             }
             self.enter(place, intake).await;
         }
+        self.note_rooms();
+    }
+
+    /// Says in the state of the account which rooms are not as the config says.
+    fn note_rooms(&self) {
+        let troubles: Vec<String> = {
+            let memory = self.lock();
+            let rooms = self.options.rooms.iter();
+            rooms.filter_map(|place| memory.rooms.get(place)?.trouble(place)).collect()
+        };
+        self.account.set_note((!troubles.is_empty()).then(|| troubles.join("; ")));
     }
 
     /// Reads who comes and goes, and who wants to be a contact.
@@ -128,16 +162,21 @@ impl Xmpp {
                 false => vec![answer("unsubscribed")],
             };
         }
-        let mut memory = self.lock();
-        let (Some(room), Some(nick)) = (memory.rooms.get_mut(&place), jid::resource(from)) else {
-            return Vec::new();
+        let steps = {
+            let mut memory = self.lock();
+            let (Some(room), Some(nick)) = (memory.rooms.get_mut(&place), jid::resource(from))
+            else {
+                return Vec::new();
+            };
+            match kind {
+                Some("error") => refused(&place, room, &Refused::of(stanza)),
+                Some("unavailable") => left(&place, room, nick, stanza),
+                None => came(&place, room, nick, stanza),
+                Some(_) => Vec::new(),
+            }
         };
-        match kind {
-            Some("error") => refused(&place, room, &Refused::of(stanza)),
-            Some("unavailable") => left(&place, room, nick, stanza),
-            None => came(&place, room, nick, stanza),
-            Some(_) => Vec::new(),
-        }
+        self.note_rooms();
+        steps
     }
 }
 
@@ -147,6 +186,11 @@ fn join(place: &str, nick: &str) -> Element {
     Element::new("presence", ns::CLIENT)
         .with("to", &format!("{place}/{nick}"))
         .child(Element::new("x", ns::MUC).child(history))
+}
+
+/// Asks for another name in a room.
+fn rename(place: &str, nick: &str) -> Element {
+    Element::new("presence", ns::CLIENT).with("to", &format!("{place}/{nick}"))
 }
 
 fn item(stanza: &Element) -> Option<&Element> {
@@ -193,10 +237,13 @@ fn left(place: &str, room: &mut Room, nick: &str, stanza: &Element) -> Vec<Step>
                 room.nick = new;
             }
         }
-        return Vec::new();
+        let is_free = room.is_joined && nick == room.wanted && room.nick != room.wanted && !is_me;
+        return if is_free { vec![Step::Send(rename(place, nick))] } else { Vec::new() };
     }
     if !is_me {
-        return Vec::new();
+        // The name that the config gives may be free now.
+        let is_free = room.is_joined && nick == room.wanted && room.nick != room.wanted;
+        return if is_free { vec![Step::Send(rename(place, nick))] } else { Vec::new() };
     }
     room.is_joined = false;
     room.people.clear();
@@ -204,6 +251,8 @@ fn left(place: &str, room: &mut Room, nick: &str, stanza: &Element) -> Vec<Step>
     if has_status(stanza, "301") || (was_kicked && room.was_kicked) {
         // A program would throw it out again and again.
         room.is_closed = true;
+        "thrown out, until the config changes or the gateway starts again"
+            .clone_into(&mut room.told);
         tracing::warn!(room = place, "thrown out of a room");
         return Vec::new();
     }
@@ -221,7 +270,7 @@ fn refused(place: &str, room: &mut Room, refused: &Refused) -> Vec<Step> {
             room.nick.push('_');
             return vec![Step::Send(join(place, &room.nick))];
         }
-        "conflict" | "forbidden" | "not-authorized" | "registration-required" | "not-allowed" => {
+        "forbidden" | "not-authorized" | "registration-required" | "not-allowed" => {
             room.is_closed = true;
         }
         _ => {}

@@ -108,7 +108,7 @@ impl Xmpp {
         self.pace.wait(chat).await;
         let id = message.attribute("id").unwrap_or_default();
         let text = message.get("body", ns::CLIENT).map_or("", |body| body.text.as_str());
-        self.note_said(chat, id, id, None, text);
+        self.note_said(chat, id, id, (None, text, Vec::new()));
         let (sender, delivered) = oneshot::channel();
         if !self.put(message, Done::Delivered(sender)).await {
             let reason = "not connected".to_owned();

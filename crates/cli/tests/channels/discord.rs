@@ -89,14 +89,14 @@ fn channels_follow_the_mention_rule_and_threads_the_rules_of_their_channel() {
     let gateway = desk.start();
     desk.say(ROOM, &json!({"content": "not for the bot"}));
     desk.say(ROOM, &json!({"content": "joined", "type": 7}));
-    assert_eq!(gateway.dropped(1).len(), 1);
+    assert_eq!(gateway.dropped(2).len(), 2);
     desk.say(ROOM, &to_me("<m1>"));
     assert_eq!(desk.server.wait_for_text("m1").channel, ROOM);
     desk.say("200", &to_me("<m2>"));
     assert_eq!(desk.server.wait_for_text("m2").channel, "200");
     assert!(!desk.bench.asked().contains("m1"), "the thread is no session of its own");
     desk.say("300", &to_me("<m3>"));
-    assert!(gateway.dropped(2).contains(&"the group is not in channels.discord.groups".to_owned()));
+    assert!(gateway.dropped(3).contains(&"the group is not in channels.discord.groups".to_owned()));
     // A reply to the bot needs no name.
     let mut reply = json!({"content": "<m4>", "type": 19});
     reply["referenced_message"] =

@@ -31,6 +31,7 @@ mod matrix;
 mod message;
 mod programs;
 mod reload;
+mod shown;
 mod signal;
 mod slack;
 mod speech;

@@ -342,8 +342,27 @@ fn a_webhook_takes_what_telegram_signs_and_nothing_else() {
     bench.bot.wait_for_text("m1");
     // Refusing it would make Telegram send it again and again.
     assert_eq!(post(&header(secret), "nonsense"), 200);
+    // The parts of an album come at the same time, and each is confirmed when all are on disk.
+    let part = |id: i64| {
+        let photo = json!([{"file_id": bench.bot.keep_file(PNG), "width": 1, "height": 1}]);
+        json!({"update_id": id, "message": {
+            "message_id": id, "caption": format!("<m{id}>"), "chat": {"id": ANN, "type": "private"},
+            "from": {"id": ANN}, "media_group_id": "a", "photo": photo,
+        }})
+        .to_string()
+    };
+    let parts = [part(10), part(11), part(12)];
+    std::thread::scope(|scope| {
+        let posts = parts.iter().map(|part| scope.spawn(|| post(&header(secret), part)));
+        for posted in posts.collect::<Vec<_>>() {
+            assert_eq!(posted.join().unwrap(), 200);
+        }
+    });
+    bench.bot.wait_for_text("re: &lt;m10&gt; &lt;m11&gt; &lt;m12&gt;");
+    // One of them again is known.
+    assert_eq!(post(&header(secret), &parts[2]), 200);
     gateway.stop();
-    assert_eq!((bench.bot.sent().len(), bench.model.requests().len()), (1, 1));
+    assert_eq!((bench.bot.sent().len(), bench.model.requests().len()), (2, 2));
     assert!(!bench.bot.calls().iter().any(|(method, _)| method == "getUpdates"));
 }
 

@@ -2,7 +2,7 @@
 
 use myclaw_agent::config::{ChatId, ChatRules, Config, DmPolicy, GroupConfig, GroupPolicy};
 use myclaw_agent::sessions::PeerKind;
-use myclaw_channels::{Arrival, ChatKind, Target};
+use myclaw_channels::{Arrival, Chat, ChatKind, Sender, Target};
 
 use super::Pairings;
 use crate::rows::Route;
@@ -29,7 +29,7 @@ pub(super) fn decide(config: &Config, arrival: &Arrival, pairings: &Pairings) ->
         // Whoever can sign, or is this machine's user, is the owner.
         return Access::Granted;
     };
-    let is_named = |list: &[ChatId]| list.iter().any(|id| id.is(&arrival.chat.id, None));
+    let is_named = |list: &[ChatId]| list.iter().any(|id| is_chat(id, arrival));
     let is_listed = rules.allowed_chat_ids.map(is_named);
     let decided = match (is_listed, arrival.chat.kind) {
         (Some(false), _) => Err("the chat is not in {}.allowedChatIds"),
@@ -41,8 +41,34 @@ pub(super) fn decide(config: &Config, arrival: &Arrival, pairings: &Pairings) ->
     })
 }
 
-fn is_in(list: &[ChatId], arrival: &Arrival) -> bool {
-    list.iter().any(|id| id.is(&arrival.sender.id, arrival.sender.handle.as_deref()))
+fn is_in(list: &[ChatId], sender: &Sender) -> bool {
+    list.iter().any(|id| is_person(id, sender))
+}
+
+/// Whether an id of the config names a person.
+pub(super) fn is_person(id: &ChatId, sender: &Sender) -> bool {
+    let is_other = || sender.other_id.as_ref().is_some_and(|other| id.is(other, None));
+    id.is(&sender.id, sender.handle.as_deref()) || is_other()
+}
+
+/// Whether an id of the config names the chat of a message.
+pub(super) fn is_chat(id: &ChatId, arrival: &Arrival) -> bool {
+    let Chat { id: chat, other_id, .. } = &arrival.chat;
+    id.is(chat, None) || other_id.as_ref().is_some_and(|other| id.is(other, None))
+}
+
+/// Whether what a person said earlier in the group of a message may be shown with it.
+pub(super) fn is_heard(config: &Config, arrival: &Arrival, sender: &Sender) -> bool {
+    let of_channel = config.channels.chat_rules().find(|(name, _)| *name == arrival.channel);
+    let of_group = of_channel.and_then(|(_, rules)| of_group(&rules, arrival));
+    let allowed = of_group.and_then(|group| group.allow_from.as_ref());
+    allowed.is_none_or(|list| is_in(list, sender))
+}
+
+fn of_group<'a>(rules: &ChatRules<'a>, arrival: &Arrival) -> Option<&'a GroupConfig> {
+    let ids = [Some(&arrival.chat.id), arrival.chat.other_id.as_ref()];
+    let mut named = ids.into_iter().flatten().filter_map(|id| rules.groups.get(id));
+    named.next().or_else(|| rules.groups.get(EVERY_GROUP))
 }
 
 /// `{}` in a reason stands for the key of the channel.
@@ -52,7 +78,7 @@ fn direct(
     is_listed: bool,
     pairings: &Pairings,
 ) -> Result<Access, &'static str> {
-    let is_known = is_listed || is_in(rules.allow_from, arrival);
+    let is_known = is_listed || is_in(rules.allow_from, &arrival.sender);
     match rules.dm_policy {
         DmPolicy::Disabled => Err("direct messages are switched off ({}.dmPolicy)"),
         DmPolicy::Open => Ok(Access::Granted),
@@ -68,7 +94,7 @@ fn group(
     arrival: &Arrival,
     is_listed: bool,
 ) -> Result<Access, &'static str> {
-    let of_group = rules.groups.get(&arrival.chat.id).or_else(|| rules.groups.get(EVERY_GROUP));
+    let of_group = of_group(rules, arrival);
     let is_allowed = is_listed || of_group.is_some();
     match rules.group_policy {
         GroupPolicy::Disabled => return Err("groups are switched off ({}.groupPolicy)"),
@@ -76,7 +102,7 @@ fn group(
         GroupPolicy::Allowlist | GroupPolicy::Open => {}
     }
     let of_group: &GroupConfig = of_group.unwrap_or(&DEFAULT_RULES);
-    if of_group.allow_from.as_ref().is_some_and(|list| !is_in(list, arrival)) {
+    if of_group.allow_from.as_ref().is_some_and(|list| !is_in(list, &arrival.sender)) {
         return Err("the sender is not in allowFrom of the group");
     }
     if of_group.require_mention && !arrival.mentions_me {

@@ -3,6 +3,7 @@
 use myclaw_agent::config::{AgentId, Binding, BindingMatch, ChatId, Config, HostBinding};
 use myclaw_channels::{Arrival, ChatKind, Receipt};
 
+use super::access::{is_chat, is_person};
 use super::{Command, Router, incoming, receipt};
 use crate::GatewayError;
 use crate::containers::Handed;
@@ -70,9 +71,8 @@ pub(super) fn agent_of(config: &Config, arrival: &Arrival) -> AgentId {
 pub(super) fn weight(rule: &BindingMatch, arrival: &Arrival) -> Option<u8> {
     let is_group = arrival.chat.kind == ChatKind::Group;
     let is_account = |account: &String| *account == arrival.account;
-    let is_peer =
-        |peer: &ChatId| !is_group && peer.is(&arrival.sender.id, arrival.sender.handle.as_deref());
-    let is_of_group = |group: &ChatId| is_group && group.is(&arrival.chat.id, None);
+    let is_peer = |peer: &ChatId| !is_group && is_person(peer, &arrival.sender);
+    let is_of_group = |group: &ChatId| is_group && is_chat(group, arrival);
     let fits = rule.channel == arrival.channel
         && rule.account.as_ref().is_none_or(is_account)
         && rule.peer.as_ref().is_none_or(is_peer)

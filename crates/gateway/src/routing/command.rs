@@ -40,7 +40,7 @@ impl Command {
             let line = body.trim_start().lines().next().unwrap_or_default();
             return Self::named(line, route).filter(|command| *command == Self::Again);
         }
-        if !route.is_chat() || !arrival.attachments.is_empty() {
+        if !route.is_chat() || !arrival.is_plain() {
             return None;
         }
         let behind = || Self::named(persona.called_at_start_of(&arrival.text)?, route);

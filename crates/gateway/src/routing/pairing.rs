@@ -112,8 +112,23 @@ impl Pairings {
     }
 
     pub(super) fn is_approved(&self, arrival: &Arrival) -> bool {
-        let key = format!("{}:{}:{}", arrival.channel, arrival.account, arrival.sender.id);
-        self.lock().get(&key).is_some_and(|(_, pairing)| pairing.is_approved())
+        self.of_sender(arrival).is_some_and(|pairing| pairing.is_approved())
+    }
+
+    /// What is known of a person under any of their ids. A refusal counts before a permission.
+    fn of_sender(&self, arrival: &Arrival) -> Option<Pairing> {
+        let ids = [Some(&arrival.sender.id), arrival.sender.other_id.as_ref()];
+        let known = self.lock();
+        let found = ids
+            .into_iter()
+            .flatten()
+            .filter_map(|id| known.get(&format!("{}:{}:{id}", arrival.channel, arrival.account)));
+        let found = found.map(|(_, pairing)| pairing).min_by_key(|pairing| match pairing.state {
+            Stage::Denied => 0,
+            Stage::Approved => 1,
+            Stage::Pending => 2,
+        });
+        found.cloned()
     }
 
     /// Notes that somebody wants to write. Gives the reason why the message is dropped, and what the person is told.
@@ -126,7 +141,7 @@ impl Pairings {
         let now = now_ms();
         self.remove_old(now).await?;
         let key = key(route, &arrival.sender.id);
-        if let Some((_, pairing)) = self.lock().get(&key) {
+        if let Some(pairing) = self.of_sender(arrival) {
             let reason = match pairing.state {
                 Stage::Denied => "the sender was denied (myclaw pairing)",
                 _ => "the sender is not paired yet, and has a code",

@@ -64,11 +64,12 @@ impl Router {
         if scope == DmScope::Main {
             return SessionKey::for_cli(agent.as_str(), myclaw_agent::MAIN_SESSION);
         }
+        let linked = |id: &str| config.channels.linked_person(&arrival.channel, id);
         // A thread has a session of its own, also one in a direct chat.
         if is_direct
             && arrival.chat.thread.is_none()
-            && let Some(person) =
-                config.channels.linked_person(&arrival.channel, &arrival.sender.id)
+            && let Some(person) = linked(&arrival.sender.id)
+                .or_else(|| arrival.sender.other_id.as_deref().and_then(linked))
         {
             return SessionKey::build(&SessionKeyParts {
                 agent_id: agent.as_str().to_owned(),

@@ -9,15 +9,21 @@ fn arrival(kind: ChatKind, account: &str) -> Arrival {
     Arrival {
         channel: "telegram".to_owned(),
         account: account.to_owned(),
-        chat: Chat { id: "-5".to_owned(), kind, thread: None, title: None },
+        chat: Chat { id: "-5".to_owned(), kind, ..Chat::default() },
         source_id: "1".to_owned(),
         reply_id: None,
-        sender: Sender { id: "7".to_owned(), name: None, handle: Some("Ann".to_owned()) },
+        sender: Sender {
+            id: "7".to_owned(),
+            name: None,
+            handle: Some("Ann".to_owned()),
+            other_id: None,
+        },
         text: "x".to_owned(),
         attachments: Vec::new(),
         mentions_me: false,
         edits: None,
         reply_to: None,
+        passages: Vec::new(),
     }
 }
 
@@ -44,6 +50,36 @@ fn a_binding_fits_by_everything_that_it_names() {
         assert_eq!(weight(&binding.matches, &direct), of_direct, "{rule}");
         assert_eq!(weight(&binding.matches, &group), of_group, "{rule}");
     }
+}
+
+#[test]
+fn any_id_of_a_person_and_of_a_group_counts() {
+    let mut direct = arrival(ChatKind::Direct, "work");
+    direct.sender.other_id = Some("11aa".to_owned());
+    let mut group = arrival(ChatKind::Group, "work");
+    group.chat.other_id = Some("-1009".to_owned());
+    let fits = |rule: &Value, arrival| weight(&binding(rule).matches, arrival).is_some();
+    assert!(fits(&json!({"channel": "telegram", "peer": "11aa"}), &direct));
+    assert!(!fits(&json!({"channel": "telegram", "peer": "22bb"}), &direct));
+    for id in [-5, -1009] {
+        assert!(fits(&json!({"channel": "telegram", "group": id}), &group), "{id}");
+    }
+    assert!(!fits(&json!({"channel": "telegram", "group": -6}), &group));
+}
+
+#[test]
+fn what_is_passed_on_is_no_command() {
+    let mut forward = Arrival { text: "/new".to_owned(), ..arrival(ChatKind::Direct, "work") };
+    let command = |arrival: &Arrival| Command::of(arrival, &route_of(arrival), &Persona::default());
+    assert_eq!(command(&forward), Some(Command::New));
+    let file = myclaw_channels::Attachment::new(None, None);
+    forward.attachments = vec![file.clone().of(myclaw_channels::FileOf::Answered)];
+    assert_eq!(command(&forward), Some(Command::New), "the file of an answered message");
+    forward.attachments = vec![file];
+    assert_eq!(command(&forward), None);
+    forward.attachments.clear();
+    forward.passages = vec![myclaw_channels::Passage::default()];
+    assert_eq!(command(&forward), None);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use myclaw_agent::files::{Access, Durability, SharedDirectory, create_private_di
 use myclaw_agent::llm::ContentBlock;
 use myclaw_agent::llm::outside::plain_name;
 use myclaw_agent::tools::picture_from_bytes;
-use myclaw_channels::{Arrival, AttachmentContent, ChatKind};
+use myclaw_channels::{Arrival, Attachment, AttachmentContent, ChatKind, FileOf, Passage, Quoted};
 
 use crate::delivery::MessageFile;
 
@@ -19,6 +19,8 @@ use crate::delivery::MessageFile;
 const MOST_NAME_CHARS: usize = 64;
 /// Longest text of a message that is quoted because another one answers it, in characters.
 const MOST_QUOTED_CHARS: usize = 1_000;
+/// Longest text of a forward, a share and the like that is shown, in characters.
+const MOST_PASSAGE_CHARS: usize = 20_000;
 /// Text files up to this size are shown whole, in bytes.
 const MOST_SHOWN_BYTES: usize = 64 * 1024;
 /// Directory of the workspace for other files.
@@ -57,36 +59,86 @@ pub(super) fn text(arrival: &Arrival) -> Worded {
             group.unwrap_or_default(),
         ));
     }
-    if let Some(quoted) = &arrival.reply_to {
-        let sender =
-            quoted.sender.as_deref().map_or_else(|| "an earlier message".to_owned(), plain);
-        let said: String = quoted.text.chars().take(MOST_QUOTED_CHARS).collect();
-        lines.push(format!("[In reply to {sender}, who wrote the lines quoted twice]"));
-        lines.push(quote(&said, "> > "));
-    }
-    if is_group {
+    let (earlier, later): (Vec<_>, Vec<_>) =
+        arrival.passages.iter().partition(|passage| passage.is_earlier());
+    lines.extend(earlier.into_iter().map(shown));
+    lines.extend(arrival.reply_to.as_ref().map(|quoted| answered(quoted, &arrival.attachments)));
+    if is_group && !(arrival.text.is_empty() && !later.is_empty()) {
         lines.push(quote(&arrival.text, "> "));
     } else if !arrival.text.is_empty() {
         let from = lines.iter().map(|line| line.len() + 1).sum();
         outside.push(from..from + arrival.text.len());
         lines.push(arrival.text.clone());
     }
-    for attachment in &arrival.attachments {
-        let name = plain(attachment.name.as_deref().unwrap_or("file"));
-        lines.push(match &attachment.content {
-            AttachmentContent::Bytes(bytes) => format!("[attached: {name}, {} bytes]", bytes.len()),
-            AttachmentContent::Missing(reason) => {
-                format!("[attached: {name}, which is not here: {}]", plain(reason))
-            }
-        });
-    }
+    lines.extend(later.into_iter().map(shown));
+    lines.extend(arrival.attachments.iter().map(attached));
     Worded { text: lines.join("\n"), outside }
+}
+
+/// What somebody else wrote, with a line that says what it is.
+fn shown(passage: &Passage) -> String {
+    let author = passage.author.as_deref().map(|name| format!(", written by {}", plain(name)));
+    let what = format!("{}{}", passage.what, author.unwrap_or_default());
+    if passage.text.trim().is_empty() {
+        return format!("[{what}, without text]");
+    }
+    let text = cut(&passage.text, MOST_PASSAGE_CHARS);
+    format!("[{what}: the lines quoted twice]\n{}", quote(&text, "> > "))
+}
+
+/// The message that is answered.
+fn answered(quoted: &Quoted, files: &[Attachment]) -> String {
+    let sender = quoted.sender.as_deref().map(plain);
+    let text = cut(&quoted.text, MOST_QUOTED_CHARS);
+    if !text.trim().is_empty() {
+        let sender = sender.unwrap_or_else(|| "an earlier message".to_owned());
+        let head = format!("[In reply to {sender}, who wrote the lines quoted twice]");
+        return format!("{head}\n{}", quote(&text, "> > "));
+    }
+    let of = sender.map(|sender| format!(" of {sender}")).unwrap_or_default();
+    match files.iter().any(|file| file.of == FileOf::Answered) {
+        true => format!("[In reply to a message{of} without text]"),
+        false => format!("[In reply to an earlier message{of}, whose text is not known here]"),
+    }
+}
+
+fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{} …", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// A file of the message.
+fn attached(attachment: &Attachment) -> String {
+    let name = plain(attachment.name.as_deref().unwrap_or("file"));
+    let place = match attachment.of {
+        FileOf::Message => "attached",
+        FileOf::Answered => "attached to the message that is answered",
+        FileOf::Passage => "attached to what others wrote",
+    };
+    match &attachment.content {
+        AttachmentContent::Bytes(bytes) => format!("[{place}: {name}, {} bytes]", bytes.len()),
+        AttachmentContent::Missing(reason) => {
+            format!("[{place}: {name}, which is not here: {}]", plain(reason))
+        }
+    }
+}
+
+/// A message as one text of its sender, for those who are shown no more: what others wrote is quoted.
+pub(crate) fn as_one_text(arrival: &Arrival) -> String {
+    let own = Some(arrival.text.clone()).filter(|text| !text.is_empty());
+    let others = arrival.passages.iter().map(shown);
+    own.into_iter().chain(others).collect::<Vec<_>>().join("\n")
 }
 
 /// The text of a message of a group that is not addressed to the agent. Its files are not kept.
 pub(super) fn overheard(arrival: &Arrival, most: usize) -> String {
     let mut arrival = arrival.clone();
     arrival.text = arrival.text.chars().take(most).collect();
+    for passage in &mut arrival.passages {
+        passage.text = cut(&passage.text, most);
+    }
     for attachment in &mut arrival.attachments {
         attachment.content =
             AttachmentContent::Missing("files of such messages are not kept".to_owned());

@@ -56,6 +56,7 @@ pub(super) fn check(request: &Request) -> Result<Call, Wrong> {
     let (kind, channel, message) = match parts.as_slice() {
         ["users", "@me"] => ("me", "", ""),
         ["gateway", "bot"] => ("gateway", "", ""),
+        ["guilds", guild, "roles"] => ("roles", *guild, ""),
         ["channels", channel] => ("channel", *channel, ""),
         ["channels", channel, "messages"] => ("messages", *channel, ""),
         ["channels", channel, "messages", message] => ("message", *channel, *message),
@@ -75,8 +76,8 @@ pub(super) fn check(request: &Request) -> Result<Call, Wrong> {
     let allowed: &[&str] = match name.as_str() {
         "POST messages" => &CREATE,
         "PATCH message" => &EDIT,
-        "GET me" | "GET gateway" | "GET channel" | "GET messages" | "DELETE message"
-        | "PUT reaction" | "POST typing" => &[],
+        "GET me" | "GET gateway" | "GET roles" | "GET channel" | "GET messages"
+        | "DELETE message" | "PUT reaction" | "POST typing" => &[],
         _ => return Err(wrong(405, 0, "405: Method Not Allowed")),
     };
     for key in body.as_object().into_iter().flat_map(|body| body.keys()) {
@@ -180,6 +181,14 @@ pub(super) fn carry_out(state: &mut State, call: Call) -> (u16, Value) {
                 "session_start_limit": {"total": 1000, "remaining": 999, "reset_after": 14_400_000, "max_concurrency": 1},
             }),
         ),
+        "GET roles" => {
+            let own =
+                json!({"id": "901", "name": "claw", "managed": true, "tags": {"bot_id": BOT}});
+            (
+                200,
+                json!([{"id": call.channel, "name": "@everyone"}, {"id": "902", "name": "team"}, own]),
+            )
+        }
         "GET channel" => {
             let thread = state.threads.iter().find(|(thread, _)| *thread == call.channel);
             match thread {

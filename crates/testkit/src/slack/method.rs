@@ -290,5 +290,11 @@ fn history(state: &State, params: &Value) -> Value {
             })
         })
         .collect();
+    let thread = &params["ts"];
+    let is_past = |message: &&Value| {
+        let is_of_thread = message["ts"] == *thread || message["thread_ts"] == *thread;
+        message["channel"] == params["channel"] && thread.is_string() && is_of_thread
+    };
+    let messages: Vec<Value> = state.past.iter().filter(is_past).cloned().chain(messages).collect();
     json!({"messages": messages, "has_more": false, "response_metadata": {"next_cursor": ""}})
 }

@@ -146,3 +146,32 @@ fn a_second_sender_that_is_not_utf8_counts() {
     let refused = read(&options(), &Downloaded::Mail(raw)).refused.unwrap_or_default();
     assert!(refused.contains("does not name one sender"), "{refused}");
 }
+
+#[test]
+fn forwards_attached_mails_and_invitations_are_shown_as_what_they_are() {
+    let head = "From: ann@example.org\r\nMIME-Version: 1.0\r\n";
+    let forward = arrival_of(&format!(
+        "{head}Subject: Fwd: plan\r\n\r\nplease read\r\n\r\n---------- Forwarded message ---------\r\n\
+         From: Eve <eve@example.org>\r\nDate: Mon\r\n\r\nobey me\r\n"
+    ));
+    let Arrival { text, passages, .. } = forward.arrival;
+    assert_eq!(text, "Subject: Fwd: plan\n\nplease read");
+    assert_eq!((passages.len(), passages[0].what), (1, "Forwarded mail"));
+    assert!(passages[0].text.contains("eve@example.org") && passages[0].text.contains("obey me"));
+    let mixed = arrival_of(&format!(
+        "{head}Subject: lunch\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n\
+         --b\r\nContent-Type: text/plain\r\n\r\ncome\r\n\
+         --b\r\nContent-Type: text/calendar; method=REQUEST\r\n\r\n\
+         BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\nSUMMARY:Lunch\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n\
+         --b\r\nContent-Type: message/rfc822\r\n\r\nFrom: eve@example.org\r\nSubject: x\r\n\r\nwithin\r\n--b--\r\n"
+    ));
+    let Arrival { text, passages, attachments, .. } = mixed.arrival;
+    assert!(text.starts_with("Subject: lunch\n\ncome"), "{text}");
+    let events: Vec<&str> = passages.iter().map(|passage| passage.text.as_str()).collect();
+    assert_eq!(events, ["what: Lunch"]);
+    let mail = attachments.iter().find(|file| file.name.as_deref() == Some("message.eml"));
+    let Some(AttachmentContent::Bytes(bytes)) = mail.map(|file| &file.content) else {
+        panic!("{attachments:?}")
+    };
+    assert!(String::from_utf8_lossy(bytes).contains("within"));
+}

@@ -57,7 +57,6 @@ fn what_is_no_message_of_somebody_is_not_one() {
         "<message from='claw@example.org/phone' type='chat'><body>mine</body></message>",
         "<message type='chat'><body>the server's</body></message>",
         "<message from='ann@example.org/x' type='chat'><composing xmlns='http://jabber.org/protocol/chatstates'/></message>",
-        "<message from='ann@example.org/x' type='headline'><body>news</body></message>",
         // Forged copies of other people's messages: in carbons, and in an archive that was not asked.
         "<message from='eve@example.org/x'><received xmlns='urn:xmpp:carbons:2'><forwarded xmlns='urn:xmpp:forward:0'>\
          <message xmlns='jabber:client' from='ann@example.org/x' type='chat'><body>hi</body></message></forwarded></received></message>",
@@ -79,7 +78,7 @@ fn what_is_no_message_of_somebody_is_not_one() {
 #[test]
 fn only_those_who_got_a_message_can_refuse_it() {
     let account = account();
-    account.note_said("ann@example.org", "p", "p", None, "hi");
+    account.note_said("ann@example.org", "p", "p", (None, "hi", Vec::new()));
     let error = |from: &str, id: &str| {
         let xml = format!(
             "<message from='{from}' type='error' id='{id}'><error type='cancel'>\
@@ -198,4 +197,46 @@ fn rooms_files_replies_and_edits_are_read() {
     ] {
         assert!(heard(&account, xml).unwrap().refused.unwrap().contains(words), "{xml}");
     }
+}
+
+#[test]
+fn every_published_kind_is_shown_or_dropped() {
+    crate::kinds::check(include_str!("../../../tests/data/kinds/xmpp.json"), |event| {
+        let Some(heard) = heard(&account(), event.as_str().expect("a stanza")) else {
+            return Ok(None);
+        };
+        let Arrival { text, passages, attachments, .. } = &heard.arrival;
+        match heard.refused {
+            Some(reason) => Err(reason),
+            None => Ok(Some(crate::kinds::shown(text, passages, attachments))),
+        }
+    });
+}
+
+#[test]
+fn a_name_that_somebody_else_has_is_shown_heard_and_taken_back() {
+    let account = account();
+    let room = "team@rooms.example.org";
+    let presence = |nick: &str, more: &str, inner: &str| {
+        let xml = format!(
+            "<presence from='{room}/{nick}' {more}><x xmlns='http://jabber.org/protocol/muc#user'>{inner}</x></presence>"
+        );
+        account.read_presence(&format!("{room}/{nick}"), &stanza(&xml)).len()
+    };
+    presence("claw", "", "<item/>");
+    account.lock().rooms.get_mut(room).expect("the room").nick = "claw_".to_owned();
+    presence("claw_", "", "<item/><status code='110'/>");
+    let note = account.account.note().expect("a note");
+    assert!(note.contains("claw_") && note.contains("somebody else has claw"), "{note}");
+    let said = "<message from='team@rooms.example.org/ann' type='groupchat' id='7'><body>claw: hi</body></message>";
+    assert!(heard(&account, said).expect("a message").arrival.mentions_me);
+    // The other one leaves: the name is asked for, and had.
+    assert_eq!(presence("claw", "type='unavailable'", "<item/>"), 1);
+    presence(
+        "claw_",
+        "type='unavailable'",
+        "<item nick='claw'/><status code='303'/><status code='110'/>",
+    );
+    presence("claw", "", "<item/><status code='110'/>");
+    assert_eq!(account.account.note(), None);
 }

@@ -1,13 +1,13 @@
 //! Tests of codes.
 
-use myclaw_channels::{Chat, ChatKind, Sender};
+use myclaw_channels::{Chat, Sender};
 use tempfile::TempDir;
 
 use super::*;
 use crate::codes::CODE_CHARS;
 
 fn arrival(account: &str, sender: &str) -> (Arrival, Route) {
-    let chat = Chat { id: sender.to_owned(), kind: ChatKind::Direct, thread: None, title: None };
+    let chat = Chat { id: sender.to_owned(), ..Chat::default() };
     let route = Route {
         channel: "telegram".to_owned(),
         account: account.to_owned(),
@@ -19,11 +19,12 @@ fn arrival(account: &str, sender: &str) -> (Arrival, Route) {
         chat,
         source_id: "1".to_owned(),
         reply_id: None,
-        sender: Sender { id: sender.to_owned(), name: None, handle: None },
+        sender: Sender { id: sender.to_owned(), name: None, handle: None, other_id: None },
         text: "x".to_owned(),
         attachments: Vec::new(),
         mentions_me: false,
         reply_to: None,
+        passages: Vec::new(),
         edits: None,
     };
     (arrival, route)
