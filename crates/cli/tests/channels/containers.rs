@@ -238,7 +238,10 @@ fn each_message_is_answered_once_when_the_gateway_is_killed() {
     bench.bot.write(ANN, "[m2]");
     bench.bot.wait_for_text("[m2]");
     gateway.stop();
-    let sent: Vec<String> = bench.bot.sent().iter().map(|sent| sent.text().to_owned()).collect();
+    let mut sent: Vec<String> =
+        bench.bot.sent().iter().map(|sent| sent.text().to_owned()).collect();
+    // The kill may have come before the outcome of the sending was stored.
+    sent.retain(|text| !text.contains("may be missing here"));
     assert_eq!(sent, ["re: [m1]", "re: [m2]"]);
 }
 
