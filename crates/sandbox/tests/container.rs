@@ -80,7 +80,11 @@ async fn podman_confines_a_command() {
     // Nobody waits for a dropped call, and its helper is ended at once.
     let (started, begins) = tokio::sync::oneshot::channel();
     let mut started = Some(started);
-    let mut on_output = |_: &[u8]| drop(started.take().map(|started| started.send(())));
+    let mut on_output = |_: &[u8]| {
+        if let Some(started) = started.take() {
+            started.send(()).unwrap();
+        }
+    };
     let cancel = CancellationToken::new();
     tokio::select! {
         _ = sandbox.run(spec(script), &confinement, &cancel, &mut on_output) => panic!("it has no end"),
