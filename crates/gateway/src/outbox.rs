@@ -4,6 +4,7 @@
 //! before and after each attempt, as far as the channel cannot find out by itself.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -26,6 +27,8 @@ const MOST_ATTEMPTS: u32 = 300;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// Longest pause that nobody asked for: a channel that is back is noticed soon.
 const LONGEST_OWN_PAUSE: Duration = Duration::from_secs(5 * 60);
+/// How long the end of the process waits for parts that are being sent.
+const REST_PATIENCE: Duration = Duration::from_secs(5);
 /// Longest pause that a channel can ask for.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60 * 60);
 
@@ -37,6 +40,10 @@ pub(crate) struct Outbox {
     /// Fires when a part is sent, or cannot be.
     ended: Notify,
     tasks: TaskTracker,
+    /// How many parts are being sent at this moment.
+    sending: AtomicUsize,
+    /// Whether no further sending is begun.
+    is_resting: AtomicBool,
     /// Counts what becomes of the parts.
     pub(crate) metrics: Arc<Metrics>,
     /// Itself, for what it has to send because of what it sends.
@@ -47,7 +54,9 @@ impl Outbox {
     pub(crate) fn new(ledger: Ledger, channels: Arc<Channels>, tasks: TaskTracker) -> Arc<Self> {
         Arc::new_cyclic(|this| {
             let (routes, ended, metrics) = (Mutex::default(), Notify::new(), Arc::default());
-            Self { ledger, channels, routes, ended, tasks, metrics, this: Weak::clone(this) }
+            let (sending, is_resting) = (AtomicUsize::new(0), AtomicBool::new(false));
+            let this = Weak::clone(this);
+            Self { ledger, channels, routes, ended, tasks, sending, is_resting, metrics, this }
         })
     }
 
@@ -159,8 +168,7 @@ impl Outbox {
             drop(channel.send(&to_send(&part, false)).await);
             return Ok(());
         }
-        let mut attempt = 0;
-        let mut is_repeat = false;
+        let (mut attempt, mut is_repeat) = (0, false);
         if let PartState::Sending { attempt: before } = part.row.state {
             attempt = before;
             match after_interruption(&channel, &part) {
@@ -180,6 +188,7 @@ impl Outbox {
         let mut pause = FIRST_PAUSE;
         loop {
             attempt += 1;
+            let sending = self.begin_sending().await;
             let interrupted = after_interruption(&channel, &part);
             // Where sending again does no harm, nobody needs to know that it was begun.
             if interrupted != AfterInterruption::SendAgain {
@@ -218,6 +227,7 @@ impl Outbox {
             if attempt >= MOST_ATTEMPTS {
                 return self.end(part, PartState::Failed { reason }).await;
             }
+            drop(sending);
             tracing::info!(channel = channel.name(), attempt, %reason, "a reply was not sent");
             let route = part.row.route.clone();
             self.channels.pause(&route, &channel, wait.min(LONGEST_PAUSE)).await;
@@ -367,6 +377,30 @@ impl Outbox {
         (id, notice)
     }
 
+    /// Begins no further sending, and waits for what was begun: a part whose sending is cut off may have been delivered.
+    pub(crate) async fn rest(&self) {
+        self.is_resting.store(true, Ordering::SeqCst);
+        let over = tokio::time::sleep(REST_PATIENCE);
+        tokio::pin!(over);
+        while self.sending.load(Ordering::SeqCst) > 0 {
+            tokio::select! {
+                () = tokio::time::sleep(Duration::from_millis(10)) => {}
+                () = &mut over => return,
+            }
+        }
+    }
+
+    /// Counts a part as being sent. At the end of the process this waits for ever.
+    async fn begin_sending(&self) -> Sending<'_> {
+        self.sending.fetch_add(1, Ordering::SeqCst);
+        let sending = Sending(&self.sending);
+        if self.is_resting.load(Ordering::SeqCst) {
+            drop(sending);
+            return std::future::pending().await;
+        }
+        sending
+    }
+
     /// How many parts wait to be sent.
     pub(crate) fn waiting(&self) -> usize {
         self.lock().values().map(VecDeque::len).sum()
@@ -375,6 +409,15 @@ impl Outbox {
     fn lock(&self) -> MutexGuard<'_, HashMap<Route, VecDeque<UnsentPart>>> {
         // The map is whole after every statement, so a panic elsewhere does not spoil it.
         self.routes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One part that is being sent, until it is dropped.
+struct Sending<'a>(&'a AtomicUsize);
+
+impl Drop for Sending<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 

@@ -17,6 +17,7 @@ impl Delivery {
                 () = &mut patience => break,
             }
         }
+        self.outbox.rest().await;
         let desks: Vec<Arc<Desk>> = self.desks().values().cloned().collect();
         for desk in desks {
             let hub = Arc::clone(&self.hub);
