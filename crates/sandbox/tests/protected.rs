@@ -347,6 +347,18 @@ async fn programs_that_write_many_files_work() {
     }
 }
 
+#[tokio::test]
+async fn no_file_grows_beyond_its_limit_by_a_call_of_another_process() {
+    let script = r#"perl -e 'open F, ">f"; close F; truncate("f", 1 << 20) or die;
+        print truncate("f", (1 << 20) + 1) ? "grew" : "refused", " ", -s "f", "\n"'"#;
+    for level in levels() {
+        let mut home = Home::new(level.clone());
+        home.confinement.limits.file_size = Some(1 << 20);
+        let expected = (Exit::Code(0), "refused 1048576\n".to_owned());
+        assert_eq!(home.run(script).await, expected, "{level:?}");
+    }
+}
+
 async fn answer(confined: &mut Confined, command: &str) -> String {
     let mut input = confined.take_input().unwrap();
     let mut output = BufReader::new(confined.take_output().unwrap());

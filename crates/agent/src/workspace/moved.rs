@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use myclaw_config::Paths;
-use myclaw_files::{create_private_directory, read_regular};
+use myclaw_files::{SharedDirectory, create_private_directory};
 
 use crate::SessionConfig;
 
@@ -29,12 +29,12 @@ pub struct MovedSession {
 /// The sessions that got a workspace of their own and left files in their agent's, at most 1,000. Blocks.
 pub fn moved_sessions(paths: &Paths) -> Vec<MovedSession> {
     let workspaces = paths.workspaces_dir();
-    let entries = std::fs::read_dir(workspaces.join(NOTES)).into_iter().flatten().flatten();
-    let moved = entries.take(MOST).filter_map(|entry| {
-        let key = read_regular(&entry.path(), MOST_KEY_BYTES).ok()?;
-        let session = String::from_utf8(key).ok()?;
-        let workspace = workspaces.join(entry.file_name());
-        Some(MovedSession { session, workspace, note: entry.path() })
+    let Ok(notes) = SharedDirectory::open(&workspaces.join(NOTES)) else { return Vec::new() };
+    let names = notes.names(MOST, |_| true).map(|found| found.names).unwrap_or_default();
+    let moved = names.into_iter().filter_map(|name| {
+        let session = String::from_utf8(notes.read(&name, MOST_KEY_BYTES).ok()?).ok()?;
+        let (workspace, note) = (workspaces.join(&name), notes.path().join(&name));
+        Some(MovedSession { session, workspace, note })
     });
     let mut moved: Vec<_> = moved.collect();
     moved.sort_by(|one, other| one.session.cmp(&other.session));

@@ -233,7 +233,7 @@ fn zero_is_no_limit() {
 
 #[test]
 fn a_session_that_worked_elsewhere_is_named_until_its_note_is_removed() {
-    let (_directory, first) = session(json!({}), &key("telegram", "42"));
+    let (directory, first) = session(json!({}), &key("telegram", "42"));
     let paths = first.home.paths.clone();
     let before = first.for_session(SessionKey::parse(&key("telegram", "7")).unwrap());
     let log = paths.sessions_dir().join(format!("{}.jsonl", before.session_key.slug()));
@@ -246,8 +246,13 @@ fn a_session_that_worked_elsewhere_is_named_until_its_note_is_removed() {
     let keys: Vec<&str> = moved.iter().map(|one| one.session.as_str()).collect();
     assert_eq!(keys, [before.session_key.as_str()], "a new chat has not moved");
     assert_eq!(moved[0].workspace, before.working_directory());
+    // What a link leads to is no note.
+    let secret = directory.path().join("secret");
+    std::fs::write(&secret, "secret").unwrap();
     std::fs::remove_file(&moved[0].note).unwrap();
-    assert_eq!(moved_sessions(&paths), []);
+    std::os::unix::fs::symlink(secret, &moved[0].note).unwrap();
+    let shown = moved_sessions(&paths);
+    assert_eq!(shown, []);
 }
 
 #[test]
