@@ -123,7 +123,7 @@ impl Sandbox {
         let leftover = Leftover::new(removal);
         let finished = myclaw_exec::run_attached(spec, link, cancel, on_output).await?;
         match finished.exit {
-            Exit::Code(_) => leftover.is_removed(),
+            Exit::Code(_) => leftover.forget(),
             Exit::Signal(_) | Exit::TimedOut | Exit::Aborted => leftover.remove().await,
         }
         let printed = match errors {

@@ -270,7 +270,7 @@ fn a_workspace_that_is_made_is_private() {
 fn a_template_that_is_too_large_is_not_copied_endlessly() {
     let (_directory, session) = session(json!({}), &key("telegram", "42"));
     let template = session.agent.workspace.join("workspace-template");
-    let deep = (0..40).fold(template.clone(), |path, _| path.join("d"));
+    let deep = (0..40).fold(template, |path, _| path.join("d"));
     std::fs::create_dir_all(&deep).unwrap();
     std::fs::write(deep.join("file"), "x").unwrap();
     session.make_working_directory().unwrap();

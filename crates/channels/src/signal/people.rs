@@ -77,8 +77,8 @@ impl Signal {
             && person.other.is_some()
             && !person.has(uuid)
         {
-            let before = [Some(&person.id), person.other.as_ref()].into_iter().flatten();
-            let before = before.filter(|id| Some(*id) != number.as_ref()).cloned().next();
+            let mut before = [Some(&person.id), person.other.as_ref()].into_iter().flatten();
+            let before = before.find(|id| Some(*id) != number.as_ref()).cloned();
             if let Some(id) = before {
                 self.keep_person(&Person { id, other: None }, intake).await?;
             }

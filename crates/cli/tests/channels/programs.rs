@@ -158,7 +158,7 @@ fn a_signed_message_is_answered_with_a_signed_one() {
     // A replay is the same message.
     assert_eq!(post(&gateway.client, &message).unwrap(), (202, accepted));
     // The same id for another message is a mistake of the program.
-    let mut other = message.clone();
+    let mut other = message;
     other["text"] = json!("something else");
     let (status, answer) = post(&gateway.client, &other).unwrap();
     assert_eq!(status, 400, "{answer}");

@@ -63,7 +63,7 @@ pub(super) fn text(arrival: &Arrival) -> Worded {
         arrival.passages.iter().partition(|passage| passage.is_earlier());
     lines.extend(earlier.into_iter().map(shown));
     lines.extend(arrival.reply_to.as_ref().map(|quoted| answered(quoted, &arrival.attachments)));
-    if is_group && !(arrival.text.is_empty() && !later.is_empty()) {
+    if is_group && (later.is_empty() || !arrival.text.is_empty()) {
         lines.push(quote(&arrival.text, "> "));
     } else if !arrival.text.is_empty() {
         let from = lines.iter().map(|line| line.len() + 1).sum();

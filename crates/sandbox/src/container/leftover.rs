@@ -26,7 +26,7 @@ impl Leftover {
     }
 
     /// The helper ended by itself, so it has removed the container.
-    pub(crate) fn is_removed(mut self) {
+    pub(crate) fn forget(mut self) {
         self.removal.clear();
     }
 

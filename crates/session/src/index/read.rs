@@ -81,7 +81,7 @@ impl SessionIndex {
         let view = self.view()?;
         let listed = view.latest_first();
         let keys = listed.into_iter().filter_map(|listed| SessionKey::parse_canonical(&listed.key));
-        Ok(keys.map(|key| key.slug().to_owned()).collect())
+        Ok(keys.map(|key| key.slug()).collect())
     }
 
     /// Passes the current index to `look`, from the cache if the files have not changed since they were read.

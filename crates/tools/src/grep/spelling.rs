@@ -72,7 +72,7 @@ fn spell_text(text: &str, sameness: Sameness) -> Hir {
         let is_typography = sameness == Sameness::Typography;
         let dots = ["...", "\u{2026}"].into_iter().find(|dots| rest.starts_with(dots));
         let (part, length) = match dots.filter(|_| is_typography) {
-            Some(dots) => (either(["...", "\u{2026}"].map(str::to_owned)), dots.len()),
+            Some(dots) => (either(&["...", "\u{2026}"].map(str::to_owned)), dots.len()),
             None => (spell_char(char, sameness), char.len_utf8()),
         };
         parts.push(part);
@@ -92,7 +92,7 @@ fn spell_char(char: char, sameness: Sameness) -> Hir {
         other if other == own => literal(&own),
         other => {
             let other = other.into_owned();
-            either([own, other])
+            either(&[own, other])
         }
     }
 }
@@ -123,6 +123,6 @@ fn literal(text: &str) -> Hir {
     Hir::literal(text.as_bytes().to_vec())
 }
 
-fn either(texts: [String; 2]) -> Hir {
+fn either(texts: &[String; 2]) -> Hir {
     Hir::alternation(texts.iter().map(|text| literal(text)).collect())
 }
