@@ -139,7 +139,7 @@ fn always_covers_the_scope_that_the_answer_names_and_a_no_says_why() {
     let gateway = bench.start();
     let client = &gateway.client;
     let answer = |message: &str, answer: &Value| {
-        let id = client.send("main", message, message).unwrap();
+        let id = client.send("main", &answer.to_string(), message).unwrap();
         let asked = question(client);
         let kinds: Vec<&Value> =
             asked["always"].as_array().unwrap().iter().map(|scope| &scope["kind"]).collect();
