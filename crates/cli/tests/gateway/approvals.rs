@@ -139,7 +139,7 @@ fn always_covers_the_scope_that_the_answer_names_and_a_no_says_why() {
     let gateway = bench.start();
     let client = &gateway.client;
     let answer = |message: &str, answer: &Value| {
-        let id = client.send("main", message, message).unwrap();
+        let id = client.send("main", &answer.to_string(), message).unwrap();
         let asked = question(client);
         let kinds: Vec<&Value> =
             asked["always"].as_array().unwrap().iter().map(|scope| &scope["kind"]).collect();
@@ -277,7 +277,9 @@ fn a_change_of_the_config_is_always_asked_about_with_the_difference() {
         let id = client.send("main", &format!("m{number}"), "change it").unwrap();
         let asked = question(client);
         assert_eq!(asked["toolName"], "gateway");
-        let shown = asked["shown"].to_string().replace("\\\"", "\"");
+        let mut facts = asked["shown"].as_array().unwrap().iter();
+        let change = facts.find(|fact| fact["label"] == "change").unwrap();
+        let shown = change["text"].as_str().unwrap();
         assert!(shown.contains("-") && shown.contains("\"full\""), "{shown}");
         assert!(shown.contains("set tools.exec.security"), "{shown}");
         assert!(!shown.contains("sk-new-secret"), "{shown}");
