@@ -142,6 +142,9 @@ pub(crate) fn longer_key<'k>(key: &str, known: impl Iterator<Item = &'k str>) ->
         words
     };
     let wanted = words(key);
+    if wanted.is_empty() {
+        return None;
+    }
     let mut longer = known.filter(|name| {
         let own = words(name);
         own.len() > wanted.len() && own.windows(wanted.len()).any(|part| part == wanted)

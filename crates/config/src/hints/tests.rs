@@ -8,6 +8,7 @@ fn a_key_with_a_known_word_is_found_in_its_own_section() {
     assert_eq!(longer_key("limit", telegram.into_iter()), Some("historyLimit"));
     assert_eq!(longer_key("policy", telegram.into_iter()), Some("dmPolicy"));
     assert_eq!(longer_key("tok", telegram.into_iter()), None);
+    assert_eq!(longer_key("", telegram.into_iter()), None);
     assert_eq!(
         longer_key("token", ["botToken", "appToken"].into_iter()),
         None,
