@@ -333,6 +333,43 @@ fn content_that_is_no_text_is_shown_as_json() {
     }
 }
 
+/// Some hosts count pieces where they should count calls.
+#[test]
+fn pieces_of_a_call_whose_number_jumps_are_joined() {
+    let piece = |number: u64, call: Value| {
+        let mut call = call;
+        call["index"] = json!(number);
+        delta(json!({"tool_calls": [call]}))
+    };
+    for pieces in [
+        vec![
+            piece(0, json!({"id": "a", "function": {"name": "look", "arguments": "{\"at\":"}})),
+            piece(1, json!({"function": {"arguments": "\"x\"}"}})),
+        ],
+        vec![
+            piece(3, json!({"id": "a", "function": {"name": "look", "arguments": ""}})),
+            piece(7, json!({"id": "a", "function": {"arguments": "{\"at\":"}})),
+            piece(9, json!({"id": "a", "function": {"name": "look", "arguments": "\"x\"}"}})),
+        ],
+        vec![
+            piece(0, json!({"id": "a", "function": {"name": "look"}})),
+            piece(2, json!({"id": "other", "function": {"arguments": "{\"at\":\"x\"}"}})),
+        ],
+    ] {
+        let message = openai(&[pieces, vec![finish("tool_calls")]].concat()).0.unwrap();
+        let calls: Vec<_> = message.tool_calls().collect();
+        assert_eq!(calls.len(), 1);
+        assert_eq!(calls[0].arguments["at"], "x");
+    }
+    // Numbers that jump between calls are two calls.
+    let two = [
+        piece(0, json!({"id": "a", "function": {"name": "look", "arguments": "{}"}})),
+        piece(5, json!({"id": "b", "function": {"name": "look", "arguments": "{\"at\":\"y\"}"}})),
+        finish("tool_calls"),
+    ];
+    assert_eq!(openai(&two).0.unwrap().tool_calls().count(), 2);
+}
+
 /// A delta of a call brings the arguments so far, now and then.
 #[test]
 fn arguments_come_parsed_while_they_arrive() {

@@ -295,8 +295,12 @@ impl<'a> Decoder<'a> {
     fn find_call(&mut self, number: Option<u64>, id: &str, name: &str) -> Option<usize> {
         let with_id = self.calls.iter().rposition(|call| !id.is_empty() && call.id == id);
         let last = self.calls.len().checked_sub(1);
+        let numbered = self.calls.iter().rposition(|call| call.number == number);
         let candidate = match number {
-            Some(_) => self.calls.iter().rposition(|call| call.number == number),
+            Some(_) if numbered.is_some() => numbered,
+            // Some hosts count their pieces, not their calls. Without a name nothing begins.
+            Some(_) if name.is_empty() => with_id.or(last),
+            Some(_) => with_id.filter(|&position| !self.is_whole(position)),
             None if id.is_empty() => last,
             None => with_id.or(last.filter(|_| name.is_empty())),
         }?;
@@ -304,13 +308,17 @@ impl<'a> Decoder<'a> {
         let begins = match (id.is_empty(), known.id.is_empty()) {
             (false, false) => id != known.id,
             _ if name.is_empty() => false,
-            _ => {
-                let text = self.builder.call_arguments(known.index);
-                text.is_some_and(|text| self.calls[candidate].extent.is_whole(text))
-            }
+            _ => self.is_whole(candidate),
         };
         let known = if begins { with_id } else { Some(candidate) };
         known.or(name.is_empty().then_some(candidate)).map(|position| self.calls[position].index)
+    }
+
+    /// Whether the arguments of the call at this position are a whole object.
+    fn is_whole(&mut self, position: usize) -> bool {
+        let call = &mut self.calls[position];
+        let text = self.builder.call_arguments(call.index);
+        text.is_some_and(|text| call.extent.is_whole(text))
     }
 
     fn take_usage(&mut self, usage: Option<&RawValue>) {
