@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use myclaw_agent::config::Paths;
 use myclaw_agent::did_you_mean;
+use myclaw_agent::export::redact_row;
 use myclaw_agent::llm::Redactor;
 use myclaw_agent::sessions::{
-    Case, IndexedSession, PruneScope, SessionEntry, SessionIndex, SessionKey, SessionReader,
-    SessionStore, indexed_title, title_of_beginning,
+    Case, EntryId, IndexedSession, PruneScope, SessionEntry, SessionError, SessionIndex,
+    SessionKey, SessionReader, SessionStore, TranscriptMessage, indexed_title, title_of_beginning,
 };
 use myclaw_agent::{Home, MAIN_SESSION, SessionConfig, workspace_of_session};
 
@@ -133,9 +134,21 @@ impl Sessions {
         Self { store: home.session_store(), agent_id: home.default_agent_id(), home }
     }
 
-    /// Removes keys from what is shown of a session.
-    pub(crate) fn redactor(&self) -> Redactor {
-        self.home.redactor()
+    /// At most `limit` messages before one, without keys but for what people wrote; `None` if there is no such message.
+    pub(crate) fn shown_messages(
+        &self,
+        key: &SessionKey,
+        before: Option<EntryId>,
+        limit: usize,
+    ) -> Result<Option<Vec<TranscriptMessage>>, SessionError> {
+        let Some(reader) = self.store.reader(key)? else {
+            return Ok(before.is_none().then(Vec::new));
+        };
+        let mut found = reader.messages_before(before, limit)?;
+        let mut redactor = self.home.redactor();
+        let rows = found.iter_mut().flatten();
+        rows.for_each(|row| redact_row(row, &mut redactor));
+        Ok(found)
     }
 
     /// The sessions of the config's agent.

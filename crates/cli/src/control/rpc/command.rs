@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use myclaw_agent::PendingMessage;
 use myclaw_agent::Selection;
-use myclaw_agent::export::redact_row;
 use myclaw_agent::llm::{ContentBlock, joined_text};
-use myclaw_agent::sessions::{EntryId, QueuedKind, SessionError, SessionKey, SessionStore};
+use myclaw_agent::sessions::{EntryId, QueuedKind, SessionKey, SessionStore};
 use myclaw_agent::tools::{Direction, JobRecord, WhichTurn};
 use myclaw_agent::{Accepted, AgentError, Driver, FailureClass, Session};
 use myclaw_agent::{SessionConfig, SessionOptions, UndoMode, check_agent};
@@ -302,18 +301,10 @@ impl Controller {
 
     async fn messages(&self, session: &Session, wanted: GetMessages) -> Result<Value, CliError> {
         let limit = wanted.limit.unwrap_or(SOME_MESSAGES).min(MOST_MESSAGES);
-        let (store, key) = (self.sessions.store.clone(), session.key().clone());
+        let (sessions, key) = (self.sessions.clone(), session.key().clone());
         let before = wanted.before.map(|id| EntryId::from_text(&id));
-        let sessions = self.sessions.clone();
-        let messages = tokio::task::spawn_blocking(move || {
-            let Some(reader) = store.reader(&key)? else {
-                return Ok(before.is_none().then(Vec::new));
-            };
-            let mut found = reader.messages_before(before, limit)?;
-            let mut redactor = sessions.redactor();
-            found.iter_mut().flatten().for_each(|row| redact_row(row, &mut redactor));
-            Ok::<_, SessionError>(found)
-        });
+        let reading = move || sessions.shown_messages(&key, before, limit);
+        let messages = tokio::task::spawn_blocking(reading);
         let messages = messages
             .await
             .map_err(|error| CliError::failure(format!("internal error: {error}")))??;
