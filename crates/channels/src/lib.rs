@@ -11,6 +11,7 @@ mod channel;
 mod discord;
 mod email;
 mod form;
+mod hook;
 pub mod http;
 mod irc;
 #[cfg(test)]
@@ -44,14 +45,14 @@ pub use arrival::{
 };
 pub use channel::{
     Account, Action, AfterInterruption, Capabilities, Change, Channel, Choices, DEFAULT_ACCOUNT,
-    HookAnswer, HookRequest, Live, Part, PartFile, PartKind, Poll, ProbeFailure, SendFailure,
-    State,
+    Live, Part, PartFile, PartKind, Poll, ProbeFailure, SendFailure, State,
 };
 pub use discord::{DISCORD, DISCORD_BASE_URL, Discord, DiscordOptions};
 pub use email::{
     Credentials, EMAIL, Email, EmailOptions, Login, MailChat, SenderCheck, imap_response,
 };
 pub use futures_util::future::BoxFuture;
+pub use hook::{HookAnswer, HookRequest};
 pub use irc::{IRC, Irc, IrcOptions, MOST_CHANNEL, MOST_NICK};
 pub use matrix::{AcceptsInvite, MATRIX, Matrix, MatrixOptions};
 pub use signal::{SIGNAL, SIGNAL_BASE_URL, Signal, SignalOptions};

@@ -4,7 +4,6 @@ use std::cell::Cell;
 use std::convert::Infallible;
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
-use std::time::Duration;
 
 use myclaw_agent::llm::ContentBlock;
 use myclaw_agent::{
@@ -36,9 +35,6 @@ use jobs::JobBell;
 use lines::Lines;
 use outputs::Common;
 use talk::{Leftover, Talker};
-
-/// How long the turn of a chat may take to end after SIGTERM. What it has said so far is in the session by then.
-const LONGEST_END: Duration = Duration::from_millis(700);
 
 pub(crate) mod attach;
 mod attention;
@@ -89,7 +85,7 @@ pub(crate) fn run(args: &ChatArgs) -> Result<(), CliError> {
     let start = Start::find(&args.session, wanted)?;
     let pictures = attachments::named(&args.images.paths)?;
     let interrupts = Interrupts::install()?;
-    interrupts.limit_turns(LONGEST_END);
+    interrupts.limit_turns();
     runtime::block_on(async {
         let mut start = match args.resume.resume {
             true => match choose::session(start, &interrupts, &args.session).await? {

@@ -27,6 +27,8 @@ const STACK_BYTES: usize = 256 * 1024;
 const QUIT_GRACE: Duration = Duration::from_secs(1);
 /// Time for the main thread to kill the tools of a turn that has not ended in time.
 const KILL_GRACE: Duration = Duration::from_millis(100);
+/// How long the turn of a chat may take to end after SIGTERM. What it has said so far is in the session by then.
+const LONGEST_END: Duration = Duration::from_millis(700);
 /// How often the waiting thread looks for a third signal meanwhile.
 const QUIT_POLL: Duration = Duration::from_millis(10);
 
@@ -121,10 +123,10 @@ impl Interrupts {
         let _ = self.on_hangup.set(Hangup { had_terminal: has_terminal(), work: Box::new(work) });
     }
 
-    /// Ends the process this long after SIGTERM, even if a turn has not ended by then: a tool, a hook or a server can be
-    /// slow to heed the abort. The first call counts.
-    pub(crate) fn limit_turns(&self, limit: Duration) {
-        let _ = self.turn_limit.set(limit);
+    /// Ends the process [`LONGEST_END`] after SIGTERM, even if a turn has not ended by then: a tool, a hook or a server
+    /// can be slow to heed the abort.
+    pub(crate) fn limit_turns(&self) {
+        let _ = self.turn_limit.set(LONGEST_END);
     }
 
     fn spawn(&self) -> io::Result<()> {
