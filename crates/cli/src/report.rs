@@ -5,6 +5,7 @@ use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use myclaw_agent::approvals::escape;
 use myclaw_agent::llm::{StreamEvent, Usage};
 use myclaw_agent::{AgentRunEvent, Approval, ContextChange, EventCallback, RunResult};
 use serde::Serialize;
@@ -245,9 +246,9 @@ pub(crate) fn tokens_and_cost(usage: &Usage) -> String {
 pub(crate) fn summarise_arguments(arguments: &Map<String, Value>) -> String {
     let found = SUBJECT_ARGUMENTS.iter().find_map(|name| arguments.get(*name)?.as_str());
     match found {
-        Some(text) => first_line(text),
+        Some(text) => escape(&first_line(text)),
         None if arguments.is_empty() => String::new(),
-        None => first_line(&Value::Object(arguments.clone()).to_string()),
+        None => escape(&first_line(&Value::Object(arguments.clone()).to_string())),
     }
 }
 

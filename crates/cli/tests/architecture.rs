@@ -226,6 +226,7 @@ const OWN_FILES: [(&str, &[&str]); 6] = [
             "cli/src/commands/run.rs",
             "cli/src/interrupt.rs",
             "cli/src/terminal/keyboard.rs",
+            "cli/src/terminal/relay.rs",
         ],
     ),
 ];

@@ -71,7 +71,7 @@ fn escape_fact(fact: &ShownFact) -> ShownFact {
     }
 }
 
-/// The same for a text of several lines, whose line feeds and tabs stay.
+/// A text of several lines with hidden and deceptive characters written out. Line feeds and tabs stay.
 fn escape_lines(text: &str) -> String {
     let of_line = |line: &str| line.split('\t').map(escape).collect::<Vec<_>>().join("\t");
     text.split('\n').map(of_line).collect::<Vec<_>>().join("\n")

@@ -117,7 +117,7 @@ pub(super) fn plain_connections(setup: &Setup<'_>) -> Vec<SecurityFinding> {
                 "plain-connection",
                 Severity::Medium,
                 format!("`{path}` sends your key and everything that is said in the clear"),
-                set(&path, &format!("https://{rest}")),
+                set(&path, &format!("https://{}", without_login(rest))),
             ));
         }
     }
@@ -126,8 +126,7 @@ pub(super) fn plain_connections(setup: &Setup<'_>) -> Vec<SecurityFinding> {
 
 /// Whether an address without its scheme is of this machine or of a private network.
 pub(super) fn is_near(address: &str) -> bool {
-    let host = address.split(['/', '?']).next().unwrap_or_default();
-    let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+    let host = without_login(address).split(['/', '?']).next().unwrap_or_default();
     let host = match host.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),
         None => host.split(':').next().unwrap_or_default(),
@@ -137,6 +136,12 @@ pub(super) fn is_near(address: &str) -> bool {
         Ok(std::net::IpAddr::V6(ip)) => ip.is_loopback() || ip.is_unique_local(),
         Err(_) => !host.contains('.') || host.ends_with(".local") || host.ends_with(".localhost"),
     }
+}
+
+/// An address without its scheme, and without the name and the password in it: they belong in no command line.
+fn without_login(address: &str) -> &str {
+    let authority = address.split(['/', '?']).next().unwrap_or_default();
+    authority.rfind('@').map_or(address, |at| &address[at + 1..])
 }
 
 pub(super) fn gateway_address(setup: &Setup<'_>) -> Vec<SecurityFinding> {

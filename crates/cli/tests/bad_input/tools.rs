@@ -64,7 +64,7 @@ fn a_call_that_cannot_run_is_a_result_that_says_what_to_do() {
         ("read", r#"{"path": 7, "startLine": "three"}"#, &["startLine", "integer"]),
         ("edit", r#"{"path": "a.txt"}"#, &["edit", "corrected"]),
         ("no_such_tool", "{}", &["Unknown tool: no_such_tool", "bash", "apply_patch"]),
-        ("Bash ", r#"{"command": "echo hi"}"#, &["Unknown tool", "bash"]),
+        ("Bsh ", r#"{"command": "echo hi"}"#, &["Unknown tool", "bash"]),
         ("read", r#"{"path": "nowhere.txt"}"#, &["nowhere.txt"]),
     ];
     for format in FORMATS {

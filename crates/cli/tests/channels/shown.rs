@@ -177,13 +177,14 @@ fn a_share_of_slack_and_what_a_thread_held_before_reach_the_model() {
     desk.server.wait_for_text("m1");
     let shown = "[Shared message, written by \\\"Bob\\\": the lines quoted twice]";
     assert!(desk.bench.asked().contains(shown), "{}", desk.bench.asked());
-    for (ts, text) in [("1000.1", "the plan is blue"), ("1000.2", "or green")] {
+    for (ts, text) in [("1700000000.000100", "the plan is blue"), ("1700000000.000200", "or green")]
+    {
         desk.server.said_before(&json!({
-            "type": "message", "channel": "C1", "user": "UBEN", "ts": ts, "thread_ts": "1000.1", "text": text,
+            "type": "message", "channel": "C1", "user": "UBEN", "ts": ts, "thread_ts": "1700000000.000100", "text": text,
         }));
     }
     let mention = |text: &str| {
-        desk.say(&json!({"text": format!("<@UBOT> {text}"), "thread_ts": "1000.1"}));
+        desk.say(&json!({"text": format!("<@UBOT> {text}"), "thread_ts": "1700000000.000100"}));
     };
     mention("what do you think? &lt;m2&gt;");
     desk.server.wait_for_text("m2");

@@ -152,7 +152,10 @@ fn what_a_stranger_writes_is_no_part_of_the_owners_prompts() {
     assert!(prompts.len() >= 6);
     assert!(prompts[0].contains("the owner's HEARTBEAT.md"), "{}", prompts[0]);
     assert_eq!(prompts[4], prompts[0], "the owner's next run");
-    assert_eq!(prompts[5], prompts[0], "the heartbeat");
+    // A heartbeat has fewer tools; all before them is the same.
+    let files = |prompt: &str| prompt.split("<tools>").next().unwrap_or_default().to_owned();
+    assert_eq!(files(&prompts[5]), files(&prompts[0]), "the heartbeat");
+    assert!(!prompts[5].contains(EVIL), "{}", prompts[5]);
     // The stranger's own prompt: the owner's files that are for others, and notes that stay in their section.
     for prompt in &prompts[1..4] {
         for (name, is_for_others) in [

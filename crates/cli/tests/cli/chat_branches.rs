@@ -113,7 +113,7 @@ fn pictures_are_sent_by_option_and_by_path() {
     assert_eq!(pictures(), 1, "by the option");
     run(&home, &["run", "what is in 'my dot.png'?"]).assert_code(0);
     assert_eq!(pictures(), 1, "by the path");
-    let mut terminal = Terminal::spawn_sized(&myclaw(&home, &["-i", option, "look"]), 80, 30);
+    let mut terminal = Terminal::spawn_sized(&myclaw(&home, &["-i", option, "look at it"]), 80, 30);
     terminal.expect("picture: ");
     terminal.expect("A dot.");
     assert_eq!(pictures(), 1, "in the chat");
