@@ -3,11 +3,13 @@
 use myclaw_session::{CompactionEntry, EntryId, Role, TranscriptMessage};
 
 use super::{Fit, Shared, estimated_tokens};
+use crate::open_log::NextStep;
 use crate::{ContextChange, RunError};
 
 impl Fit {
     /// Cuts the history in the log if it has more messages than the config allows. The cut is at the first user message
-    /// after which the limit holds. Nothing is summarised, because the purpose of the limit is to forget.
+    /// after which the limit holds. Nothing is summarised, because the purpose of the limit is to forget. A message that
+    /// waits for its answer since an interruption stays.
     pub(super) fn limit_history(&mut self, shared: &mut Shared) -> Result<(), RunError> {
         let Some(limit) = self.history_limit else { return Ok(()) };
         let old_count = shared.log.messages().len();
@@ -16,7 +18,11 @@ impl Fit {
             return Ok(());
         }
         let tail = shared.log.tail()?;
-        let first_kept = first_kept(&tail.messages, limit);
+        let is_unanswered = shared.log.next_step() != NextStep::Finish;
+        let first_kept = first_kept(&tail.messages, limit, is_unanswered);
+        if first_kept == Some(0) {
+            return Ok(());
+        }
         let id = EntryId::generate();
         let kept = first_kept.map_or(0, |position| tail.messages.len() - position);
         let entry = CompactionEntry {
@@ -35,11 +41,13 @@ impl Fit {
     }
 }
 
-/// The first user message from which few enough messages remain, counting the one about to be added. `None` if there is
-/// none.
-fn first_kept(rows: &[TranscriptMessage], limit: usize) -> Option<usize> {
+/// The first user message from which few enough messages remain, counting the one about to be added; the last one if
+/// there is none and that one is unanswered.
+fn first_kept(rows: &[TranscriptMessage], limit: usize, is_unanswered: bool) -> Option<usize> {
     let start = rows.len().saturating_sub(limit.saturating_sub(1));
-    rows[start..].iter().position(|row| row.role == Role::User).map(|offset| start + offset)
+    let is_user = |row: &TranscriptMessage| row.role == Role::User;
+    let fitting = rows[start..].iter().position(is_user).map(|offset| start + offset);
+    fitting.or_else(|| rows.iter().rposition(is_user).filter(|_| is_unanswered))
 }
 
 #[cfg(test)]
