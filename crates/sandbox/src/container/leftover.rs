@@ -3,11 +3,14 @@
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use myclaw_exec::ChildSpec;
-use tokio_util::sync::CancellationToken;
+use tokio::time::timeout;
 
 /// Longest wait for a container to be removed. A busy machine needs a second.
 const LIMIT: Duration = Duration::from_secs(30);
+/// How often removing is tried.
+const ATTEMPTS: u32 = 10;
+/// Time between two attempts.
+const PAUSE: Duration = Duration::from_millis(500);
 
 /// What may be left of a command that runs in a container.
 ///
@@ -32,31 +35,37 @@ impl Leftover {
 
     /// Removes the container and waits for that.
     pub(crate) async fn remove(mut self) {
-        if let [program, arguments @ ..] = self.removal.as_slice() {
-            let mut spec = ChildSpec::new(program, "/");
-            spec.args = arguments.iter().map(Into::into).collect();
-            spec.timeout = Some(LIMIT);
-            // Usually there is none any more, and the engine says so.
-            drop(myclaw_exec::run(spec, &CancellationToken::new(), &mut |_| {}).await);
+        let removal = std::mem::take(&mut self.removal);
+        if !removal.is_empty() {
+            let removing = tokio::task::spawn_blocking(move || remove(&removal));
+            drop(timeout(LIMIT, removing).await);
         }
-        self.removal.clear();
     }
 }
 
 impl Drop for Leftover {
-    /// A dropped future cannot wait: the engine removes the container while this program continues.
+    /// A dropped future cannot wait: a thread removes the container while this program continues.
     fn drop(&mut self) {
-        if let [program, arguments @ ..] = self.removal.as_slice() {
-            let mut command = Command::new(program);
-            command
-                .args(arguments)
-                .stdin(Stdio::null())
-                .stdout(Stdio::null())
-                .stderr(Stdio::null());
-            if let Ok(mut child) = command.spawn() {
-                let collect = std::thread::Builder::new().name("container removal".to_owned());
-                drop(collect.spawn(move || child.wait()));
-            }
+        let removal = std::mem::take(&mut self.removal);
+        if !removal.is_empty() {
+            let thread = std::thread::Builder::new().name("container removal".to_owned());
+            drop(thread.spawn(move || remove(&removal)));
         }
+    }
+}
+
+/// Removes a container. The engine can fail while the container is starting, or while the engine's own processes of a
+/// killed command are still ending.
+fn remove(removal: &[String]) {
+    let [program, arguments @ ..] = removal else { return };
+    for _ in 0..ATTEMPTS {
+        let Ok(output) = Command::new(program).args(arguments).stdin(Stdio::null()).output() else {
+            return;
+        };
+        let said = String::from_utf8_lossy(&output.stderr);
+        if output.status.success() || said.to_lowercase().contains("no such container") {
+            return;
+        }
+        std::thread::sleep(PAUSE);
     }
 }
