@@ -25,6 +25,8 @@ const READ_BYTES: usize = 4096;
 const MOST_WAITING: usize = 64 * 1024;
 /// Ctrl-C.
 const INTERRUPT: &[u8] = b"\x03";
+/// Ctrl-D.
+const END: u8 = 0x04;
 /// The lowest descriptor for the terminal: those below are the standard ones.
 const LOWEST: i32 = 3;
 
@@ -141,7 +143,7 @@ pub(super) fn rest(work: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
 }
 
 /// Passes keys on until `stopped` is closed or the terminal is gone. The first `before` bytes are from a mode in which
-/// Enter was a line feed.
+/// Enter was a line feed and Ctrl-D the end of the input.
 fn pass_on(
     terminal: &OwnedFd,
     writing: &OwnedFd,
@@ -180,7 +182,12 @@ fn pass_on(
             for byte in &mut buffer[..count] {
                 if before > 0 {
                     before -= 1;
-                    *byte = if *byte == b'\n' { b'\r' } else { *byte };
+                    *byte = match *byte {
+                        b'\n' => b'\r',
+                        // What the kernel keeps of a Ctrl-D in that mode.
+                        0 => END,
+                        other => other,
+                    };
                 }
             }
             filter().push(&buffer[..count], &mut waiting);

@@ -126,6 +126,10 @@ fn limits_delay_and_refusals_are_reported() {
         let state = gateway
             .channels(|state| state["undelivered"].as_array().unwrap().len() as u64 == time - 1);
         assert!(state["undelivered"][0]["state"].to_string().contains(words), "{words}: {state}");
+        if time == 4 {
+            // The chat is told, before the next fault.
+            desk.server.wait_for_text("/again");
+        }
     }
     gateway.stop();
     assert_eq!(desk.server.refused(), [""; 0]);
