@@ -20,6 +20,7 @@ fn asked(
     terminal.send_line("go");
     // The line that asks is broken where the terminal ends.
     terminal.expect("(n)o?");
+    terminal.expect("your answer, and Enter");
     (home, terminal, server)
 }
 
@@ -66,14 +67,18 @@ fn everything_that_decides_is_shown_and_can_be_read_page_by_page() {
         }
         terminal.expect_screen(|screen| screen.contains(end));
         terminal.send("q");
-        terminal.expect_screen(|screen| !screen.contains("Ctrl-O or q closes"));
+        terminal.expect_screen(|screen| {
+            !screen.contains("Ctrl-O or q closes") && screen.contains("your answer, and Enter")
+        });
         // The same with the key for outputs.
         terminal.send("\u{f}");
         terminal.expect_screen(|screen| {
             screen.contains(&format!("{tool} wants to run:")) && screen.contains("q closes")
         });
         terminal.send("q");
-        terminal.expect_screen(|screen| !screen.contains("Ctrl-O or q closes"));
+        terminal.expect_screen(|screen| {
+            !screen.contains("Ctrl-O or q closes") && screen.contains("your answer, and Enter")
+        });
         refuse(terminal);
     }
 }

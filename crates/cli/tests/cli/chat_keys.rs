@@ -69,6 +69,7 @@ fn reports_of_the_terminal_are_not_typed_during_a_turn() {
         "{}",
         last_message(&server)
     );
+    terminal.expect("You: ");
     leave(&mut terminal);
 }
 
