@@ -153,6 +153,18 @@ impl RunningChild {
         self.stdout.wait_for(text, "stdout")
     }
 
+    /// Waits until its standard output holds a whole line that contains `text`, and returns the first such line.
+    ///
+    /// # Panics
+    /// As [`RunningChild::wait_for_stdout`].
+    pub fn wait_for_stdout_line(&self, text: &str) -> String {
+        let whole_line = |all: &str| {
+            let lines = all.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+            lines.map(str::trim_end).find(|line| line.contains(text)).map(str::to_owned)
+        };
+        self.stdout.wait_until(text, "stdout", whole_line)
+    }
+
     /// As [`RunningChild::wait_for_stdout`], for its standard error.
     ///
     /// # Panics
@@ -337,20 +349,23 @@ impl Collector {
     }
 
     fn wait_for(&self, text: &str, what: &str) -> String {
-        let contains = |bytes: &[u8]| String::from_utf8_lossy(bytes).contains(text);
+        self.wait_until(text, what, |all| all.contains(text).then(|| all.to_owned()))
+    }
+
+    /// Waits until `find` finds something in all that was written, which is `text` for people.
+    fn wait_until<T>(&self, text: &str, what: &str, find: impl Fn(&str) -> Option<T>) -> T {
+        let found = |bytes: &[u8]| find(&String::from_utf8_lossy(bytes));
         let guard = self.shared.bytes.lock().unwrap_or_else(PoisonError::into_inner);
         let (guard, _) = self
             .shared
             .changed
             .wait_timeout_while(guard, PATIENCE, |(bytes, state)| {
-                *state == StreamState::Open && !contains(bytes)
+                *state == StreamState::Open && found(bytes).is_none()
             })
             .unwrap_or_else(PoisonError::into_inner);
-        let found = contains(&guard.0);
         let all = String::from_utf8_lossy(&guard.0).into_owned();
         drop(guard);
-        assert!(found, "{what} never held {text:?}; it is:\n{all}");
-        all
+        find(&all).unwrap_or_else(|| panic!("{what} never held {text:?}; it is:\n{all}"))
     }
 
     /// The whole stream, after the end of the child. A grandchild may hold the stream open: after a short wait, the

@@ -108,20 +108,7 @@ impl Client {
 
     /// Waits for a line that holds `text`.
     pub(crate) fn line_with(&self, text: &str) -> Value {
-        let output = self.child.wait_for_stdout(text);
-        let from = output.find(text).unwrap();
-        let from = output[..from].rfind('\n').map_or(0, |at| at + 1);
-        let rest = &output[from..];
-        // The line may not be whole yet.
-        let line = match rest.find('\n') {
-            Some(end) => rest[..end].to_owned(),
-            None => {
-                let so_far = rest.to_owned();
-                let output = self.child.wait_for_stdout(&format!("{so_far}\n"));
-                let from = output.find(&so_far).unwrap();
-                output[from..].lines().next().unwrap().to_owned()
-            }
-        };
+        let line = self.child.wait_for_stdout_line(text);
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
     }
 
