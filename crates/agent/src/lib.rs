@@ -199,9 +199,10 @@ pub mod speech {
 /// Tools and what prepares their input.
 pub mod tools {
     pub use myclaw_tools::{
-        ChangedTurn, Compared, Direction, FileOutcome, JobEnd, JobEnding, JobRecord, Meaning,
-        Memory, MemoryOptions, Pixels, ToolOptions, Undone, UndoneFile, WhichTurn, builtin_tools,
-        picture_from_base64, picture_from_bytes, picture_pixels, preview, shown_size,
+        ChangedTurn, Compared, Direction, FROM_PROGRAM, FileOutcome, JobEnd, JobEnding, JobRecord,
+        Meaning, Memory, MemoryOptions, Pixels, ToolOptions, Undone, UndoneFile, WhichTurn,
+        builtin_tools, picture_from_base64, picture_from_bytes, picture_pixels, preview,
+        shown_size,
     };
 }
 

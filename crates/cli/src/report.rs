@@ -5,8 +5,8 @@ use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use myclaw_agent::approvals::escape;
 use myclaw_agent::llm::{StreamEvent, Usage};
+use myclaw_agent::tools::FROM_PROGRAM;
 use myclaw_agent::{AgentRunEvent, Approval, ContextChange, EventCallback, RunResult};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -246,9 +246,9 @@ pub(crate) fn tokens_and_cost(usage: &Usage) -> String {
 pub(crate) fn summarise_arguments(arguments: &Map<String, Value>) -> String {
     let found = SUBJECT_ARGUMENTS.iter().find_map(|name| arguments.get(*name)?.as_str());
     match found {
-        Some(text) => escape(&first_line(text)),
+        Some(text) => first_line(text),
         None if arguments.is_empty() => String::new(),
-        None => escape(&first_line(&Value::Object(arguments.clone()).to_string())),
+        None => first_line(&Value::Object(arguments.clone()).to_string()),
     }
 }
 
@@ -262,9 +262,6 @@ pub(crate) fn failure_line(text: &str) -> String {
     // If a command printed nothing, the next line holds its outcome.
     first_line(text.strip_prefix("(no output)\n").unwrap_or(text))
 }
-
-/// How messages of the program begin that tell a model from whom they are. People see that.
-const FROM_PROGRAM: &str = "[Message from MyClaw, not from the user: ";
 
 /// The first line of `text` that is not blank, cut to a readable length, as people read it.
 pub(crate) fn first_line(text: &str) -> String {

@@ -26,7 +26,7 @@ use myclaw_exec::Handle;
 
 pub(crate) use job::{Candidate, Job, Running};
 pub(crate) use live::{Excerpt, LiveOutput, TerminalModes, count_lines};
-pub use message::END_OF_JOB;
+pub use message::FROM_PROGRAM;
 pub(crate) use message::one_line;
 pub(crate) use owner::Noted;
 pub use owner::{JobOwner, end_leftovers};

@@ -42,7 +42,7 @@ pub use files::shown_size;
 pub use find::FindTool;
 pub use grep::GrepTool;
 pub use jobs::{
-    END_OF_JOB, JobEnd, JobEnded, JobEnding, JobListener, JobOwner, JobRecord, Jobs, JobsOptions,
+    FROM_PROGRAM, JobEnd, JobEnded, JobEnding, JobListener, JobOwner, JobRecord, Jobs, JobsOptions,
     Killer, end_leftovers, message_of_leftover, outputs_of_running_jobs,
 };
 pub use ls::LsTool;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use myclaw_engine::{SystemClock, tell_model};
 use myclaw_llm::TextContent;
 use myclaw_session::LockWait;
-use myclaw_tools::END_OF_JOB;
+use myclaw_tools::FROM_PROGRAM;
 
 use super::Session;
 use crate::AgentError;
@@ -20,7 +20,7 @@ pub const RAN_COMMAND: &str = "[The user ran a command in ";
 
 /// Whether a message under the user's name was written by the program: the user did not say it.
 pub fn is_remark(text: &str) -> bool {
-    [RAN_COMMAND, UNDID, REDID, END_OF_JOB].iter().any(|beginning| text.starts_with(beginning))
+    [RAN_COMMAND, UNDID, REDID, FROM_PROGRAM].iter().any(|beginning| text.starts_with(beginning))
 }
 
 impl Session {

@@ -6,8 +6,8 @@ use myclaw_llm::outside::{harmless, plain_name};
 use super::record::JobRecord;
 use crate::support::{cut_line, plain_text};
 
-/// How the message begins; the id of the job follows.
-pub const END_OF_JOB: &str = "[Message from MyClaw, not from the user: background job ";
+/// How messages of the program begin that tell a model from whom they are. People see that.
+pub const FROM_PROGRAM: &str = "[Message from MyClaw, not from the user: ";
 /// Most lines of output in a message.
 const MAX_LINES: usize = 20;
 /// Most characters of such a line.
@@ -22,7 +22,7 @@ const QUOTE: &str = "| ";
 /// Says how a job ended, with the end of its output.
 pub(crate) fn of_end(record: &JobRecord, output: &[u8], left_running: &[LeftRunning]) -> String {
     let mut text = format!(
-        "{END_OF_JOB}{} is over: {}.]\nCommand: {}",
+        "{FROM_PROGRAM}background job {} is over: {}.]\nCommand: {}",
         record.id,
         record.state(),
         harmless(&one_line(&record.command))
