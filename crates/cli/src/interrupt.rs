@@ -63,8 +63,8 @@ pub(crate) struct Interrupts {
     is_ending: Arc<AtomicBool>,
     before_leaving: Arc<OnceLock<Farewell>>,
     on_hangup: Arc<OnceLock<Hangup>>,
-    /// How long an aborted turn may take to end after SIGTERM, where there is a limit.
-    turn_limit: Arc<OnceLock<Duration>>,
+    /// Whether an aborted turn may take only [`LONGEST_END`] after SIGTERM.
+    limits_turns: Arc<AtomicBool>,
 }
 
 /// What SIGHUP does where it does not end the program.
@@ -99,7 +99,7 @@ impl Interrupts {
             is_ending: Arc::default(),
             before_leaving: Arc::default(),
             on_hangup: Arc::default(),
-            turn_limit: Arc::default(),
+            limits_turns: Arc::default(),
         };
         interrupts.spawn().map_err(|error| {
             let advice = advice_about(&error);
@@ -126,11 +126,11 @@ impl Interrupts {
     /// Ends the process [`LONGEST_END`] after SIGTERM, even if a turn has not ended by then: a tool, a hook or a server
     /// can be slow to heed the abort.
     pub(crate) fn limit_turns(&self) {
-        let _ = self.turn_limit.set(LONGEST_END);
+        self.limits_turns.store(true, Ordering::SeqCst);
     }
 
     fn spawn(&self) -> io::Result<()> {
-        let turn_limit = Arc::clone(&self.turn_limit);
+        let limits_turns = Arc::clone(&self.limits_turns);
         let on_hangup = Arc::clone(&self.on_hangup);
         let before_leaving = Arc::clone(&self.before_leaving);
         let (target, is_ending) = (Arc::clone(&self.target), Arc::clone(&self.is_ending));
@@ -150,10 +150,8 @@ impl Interrupts {
                 if !(was_ending && signal == SIGHUP) {
                     handle(&target, &mut signals, &before_leaving);
                 }
-                if signal == SIGTERM
-                    && let Some(limit) = turn_limit.get()
-                {
-                    wait_for_signal(&mut signals, *limit);
+                if signal == SIGTERM && limits_turns.load(Ordering::SeqCst) {
+                    wait_for_signal(&mut signals, LONGEST_END);
                     let quits = std::mem::take(&mut *lock(&target));
                     if let Target::Quit(quit) = quits {
                         // The tools are killed with the future that runs them.

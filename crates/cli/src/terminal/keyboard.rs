@@ -19,7 +19,7 @@ use rustix::termios::{
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 
-use super::keys::filter;
+use super::keys::{filter, translate_earlier};
 use super::relay;
 
 /// Bytes that are read at once.
@@ -38,7 +38,7 @@ pub(crate) struct Keyboard {
     input: pipe::Receiver,
     /// Keys that were read and not returned yet.
     begun: Vec<u8>,
-    /// Bytes that came in a mode in which Enter was a line feed.
+    /// Bytes to come that were sent in the terminal's own mode.
     before: u64,
 }
 
@@ -122,10 +122,7 @@ impl Keyboard {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         bytes.truncate(count);
-        for byte in bytes.iter_mut().take(usize::try_from(self.before).unwrap_or(usize::MAX)) {
-            *byte = if *byte == b'\n' { b'\r' } else { *byte };
-        }
-        self.before = self.before.saturating_sub(count as u64);
+        translate_earlier(&mut bytes, &mut self.before);
         Ok(bytes)
     }
 }

@@ -7,6 +7,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 const ESCAPE: u8 = 0x1b;
+/// Ctrl-D.
+const END: u8 = 0x04;
 /// Longest wait for what follows an escape character: without it, that was the Escape key.
 const ESCAPE_DELAY: Duration = Duration::from_millis(100);
 /// Longest wait for the rest of a sequence that no key is by itself.
@@ -20,6 +22,21 @@ static FILTER: Mutex<KeyFilter> = Mutex::new(KeyFilter::new());
 /// The filter of standard input.
 pub(super) fn filter() -> MutexGuard<'static, KeyFilter> {
     FILTER.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Makes the keys of the first `before` bytes, which were sent in the terminal's own mode, those that they are in a mode
+/// in which keys arrive one by one. Counts the bytes.
+pub(super) fn translate_earlier(bytes: &mut [u8], before: &mut u64) {
+    let earlier = usize::try_from(*before).map_or(bytes.len(), |before| before.min(bytes.len()));
+    *before -= earlier as u64;
+    for byte in &mut bytes[..earlier] {
+        *byte = match *byte {
+            b'\n' => b'\r',
+            // What the kernel keeps of a Ctrl-D that ends the input.
+            0 => END,
+            other => other,
+        };
+    }
 }
 
 /// Passes on keys, each in one piece, and nothing else.

@@ -17,7 +17,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::stdio::{dup2_stdin, stdin};
 use rustix::termios::{OptionalActions, Termios, isatty, tcgetattr, tcsetattr};
 
-use super::keys::filter;
+use super::keys::{filter, translate_earlier};
 
 /// Bytes that are read at once.
 const READ_BYTES: usize = 4096;
@@ -25,8 +25,6 @@ const READ_BYTES: usize = 4096;
 const MOST_WAITING: usize = 64 * 1024;
 /// Ctrl-C.
 const INTERRUPT: &[u8] = b"\x03";
-/// Ctrl-D.
-const END: u8 = 0x04;
 /// The lowest descriptor for the terminal: those below are the standard ones.
 const LOWEST: i32 = 3;
 
@@ -88,7 +86,6 @@ impl Relay {
         *lent() = Some((Arc::clone(&terminal), own));
         let begin = || {
             tcsetattr(&*terminal, OptionalActions::Now, &mode)?;
-            // Enter was a line feed in the mode before.
             let before = ioctl_fionread(&*terminal).unwrap_or(0);
             dup2_stdin(&pair.reading)?;
             let input = Arc::clone(&terminal);
@@ -142,8 +139,8 @@ pub(super) fn rest(work: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// Passes keys on until `stopped` is closed or the terminal is gone. The first `before` bytes are from a mode in which
-/// Enter was a line feed and Ctrl-D the end of the input.
+/// Passes keys on until `stopped` is closed or the terminal is gone. The first `before` bytes were sent in the
+/// terminal's own mode.
 fn pass_on(
     terminal: &OwnedFd,
     writing: &OwnedFd,
@@ -179,17 +176,7 @@ fn pass_on(
                     return write(writing, INTERRUPT).map(drop);
                 }
             };
-            for byte in &mut buffer[..count] {
-                if before > 0 {
-                    before -= 1;
-                    *byte = match *byte {
-                        b'\n' => b'\r',
-                        // What the kernel keeps of a Ctrl-D in that mode.
-                        0 => END,
-                        other => other,
-                    };
-                }
-            }
+            translate_earlier(&mut buffer[..count], &mut before);
             filter().push(&buffer[..count], &mut waiting);
         }
         if (takes_keys.contains(PollFlags::OUT) || writes.is_empty()) && !waiting.is_empty() {

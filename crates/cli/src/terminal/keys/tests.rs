@@ -134,3 +134,13 @@ fn keys_with_codes_are_those_keys() {
         assert_eq!(passed(&[Some(sequence)]), key, "{sequence:?}");
     }
 }
+
+#[test]
+fn only_bytes_from_the_earlier_mode_are_translated() {
+    let (mut first, mut second) = (*b"a\n\0", *b"\n\0\n");
+    let mut before = 4;
+    translate_earlier(&mut first, &mut before);
+    assert_eq!((&first, before), (b"a\r\x04", 1));
+    translate_earlier(&mut second, &mut before);
+    assert_eq!((&second, before), (b"\r\0\n", 0));
+}
