@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use myclaw_proxy::through_environment;
+use myclaw_proxy::to_server;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 pub use reqwest::Client;
 use reqwest::header::HeaderMap;
@@ -96,16 +96,11 @@ pub fn client(base: &str) -> Result<Client, String> {
         .redirect(redirect::Policy::none())
         .retry(retry::never())
         .referer(false);
-    let plain = base.strip_prefix("http://");
-    if plain.is_some() {
+    if base.starts_with("http://") {
         // No certificates are needed, and reading those of the system takes time.
         builder = builder.tls_certs_only([]);
     }
-    let is_here = plain.is_some_and(|rest| {
-        ["127.0.0.1", "localhost", "[::1]"].iter().any(|host| rest.starts_with(host))
-    });
-    builder = if is_here { builder.no_proxy() } else { through_environment(builder) };
-    builder.build().map_err(|error| error.to_string())
+    to_server(builder, base).build().map_err(|error| error.to_string())
 }
 
 /// Sends a request and reads an answer of at most `most` bytes.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use myclaw_files::{LockError, LockFile, LockWait, remove_if_there, sync_directory};
-use myclaw_proxy::through_environment;
+use myclaw_proxy::to_server;
 use reqwest::header::RANGE;
 use reqwest::{Client, Response, StatusCode, redirect, retry};
 use ring::digest::{Context, SHA256};
@@ -213,10 +213,7 @@ fn client(base: &Url) -> Result<Client, DownloadError> {
         // No certificates are needed, and reading those of the system takes time.
         builder = builder.tls_certs_only([]);
     }
-    let is_here = base.scheme() == "http"
-        && matches!(base.host_str(), Some("127.0.0.1" | "localhost" | "[::1]"));
-    builder = if is_here { builder.no_proxy() } else { through_environment(builder) };
-    builder
+    to_server(builder, base.as_str())
         .build()
         .map_err(|error| DownloadError::Server { url: base.clone(), problem: reason(&error) })
 }

@@ -7,6 +7,7 @@
 use std::env;
 use std::net::IpAddr;
 
+use ipnet::IpNet;
 use reqwest::{ClientBuilder, Proxy, Url};
 
 /// Lets the requests of the client go through the proxies that the environment names. Without one, the settings of the
@@ -16,6 +17,21 @@ pub fn through_environment(builder: ClientBuilder) -> ClientBuilder {
         Some(rules) => builder.no_proxy().proxy(Proxy::custom(move |url| rules.proxy_for(url))),
         None => builder,
     }
+}
+
+/// Lets the requests of a client of one server, with this address, go to it directly if it is on this machine, and
+/// otherwise [`through_environment`].
+pub fn to_server(builder: ClientBuilder, address: &str) -> ClientBuilder {
+    match Url::parse(address) {
+        Ok(server) if is_this_machine(&server) => builder.no_proxy(),
+        _ => through_environment(builder),
+    }
+}
+
+fn is_this_machine(server: &Url) -> bool {
+    let host = server.host_str().unwrap_or_default();
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
 /// What the environment says.
@@ -110,26 +126,9 @@ fn split_port(entry: &str) -> (&str, Option<u16>) {
 
 /// Whether an address or a network holds `address`.
 fn holds(entry: &str, address: IpAddr) -> bool {
-    let (network, length) = match entry.split_once('/') {
-        Some((network, length)) => (network, Some(length)),
-        None => (entry, None),
-    };
-    let network = network.trim_start_matches('[').trim_end_matches(']');
-    let Ok(network) = network.parse::<IpAddr>() else { return false };
-    let (network, address, width) = match (network, address) {
-        (IpAddr::V4(network), IpAddr::V4(address)) => {
-            (u128::from(network.to_bits()), u128::from(address.to_bits()), u32::BITS)
-        }
-        (IpAddr::V6(network), IpAddr::V6(address)) => {
-            (network.to_bits(), address.to_bits(), u128::BITS)
-        }
-        _ => return false,
-    };
-    let Ok(length) = length.map_or(Ok(width), str::parse::<u32>) else { return false };
-    match width.checked_sub(length) {
-        Some(free) => (network ^ address).checked_shr(free).unwrap_or(0) == 0,
-        None => false,
-    }
+    let entry = entry.replace(['[', ']'], "");
+    let network = entry.parse::<IpNet>().or_else(|_| entry.parse().map(IpAddr::into));
+    network.is_ok_and(|network| network.contains(&address))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 use reqwest::Url;
 
-use super::{Rules, is_excepted};
+use super::{Rules, is_excepted, is_this_machine};
 
 #[test]
 fn the_exceptions_are_those_of_curl() {
@@ -64,4 +64,19 @@ fn each_scheme_has_its_variable() {
     assert_eq!(proxy(&with_exceptions, "http://10.1.2.3:8080/"), None);
     assert!(proxy(&with_exceptions, "https://example.com/").is_some());
     assert_eq!(proxy(&[("NO_PROXY", "*")], "http://a.com/"), None);
+}
+
+#[test]
+fn the_servers_of_this_machine_are_known_by_their_whole_name() {
+    for (address, expected) in [
+        ("http://127.0.0.1:8080/v1", true),
+        ("http://localhost/", true),
+        ("http://[::1]:9/", true),
+        ("http://127.0.0.1.example.com/", false),
+        ("http://localhost.example.com/", false),
+        ("https://api.example.com/", false),
+    ] {
+        let url = Url::parse(address).expect("an address");
+        assert_eq!(is_this_machine(&url), expected, "{address}");
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use myclaw_proxy::through_environment;
+use myclaw_proxy::to_server;
 use reqwest::{Client, RequestBuilder, redirect, retry};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
@@ -99,15 +99,11 @@ impl Endpoint {
             .redirect(redirect::Policy::none())
             .retry(retry::never())
             .referer(false);
-        let plain = self.base_url.strip_prefix("http://");
-        if plain.is_some() {
+        if self.base_url.starts_with("http://") {
             // No certificates are needed, and reading those of the system takes time.
             builder = builder.tls_certs_only([]);
         }
-        let is_here = plain.is_some_and(|rest| {
-            ["127.0.0.1", "localhost", "[::1]"].iter().any(|host| rest.starts_with(host))
-        });
-        builder = if is_here { builder.no_proxy() } else { through_environment(builder) };
+        builder = to_server(builder, &self.base_url);
         let address = format!("{}/{path}", self.base_url.trim_end_matches('/'));
         let mut request = builder.build().map_err(cannot)?.post(address);
         if let Some(key) = &self.api_key {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use myclaw_llm::{install_crypto_provider, read_certificates};
-use myclaw_proxy::through_environment;
+use myclaw_proxy::to_server;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::{Client, ClientBuilder, redirect, retry};
 use tokio::sync::OnceCell;
@@ -96,25 +96,13 @@ impl ServiceClient {
     /// It cannot be set up.
     pub(crate) async fn client_for(&self, url: &Url) -> Result<Client, DownloadError> {
         let make = || async {
-            let builder = match is_local(url) {
-                true => builder(&self.options).no_proxy(),
-                false => through_environment(builder(&self.options)),
-            };
+            let builder = to_server(builder(&self.options), url.as_str());
             match url.scheme() {
                 "http" => plain_client(builder),
                 _ => tls_client(builder, self.options.extra_ca_files.clone()).await,
             }
         };
         self.client.get_or_try_init(make).await.cloned()
-    }
-}
-
-fn is_local(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
     }
 }
 
