@@ -1,6 +1,6 @@
 //! Messages that come in, and how a channel hands them over.
 
-use std::fmt;
+use std::{fmt, iter};
 
 use futures_util::future::BoxFuture;
 
@@ -8,6 +8,10 @@ use crate::pause::Pause;
 
 /// Separates a chat from the thread within it.
 const THREAD: &str = ":thread:";
+/// Longest text that is shown of an earlier message of a thread, in characters.
+const MOST_EARLIER_CHARS: usize = 1_000;
+/// Why a message is dropped that holds no text, passage or file.
+pub(crate) const NOTHING_SHOWN: &str = "it holds nothing that can be shown";
 
 /// A message that somebody sent through a channel.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -72,6 +76,28 @@ impl Passage {
     /// A passage of this kind.
     pub fn new(what: &'static str, author: Option<String>, text: String) -> Self {
         Self { what, author, text, earlier: None }
+    }
+
+    /// A poll with its answers.
+    pub(crate) fn poll(question: String, answers: impl Iterator<Item = String>) -> Self {
+        let answers = answers.map(|answer| format!("- {answer}"));
+        let lines: Vec<String> = iter::once(question).chain(answers).collect();
+        Self::new("Poll", None, lines.join("\n"))
+    }
+
+    /// An earlier message of the same thread, which says `texts` and has files with these names; `None` if it holds
+    /// nothing that can be shown.
+    pub(crate) fn of_thread(
+        author: Option<String>,
+        texts: impl Iterator<Item = String>,
+        files: impl Iterator<Item = String>,
+        earlier: Earlier,
+    ) -> Option<Self> {
+        let files = files.map(|name| format!("[a file, which is not here: {name}]"));
+        let said: Vec<String> = texts.chain(files).filter(|text| !text.is_empty()).collect();
+        let text: String = said.join("\n").trim().chars().take(MOST_EARLIER_CHARS).collect();
+        let what = "Earlier message of the thread";
+        (!text.is_empty()).then_some(Self { what, author, text, earlier: Some(earlier) })
     }
 
     /// Whether it is an earlier message of the chat.

@@ -41,9 +41,9 @@ const POST_PAUSE: Duration = Duration::from_secs(1);
 /// Calls of `chat.update` in a minute: its tier is the third (docs.slack.dev, "Rate limits").
 const UPDATES: usize = 50;
 const MINUTE: Duration = Duration::from_secs(60);
-/// Most people whose names are remembered.
 /// Most people of a text whose names are asked for. Further ones are shown by what is known of them.
 const MOST_NAMED: usize = 20;
+/// Most people whose names are remembered.
 const MOST_PEOPLE: usize = 10_000;
 /// Messages whose files are in memory at the same time.
 const MOST_WITH_FILES: usize = 2;

@@ -43,9 +43,8 @@ impl Message {
                 value.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
             };
             let answers = self.poll.get("answers").and_then(Value::as_array).into_iter().flatten();
-            let answers = answers.map(|answer| format!("- {}", text(answer, "/poll_media/text")));
-            let lines = std::iter::once(text(&self.poll, "/question/text")).chain(answers);
-            found.push(Passage::new("Poll", None, lines.collect::<Vec<_>>().join("\n")));
+            let answers = answers.map(|answer| text(answer, "/poll_media/text"));
+            found.push(Passage::poll(text(&self.poll, "/question/text"), answers));
         }
         for embed in &self.embeds {
             let text = embed_text(embed).chars().take(MOST_PREVIEW_CHARS).collect();

@@ -12,7 +12,7 @@ use super::api::ApiError;
 use super::event::{File, Message, Payload, Place, Ready, Role};
 use super::session::{Progress, Session};
 use super::{DISCORD, Discord, Me, WRONG_INTENTS, WRONG_TOKEN};
-use crate::arrival::store_dropped;
+use crate::arrival::{NOTHING_SHOWN, store_dropped};
 use crate::lanes::Lanes;
 use crate::pause::{self, Pause, until_stored};
 use crate::taking::{hand_over, load};
@@ -321,7 +321,7 @@ impl Discord {
             reply_to: message.quoted(&me.id),
         };
         let is_empty = || arrival.text.is_empty() && arrival.is_plain();
-        let empty = || is_empty().then(|| "it holds nothing that can be shown".to_owned());
+        let empty = || is_empty().then(|| NOTHING_SHOWN.to_owned());
         if let Some(reason) = message.is_not_said().or_else(empty) {
             return store_dropped(intake, arrival, reason).await;
         }

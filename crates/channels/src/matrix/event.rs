@@ -198,10 +198,8 @@ impl Event {
     pub(super) fn passages(&self) -> Vec<Passage> {
         let poll = self.poll().map(|poll| {
             let answers = poll.get("answers").and_then(Value::as_array).into_iter().flatten();
-            let answers = answers.map(|answer| format!("- {}", extensible(answer)));
             let question = poll.get("question").map(extensible).unwrap_or_default();
-            let lines = std::iter::once(question).chain(answers);
-            Passage::new("Poll", None, lines.collect::<Vec<_>>().join("\n"))
+            Passage::poll(question, answers.map(extensible))
         });
         poll.into_iter().collect()
     }

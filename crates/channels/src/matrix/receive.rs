@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::api::{ApiError, encode};
 use super::event::{Event, File, Joined, Sync};
 use super::{CALL_TIME, Failure, MATRIX, Matrix, Me, WRONG_TOKEN, encryption, is_wrong_token};
-use crate::arrival::store_dropped;
+use crate::arrival::{NOTHING_SHOWN, store_dropped};
 use crate::mention::without_name;
 use crate::pause::{self, Pause, until_stored};
 use crate::taking::{hand_over, load};
@@ -345,7 +345,7 @@ impl Matrix {
         };
         let (mut arrival, files) = self.arrival(room, event, answered.as_ref(), me).await?;
         if arrival.text.is_empty() && arrival.is_plain() {
-            return store_dropped(intake, arrival, "it holds nothing that can be shown").await;
+            return store_dropped(intake, arrival, NOTHING_SHOWN).await;
         }
         self.add_thread(&mut arrival, event, me, intake).await?;
         hand_over(intake, arrival, &self.with_files, self.load_files(&files)).await.map(drop)

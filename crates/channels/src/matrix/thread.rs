@@ -9,8 +9,6 @@ use crate::{Arrival, Earlier, Intake, Passage, Sender};
 
 /// The newest messages of a thread that are shown, beside its first one.
 const MOST_SHOWN: &str = "20";
-/// Longest text of one that is shown, in characters.
-const MOST_CHARS: usize = 1_000;
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -76,19 +74,14 @@ impl Matrix {
         let known = self.room(&room).await.map_err(|error| error.to_string())?;
         let passages = earlier.into_iter().filter_map(|earlier| {
             let files = earlier.files();
-            let files =
-                files.iter().map(|file| format!("[a file, which is not here: {}]", file.name));
-            let texts: Vec<String> = std::iter::once(earlier.described()).chain(files).collect();
-            let text: String = texts.join("\n").trim().chars().take(MOST_CHARS).collect();
+            let files = files.iter().map(|file| file.name.to_owned());
             let people = known.people.as_ref();
             let author = people.and_then(|people| people.get(&earlier.sender).cloned().flatten());
             let sender = Sender { id: earlier.sender.clone(), ..Sender::default() };
-            (!text.is_empty()).then(|| Passage {
-                what: "Earlier message of the thread",
-                author: author.or(Some(earlier.sender.clone())),
-                text,
-                earlier: Some(Earlier { source_id: earlier.event_id.clone(), sender }),
-            })
+            let author = author.or(Some(earlier.sender.clone()));
+            let texts = std::iter::once(earlier.described());
+            let of = Earlier { source_id: earlier.event_id.clone(), sender };
+            Passage::of_thread(author, texts, files, of)
         });
         arrival.passages.splice(..0, passages.collect::<Vec<_>>());
         self.lock().threads.put(&name, ());

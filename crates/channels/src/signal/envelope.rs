@@ -266,10 +266,7 @@ impl Data {
         let poll = self.rest.get("pollCreate").filter(|poll| poll.is_object()).map(|poll| {
             let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
             let options = poll.get("options").and_then(Value::as_array).into_iter().flatten();
-            let options = options.map(|option| format!("- {}", text(option)));
-            let lines =
-                std::iter::once(poll.get("question").map(text).unwrap_or_default()).chain(options);
-            Passage::new("Poll", None, lines.collect::<Vec<_>>().join("\n"))
+            Passage::poll(poll.get("question").map(text).unwrap_or_default(), options.map(text))
         });
         previews.chain(poll).filter(|passage| !passage.text.is_empty()).collect()
     }

@@ -15,7 +15,7 @@ use tokio_tungstenite::tungstenite::{Bytes, Message};
 use super::api::{ApiError, Token};
 use super::event::{Callback, Envelope, Said};
 use super::{MOST_NAMED, MOST_PEOPLE, Me, SLACK, Slack, wrong_token};
-use crate::arrival::store_dropped;
+use crate::arrival::{NOTHING_SHOWN, store_dropped};
 use crate::lanes::Lanes;
 use crate::pause::{self, Pause, until_stored};
 use crate::taking::hand_over;
@@ -258,7 +258,7 @@ impl Slack {
             reply_to: None,
         };
         let is_empty = || arrival.text.is_empty() && arrival.is_plain();
-        let empty = || is_empty().then(|| "it holds nothing that can be shown".to_owned());
+        let empty = || is_empty().then(|| NOTHING_SHOWN.to_owned());
         if let Some(reason) = dropped.clone().or_else(empty) {
             return store_dropped(intake, arrival, reason).await;
         }

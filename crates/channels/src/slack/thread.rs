@@ -13,8 +13,6 @@ const PAGE: usize = 200;
 const MOST_PAGES: usize = 5;
 /// The newest messages that are shown, beside the first one of the thread.
 const MOST_SHOWN: usize = 20;
-/// Longest text of one that is shown, in characters.
-const MOST_CHARS: usize = 1_000;
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -104,18 +102,13 @@ impl Slack {
         let passages = earlier.into_iter().filter_map(|message| {
             let id = message.user.clone().unwrap_or_default();
             let shares = message.passages(&known).into_iter().map(|passage| passage.text);
-            let files = message.all_files().into_iter().map(|(_, file)| {
-                format!("[a file, which is not here: {}]", file.name.unwrap_or_default())
-            });
-            let texts = std::iter::once(message.text("", &known)).chain(shares).chain(files);
-            let text: Vec<String> = texts.filter(|text| !text.is_empty()).collect();
-            let text: String = text.join("\n").chars().take(MOST_CHARS).collect();
+            let files = message.all_files().into_iter();
+            let files = files.map(|(_, file)| file.name.unwrap_or_default());
+            let texts = std::iter::once(message.text("", &known)).chain(shares);
             let author = known(&id).or(Some(id.clone()).filter(|id| !id.is_empty()));
             let source_id = format!("{}:{}:{}", me.team_id, event.channel, message.ts);
             let sender = Sender { id, ..Sender::default() };
-            let earlier = Some(Earlier { source_id, sender });
-            let what = "Earlier message of the thread";
-            (!text.is_empty()).then_some(Passage { what, author, text, earlier })
+            Passage::of_thread(author, texts, files, Earlier { source_id, sender })
         });
         passages.collect()
     }

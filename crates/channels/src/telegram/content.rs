@@ -248,10 +248,8 @@ impl Message {
     fn structures(&self) -> Vec<Passage> {
         let mut passages = Vec::new();
         if let Some(poll) = self.rest.get("poll") {
-            let options =
-                items(poll, "options").map(|option| format!("- {}", words(option, "text")));
-            let lines = std::iter::once(words(poll, "question").to_owned()).chain(options);
-            passages.push(Passage::new("Poll", None, lines.collect::<Vec<_>>().join("\n")));
+            let options = items(poll, "options").map(|option| words(option, "text").to_owned());
+            passages.push(Passage::poll(words(poll, "question").to_owned(), options));
         }
         if let Some(list) = self.rest.get("checklist") {
             let tasks = items(list, "tasks").map(|task| {

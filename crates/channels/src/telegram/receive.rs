@@ -13,7 +13,7 @@ use super::api::ApiError;
 use super::content::Loadable;
 use super::update::{Message, Said, Update};
 use super::{CALL_TIME, TELEGRAM, Telegram, WRONG_TOKEN, is_wrong_token};
-use crate::arrival::store_dropped;
+use crate::arrival::{NOTHING_SHOWN, store_dropped};
 use crate::pause::{self, Pause, until_stored};
 use crate::taking::{hand_over, load};
 use crate::{Arrival, AttachmentContent, Chat, HookAnswer, HookRequest, Intake, State};
@@ -296,5 +296,5 @@ pub(super) fn nobody_answers(
         return Some(format!("it is a note of Telegram that nobody wrote ({kind})"));
     }
     let is_empty = arrival.text.is_empty() && arrival.is_plain();
-    is_empty.then(|| "it holds nothing that can be shown".to_owned())
+    is_empty.then(|| NOTHING_SHOWN.to_owned())
 }
