@@ -313,7 +313,7 @@ impl Ledger {
 
     /// Records how far a part is. Returns its next version.
     pub(crate) async fn mark(&self, part: &UnsentPart) -> Result<Version, GatewayError> {
-        let write = self.replacement(part, place_of(&part.row))?;
+        let write = missing::replacement(part, place_of(&part.row))?;
         match self.store.commit(Batch::of(write)).await? {
             Commit::Done(version) => Ok(version),
             Commit::Refused(other) => Err(unexpected(&other)),

@@ -380,14 +380,12 @@ impl Outbox {
     /// Begins no further sending, and waits for what was begun: a part whose sending is cut off may have been delivered.
     pub(crate) async fn rest(&self) {
         self.is_resting.store(true, Ordering::SeqCst);
-        let over = tokio::time::sleep(REST_PATIENCE);
-        tokio::pin!(over);
-        while self.sending.load(Ordering::SeqCst) > 0 {
-            tokio::select! {
-                () = tokio::time::sleep(Duration::from_millis(10)) => {}
-                () = &mut over => return,
+        let sent = async {
+            while self.sending.load(Ordering::SeqCst) > 0 {
+                tokio::time::sleep(Duration::from_millis(10)).await;
             }
-        }
+        };
+        let _ = tokio::time::timeout(REST_PATIENCE, sent).await;
     }
 
     /// Counts a part as being sent. At the end of the process this waits for ever.

@@ -1,7 +1,10 @@
 //! Keeps keys out of documents: they go to other people, and to other machines.
 
 use myclaw_llm::Redactor;
-use myclaw_session::{About, Entry, Meta, Role, SessionHeader, TranscriptMessage};
+use myclaw_session::{
+    About, Entry, EntryId, Meta, Role, SessionError, SessionHeader, SessionReader,
+    TranscriptMessage,
+};
 use serde_json::Value;
 
 use super::tool_calls;
@@ -22,6 +25,22 @@ impl Home {
             .flat_map(|agent| written_secrets(&config, &stored_keys(&agent), &self.environment))
             .collect();
         Redactor::new(secrets.iter().map(String::as_str))
+    }
+
+    /// At most `limit` messages before one, as [`redact_row`] leaves them; `None` if there is no such message. Blocks.
+    ///
+    /// # Errors
+    /// The log cannot be read.
+    pub fn shown_messages(
+        &self,
+        reader: &SessionReader,
+        before: Option<EntryId>,
+        limit: usize,
+    ) -> Result<Option<Vec<TranscriptMessage>>, SessionError> {
+        let mut found = reader.messages_before(before, limit)?;
+        let mut redactor = self.redactor();
+        found.iter_mut().flatten().for_each(|row| redact_row(row, &mut redactor));
+        Ok(found)
     }
 }
 

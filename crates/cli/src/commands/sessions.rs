@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use myclaw_agent::config::Paths;
 use myclaw_agent::did_you_mean;
-use myclaw_agent::export::redact_row;
 use myclaw_agent::llm::Redactor;
 use myclaw_agent::sessions::{
     Case, EntryId, IndexedSession, PruneScope, SessionEntry, SessionError, SessionIndex,
@@ -144,11 +143,7 @@ impl Sessions {
         let Some(reader) = self.store.reader(key)? else {
             return Ok(before.is_none().then(Vec::new));
         };
-        let mut found = reader.messages_before(before, limit)?;
-        let mut redactor = self.home.redactor();
-        let rows = found.iter_mut().flatten();
-        rows.for_each(|row| redact_row(row, &mut redactor));
-        Ok(found)
+        self.home.shown_messages(&reader, before, limit)
     }
 
     /// The sessions of the config's agent.

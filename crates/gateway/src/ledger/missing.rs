@@ -83,7 +83,7 @@ impl Ledger {
                 missing.parts.remove(0);
             }
             missing.parts.push(part.id.clone());
-            let mut writes = vec![self.replacement(part, place_of(&part.row))?];
+            let mut writes = vec![replacement(part, place_of(&part.row))?];
             let notices = if is_told { Vec::new() } else { vec![notice.clone()] };
             if !is_told {
                 missing.notice = Some(notice.0.clone());
@@ -146,25 +146,22 @@ impl Ledger {
             if matches!(row.state, PartState::Uncertain | PartState::Failed { .. }) {
                 let stored = Stored { id, version, row };
                 // It is no trouble any more: its copy takes its place.
-                writes.push(self.replacement(&stored, Place::new(OVER, now_ms()))?);
+                writes.push(replacement(&stored, Place::new(OVER, now_ms()))?);
                 parts.push(stored.row);
             }
         }
         Ok(Again { parts, writes })
     }
+}
 
-    pub(super) fn replacement(
-        &self,
-        part: &UnsentPart,
-        place: Place,
-    ) -> Result<Write, GatewayError> {
-        Ok(Write::Replace {
-            id: RecordId::new(OUTGOING, part.id.as_str()),
-            expected: part.version,
-            value: encode(&part.row)?,
-            place: Some(place),
-        })
-    }
+/// Stores a part at `place`, if it is still in the version that is known.
+pub(super) fn replacement(part: &UnsentPart, place: Place) -> Result<Write, GatewayError> {
+    Ok(Write::Replace {
+        id: RecordId::new(OUTGOING, part.id.as_str()),
+        expected: part.version,
+        value: encode(&part.row)?,
+        place: Some(place),
+    })
 }
 
 fn key_of(Route { channel, account, chat }: &Route) -> String {

@@ -8,7 +8,6 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
-use myclaw_agent::export::redact_row;
 use myclaw_agent::llm::ImageContent;
 use myclaw_agent::sessions::{EntryId, SessionError, TranscriptMessage};
 use myclaw_agent::tools::picture_from_base64;
@@ -340,13 +339,10 @@ impl Server {
         let (limit, of_session) = (range.limit.unwrap_or(HISTORY).min(MOST_HISTORY), key.clone());
         let before = range.before.as_deref().map(EntryId::from_text);
         let reading = tokio::task::spawn_blocking(move || {
-            let Some(reader) = home.session_store().reader(&of_session)? else {
-                return Ok(Some(Vec::new()));
-            };
-            let mut found = reader.messages_before(before, limit)?;
-            let mut redactor = home.redactor();
-            found.iter_mut().flatten().for_each(|row| redact_row(row, &mut redactor));
-            Ok::<_, SessionError>(found)
+            match home.session_store().reader(&of_session)? {
+                Some(reader) => home.shown_messages(&reader, before, limit),
+                None => Ok::<_, SessionError>(Some(Vec::new())),
+            }
         });
         let read = reading.await.map_err(|error| GatewayError::Internal(error.to_string()))?;
         let found: Option<Vec<TranscriptMessage>> =
