@@ -17,6 +17,12 @@ const ENVIRONMENT: &str =
 const INSTRUCTIONS: &str =
     "instructions are in AGENTS.md of the workspace or of the project; docs/workspace.md";
 const SHELL: &str = "commands run with `bash`; what may run is in `tools.exec`";
+const THINKING: &str = "write it as `agents.defaults.thinkingDefault: \"low\"`";
+const PROVIDERS: &str = "write it as `models: { providers: { NAME: { … } } }`";
+const PLUGINS: &str =
+    "there are no plugins; tools of your own are skills with scripts, docs/skills.md";
+const COMMANDS: &str = "commands of your own are files `commands/NAME.md`; docs/chat.md";
+const PROFILE: &str = "put it into `authProfiles: [{ id: \"main\", apiKey: \"${NAME}\" }]`";
 
 /// Keys of the whole file in other programs (Claude Code, OpenCode, Codex, OpenClaw, Goose), and what to do here.
 const KEYS_ELSEWHERE: [(&str, &str); 66] = [
@@ -45,13 +51,13 @@ const KEYS_ELSEWHERE: [(&str, &str); 66] = [
     ("GOOSE_MODEL", MODEL),
     ("GOOSE_PROVIDER", MODEL),
     ("model_provider", MODEL),
-    ("providers", "write it as `models: { providers: { NAME: { … } } }`"),
-    ("model_providers", "write it as `models: { providers: { NAME: { … } } }`"),
+    ("providers", PROVIDERS),
+    ("model_providers", PROVIDERS),
     ("profiles", "several agents are entries of `agents.list`"),
-    ("model_reasoning_effort", "write it as `agents.defaults.thinkingDefault: \"low\"`"),
-    ("reasoningEffort", "write it as `agents.defaults.thinkingDefault: \"low\"`"),
-    ("thinking", "write it as `agents.defaults.thinkingDefault: \"low\"`"),
-    ("alwaysThinkingEnabled", "write it as `agents.defaults.thinkingDefault: \"low\"`"),
+    ("model_reasoning_effort", THINKING),
+    ("reasoningEffort", THINKING),
+    ("thinking", THINKING),
+    ("alwaysThinkingEnabled", THINKING),
     ("apiKey", KEYS),
     ("api_key", KEYS),
     ("apiKeyHelper", "keep the command with `myclaw auth add PROVIDER --command '…'`"),
@@ -81,14 +87,11 @@ const KEYS_ELSEWHERE: [(&str, &str); 66] = [
     ("theme", "write it as `terminal.theme: \"dark\"`"),
     ("tui", "the look of the chat is in `terminal`"),
     ("browser", "write it as `tools.browser: { … }`"),
-    ("plugins", "there are no plugins; tools of your own are skills with scripts, docs/skills.md"),
-    ("plugin", "there are no plugins; tools of your own are skills with scripts, docs/skills.md"),
-    (
-        "enabledPlugins",
-        "there are no plugins; tools of your own are skills with scripts, docs/skills.md",
-    ),
-    ("command", "commands of your own are files `commands/NAME.md`; docs/chat.md"),
-    ("commands", "commands of your own are files `commands/NAME.md`; docs/chat.md"),
+    ("plugins", PLUGINS),
+    ("plugin", PLUGINS),
+    ("enabledPlugins", PLUGINS),
+    ("command", COMMANDS),
+    ("commands", COMMANDS),
     ("notify", "write it as a hook `hooks.agent_end`; docs/hooks.md"),
     ("statusLine", "the status line cannot be changed yet"),
     ("memory", "write it as `agents.defaults.memorySearch: { … }`; docs/workspace.md"),
@@ -96,10 +99,10 @@ const KEYS_ELSEWHERE: [(&str, &str); 66] = [
 
 /// Keys of a section in other programs.
 const KEYS_OF_SECTIONS: [(&str, &str, &str); 12] = [
-    ("provider", "apiKey", "put it into `authProfiles: [{ id: \"main\", apiKey: \"${NAME}\" }]`"),
-    ("provider", "api_key", "put it into `authProfiles: [{ id: \"main\", apiKey: \"${NAME}\" }]`"),
-    ("provider", "key", "put it into `authProfiles: [{ id: \"main\", apiKey: \"${NAME}\" }]`"),
-    ("provider", "token", "put it into `authProfiles: [{ id: \"main\", apiKey: \"${NAME}\" }]`"),
+    ("provider", "apiKey", PROFILE),
+    ("provider", "api_key", PROFILE),
+    ("provider", "key", PROFILE),
+    ("provider", "token", PROFILE),
     ("provider", "url", "did you mean `baseUrl`?"),
     ("provider", "id", "did you mean `name`?"),
     ("hooks", "PreToolUse", "did you mean `tool_call`?"),
@@ -178,9 +181,9 @@ pub(crate) fn for_address(text: &str) -> Option<String> {
 
 /// How to write an object for which a single value was written, such as `{ every: "30m" }` for `"30m"`. `properties` are those of
 /// the object. Only words of the schema and spans of time are repeated.
-pub(crate) fn for_object(
-    properties: &serde_json::Map<String, Value>,
-    allowed: impl Fn(&Value) -> Vec<String>,
+pub(crate) fn for_object<'s>(
+    properties: &'s serde_json::Map<String, Value>,
+    allowed: impl Fn(&'s Value) -> Vec<String>,
     value: &Value,
 ) -> Option<String> {
     if let Value::Bool(value) = value {

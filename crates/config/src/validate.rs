@@ -115,12 +115,14 @@ impl<'s> Validator<'s> {
                 self.value(others, entry);
             } else {
                 let is_free = |name: &&str| !entries.contains_key(*name);
-                let near = match hints::for_key(&self.path, key) {
+                let advice = hints::for_key(&self.path, key);
+                let near = match advice {
                     Some(_) => None,
                     None => suggest::nearest(key, known.keys().map(String::as_str).filter(is_free)),
                 };
                 meant.extend(near);
-                let help = near.map(did_you_mean).or_else(|| self.help_for_unknown(key, known));
+                let advice = advice.map(str::to_owned).or_else(|| near.map(did_you_mean));
+                let help = advice.or_else(|| self.help_for_unknown(key, known));
                 self.report(Target::Key, UNKNOWN_KEY.to_owned(), help);
             }
             self.path.pop();
@@ -142,9 +144,6 @@ impl<'s> Validator<'s> {
     }
 
     fn help_for_unknown(&self, key: &str, known: &Map<String, Value>) -> Option<String> {
-        if let Some(advice) = hints::for_key(&self.path, key) {
-            return Some(advice.to_owned());
-        }
         if let Some(longer) = hints::longer_key(key, known.keys().map(String::as_str)) {
             return Some(did_you_mean(longer));
         }
@@ -218,7 +217,7 @@ impl<'s> Validator<'s> {
             Value::Null => Some("leave the key out instead".to_owned()),
             Value::String(text) if is_address(schema) => hints::for_address(text),
             Value::String(_) | Value::Bool(_) if self.properties(schema).is_some() => {
-                let words = |schema: &Value| -> Vec<String> {
+                let words = |schema: &'s Value| -> Vec<String> {
                     let allowed = allowed_words(self.resolve_any(schema)).unwrap_or_default();
                     allowed.into_iter().map(str::to_owned).collect()
                 };
@@ -251,13 +250,9 @@ impl<'s> Validator<'s> {
     }
 
     /// The schema behind a reference, also where the key may be left out.
-    fn resolve_any<'v>(&'v self, schema: &'v Value) -> &'v Value {
-        let branches = schema["anyOf"].as_array();
-        let branch = branches
-            .and_then(|branches| branches.iter().find(|branch| branch.get("$ref").is_some()));
-        let schema = branch.unwrap_or(schema);
-        let name = schema["$ref"].as_str().and_then(|target| target.strip_prefix("#/$defs/"));
-        name.and_then(|name| self.root["$defs"].get(name)).unwrap_or(schema)
+    fn resolve_any(&self, schema: &'s Value) -> &'s Value {
+        let mut branches = schema["anyOf"].as_array().into_iter().flatten();
+        self.resolve(branches.find(|branch| branch.get("$ref").is_some()).unwrap_or(schema))
     }
 
     fn report(&mut self, target: Target, message: String, help: Option<String>) {
