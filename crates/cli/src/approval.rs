@@ -19,7 +19,7 @@ const REFUSING: [&str; 7] = ["no", "n", "nope", "don't", "dont", "do not", "neve
 /// Before what has changed.
 const CHANGED: &str = "this is different since you were asked:";
 /// Marks what is not shown whole.
-const CUT: &str = " (not all of it is known)";
+pub(crate) const CUT: &str = " (not all of it is known)";
 /// The key Escape, and the first byte of keys that send several.
 const ESCAPE: u8 = 0x1b;
 /// Before each line of a text, so that none of them looks like a line of the question.

@@ -46,6 +46,7 @@ pub fn read_regular(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     open_regular(path)?.take(limit).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
+
 /// The text of a file: UTF-8, or UTF-16 after its byte order mark, which is left out. What is no text becomes U+FFFD.
 pub fn text_of_bytes(bytes: &[u8]) -> String {
     let from_units = |bytes: &[u8], unit: fn([u8; 2]) -> u16| {

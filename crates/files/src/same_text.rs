@@ -48,19 +48,14 @@ pub fn folded(text: &str, sameness: Sameness) -> Cow<'_, str> {
 /// The plain characters that models and keyboards write for a typographic one; nothing for an invisible one.
 fn push_plain(char: char, plain: &mut String) {
     match char {
-        '\u{2018}'..='\u{201B}' | '\u{2032}' => plain.push('\''),
-        '\u{201C}'..='\u{201F}' | '\u{2033}' => plain.push('"'),
-        '\u{2010}'..='\u{2015}' | '\u{2212}' => plain.push('-'),
-        '\u{00A0}' | '\u{2000}'..='\u{200A}' | '\u{202F}' | '\u{205F}' | '\u{3000}' => {
-            plain.push(' ');
-        }
         '\u{2026}' => plain.push_str("..."),
-        other if is_invisible(other) => {}
-        other => plain.push(other),
+        _ if is_invisible(char) => {}
+        _ if char.is_ascii() => plain.push(char),
+        _ => plain.push(*spellings(char).first().unwrap_or(&char)),
     }
 }
 
-/// The characters, the plain one included, that [`Sameness::Typography`] takes for the same as this one.
+/// The characters, the plain one first, that [`Sameness::Typography`] takes for the same as this one.
 pub fn spellings(char: char) -> &'static [char] {
     const SINGLE: &[char] = &['\'', '\u{2018}', '\u{2019}', '\u{201A}', '\u{201B}', '\u{2032}'];
     const DOUBLE: &[char] = &['"', '\u{201C}', '\u{201D}', '\u{201E}', '\u{201F}', '\u{2033}'];

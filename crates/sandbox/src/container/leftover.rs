@@ -17,7 +17,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// The helper removes its container when the command ends. A helper that is ended by force, half a second after it was
 /// asked to end, has no time for that on a busy machine. The container is a child of the container engine, so no signal
 /// to the helper's processes reaches it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Leftover {
     /// The command that removes the container; empty if there is none.
     removal: Vec<String>,
@@ -35,19 +35,22 @@ impl Leftover {
 
     /// Removes the container and waits for that.
     pub(crate) async fn remove(mut self) {
-        let removal = std::mem::take(&mut self.removal);
-        if !removal.is_empty() {
+        if let Some(removal) = self.take() {
             let removing = tokio::task::spawn_blocking(move || remove(&removal));
             drop(timeout(LIMIT, removing).await);
         }
+    }
+
+    fn take(&mut self) -> Option<Vec<String>> {
+        let removal = std::mem::take(&mut self.removal);
+        (!removal.is_empty()).then_some(removal)
     }
 }
 
 impl Drop for Leftover {
     /// A dropped future cannot wait: a thread removes the container while this program continues.
     fn drop(&mut self) {
-        let removal = std::mem::take(&mut self.removal);
-        if !removal.is_empty() {
+        if let Some(removal) = self.take() {
             let thread = std::thread::Builder::new().name("container removal".to_owned());
             drop(thread.spawn(move || remove(&removal)));
         }

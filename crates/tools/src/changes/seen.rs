@@ -48,15 +48,13 @@ struct Seen {
 /// thread adds the hash. Without the thread, or if the process ends before it has finished, that record decides.
 pub(crate) fn note_read(context: &ToolContext, path: &ResolvedPath, file: File, before: &Metadata) {
     let Some(seen) = Seen::of(&path.real, before, None) else { return };
-    let hashes_later = before.len() > MAX_HASHED_AT_ONCE && !is_recent(before);
+    let hashes_later =
+        (MAX_HASHED_AT_ONCE + 1..=MAX_HASHED_BYTES).contains(&before.len()) && !is_recent(before);
     if !hashes_later {
         let Ok(hash) = unchanged_hash(file, before) else { return };
         return append(context, &Seen { hash, ..seen });
     }
     append(context, &seen);
-    if before.len() > MAX_HASHED_BYTES {
-        return;
-    }
     let (context, before) = (context.clone(), before.clone());
     let add_hash = move || {
         if let Ok(hash @ Some(_)) = unchanged_hash(file, &before) {

@@ -17,6 +17,7 @@ use super::editor::absolute;
 use super::hunks::hunks;
 use super::markdown::{code, fenced};
 use super::plan::{DECLARATION, UPDATE_PLAN};
+use crate::approval::CUT;
 use crate::report::{first_line, summarise_arguments};
 
 /// Bytes of a running command's output that are shown. Each update repeats them, so they are few.
@@ -82,7 +83,7 @@ pub(super) fn to_approve(
     }
     for fact in question.changes.iter().chain(&question.shown) {
         let language = if fact.form == FactForm::Diff { "diff" } else { "" };
-        let cut = if fact.is_whole { "" } else { " (not all of it is known)" };
+        let cut = if fact.is_whole { "" } else { CUT };
         content.push(format!("{}{cut}:", fact.label).into());
         content.push(fenced(language, &fact.text).into());
     }
