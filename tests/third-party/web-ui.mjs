@@ -542,7 +542,8 @@ const scenarios = {
     await page.getByLabel("agent.maxRetries").fill("7");
     // Something else writes the file: nothing is lost, and nothing overwritten.
     console.log("write the file");
-    await eventually("the file is written", async () => (await (await fetch(`${GATEWAY}/api/config`, { headers: { Authorization: `Bearer ${TOKEN}` } })).json()).values.agent?.maxIterations === 9);
+    // While the file is written, what is read is refused.
+    await eventually("the file is written", async () => (await (await fetch(`${GATEWAY}/api/config`, { headers: { Authorization: `Bearer ${TOKEN}` } })).json()).values?.agent?.maxIterations === 9);
     await page.getByRole("button", { name: "Review and save" }).click();
     await dialog.getByRole("button", { name: "Save" }).click();
     await page.getByRole("button", { name: "Read it again" }).click();
