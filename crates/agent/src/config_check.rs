@@ -15,7 +15,9 @@ use myclaw_hooks::unusable_commands;
 use myclaw_llm::{BUILTIN_PROVIDER, Catalog, ModelRef, parse_model_ref, provider_info};
 
 use crate::key_lookup::{KeyPresence, look_for_key};
-use crate::selection::{check_allowed, find_access, missing_address, unknown_provider};
+use crate::selection::{
+    check_allowed, find_access, known_providers, missing_address, unknown_provider,
+};
 use crate::web_tools::{address_rules, search_options};
 use crate::{Home, permissions, stored_keys};
 
@@ -79,6 +81,7 @@ pub(crate) fn examine(loaded: &Loaded, home: &Home) -> Examination {
     examine_web(config, &mut examination);
     examination.warnings.extend(permissions::advice(config));
     examination.warnings.extend(permissions::contradictions(config));
+    examination.warnings.extend(unknown_providers_of_rules(config));
     match unusable_commands(config, &home.paths) {
         Ok(unusable) => examination
             .mistakes
@@ -90,6 +93,21 @@ pub(crate) fn examine(loaded: &Loaded, home: &Home) -> Examination {
         }
     }
     examination
+}
+
+/// Rules for tools about providers that do not exist, one line each.
+fn unknown_providers_of_rules(config: &Config) -> impl Iterator<Item = String> {
+    let places = permissions::provider_rules(config);
+    let known = known_providers(config);
+    let is_known = move |name: &str| {
+        let provider = name.split_once('/').map_or(name, |(provider, _)| provider);
+        known.iter().any(|known| known.eq_ignore_ascii_case(provider))
+            || config.provider.as_ref().is_some_and(|own| own.name.eq_ignore_ascii_case(provider))
+    };
+    places
+        .into_iter()
+        .filter(move |(_, name)| !is_known(name))
+        .map(|(place, name)| format!("{place} has no effect: the provider `{name}` is not known"))
 }
 
 /// The values of `tools.web` that a run would refuse.

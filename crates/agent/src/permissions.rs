@@ -36,7 +36,7 @@ pub(crate) use levels::advice;
 use levels::{Situation, exec_levels, tool_levels};
 pub use principal::Principal;
 pub use senders::Senders;
-pub(crate) use special::{contradictions, is_of_heartbeats};
+pub(crate) use special::{contradictions, is_of_heartbeats, provider_rules};
 
 /// Name of the hook that asks the policy; the reason of a question begins with it.
 pub(crate) const POLICY: &str = "policy";

@@ -23,6 +23,8 @@ const PLUGINS: &str =
     "there are no plugins; tools of your own are skills with scripts, docs/skills.md";
 const COMMANDS: &str = "commands of your own are files `commands/NAME.md`; docs/chat.md";
 const PROFILE: &str = "put it into `authProfiles: [{ id: \"main\", apiKey: \"${NAME}\" }]`";
+const CHANNEL: &str = "a channel runs if it is in the file; take it out to stop it";
+const MATCH: &str = "did you mean `match`?";
 
 /// Keys of the whole file in other programs (Claude Code, OpenCode, Codex, OpenClaw, Goose), and what to do here.
 const KEYS_ELSEWHERE: [(&str, &str); 66] = [
@@ -98,13 +100,15 @@ const KEYS_ELSEWHERE: [(&str, &str); 66] = [
 ];
 
 /// Keys of a section in other programs.
-const KEYS_OF_SECTIONS: [(&str, &str, &str); 12] = [
+const KEYS_OF_SECTIONS: [(&str, &str, &str); 14] = [
     ("provider", "apiKey", PROFILE),
     ("provider", "api_key", PROFILE),
     ("provider", "key", PROFILE),
     ("provider", "token", PROFILE),
     ("provider", "url", "did you mean `baseUrl`?"),
     ("provider", "id", "did you mean `name`?"),
+    ("gateway", "auth", "did you mean `token`?"),
+    ("gateway", "password", "did you mean `token`?"),
     ("hooks", "PreToolUse", "did you mean `tool_call`?"),
     ("hooks", "PostToolUse", "did you mean `tool_result`?"),
     ("hooks", "UserPromptSubmit", "did you mean `before_agent_start`?"),
@@ -126,13 +130,16 @@ pub(crate) fn for_key(path: &ConfigPath, key: &str) -> Option<&'static str> {
             .iter()
             .find(|(place, other, _)| *place == section && *other == key)
             .map(|(_, _, advice)| *advice)
+            .or_else(|| (key == "enabled" && section.starts_with("channels.")).then_some(CHANNEL))
+            .or_else(|| (section.starts_with("hooks.") && key.starts_with("tool")).then_some(MATCH))
             .or_else(|| matches!(key, "mcpServers" | "mcp_servers" | "mcp").then_some(MCP))
             .or_else(|| matches!(key, "permissions" | "allowedTools").then_some(RULES)),
     }
 }
 
-/// The key of this section that holds `key` as one of its words, as `botToken` holds `token`, if there is only one.
-pub(crate) fn longer_key<'k>(key: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
+/// The keys of this section that hold `key` as one of their words, as `botToken` holds `token`; none if there are more
+/// than two.
+pub(crate) fn longer_keys<'k>(key: &str, known: impl Iterator<Item = &'k str>) -> Vec<&'k str> {
     let words = |name: &str| -> Vec<String> {
         let mut words: Vec<String> = Vec::new();
         for char in name.chars() {
@@ -146,14 +153,14 @@ pub(crate) fn longer_key<'k>(key: &str, known: impl Iterator<Item = &'k str>) ->
     };
     let wanted = words(key);
     if wanted.is_empty() {
-        return None;
+        return Vec::new();
     }
-    let mut longer = known.filter(|name| {
+    let is_longer = |name: &&str| {
         let own = words(name);
         own.len() > wanted.len() && own.windows(wanted.len()).any(|part| part == wanted)
-    });
-    let only = longer.next()?;
-    longer.next().is_none().then_some(only)
+    };
+    let longer: Vec<_> = known.filter(is_longer).collect();
+    if longer.len() > 2 { Vec::new() } else { longer }
 }
 
 /// How to write the address that `text` means. Only what cannot be a secret is repeated.

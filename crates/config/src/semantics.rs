@@ -3,6 +3,7 @@
 mod channels;
 mod gateway;
 mod persona;
+mod rules;
 mod subagents;
 
 use std::collections::HashMap;
@@ -30,6 +31,7 @@ pub(crate) fn check(config: &Config) -> Vec<Finding> {
     check_heartbeats(config, &mut findings);
     subagents::check(config, &mut findings);
     persona::check(config, &mut findings);
+    rules::check(config, &mut findings);
     check_state_directories(config, &mut findings);
     findings
 }

@@ -144,8 +144,10 @@ impl<'s> Validator<'s> {
     }
 
     fn help_for_unknown(&self, key: &str, known: &Map<String, Value>) -> Option<String> {
-        if let Some(longer) = hints::longer_key(key, known.keys().map(String::as_str)) {
-            return Some(did_you_mean(longer));
+        let longer = hints::longer_keys(key, known.keys().map(String::as_str));
+        if !longer.is_empty() {
+            let longer: Vec<_> = longer.iter().map(|key| format!("`{key}`")).collect();
+            return Some(format!("did you mean {}?", longer.join(" or ")));
         }
         if let Some(place) = self.place_of_key(key) {
             return Some(format!("did you mean `{place}`?"));
@@ -162,8 +164,14 @@ impl<'s> Validator<'s> {
             .then(|| format!("known here: {}", keys.join(", ")))
     }
 
-    /// A place where a key that is unknown here would be valid. Searches sections, but not lists and maps.
+    /// A place where a key that is unknown here would be valid. Searches sections, but not lists and maps. A key of one
+    /// word, such as `enabled`, means something else in each section.
     fn place_of_key(&self, key: &str) -> Option<ConfigPath> {
+        if !key.contains(char::is_uppercase)
+            && !self.root["properties"].get(key).is_some_and(Value::is_object)
+        {
+            return None;
+        }
         let mut sections = vec![(ConfigPath::default(), self.root)];
         let mut next = 0;
         while let Some((path, section)) = sections.get(next).cloned() {

@@ -50,6 +50,16 @@ pub(super) fn with_subagents(
     rules
 }
 
+/// The places of rules for tools about a provider or model, each with its name.
+pub(crate) fn provider_rules(config: &Config) -> Vec<(ConfigPath, String)> {
+    let levels = levels::tool_levels(config, None).into_iter();
+    let of_provider = |level: LevelRules| match level.level {
+        Level::Provider(name) => Some((level.place, name)),
+        _ => None,
+    };
+    levels.filter_map(of_provider).collect()
+}
+
 /// Rules of the config that cancel each other, one line each.
 pub(crate) fn contradictions(config: &Config) -> Vec<String> {
     let mut found = Vec::new();
@@ -76,15 +86,14 @@ pub(crate) fn contradictions(config: &Config) -> Vec<String> {
             ));
         }
     }
-    for level in levels::tool_levels(config, None) {
-        let (allow, deny) = (level.rules.allow.unwrap_or_default(), level.rules.deny);
-        let both = allow.iter().filter(|name| {
-            deny.iter()
-                .flatten()
-                .any(|other| canonical_tool_name(other) == canonical_tool_name(name))
-        });
-        for name in both {
-            let place = &level.place;
+    let tools = levels::tool_levels(config, None).into_iter();
+    let tools = tools.map(|level| (level.place, level.rules.allow, level.rules.deny));
+    let sandboxes = levels::all_sandboxes(config).into_iter();
+    let sandboxes = sandboxes.map(|(place, rules)| (place, rules.allowlist, rules.denylist));
+    for (place, allow, deny) in tools.chain(sandboxes) {
+        let deny: Vec<_> = deny.iter().flatten().map(|name| canonical_tool_name(name)).collect();
+        let allow = allow.unwrap_or_default();
+        for name in allow.iter().filter(|name| deny.contains(&canonical_tool_name(name))) {
             found.push(format!(
                 "{place} allows and denies {name}: deny wins, so remove one of the two"
             ));

@@ -323,6 +323,9 @@ fn rules_that_cancel_each_other_are_named() {
     assert!(found(heartbeat).contains("cron.enabled"));
     let both = found(json!({"tools": {"allow": ["read", "bash"], "deny": ["exec"]}}));
     assert!(both.contains("tools allows and denies bash"), "{both}");
+    let sandbox = json!({"allowlist": ["cron", "read"], "denylist": ["cron"]});
+    let both = found(json!({"agents": {"defaults": {"sandbox": sandbox}}}));
+    assert!(both.contains("sandbox allows and denies cron"), "{both}");
 }
 
 #[test]

@@ -19,10 +19,11 @@ const LOGOUT: &str = "`myclaw auth remove PROVIDER` forgets a key";
 const SESSIONS: &str = "`myclaw sessions list` lists the sessions";
 const CONFIG: &str = "`myclaw config get` prints the config, and `myclaw config edit` changes it";
 const RULES: &str = "which tools and commands may run is in `tools` of the config; docs/policy.md";
+const QUIT: &str = "a chat ends with `/quit`";
 const PROMPT: &str = "instructions are in AGENTS.md of the workspace; docs/workspace.md";
 
 /// Words in the place of a command, and what does the same here.
-const COMMANDS: [(&str, &str); 72] = [
+const COMMANDS: [(&str, &str); 84] = [
     ("version", "`myclaw --version` prints it"),
     ("exec", RUN),
     ("ask", RUN),
@@ -98,6 +99,18 @@ const COMMANDS: [(&str, &str); 72] = [
     ("schedule", "`myclaw cron` plans what the agent does by itself"),
     ("heartbeat", "a heartbeat is in `agents.defaults.heartbeat` of the config; docs/schedule.md"),
     ("reset", "`myclaw sessions delete NAME` deletes a session; ~/.myclaw holds everything"),
+    ("backup", "copy the directory ~/.myclaw while no gateway runs; it holds everything"),
+    ("security", "`myclaw doctor --security` shows what is open"),
+    ("secrets", LOGIN),
+    ("system", "`myclaw cron wake \"…\"` tells the agent of a gateway"),
+    ("webhooks", "a webhook is in `channels.webhook` of the config; docs/channels.md"),
+    ("docs", "`myclaw COMMAND --help` explains each command"),
+    ("agent", RUN),
+    ("review", "`myclaw run \"Review the last commit\"` lets the agent do it"),
+    ("test", "`myclaw config check` tests the config, and `myclaw models test` a model"),
+    ("exit", QUIT),
+    ("quit", QUIT),
+    ("bye", QUIT),
 ];
 
 /// Words in the place of a command of a command.
@@ -147,11 +160,13 @@ const SUBCOMMANDS: [(&str, &str, &str); 38] = [
 ];
 
 /// Options of other programs.
-const OPTIONS: [(&str, &str); 26] = [
+const OPTIONS: [(&str, &str); 28] = [
     ("-p", RUN),
     ("--print", RUN),
     ("--prompt", RUN),
     ("--exec", RUN),
+    ("--message", RUN),
+    ("--last", "`myclaw --continue` continues the last session"),
     ("--text", RUN),
     ("--output-format", "`myclaw run --json \"…\"` prints one event per line"),
     ("--format", "`myclaw run --json \"…\"` prints one event per line"),
@@ -179,6 +194,12 @@ const OPTIONS: [(&str, &str); 26] = [
     ("--provider", "`--model PROVIDER/MODEL` names both"),
 ];
 
+/// Words that follow a command of other programs, and seldom the first word of a message.
+const VERBS: [&str; 16] = [
+    "add", "create", "delete", "disable", "enable", "get", "index", "install", "list", "ls",
+    "remove", "rm", "search", "show", "status", "update",
+];
+
 /// Words with which people begin a conversation. They are messages.
 const GREETINGS: [&str; 12] =
     ["hi", "hello", "hey", "hallo", "hola", "salut", "moin", "ciao", "thanks", "ping", "yes", "no"];
@@ -187,6 +208,8 @@ const GREETINGS: [&str; 12] =
 /// `exec "…"`.
 pub(super) fn refuse_message(words: &[String]) -> Option<clap::Error> {
     let (word, rest) = words.split_first()?;
+    let typed = word;
+    let word = &typed.to_ascii_lowercase();
     let is_word = word.len() > 1
         && word.starts_with(|char: char| char.is_ascii_lowercase())
         && word.chars().all(|char| char.is_ascii_lowercase() || char == '-');
@@ -194,9 +217,13 @@ pub(super) fn refuse_message(words: &[String]) -> Option<clap::Error> {
         return None;
     }
     let known = COMMANDS.iter().find(|(other, _)| other == word).map(|(_, advice)| *advice);
+    let is_own = || Cli::command().get_subcommands().any(|command| command.get_name() == word);
     let is_command = match (known, rest) {
+        // A word with capitals is a command only if it is a known one.
+        (None, _) if typed != word => rest.is_empty() && is_own(),
         (_, []) => true,
         (Some(MCP), _) => true,
+        (Some(_), [verb, ..]) if VERBS.contains(&verb.as_str()) => true,
         // One argument, quoted or a single word, is for a command; a sentence has more words.
         (Some(_), [_]) => true,
         (_, rest) => is_misspelt(word, rest),
@@ -208,7 +235,7 @@ pub(super) fn refuse_message(words: &[String]) -> Option<clap::Error> {
             |advice| format!("; {advice}."),
         );
         let message = format!(
-            "there is no command `{word}`{advice} To send it as a message, write it after `chat` or `run`"
+            "there is no command `{typed}`{advice} To send it as a message, write it after `chat` or `run`"
         );
         Cli::command().error(ErrorKind::InvalidSubcommand, message)
     })

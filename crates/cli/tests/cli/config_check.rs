@@ -318,5 +318,5 @@ fn get_prints_the_default_of_a_key_and_refuses_one_that_does_not_exist() {
     }
     let unset = run(&home, &["config", "get", "agents.defaults.model"]);
     unset.assert_code(1);
-    assert!(unset.stderr().contains("has no value by default"), "{}", unset.stderr());
+    assert!(unset.stderr().contains("docs/config.md says what applies then"), "{}", unset.stderr());
 }

@@ -1,19 +1,20 @@
-use super::{ADDRESS, KEYS_ELSEWHERE, MODEL, RULES, SANDBOX, for_address, for_key, longer_key};
+use super::{ADDRESS, KEYS_ELSEWHERE, MODEL, RULES, SANDBOX, for_address, for_key, longer_keys};
 use crate::{ConfigPath, unknown_key};
 
 #[test]
 fn a_key_with_a_known_word_is_found_in_its_own_section() {
     let telegram = ["botToken", "dmPolicy", "historyLimit", "mode"];
-    assert_eq!(longer_key("token", telegram.into_iter()), Some("botToken"));
-    assert_eq!(longer_key("limit", telegram.into_iter()), Some("historyLimit"));
-    assert_eq!(longer_key("policy", telegram.into_iter()), Some("dmPolicy"));
-    assert_eq!(longer_key("tok", telegram.into_iter()), None);
-    assert_eq!(longer_key("", telegram.into_iter()), None);
+    assert_eq!(longer_keys("token", telegram.into_iter()), ["botToken"]);
+    assert_eq!(longer_keys("limit", telegram.into_iter()), ["historyLimit"]);
+    assert_eq!(longer_keys("policy", telegram.into_iter()), ["dmPolicy"]);
+    assert!(longer_keys("tok", telegram.into_iter()).is_empty());
+    assert!(longer_keys("", telegram.into_iter()).is_empty());
     assert_eq!(
-        longer_key("token", ["botToken", "appToken"].into_iter()),
-        None,
+        longer_keys("token", ["botToken", "appToken"].into_iter()),
+        ["botToken", "appToken"],
         "either may be meant"
     );
+    assert!(longer_keys("token", ["aToken", "bToken", "cToken"].into_iter()).is_empty());
 }
 
 #[test]
@@ -42,6 +43,13 @@ fn keys_of_other_programs_are_explained() {
         (ConfigPath::default().key("permissions"), "permissions", "docs/policy.md"),
         (ConfigPath::default().key("provider").key("apiKey"), "apiKey", "authProfiles"),
         (ConfigPath::default().key("hooks").key("PreToolUse"), "PreToolUse", "tool_call"),
+        (
+            ConfigPath::default().key("hooks").key("tool_call").index(0).key("tools"),
+            "tools",
+            "`match`",
+        ),
+        (ConfigPath::default().key("channels").key("irc").key("enabled"), "enabled", "take it out"),
+        (ConfigPath::default().key("gateway").key("auth"), "auth", "`token`"),
     ] {
         assert!(for_key(&path, key).is_some_and(|advice| advice.contains(word)), "{path}");
     }

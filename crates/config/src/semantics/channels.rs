@@ -56,11 +56,28 @@ pub(super) fn check(config: &Config, findings: &mut Vec<Finding>) {
     check_host_bindings(config, findings);
 }
 
+/// The mistake at `path`, if there is no channel with the name that stands there.
+pub(super) fn channel_problem(name: &str, path: ConfigPath) -> Option<Finding> {
+    let help = || match nearest(name, CHANNELS) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("the channels are {}", CHANNELS.join(", ")),
+    };
+    (!CHANNELS.contains(&name)).then(|| finding(path, "there is no channel of this name", help()))
+}
+
 fn check_telegram(telegram: &TelegramConfig, path: &ConfigPath, findings: &mut Vec<Finding>) {
     let urls = [("baseUrl", &telegram.base_url), ("webhookUrl", &telegram.webhook_url)];
     for (key, url) in urls {
         check_url(url.as_deref(), path.clone().key(key), findings);
     }
+    let is_person = |name: &str| name.starts_with('@') || name.parse::<u64>().is_ok();
+    phone::check_people(&telegram.allow_from, path, is_person, findings, |name| {
+        let bare = name.rsplit(':').next().unwrap_or(name);
+        match bare.parse::<u64>() {
+            Ok(number) => format!("write {number}"),
+            Err(_) => "write the number that `myclaw pairing list` shows, or `@name`".to_owned(),
+        }
+    });
     let accounts = path.clone().key("accounts");
     check_names(telegram.accounts.keys(), &accounts, findings);
     for (name, account) in &telegram.accounts {

@@ -33,6 +33,42 @@ fn a_mistake_in_a_channel_is_one_line_too() {
             "1:38: channels.identityLinks.ann[0]: there is no channel of this name; did you mean `telegram`?",
         ),
         (
+            "{ tools: { byChannel: { telegrm: { deny: ['bash'] } } } }",
+            "1:25: tools.byChannel.telegrm: there is no channel of this name; did you mean `telegram`?",
+        ),
+        (
+            "{ tools: { exec: { allowlist: ['ls', 'git *'] } } }",
+            "1:38: tools.exec.allowlist[1]: expected a program, found a program with arguments; write the arguments as `{ program: \"git\", args: [\"log\", \"...\"] }`; a program alone may have any",
+        ),
+        (
+            "{ tools: { exec: { allowlist: [{ program: 'git status' }] } } }",
+            "1:43: tools.exec.allowlist[0].program: expected a program, found a program with arguments; write the arguments as `{ program: \"git\", args: [\"log\", \"...\"] }`; a program alone may have any",
+        ),
+        (
+            "{ channels: { telegram: { botToken: '1:a', allowFrom: ['tg:42'] } } }",
+            "1:56: channels.telegram.allowFrom[0]: nobody has such an id in this channel; write 42",
+        ),
+        (
+            "{ channels: { telegram: { botToken: '1:a', allowFrom: [7, '@ann', 'ann'] } } }",
+            "1:67: channels.telegram.allowFrom[2]: nobody has such an id in this channel; write the number that `myclaw pairing list` shows, or `@name`",
+        ),
+        (
+            "{ channels: { slack: { token: 'x', botToken: 'xoxb-1', appToken: 'xapp-1' } } }",
+            "1:24: channels.slack.token: unknown key; did you mean `appToken` or `botToken`?",
+        ),
+        (
+            "{ channels: { telegram: { botToken: '1:a', enabled: true } } }",
+            "1:44: channels.telegram.enabled: unknown key; a channel runs if it is in the file; take it out to stop it",
+        ),
+        (
+            "{ gateway: { auth: { token: 'x' } } }",
+            "1:14: gateway.auth: unknown key; did you mean `token`?",
+        ),
+        (
+            "{ hooks: { tool_call: [{ command: ['true'], tools: ['bash'] }] } }",
+            "1:45: hooks.tool_call[0].tools: unknown key; did you mean `match`?",
+        ),
+        (
             "{ channels: { identityLinks: { ann: ['42'] } } }",
             "1:38: channels.identityLinks.ann[0]: expected a person as `channel:id`; such as \"telegram:42\"; `myclaw pairing list` shows the ids of people who wrote",
         ),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{CHANNELS, Finding, finding, nearest, root};
+use super::{Finding, channel_problem, finding, root};
 use crate::locate::Target;
 use crate::schema::{Config, DmScope};
 
@@ -43,12 +43,8 @@ pub(super) fn check(config: &Config, findings: &mut Vec<Finding>) {
                 ));
                 continue;
             };
-            if !CHANNELS.contains(&channel) {
-                let help = match nearest(channel, CHANNELS) {
-                    Some(near) => format!("did you mean `{near}`?"),
-                    None => format!("the channels are {}", CHANNELS.join(", ")),
-                };
-                findings.push(finding(path, "there is no channel of this name", help));
+            if let Some(found) = channel_problem(channel, path.clone()) {
+                findings.push(found);
                 continue;
             }
             let id = (channel.to_owned(), peer.to_lowercase());

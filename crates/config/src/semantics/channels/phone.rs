@@ -89,7 +89,7 @@ fn check_signal(signal: &SignalConfig, path: &ConfigPath, findings: &mut Vec<Fin
     );
 }
 
-fn check_people(
+pub(super) fn check_people(
     people: &[ChatId],
     path: &ConfigPath,
     is_person: impl Fn(&str) -> bool,
