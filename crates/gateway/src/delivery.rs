@@ -326,7 +326,7 @@ impl Delivery {
         let desk = self.desks().get(key.as_str()).cloned();
         let Some(desk) = desk else { return false };
         !desk.is_idle()
-            || self.hub.watch(key.as_str()).live.has_waiting()
+            || self.hub.has_waiting(key.as_str())
             || desk.session.jobs().await.iter().any(|job| job.is_running())
     }
 

@@ -5,26 +5,26 @@
 //! number from which it can go on, and reads the rest from the session's history.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Weak};
 use std::time::{Duration, Instant};
 
-use myclaw_agent::llm::StreamEvent;
-use myclaw_agent::{AgentRunEvent, RunEvent};
+use myclaw_agent::RunEvent;
 use serde::Serialize;
 use tokio::sync::watch;
 
-mod joined;
+mod kept;
 mod live;
 
-pub(crate) use joined::{Joined, joined, one_by_one};
+use kept::Kept;
+pub(crate) use kept::{Joined, Since};
 pub(crate) use live::{Live, Report, WaitingMessage};
 
 /// Most events that are kept of a session: several seconds of a fast model.
-const MOST_EVENTS: usize = 1_024;
+const MOST_EVENTS: u64 = 1_024;
 /// Most bytes that are kept of a session.
 const MOST_BYTES: usize = 1024 * 1024;
-/// How long an event is kept: long enough for a client whose connection broke. Later ones read the history. A thousand turns
-/// of ten deltas a second then have 80 MB of events.
+/// How long an event is kept: long enough for a client whose connection broke. Later ones read the history.
 const KEPT: Duration = Duration::from_secs(30);
 /// Time in which all sessions are looked at for events that are older.
 const SWEEP: Duration = Duration::from_secs(10);
@@ -35,32 +35,32 @@ const MOST_SESSIONS: usize = 1_000;
 
 /// All sequences.
 pub(crate) struct Hub {
-    sequences: Mutex<Sequences>,
+    /// Each has a lock of its own, so that runs on several threads do not wait for each other. Whoever takes the round
+    /// too takes it first.
+    by_session: RwLock<HashMap<String, Mutex<Sequence>>>,
+    /// Counts events of all sessions, to find the sequence that was quiet for longest.
+    events: AtomicU64,
+    round: Mutex<Round>,
     /// Names this process: numbers of another one mean nothing here.
     stream: String,
 }
 
-struct Sequences {
-    by_session: HashMap<String, Sequence>,
-    /// Counts events of all sessions, to find the sequence that was quiet for longest.
-    events: u64,
-    /// The sessions, in the order in which they are looked at for old events.
-    round: VecDeque<String>,
+/// The order in which sessions are looked at for old events.
+struct Round {
+    sessions: VecDeque<String>,
     /// When sessions were looked at.
     swept: Instant,
 }
 
 struct Sequence {
-    /// With the time at which each came.
-    kept: VecDeque<(Instant, Event)>,
-    bytes: usize,
-    /// Number of the newest event. The first is 1.
-    newest: u64,
+    kept: Kept,
     last_used: u64,
     /// What is not in the session's log yet.
     live: Live,
-    /// Sends the number of the newest event to watchers.
+    /// Sends the number of the newest event to those who wait for one session.
     news: watch::Sender<u64>,
+    /// The number of the newest event, for watchers.
+    newest: Arc<AtomicU64>,
     /// Watchers of several sessions, which wait for all of them at once.
     watchers: Vec<Weak<dyn Watcher>>,
 }
@@ -74,51 +74,24 @@ pub(crate) trait Watcher: Send + Sync {
     fn take(&self, session: &str, event: &Joined) -> bool;
 }
 
-/// A kept event.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Event {
-    /// A JSON object.
-    pub(crate) text: Arc<str>,
-    kind: EventKind,
-}
-
-/// Whether an event can be joined with others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum EventKind {
-    /// What a model adds to a text.
-    Delta,
-    Other,
-}
-
 /// A session at one moment, and a way to learn of what comes after.
-pub(crate) struct Watching {
+pub(crate) struct Watching<News = watch::Receiver<u64>> {
     /// The number of the newest event.
     pub(crate) newest: u64,
     /// What these events say that the log does not.
     pub(crate) live: Live,
-    /// Gets the number of each new event.
-    pub(crate) news: watch::Receiver<u64>,
-}
-
-/// Events from a number on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Since {
-    /// These, with the number of the first.
-    Events(u64, Vec<Event>),
-    /// The events after this number are still kept; older ones are gone.
-    Gap(u64),
+    /// Has the number of each new event.
+    pub(crate) news: News,
 }
 
 impl Hub {
     pub(crate) fn new() -> Self {
-        let stream = uuid::Uuid::new_v4().simple().to_string();
-        let sequences = Sequences {
-            by_session: HashMap::new(),
-            events: 0,
-            round: VecDeque::new(),
-            swept: Instant::now(),
-        };
-        Self { sequences: Mutex::new(sequences), stream }
+        Self {
+            by_session: RwLock::default(),
+            events: AtomicU64::new(0),
+            round: Mutex::new(Round { sessions: VecDeque::new(), swept: Instant::now() }),
+            stream: uuid::Uuid::new_v4().simple().to_string(),
+        }
     }
 
     /// Names the sequences of this process.
@@ -133,13 +106,10 @@ impl Hub {
 
     /// Adds an event of a run.
     pub(crate) fn publish_run(&self, session: &str, event: &RunEvent) {
-        let kind = match &event.kind {
-            AgentRunEvent::LlmStream {
-                event: StreamEvent::TextDelta { .. } | StreamEvent::ThinkingDelta { .. },
-            } => EventKind::Delta,
-            _ => EventKind::Other,
-        };
-        self.add(session, event, kind, |live| live.heed(&event.kind));
+        self.add(session, |sequence, at| {
+            sequence.live.heed(&event.kind);
+            sequence.kept.add_of_run(at, event)
+        });
     }
 
     /// Adds an event that changes the state that new watchers get first.
@@ -149,43 +119,22 @@ impl Hub {
         event: &impl Serialize,
         change: impl FnOnce(&mut Live),
     ) {
-        self.add(session, event, EventKind::Other, change);
+        self.add(session, |sequence, at| {
+            change(&mut sequence.live);
+            sequence.kept.add(at, event)
+        });
     }
 
-    fn add(
-        &self,
-        session: &str,
-        event: &impl Serialize,
-        kind: EventKind,
-        change: impl FnOnce(&mut Live),
-    ) {
-        let Ok(text) = serde_json::to_string(event) else { return };
-        let text: Arc<str> = text.into();
+    fn add(&self, session: &str, add: impl FnOnce(&mut Sequence, Instant) -> Option<Joined>) {
         let at = Instant::now();
-        let mut sequences = self.lock();
-        sequences.sweep(at);
-        let sequence = sequences.of(session);
-        change(&mut sequence.live);
-        sequence.newest += 1;
-        sequence.bytes += text.len();
-        sequence.kept.push_back((at, Event { text: Arc::clone(&text), kind }));
-        while sequence.kept.len() > MOST_EVENTS || sequence.bytes > MOST_BYTES {
-            sequence.drop_oldest();
-        }
-        let newest = sequence.newest;
-        sequence.news.send_replace(newest);
-        sequence.watchers.retain(|watcher| watcher.strong_count() > 0);
-        // Several are woken, so that the run does not wait until all have been served.
-        let only = match &sequence.watchers[..] {
-            [only] => only.upgrade(),
-            several => {
-                several.iter().filter_map(Weak::upgrade).for_each(|watcher| watcher.wake());
-                None
-            }
-        };
-        drop(sequences);
-        if let Some(watcher) = only
-            && !watcher.take(session, &Joined { numbers: newest..=newest, text })
+        self.sweep(at);
+        let offered = self.with(session, |sequence| {
+            let event = add(sequence, at)?;
+            sequence.kept.limit(MOST_EVENTS, MOST_BYTES);
+            Some((sequence.announce()?, event))
+        });
+        if let Some((watcher, event)) = offered
+            && !watcher.take(session, &event)
         {
             watcher.wake();
         }
@@ -193,110 +142,145 @@ impl Hub {
 
     /// The present state of a session, and a way to wait for the next event.
     pub(crate) fn watch(&self, session: &str) -> Watching {
-        let mut sequences = self.lock();
-        let sequence = sequences.of(session);
-        let (newest, live) = (sequence.newest, sequence.live.clone());
-        Watching { newest, live, news: sequence.news.subscribe() }
+        self.with(session, |sequence| sequence.watching(sequence.news.subscribe()))
     }
 
-    /// Like [`Hub::watch`]; `watcher` gets the events too, or is woken for them.
-    pub(crate) fn watch_with(&self, session: &str, watcher: Weak<dyn Watcher>) -> Watching {
-        let watching = self.watch(session);
-        let mut sequences = self.lock();
-        let watchers = &mut sequences.of(session).watchers;
-        // A client may watch a session anew.
-        watchers.retain(|other| other.strong_count() > 0 && !other.ptr_eq(&watcher));
-        watchers.push(watcher);
-        watching
+    /// Like [`Hub::watch`]; `watcher` gets the events too, or is woken for them, until the news are dropped.
+    pub(crate) fn watch_with(
+        &self,
+        session: &str,
+        watcher: Weak<dyn Watcher>,
+    ) -> Watching<Arc<AtomicU64>> {
+        self.with(session, |sequence| {
+            // A client may watch a session anew.
+            sequence.watchers.retain(|other| other.strong_count() > 0 && !other.ptr_eq(&watcher));
+            sequence.watchers.push(watcher);
+            sequence.watching(Arc::clone(&sequence.newest))
+        })
+    }
+
+    /// Ends what [`Hub::watch_with`] began.
+    pub(crate) fn unwatch(&self, session: &str, watcher: &Weak<dyn Watcher>) {
+        self.with(session, |sequence| {
+            sequence.watchers.retain(|other| !other.ptr_eq(watcher));
+        });
+    }
+
+    /// Whether a message waits in a session that no run has taken.
+    pub(crate) fn has_waiting(&self, session: &str) -> bool {
+        self.with(session, |sequence| sequence.live.has_waiting())
     }
 
     /// The number of the newest event of a session.
     pub(crate) fn newest(&self, session: &str) -> u64 {
-        self.lock().of(session).newest
+        self.with(session, |sequence| sequence.kept.newest())
     }
 
     /// The kept events after the number `after`.
     pub(crate) fn since(&self, session: &str, after: u64) -> Since {
-        let mut sequences = self.lock();
-        let sequence = sequences.of(session);
-        let gone = sequence.newest - sequence.kept.len() as u64;
-        if after < gone || after > sequence.newest {
-            return Since::Gap(sequence.newest);
+        self.with(session, |sequence| sequence.kept.since(after))
+    }
+
+    /// Does something with the sequence of a session, which begins now if there is none.
+    fn with<T>(&self, session: &str, work: impl FnOnce(&mut Sequence) -> T) -> T {
+        let used = self.events.fetch_add(1, Ordering::Relaxed) + 1;
+        let known = self.sequences();
+        if let Some(sequence) = known.get(session) {
+            let mut sequence = locked(sequence);
+            sequence.last_used = used;
+            return work(&mut sequence);
         }
-        let skipped = usize::try_from(after - gone).unwrap_or(usize::MAX);
-        let events = sequence.kept.iter().skip(skipped).map(|(_, event)| event.clone());
-        Since::Events(after + 1, events.collect())
+        drop(known);
+        let mut round = locked(&self.round);
+        let mut all = self.by_session.write().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= MOST_SESSIONS && !all.contains_key(session) {
+            let quiet = all.iter().filter_map(|(key, one)| {
+                let one = locked(one);
+                one.is_quiet().then_some((one.last_used, key))
+            });
+            if let Some(oldest) = quiet.min().map(|(_, key)| key.clone()) {
+                all.remove(&oldest);
+                round.sessions.retain(|session| *session != oldest);
+            }
+        }
+        let sequence = all.entry(session.to_owned()).or_insert_with(|| {
+            round.sessions.push_back(session.to_owned());
+            // Numbers go on from those of every sequence before, so that one that was removed is not continued wrongly.
+            Mutex::new(Sequence::after(used))
+        });
+        work(sequence.get_mut().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Sequences> {
-        // The sequences are whole after every statement, so a panic elsewhere does not spoil them.
-        self.sequences.lock().unwrap_or_else(PoisonError::into_inner)
+    fn sequences(&self) -> RwLockReadGuard<'_, HashMap<String, Mutex<Sequence>>> {
+        self.by_session.read().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-impl Sequences {
     /// Removes old events, also those of sessions in which nothing happens any more. Looks at as many sessions as time has
     /// passed since the last look, and goes on with the next ones later.
-    fn sweep(&mut self, now: Instant) {
-        let passed = now.duration_since(self.swept).as_secs_f64() / SWEEP.as_secs_f64();
-        let due = (passed * self.round.len() as f64) as usize;
+    fn sweep(&self, now: Instant) {
+        // Somebody else does it otherwise.
+        let Ok(mut round) = self.round.try_lock() else { return };
+        let passed = now.saturating_duration_since(round.swept).as_secs_f64() / SWEEP.as_secs_f64();
+        let due = (passed * round.sessions.len() as f64) as usize;
         if due == 0 {
             return;
         }
-        self.swept = now;
-        for _ in 0..due.min(self.round.len()).min(MOST_SWEPT) {
-            let Some(session) = self.round.pop_front() else { return };
-            if let Some(sequence) = self.by_session.get_mut(&session) {
-                sequence.forget_old(now);
+        round.swept = now;
+        let sequences = self.sequences();
+        for _ in 0..due.min(round.sessions.len()).min(MOST_SWEPT) {
+            let Some(session) = round.sessions.pop_front() else { return };
+            if let Some(sequence) = sequences.get(&session) {
+                locked(sequence).kept.forget(now, KEPT);
             }
-            self.round.push_back(session);
+            round.sessions.push_back(session);
         }
-    }
-
-    fn of(&mut self, session: &str) -> &mut Sequence {
-        self.events += 1;
-        let now = self.events;
-        if self.by_session.len() >= MOST_SESSIONS && !self.by_session.contains_key(session) {
-            // A watched sequence stays: its numbers would begin again. So does one that knows of unfinished work.
-            let is_quiet = |one: &Sequence| one.news.is_closed() && one.live.is_empty();
-            let quiet = self.by_session.iter().filter(|(_, one)| is_quiet(one));
-            let oldest = quiet.min_by_key(|(_, one)| one.last_used).map(|(key, _)| key.clone());
-            if let Some(oldest) = oldest {
-                self.by_session.remove(&oldest);
-                self.round.retain(|session| *session != oldest);
-            }
-        }
-        let sequence = self.by_session.entry(session.to_owned()).or_insert_with(|| {
-            self.round.push_back(session.to_owned());
-            Sequence {
-                kept: VecDeque::new(),
-                bytes: 0,
-                // Numbers go on from those of every sequence before, so that one that was removed is not continued wrongly.
-                newest: now,
-                last_used: now,
-                live: Live::default(),
-                news: watch::channel(now).0,
-                watchers: Vec::new(),
-            }
-        });
-        sequence.last_used = now;
-        sequence
     }
 }
 
+/// Every value here is whole after each statement, so a panic elsewhere does not spoil it.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Sequence {
-    fn forget_old(&mut self, now: Instant) {
-        while self.kept.front().is_some_and(|(came, _)| now.duration_since(*came) > KEPT) {
-            self.drop_oldest();
-        }
-        if self.kept.is_empty() {
-            self.kept.shrink_to_fit();
+    fn after(newest: u64) -> Self {
+        Self {
+            kept: Kept::after(newest),
+            last_used: newest,
+            live: Live::default(),
+            news: watch::channel(newest).0,
+            newest: Arc::new(AtomicU64::new(newest)),
+            watchers: Vec::new(),
         }
     }
 
-    fn drop_oldest(&mut self) {
-        if let Some((_, oldest)) = self.kept.pop_front() {
-            self.bytes -= oldest.text.len();
+    fn watching<News>(&self, news: News) -> Watching<News> {
+        Watching { newest: self.kept.newest(), live: self.live.clone(), news }
+    }
+
+    /// Whether it may go: a watched sequence stays, because its numbers would begin again, and so does one that knows of
+    /// unfinished work.
+    fn is_quiet(&self) -> bool {
+        let is_watched = self.news.receiver_count() > 0 || Arc::strong_count(&self.newest) > 1;
+        !is_watched && self.live.is_empty()
+    }
+
+    /// Tells watchers of the newest event. Gives the only one, which is to be offered it; of several each is woken, so that
+    /// the run does not wait until all have been served.
+    fn announce(&mut self) -> Option<Arc<dyn Watcher>> {
+        let newest = self.kept.newest();
+        if self.news.receiver_count() > 0 {
+            self.news.send_replace(newest);
+        }
+        // Before they are woken, so that they find it.
+        self.newest.store(newest, Ordering::Release);
+        self.watchers.retain(|watcher| watcher.strong_count() > 0);
+        match &self.watchers[..] {
+            [only] => only.upgrade(),
+            several => {
+                several.iter().filter_map(Weak::upgrade).for_each(|watcher| watcher.wake());
+                None
+            }
         }
     }
 }

@@ -133,6 +133,44 @@ async fn only_response(socket: &mut Socket, seen: &mut Seen) -> String {
 }
 
 #[test]
+fn deltas_that_come_at_once_are_few_events_which_are_resumed_from_each_delta_on() {
+    const DELTAS: usize = 400;
+    let (answer, gate) = (words(DELTAS), Gate::closed());
+    gate.open();
+    let bench = Bench::new(speaking(&answer, DELTAS, &gate));
+    let gateway = bench.start();
+    block_on(async {
+        let mut socket = Socket::open(&gateway.client).await;
+        let mut seen = Seen::watch(&mut socket, "main").await;
+        let begun = seen.number;
+        socket.send(&request("one", "send", &json!({"session": "main", "text": "go"}))).await;
+        let mut frames = 0;
+        while seen.replies.is_empty() {
+            let frame = socket.next().await;
+            frames += usize::from(frame["event"]["event"]["delta"].is_string());
+            seen.heed(&frame);
+        }
+        assert_eq!(seen.text, answer);
+        assert!(frames < DELTAS / 2, "{frames}");
+        // All of these numbers are within the answer, and not all of them begin an event.
+        let mut said_before: Option<usize> = None;
+        for after in begun + 100..begun + 107 {
+            let mut back = Socket::open(&gateway.client).await;
+            back.send(&request("w", "watch", &json!({"session": "main", "after": after}))).await;
+            assert_eq!(back.next().await["result"]["resumed"], true);
+            let mut rest = Seen { number: after, ..Seen::default() };
+            rest.read_reply(&mut back).await;
+            let said = answer.len() - rest.text.len();
+            assert!(said > 0 && answer.ends_with(&rest.text), "{after}: {}", rest.text);
+            // Each delta more is as much more of the answer.
+            let delta = said_before.replace(said).map(|before| said - before);
+            assert!(delta.is_none_or(|bytes| (1..10).contains(&bytes)), "{after}: {delta:?}");
+        }
+    });
+    gateway.stop();
+}
+
+#[test]
 fn a_client_with_many_requests_misses_no_event_of_the_sessions_that_it_watches() {
     const REQUESTS: usize = 400;
     let answer = words(400);

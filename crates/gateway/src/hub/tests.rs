@@ -2,8 +2,13 @@
 
 use super::*;
 
+/// The events, which have neighbouring numbers, and the first of these.
 fn texts(since: Since) -> (u64, Vec<String>) {
-    let Since::Events(first, events) = since else { unreachable!("a gap: {since:?}") };
+    let Since::Events(events) = since else { unreachable!("a gap: {since:?}") };
+    let first = events.first().map_or(0, |event| *event.numbers.start());
+    for (number, event) in (first..).zip(&events) {
+        assert_eq!(event.numbers, number..=number);
+    }
     (first, events.iter().map(|event| event.text.to_string()).collect())
 }
 
@@ -19,19 +24,19 @@ fn a_watcher_reads_from_where_it_was() {
     let all = ["\"a\"", "\"b\"", "\"c\""].map(str::to_owned).to_vec();
     assert_eq!(texts(hub.since("one", begin)), (begin + 1, all.clone()));
     assert_eq!(texts(hub.since("one", begin + 2)), (begin + 3, all[2..].to_vec()));
-    assert_eq!(texts(hub.since("one", begin + 3)), (begin + 4, Vec::new()));
+    assert_eq!(hub.since("one", begin + 3), Since::Events(Vec::new()));
 }
 
 #[test]
 fn numbers_that_are_gone_or_unknown_are_a_gap() {
     let hub = Hub::new();
     let begin = hub.newest("one");
-    for number in 0..MOST_EVENTS as u64 + 10 {
+    for number in 0..MOST_EVENTS + 10 {
         hub.publish("one", &number);
     }
-    let newest = begin + MOST_EVENTS as u64 + 10;
+    let newest = begin + MOST_EVENTS + 10;
     assert_eq!(hub.since("one", begin + 9), Since::Gap(newest));
-    assert_eq!(texts(hub.since("one", begin + 10)).1.len(), MOST_EVENTS);
+    assert_eq!(texts(hub.since("one", begin + 10)).1.len() as u64, MOST_EVENTS);
     assert_eq!(hub.since("one", newest + 1), Since::Gap(newest));
     let large = "x".repeat(MOST_BYTES / 2);
     (0..3).for_each(|_| hub.publish("one", &large));
@@ -45,9 +50,9 @@ fn quiet_sessions_make_room_and_watched_ones_stay() {
     let Watching { newest: watched, news: _news, .. } = hub.watch("watched");
     hub.publish("watched", &1);
     (0..MOST_SESSIONS * 2).for_each(|number| hub.publish(&number.to_string(), &number));
-    assert_eq!(hub.lock().by_session.len(), MOST_SESSIONS);
+    assert_eq!(hub.sequences().len(), MOST_SESSIONS);
     // Those that are gone are not looked at any more.
-    assert_eq!(hub.lock().round.len(), MOST_SESSIONS);
+    assert_eq!(locked(&hub.round).sessions.len(), MOST_SESSIONS);
     assert_eq!(texts(hub.since("watched", watched)).1.len(), 1);
     // A sequence that was removed begins with numbers that nobody has seen.
     assert!(matches!(hub.since("0", 5), Since::Gap(_)));
@@ -60,17 +65,18 @@ fn old_events_of_quiet_sessions_go() {
     let later = Instant::now() + KEPT;
     hub.publish("quiet", &1);
     hub.publish("busy", &2);
-    hub.lock().sweep(later);
+    hub.sweep(later);
     assert_eq!(texts(hub.since("quiet", quiet)).1, ["1"]);
     let too_late = Instant::now() + KEPT + SWEEP;
-    hub.lock().of("busy").kept[0].0 = too_late;
-    hub.lock().sweep(too_late);
+    hub.with("busy", |busy| busy.kept = Kept::after(busy.kept.newest() - 1));
+    hub.with("busy", |busy| busy.kept.add(too_late, &2));
+    hub.sweep(too_late);
     assert_eq!(hub.since("quiet", quiet), Since::Gap(quiet + 1));
     assert_eq!(texts(hub.since("busy", busy)).1, ["2"]);
     // The numbers go on.
     hub.publish("quiet", &3);
     assert_eq!(texts(hub.since("quiet", quiet + 1)), (quiet + 2, vec!["3".to_owned()]));
-    assert_eq!(hub.lock().of("quiet").bytes, 1);
+    assert_eq!(hub.with("quiet", |quiet| quiet.kept.bytes()), 1);
 }
 
 #[test]
@@ -79,14 +85,14 @@ fn sessions_are_looked_at_in_turn_for_old_events() {
     let sessions = 3 * MOST_SWEPT;
     (0..sessions).for_each(|number| hub.publish(&number.to_string(), &number));
     let with_events = |hub: &Hub| {
-        hub.lock().by_session.values().filter(|sequence| !sequence.kept.is_empty()).count()
+        hub.sequences().values().filter(|sequence| !locked(sequence).kept.is_empty()).count()
     };
     let mut now = Instant::now() + KEPT + SWEEP;
     for left in [2 * MOST_SWEPT, MOST_SWEPT, 0] {
-        hub.lock().sweep(now);
+        hub.sweep(now);
         assert_eq!(with_events(&hub), left);
         // No time has passed, so no session is due.
-        hub.lock().sweep(now);
+        hub.sweep(now);
         assert_eq!(with_events(&hub), left);
         now += SWEEP;
     }
@@ -121,7 +127,7 @@ fn an_only_watcher_is_offered_each_event_and_woken_if_it_refuses() {
     let ready = Arc::new(Ready::default());
     let seen = |ready: &Ready| (ready.taken.lock().unwrap().clone(), *ready.woken.lock().unwrap());
     let weak = |ready: &Arc<Ready>| Arc::downgrade(ready) as Weak<dyn Watcher>;
-    let begin = hub.watch_with("one", weak(&ready)).newest;
+    let Watching { newest: begin, news: _news, .. } = hub.watch_with("one", weak(&ready));
     hub.publish("one", &"event");
     hub.publish("two", &"elsewhere");
     assert_eq!(seen(&ready), (vec![], 1));
@@ -136,4 +142,41 @@ fn an_only_watcher_is_offered_each_event_and_woken_if_it_refuses() {
     drop(other);
     hub.publish("one", &"event");
     assert_eq!(seen(&ready), (vec![begin + 2, begin + 4], 2));
+}
+
+#[test]
+fn a_watcher_that_has_left_is_neither_woken_nor_keeps_the_sequence() {
+    let hub = Hub::new();
+    let ready = Arc::new(Ready::default());
+    let weak = Arc::downgrade(&ready) as Weak<dyn Watcher>;
+    let Watching { newest, news, .. } = hub.watch_with("one", weak.clone());
+    (0..MOST_SESSIONS).for_each(|number| hub.publish(&number.to_string(), &number));
+    assert_eq!((hub.newest("one"), news.load(Ordering::SeqCst)), (newest, newest));
+    hub.publish("one", &"event");
+    assert_eq!((news.load(Ordering::SeqCst), *ready.woken.lock().unwrap()), (newest + 1, 1));
+    drop(news);
+    hub.unwatch("one", &weak);
+    hub.publish("one", &"event");
+    assert_eq!(*ready.woken.lock().unwrap(), 1);
+    (0..MOST_SESSIONS).for_each(|number| hub.publish(&format!("more {number}"), &number));
+    assert!(!hub.sequences().contains_key("one"));
+}
+
+#[test]
+fn events_of_many_threads_are_numbered_without_a_gap() {
+    const EACH: u64 = 2_000;
+    let hub = Hub::new();
+    let sessions = ["one", "two"];
+    let begun = sessions.map(|session| hub.newest(session));
+    std::thread::scope(|scope| {
+        for session in [sessions, sessions].concat() {
+            let hub = &hub;
+            scope.spawn(move || (0..EACH).for_each(|number| hub.publish(session, &number)));
+        }
+    });
+    for (session, begun) in sessions.into_iter().zip(begun) {
+        assert_eq!(hub.newest(session), begun + 2 * EACH);
+        let newest = texts(hub.since(session, hub.newest(session) - MOST_EVENTS)).1;
+        assert_eq!(newest.len() as u64, MOST_EVENTS);
+    }
 }

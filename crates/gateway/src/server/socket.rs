@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::error::Error as _;
 use std::net::IpAddr;
 use std::pin::pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -17,7 +18,6 @@ use futures_util::SinkExt as _;
 use myclaw_agent::ScopeKind;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::sync::watch;
 
 use super::answer::{class_of, error, message as message_object};
 use super::front::Caller;
@@ -29,7 +29,7 @@ use super::{MAX_BODY, Server, route, scope};
 use crate::GatewayError;
 use crate::delivery::NewMessage;
 use crate::devices::Login;
-use crate::hub::{Hub, Joined, Since, Watching, joined, one_by_one};
+use crate::hub::{Hub, Joined, Since, Watcher, Watching};
 use crate::questions::{Answer, FullAnswer};
 use line::{Line, Received};
 
@@ -46,8 +46,9 @@ const STRANGERS_BYTES: usize = 4 * LOGIN_BYTES;
 const TOO_MANY: &str = "too many WebSockets are open; close one";
 /// Time for a frame to leave. A client that reads nothing for so long is closed; it goes on from its last number.
 const SEND_TIME: Duration = Duration::from_secs(30);
-/// A client that needs longer to take what is new is behind: a person sees some thirty pictures a second.
-const FRAME_TIME: Duration = Duration::from_millis(30);
+/// Shortest time between two writes of events. Deltas that come meanwhile go out as one event, so a fast model costs at most
+/// a hundred writes a second; nobody sees the difference.
+const BREATH: Duration = Duration::from_millis(10);
 /// Pause between two pings.
 const PING: Duration = Duration::from_secs(30);
 /// Time without any frame, also a pong, after which a client counts as gone.
@@ -120,7 +121,7 @@ pub(super) async fn upgrade(
             login,
             watched: HashMap::new(),
             line: Arc::downgrade(&line),
-            pace: Pace::Keeps,
+            wrote: None,
         };
         Box::new(client).serve(&line, &place).await;
     })
@@ -138,15 +139,8 @@ struct Client {
     watched: HashMap<String, Watched>,
     /// Where it is while it waits. It gets the events of watched sessions.
     line: Weak<Line>,
-    pace: Pace,
-}
-
-/// Whether a client takes events as fast as they come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Pace {
-    Keeps,
-    /// The deltas that come meanwhile are joined.
-    IsBehind,
+    /// When events were last written.
+    wrote: Option<Instant>,
 }
 
 /// What a client's task waits for.
@@ -162,19 +156,16 @@ enum Happened {
 struct Watched {
     /// The number of the last event that the client got.
     sent: u64,
-    news: watch::Receiver<u64>,
+    /// The number of the newest event.
+    newest: Arc<AtomicU64>,
 }
 
 impl Watched {
     /// The frames that the client lacks.
-    fn frames(&mut self, session: &str, hub: &Hub, pace: Pace) -> Vec<String> {
+    fn frames(&mut self, session: &str, hub: &Hub) -> Vec<String> {
         match hub.since(session, self.sent) {
-            Since::Events(first, events) => {
-                self.sent = first + events.len() as u64 - 1;
-                let events = match pace {
-                    Pace::Keeps => one_by_one(first, events),
-                    Pace::IsBehind => joined(first, events),
-                };
+            Since::Events(events) => {
+                self.sent = events.last().map_or(self.sent, |newest| *newest.numbers.end());
                 events.iter().map(|event| event_frame(session, event)).collect()
             }
             Since::Gap(now) => {
@@ -213,11 +204,14 @@ impl Client {
         let stop = self.server.stop.clone();
         // Made once: to wait anew for each event would cost more than to send it.
         let (mut stopping, mut gone) = (pin!(stop.cancelled()), pin!(login.gone.cancelled()));
+        let mut breath = pin!(tokio::time::sleep(BREATH));
+        let mut takes_breath = false;
         loop {
             line.wait(self);
             let happened = tokio::select! {
                 frame = line.frame() => Happened::Frame(frame),
-                () = line.wake.notified() => Happened::Events,
+                () = line.wake.notified(), if !takes_breath => Happened::Events,
+                () = &mut breath, if takes_breath => Happened::Events,
                 _ = ping.tick() => Happened::Ping,
                 () = &mut stopping => Happened::Stop,
                 () = &mut gone => Happened::Gone,
@@ -230,7 +224,17 @@ impl Client {
                     last_heard = Instant::now();
                     self.heed(frame).await
                 }
-                Happened::Events => self.send_events().await,
+                Happened::Events => {
+                    let next = self.wrote.map(|wrote| wrote + BREATH);
+                    takes_breath = next.is_some_and(|next| next > Instant::now());
+                    match next.filter(|_| takes_breath) {
+                        Some(next) => {
+                            breath.as_mut().reset(next.into());
+                            true
+                        }
+                        None => self.send_events().await,
+                    }
+                }
                 Happened::Ping => {
                     last_heard.elapsed() < SILENCE
                         && self.send(Message::Ping(Vec::new().into())).await
@@ -336,24 +340,20 @@ impl Client {
     /// takes nothing wait in the hub. False if the client is gone.
     async fn send_events(&mut self) -> bool {
         let hub = &self.server.delivery.hub;
-        let begun = Instant::now();
         for (session, watched) in &mut self.watched {
-            if !watched.news.has_changed().unwrap_or(true) {
+            if watched.newest.load(Ordering::Acquire) == watched.sent {
                 continue;
             }
-            // Marked before the events are read, so that none is missed.
-            watched.news.borrow_and_update();
-            for frame in watched.frames(session, hub, self.pace) {
+            for frame in watched.frames(session, hub) {
                 let fed = self.socket.feed(Message::text(frame));
                 if !matches!(tokio::time::timeout(SEND_TIME, fed).await, Ok(Ok(()))) {
                     return false;
                 }
             }
         }
-        let is_sent =
-            matches!(tokio::time::timeout(SEND_TIME, self.socket.flush()).await, Ok(Ok(())));
-        self.pace = if begun.elapsed() > FRAME_TIME { Pace::IsBehind } else { Pace::Keeps };
-        is_sent
+        let sent = tokio::time::timeout(SEND_TIME, self.socket.flush()).await;
+        self.wrote = Some(Instant::now());
+        matches!(sent, Ok(Ok(())))
     }
 
     async fn answer(&mut self, text: &str) -> bool {
@@ -414,7 +414,11 @@ impl Client {
             "watch" => self.watch(&session, &params),
             "unwatch" => {
                 let (key, _) = delivery.session(&session)?;
-                Ok(json!({"watched": self.watched.remove(key.as_str()).is_some()}))
+                let watched = self.watched.remove(key.as_str()).is_some();
+                if watched {
+                    delivery.hub.unwatch(key.as_str(), &self.watcher());
+                }
+                Ok(json!({"watched": watched}))
             }
             "sessions" => {
                 server.sessions(ListRange { search: params.search, limit: params.limit }).await
@@ -445,19 +449,14 @@ impl Client {
             return Err(GatewayError::Unusable(why));
         }
         let hub = &self.server.delivery.hub;
-        let Watching { newest, live, mut news } = hub.watch_with(key.as_str(), self.line.clone());
+        let Watching { newest, live, news } = hub.watch_with(key.as_str(), self.watcher());
         let is_same_stream = params.stream.as_deref().is_none_or(|stream| stream == hub.stream());
         let after = params.after.filter(|_| is_same_stream);
-        if after.is_some() {
-            // Whoever comes back has something to catch up with.
-            self.pace = Pace::IsBehind;
-        }
-        // Also what was there before counts as new, for a client that comes back.
-        news.mark_changed();
+        // A client that comes back may lack what was there before.
         if let Some(line) = self.line.upgrade() {
             line.wake.notify_one();
         }
-        let watched = Watched { sent: after.unwrap_or(newest), news };
+        let watched = Watched { sent: after.unwrap_or(newest), newest: news };
         self.watched.insert(key.as_str().to_owned(), watched);
         Ok(json!({
             "session": key.as_str(),
@@ -468,6 +467,10 @@ impl Client {
             "live": live,
             "approvals": self.server.delivery.questions.list(Some(key.as_str())),
         }))
+    }
+
+    fn watcher(&self) -> Weak<dyn Watcher> {
+        self.line.clone()
     }
 }
 

@@ -144,8 +144,8 @@ pub(in crate::server) fn pieces(
             };
             // What was said before the answer was stored is in the events by now.
             match server.delivery.hub.since(key.as_str(), sent) {
-                Since::Events(first, events) => {
-                    sent = first.saturating_sub(1) + events.len() as u64;
+                Since::Events(events) => {
+                    sent = events.last().map_or(sent, |newest| *newest.numbers.end());
                     for text in events.iter().filter_map(|event| collector.heed(&event.text)) {
                         if sender.send(Piece::Text(text)).await.is_err() {
                             return;

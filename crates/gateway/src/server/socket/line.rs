@@ -1,18 +1,20 @@
 //! Writing an event to a client from the task in which it comes.
 //!
 //! A client's own task waits for most of its life. While it does, its connection lies here, and a new event is written at
-//! once by whoever adds it, if the client has all earlier ones and the connection takes it without waiting. To wake the
-//! client's task for each delta would cost more than to write it. In all other cases the task is woken and sees to the rest.
+//! once by whoever adds it, if the client has all earlier ones, has got none a moment before, and the connection takes it
+//! without waiting. To wake the client's task for each delta would cost more than to write it. In all other cases the task
+//! is woken and sees to the rest.
 
 use std::pin::Pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
+use std::time::Instant;
 
 use axum::extract::ws::Message;
 use futures_util::{Sink, Stream as _};
 use tokio::sync::Notify;
 
-use super::{Client, Pace, Watched, event_frame};
+use super::{BREATH, Client, Watched, event_frame};
 use crate::hub::{Joined, Watcher};
 
 /// What the next frame of a client is: none at the end of the connection.
@@ -65,13 +67,17 @@ impl Watcher for Line {
 }
 
 impl Client {
-    /// As [`Watched::write_now`].
+    /// As [`Watched::write_now`], if nothing was written a moment before.
     fn write_now(&mut self, session: &str, event: &Joined) -> bool {
+        let now = Instant::now();
+        if self.wrote.is_some_and(|wrote| now.saturating_duration_since(wrote) < BREATH) {
+            return false;
+        }
         let Some(watched) = self.watched.get_mut(session) else { return false };
         let before = watched.sent;
         let is_done = watched.write_now(&mut self.socket, session, event);
         if watched.sent != before {
-            self.pace = Pace::Keeps;
+            self.wrote = Some(now);
         }
         is_done
     }

@@ -1,6 +1,8 @@
 //! Tests of writes that do not wait.
 
-use tokio::sync::{mpsc, watch};
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
 use tokio_util::sync::PollSender;
 
 use super::*;
@@ -10,7 +12,7 @@ fn an_event_is_left_to_the_client_while_its_connection_is_full() {
     // A connection that has room for one frame.
     let (sender, mut taken) = mpsc::channel(1);
     let mut socket = PollSender::new(sender);
-    let mut watched = Watched { sent: 0, news: watch::channel(0).1 };
+    let mut watched = Watched { sent: 0, newest: Arc::default() };
     let event = |number: u64| Joined {
         numbers: number..=number,
         text: format!("{{\"number\":{number}}}").into(),
