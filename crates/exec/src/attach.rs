@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use rustix::process::Pid;
 use tokio::sync::mpsc::error::TrySendError;
@@ -264,7 +264,11 @@ fn traced_tree(trace: &TreeTrace) -> Option<Tree> {
 
 /// Differs between two starts of the machine.
 fn boot_id() -> String {
-    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+    // It is the same for the life of the process, and each command has it in its trace.
+    static BOOT_ID: LazyLock<String> = LazyLock::new(|| {
+        fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+    });
+    BOOT_ID.clone()
 }
 
 #[cfg(test)]
