@@ -162,12 +162,10 @@ pub(crate) async fn compare(
         let [median, p99] = [0.5, 0.99].map(|share| seen.late.quantile(share));
         format!("{median:.2} / {p99:.1} / {:.0} ms", seen.late.most())
     };
+    let [p99, p99_of_relay] = [&seen, &of_relay].map(|seen| seen.late.quantile(0.99));
     let (aim, is_met) = match streams.turns {
-        1_000.. => ("most ≤ 250 ms", seen.late.most() <= 250.0),
-        _ => {
-            let more = seen.late.quantile(0.99) - of_relay.late.quantile(0.99);
-            ("p99 ≤ 5 ms more", more <= 5.0)
-        }
+        1_000.. => ("p99 ≤ 3 ×", p99 <= 3.0 * p99_of_relay),
+        _ => ("p99 ≤ 5 ms more", p99 - p99_of_relay <= 5.0),
     };
     let lateness = name("lateness, median / p99 / most");
     table.add(&lateness, late(&seen), Some(late(&of_relay)), aim, Some(is_met));
@@ -176,11 +174,11 @@ pub(crate) async fn compare(
         &name("processor time of a delta"),
         format!("{:.1} µs, {ratio:.2} ×", seen.cpu),
         Some(format!("{:.1} µs", of_relay.cpu)),
-        "≤ 2 ×",
-        Some(ratio <= 2.0),
+        "≤ 1.3 ×",
+        Some(ratio <= 1.3),
     );
-    let (peak, is_small) = (format!("{:.0} MB", seen.peak), seen.peak < 300.0);
+    let (peak, is_small) = (format!("{:.0} MB", seen.peak), seen.peak < 200.0);
     let of_relay = format!("{:.0} MB", of_relay.peak);
-    table.add(&name("peak memory"), peak, Some(of_relay), "< 300 MB", Some(is_small));
+    table.add(&name("peak memory"), peak, Some(of_relay), "< 200 MB", Some(is_small));
     Ok(())
 }
