@@ -40,6 +40,11 @@ pub struct Arrival {
     pub edits: Option<String>,
     /// The message that it refers to.
     pub reply_to: Option<Quoted>,
+    /// The channel's id of the message that it refers to, as [`Channel::send`](crate::Channel::send) names messages.
+    pub answers: Option<String>,
+    /// Whether somebody pressed a button instead of writing the text, which is the command of the button. It may be any
+    /// text: what a button says is checked as little as what people write.
+    pub is_press: bool,
 }
 
 impl Arrival {

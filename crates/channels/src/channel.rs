@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use serde::{Deserialize, Serialize};
 
 use crate::{HookAnswer, HookRequest, Intake, Target};
 
@@ -88,6 +89,11 @@ pub trait Channel: Send + Sync + 'static {
     ) -> BoxFuture<'a, Result<String, SendFailure>> {
         let _ = (part, poll);
         Box::pin(std::future::ready(Err(SendFailure::unsupported())))
+    }
+
+    /// Whether it shows the [`Part::buttons`] of a text.
+    fn has_buttons(&self) -> bool {
+        false
     }
 
     /// How it shows work in progress, if it can.
@@ -243,6 +249,8 @@ pub struct Part {
     pub count: usize,
     /// What it says, in Markdown.
     pub text: String,
+    /// What is offered below the text. A channel without buttons leaves them out: the text says all that they do.
+    pub buttons: Vec<Button>,
     /// A file that is sent instead of the text.
     pub file: Option<PartFile>,
     /// The channel's id of the message that it answers; see [`crate::Arrival::reply_id`].
@@ -251,6 +259,23 @@ pub struct Part {
     pub replaces: Option<String>,
     /// Whether it may have been delivered before.
     pub is_repeat: bool,
+}
+
+/// A button below a message. Pressing it gives the same [`Arrival`](crate::Arrival) as writing its command, from the person
+/// who pressed it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Button {
+    /// What it says.
+    pub text: String,
+    /// The command that it stands for, such as `/again`.
+    pub command: String,
+}
+
+impl Button {
+    /// A button with this text, for this command.
+    pub fn new(text: impl Into<String>, command: impl Into<String>) -> Self {
+        Self { text: text.into(), command: command.into() }
+    }
 }
 
 /// A file to send.

@@ -44,8 +44,8 @@ pub use arrival::{
     Quoted, Receipt, Refusal, Sender, Target,
 };
 pub use channel::{
-    Account, Action, AfterInterruption, Capabilities, Change, Channel, Choices, DEFAULT_ACCOUNT,
-    Live, Part, PartFile, PartKind, Poll, ProbeFailure, SendFailure, State,
+    Account, Action, AfterInterruption, Button, Capabilities, Change, Channel, Choices,
+    DEFAULT_ACCOUNT, Live, Part, PartFile, PartKind, Poll, ProbeFailure, SendFailure, State,
 };
 pub use discord::{DISCORD, DISCORD_BASE_URL, Discord, DiscordOptions};
 pub use email::{

@@ -229,6 +229,7 @@ impl SocketChannel {
             edits: None,
             reply_to: None,
             passages: Vec::new(),
+            ..Arrival::default()
         };
         match intake.take(arrival).await {
             Ok(receipt) => text(&json!({

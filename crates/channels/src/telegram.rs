@@ -205,6 +205,10 @@ impl Channel for Telegram {
         Box::pin(self.ask(part, poll))
     }
 
+    fn has_buttons(&self) -> bool {
+        true
+    }
+
     fn live(&self) -> Option<&dyn Live> {
         Some(self)
     }

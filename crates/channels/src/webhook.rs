@@ -124,6 +124,7 @@ impl Webhook {
             edits: None,
             reply_to: None,
             passages: Vec::new(),
+            ..Arrival::default()
         };
         match intake.take(arrival).await {
             Ok(receipt) => {

@@ -367,6 +367,7 @@ impl Outbox {
             part: 0,
             parts: 1,
             text: wording(row),
+            buttons: Vec::new(),
             act: None,
             refers: Refers { reply_to: row.refers.reply_to.clone(), tells_of, ..Refers::default() },
             pause_ms: None,
@@ -465,6 +466,7 @@ fn to_send(part: &UnsentPart, is_repeat: bool) -> Part {
         number: row.part,
         count: row.parts,
         text: row.text.clone(),
+        buttons: row.buttons.clone(),
         file: row.refers.file.as_ref().map(|file| PartFile {
             path: file.path.clone(),
             is_picture: is_picture(&file.name),

@@ -162,6 +162,10 @@ impl Router {
             }
         }
         let command = Command::of(&arrival, &route, &persona).filter(|_| !is_unaddressed);
+        if arrival.is_press && command.is_none() {
+            let reason = "nothing belongs to the button that was pressed".to_owned();
+            return self.drop(&arrival, route, reason, None).await;
+        }
         if command == Some(Command::Again) {
             return self.send_again(&arrival, route).await;
         }
@@ -302,6 +306,7 @@ impl Router {
             number: 0,
             count: 1,
             text: emoji.trim().to_owned(),
+            buttons: Vec::new(),
             file: None,
             reply_to: None,
             replaces: None,

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use myclaw_agent::llm::ImageContent;
 use myclaw_agent::sessions::EntryId;
-use myclaw_channels::{EMAIL, SOCKET, WEBHOOK};
+use myclaw_channels::{Button, EMAIL, SOCKET, WEBHOOK};
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 
@@ -180,6 +180,9 @@ pub struct Outgoing {
     pub parts: usize,
     /// What it says.
     pub text: String,
+    /// What is offered below the text, where the channel has buttons.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub buttons: Vec<Button>,
     /// What is done instead of sending the text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub act: Option<Act>,

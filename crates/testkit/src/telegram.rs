@@ -48,6 +48,13 @@ impl BotMessage {
     pub fn text(&self) -> &str {
         self.params["text"].as_str().unwrap_or_default()
     }
+
+    /// The commands of its buttons.
+    pub fn buttons(&self) -> Vec<String> {
+        let rows = self.params["reply_markup"]["inline_keyboard"].as_array();
+        let keys = rows.into_iter().flatten().filter_map(Value::as_array).flatten();
+        keys.filter_map(|key| key["callback_data"].as_str().map(str::to_owned)).collect()
+    }
 }
 
 /// A Bot API server on a free port, for one bot. It ends with the process.
@@ -138,6 +145,32 @@ impl TelegramServer {
     pub fn edit(&self, id: i64, person: i64, chat: &Value, fields: &Value) {
         self.lock().happen("edited_message", &said(id, person, chat, fields));
         self.shared.changed.notify_all();
+    }
+
+    /// Somebody presses the button of a message of the bot that stands for this command. Gives the id of the press.
+    ///
+    /// # Panics
+    /// The message has no such button.
+    pub fn press(&self, person: i64, chat: &Value, message: &BotMessage, command: &str) -> String {
+        let found = message.buttons().into_iter().find(|it| it.starts_with(command));
+        let found = found.unwrap_or_else(|| panic!("no button {command}: {message:?}"));
+        self.press_with(person, chat, message.id, &found)
+    }
+
+    /// Somebody presses a button that says whatever that person's client likes.
+    pub fn press_with(&self, person: i64, chat: &Value, message: i64, data: &str) -> String {
+        let mut state = self.lock();
+        state.next_message += 1;
+        let id = format!("press{}", state.next_message);
+        let on = json!({
+            "message_id": message, "date": 1_700_000_000, "chat": chat, "text": "whatever it says",
+            "from": {"id": BOT.0, "is_bot": true, "first_name": "Claw"},
+        });
+        let from = json!({"id": person, "is_bot": false, "first_name": format!("Person {person}")});
+        let press = json!({"id": id, "from": from, "message": on, "data": data});
+        state.happen("callback_query", &press);
+        self.shared.changed.notify_all();
+        id
     }
 
     /// The parameters with which the bot asked for requests, if it did.
@@ -326,8 +359,13 @@ impl State {
                 let number = id.strip_prefix("file").ok_or("wrong file_id")?;
                 Ok(json!({"file_id": id, "file_path": format!("files/{number}")}))
             }
+            "answerCallbackQuery" => {
+                params["callback_query_id"].as_str().ok_or("query is too old")?;
+                Ok(json!(true))
+            }
             "sendMessage" => {
                 check_text(params)?;
+                check_buttons(params)?;
                 Ok(self.store(params.clone()))
             }
             "sendPhoto" | "sendDocument" | "sendVoice" | "sendAudio" => {
@@ -357,13 +395,17 @@ impl State {
             }
             "editMessageText" => {
                 check_text(params)?;
+                check_buttons(params)?;
                 let id = params["message_id"].as_i64().ok_or("message_id is missing")?;
                 let message = self.sent.iter_mut().find(|message| message.id == id);
                 let message = message.ok_or("message to edit not found")?;
-                if message.params["text"] == params["text"] {
+                let of = |params: &Value| (params["text"].clone(), params["reply_markup"].clone());
+                if of(&message.params) == of(params) {
                     return Err("message is not modified".to_owned());
                 }
-                message.params["text"] = params["text"].clone();
+                for name in ["text", "reply_markup"] {
+                    message.params[name] = params[name].clone();
+                }
                 message.edits += 1;
                 Ok(json!({"message_id": id}))
             }
@@ -391,6 +433,24 @@ fn said(id: i64, person: i64, chat: &Value, fields: &Value) -> Value {
         message[key] = value.clone();
     }
     message
+}
+
+/// Refuses a keyboard that the schema forbids.
+fn check_buttons(params: &Value) -> Result<(), String> {
+    if params["reply_markup"].is_null() {
+        return Ok(());
+    }
+    let rows = params["reply_markup"]["inline_keyboard"].as_array();
+    let rows = rows.ok_or("object expected as reply markup")?;
+    let keys: Vec<&Value> = rows.iter().filter_map(Value::as_array).flatten().collect();
+    let is_text = |key: &Value| key["text"].as_str().is_some_and(|text| !text.is_empty());
+    let is_data = |key: &Value| {
+        key["callback_data"].as_str().is_some_and(|data| (1..=64).contains(&data.len()))
+    };
+    match keys.iter().all(|key| is_text(key) && is_data(key)) && !keys.is_empty() {
+        true => Ok(()),
+        false => Err("BUTTON_DATA_INVALID".to_owned()),
+    }
 }
 
 /// Refuses what the schema forbids: a missing chat, a text that is empty or too long, and wrong tags.

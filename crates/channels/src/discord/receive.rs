@@ -319,6 +319,8 @@ impl Discord {
             attachments: files.iter().map(|(_, attachment)| attachment.clone()).collect(),
             mentions_me: message.mentions(&me.id, role.as_deref()),
             reply_to: message.quoted(&me.id),
+            answers: message.answered().map(|answered| answered.id.clone()),
+            ..Arrival::default()
         };
         let is_empty = || arrival.text.is_empty() && arrival.is_plain();
         let empty = || is_empty().then(|| NOTHING_SHOWN.to_owned());

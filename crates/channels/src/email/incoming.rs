@@ -92,6 +92,7 @@ pub(super) fn read(options: &EmailOptions, downloaded: &Downloaded) -> Incoming 
         mentions_me: true,
         edits: None,
         reply_to: None,
+        ..Arrival::default()
     };
     Incoming { arrival, refused }
 }
@@ -139,6 +140,7 @@ pub(super) fn unreadable(options: &EmailOptions, bytes: &[u8], reason: &str) -> 
         edits: None,
         reply_to: None,
         passages: Vec::new(),
+        ..Arrival::default()
     };
     Incoming { arrival, refused: Some(format!("the mail cannot be read: {reason}")) }
 }

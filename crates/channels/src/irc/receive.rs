@@ -255,6 +255,7 @@ impl Irc {
             edits: None,
             reply_to: None,
             passages: Vec::new(),
+            ..Arrival::default()
         }
     }
 }

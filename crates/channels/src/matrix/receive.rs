@@ -398,6 +398,8 @@ impl Matrix {
                     .map(|one| name_of(&one.sender).unwrap_or_else(|| one.sender.clone())),
                 text: answered.map(Event::described).unwrap_or_default(),
             }),
+            answers: event.answers().map(str::to_owned),
+            ..Arrival::default()
         };
         Ok((arrival, files.into_iter().chain(answered_files).collect()))
     }

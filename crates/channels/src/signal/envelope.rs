@@ -333,6 +333,16 @@ impl Data {
         Some((quote.id, [quote.author_number.as_ref(), quote.author_uuid.as_ref()]))
     }
 
+    /// The id of the message that it answers. Those of this account have its number.
+    pub(super) fn answered_id(&self, own: &Own) -> Option<String> {
+        let quote = self.quote.as_ref()?;
+        let author = match own.is(&quote.author_number, &quote.author_uuid) {
+            true => Some(&own.id),
+            false => quote.author_number.as_ref().or(quote.author_uuid.as_ref()),
+        };
+        Some(format!("{}:{}", quote.id, author?))
+    }
+
     /// The files of the message that it answers, as far as the quote holds them: small pictures.
     pub(super) fn quoted_files(&self) -> Vec<(File, Attachment)> {
         let files = self.quote.iter().flat_map(|quote| &quote.attachments).map(|quoted| {

@@ -123,6 +123,8 @@ impl Signal {
             passages: data.passages(),
             edits: edits.map(id_at),
             reply_to: data.quoted(),
+            answers: data.answered_id(&own),
+            ..Arrival::default()
         };
         if let Some(reason) = dropped {
             return store_dropped(intake, arrival, reason.as_str()).await;

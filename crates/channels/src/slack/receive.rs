@@ -255,7 +255,9 @@ impl Slack {
             passages: event.passages(&known),
             attachments: files.iter().map(|(_, attachment)| attachment.clone()).collect(),
             mentions_me: event.mentions(&me.user_id),
-            reply_to: None,
+            // Slack knows no answers but those in the thread of a message.
+            answers: event.thread().map(str::to_owned),
+            ..Arrival::default()
         };
         let is_empty = || arrival.text.is_empty() && arrival.is_plain();
         let empty = || is_empty().then(|| NOTHING_SHOWN.to_owned());

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::Telegram;
 use super::api::ApiError;
 use super::format::render;
-use super::send::{add_place, text_params};
+use super::send::{add_buttons, add_place, text_params};
 use super::{MOST_UNITS, split_rendered};
 use crate::{Choices, Part, Poll, SendFailure};
 
@@ -30,6 +30,7 @@ impl Telegram {
         let html = (rendered.units > 0).then_some(rendered.html);
         let mut params = message_params(message)?;
         params.extend(text_params(html.as_deref(), &part.text));
+        add_buttons(&mut params, &part.buttons);
         self.change(part, "editMessageText", params, "not modified").await
     }
 

@@ -27,7 +27,9 @@ const MOST_UPDATES: usize = 100;
 /// Shortest time between two polls that find nothing, for servers that do not wait.
 const IDLE_PAUSE: Duration = Duration::from_secs(1);
 /// What Telegram is asked for.
-const UPDATES: [&str; 2] = ["message", "edited_message"];
+const UPDATES: [&str; 3] = ["message", "edited_message", "callback_query"];
+/// What a person is told whose press of a button has no effect.
+const NOT_YOURS: &str = "This button is not for you.";
 /// The header with the secret of a webhook.
 const SECRET_HEADER: &str = "x-telegram-bot-api-secret-token";
 
@@ -173,13 +175,16 @@ impl Telegram {
     /// # Errors
     /// It has to be tried again.
     async fn take(&self, together: &[Said], intake: &dyn Intake) -> Result<(), String> {
-        let Some(Said { message, edit, .. }) = together.first() else { return Ok(()) };
+        let Some(Said { message, edit, press, .. }) = together.first() else { return Ok(()) };
         let Some(me) = self.me() else { return Err("the bot's name is not known yet".to_owned()) };
         let parts: Vec<&Message> = together.iter().map(|said| &said.message).collect();
         // Ids of messages are unique in a chat of a bot.
         let id_of = |part: &Message| format!("{}:{}:{}", me.id, part.chat.id, part.message_id);
-        let source_id = self.albums().known(&id_of(message)).unwrap_or_else(|| id_of(message));
-        if edit.is_none() && source_id != id_of(message) {
+        let source_id = match press {
+            Some(press) => format!("{}:press:{press}", me.id),
+            None => self.albums().known(&id_of(message)).unwrap_or_else(|| id_of(message)),
+        };
+        if edit.is_none() && press.is_none() && source_id != id_of(message) {
             // A part of an album that is stored, and comes again.
             return Ok(());
         }
@@ -199,19 +204,38 @@ impl Telegram {
             text,
             passages,
             attachments: files.iter().map(|(_, attachment)| attachment.clone()).collect(),
-            mentions_me: parts.iter().any(|part| part.mentions(&me)),
+            mentions_me: press.is_some() || parts.iter().any(|part| part.mentions(&me)),
             reply_to: parts.iter().find_map(|part| part.quoted()),
+            answers: parts.iter().find_map(|part| part.answered_id()),
+            is_press: press.is_some(),
             chat: self.chat_of(message),
         };
         if let Some(reason) = nobody_answers(message, edit.is_some(), &arrival) {
             return store_dropped(intake, arrival, reason).await;
         }
         let loading = self.load_files(&files);
-        hand_over(intake, arrival, &self.with_files, loading).await?;
+        let receipt = hand_over(intake, arrival, &self.with_files, loading).await?;
+        if let Some(press) = press {
+            let is_taken = receipt.is_some_and(|receipt| receipt.dropped.is_none());
+            self.end_press(press, is_taken).await;
+        }
         if parts.len() > 1 {
             self.albums().note(parts.iter().map(|part| id_of(part)), &source_id);
         }
         Ok(())
+    }
+
+    /// Tells the person who pressed a button that this has come. Until then the button looks busy.
+    async fn end_press(&self, press: &str, is_taken: bool) {
+        let mut params = json!({"callback_query_id": press});
+        if !is_taken {
+            params["text"] = json!(NOT_YOURS);
+        }
+        if let Err(error) = self.api.call::<Value>("answerCallbackQuery", &params, CALL_TIME).await
+        {
+            // Telegram refuses it after some time, and then nobody waits for it.
+            tracing::debug!(%error, "a press is not confirmed");
+        }
     }
 
     /// The chat of a message. A group that has become a supergroup stays the chat that it was.

@@ -12,7 +12,7 @@ use super::format::{escape, render};
 use super::{CALL_TIME, MOST_SENT_BYTES, MOST_UNITS, Telegram, split_rendered};
 use crate::form::{Upload, media_type};
 use crate::split::preview;
-use crate::{Live, Part, PartFile, SendFailure, Target, utf16_units};
+use crate::{Button, Live, Part, PartFile, SendFailure, Target, utf16_units};
 
 /// What is put before a message that may have been delivered before.
 const REPEAT: &str = "(possible repeat) ";
@@ -26,6 +26,10 @@ const MOST_PICTURE_BYTES: usize = 10 * 1024 * 1024;
 const GONE: [&str; 3] = ["thread not found", "topic_closed", "topic_deleted"];
 /// The number of the topic that every forum has.
 const GENERAL_TOPIC: i64 = 1;
+/// Longest command of a button (Bot API, InlineKeyboardButton).
+const MOST_COMMAND_BYTES: usize = 64;
+/// Buttons side by side, so that their texts can be read on a phone.
+const BUTTONS_IN_ROW: usize = 2;
 /// Shortest time that the server's own limit on requests is taken for.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
 
@@ -67,9 +71,12 @@ impl Telegram {
         plain: &str,
     ) -> Result<String, ApiError> {
         let Some(preview) = &part.replaces else {
-            return self.post(&part.target, part.reply_to.as_deref(), html, plain).await;
+            let mut params = text_params(html, plain);
+            add_buttons(&mut params, &part.buttons);
+            return self.post(&part.target, part.reply_to.as_deref(), params).await;
         };
         let mut params = text_params(html, plain);
+        add_buttons(&mut params, &part.buttons);
         params.insert("message_id".to_owned(), json!(preview.parse::<i64>().unwrap_or_default()));
         let (chat, time) = (&part.target.chat, self.options.send_time);
         match self.call_in_chat::<Value>(chat, "editMessageText", (params, None), time).await {
@@ -84,10 +91,8 @@ impl Telegram {
         &self,
         target: &Target,
         reply_to: Option<&str>,
-        html: Option<&str>,
-        plain: &str,
+        mut params: Map<String, Value>,
     ) -> Result<String, ApiError> {
-        let mut params = text_params(html, plain);
         add_place(&mut params, target, reply_to);
         let time = self.options.send_time;
         let sent: SentMessage =
@@ -227,7 +232,7 @@ impl Live for Telegram {
             if !self.options.preview || !self.limits.try_now(&target.chat) {
                 return Ok(None);
             }
-            match self.post(target, reply_to, Some(&html), &plain).await {
+            match self.post(target, reply_to, text_params(Some(&html), &plain)).await {
                 Ok(id) => Ok(Some(id)),
                 Err(error) => Err(self.failure(&target.chat, error, false)),
             }
@@ -274,6 +279,20 @@ pub(super) fn text_params(html: Option<&str>, plain: &str) -> Map<String, Value>
     }
     params.insert("link_preview_options".to_owned(), json!({"is_disabled": true}));
     params
+}
+
+/// Adds buttons below a text. A change of a message without buttons takes away those that it had.
+pub(super) fn add_buttons(params: &mut Map<String, Value>, buttons: &[Button]) {
+    let fits = |button: &&Button| button.command.len() <= MOST_COMMAND_BYTES;
+    let keys: Vec<Value> = buttons
+        .iter()
+        .filter(fits)
+        .map(|button| json!({"text": button.text, "callback_data": button.command}))
+        .collect();
+    if !keys.is_empty() {
+        let rows: Vec<&[Value]> = keys.chunks(BUTTONS_IN_ROW).collect();
+        params.insert("reply_markup".to_owned(), json!({"inline_keyboard": rows}));
+    }
 }
 
 pub(super) fn add_place(params: &mut Map<String, Value>, target: &Target, reply_to: Option<&str>) {

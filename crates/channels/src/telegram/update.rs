@@ -14,12 +14,30 @@ pub(super) struct Update {
     message: Option<Message>,
     #[serde(default)]
     edited_message: Option<Message>,
+    #[serde(default)]
+    callback_query: Option<Press>,
+}
+
+/// A button that somebody pressed.
+#[derive(Debug, Clone, Deserialize)]
+struct Press {
+    id: String,
+    from: User,
+    /// The message with the button. Telegram leaves out most of one that is old.
+    #[serde(default)]
+    message: Option<Message>,
+    /// The command of the button, if the client of that person tells the truth.
+    #[serde(default)]
+    data: Option<String>,
 }
 
 /// A message, or a later version of it.
 #[derive(Debug, Clone)]
 pub(super) struct Said {
+    /// Of a press: the command, as a message of the person who pressed the button.
     pub(super) message: Message,
+    /// The id of the press, if somebody pressed a button of the message.
+    pub(super) press: Option<String>,
     /// The id of the update, if it is a later version.
     pub(super) edit: Option<i64>,
     pub(super) update: i64,
@@ -30,8 +48,27 @@ impl Update {
     pub(super) fn said(self) -> Option<Said> {
         let id = self.update_id;
         let (message, edited) = (self.message, self.edited_message);
-        let message = message.map(|message| Said { message, edit: None, update: id });
-        message.or_else(|| edited.map(|message| Said { message, edit: Some(id), update: id }))
+        let said = |message, edit| Said { message, press: None, edit, update: id };
+        let pressed = self.callback_query.and_then(|press| press.said(id));
+        let message = message.map(|message| said(message, None));
+        message.or_else(|| edited.map(|message| said(message, Some(id)))).or(pressed)
+    }
+}
+
+impl Press {
+    /// What the person would have written. Nothing of the message with the button is theirs but its place.
+    fn said(self, update: i64) -> Option<Said> {
+        let (on, data) = (self.message?, self.data?);
+        let message = Message {
+            message_id: on.message_id,
+            message_thread_id: on.message_thread_id,
+            is_topic_message: on.is_topic_message,
+            chat: on.chat,
+            from: Some(self.from),
+            text: Some(data),
+            ..Message::default()
+        };
+        Some(Said { message, press: Some(self.id), edit: None, update })
     }
 }
 
@@ -217,6 +254,11 @@ impl Message {
             .into_iter()
             .map(|(file, attachment)| (file, attachment.of(FileOf::Answered)))
             .collect()
+    }
+
+    /// The id of the message of the same chat that it answers.
+    pub(super) fn answered_id(&self) -> Option<String> {
+        self.reply_to_message.as_ref().map(|message| message.message_id.to_string())
     }
 
     pub(super) fn quoted(&self) -> Option<Quoted> {

@@ -234,6 +234,8 @@ impl WhatsApp {
                 let unknown = || Quoted { sender: answered.from.clone(), text: String::new() };
                 known.map_or_else(unknown, |(quoted, _)| quoted)
             }),
+            answers: answered.id.clone(),
+            ..Arrival::default()
         };
         let nobody = || message.person().is_none().then(|| "it names no sender".to_owned());
         if let Some(reason) = message.is_not_said().or_else(nobody) {

@@ -161,6 +161,7 @@ impl Xmpp {
         };
         let reply_id = reply_id.map(str::to_owned);
         let edits = self.edited(message, &chat.id, &sender.id);
+        let answers = self.answered_id(message, &chat);
         let answered = self.answered(message, &chat.id);
         let is_reply_to_me = answered.as_ref().is_some_and(|(sender, ..)| sender.is_none());
         let mentions_me = chat.kind == ChatKind::Direct
@@ -203,6 +204,8 @@ impl Xmpp {
             mentions_me,
             edits,
             reply_to,
+            answers,
+            ..Arrival::default()
         };
         Reading::Message(Box::new(Heard { arrival, files, refused, mark }))
     }
@@ -225,6 +228,17 @@ impl Xmpp {
         self.said(chat, id, |said| {
             Some((said.sender.clone(), said.text.clone(), said.files.clone()))
         })
+    }
+
+    /// The id of the message that it answers. A room gives messages ids of its own, and showed those of this account.
+    fn answered_id(&self, message: &Element, chat: &Chat) -> Option<String> {
+        let id = message.get("reply", ns::REPLY)?.attribute("id")?;
+        let own = |said: &Said| said.sender.is_none().then(|| said.source_id.clone());
+        let of_room = match chat.kind {
+            ChatKind::Group => self.said(&chat.id, id, own),
+            ChatKind::Direct => None,
+        };
+        Some(of_room.unwrap_or_else(|| id.to_owned()))
     }
 
     /// Who said a message; `None` if it was this account, or nobody.

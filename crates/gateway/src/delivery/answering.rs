@@ -307,6 +307,7 @@ impl Delivery {
             part: number,
             parts: count,
             text,
+            buttons: Vec::new(),
             act: None,
             refers: Refers { file, ..Refers::default() },
             pause_ms: None,

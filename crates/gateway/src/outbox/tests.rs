@@ -82,6 +82,7 @@ fn part(chat: &str, text: &str, state: PartState) -> (PartId, Outgoing) {
         part: 0,
         parts: 1,
         text: text.to_owned(),
+        buttons: Vec::new(),
         act: None,
         refers: Refers::default(),
         pause_ms: None,

@@ -24,6 +24,7 @@ fn arrival(kind: ChatKind, account: &str) -> Arrival {
         edits: None,
         reply_to: None,
         passages: Vec::new(),
+        ..Arrival::default()
     }
 }
 

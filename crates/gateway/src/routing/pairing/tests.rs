@@ -26,6 +26,7 @@ fn arrival(account: &str, sender: &str) -> (Arrival, Route) {
         reply_to: None,
         passages: Vec::new(),
         edits: None,
+        ..Arrival::default()
     };
     (arrival, route)
 }

@@ -31,6 +31,7 @@ fn arrival(kind: ChatKind, text: &str) -> Arrival {
         edits: None,
         reply_to: None,
         passages: Vec::new(),
+        ..Arrival::default()
     }
 }
 
