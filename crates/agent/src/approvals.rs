@@ -4,8 +4,10 @@
 //! decides what "always" covers, looks for earlier answers, limits the wait, and records the question, so that a run
 //! that is killed while it waits asks again.
 
+mod message;
 mod question;
 mod store;
+mod words;
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -21,6 +23,7 @@ use serde_json::Value;
 pub use myclaw_policy::{changes_direction, escape, is_deceptive};
 pub use question::{Question, refusal};
 pub use store::{ApprovalStore, Grant, StoreError, WaitingApproval};
+pub use words::{WrittenAnswer, read_answer};
 
 use crate::blocking::blocking;
 use crate::permissions::Permissions;

@@ -4,6 +4,7 @@
 //! programs, and asks the policy before each call.
 
 mod bound;
+mod confined;
 mod hook;
 mod levels;
 mod principal;
@@ -31,6 +32,7 @@ pub use myclaw_policy::{
 };
 
 use crate::{AgentError, RunAdditions, SessionConfig};
+use confined::Confined;
 pub(crate) use hook::apply;
 pub(crate) use levels::advice;
 use levels::{Situation, exec_levels, tool_levels};
@@ -58,8 +60,7 @@ pub struct Permissions {
     tools: ToolPolicy,
     exec: ExecPolicy,
     directory: PathBuf,
-    /// What confines the session. An approval holds only under the same confinement.
-    confinement: String,
+    confined: Confined,
     /// The variables of commands, without those that do not change what runs.
     environment: BTreeMap<String, String>,
     scope: SandboxScope,
@@ -163,7 +164,7 @@ impl Permissions {
             tools,
             exec,
             directory: config.working_directory().to_owned(),
-            confinement: confinement(config, is_open_project),
+            confined: Confined::of(config, is_open_project),
             environment: programs::environment(),
             scope: scope_of(config, is_open_project),
             rules: Arc::new(rules),
@@ -439,16 +440,6 @@ fn sandbox_place(config: &Config, agent: &ResolvedAgent, rules: &SandboxRules) -
         Some((index, _)) => levels::agent_path(index).key("sandbox"),
         None => levels::sandbox_defaults(),
     }
-}
-
-/// What confines the commands and tools of a session, in a text that differs when something of it does.
-fn confinement(config: &SessionConfig, is_open_project: bool) -> String {
-    let scope = scope_of(config, is_open_project);
-    if scope == SandboxScope::Unsandboxed {
-        return scope.to_string();
-    }
-    let rules = sandbox_rules(&config.config, &config.agent).confinement;
-    format!("{scope}: {}", serde_json::to_string(&rules).unwrap_or_default())
 }
 
 fn config_error(errors: &[PolicyError]) -> AgentError {

@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 
-use myclaw_agent::approvals::{Question, escape, refusal};
+use myclaw_agent::approvals::{self, Question, WrittenAnswer, escape, refusal};
 use myclaw_agent::{
     AlwaysScope, Approval, ApprovalRequest, Approver, BoxFuture, FactForm, ScopeKind, ShownFact,
 };
@@ -14,8 +14,6 @@ use crate::terminal::{Keyboard, Output, Paint, Style, StyledLine, forget_typed};
 
 /// Most questions that wait for the part that asks: the engine makes at most eight calls at once.
 const MAX_QUESTIONS: usize = 8;
-/// Words that begin a no. What follows them is the reason for the model.
-const REFUSING: [&str; 7] = ["no", "n", "nope", "don't", "dont", "do not", "never"];
 /// Before what has changed.
 const CHANGED: &str = "this is different since you were asked:";
 /// Marks what is not shown whole.
@@ -208,35 +206,16 @@ impl Answer {
     }
 }
 
-/// The answer that a key or a line gives, if it is one. Only a no may say more.
+/// The answer that a key or a line gives, if it is one.
 pub(crate) fn read_answer(text: &str) -> Option<Answer> {
-    let text = text.trim();
-    match text.to_ascii_lowercase().as_str() {
-        "o" | "once" | "y" | "yes" => Some(Answer::Once),
-        "a" | "always" => Some(Answer::Always(None)),
-        "d" | "directory" => Some(Answer::Always(Some(ScopeKind::Directory))),
+    match text.trim().to_ascii_lowercase().as_str() {
         "v" | "view" => Some(Answer::View),
-        "n" | "no" => Some(Answer::No(None)),
-        lower => refused(&lower.replace('\u{2019}', "'"), text),
+        _ => approvals::read_answer(text).map(|answer| match answer {
+            WrittenAnswer::Once => Answer::Once,
+            WrittenAnswer::Always(kind) => Answer::Always(kind),
+            WrittenAnswer::No(reason) => Answer::No(reason),
+        }),
     }
-}
-
-/// Reads a no that says more: `no, use git clean`, or `don't do that`.
-fn refused(lower: &str, text: &str) -> Option<Answer> {
-    let begins = |word: &&&str| {
-        let rest = lower.strip_prefix(**word);
-        rest.is_some_and(|rest| {
-            !rest.starts_with(|next: char| next.is_alphanumeric() || next == '\'')
-        })
-    };
-    let word = REFUSING.iter().find(begins)?;
-    // The words that say what not to do are part of the reason.
-    let reason = match *word {
-        "no" | "n" | "nope" => &text[word.len()..],
-        _ => text,
-    };
-    let reason = reason.trim_start_matches(|next: char| !next.is_alphanumeric() && next != '/');
-    Some(Answer::No(Some(reason.to_owned()).filter(|reason| !reason.is_empty())))
 }
 
 /// The answer in one word.

@@ -277,7 +277,7 @@ pub struct ToolsConfig {
     /// Further rules for messages of one person, as `channel:id` or `id`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub by_sender: BTreeMap<String, ToolRules>,
-    /// How long to wait for an approval.
+    /// How questions about tool calls are asked.
     pub approvals: ApprovalConfig,
     /// The tools that read and change files.
     pub fs: FsToolConfig,

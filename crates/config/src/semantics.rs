@@ -1,5 +1,6 @@
 //! Mistakes that involve more than one value of the config.
 
+mod approvals;
 mod channels;
 mod gateway;
 mod persona;
@@ -26,6 +27,7 @@ pub(crate) fn check(config: &Config) -> Vec<Finding> {
     check_models(config, &mut findings);
     check_hooks(config, &mut findings);
     check_speech(config, &mut findings);
+    approvals::check(config, &mut findings);
     channels::check(config, &mut findings);
     gateway::check(config, &mut findings);
     check_heartbeats(config, &mut findings);

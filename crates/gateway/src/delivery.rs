@@ -8,6 +8,7 @@
 mod acceptance;
 mod advance;
 mod answering;
+mod asking;
 mod between;
 mod children;
 mod closing;
@@ -54,6 +55,8 @@ use crate::telemetry::Telemetry;
 use crate::tools::GatewayTools;
 use crate::usage::UsageBook;
 use answering::picture_bytes;
+pub(crate) use asking::ChatAnswer;
+use asking::{Asked, Asking};
 pub(crate) use between::SessionMessage;
 pub(crate) use children::{ChildOrder, described};
 use desk::{Desk, Source};
@@ -110,6 +113,8 @@ pub(crate) struct Delivery {
     pub(crate) routes: Routes,
     /// Questions about tool calls that need an approval.
     pub(crate) questions: Arc<Questions>,
+    /// Those of them that were asked in chats.
+    asked: Asked,
     pub(crate) metrics: Arc<Metrics>,
     /// Traces of runs.
     pub(crate) telemetry: Arc<Telemetry>,
@@ -175,6 +180,7 @@ impl Delivery {
         let questions = Arc::new(Questions::new(Arc::clone(&hub), limit));
         Arc::new_cyclic(|this: &Weak<Self>| {
             let tools = GatewayTools::new(this.clone());
+            let asking = Asking::new(Arc::clone(&questions), this.clone());
             let (own, this) = (this.clone(), this.clone());
             // Runs end with the process: one that is dropped leaves its session as a crash does, and the next start
             // continues it. An aborted one would be over.
@@ -186,7 +192,7 @@ impl Delivery {
                         this.heed(key, &event);
                     }
                 }),
-                Some(Arc::clone(&questions) as Arc<dyn Approver>),
+                Some(Arc::new(asking) as Arc<dyn Approver>),
                 Some(Arc::new(tools)),
             );
             Self {
@@ -201,6 +207,7 @@ impl Delivery {
                 book: Arc::new(Book::new(Arc::clone(store))),
                 routes: Routes::new(Arc::clone(store)),
                 questions,
+                asked: Asked::default(),
                 usage: Arc::new(UsageBook::new(Ledger::new(Arc::clone(store)))),
                 desks: Mutex::default(),
                 open: AtomicUsize::new(0),
@@ -244,6 +251,7 @@ impl Delivery {
         let telemetry = Arc::clone(&self.telemetry);
         self.tasks.spawn(async move { telemetry.exporter.run().await });
         self.outbox.push(self.ledger.unsent_parts().await?);
+        self.end_cut_questions().await?;
         let children = self.children.load().await?;
         let open = self.ledger.open_messages().await?;
         let count = open.len();

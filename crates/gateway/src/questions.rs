@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use myclaw_agent::approvals;
-use myclaw_agent::{Approval, ApprovalRequest, Approver, BoxFuture, ScopeKind};
+use myclaw_agent::{Approval, ApprovalRequest, ScopeKind};
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -85,7 +85,18 @@ impl Question {
         (self.id.clone(), self.shown.session.clone(), self.shown.tool_name.clone())
     }
 
-    fn sessions(&self) -> impl Iterator<Item = &str> {
+    /// What is shown.
+    pub(crate) fn shown(&self) -> &approvals::Question {
+        &self.shown
+    }
+
+    /// When no answer counts as no, and how long it waits in all, in milliseconds.
+    pub(crate) fn limit(&self) -> (u64, u64) {
+        (self.expires_at, self.expires_at.saturating_sub(self.asked_at))
+    }
+
+    /// The sessions that are asked: those on whose behalf this one works, then itself.
+    pub(crate) fn sessions(&self) -> impl Iterator<Item = &str> {
         self.on_behalf_of.iter().map(String::as_str).chain([self.shown.session.as_str()])
     }
 }
@@ -107,21 +118,22 @@ pub(crate) struct Questions {
 }
 
 /// Closes a question however its wait ends: with an answer, when its time is over, or when the run is aborted.
-struct Waiting<'a> {
+pub(crate) struct Waiting<'a> {
     questions: &'a Questions,
-    id: String,
-    sessions: Vec<String>,
+    question: Question,
+    answering: oneshot::Receiver<(FullAnswer, String)>,
     answer: Option<(FullAnswer, String)>,
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.questions.lock().remove(&self.id);
+        let id = self.question.id.as_str();
+        self.questions.lock().remove(id);
         let (answer, by) = self.answer.take().unzip();
         let answer = answer.map(|given| given.answer);
         let event =
-            json!({"type": "approval_closed", "id": self.id, "answer": answer, "answeredBy": by});
-        for session in &self.sessions {
+            json!({"type": "approval_closed", "id": id, "answer": answer, "answeredBy": by});
+        for session in self.question.sessions() {
             self.questions.hub.publish(session, &event);
         }
     }
@@ -171,6 +183,11 @@ impl Questions {
         wanted
     }
 
+    /// The open question with this id.
+    pub(crate) fn find(&self, id: &str) -> Option<Question> {
+        self.lock().get(id).map(|open| open.question.clone())
+    }
+
     /// Answers a question, which it gives back. `by` says who answers.
     ///
     /// # Errors
@@ -217,36 +234,49 @@ impl Questions {
     }
 }
 
-impl Approver for Questions {
-    fn decide<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
-        Box::pin(async move {
-            let denied = |reason: &str| Approval::Denied { reason: reason.to_owned() };
-            let question = self.question(request);
-            let (answered, answer) = oneshot::channel();
-            {
-                let mut open = self.lock();
-                if open.len() >= MOST_OPEN {
-                    return denied("too many questions wait for the user already; try again later");
-                }
-                open.insert(question.id.clone(), Open { question: question.clone(), answered });
+impl Questions {
+    /// Opens a question about a call, and tells the clients.
+    ///
+    /// # Errors
+    /// Too many questions wait; this is the answer.
+    pub(crate) fn open(&self, request: &ApprovalRequest) -> Result<Waiting<'_>, Approval> {
+        let question = self.question(request);
+        let (answered, answering) = oneshot::channel();
+        {
+            let mut open = self.lock();
+            if open.len() >= MOST_OPEN {
+                return Err(denied(
+                    "too many questions wait for the user already; try again later",
+                ));
             }
-            let (id, sessions) =
-                (question.id.clone(), question.sessions().map(str::to_owned).collect());
-            let mut waiting = Waiting { questions: self, id, sessions, answer: None };
-            let mut event = json!(question);
-            event["type"] = json!("approval");
-            for session in &waiting.sessions {
-                self.hub.publish(session, &event);
-            }
-            waiting.answer = answer.await.ok();
-            let Some((given, _)) = &waiting.answer else {
-                return denied("the question was withdrawn");
-            };
-            match given.answer {
-                Answer::Once => Approval::Once,
-                Answer::Always => request.always(given.scope).unwrap_or(Approval::Once),
-                Answer::No => denied(&approvals::refusal(given.reason.as_deref())),
-            }
-        })
+            open.insert(question.id.clone(), Open { question: question.clone(), answered });
+        }
+        let mut event = json!(question);
+        event["type"] = json!("approval");
+        for session in question.sessions() {
+            self.hub.publish(session, &event);
+        }
+        Ok(Waiting { questions: self, question, answering, answer: None })
     }
+}
+
+impl Waiting<'_> {
+    pub(crate) fn question(&self) -> &Question {
+        &self.question
+    }
+
+    /// Waits for the answer to the question about `request`.
+    pub(crate) async fn decide(&mut self, request: &ApprovalRequest) -> Approval {
+        self.answer = (&mut self.answering).await.ok();
+        let Some((given, _)) = &self.answer else { return denied("the question was withdrawn") };
+        match given.answer {
+            Answer::Once => Approval::Once,
+            Answer::Always => request.always(given.scope).unwrap_or(Approval::Once),
+            Answer::No => denied(&approvals::refusal(given.reason.as_deref())),
+        }
+    }
+}
+
+pub(crate) fn denied(reason: &str) -> Approval {
+    Approval::Denied { reason: reason.to_owned() }
 }

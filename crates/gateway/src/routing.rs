@@ -4,6 +4,7 @@
 //! answer, the session and what the model is shown of the sender are fixed here, before the message is acknowledged.
 
 mod access;
+mod answers;
 mod bindings;
 mod command;
 mod intake;
@@ -146,6 +147,10 @@ impl Router {
         }
         let config = self.current.config();
         let persona = config.persona(&agent_of(&config, &arrival));
+        let answer = self.answer_of_owner(&config, &persona, (&arrival, &route)).await?;
+        if let Some(answer) = answer {
+            return self.heed_answer(answer, &arrival, route).await;
+        }
         let access = self.access(&config, &persona, &mut arrival);
         let is_unaddressed = matches!(access, Access::Unaddressed(_));
         match access {
@@ -160,6 +165,9 @@ impl Router {
                 let (reason, say) = self.pairings.ask(&arrival, &route).await?;
                 return self.drop(&arrival, route, reason, say).await;
             }
+        }
+        if let Some(dropped) = self.drop_answer(&persona, (&arrival, &route)).await? {
+            return Ok(dropped);
         }
         let command = Command::of(&arrival, &route, &persona).filter(|_| !is_unaddressed);
         if arrival.is_press && command.is_none() {

@@ -45,13 +45,13 @@ impl Permissions {
         change: Option<String>,
     ) -> ApprovalTerms {
         let mut fields = Fields { tool: &call.tool_name, fields: Vec::new() };
-        fields.add("confinement", &self.confinement);
+        fields.add("confinement", &self.confined.bound);
         let is_policys = match self.check(call) {
             Verdict::NeedsApproval(rules) => reason == format!("{POLICY}: {rules}"),
             Verdict::Allowed | Verdict::Denied(_) => false,
         };
         let mut shown = call.subject.facts.clone();
-        shown.push(ShownFact::text("confinement", self.confinement.clone()));
+        shown.push(ShownFact::text("confinement", self.confined.words.clone()));
         shown.extend(change.map(|diff| ShownFact::diff("change", diff)));
         let mut terms = ApprovalTerms { shown, ..ApprovalTerms::default() };
         if !is_policys {

@@ -30,6 +30,7 @@ mod irc;
 mod matrix;
 mod message;
 mod programs;
+mod questions;
 mod reload;
 mod shown;
 mod signal;

@@ -67,7 +67,7 @@ impl AgentToolRules {
     }
 }
 
-/// How long to wait for an approval.
+/// How questions about tool calls are asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ApprovalConfig {
@@ -75,11 +75,19 @@ pub struct ApprovalConfig {
     #[serde(deserialize_with = "values::within::<_, _, 1, MAX_SECONDS>")]
     #[schemars(range(min = 1, max = MAX_SECONDS))]
     pub timeout_seconds: u64,
+    /// Who may answer questions in chats, as `channel:id`: you. Nobody may by default; then questions are answered in the
+    /// web chat and in a terminal.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub owners: Vec<String>,
+    /// A chat of yours, as `channel:id`, in which the questions of other people's chats are asked as well.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub send_to: Option<String>,
 }
 
 impl Default for ApprovalConfig {
     fn default() -> Self {
-        Self { timeout_seconds: DEFAULT_APPROVAL_SECONDS }
+        let (owners, send_to) = Default::default();
+        Self { timeout_seconds: DEFAULT_APPROVAL_SECONDS, owners, send_to }
     }
 }
 

@@ -126,7 +126,7 @@ fn heartbeat() -> Value {
 fn tool_section() -> Value {
     json!({
         "profile": "pi", "allow": ["*"], "deny": [], "ask": ["write"], "exec": exec(),
-        "byProvider": { "mine": tools() }, "bySender": { "mine": tools() }, "byChannel": { "mine": tools() }, "approvals": { "timeoutSeconds": 1 },
+        "byProvider": { "mine": tools() }, "bySender": { "mine": tools() }, "byChannel": { "mine": tools() }, "approvals": { "timeoutSeconds": 1, "owners": ["telegram:1"], "sendTo": "telegram:1" },
         "fs": { "workspaceOnly": true, "stateDirectories": ["x"] },
         "bash": { "timeoutSeconds": 86_400, "yieldMs": 600_000, "stateDirectory": "open" },
         "sessions": {"main": "all", "others": "self", "maxHops": 3},

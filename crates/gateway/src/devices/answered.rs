@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Login;
 use crate::GatewayError;
 use crate::ledger::{Ledger, now_ms};
 use crate::questions::{Answer, Question};
@@ -21,7 +20,7 @@ pub(crate) struct AnsweredQuestion {
     session: String,
     tool_name: String,
     answer: Answer,
-    /// `owner`, or name and id of a device.
+    /// `owner`, name and id of a device, or `channel:id` of the owner in a chat.
     answered_by: String,
     /// Milliseconds since the Unix epoch.
     answered_at: u64,
@@ -44,7 +43,7 @@ impl Answered {
         &self,
         question: &Question,
         answer: Answer,
-        login: &Login,
+        by: &str,
     ) -> Result<(), GatewayError> {
         let _changing = self.changing.lock().await;
         let (version, mut answers) = match self.read().await? {
@@ -52,7 +51,7 @@ impl Answered {
             None => (None, Vec::new()),
         };
         let (id, session, tool_name) = question.names();
-        let (answered_by, answered_at) = (login.label(), now_ms());
+        let (answered_by, answered_at) = (by.to_owned(), now_ms());
         answers.push(AnsweredQuestion { id, session, tool_name, answer, answered_by, answered_at });
         let surplus = answers.len().saturating_sub(MOST);
         answers.drain(..surplus);

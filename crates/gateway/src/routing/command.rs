@@ -11,7 +11,8 @@ use crate::rows::{MessageId, Origin, Route};
 const HELP: &str = "Write a message, and the agent answers. While it works, more messages are read when it is done.\n\n\
                     /stop – stops what it does\n/new – begins a new session; the old one is kept\n\
                     /again – sends again what may not have arrived\n\
-                    /status – shows who answers here\n/help – shows this\n\n\
+                    /status – shows who answers here\n/help – shows this\n\
+                    /approve, /always, /deny – answer a question of the agent, for its owner\n\n\
                     Where / is for commands of the app, write !stop, !new, !again, !status and !help.";
 const SHARED: &str = "This chat is in the main session of the agent, which goes on: the terminal and what is scheduled \
                       have it too (channels.dmScope).";
@@ -134,6 +135,8 @@ impl Router {
         let (key, works) = self.delivery.session(session.key.as_str())?;
         let does = if works { "works" } else { "waits" };
         let (agent, sender) = (key.parts().agent_id, &arrival.sender.id);
-        Ok(format!("agent {agent}, which {does}, session `{key}`, your id {sender}"))
+        let chat = &arrival.chat.id;
+        let chat = if chat == sender { String::new() } else { format!(", this chat {chat}") };
+        Ok(format!("agent {agent}, which {does}, session `{key}`, your id {sender}{chat}"))
     }
 }

@@ -1,0 +1,47 @@
+//! Answers that people write as words.
+
+use myclaw_engine::ScopeKind;
+
+/// Words that begin a no. What follows them is the reason for the model.
+const REFUSING: [&str; 7] = ["no", "n", "nope", "don't", "dont", "do not", "never"];
+
+/// An answer in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WrittenAnswer {
+    /// This call runs.
+    Once,
+    /// With the scope of this kind, or with the least one.
+    Always(Option<ScopeKind>),
+    /// With the reason for the model.
+    No(Option<String>),
+}
+
+/// The answer that a key or a line gives, if it is one. Only a no may say more.
+pub fn read_answer(text: &str) -> Option<WrittenAnswer> {
+    let text = text.trim();
+    match text.to_ascii_lowercase().as_str() {
+        "o" | "once" | "y" | "yes" => Some(WrittenAnswer::Once),
+        "a" | "always" => Some(WrittenAnswer::Always(None)),
+        "d" | "directory" => Some(WrittenAnswer::Always(Some(ScopeKind::Directory))),
+        "n" | "no" => Some(WrittenAnswer::No(None)),
+        lower => refused(&lower.replace('\u{2019}', "'"), text),
+    }
+}
+
+/// Reads a no that says more: `no, use git clean`, or `don't do that`.
+fn refused(lower: &str, text: &str) -> Option<WrittenAnswer> {
+    let begins = |word: &&&str| {
+        let rest = lower.strip_prefix(**word);
+        rest.is_some_and(|rest| {
+            !rest.starts_with(|next: char| next.is_alphanumeric() || next == '\'')
+        })
+    };
+    let word = REFUSING.iter().find(begins)?;
+    // The words that say what not to do are part of the reason.
+    let reason = match *word {
+        "no" | "n" | "nope" => &text[word.len()..],
+        _ => text,
+    };
+    let reason = reason.trim_start_matches(|next: char| !next.is_alphanumeric() && next != '/');
+    Some(WrittenAnswer::No(Some(reason.to_owned()).filter(|reason| !reason.is_empty())))
+}

@@ -1,0 +1,86 @@
+//! Answers to questions about tool calls, which only the owner gives.
+
+use myclaw_agent::config::{Config, Persona};
+use myclaw_channels::{Arrival, Receipt};
+
+use super::{Router, incoming, receipt};
+use crate::GatewayError;
+use crate::delivery::ChatAnswer;
+use crate::ledger::Again;
+use crate::rows::{MessageId, Origin, Route};
+
+const NOT_THE_OWNER: &str =
+    "the sender answers a question, which only the people in tools.approvals.owners may";
+
+/// The answer that a message gives by a command.
+fn command(arrival: &Arrival, route: &Route, persona: &Persona) -> Option<ChatAnswer> {
+    let read = |text: &str| ChatAnswer::of_command(text.trim().strip_prefix(['/', '!'])?);
+    // What somebody passes on, or changed afterwards, is no answer.
+    if !route.is_chat() || !arrival.is_plain() || arrival.edits.is_some() {
+        return None;
+    }
+    read(&arrival.text).or_else(|| read(persona.called_at_start_of(&arrival.text)?))
+}
+
+impl Router {
+    /// The answer of the owner to a question, whichever rules hold for others in the chat.
+    pub(super) async fn answer_of_owner(
+        &self,
+        config: &Config,
+        persona: &Persona,
+        (arrival, route): (&Arrival, &Route),
+    ) -> Result<Option<ChatAnswer>, GatewayError> {
+        let sender = &arrival.sender;
+        // No handle: names change hands.
+        let ids = [Some(sender.id.as_str()), sender.other_id.as_deref()].into_iter().flatten();
+        if !config.tools.approvals.is_owner(&arrival.channel, ids) {
+            return Ok(None);
+        }
+        if let Some(answer) = command(arrival, route, persona) {
+            return Ok(Some(answer));
+        }
+        let is_words = route.is_chat() && arrival.is_plain() && arrival.edits.is_none();
+        match arrival.answers.as_deref().filter(|_| is_words) {
+            Some(message) => self.delivery.answer_to_message(route, message, &arrival.text).await,
+            None => Ok(None),
+        }
+    }
+
+    /// Does what an answer of the owner says. What is said about it is stored with the message.
+    pub(super) async fn heed_answer(
+        &self,
+        answer: ChatAnswer,
+        arrival: &Arrival,
+        route: Route,
+    ) -> Result<Receipt, GatewayError> {
+        let id = MessageId::of(&route, &arrival.source_id);
+        let by = format!("{}:{}", arrival.channel, arrival.sender.id);
+        let (said, parts) = self.delivery.heed_answer(answer, (&route, by, id.as_str())).await?;
+        let origin = Origin { reply_id: arrival.reply_id.clone(), ..Origin::default() };
+        let session = self.chat_session(arrival);
+        let row = incoming(arrival, route, &session, origin, arrival.text.clone());
+        let row = if parts.is_empty() {
+            self.delivery.settle_at_once(row, Some(said), None).await?
+        } else {
+            let again = Again { parts, writes: Vec::new() };
+            let settled = self.delivery.answer_again(row, again).await?;
+            settled.ok_or_else(|| GatewayError::Internal("a page has no conditions".to_owned()))?
+        };
+        Ok(receipt(&id, &row.state))
+    }
+
+    /// Drops the answer of somebody else. `None` if the message is no answer.
+    pub(super) async fn drop_answer(
+        &self,
+        persona: &Persona,
+        (arrival, route): (&Arrival, &Route),
+    ) -> Result<Option<Receipt>, GatewayError> {
+        if command(arrival, route, persona).is_none() {
+            return Ok(None);
+        }
+        // A press is answered where it was made.
+        let say = (!arrival.is_press).then(|| "Only the owner may answer questions.".to_owned());
+        let dropped = self.drop(arrival, route.clone(), NOT_THE_OWNER.to_owned(), say).await;
+        dropped.map(Some)
+    }
+}
