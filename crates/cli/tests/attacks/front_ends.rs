@@ -14,27 +14,38 @@ use super::scene::Scene;
 const LEAVING: Duration = Duration::from_secs(60);
 
 /// A program that is spoken to in lines of JSON.
-struct Lines {
+pub(super) struct Lines {
     child: RunningChild,
     next: u64,
 }
 
 impl Lines {
-    fn start(scene: &Scene, arguments: &[&str]) -> Self {
+    pub(super) fn start(scene: &Scene, arguments: &[&str]) -> Self {
         let mut command = scene.home.command(env!("CARGO_BIN_EXE_myclaw"));
         command.current_dir(scene.home.path()).args(arguments);
         Self { child: RunningChild::spawn_piped(&mut command), next: 0 }
     }
 
     /// Sends a line with an id of its own, and waits for the line that begins with what `answer` makes of that id.
-    fn ask(&mut self, mut line: Value, answer: impl Fn(u64) -> String) -> Value {
-        self.next += 1;
-        line["id"] = json!(self.next);
-        self.child.send(&format!("{line}\n"));
-        self.wait_for(&answer(self.next))
+    pub(super) fn ask(&mut self, line: Value, answer: impl Fn(u64) -> String) -> Value {
+        let id = self.send(line);
+        self.wait_for(&answer(id))
     }
 
-    fn wait_for(&self, text: &str) -> Value {
+    /// Sends a line with an id of its own, which it gives.
+    pub(super) fn send(&mut self, mut line: Value) -> u64 {
+        self.next += 1;
+        line["id"] = json!(self.next);
+        self.say(&line);
+        self.next
+    }
+
+    /// Sends a line.
+    pub(super) fn say(&mut self, line: &Value) {
+        self.child.send(&format!("{line}\n"));
+    }
+
+    pub(super) fn wait_for(&self, text: &str) -> Value {
         loop {
             let output = self.child.wait_for_stdout(text);
             let at = output.find(text).unwrap();
@@ -50,14 +61,14 @@ impl Lines {
         self.ask(line, |id| format!("{{\"type\":\"response\",\"id\":{id},"))
     }
 
-    fn acp(&mut self, method: &str, params: &Value) -> Value {
+    pub(super) fn acp(&mut self, method: &str, params: &Value) -> Value {
         let line = json!({"jsonrpc": "2.0", "method": method, "params": params});
         let answer = self.ask(line, |id| format!("\"id\":{id},\"result\""));
         answer["result"].clone()
     }
 
     /// Closes its input; gives all that it has said.
-    fn end(mut self) -> String {
+    pub(super) fn end(mut self) -> String {
         self.child.close_stdin();
         self.child.wait(LEAVING).stdout()
     }

@@ -15,6 +15,7 @@ mod client;
 mod fixture;
 mod front_ends;
 mod leaks;
+mod outsiders;
 mod page;
 mod reach;
 mod restricted;

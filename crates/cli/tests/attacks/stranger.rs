@@ -12,7 +12,7 @@ use super::reach::{self, Aim, bash};
 use super::scene::Scene;
 use super::texts::MARKS;
 
-const STRANGER: i64 = 4_242;
+pub(super) const STRANGER: i64 = 4_242;
 const OTHER: i64 = 4_343;
 
 /// The tools of strangers: more than by default, as an owner may give them.
@@ -47,20 +47,25 @@ const BOOTSTRAP: [&str; 9] = [
 
 /// Whether sessions of chats work in the agent's workspace.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Shared {
+pub(super) enum Shared {
     No,
     Yes,
 }
 
 /// A bot to which everybody may write, and its gateway.
-struct Bot {
-    scene: Scene,
-    server: TelegramServer,
-    gateway: Gateway,
+pub(super) struct Bot {
+    pub(super) scene: Scene,
+    pub(super) server: TelegramServer,
+    pub(super) gateway: Gateway,
 }
 
 impl Bot {
     fn new(shared: Shared) -> Self {
+        Self::with(shared, |_| {})
+    }
+
+    /// With a config that is changed.
+    pub(super) fn with(shared: Shared, change: impl FnOnce(&mut Value)) -> Self {
         let (server, port) = (TelegramServer::start(), free_port());
         let mut scene = Scene::new(|config| {
             config["gateway"] = json!({"port": port});
@@ -74,6 +79,7 @@ impl Bot {
                 config["agents"]["defaults"]["sandbox"]["confinement"]["workspaceAccess"] =
                     json!("rw");
             }
+            change(config);
         });
         scene.secrets.push(("the token of the bot".to_owned(), server.token().to_owned()));
         let memory = scene.secret("the memory of the owner");
@@ -100,7 +106,7 @@ impl Bot {
     }
 
     /// Somebody writes a message; waits for its answer.
-    fn say(&mut self, person: i64, text: &str) {
+    pub(super) fn say(&mut self, person: i64, text: &str) {
         self.say_with(person, text, &json!({}));
     }
 
@@ -114,7 +120,7 @@ impl Bot {
     }
 
     /// Waits for an answer to the message with this id.
-    fn wait_for_answer(&self, id: i64) {
+    pub(super) fn wait_for_answer(&self, id: i64) {
         self.server.wait_for("an answer", |sent| {
             let mut answers = sent.iter().map(|message| &message.params["reply_parameters"]);
             answers.any(|answer| answer["message_id"] == id).then_some(())
@@ -129,7 +135,7 @@ impl Bot {
         }
     }
 
-    fn check(&mut self) {
+    pub(super) fn check(&mut self) {
         self.scene.check(|_| true);
         for message in self.server.sent() {
             let sent = message.params.to_string();
@@ -142,7 +148,7 @@ impl Bot {
         }
     }
 
-    fn end(self, attacks: &[&Attacks]) {
+    pub(super) fn end(self, attacks: &[&Attacks]) {
         self.gateway.stop();
         let all: Vec<&Attack> = attacks.iter().flat_map(|attacks| &attacks.all).collect();
         self.scene.assert_held(&all);
