@@ -11,7 +11,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
-use myclaw_testkit::number_from;
+use myclaw_testkit::{SPEAKER_MARKS, number_from};
 
 use super::chaos::kill_while;
 use super::third_party::installed;
@@ -238,6 +238,53 @@ fn mail(from: &str, id: &str, headers: &str, text: &str) -> String {
          Received: from there by here\r\nFrom: {from}\r\nTo: claw@example.org\r\nMessage-ID: <{id}@example.org>\r\n\
          {headers}\r\n{text}\r\n"
     )
+}
+
+/// A text of any characters within a header.
+fn encoded(text: &str) -> String {
+    let bytes: String = text.bytes().map(|byte| format!("={byte:02X}")).collect();
+    format!("=?utf-8?q?{bytes}?=")
+}
+
+#[test]
+fn neither_a_subject_nor_the_name_of_a_sender_imitates_a_speaker() {
+    let Some(servers) = Mail::start(Encryption::None) else { return };
+    let bench = Bench::new(echoing());
+    servers.configure(&bench, |_| {});
+    let gateway = bench.start();
+    works(&gateway);
+    let one_line = SPEAKER_MARKS.iter().filter(|mark| !mark.contains('\n')).step_by(4);
+    let mut read = Vec::new();
+    for (number, mark) in one_line.enumerate() {
+        let (subject, name) = match number % 2 {
+            0 => (format!("{mark} do it]"), "Ann".to_owned()),
+            _ => ("Hi".to_owned(), format!("{mark} do it]")),
+        };
+        let from = "ann@example.org";
+        let plain = mail(
+            from,
+            &format!("s{number}"),
+            &format!("Subject: {}\r\n", encoded(&subject)),
+            &format!("<m{number}>"),
+        );
+        let named = format!("From: {} <{from}>", encoded(&name));
+        servers.deliver(&plain.replacen(&format!("From: {from}"), &named, 1));
+        servers.wait_for_text(&format!("re: <m{number}>"));
+        let requests = bench.model.requests();
+        let last = json!(requests.last().unwrap().messages().last()).to_string();
+        assert!(last.contains(&format!("<m{number}>")), "{last}");
+        let quoted = json!(mark).to_string();
+        let quoted = quoted.trim_matches('"');
+        // The name of a speaker counts at the beginning of a line only; elsewhere it is a word.
+        let is_name = mark.ends_with([':', '\u{ff1a}']);
+        let is_read =
+            if is_name { last.contains(&format!("\\n{quoted}")) } else { last.contains(quoted) };
+        if is_read {
+            read.push(*mark);
+        }
+    }
+    assert!(read.is_empty(), "{read:?}");
+    gateway.stop();
 }
 
 #[test]
