@@ -3,7 +3,10 @@
 use std::{fmt, iter};
 
 use futures_util::future::BoxFuture;
+use ring::digest::{SHA256, digest};
+use serde_json::Value;
 
+use crate::Account;
 use crate::pause::Pause;
 
 /// Separates a chat from the thread within it.
@@ -315,6 +318,51 @@ pub(crate) async fn store_dropped(
         }
         Err(Refusal::Later(reason)) => Err(reason),
     }
+}
+
+/// Where a vendor's messages say in which chat they are, and who sent them: JSON pointers, the first that fits counts.
+pub(crate) struct Whereabouts {
+    pub(crate) chats: &'static [&'static str],
+    pub(crate) senders: &'static [&'static str],
+}
+
+/// Stores what a vendor delivered and what cannot be read, for this reason, so that the owner sees that there was something.
+/// The same `raw` again is the same message.
+///
+/// # Errors
+/// It is not on disk, and has to be handed over again.
+pub(crate) async fn store_unreadable(
+    intake: &dyn Intake,
+    account: &Account,
+    raw: &Value,
+    Whereabouts { chats, senders }: &Whereabouts,
+    reason: impl fmt::Display,
+) -> Result<(), String> {
+    let found = |pointers: &[&str]| {
+        let named = pointers.iter().find_map(|pointer| raw.pointer(pointer));
+        match named {
+            Some(Value::String(id)) if !id.is_empty() => id.clone(),
+            Some(Value::Number(id)) => id.to_string(),
+            _ => "unknown".to_owned(),
+        }
+    };
+    let text = raw.as_str().map_or_else(|| raw.to_string(), str::to_owned);
+    let arrival = Arrival {
+        channel: account.channel().to_owned(),
+        account: account.name().to_owned(),
+        chat: Chat { id: found(chats), ..Chat::default() },
+        source_id: hash(text.as_bytes()),
+        sender: Sender { id: found(senders), ..Sender::default() },
+        text,
+        ..Arrival::default()
+    };
+    tracing::error!(channel = account.channel(), %reason, "a message cannot be read");
+    store_dropped(intake, arrival, format!("it cannot be read: {reason}")).await
+}
+
+/// What stands for the id of a message that has none.
+pub(crate) fn hash(bytes: &[u8]) -> String {
+    digest(&SHA256, bytes).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Hands a message over until it is on disk, because nobody says it again. One with the reason `refused` is not let through.

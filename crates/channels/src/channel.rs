@@ -361,7 +361,7 @@ impl SendFailure {
 #[error("{0}")]
 pub struct ProbeFailure(pub String);
 
-/// How a channel is.
+/// The state of a channel.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum State {
     /// It has not reached its vendor yet.
@@ -398,7 +398,7 @@ impl State {
 /// The account of a channel that has only one.
 pub const DEFAULT_ACCOUNT: &str = "default";
 
-/// Which account of which channel it is, and its state. A change for the worse is logged once.
+/// An account of a channel, with its state. A change for the worse is logged once.
 #[derive(Debug)]
 pub struct Account {
     channel: &'static str,
@@ -412,6 +412,11 @@ impl Account {
     /// The account `name` of `channel`, which has not reached its vendor yet.
     pub fn new(channel: &'static str, name: &str) -> Self {
         Self { channel, name: name.to_owned(), state: Mutex::default(), note: Mutex::default() }
+    }
+
+    /// The kind of channel, such as `telegram`.
+    pub(crate) fn channel(&self) -> &'static str {
+        self.channel
     }
 
     /// Its name in the config.

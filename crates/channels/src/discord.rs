@@ -8,6 +8,7 @@ mod format;
 mod receive;
 mod send;
 mod session;
+mod thread;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,6 +18,7 @@ use secrecy::SecretString;
 use serde::Deserialize;
 use tokio::sync::Semaphore;
 
+use crate::recent::Recent;
 use crate::split::split_rendered;
 use crate::taking::MOST_WITH_FILES;
 use crate::{
@@ -67,6 +69,8 @@ struct Memory {
     places: HashMap<String, Place>,
     /// The bot's own roles by server, where it has one.
     roles: HashMap<String, Option<String>>,
+    /// Threads whose earlier messages were read.
+    threads: Recent<()>,
 }
 
 /// The bot's own account.

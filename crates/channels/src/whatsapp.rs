@@ -168,9 +168,9 @@ impl Channel for WhatsApp {
     fn receive<'a>(
         &'a self,
         request: HookRequest,
-        _intake: &'a dyn Intake,
+        intake: &'a dyn Intake,
     ) -> BoxFuture<'a, HookAnswer> {
-        Box::pin(self.receive_hook(request))
+        Box::pin(self.receive_hook(request, intake))
     }
 
     fn send<'a>(&'a self, part: &'a Part) -> BoxFuture<'a, Result<String, SendFailure>> {

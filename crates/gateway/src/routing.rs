@@ -182,6 +182,11 @@ impl Router {
         }
         let origin = Origin {
             sender: Some(format!("{}:{}", arrival.channel, arrival.sender.id)),
+            other_sender: arrival
+                .sender
+                .other_id
+                .as_ref()
+                .map(|id| format!("{}:{id}", arrival.channel)),
             reply_id: arrival.reply_id.clone(),
             ..Origin::default()
         };

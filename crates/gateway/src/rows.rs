@@ -84,6 +84,9 @@ pub struct Origin {
     /// Who sent it, as `channel:id`, for the rules of `tools.bySender`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sender: Option<String>,
+    /// The same person under another id of the channel, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub other_sender: Option<String>,
     /// The channel's id of the message, to which an answer refers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reply_id: Option<String>,
@@ -363,7 +366,8 @@ impl Incoming {
             }
             _ => &[],
         };
-        self.origin.sender.iter().chain(others)
+        let Origin { sender, other_sender, .. } = &self.origin;
+        sender.iter().chain(other_sender).chain(others)
     }
 
     /// How many messages between sessions have led to it.

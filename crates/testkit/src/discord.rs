@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use route::said;
+
 use crate::wire::{Push, Request, answer, serve_socket};
 
 /// Longest wait for something that a test expects.
@@ -96,6 +98,8 @@ struct State {
     faults: VecDeque<(String, DiscordFault)>,
     mistakes: Vec<String>,
     files: Vec<Vec<u8>>,
+    /// What people said before, which no event told.
+    past: Vec<Value>,
     /// Threads, with their channels.
     threads: Vec<(String, String)>,
 }
@@ -170,6 +174,14 @@ impl DiscordServer {
     pub fn deliver(&self, person: &str, channel: &str, fields: &Value) -> String {
         let id = self.lock().snowflake();
         self.happen("MESSAGE_CREATE", &said(&id, person, channel, fields));
+        id
+    }
+
+    /// Somebody said this in a channel before, and no event told it. Gives the id of the message.
+    pub fn said_before(&self, person: &str, channel: &str, fields: &Value) -> String {
+        let mut state = self.lock();
+        let id = state.snowflake();
+        state.past.push(said(&id, person, channel, fields));
         id
     }
 
@@ -480,18 +492,4 @@ impl State {
         self.push_event("READY", &data);
         self.flush();
     }
-}
-
-/// A message of somebody, with further fields.
-fn said(id: &str, person: &str, channel: &str, fields: &Value) -> Value {
-    let mut message = json!({
-        "id": id, "channel_id": channel, "type": 0, "content": "", "tts": false, "mention_everyone": false,
-        "timestamp": "2026-01-01T00:00:00.000000+00:00", "edited_timestamp": null, "attachments": [], "embeds": [],
-        "mentions": [], "mention_roles": [], "pinned": false,
-        "author": {"id": person, "username": format!("user{person}"), "global_name": format!("Name of {person}")},
-    });
-    for (key, value) in fields.as_object().into_iter().flatten() {
-        message[key] = value.clone();
-    }
-    message
 }

@@ -49,6 +49,24 @@ pub(super) struct Message {
     pub(super) components: Vec<Value>,
 }
 
+/// What has to be stored.
+pub(super) enum Heard {
+    New(Box<Message>),
+    Edited(Box<Message>),
+    /// It cannot be read, for this reason.
+    Unreadable(Value, String),
+}
+
+impl Heard {
+    /// The channel that it is in; empty if that is not known.
+    pub(super) fn chat(&self) -> String {
+        match self {
+            Self::New(message) | Self::Edited(message) => message.channel_id.clone(),
+            Self::Unreadable(..) => String::new(),
+        }
+    }
+}
+
 /// A message that is passed on. Discord does not say who wrote it.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
@@ -88,7 +106,7 @@ pub(super) struct File {
 }
 
 impl File {
-    /// It, before it is downloaded.
+    /// Metadata of the attachment; the content is fetched later.
     pub(super) fn attachment(&self) -> Attachment {
         Attachment::new(Some(self.filename.clone()), self.content_type.clone())
     }
@@ -127,7 +145,7 @@ impl Place {
 }
 
 impl User {
-    fn name(&self) -> &str {
+    pub(super) fn name(&self) -> &str {
         self.global_name.as_deref().unwrap_or(&self.username)
     }
 }
@@ -146,6 +164,22 @@ impl Message {
             0 | 19 => None,
             kind => Some(format!("it is a note of Discord that nobody wrote (type {kind})")),
         }
+    }
+
+    /// Its id among all messages of the account.
+    pub(super) fn source_id(&self) -> String {
+        format!("{}:{}", self.channel_id, self.id)
+    }
+
+    /// What somebody, or a program, has said: no note such as "joined the server". Commands to programs and their answers are
+    /// said as well.
+    pub(super) fn is_said(&self) -> bool {
+        matches!(self.kind, 0 | 19 | 20 | 23)
+    }
+
+    /// The message below which a thread was begun, if this one stands for it in the thread (type 21).
+    pub(super) fn begins_thread(&self) -> Option<&Message> {
+        self.answered().filter(|_| self.kind == 21)
     }
 
     pub(super) fn sender(&self) -> Sender {

@@ -9,10 +9,10 @@ use tokio::time::Instant;
 use tokio_tungstenite::tungstenite::Message as Frame;
 
 use super::api::ApiError;
-use super::event::{File, Message, Payload, Place, Ready, Role};
+use super::event::{File, Heard, Message, Payload, Place, Ready, Role};
 use super::session::{Progress, Session};
 use super::{DISCORD, Discord, Me, WRONG_INTENTS, WRONG_TOKEN};
-use crate::arrival::{NOTHING_SHOWN, store_dropped};
+use crate::arrival::{NOTHING_SHOWN, Whereabouts, store_dropped, store_unreadable};
 use crate::lanes::Lanes;
 use crate::pause::{self, Pause, until_stored};
 use crate::taking::{hand_over, load};
@@ -32,6 +32,12 @@ const HELLO_TIME: Duration = Duration::from_secs(20);
 const STEADY: Duration = Duration::from_secs(10);
 /// Most channels that are remembered.
 const MOST_PLACES: usize = 10_000;
+
+/// Where a message names its chat and its sender.
+const WHEREABOUTS: Whereabouts = Whereabouts {
+    chats: &["/channel_id", "/d/channel_id"],
+    senders: &["/author/id", "/d/author/id"],
+};
 
 /// How a connection ended.
 enum End {
@@ -198,15 +204,20 @@ impl Discord {
                         Some(Err(error)) => break End::Again(error.to_string()),
                         None => break End::Again("the connection was closed".to_owned()),
                     };
-                    let Ok(payload) = serde_json::from_str::<Payload>(&text) else {
-                        tracing::warn!("a message of Discord's socket cannot be read");
-                        continue;
+                    let heard = match serde_json::from_str::<Payload>(&text) {
+                        Ok(payload) => self.heed(&mut connection, payload).await,
+                        Err(error) => {
+                            let raw = serde_json::from_str(&text).unwrap_or_else(|_| text.as_str().into());
+                            // It has no number of its own.
+                            let done = connection.progress.done();
+                            Ok(Some((done, Heard::Unreadable(raw, error.to_string()))))
+                        }
                     };
-                    match self.heed(&mut connection, payload).await {
-                        Ok(Some((seq, message, is_edit))) => {
+                    match heard {
+                        Ok(Some((seq, heard))) => {
                             let me = me.clone();
-                            lanes.push(message.channel_id.clone(), Box::pin(async move {
-                                until_stored(|| self.take(&message, is_edit, &me, intake)).await;
+                            lanes.push(heard.chat(), Box::pin(async move {
+                                until_stored(|| self.take_heard(&heard, &me, intake)).await;
                                 seq
                             }));
                         }
@@ -233,7 +244,7 @@ impl Discord {
         &self,
         connection: &mut Connection<'_>,
         payload: Payload,
-    ) -> Result<Option<(u64, Box<Message>, bool)>, End> {
+    ) -> Result<Option<(u64, Heard)>, End> {
         match payload.op {
             0 => {}
             1 => connection.beat().await,
@@ -263,35 +274,48 @@ impl Discord {
                 connection.is_open = true;
             }
             "MESSAGE_CREATE" | "MESSAGE_UPDATE" => {
-                let message = match serde_json::from_value::<Message>(payload.d) {
-                    Ok(message) => message,
-                    Err(error) => {
-                        tracing::error!(%error, seq, "a message of Discord cannot be read");
+                let heard = match Message::deserialize(&payload.d) {
+                    Ok(message) if !is_edit => Heard::New(Box::new(message)),
+                    // A preview of a link changes a message as well, and has no time of an edit.
+                    Ok(message) if message.edited_timestamp.is_none() => {
                         connection.progress.pass(seq);
                         return Ok(None);
                     }
+                    Ok(message) => Heard::Edited(Box::new(message)),
+                    Err(error) => Heard::Unreadable(payload.d, error.to_string()),
                 };
-                // A preview of a link changes a message as well, and has no time of an edit.
-                let is_new = !is_edit || message.edited_timestamp.is_some();
-                if is_new {
-                    connection.progress.begin(seq);
-                    return Ok(Some((seq, Box::new(message), is_edit)));
-                }
-                connection.progress.pass(seq);
+                connection.progress.begin(seq);
+                return Ok(Some((seq, heard)));
             }
             _ => connection.progress.pass(seq),
         }
         Ok(None)
     }
 
-    /// Takes a message.
+    /// Takes what was heard.
+    ///
+    /// # Errors
+    /// It has to be tried again.
+    async fn take_heard(&self, heard: &Heard, me: &Me, intake: &dyn Intake) -> Result<(), String> {
+        match heard {
+            Heard::New(message) => self.take(message, None, me, intake).await,
+            Heard::Edited(message) => {
+                self.take(message, message.edited_timestamp.as_ref(), me, intake).await
+            }
+            Heard::Unreadable(raw, reason) => {
+                store_unreadable(intake, &self.account, raw, &WHEREABOUTS, reason).await
+            }
+        }
+    }
+
+    /// Takes a message, or the version of it of the time `edit`.
     ///
     /// # Errors
     /// It has to be tried again.
     async fn take(
         &self,
         message: &Message,
-        is_edit: bool,
+        edit: Option<&String>,
         me: &Me,
         intake: &dyn Intake,
     ) -> Result<(), String> {
@@ -300,10 +324,9 @@ impl Discord {
         }
         let chat = self.chat(message).await.map_err(|error| error.to_string())?;
         let role = self.own_role(message, me).await.map_err(|error| error.to_string())?;
-        let source_id = format!("{}:{}", message.channel_id, message.id);
-        let edit = message.edited_timestamp.as_ref().filter(|_| is_edit);
+        let source_id = message.source_id();
         let files = message.files();
-        let arrival = Arrival {
+        let mut arrival = Arrival {
             channel: DISCORD.to_owned(),
             account: self.options.account.clone(),
             chat,
@@ -327,6 +350,7 @@ impl Discord {
         if let Some(reason) = message.is_not_said().or_else(empty) {
             return store_dropped(intake, arrival, reason).await;
         }
+        self.add_thread(&mut arrival, message, me, intake).await?;
         let files = self.load_files(&files);
         hand_over(intake, arrival, &self.with_files, files).await.map(drop)
     }

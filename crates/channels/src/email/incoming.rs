@@ -2,11 +2,11 @@
 
 use mail_parser::decoders::html::html_to_text;
 use mail_parser::{Message, MessageParser, MessagePart, MimeHeaders as _, PartType};
-use ring::digest::{SHA256, digest};
 
 use super::compose::{MOST_ID, MOST_REFERENCES, MOST_SUBJECT, Thread, is_plain_address};
 use super::{EMAIL, EmailOptions, MailChat, SenderCheck};
 use super::{authenticity, automatic, calendar, flat, quote};
+use crate::arrival::hash;
 use crate::{Arrival, Attachment, AttachmentContent, Chat, FileOf, Passage, Sender};
 
 /// Most files of a mail that are taken.
@@ -261,10 +261,6 @@ fn is_plain_id(id: &str) -> bool {
 /// A text as it is if it is short, else its hash.
 fn short(text: &str) -> String {
     if text.len() <= MOST_ID { text.to_owned() } else { hash(text.as_bytes()) }
-}
-
-fn hash(bytes: &[u8]) -> String {
-    digest(&SHA256, bytes).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -70,9 +70,10 @@ pub(super) struct Events {
     pub(super) events: Vec<Event>,
 }
 
-/// Something that happened in a room. Whatever has another form is read as nothing.
+/// Something that happened in a room. Whatever has another form is read as nothing: other servers pass on what their people
+/// write, and one event must not spoil the others of an answer.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(from = "Value")]
 pub(super) struct Event {
     #[serde(rename = "type")]
     pub(super) kind: String,
@@ -87,6 +88,22 @@ pub(super) struct Event {
     unsigned: Value,
 }
 
+impl From<Value> for Event {
+    fn from(mut event: Value) -> Self {
+        let mut take = |key: &str| event.get_mut(key).map(Value::take).unwrap_or_default();
+        let text = |value: Value| value.as_str().map(str::to_owned);
+        Self {
+            kind: text(take("type")).unwrap_or_default(),
+            event_id: text(take("event_id")).unwrap_or_default(),
+            sender: text(take("sender")).unwrap_or_default(),
+            state_key: text(take("state_key")),
+            content: take("content"),
+            origin_server_ts: take("origin_server_ts").as_u64().unwrap_or_default(),
+            unsigned: take("unsigned"),
+        }
+    }
+}
+
 /// A file of a message.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct File<'a> {
@@ -99,7 +116,7 @@ pub(super) struct File<'a> {
 }
 
 impl File<'_> {
-    /// It, before it is downloaded.
+    /// What is known of it before it is downloaded.
     pub(super) fn attachment(&self, of: FileOf) -> Attachment {
         Attachment::new(Some(self.name.to_owned()), self.media_type.map(str::to_owned)).of(of)
     }
@@ -174,6 +191,9 @@ impl Event {
 
     /// Why nobody answers it, whoever may write.
     pub(super) fn is_not_said(&self) -> Option<&'static str> {
+        if self.sender.is_empty() {
+            return Some("it names no sender");
+        }
         match (self.kind.as_str(), self.msgtype()) {
             ("m.call.invite", _) => Some("it is a call, which this channel cannot take"),
             ("m.room.message", "m.notice") => Some("it is a notice of a program (m.notice)"),
@@ -372,5 +392,31 @@ mod tests {
                 event.files().iter().map(|file| file.attachment(FileOf::Message)).collect();
             Ok(Some(crate::kinds::shown(&event.text(), &event.passages(), &files)))
         });
+    }
+
+    #[test]
+    fn an_event_of_another_form_spoils_no_other() {
+        let odd = json!([
+            {"type": "m.room.message", "event_id": "$1", "sender": "@a:b", "origin_server_ts": -1, "content": 7},
+            {"type": 7, "event_id": [], "sender": {}, "state_key": 1, "origin_server_ts": "now", "unsigned": 1},
+            "no event", null, 7, [],
+            {"type": "m.room.message", "sender": "@a:b", "content": {"msgtype": "m.text", "body": "no id"}},
+            {"type": "m.room.message", "event_id": "$2", "sender": "@a:b", "origin_server_ts": 1.5,
+             "content": {"msgtype": "m.text", "body": "hello"}},
+        ]);
+        let sync =
+            json!({"next_batch": "s", "rooms": {"join": {"!r": {"timeline": {"events": odd}}}}});
+        let sync: Sync = serde_json::from_value(sync).expect("a sync");
+        let events = &sync.rooms.join["!r"].timeline.events;
+        let said: Vec<_> = events.iter().filter(|event| event.is_message()).collect();
+        assert_eq!(events.len(), 8);
+        assert_eq!(
+            said.iter().map(|event| event.event_id.as_str()).collect::<Vec<_>>(),
+            ["$1", "", "$2"]
+        );
+        assert_eq!((said[0].is_not_said().is_some(), said[2].text().as_str()), (true, "hello"));
+        let nameless: Event =
+            json!({"type": "m.room.message", "content": {"msgtype": "m.text"}}).into();
+        assert_eq!(nameless.is_not_said(), Some("it names no sender"));
     }
 }

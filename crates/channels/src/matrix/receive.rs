@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::api::{ApiError, encode};
 use super::event::{Event, File, Joined, Sync};
 use super::{CALL_TIME, Failure, MATRIX, Matrix, Me, WRONG_TOKEN, encryption, is_wrong_token};
-use crate::arrival::{NOTHING_SHOWN, store_dropped};
+use crate::arrival::{NOTHING_SHOWN, Whereabouts, store_dropped, store_unreadable};
 use crate::mention::without_name;
 use crate::pause::{self, Pause, until_stored};
 use crate::taking::{hand_over, load};
@@ -33,6 +33,8 @@ const MOST_PAGES: usize = 100;
 const MOST_ROOMS: usize = 1_000;
 /// Attempts to join a room before this is given up.
 const ATTEMPTS: u32 = 3;
+/// Where an event names its sender. It does not name its room.
+const WHEREABOUTS: Whereabouts = Whereabouts { chats: &[], senders: &["/sender"] };
 /// The kinds of events that are read.
 const KINDS: [&str; 9] = [
     "m.room.message",
@@ -285,8 +287,18 @@ impl Matrix {
             self.note_encryption(room, &event.content).await;
             return Ok(());
         }
-        if event.sender == me.id || event.event_id.is_empty() {
+        if event.sender == me.id {
             return Ok(());
+        }
+        if event.event_id.is_empty() {
+            let raw = serde_json::to_value(event).unwrap_or_default();
+            return match event.is_message() {
+                true => {
+                    store_unreadable(intake, &self.account, &raw, &WHEREABOUTS, "it has no id")
+                        .await
+                }
+                false => Ok(()),
+            };
         }
         if event.kind == "m.room.encrypted" {
             self.note_encryption(room, &Value::Null).await;

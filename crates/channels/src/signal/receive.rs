@@ -10,7 +10,7 @@ use super::api::ApiError;
 use super::envelope::{Data, Event, File, Said};
 use super::send::receiver;
 use super::{SIGNAL, Signal};
-use crate::arrival::store_dropped;
+use crate::arrival::{Whereabouts, store_dropped, store_unreadable};
 use crate::pause::{Pause, until_stored};
 use crate::taking::hand_over;
 use crate::{
@@ -19,6 +19,15 @@ use crate::{
 
 /// signal-cli writes a comment each 15 seconds. After this time without one the connection is dead.
 const SILENCE: Duration = Duration::from_secs(60);
+/// Where an event names its chat and its sender.
+const WHEREABOUTS: Whereabouts = Whereabouts {
+    chats: &[
+        "/envelope/dataMessage/groupInfo/groupId",
+        "/envelope/sourceNumber",
+        "/envelope/sourceUuid",
+    ],
+    senders: &["/envelope/sourceNumber", "/envelope/sourceUuid"],
+};
 /// Longest event, in bytes. Files are not in it.
 const MOST_EVENT: usize = 4 * 1024 * 1024;
 
@@ -81,7 +90,9 @@ impl Signal {
         let event: Event = match serde_json::from_str(data) {
             Ok(event) => event,
             Err(error) => {
-                return tracing::error!(channel = SIGNAL, %error, "an event cannot be read");
+                let raw = serde_json::from_str(data).unwrap_or_else(|_| data.into());
+                let drop = || store_unreadable(intake, &self.account, &raw, &WHEREABOUTS, &error);
+                return until_stored(drop).await;
             }
         };
         let envelope = event.envelope;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_tungstenite::tungstenite::{Bytes, Message};
@@ -15,7 +15,7 @@ use tokio_tungstenite::tungstenite::{Bytes, Message};
 use super::api::{ApiError, Token};
 use super::event::{Callback, Envelope, Said};
 use super::{MOST_NAMED, MOST_PEOPLE, Me, SLACK, Slack, wrong_token};
-use crate::arrival::{NOTHING_SHOWN, store_dropped};
+use crate::arrival::{NOTHING_SHOWN, Whereabouts, store_dropped, store_unreadable};
 use crate::lanes::Lanes;
 use crate::pause::{self, Pause, until_stored};
 use crate::taking::hand_over;
@@ -35,7 +35,13 @@ const STEADY: Duration = Duration::from_secs(10);
 /// Time to ask for somebody's name. Slack waits three seconds for an acknowledgement.
 const NAME_TIME: Duration = Duration::from_secs(1);
 
-/// A socket, for those who look at it from outside.
+/// Where an event names its chat and its sender.
+const WHEREABOUTS: Whereabouts = Whereabouts {
+    chats: &["/event/channel", "/event/item/channel"],
+    senders: &["/event/user", "/event/message/user"],
+};
+
+/// State of a socket that the supervisor reads.
 #[derive(Default)]
 struct Link {
     /// Fires when another one is needed.
@@ -44,12 +50,14 @@ struct Link {
     is_greeted: AtomicBool,
 }
 
-/// How a message of a socket goes on.
+/// What to do with a received envelope.
 enum Next {
     /// It is done, and this is acknowledged.
     Acknowledge(String),
     /// It has to be stored first; then this is acknowledged.
     Take(Box<Said>, String),
+    /// It cannot be read, for this reason. That is stored; then it is acknowledged, if it has an id.
+    Drop(Value, String, Option<String>),
     /// Slack ends the connection soon.
     Leave,
     Nothing,
@@ -141,7 +149,11 @@ impl Slack {
             let silence = Instant::now() + SILENCE;
             let until = deadline.map_or(silence, |deadline| deadline.min(silence));
             tokio::select! {
-                Some(envelope) = lanes.next() => acknowledge(&mut socket, envelope).await,
+                Some(envelope) = lanes.next() => {
+                    if let Some(envelope) = envelope {
+                        acknowledge(&mut socket, envelope).await;
+                    }
+                }
                 () = tokio::time::sleep_until(until) => {
                     if is_asked || deadline.is_some_and(|deadline| deadline <= Instant::now()) {
                         break;
@@ -162,6 +174,13 @@ impl Slack {
                             let (chat, me) = (said.event.channel.clone(), me.clone());
                             lanes.push(chat, Box::pin(async move {
                                 until_stored(|| self.take(&said, &me, intake)).await;
+                                Some(envelope)
+                            }));
+                        }
+                        Next::Drop(raw, reason, envelope) => {
+                            lanes.push(String::new(), Box::pin(async move {
+                                let drop = || store_unreadable(intake, &self.account, &raw, &WHEREABOUTS, &reason);
+                                until_stored(drop).await;
                                 envelope
                             }));
                         }
@@ -181,9 +200,9 @@ impl Slack {
 
     /// What to do about a message of a socket.
     fn heed(&self, text: &str, link: &Link) -> Next {
-        let Ok(envelope) = serde_json::from_str::<Envelope>(text) else {
-            tracing::warn!("a message of Slack's socket cannot be read");
-            return Next::Nothing;
+        let envelope = match serde_json::from_str::<Envelope>(text) {
+            Ok(envelope) => envelope,
+            Err(error) => return Next::Drop(text.into(), error.to_string(), None),
         };
         match envelope.kind.as_str() {
             "hello" => {
@@ -204,16 +223,13 @@ impl Slack {
         if envelope.kind != "events_api" {
             return Next::Acknowledge(id);
         }
-        match serde_json::from_value::<Callback>(envelope.payload) {
+        match Callback::deserialize(&envelope.payload) {
             Ok(callback) => match callback.event.said() {
                 Some(said) => Next::Take(Box::new(said), id),
                 None => Next::Acknowledge(id),
             },
-            Err(error) => {
-                // Slack would send it again and again.
-                tracing::error!(%error, envelope = id, "an event of Slack cannot be read");
-                Next::Acknowledge(id)
-            }
+            // Once it is stored, Slack need not send it again.
+            Err(error) => Next::Drop(envelope.payload, error.to_string(), Some(id)),
         }
     }
 

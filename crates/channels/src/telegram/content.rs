@@ -276,6 +276,17 @@ impl Message {
         self.own_files().into_iter().map(|(file, attachment)| (file, attachment.of(of))).collect()
     }
 
+    /// The picture of a sticker; of one that moves, in formats that no model reads, the small picture that Telegram makes of it.
+    fn sticker(&self) -> Option<Loadable> {
+        let Sticker { file, is_animated, is_video, thumbnail } = self.field("sticker")?;
+        let picture = if is_animated || is_video { thumbnail? } else { file };
+        let is_known = !picture.file_id.is_empty();
+        is_known.then(|| {
+            let media_type = Some("image/webp".to_owned());
+            loadable(File { mime_type: media_type, ..picture }, "sticker.webp")
+        })
+    }
+
     pub(super) fn own_files(&self) -> Vec<Loadable> {
         let mut files: Vec<Loadable> = photo(self.rest.get("photo")).into_iter().collect();
         // Telegram repeats an animation as a document.
@@ -292,6 +303,7 @@ impl Message {
                 files.extend(self.field(kind).map(|file| loadable(file, name)));
             }
         }
+        files.extend(self.sticker());
         for media in
             self.rest.get("paid_media").into_iter().flat_map(|paid| items(paid, "paid_media"))
         {
@@ -302,6 +314,18 @@ impl Message {
         }
         files
     }
+}
+
+/// A sticker (Bot API, "Sticker").
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Sticker {
+    #[serde(flatten)]
+    file: File,
+    is_animated: bool,
+    is_video: bool,
+    #[serde(alias = "thumb")]
+    thumbnail: Option<File>,
 }
 
 /// The largest of the sizes of a photo.

@@ -13,7 +13,7 @@ use super::api::ApiError;
 use super::content::Loadable;
 use super::update::{Message, Said, Update};
 use super::{CALL_TIME, TELEGRAM, Telegram, WRONG_TOKEN, is_wrong_token};
-use crate::arrival::{NOTHING_SHOWN, store_dropped};
+use crate::arrival::{NOTHING_SHOWN, Whereabouts, store_dropped, store_unreadable};
 use crate::pause::{self, Pause, until_stored};
 use crate::taking::{hand_over, load};
 use crate::{Arrival, AttachmentContent, Chat, HookAnswer, HookRequest, Intake, State};
@@ -30,6 +30,11 @@ const IDLE_PAUSE: Duration = Duration::from_secs(1);
 const UPDATES: [&str; 3] = ["message", "edited_message", "callback_query"];
 /// What a person is told whose press of a button has no effect.
 const NOT_YOURS: &str = "This button is not for you.";
+/// Where an update names its chat and its sender.
+const WHEREABOUTS: Whereabouts = Whereabouts {
+    chats: &["/message/chat/id", "/edited_message/chat/id"],
+    senders: &["/message/from/id", "/edited_message/from/id"],
+};
 /// The header with the secret of a webhook.
 const SECRET_HEADER: &str = "x-telegram-bot-api-secret-token";
 
@@ -140,7 +145,7 @@ impl Telegram {
         for value in updates {
             let id = value.get("update_id").and_then(Value::as_i64);
             next = next.max(id.map(|id| id + 1));
-            match serde_json::from_value::<Update>(value) {
+            match Update::deserialize(&value) {
                 Ok(update) => {
                     let Some(said) = update.said() else { continue };
                     self.note_move_of(&said.message, intake).await;
@@ -150,7 +155,7 @@ impl Telegram {
                         None => by_chat.push((chat, vec![vec![said]])),
                     }
                 }
-                Err(error) => tracing::error!(%error, update = id, "an update cannot be read"),
+                Err(error) => until_stored(|| self.drop_unreadable(&value, &error, intake)).await,
             }
         }
         waiting.begin();
@@ -238,6 +243,19 @@ impl Telegram {
         }
     }
 
+    /// Stores an update that cannot be read.
+    ///
+    /// # Errors
+    /// It has to be tried again.
+    async fn drop_unreadable(
+        &self,
+        raw: &Value,
+        error: &serde_json::Error,
+        intake: &dyn Intake,
+    ) -> Result<(), String> {
+        store_unreadable(intake, &self.account, raw, &WHEREABOUTS, error).await
+    }
+
     /// The chat of a message. A group that has become a supergroup stays the chat that it was.
     fn chat_of(&self, message: &Message) -> Chat {
         let mut chat = message.chat();
@@ -278,10 +296,17 @@ impl Telegram {
         if request.method != "POST" {
             return HookAnswer::error(405, "updates are posted");
         }
-        let Ok(update) = serde_json::from_slice::<Update>(&request.body) else {
-            // Telegram would send it again and again.
-            tracing::error!("an update cannot be read");
-            return HookAnswer::json(200, &json!({"ok": true}));
+        let raw = serde_json::from_slice(&request.body);
+        let raw = raw.unwrap_or_else(|_| String::from_utf8_lossy(&request.body).into());
+        let update = match Update::deserialize(&raw) {
+            Ok(update) => update,
+            // Once it is stored, Telegram need not send it again.
+            Err(error) => {
+                return match self.drop_unreadable(&raw, &error, intake).await {
+                    Ok(()) => HookAnswer::json(200, &json!({"ok": true})),
+                    Err(reason) => HookAnswer::error(503, &reason),
+                };
+            }
         };
         tracing::debug!(update = update.update_id, "an update came in");
         let Some(said) = update.said() else {

@@ -1,10 +1,12 @@
 //! What Meta posts: messages, and what became of ours.
 
+use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
 use secrecy::ExposeSecret as _;
-use serde_json::json;
+use serde::Deserialize as _;
+use serde_json::{Value, json};
 use subtle::ConstantTimeEq as _;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
@@ -13,7 +15,7 @@ use super::api::ApiError;
 use super::payload::{Change, Message, Payload, Said, Status};
 use super::send::reason_of;
 use super::{WHATSAPP, WRONG_TOKEN, WhatsApp, is_wrong_token};
-use crate::arrival::store_dropped;
+use crate::arrival::{Whereabouts, store_dropped, store_unreadable};
 use crate::pause::Pause;
 use crate::signature::is_signed;
 use crate::taking::{hand_over, load};
@@ -24,6 +26,9 @@ use crate::{
 
 /// The header with the signature of the body.
 const SIGNATURE_HEADER: &str = "x-hub-signature-256";
+/// Where a message, or what was posted, names who wrote: the chat has their id.
+const WHEREABOUTS: Whereabouts = Whereabouts { chats: SENDERS, senders: SENDERS };
+const SENDERS: &[&str] = &["/from", "/messages/0/from", "/entry/0/changes/0/value/messages/0/from"];
 /// Longest challenge of Meta that is repeated, in bytes.
 const MOST_CHALLENGE: usize = 256;
 
@@ -36,10 +41,14 @@ pub(super) struct Job {
 
 impl WhatsApp {
     /// A request of Meta, or of somebody who poses as it.
-    pub(super) async fn receive_hook(&self, request: HookRequest) -> HookAnswer {
+    pub(super) async fn receive_hook(
+        &self,
+        request: HookRequest,
+        intake: &dyn Intake,
+    ) -> HookAnswer {
         match request.method.as_str() {
             "GET" => self.verify(&request),
-            "POST" => self.receive_post(&request).await,
+            "POST" => self.receive_post(&request, intake).await,
             _ => HookAnswer::error(405, "Meta asks with GET and posts with POST"),
         }
     }
@@ -61,7 +70,7 @@ impl WhatsApp {
         HookAnswer::text(200, challenge)
     }
 
-    async fn receive_post(&self, request: &HookRequest) -> HookAnswer {
+    async fn receive_post(&self, request: &HookRequest, intake: &dyn Intake) -> HookAnswer {
         let signature = request.header(SIGNATURE_HEADER).unwrap_or_default();
         if !is_signed(&self.options.app_secret, signature, &request.body) {
             let account = &self.options.account;
@@ -73,17 +82,27 @@ impl WhatsApp {
             return HookAnswer::error(401, "the signature is missing or wrong");
         }
         let thanks = HookAnswer::json(200, &json!({}));
-        let Ok(payload) = serde_json::from_slice::<Payload>(&request.body) else {
-            // Meta would post it again for a week.
-            tracing::error!(channel = WHATSAPP, "what Meta has posted cannot be read");
-            return thanks;
+        let raw = serde_json::from_slice(&request.body);
+        let raw = raw.unwrap_or_else(|_| String::from_utf8_lossy(&request.body).into());
+        // What is stored need not be posted again. Meta would post it for a week.
+        let payload = match Payload::deserialize(&raw) {
+            Ok(payload) => payload,
+            Err(error) => {
+                return match self.drop_unreadable(&raw, error, intake).await {
+                    Ok(()) => thanks,
+                    Err(reason) => HookAnswer::error(503, &reason),
+                };
+            }
         };
         let changes = payload.entry.into_iter().flat_map(|entry| entry.changes);
-        let mut stored = Vec::new();
-        for Change { field, value } in changes.filter(|change| change.field == "messages") {
-            let Ok(said) = serde_json::from_value::<Said>(value) else {
-                tracing::error!(channel = WHATSAPP, field, "a change cannot be read");
-                continue;
+        let (mut stored, mut waiting) = (Vec::new(), Vec::new());
+        for Change { value, .. } in changes.filter(|change| change.field == "messages") {
+            let said = match Said::deserialize(&value) {
+                Ok(said) => said,
+                Err(error) => {
+                    stored.push(self.drop_unreadable(&value, error, intake).await);
+                    continue;
+                }
             };
             for error in &said.errors {
                 tracing::warn!(
@@ -95,21 +114,34 @@ impl WhatsApp {
             }
             let number = &said.metadata.phone_number_id;
             let Some(sender) = self.app.numbers().get(number).cloned() else {
-                tracing::warn!(
-                    channel = WHATSAPP,
-                    number,
-                    "a message for a number that is not in the config"
-                );
+                let reason = format!("it is for the number {number}, which is not in the config");
+                for message in &said.messages {
+                    stored.push(self.drop_unreadable(message, &reason, intake).await);
+                }
                 continue;
             };
-            stored.push(enqueue(&sender, said));
+            waiting.push(enqueue(&sender, said));
         }
-        for stored in stored {
-            if let Err(reason) = stored.await {
-                return HookAnswer::error(503, &reason);
-            }
+        for one in waiting {
+            stored.push(one.await);
         }
-        thanks
+        match stored.into_iter().collect() {
+            Ok(()) => thanks,
+            Err(reason) => HookAnswer::error(503, &reason),
+        }
+    }
+
+    /// Stores what cannot be read.
+    ///
+    /// # Errors
+    /// It has to be posted again.
+    async fn drop_unreadable(
+        &self,
+        raw: &Value,
+        reason: impl fmt::Display,
+        intake: &dyn Intake,
+    ) -> Result<(), String> {
+        store_unreadable(intake, &self.account, raw, &WHEREABOUTS, reason).await
     }
 
     /// Takes what is posted, for ever. A request whose sender has gone is taken all the same.
@@ -161,11 +193,12 @@ impl WhatsApp {
         let (messages, statuses) =
             (std::mem::take(&mut said.messages), std::mem::take(&mut said.statuses));
         for message in messages {
-            match serde_json::from_value::<Message>(message) {
-                Ok(message) => self.take(&message, &said, intake).await?,
-                Err(error) => {
-                    tracing::error!(channel = WHATSAPP, %error, "a message cannot be read");
+            match Message::deserialize(&message) {
+                Ok(read) if read.id.is_empty() => {
+                    self.drop_unreadable(&message, "it has no id", intake).await?;
                 }
+                Ok(read) => self.take(&read, &said, intake).await?,
+                Err(error) => self.drop_unreadable(&message, error, intake).await?,
             }
         }
         for status in statuses {
@@ -189,10 +222,6 @@ impl WhatsApp {
         said: &Said,
         intake: &dyn Intake,
     ) -> Result<(), String> {
-        if message.id.is_empty() {
-            tracing::error!(channel = WHATSAPP, kind = message.kind, "a message has no id");
-            return Ok(());
-        }
         let person = message.person().unwrap_or("unknown");
         let chat = message.chat(person);
         let order = self.memory().order(&chat.id);

@@ -1,6 +1,6 @@
 //! What a person shows the agent reaches the model: forwards, albums, answered media, threads.
 
-use myclaw_testkit::{DiscordServer, SignalServer, SlackServer};
+use myclaw_testkit::{DiscordFault, DiscordServer, SignalServer, SlackServer};
 
 use super::telegram::PNG;
 use super::*;
@@ -195,6 +195,199 @@ fn a_share_of_slack_and_what_a_thread_held_before_reach_the_model() {
     assert_eq!(desk.bench.asked().matches("the plan is blue").count(), 1, "{}", desk.bench.asked());
     gateway.stop();
     assert_eq!(desk.server.mistakes(), [""; 0]);
+}
+
+#[test]
+fn what_a_thread_of_discord_held_before_reaches_the_model_once() {
+    let desk = Desk::<DiscordServer>::new(echoing());
+    for thread in ["200", "201", "202"] {
+        desk.server.add_thread(thread, "100");
+    }
+    let before = |thread: &str, fields: Value| desk.server.said_before("43", thread, &fields);
+    // A thread below a message, a post of a forum, and a long thread.
+    let root = json!({
+        "id": "200", "channel_id": "100", "author": {"id": "44", "username": "eve"}, "content": "the plan is blue",
+    });
+    before("200", json!({"type": 21, "referenced_message": root}));
+    before("200", json!({"content": "a new name", "type": 4}));
+    before(
+        "200",
+        json!({
+            "content": "or green", "attachments": [{"id": "1", "filename": "green.png", "size": 1, "url": "u"}],
+        }),
+    );
+    before(
+        "200",
+        json!({"content": "what I said", "author": {"id": "900", "username": "claw", "bot": true}}),
+    );
+    before("201", json!({"content": "the post of a forum"}));
+    before("202", json!({"content": "the first word"}));
+    (1..30).for_each(|number| {
+        drop(before("202", json!({"content": format!("word {number} of many")})))
+    });
+    let gateway = desk.start();
+    let say = |thread: &str, text: &str| {
+        desk.server.deliver("42", thread, &json!({
+            "guild_id": "1", "content": format!("<@900> {text}"), "mentions": [{"id": "900", "username": "claw"}],
+        }));
+        desk.server.wait_for_text(text.trim_matches(['<', '>']));
+        desk.bench.asked()
+    };
+    let asked = say("200", "<m1>");
+    assert!(asked.contains("> > the plan is blue") && asked.contains("> > or green"), "{asked}");
+    assert!(asked.contains("[Earlier message of the thread, written by \\\"eve\\\""), "{asked}");
+    assert!(asked.contains("green.png") && asked.contains("Name of 43"), "{asked}");
+    assert!(!asked.contains("a new name") && !asked.contains("what I said"), "{asked}");
+    let asked = say("200", "<m2>");
+    assert_eq!(asked.matches("the plan is blue").count(), 1, "{asked}");
+    assert!(say("201", "<m3>").contains("> > the post of a forum"), "{}", desk.bench.asked());
+    let asked = say("202", "<m4>");
+    assert!(
+        asked.contains("> > the first word") && asked.contains("> > word 10 of many"),
+        "{asked}"
+    );
+    assert!(!asked.contains("word 9 of many") && asked.contains("> > word 29 of many"), "{asked}");
+    // What cannot be read of a thread does not hold its message up.
+    desk.server.add_thread("203", "100");
+    desk.server.fail_next("GET messages", DiscordFault::Refuse(403, 50_001));
+    assert!(say("203", "<m5>").contains("<m5>"));
+    gateway.stop();
+    assert_eq!(desk.server.mistakes(), [""; 0]);
+}
+
+#[test]
+fn the_picture_of_a_sticker_is_shown_and_of_one_that_moves_its_preview() {
+    let bench = Bench::new(answering("seen"));
+    let gateway = bench.start();
+    let sticker = |moves: Option<&str>, preview: Option<&str>| {
+        let (file, small) = (bench.bot.keep_file(PNG), bench.bot.keep_file(PNG));
+        let mut sticker = json!({
+            "file_id": file, "file_unique_id": "u", "type": "regular", "width": 1, "height": 1, "emoji": "😀",
+            "is_animated": false, "is_video": false,
+        });
+        if let Some(moves) = moves {
+            sticker[moves] = json!(true);
+        }
+        if let Some(preview) = preview {
+            sticker[preview] = json!({"file_id": small, "width": 1, "height": 1});
+        }
+        let before = bench.bot.sent().len();
+        bench.bot.deliver(ANN, &private(), &json!({"sticker": sticker}));
+        bench.bot.wait_for("the answer", |sent| (sent.len() > before).then_some(()));
+        let asked = bench.asked();
+        let newest = asked.rsplit("[sticker 😀]").next().unwrap().to_owned();
+        assert_ne!(newest, asked, "it is not named: {asked}");
+        pictures(&asked)
+    };
+    assert_eq!(sticker(None, None), 1);
+    assert_eq!(sticker(Some("is_animated"), Some("thumbnail")), 2);
+    assert_eq!(sticker(Some("is_video"), Some("thumb")), 3);
+    // No model reads what is left.
+    assert_eq!(sticker(Some("is_animated"), None), 3);
+    gateway.stop();
+}
+
+/// What of an update cannot be read is no reason to lose it: the owner sees that there was something, once.
+#[test]
+fn what_cannot_be_read_is_stored_as_dropped_and_the_rest_is_answered() {
+    fn check<V: Vendor>(
+        desk: &Desk<V>,
+        deliver: impl Fn(Value),
+        say: impl Fn(),
+        answer: impl Fn(),
+    ) {
+        let gateway = desk.start();
+        deliver(json!(7));
+        deliver(json!(["x"]));
+        let reasons = gateway.dropped(2);
+        assert!(
+            reasons.iter().all(|reason| reason.starts_with("it cannot be read: ")),
+            "{reasons:?}"
+        );
+        let state = gateway.channels(|_| true);
+        assert!(state["dropped"].to_string().contains("\"sender\":\"4"), "{state}");
+        say();
+        answer();
+        assert_eq!(gateway.dropped(2).len(), 2);
+        gateway.stop();
+    }
+    let desk = Desk::<DiscordServer>::new(echoing());
+    check(
+        &desk,
+        |text| drop(desk.server.deliver("42", "542", &json!({"content": text}))),
+        || drop(desk.server.write("42", "<m1>")),
+        || drop(desk.server.wait_for_text("m1")),
+    );
+    let desk = Desk::<SlackServer>::new(echoing());
+    check(
+        &desk,
+        |text| drop(desk.say(&json!({"channel": "D1", "user": "42", "text": text}))),
+        || drop(desk.say(&json!({"text": "<@UBOT> &lt;m1&gt;"}))),
+        || drop(desk.server.wait_for_text("m1")),
+    );
+    let desk = Desk::<SignalServer>::new(echoing());
+    check(
+        &desk,
+        |text| {
+            desk.server.deliver("42", 1, &json!({"dataMessage": {"timestamp": 1, "message": text}}))
+        },
+        || desk.server.say("+16505551234", 2, "<m1>", &json!({})),
+        || drop(desk.server.wait_for_text("m1")),
+    );
+    let bench = Bench::new(echoing());
+    let gateway = bench.start();
+    for text in [json!(7), json!({"a": 1})] {
+        bench.bot.deliver(ANN, &private(), &json!({"text": text}));
+    }
+    let reasons = gateway.dropped(2);
+    assert!(reasons.iter().all(|reason| reason.starts_with("it cannot be read: ")), "{reasons:?}");
+    let state = gateway.channels(|_| true);
+    assert_eq!(state["dropped"][0]["sender"], ANN.to_string(), "{state}");
+    bench.bot.write(ANN, "<m1>");
+    bench.bot.wait_for_text("m1");
+    until("the confirmation of the updates", || bench.bot.waiting() == 0);
+    gateway.stop();
+}
+
+#[test]
+fn rules_for_any_id_of_a_person_hold_whatever_an_envelope_says() {
+    const NUMBER: &str = "+16505551234";
+    let script = Script::answer_with(|request, number| {
+        let last = json!(request.messages().last()).to_string();
+        if last.contains("tool_result") {
+            return Reply::anthropic().text("done").into();
+        }
+        let call = |reply: Reply, tool: &str, arguments: Value| {
+            reply.tool_call(format!("{tool}_{number}"), tool, arguments)
+        };
+        let reply = call(Reply::anthropic(), "write", json!({"path": "a.txt", "content": "a"}));
+        let reply = call(reply, "find", json!({"pattern": "*"}));
+        call(reply, "ls", json!({})).into()
+    });
+    let desk = Desk::<SignalServer>::new(script);
+    desk.server.know(&json!([{"number": NUMBER, "uuid": "11aa"}]));
+    desk.bench.configure(|config| {
+        config["channels"] = json!({"signal": desk.server.config()});
+        config["tools"] = json!({"bySender": {
+            "signal:11AA": {"deny": ["write"]}, NUMBER: {"deny": ["find"]}, "signal:22bb": {"deny": ["ls"]},
+        }});
+    });
+    let gateway = desk.start();
+    let ids = [(Some(NUMBER), None), (None, Some("11aa")), (Some(NUMBER), Some("11aa"))];
+    for (time, (number, uuid)) in (1..).zip(ids) {
+        let data = json!({"timestamp": time, "message": "hello"});
+        let ids = json!({"sourceNumber": number, "sourceUuid": uuid, "dataMessage": data});
+        desk.server.deliver("", time, &ids);
+        let is_done = |sent: &[Value]| (sent.len() as u64 == time).then_some(());
+        desk.server.wait_for("the answer", is_done);
+        let request = desk.bench.model.last_request();
+        let results = request.messages().last().unwrap()["content"].clone();
+        let refused = results.as_array().unwrap().iter().filter(|one| one["is_error"] == true);
+        let refused: Vec<&str> = refused.filter_map(|one| one["tool_use_id"].as_str()).collect();
+        let names: Vec<&str> = refused.iter().filter_map(|id| id.split('_').next()).collect();
+        assert_eq!(names, ["write", "find"], "{number:?} {uuid:?}: {results:#}");
+    }
+    gateway.stop();
 }
 
 #[test]

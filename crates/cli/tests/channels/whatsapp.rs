@@ -159,8 +159,22 @@ fn only_what_meta_signs_is_taken_and_the_rest_is_counted() {
     let (_, metrics) = gateway.client.get("/metrics").unwrap();
     let count = "myclaw_hooks_refused_total{channel=\"whatsapp\"} 9";
     assert!(metrics.as_str().unwrap().contains(count), "{metrics}");
-    // What is signed and makes no sense would come back for a week.
-    assert_eq!(desk.post_signed("nonsense", &signature("nonsense")).unwrap(), 200);
+    // What is signed and makes no sense would come back for a week. The owner sees that there was something.
+    for _ in 0..2 {
+        assert_eq!(desk.post_signed("nonsense", &signature("nonsense")).unwrap(), 200);
+    }
+    let odd = [json!({"from": PERSON, "type": "text"}), message("IN8", &json!({"type": ["x"]}))];
+    let unread = messages(&odd);
+    let other = payload("15550000000", &messages(&[said("IN9", "for somebody else")])).to_string();
+    let broken = json!({"entry": [{"changes": 7}]}).to_string();
+    assert_eq!((desk.post(&unread), desk.post(&unread)), (200, 200));
+    for posted in [&other, &broken] {
+        assert_eq!(desk.post_signed(posted, &signature(posted)).unwrap(), 200);
+    }
+    let reasons = gateway.dropped(5);
+    for words in ["it has no id", "15550000000, which is not in the config", "invalid type"] {
+        assert!(reasons.iter().any(|reason| reason.contains(words)), "{words}: {reasons:?}");
+    }
     assert_eq!(desk.post_signed(&body, &right).unwrap(), 200);
     desk.server.wait_for_text("m1");
     gateway.stop();

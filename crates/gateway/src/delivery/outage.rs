@@ -51,7 +51,7 @@ impl Delivery {
         Ok(true)
     }
 
-    /// How many messages wait for models that cannot be reached. The next process goes on with them.
+    /// How many messages wait for models that cannot be reached. The next process answers them.
     pub(super) fn waiting_count(&self) -> usize {
         let desks = self.desks();
         desks.values().filter(|desk| desk.is_waiting()).map(|desk| desk.open_count()).sum()
@@ -82,8 +82,8 @@ impl Delivery {
 }
 
 impl Report {
-    /// For messages of a failed run. It names no address and no option of the command line: whoever reads it may be somebody
-    /// else than the owner, who finds both in the log.
+    /// For messages of a failed run. It names no address and no option of the command line: its reader may not be the
+    /// owner, who finds both in the log.
     pub(super) fn of_run(failure: &RunFailure) -> Self {
         let class = failure.class.to_owned();
         let message = failure.message.replace(OTHER_MODEL_ADVICE, "");

@@ -34,6 +34,9 @@ pub(crate) struct Pairing {
     pub(crate) route: Route,
     /// The channel's id of the person.
     pub(crate) sender: String,
+    /// Another id of the same person, if one was known when they asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    other_sender: Option<String>,
     pub(crate) name: Option<String>,
     pub(crate) code: String,
     state: Stage,
@@ -75,6 +78,12 @@ impl Pairing {
     /// The person, as in `tools.bySender`.
     pub(crate) fn sender_key(&self) -> String {
         format!("{}:{}", self.route.channel, self.sender)
+    }
+
+    /// Whether `name` is `channel:id` of the person, by any of their ids.
+    fn is_called(&self, name: &str) -> bool {
+        let id = name.strip_prefix(&self.route.channel).and_then(|rest| rest.strip_prefix(':'));
+        id.is_some_and(|id| id == self.sender || self.other_sender.as_deref() == Some(id))
     }
 
     fn key(&self) -> String {
@@ -161,6 +170,7 @@ impl Pairings {
         let pairing = Pairing {
             route: route.clone(),
             sender: arrival.sender.id.clone(),
+            other_sender: arrival.sender.other_id.clone(),
             name: arrival.sender.name.clone().map(|name| name.chars().take(64).collect()),
             code: code()?,
             state: Stage::Pending,
@@ -188,7 +198,7 @@ impl Pairings {
         self.remove_old(now).await?;
         let is_it = |pairing: &Pairing| match (pairing.state, change) {
             (Stage::Pending, _) => is_code(&pairing.code, name).into(),
-            (Stage::Approved, PairingChange::Deny) => pairing.sender_key() == name,
+            (Stage::Approved, PairingChange::Deny) => pairing.is_called(name),
             _ => false,
         };
         let found = self.lock().values().find(|(_, pairing)| is_it(pairing)).cloned();

@@ -233,23 +233,27 @@ pub(super) fn carry_out(state: &mut State, call: Call) -> (u16, Value) {
     }
 }
 
-/// The messages of the bot in a channel behind an id, the newest first. Old nonces are not told.
+/// The messages of a channel behind or before an id, the newest first. Old nonces are not told.
 fn history(state: &State, call: &Call) -> Value {
     let value = |key: &str| {
         let found = call.query.split('&').filter_map(|pair| pair.split_once('='));
         found.filter(|(name, _)| *name == key).find_map(|(_, value)| value.parse::<u64>().ok())
     };
-    let after = value("after").unwrap_or(0);
-    let limit = value("limit").unwrap_or(50).min(100);
-    let mut found: Vec<Value> = state
-        .sent
-        .iter()
-        .filter(|message| {
-            message.channel == call.channel && message.id.parse::<u64>().is_ok_and(|id| id > after)
-        })
-        .take(usize::try_from(limit).unwrap_or(100))
-        .map(shown)
-        .collect();
+    let (after, before) = (value("after"), value("before").unwrap_or(u64::MAX));
+    let limit = usize::try_from(value("limit").unwrap_or(50).min(100)).unwrap_or(100);
+    let id_of = |message: &Value| message["id"].as_str().and_then(|id| id.parse::<u64>().ok());
+    let mut found: Vec<Value> =
+        state.past.iter().cloned().chain(state.sent.iter().map(shown)).collect();
+    found.retain(|message| {
+        let is_wanted = |id| id > after.unwrap_or(0) && id < before;
+        message["channel_id"] == call.channel && id_of(message).is_some_and(is_wanted)
+    });
+    found.sort_by_key(id_of);
+    // The oldest of those behind an id, else the newest.
+    match after {
+        Some(_) => found.truncate(limit),
+        None => drop(found.drain(..found.len().saturating_sub(limit))),
+    }
     found.reverse();
     json!(found)
 }
@@ -268,4 +272,18 @@ fn shown(message: &DiscordMessage) -> Value {
         }
     }
     value
+}
+
+/// A message of somebody, with further fields.
+pub(super) fn said(id: &str, person: &str, channel: &str, fields: &Value) -> Value {
+    let mut message = json!({
+        "id": id, "channel_id": channel, "type": 0, "content": "", "tts": false, "mention_everyone": false,
+        "timestamp": "2026-01-01T00:00:00.000000+00:00", "edited_timestamp": null, "attachments": [], "embeds": [],
+        "mentions": [], "mention_roles": [], "pinned": false,
+        "author": {"id": person, "username": format!("user{person}"), "global_name": format!("Name of {person}")},
+    });
+    for (key, value) in fields.as_object().into_iter().flatten() {
+        message[key] = value.clone();
+    }
+    message
 }
