@@ -1,10 +1,13 @@
 //! The globs of a call.
 
+use std::borrow::Cow;
 use std::path::Path;
+use std::sync::OnceLock;
 
-use globset::{Glob, GlobBuilder, GlobMatcher, GlobSet, GlobSetBuilder};
+use globset::{Glob, GlobBuilder, GlobMatcher};
 use myclaw_engine::ToolError;
 use myclaw_files::{Sameness, composed, folded};
+use regex::Regex;
 
 use super::text::cut_line;
 
@@ -23,24 +26,107 @@ const MAX_COMMAS: usize = 1000;
 #[derive(Debug)]
 pub(crate) struct PathPatterns {
     included: Vec<Pattern>,
-    excluded: GlobSet,
-    /// The excluded ones in the form in which names are the same for a person.
-    excluded_forms: GlobSet,
-    /// Whether they are plain ASCII; then only names that are not have another form.
-    is_ascii: bool,
+    excluded: Vec<Pattern>,
 }
 
 #[derive(Debug)]
 struct Pattern {
+    /// For names of ASCII characters, and for those that are no text.
     glob: GlobMatcher,
-    /// The same for names in the form in which they are the same for a person.
-    form: GlobMatcher,
+    full: String,
+    /// The same for characters, where the library's own globs are about bytes: for each form of a name. None if it is too
+    /// large. Few searches need them.
+    characters: OnceLock<Option<[Regex; 2]>>,
     only_directories: bool,
 }
 
-/// A text in which characters are composed and have no typographic variants.
-fn form(text: &str) -> String {
-    composed(&folded(text, Sameness::Typography)).into_owned()
+/// A path in the forms in which it is compared; without them if it is no text.
+struct Forms<'p> {
+    path: &'p Path,
+    texts: Option<[Cow<'p, str>; 2]>,
+}
+
+impl<'p> Forms<'p> {
+    fn new(path: &'p Path) -> Self {
+        Self { path, texts: path.to_str().map(forms) }
+    }
+}
+
+impl Pattern {
+    fn new(full: String, part: &str) -> Result<Self, ToolError> {
+        let glob = glob(&full, part)?.compile_matcher();
+        let only_directories = part.ends_with('/');
+        Ok(Self { glob, full, characters: OnceLock::new(), only_directories })
+    }
+
+    fn is_match(&self, path: &Forms<'_>) -> bool {
+        let is_plain = |texts: &[Cow<'_, str>; 2]| self.full.is_ascii() && texts[0].is_ascii();
+        let texts = path.texts.as_ref().filter(|texts| !is_plain(texts));
+        match texts.and_then(|texts| Some((texts, self.characters()?))) {
+            Some((texts, regexes)) => {
+                texts.iter().zip(regexes).any(|(text, regex)| regex.is_match(text))
+            }
+            None => self.glob.is_match(path.path),
+        }
+    }
+
+    fn characters(&self) -> Option<&[Regex; 2]> {
+        let read = |full: &str| Regex::new(&of_characters(glob(full, full).ok()?.regex())).ok();
+        let made = self.characters.get_or_init(|| {
+            let [written, plain] = forms(&self.full);
+            Some([read(&written)?, read(&plain)?])
+        });
+        made.as_ref()
+    }
+}
+
+/// A text with composed characters, and the same without typographic variants, as a person sees it.
+fn forms(text: &str) -> [Cow<'_, str>; 2] {
+    if text.is_ascii() {
+        return [Cow::Borrowed(text), Cow::Borrowed(text)];
+    }
+    let plain = composed(&folded(text, Sameness::Typography)).into_owned();
+    [composed(text), Cow::Owned(plain)]
+}
+
+/// The regex of a glob, which is about bytes, for characters: one of a name is a letter with the marks that belong to it.
+fn of_characters(regex: &str) -> String {
+    let mut rest = regex.strip_prefix("(?-u)").unwrap_or(regex);
+    let mut found = String::with_capacity(rest.len());
+    let (mut in_class, mut is_negated) = (false, false);
+    while let Some(next) = rest.chars().next() {
+        // The bytes of a character: \xc3\xa9.
+        let mut bytes = Vec::new();
+        while let Some(byte) = rest
+            .strip_prefix("\\x")
+            .and_then(|code| code.get(..2))
+            .and_then(|code| u8::from_str_radix(code, 16).ok())
+        {
+            bytes.push(byte);
+            rest = &rest[4..];
+        }
+        if !bytes.is_empty() {
+            found.push_str(&String::from_utf8_lossy(&bytes));
+            continue;
+        }
+        let end = match next {
+            '\\' => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
+            _ => next.len_utf8(),
+        };
+        if next == '[' && !in_class {
+            (in_class, is_negated) = (true, rest.starts_with("[^"));
+        }
+        found.push_str(&rest[..end]);
+        rest = &rest[end..];
+        if next == ']' && in_class {
+            in_class = false;
+            // What stands for any character takes its marks as well. A run of any takes them already.
+            if is_negated && !rest.starts_with('*') {
+                found.push_str(r"\p{M}*");
+            }
+        }
+    }
+    found
 }
 
 impl PathPatterns {
@@ -50,8 +136,7 @@ impl PathPatterns {
     /// [`ToolError::Failed`] that names the glob and what is wrong with it.
     pub(crate) fn new(text: &str, root: &Path) -> Result<Self, ToolError> {
         check_bounds(text)?;
-        let mut included = Vec::new();
-        let (mut excluded, mut excluded_forms) = (GlobSetBuilder::new(), GlobSetBuilder::new());
+        let (mut included, mut excluded) = (Vec::new(), Vec::new());
         let mut parts = split_at_commas(text);
         parts.retain(|part| !part.is_empty());
         if parts.is_empty() {
@@ -60,20 +145,13 @@ impl PathPatterns {
         for part in parts {
             let full = full_glob(part.trim_start_matches('!'), root);
             if part.starts_with('!') {
-                for (set, full) in
-                    [(&mut excluded, full.clone()), (&mut excluded_forms, form(&full))]
-                {
-                    set.add(glob(&full, part)?).add(glob(&format!("{full}/**"), part)?);
-                }
+                excluded.push(Pattern::new(format!("{full}/**"), part)?);
+                excluded.push(Pattern::new(full, part)?);
             } else {
-                let matcher = |full: &str| Ok(glob(full, part)?.compile_matcher());
-                let (glob, form) = (matcher(&full)?, matcher(&form(&full))?);
-                included.push(Pattern { glob, form, only_directories: part.ends_with('/') });
+                included.push(Pattern::new(full, part)?);
             }
         }
-        let excluded = excluded.build().map_err(|error| bad_glob(text, &error))?;
-        let excluded_forms = excluded_forms.build().map_err(|error| bad_glob(text, &error))?;
-        Ok(Self { included, excluded, excluded_forms, is_ascii: text.is_ascii() })
+        Ok(Self { included, excluded })
     }
 
     /// Whether an entry matches. It is compared both relative to the searched directory and relative to the working
@@ -93,21 +171,11 @@ impl PathPatterns {
         from_directory: &Path,
         fits: impl Fn(&Pattern) -> bool,
     ) -> bool {
-        let forms = [from_root, from_directory]
-            .map(|path| path.to_str().filter(|path| !self.is_ascii || !path.is_ascii()).map(form));
-        let in_a_form = |is_match: &dyn Fn(&str) -> bool| {
-            forms.iter().flatten().any(|form| is_match(form.as_str()))
-        };
-        let is_included = |pattern: &Pattern| {
-            fits(pattern)
-                && (pattern.glob.is_match(from_root)
-                    || pattern.glob.is_match(from_directory)
-                    || in_a_form(&|name| pattern.form.is_match(name)))
-        };
+        let paths = [from_root, from_directory].map(Forms::new);
+        let is_match = |pattern: &Pattern| paths.iter().any(|path| pattern.is_match(path));
+        let is_included = |pattern: &Pattern| fits(pattern) && is_match(pattern);
         (self.included.is_empty() || self.included.iter().any(is_included))
-            && !self.excluded.is_match(from_root)
-            && !self.excluded.is_match(from_directory)
-            && !in_a_form(&|name| self.excluded_forms.is_match(name))
+            && !self.excluded.iter().any(is_match)
     }
 }
 

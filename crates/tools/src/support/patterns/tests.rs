@@ -91,3 +91,46 @@ fn braces_of_a_reasonable_depth_are_taken() {
     let patterns = PathPatterns::new(&nested(8), Path::new("/")).unwrap();
     assert!(patterns.match_file(Path::new("a"), Path::new("a")));
 }
+
+/// One character of a name is what a person counts as one, whatever its bytes are, and however it is composed.
+#[test]
+fn a_question_mark_and_a_class_are_about_characters() {
+    for (pattern, path) in [
+        ("caf?.txt", "café.txt"),
+        ("caf?.txt", "cafe\u{301}.txt"),
+        ("?.md", "日.md"),
+        ("?.md", "x\u{302}\u{332}.md"),
+        ("m?d??.md", "mädög.md"),
+        ("caf[éè].txt", "café.txt"),
+        ("caf[éè].txt", "cafe\u{301}.txt"),
+        ("caf[e\u{301}x].txt", "café.txt"),
+        ("[а-я]*.md", "щука.md"),
+        ("[!a-z].md", "é.md"),
+        ("[!a-w].md", "x\u{302}.md"),
+        ("src/?/{ü,[αβ]}.rs", "src/ß/β.rs"),
+        ("a?b", "a\u{2026}b"),
+        ("[xé]a", "xa"),
+        ("naïv?", "naïve"),
+        ("a\\?é", "a?é"),
+    ] {
+        assert!(matches(pattern, path), "{pattern} {path}");
+        assert!(!matches(&format!("*,!{pattern}"), path), "!{pattern} {path}");
+    }
+    for (pattern, path) in [
+        ("caf??.txt", "café.txt"),
+        ("??.md", "日.md"),
+        ("[а-я].md", "q.md"),
+        ("[!é].md", "é.md"),
+        ("caf[éè].txt", "cafe.txt"),
+        ("é?b", "é/b"),
+    ] {
+        assert!(!matches(pattern, path), "{pattern} {path}");
+        assert!(matches(&format!("*,!{pattern}"), path), "!{pattern} {path}");
+    }
+}
+
+#[test]
+fn a_long_pattern_is_taken_as_well() {
+    let name = "é".repeat(200);
+    assert!(matches(&"?".repeat(200), &name) && !matches(&"?".repeat(201), &name));
+}
