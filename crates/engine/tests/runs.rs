@@ -15,7 +15,7 @@ use myclaw_session::{
     Entry, EntryId, Inbox, Keeper, LockWait, QueuedKind, QueuedMessage, Role, SessionKey,
     SessionStore, TranscriptMessage,
 };
-use myclaw_testkit::{Reply, Script, Step, WireFormat};
+use myclaw_testkit::{RecordedRequest, Reply, Script, Step, WireFormat};
 use serde_json::{Value, json};
 
 const FORMAT: WireFormat = WireFormat::AnthropicMessages;
@@ -242,19 +242,34 @@ fn group() -> SessionKey {
     "agent:main:channel:telegram:account:default:peer:group:g1".parse().unwrap()
 }
 
-/// As many messages as the limit allows are sent, from a message of the user on.
+/// At most as many messages as the limit allows are sent, from a message of the user on, and requests share their beginning.
 #[tokio::test]
 async fn the_history_limit_is_the_number_of_messages_that_are_sent() {
     let mut bench = Bench::new(FORMAT, Script::repeat(Reply::anthropic().text("Yes."))).await;
     write_turns(&bench, &group(), 40);
-    for _ in 0..3 {
+    for _ in 0..12 {
         run_in_group(&mut bench, 50).await;
     }
     let requests = bench.server.requests();
     let lengths: Vec<usize> = requests.iter().map(|request| request.messages().len()).collect();
-    // From a user message to the new one: odd numbers.
-    assert_eq!(lengths, [49, 49, 49]);
+    // From a user message to the new one: odd numbers. The cut moves when the limit is reached, not with each message.
+    assert_eq!(lengths, [41, 43, 45, 47, 49, 41, 43, 45, 47, 49, 41, 43]);
     assert!(requests.iter().all(|request| request.messages()[0]["role"] == "user"));
+    for pair in
+        requests.windows(2).filter(|pair| pair[0].messages().len() < pair[1].messages().len())
+    {
+        let [before, after] = [&pair[0], &pair[1]].map(|request| plain(request));
+        assert!(after.starts_with(&before), "the provider has read {before:?}, not {after:?}");
+    }
+}
+
+/// The messages of a request, without the marks that say how much of it a provider shall keep.
+fn plain(request: &RecordedRequest) -> Vec<Value> {
+    let mut messages = request.messages().to_vec();
+    for block in messages.iter_mut().filter_map(|one| one["content"].as_array_mut()).flatten() {
+        block.as_object_mut().map(|block| block.remove("cache_control"));
+    }
+    messages
 }
 
 #[tokio::test]

@@ -102,7 +102,13 @@ pub(super) struct Outlook {
 impl Outlook {
     fn of(messages: &[Message], mode: ContextPruning) -> Self {
         let protected = if mode == ContextPruning::Aggressive { 1 } else { PROTECTED_ANSWERS };
-        let is_answer = |(_, message): &(usize, &Message)| matches!(message, Message::Assistant(_));
+        // The results of the last step with calls stay, also when an answer follows it.
+        let is_answer = |(_, message): &(usize, &Message)| match message {
+            Message::Assistant(answer) => {
+                mode != ContextPruning::Aggressive || answer.tool_calls().next().is_some()
+            }
+            Message::User(_) | Message::ToolResult(_) => false,
+        };
         let answers = messages.iter().enumerate().rev().filter(is_answer);
         let recent = answers.map(|(position, _)| position).take(protected).last().unwrap_or(0);
         let mut outlook = Self { mode, long_results: 0, bytes: 0 };

@@ -10,25 +10,26 @@ fn rows(roles: &str) -> Vec<TranscriptMessage> {
 }
 
 #[test]
-fn a_history_over_its_limit_is_cut_at_the_first_user_message_after_which_it_holds() {
-    assert_eq!(
-        first_kept(&rows(&"ua".repeat(4)), 8, false),
-        Some(2),
-        "six and the new one of eight"
-    );
-    assert_eq!(
-        first_kept(&rows(&"ua".repeat(40)), 50, false),
-        Some(32),
-        "48 and the new one of fifty"
-    );
-    assert_eq!(first_kept(&rows("uattauattaua"), 8, false), Some(5));
-    assert_eq!(
-        first_kept(&rows("uatauattatta"), 10, false),
-        Some(4),
-        "a long turn stays within the limit"
-    );
-    assert_eq!(first_kept(&rows("uattatta"), 4, false), None);
-    assert_eq!(first_kept(&rows("uau"), 1, false), None, "only the new message");
+fn a_history_over_its_limit_is_cut_at_a_user_message_that_leaves_four_fifths() {
+    for (roles, limit, expected, why) in [
+        ("ua".repeat(4), 8, Some(2), "six and the new one of eight"),
+        ("ua".repeat(40), 50, Some(40), "forty and the new one of fifty"),
+        ("ua".repeat(25), 50, Some(10), "forty and the new one of fifty"),
+        ("ua".repeat(50), 100, Some(20), "eighty and the new one of a hundred"),
+        ("uattauattaua".to_owned(), 8, Some(5), "seven and the new one of eight"),
+        ("uatauattatta".to_owned(), 10, Some(4), "a long turn stays within the limit"),
+        (format!("ua{}ua", "uatta".repeat(9)), 50, Some(7), "43 and the new one"),
+        (
+            format!("ua{}", "u".to_owned() + &"at".repeat(20) + "aua"),
+            40,
+            Some(44),
+            "no turn begins before",
+        ),
+        ("uattatta".to_owned(), 4, None, "the last turn alone is longer"),
+        ("uau".to_owned(), 1, None, "only the new message"),
+    ] {
+        assert_eq!(first_kept(&rows(&roles), limit, false), expected, "{roles} {limit}: {why}");
+    }
 }
 
 #[test]
@@ -40,6 +41,10 @@ fn a_message_that_waits_for_its_answer_stays() {
         ("uauatatat", 4, 2),
         ("uauatat", 50, 0),
         ("uauau", 3, 4),
+        // Several, in a turn and one after the other.
+        ("uauuu", 2, 2),
+        ("uauatuat", 3, 2),
+        ("uauatuata", 4, 2),
     ] {
         assert_eq!(first_kept(&rows(roles), limit, true), Some(expected), "{roles} {limit}");
     }
