@@ -119,6 +119,7 @@ const SENTENCES: &[Rule<&str>] = &[
             "requires more credits",
             "spending limit",
             "account is in good standing",
+            "account is not active",
             // The plan serves such a request only for extra payment.
             "extra usage is required",
             "余额不足",
@@ -313,7 +314,7 @@ fn says_input_is_too_long(words: &str) -> bool {
 /// The number directly after the first `word` in `text`, such as `Limit: 6,000`.
 fn number_after(text: &str, word: &str) -> Option<u64> {
     let (_, rest) = text.split_once(word)?;
-    let rest = rest.trim_start_matches([':', ' ']);
+    let rest = rest.trim_start_matches([':', ' ', '~']);
     let end = rest.find(|c: char| c != ',' && !c.is_ascii_digit()).unwrap_or(rest.len());
     rest[..end].replace(',', "").parse().ok()
 }

@@ -21,6 +21,7 @@ pub(in crate::classify) const PHRASES: &[Rule<&str>] = &[
             // The sum that text-generation-inference checks.
             "`inputs` tokens + `max_new_tokens`",
             "max length exceeded",
+            "max_seq_len",
             "maximum context",
             "maximum model length",
             "maximum number of tokens",
