@@ -15,15 +15,14 @@ use super::editor::Editor;
 use super::input::{Input, Source, next_input};
 use super::outputs::Common;
 use super::typed::{Key, TypedLine};
+use super::welcome::put_heading;
 use super::{Wake, is_interactive, pager, put_line};
 use crate::args::AttachArgs;
 use crate::exit::CliError;
 use crate::home::find_home;
 use crate::interrupt::Interrupts;
 use crate::runtime;
-use crate::terminal::{
-    Keyboard, Paint, PasteMarks, Size, Style, StyledLine, escaped, suspend, wrapped,
-};
+use crate::terminal::{Keyboard, PasteMarks, Size, Style, StyledLine, escaped, suspend, wrapped};
 use command::Command;
 use link::{Link, News};
 use view::View;
@@ -90,10 +89,7 @@ pub(crate) fn run(args: &AttachArgs) -> Result<(), CliError> {
             breaks,
             Arc::clone(&attached.common),
         ))));
-        let head = Paint::for_stream(&io::stdout())
-            .paint(Style::Heading, concat!("myclaw ", env!("CARGO_PKG_VERSION")));
-        let (label, session) = (escaped(&label), escaped(&session));
-        put_line(&format!("{head}  {label}, session `{session}`, /help for help"))?;
+        put_heading(&label, &session)?;
         attached.converse().await
     })?
 }

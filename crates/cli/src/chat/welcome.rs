@@ -18,6 +18,16 @@ const RESUMED_ROWS: usize = 20;
 /// Messages at the end of a session among which the last exchange is looked for.
 const RESUMED_MESSAGES: usize = 50;
 
+/// Prints the first line of a chat: who answers, and in which session.
+pub(super) fn put_heading(who: &str, session: &str) -> Result<(), CliError> {
+    let program = concat!("myclaw ", env!("CARGO_PKG_VERSION"));
+    let (who, session) = (escaped(who), escaped(session));
+    let line = format!("{program}  {who}, session `{session}`, /help for help");
+    let lines = wrapped(&line, Size::current().columns.saturating_sub(1)).join("\n");
+    let painted = Paint::for_stream(&io::stdout()).paint(Style::Heading, program);
+    put_line(&lines.replacen(program, &painted, 1))
+}
+
 impl Chat {
     /// Learns from the terminal which colours can be read on it. Returns what was typed meanwhile.
     pub(super) async fn look_at_terminal(&self) -> Vec<u8> {
@@ -42,14 +52,8 @@ impl Chat {
     }
 
     pub(super) async fn greet(&self) -> Result<(), CliError> {
-        let paint = Paint::for_stream(&io::stdout());
-        let program = concat!("myclaw ", env!("CARGO_PKG_VERSION"));
         let model = self.session.selection().await?.reference.to_string();
-        let session = self.sessions.name_of(self.session.key());
-        let (model, session) = (escaped(&model), escaped(&session));
-        let line = format!("{program}  {model}, session `{session}`, /help for help");
-        let lines = wrapped(&line, Size::current().columns.saturating_sub(1)).join("\n");
-        put_line(&lines.replacen(program, &paint.paint(Style::Heading, program), 1))?;
+        put_heading(&model, &self.sessions.name_of(self.session.key()))?;
         if let Some(place) = &self.place {
             self.say(place)?;
         }

@@ -38,6 +38,47 @@ fn commands_say_what_there_is_and_send_nothing() {
     assert_eq!(server.requests().len(), 1);
 }
 
+/// What is sent only in part counts as that part.
+#[test]
+fn the_context_is_what_is_sent() {
+    let read = |file: &str| Reply::anthropic().tool_call(file, "read", json!({"path": file}));
+    let (server, home) = serve([
+        read("one.txt").usage(2_000, 10).step(),
+        Reply::anthropic().text("One.").usage(14_000, 10).step(),
+        read("two.txt").usage(14_100, 10).step(),
+        Reply::anthropic().text("Two.").usage(15_000, 10).step(),
+        Reply::anthropic().text("Three.").usage(15_500, 10).step(),
+    ]);
+    for file in ["one.txt", "two.txt"] {
+        home.write_in_workspace(file, "a line of the file, which is long\n".repeat(1_200));
+    }
+    run(&home, &["config", "set", "agents.defaults.contextPruning", "aggressive"]).assert_code(0);
+    let mut terminal = chat_at(&home, 100);
+    let mut results = |message: &str, answer: &str| {
+        ask(&mut terminal, message, answer);
+        ask(&mut terminal, "/context", "counted by the provider");
+        let screen = terminal.expect_screen(|screen| screen.ends_with("You:"));
+        let line = screen.lines().rfind(|line| line.contains("tool results")).unwrap_or_default();
+        let shares = screen.rsplit("/context").next().unwrap_or_default().lines();
+        let shares =
+            shares.filter_map(|line| line.trim_end().strip_suffix('%')?.rsplit(' ').next());
+        let shares: Vec<f64> = shares.filter_map(|share| share.parse().ok()).collect();
+        let (total, parts) = shares.split_last().expect("shares");
+        assert!(parts.iter().sum::<f64>() <= total + 0.5, "{screen}");
+        let tokens = line.split_whitespace().filter_map(|word| word.parse::<u64>().ok());
+        tokens.last().unwrap_or_else(|| panic!("{screen}"))
+    };
+    let one = results("first", "One.");
+    let two = results("second", "Two.");
+    let sizes: Vec<usize> = server.requests().iter().map(|request| request.body.len()).collect();
+    assert!(
+        one > 8_000 && two < one + 2_000,
+        "of two results one is sent: {one}, {two}, {sizes:?}"
+    );
+    assert_eq!(results("third", "Three."), two, "the result of the last step with calls");
+    leave(&mut terminal);
+}
+
 #[test]
 fn a_command_of_ones_own_is_completed_suggested_and_sent_with_its_arguments() {
     let (server, home) = always("Read.");

@@ -240,3 +240,41 @@ fn a_gateway_elsewhere_is_recognised_by_its_certificate() {
     assert_eq!((code, said.contains("this gateway speaks HTTPS only")), (1, true), "{said}");
     gateway.stop();
 }
+
+/// As in the chat, lines end between words: in the first line, in what was said before, and in answers.
+#[test]
+fn lines_end_between_words() {
+    let words: Vec<String> = (0..60).map(|at| format!("w{at:02}{}", "y".repeat(at % 11))).collect();
+    let said = words.join(" ");
+    let reply = Reply::anthropic().text(format!("{said} end")).in_deltas(50);
+    let bench = Bench::new(Script::repeat(reply));
+    let gateway = bench.start();
+    for columns in [31, 44, 80] {
+        let session = format!("at{columns}");
+        let first = gateway.client.send(&session, &session, &said).unwrap();
+        gateway.client.outcome(&first).unwrap();
+        let mut command = bench.home.command(env!("CARGO_BIN_EXE_myclaw"));
+        let mut terminal =
+            Terminal::spawn_sized(command.args(["attach", "-s", &session]), columns, 120);
+        for ends in [1, 2] {
+            let screen = terminal.expect_screen(|screen| {
+                let are_there = screen.split_whitespace().filter(|word| *word == "end").count();
+                are_there == ends && screen.trim_end().ends_with("You:")
+            });
+            // Of a long message from before, the beginning is shown.
+            let known = ["myclaw", env!("CARGO_PKG_VERSION"), ">", "…", "end", "You:", "hello"];
+            let known = known
+                .into_iter()
+                .chain("the gateway of this machine, session /help for help".split(' '));
+            let known: Vec<&str> = known.chain(words.iter().map(String::as_str)).collect();
+            let is_known = |word: &&str| known.contains(word) || word.starts_with("`at");
+            let broken = screen.split_whitespace().find(|word| !is_known(word));
+            assert_eq!(broken, None, "at {columns}: {screen}");
+            if ends == 1 {
+                terminal.send_line("hello");
+            }
+        }
+        leave(terminal);
+    }
+    gateway.stop();
+}
