@@ -14,8 +14,8 @@ use crate::terminal::{Keyboard, Output, Paint, Style, StyledLine, forget_typed};
 
 /// Most questions that wait for the part that asks: the engine makes at most eight calls at once.
 const MAX_QUESTIONS: usize = 8;
-/// Before what has changed.
-const CHANGED: &str = "this is different since you were asked:";
+/// Stands before what has changed, in the terminal and in editors.
+pub(crate) const CHANGED: &str = "this is different since you were asked:";
 /// Marks what is not shown whole.
 pub(crate) const CUT: &str = " (not all of it is known)";
 /// The key Escape, and the first byte of keys that send several.

@@ -61,8 +61,8 @@ struct Machine {
 fn verdict(policy: &ExecPolicy, machine: &Machine, line: &str) -> String {
     let request = ExecRequest {
         command: line,
-        directory: Path::new("/work"),
-        workspace: Path::new("/work"),
+        directory: Path::new("/home/ann/work"),
+        workspace: Path::new("/home/ann/work"),
         environment: &machine.environment,
         changed_variables: &[],
         resolve: &|name| {
@@ -319,21 +319,21 @@ fn a_star_stays_in_its_directory_and_links_count_as_what_they_lead_to() {
     let link = |from: &str, to: &str| (PathBuf::from(from), PathBuf::from(to));
     let machine = Machine {
         files: BTreeMap::from([
-            link("/work", "/work"),
-            link("/work/scripts", "/work/scripts"),
-            link("/work/scripts/lint.py", "/work/scripts/lint.py"),
-            link("/work/scripts/link.py", "/tmp/evil.py"),
-            link("/work/scripts/sub", "/work/scripts/sub"),
-            link("/work/scripts/sub/x.py", "/work/scripts/sub/x.py"),
-            link("/work/scripts/../evil.py", "/work/evil.py"),
-            link("/work/evil/scripts/x.py", "/work/evil/scripts/x.py"),
-            link("/work/evil/scripts", "/work/evil/scripts"),
+            link("/home/ann/work", "/home/ann/work"),
+            link("/home/ann/work/scripts", "/home/ann/work/scripts"),
+            link("/home/ann/work/scripts/lint.py", "/home/ann/work/scripts/lint.py"),
+            link("/home/ann/work/scripts/link.py", "/tmp/evil.py"),
+            link("/home/ann/work/scripts/sub", "/home/ann/work/scripts/sub"),
+            link("/home/ann/work/scripts/sub/x.py", "/home/ann/work/scripts/sub/x.py"),
+            link("/home/ann/work/scripts/../evil.py", "/home/ann/work/evil.py"),
+            link("/home/ann/work/evil/scripts/x.py", "/home/ann/work/evil/scripts/x.py"),
+            link("/home/ann/work/evil/scripts", "/home/ann/work/evil/scripts"),
             link("/opt/data", "/mnt/data"),
             link("/opt/data/a", "/mnt/data/a"),
             link("/opt/data/b", "/etc/shadow"),
             link("/opt/data/../x", "/opt/x"),
-            link("/work/out", "/work/out"),
-            link("/work/out/link", "/home"),
+            link("/home/ann/work/out", "/home/ann/work/out"),
+            link("/home/ann/work/out/link", "/home"),
             link("/etc", "/etc"),
             link("/etc/hosts", "/etc/hosts"),
         ]),
@@ -344,7 +344,7 @@ fn a_star_stays_in_its_directory_and_links_count_as_what_they_lead_to() {
         &machine,
         &[
             ("python3 scripts/lint.py", "allowed"),
-            ("python3 /work/scripts/lint.py x", "allowed"),
+            ("python3 /home/ann/work/scripts/lint.py x", "allowed"),
             ("python3 scripts/new.py", "allowed"),
             ("python3 scripts/link.py", "star"),
             ("python3 scripts/sub/x.py", "star"),
@@ -353,7 +353,7 @@ fn a_star_stays_in_its_directory_and_links_count_as_what_they_lead_to() {
             ("python3 evil/scripts/x.py", "arguments"),
             ("cd evil && python3 scripts/x.py", "star"),
             ("cd scripts && python3 lint.py", "arguments"),
-            ("cd /work && python3 scripts/lint.py", "allowed"),
+            ("cd /home/ann/work && python3 scripts/lint.py", "allowed"),
             ("cd $X && python3 scripts/lint.py", "star"),
             ("cat a/b/c", "allowed"),
             ("cat /etc/passwd", "allowed"),
@@ -388,8 +388,8 @@ fn git_asks_where_the_repository_names_programs() {
     let hook = RepositoryPrograms { any_command: None, changing_command: Some("y".to_owned()) };
     let mut machine = Machine {
         repositories: BTreeMap::from([
-            (PathBuf::from("/work/evil"), any.clone()),
-            (PathBuf::from("/work/hooks"), hook),
+            (PathBuf::from("/home/ann/work/evil"), any.clone()),
+            (PathBuf::from("/home/ann/work/hooks"), hook),
             (PathBuf::from("/evil"), any),
         ]),
         ..Machine::default()
@@ -412,8 +412,8 @@ fn git_asks_where_the_repository_names_programs() {
             ("cd ../work/evil && git log", "repository"),
             ("cd a && cd ../evil && git log", "repository"),
             ("cd evil && cd .. && git log", "repository"),
-            ("cd /work/evil && git log && ls", "repository"),
-            ("cd /work/evil/ && gh pr list", "repository"),
+            ("cd /home/ann/work/evil && git log && ls", "repository"),
+            ("cd /home/ann/work/evil/ && gh pr list", "repository"),
             ("cd evil && ls", "allowed"),
             ("cd other && git log", "allowed"),
             ("cd hooks && git status", "allowed"),

@@ -87,11 +87,11 @@ fn strictness(levels: &[ExecLevel], sandbox: &SandboxRules, command: &str) -> u8
     let policy = ExecPolicy::for_session(levels, sandbox, &path("sandbox"), SESSION).unwrap();
     let request = ExecRequest {
         command,
-        directory: Path::new("/work"),
+        directory: Path::new("/home/ann/work"),
         environment: &BTreeMap::new(),
         changed_variables: &[],
         resolve: &resolve,
-        workspace: Path::new("/work"),
+        workspace: Path::new("/home/ann/work"),
         real_path: &|_| None,
         repository: &|_| RepositoryPrograms::default(),
     };

@@ -277,7 +277,7 @@ pub(super) fn host_backend(setup: &Setup<'_>) -> Vec<SecurityFinding> {
     found.into_iter().collect()
 }
 
-/// Answers "always" that nobody has looked at for long, or that say less than today's.
+/// Answers "always" that are old, or that record less than those of this version do.
 pub(super) fn old_approvals(setup: &Setup<'_>) -> Vec<SecurityFinding> {
     let store = ApprovalStore::in_state_dir(setup.home.paths.state_dir());
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

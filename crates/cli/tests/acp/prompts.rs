@@ -468,7 +468,7 @@ fn what_changed_while_the_editor_asked_is_asked_again_with_the_difference() {
     for (number, option) in [(1, "once"), (2, "no")] {
         let asked = client.line_with(&format!("\"id\":\"myclaw-{number}\""));
         let content = asked["params"]["toolCall"]["content"].to_string();
-        let is_again = content.contains("This is different since you were asked:");
+        let is_again = content.contains("this is different since you were asked:");
         assert_eq!(is_again, number == 2, "{content}");
         assert_eq!(content.contains("+echo evil > ran"), number == 2, "{content}");
         home.write_in_workspace("t.sh", "echo evil > ran\n");

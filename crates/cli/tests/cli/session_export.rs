@@ -198,11 +198,11 @@ fn the_title_of_a_fork_and_the_directory_of_a_session_have_no_key() {
     let home = home_with_keys();
     let path = home.transcript_path("keys");
     let log = fs::read_to_string(&path).expect("a log");
-    let directory = format!("\"createdAt\":5,\"directory\":\"/work/{OTHER_KEY}\"");
+    let directory = format!("\"createdAt\":5,\"directory\":\"/home/ann/{OTHER_KEY}\"");
     fs::write(path, log.replace("\"createdAt\":5", &directory)).expect("written");
     run(&home, &["sessions", "fork", "keys", "child"]).assert_code(0);
     run(&home, &["sessions", "title", "child", &format!("title {OWN_KEY}")]).assert_code(0);
-    for (name, shown) in [("child", "title [redacted]"), ("keys", "/work/[redacted]")] {
+    for (name, shown) in [("child", "title [redacted]"), ("keys", "/home/ann/[redacted]")] {
         let output = run(&home, &["sessions", "export", name]);
         output.assert_code(0);
         let text = output.stdout().replace(&format!("\"thinkingSignature\":\"{OTHER_KEY}\""), "");

@@ -36,10 +36,10 @@ fn verdict_with(
         variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     policy.check(&ExecRequest {
         command,
-        directory: Path::new("/work"),
+        directory: Path::new("/home/ann/work"),
         environment: &environment,
         changed_variables: changed,
-        workspace: Path::new("/work"),
+        workspace: Path::new("/home/ann/work"),
         resolve: &resolve,
         real_path: &|_| None,
         repository: &|_| RepositoryPrograms::default(),

@@ -17,7 +17,7 @@ use super::editor::absolute;
 use super::hunks::hunks;
 use super::markdown::{code, fenced};
 use super::plan::{DECLARATION, UPDATE_PLAN};
-use crate::approval::CUT;
+use crate::approval::{CHANGED, CUT};
 use crate::report::{first_line, summarise_arguments};
 
 /// Bytes of a running command's output that are shown. Each update repeats them, so they are few.
@@ -79,7 +79,7 @@ pub(super) fn to_approve(
     let call = &request.call;
     let mut content: Vec<ToolCallContent> = vec![question.reason.clone().into()];
     if !question.changes.is_empty() {
-        content.push("This is different since you were asked:".to_owned().into());
+        content.push(CHANGED.to_owned().into());
     }
     for fact in question.changes.iter().chain(&question.shown) {
         let language = if fact.form == FactForm::Diff { "diff" } else { "" };
