@@ -147,8 +147,7 @@ impl Router {
         }
         let config = self.current.config();
         let persona = config.persona(&agent_of(&config, &arrival));
-        let answer = self.answer_of_owner(&config, &persona, (&arrival, &route)).await?;
-        if let Some(answer) = answer {
+        if let Some(answer) = self.answer_of_owner(&config, &persona, (&arrival, &route)).await? {
             return self.heed_answer(answer, &arrival, route).await;
         }
         let access = self.access(&config, &persona, &mut arrival);
@@ -170,26 +169,13 @@ impl Router {
             return Ok(dropped);
         }
         let command = Command::of(&arrival, &route, &persona).filter(|_| !is_unaddressed);
-        if arrival.is_press && command.is_none() {
-            let reason = "nothing belongs to the button that was pressed".to_owned();
-            return self.drop(&arrival, route, reason, None).await;
-        }
         if command == Some(Command::Again) {
             return self.send_again(&arrival, route).await;
         }
         if let Some(binding) = binding_of(&config, &arrival) {
             return self.hand_over(&config, binding, (&arrival, route), command).await;
         }
-        let origin = Origin {
-            sender: Some(format!("{}:{}", arrival.channel, arrival.sender.id)),
-            other_sender: arrival
-                .sender
-                .other_id
-                .as_ref()
-                .map(|id| format!("{}:{id}", arrival.channel)),
-            reply_id: arrival.reply_id.clone(),
-            ..Origin::default()
-        };
+        let origin = origin_of(&arrival);
         if let Some(command) = command {
             return self.obey(command, &arrival, (route, origin)).await;
         }
@@ -413,6 +399,17 @@ impl Router {
             dropped.pop_front();
         }
         dropped.push_back(shown);
+    }
+}
+
+/// Who sent a message, and to what an answer refers.
+fn origin_of(arrival: &Arrival) -> Origin {
+    let named = |id| format!("{}:{id}", arrival.channel);
+    Origin {
+        sender: Some(named(&arrival.sender.id)),
+        other_sender: arrival.sender.other_id.as_ref().map(named),
+        reply_id: arrival.reply_id.clone(),
+        ..Origin::default()
     }
 }
 

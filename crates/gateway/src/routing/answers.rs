@@ -3,7 +3,7 @@
 use myclaw_agent::config::{Config, Persona};
 use myclaw_channels::{Arrival, Receipt};
 
-use super::{Router, incoming, receipt};
+use super::{Command, Router, incoming, receipt};
 use crate::GatewayError;
 use crate::delivery::ChatAnswer;
 use crate::ledger::Again;
@@ -11,6 +11,7 @@ use crate::rows::{MessageId, Origin, Route};
 
 const NOT_THE_OWNER: &str =
     "the sender answers a question, which only the people in tools.approvals.owners may";
+const FOR_THE_OWNER: &str = "Only the owner may answer questions.";
 
 /// The answer that a message gives by a command.
 fn command(arrival: &Arrival, route: &Route, persona: &Persona) -> Option<ChatAnswer> {
@@ -69,18 +70,20 @@ impl Router {
         Ok(receipt(&id, &row.state))
     }
 
-    /// Drops the answer of somebody else. `None` if the message is no answer.
+    /// Drops the answer of somebody else, and a press that is no command. `None` for every other message.
     pub(super) async fn drop_answer(
         &self,
         persona: &Persona,
         (arrival, route): (&Arrival, &Route),
     ) -> Result<Option<Receipt>, GatewayError> {
-        if command(arrival, route, persona).is_none() {
+        let (reason, say) = if command(arrival, route, persona).is_some() {
+            // A press is answered where it was made.
+            (NOT_THE_OWNER, (!arrival.is_press).then(|| FOR_THE_OWNER.to_owned()))
+        } else if arrival.is_press && Command::of(arrival, route, persona).is_none() {
+            ("nothing belongs to the button that was pressed", None)
+        } else {
             return Ok(None);
-        }
-        // A press is answered where it was made.
-        let say = (!arrival.is_press).then(|| "Only the owner may answer questions.".to_owned());
-        let dropped = self.drop(arrival, route.clone(), NOT_THE_OWNER.to_owned(), say).await;
-        dropped.map(Some)
+        };
+        self.drop(arrival, route.clone(), reason.to_owned(), say).await.map(Some)
     }
 }
