@@ -32,8 +32,8 @@ pub enum FailureClass {
     ConfigUnwritable,
     /// A session could not be read or written.
     Session,
-    /// The model or its provider could not answer.
-    Model(ErrorClass),
+    /// The model or its provider could not answer; what failed has this name ([`myclaw_llm::ModelError::name`]).
+    Model(&'static str),
     /// Several models were asked, and none could answer.
     AllModelsFailed,
     /// The model's context window is too small to work in.
@@ -71,7 +71,7 @@ impl FailureClass {
             Self::Usage => "usage",
             Self::Config | Self::ConfigUnwritable => "config",
             Self::Session => "session",
-            Self::Model(class) => class.as_str(),
+            Self::Model(name) => name,
             Self::AllModelsFailed => "all_models_failed",
             Self::WindowTooSmall => "window_too_small",
             Self::Refusal => "refusal",
@@ -123,8 +123,10 @@ impl AgentError {
     pub(crate) fn of_run(error: &RunError) -> Self {
         let class = match error {
             RunError::Aborted => return Self::aborted(),
-            RunError::Model(error) => FailureClass::Model(error.class),
-            RunError::ContextOverflow { .. } => FailureClass::Model(ErrorClass::ContextOverflow),
+            RunError::Model(error) => FailureClass::Model(error.name()),
+            RunError::ContextOverflow { .. } => {
+                FailureClass::Model(ErrorClass::ContextOverflow.as_str())
+            }
             RunError::AllModelsFailed(_) => FailureClass::AllModelsFailed,
             RunError::WindowTooSmall { .. } => FailureClass::WindowTooSmall,
             RunError::UnknownProfile { .. } => FailureClass::Usage,

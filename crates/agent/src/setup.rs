@@ -209,7 +209,7 @@ fn first_profile(active: &ActiveModel, stored: &AuthFile) -> Option<AuthProfile>
 fn no_answer(reference: &ModelRef, failure: TrialFailure) -> SetupError {
     let (class, message) = match failure {
         TrialFailure::Key(why) => ("auth", why),
-        TrialFailure::Call(error) => (error.class.as_str(), error.message),
+        TrialFailure::Call(error) => (error.name(), error.message),
         TrialFailure::Aborted => ("aborted", "aborted".to_owned()),
     };
     SetupError::NoAnswer { model: reference.clone(), class, message }

@@ -94,6 +94,8 @@ pub struct CandidateFailure {
     pub model: String,
     /// The class of the failure.
     pub reason: ErrorClass,
+    /// What failed, in a few words ([`ModelError::cause`]).
+    pub cause: &'static str,
     /// The failure, in one line.
     pub message: String,
 }
@@ -101,9 +103,7 @@ pub struct CandidateFailure {
 fn lines(failures: &[CandidateFailure]) -> String {
     failures
         .iter()
-        .map(|failure| {
-            format!("\n  {} ({}): {}", failure.model, failure.reason.as_str(), failure.message)
-        })
+        .map(|failure| format!("\n  {} ({}): {}", failure.model, failure.cause, failure.message))
         .collect()
 }
 
@@ -111,7 +111,7 @@ impl RunError {
     /// The class of the failure, as printed in machine-readable output.
     pub fn class(&self) -> &'static str {
         match self {
-            Self::Model(error) => error.class.as_str(),
+            Self::Model(error) => error.name(),
             Self::AllModelsFailed(_) => "all_models_failed",
             Self::WindowTooSmall { .. } => "window_too_small",
             Self::ContextOverflow { .. } => ErrorClass::ContextOverflow.as_str(),

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use myclaw_llm::{AssistantMessage, ErrorClass, StreamEvent, Usage};
+use myclaw_llm::{AssistantMessage, StreamEvent, Usage};
 use myclaw_session::{EntryId, QueuedKind, SessionKey};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -275,8 +275,8 @@ pub enum AgentRunEvent {
     Retry {
         /// Number of the retry within this iteration, from 1.
         attempt: u32,
-        /// Why the previous attempt failed.
-        reason: ErrorClass,
+        /// Why the previous attempt failed ([`myclaw_llm::ModelError::name`]).
+        reason: &'static str,
         /// The same in a few words, for people ([`myclaw_llm::ModelError::cause`]).
         cause: &'static str,
         /// The profile about to be tried.
@@ -292,8 +292,8 @@ pub enum AgentRunEvent {
         from: String,
         /// The model that is asked from now on, as `provider/model`.
         to: String,
-        /// Why.
-        reason: ErrorClass,
+        /// Why ([`myclaw_llm::ModelError::name`]).
+        reason: &'static str,
         /// The same in a few words, for people.
         cause: &'static str,
         /// The failure, in one line.

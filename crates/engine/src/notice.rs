@@ -454,7 +454,7 @@ fn hook_summary_unused(hook: &str, problem: SummaryProblem) -> String {
 pub(crate) fn every_key_in_cooldown(provider: &str, reason: ErrorClass) -> String {
     format!(
         "{provider}: every key is in cooldown after earlier failures ({}; `myclaw auth clear-cooldown` ends that)",
-        reason.as_str()
+        reason.words()
     )
 }
 

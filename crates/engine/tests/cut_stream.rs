@@ -94,7 +94,7 @@ async fn cut_at(format: WireFormat, cut: usize) -> Fate {
             }
         }
         Err(error) => {
-            assert_eq!(error.class(), "timeout", "cut at {cut}: {error}");
+            assert_eq!(error.class(), "network", "cut at {cut}: {error}");
             assert_eq!(runs, 0, "cut at {cut}: half a call ran");
             assert_eq!(bench.server.requests().len(), 1, "cut at {cut}");
             assert_eq!(roles(&rows_then), ["user", "assistant"], "cut at {cut}");

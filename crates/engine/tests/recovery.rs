@@ -39,8 +39,9 @@ async fn a_retriable_failure_moves_to_the_next_key() {
         (403, "permission_error", "auth"),
         (429, "rate_limit_error", "rate_limit"),
         (402, "billing_error", "billing"),
-        (500, "api_error", "timeout"),
-        (529, "overloaded_error", "timeout"),
+        (500, "api_error", "server_error"),
+        (504, "api_error", "timeout"),
+        (529, "overloaded_error", "server_error"),
     ] {
         let script = Script::new()
             .then(refused(status, kind, "no"))
@@ -68,7 +69,7 @@ async fn the_cooldown_of_a_single_key_grows_until_the_retries_are_used_up() {
 
     let error = bench.run("go").await.unwrap_err();
 
-    assert_eq!(error.class(), "timeout");
+    assert_eq!(error.class(), "server_error");
     assert_eq!(bench.server.requests().len(), 4, "the first attempt and three retries");
     let seconds: Vec<f64> = bench
         .clock

@@ -328,7 +328,7 @@ async fn a_stream_that_breaks_after_visible_text_is_kept_and_reported_not_repeat
 
         let error = bench.run("go").await.unwrap_err();
 
-        assert_eq!(error.class(), "timeout");
+        assert_eq!(error.class(), "network");
         assert_eq!(bench.server.requests().len(), 1, "nothing was sent again");
         let rows = bench.rows();
         assert_eq!(rows[1]["meta"]["stopReason"], "error");

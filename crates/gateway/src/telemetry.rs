@@ -142,7 +142,7 @@ impl OpenRun {
             }
             AgentRunEvent::Retry { reason, message, .. }
             | AgentRunEvent::Fallback { reason, message, .. } => {
-                self.fail_call(reason.as_str(), message);
+                self.fail_call(reason, message);
                 self.end_call(now, ended);
             }
             AgentRunEvent::ToolStart { tool_name, tool_call_id, .. }

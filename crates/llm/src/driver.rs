@@ -215,7 +215,7 @@ impl Provider for HttpProvider {
                     Ok(message)
                 }
                 Some(Err(error)) => {
-                    debug!(class = error.class.as_str(), status = error.status, "the call failed");
+                    debug!(class = error.name(), status = error.status, "the call failed");
                     Err(failed(error, decoder.as_ref(), sink))
                 }
                 None => {

@@ -28,7 +28,7 @@ pub enum ErrorClass {
 }
 
 impl ErrorClass {
-    /// The name used in events and messages.
+    /// The name of the class. What failed has a more precise one ([`ModelError::name`]).
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Auth => "auth",
@@ -38,6 +38,19 @@ impl ErrorClass {
             Self::Quota => "quota",
             Self::ContextOverflow => "context_overflow",
             Self::Unknown => "unknown",
+        }
+    }
+
+    /// The same in a few words, for people who learn no more than the class.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Auth => "key refused",
+            Self::RateLimit => "rate limit",
+            Self::Billing => "no credit",
+            Self::Timeout => "no answer",
+            Self::Quota => "quota used up",
+            Self::ContextOverflow => "request too long",
+            Self::Unknown => "refused",
         }
     }
 }
@@ -105,22 +118,25 @@ impl ModelError {
         }
     }
 
-    /// What failed, in a few words for people. The class [`ErrorClass::Timeout`] has several causes, of which most are no
-    /// time-out.
+    /// What failed, for programs: the name of the class. [`ErrorClass::Timeout`] has three causes, of which one is a
+    /// time-out; each has a name of its own: `timeout`, `network` and `server_error`.
+    pub fn name(&self) -> &'static str {
+        match (self.class, self.trouble, self.status) {
+            (ErrorClass::Timeout, Trouble::Network, _) => "network",
+            (ErrorClass::Timeout, Trouble::Silence, _)
+            | (ErrorClass::Timeout, _, Some(408 | 504 | 524)) => "timeout",
+            (ErrorClass::Timeout, ..) if says_time_is_up(&self.message) => "timeout",
+            (ErrorClass::Timeout, ..) => "server_error",
+            (class, ..) => class.as_str(),
+        }
+    }
+
+    /// The same in a few words, for people.
     pub fn cause(&self) -> &'static str {
-        match self.class {
-            ErrorClass::Auth => "key refused",
-            ErrorClass::RateLimit => "rate limit",
-            ErrorClass::Billing => "no credit",
-            ErrorClass::Quota => "quota used up",
-            ErrorClass::ContextOverflow => "request too long",
-            ErrorClass::Unknown => "refused",
-            ErrorClass::Timeout => match (self.trouble, self.status) {
-                (Trouble::Network, _) => "network",
-                (Trouble::Silence, _) | (_, Some(408 | 504 | 524)) => "timeout",
-                _ if says_time_is_up(&self.message) => "timeout",
-                _ => "server error",
-            },
+        match (self.class, self.name()) {
+            (ErrorClass::Timeout, "server_error") => "server error",
+            (ErrorClass::Timeout, name) => name,
+            (class, _) => class.words(),
         }
     }
 }

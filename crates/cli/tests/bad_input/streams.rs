@@ -103,7 +103,7 @@ fn a_failure_is_the_last_line_of_json_too() {
         let stdout = output.stdout();
         let last: serde_json::Value =
             serde_json::from_str(stdout.lines().last().expect("a line")).expect("JSON");
-        assert_eq!((&last["type"], &last["class"]), (&json!("error"), &json!("timeout")));
+        assert_eq!((&last["type"], &last["class"]), (&json!("error"), &json!("network")));
         let errors = stdout.lines().filter(|line| line.starts_with(r#"{"type":"error""#)).count();
         assert_eq!(errors, 1, "{stdout}");
     }

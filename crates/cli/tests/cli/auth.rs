@@ -339,8 +339,8 @@ fn a_fallback_answers_says_so_and_the_next_turn_begins_with_the_first_model() {
     let output = run(&home, &["run", "hello"]);
     output.assert_code(4);
     let stderr = output.stderr();
-    assert!(stderr.contains("none of the models could answer:\n  one/m (timeout): "), "{stderr}");
-    assert!(stderr.contains("\n  two/m (timeout): "), "{stderr}");
+    assert!(stderr.contains("none of the models could answer:\n  one/m (network): "), "{stderr}");
+    assert!(stderr.contains("\n  two/m (network): "), "{stderr}");
 }
 
 #[test]

@@ -134,6 +134,7 @@ impl<'a> Candidates<'a> {
         self.failures.push(CandidateFailure {
             model: choice.reference(),
             reason: error.class,
+            cause: error.cause(),
             message: error.message.clone(),
         });
     }

@@ -1,7 +1,6 @@
 //! The models that a run may ask, and the store with their keys.
 
 use myclaw_auth::{AuthFile, AuthStore, CooldownRules};
-use myclaw_llm::ModelError;
 
 use super::candidates::Sources;
 use super::{Candidate, Candidates, Ledger, error_class};
@@ -75,8 +74,8 @@ impl Roster {
             params.events().emit(AgentRunEvent::Fallback {
                 from: wanted.reference(),
                 to: answering.choice.reference(),
-                reason: error_class(reason),
-                cause: ModelError::new(error_class(reason), String::new()).cause(),
+                reason: error_class(reason).as_str(),
+                cause: error_class(reason).words(),
                 message: "every key is in cooldown after earlier failures".to_owned(),
             });
         }

@@ -176,7 +176,7 @@ impl<'a> Caller<'a> {
         shared.emit(AgentRunEvent::Fallback {
             from: self.model.reference(),
             to: next.choice.reference(),
-            reason: error.class,
+            reason: error.name(),
             cause: error.cause(),
             message: error.message,
         });
@@ -377,7 +377,7 @@ impl<'a> Caller<'a> {
         }
         shared.emit(AgentRunEvent::Retry {
             attempt,
-            reason: error.class,
+            reason: error.name(),
             cause: error.cause(),
             profile_id,
             delay_ms: delay.as_millis() as u64,

@@ -88,7 +88,9 @@ impl Report {
         let class = failure.class.to_owned();
         let message = failure.message.replace(OTHER_MODEL_ADVICE, "");
         let mut report = Self { class, message };
-        if ["timeout", "rate_limit", "all_models_failed"].contains(&failure.class) {
+        if ["timeout", "network", "server_error", "rate_limit", "all_models_failed"]
+            .contains(&failure.class)
+        {
             report.message = report.for_people().to_owned();
         }
         report
@@ -98,7 +100,7 @@ impl Report {
     /// in the log.
     pub(super) fn for_people(&self) -> &str {
         match self.class.as_str() {
-            "timeout" => {
+            "timeout" | "network" | "server_error" => {
                 "The model does not answer at the moment. What you wrote is kept; ask again in a while."
             }
             "rate_limit" => {

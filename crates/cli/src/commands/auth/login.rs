@@ -64,7 +64,7 @@ pub(super) fn sign_in(keys: &Keys, github: Option<&str>) -> Result<SecretString,
 
 fn failed(error: &ModelError) -> CliError {
     let message = format!("the login at GitHub failed: {}", error.message);
-    CliError::model(error.class.as_str(), message)
+    CliError::model(error.name(), message)
 }
 
 fn given_up() -> CliError {

@@ -130,7 +130,7 @@ impl KeyTrial<'_> {
                 return outcome;
             }
             Err(TrialFailure::Key(why)) => ("auth", why),
-            Err(TrialFailure::Call(error)) => (error.class.as_str(), error.message),
+            Err(TrialFailure::Call(error)) => (error.name(), error.message),
             Err(TrialFailure::Aborted) => ("aborted", "aborted".to_owned()),
         };
         KeyOutcome { class: Some(class), message, ..outcome }

@@ -178,7 +178,7 @@ fn failed(failure: TrialFailure, model: &ActiveModel, profile: &str) -> CliError
             let prefix = format!("{}: ", model.model.provider);
             let message = error.message.strip_prefix(&prefix).unwrap_or(&error.message);
             let message = format!("{} does not work: {message}", model.reference());
-            CliError::model(error.class.as_str(), message)
+            CliError::model(error.name(), message)
         }
     }
 }

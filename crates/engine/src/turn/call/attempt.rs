@@ -45,7 +45,7 @@ impl Caller<'_> {
             Ok(message) => debug!(duration_ms, tokens = message.usage.total_tokens, "answered"),
             Err(CallFailure::Aborted { .. }) => debug!(duration_ms, "aborted"),
             Err(CallFailure::Failed { error, .. }) => {
-                info!(duration_ms, class = error.class.as_str(), "call failed");
+                info!(duration_ms, class = error.name(), "call failed");
             }
         });
         let usage = match &outcome {
