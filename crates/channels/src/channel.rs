@@ -37,6 +37,15 @@ pub trait Channel: Send + Sync + 'static {
     /// Closes connections that are open beside [`Channel::run`]: the config does not have this channel any more.
     fn retire(&self) {}
 
+    /// Looks at a request of its vendor before its body is read, which is empty here.
+    ///
+    /// # Errors
+    /// The answer, if the body makes no difference.
+    fn admit(&self, head: &HookRequest) -> Result<(), HookAnswer> {
+        let _ = head;
+        Ok(())
+    }
+
     /// Answers an HTTP request of its vendor, which nothing has checked yet.
     fn receive<'a>(
         &'a self,

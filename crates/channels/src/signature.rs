@@ -26,6 +26,17 @@ pub(crate) fn sign(secret: &SecretString, time: u64, body: &[u8]) -> String {
     format!("{SCHEME}{digits}")
 }
 
+/// Whether the headers of a signature are there. The body is not known yet.
+///
+/// # Errors
+/// As for [`check`].
+pub(crate) fn check_head(time: Option<&str>, signature: Option<&str>) -> Result<(), String> {
+    let missing = |name: &str| format!("the header {name} is missing");
+    time.ok_or_else(|| missing(TIME_HEADER))?;
+    signature.ok_or_else(|| missing(SIGNATURE_HEADER))?;
+    Ok(())
+}
+
 /// Checks a signature.
 ///
 /// # Errors

@@ -170,6 +170,10 @@ impl Channel for Telegram {
         Box::pin(async move { self.receive_updates(&*intake).await })
     }
 
+    fn admit(&self, head: &HookRequest) -> Result<(), HookAnswer> {
+        self.admit_hook(head)
+    }
+
     fn receive<'a>(
         &'a self,
         request: HookRequest,

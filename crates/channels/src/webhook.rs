@@ -80,8 +80,8 @@ impl Webhook {
     }
 
     async fn take(&self, request: HookRequest, intake: &dyn Intake) -> HookAnswer {
-        if request.method != "POST" {
-            return HookAnswer::error(405, "messages are posted");
+        if let Err(answer) = self.admit(&request) {
+            return answer;
         }
         let (time, tag) = (request.header(TIME_HEADER), request.header(SIGNATURE_HEADER));
         if let Err(why) = signature::check(&self.options.secret, time, tag, &request.body) {
@@ -190,6 +190,14 @@ impl Channel for Webhook {
             most_file_bytes: Some(MOST_FILE_BYTES),
             actions: &[],
         }
+    }
+
+    fn admit(&self, head: &HookRequest) -> Result<(), HookAnswer> {
+        if head.method != "POST" {
+            return Err(HookAnswer::error(405, "messages are posted"));
+        }
+        let (time, tag) = (head.header(TIME_HEADER), head.header(SIGNATURE_HEADER));
+        signature::check_head(time, tag).map_err(|why| HookAnswer::error(401, &why))
     }
 
     fn receive<'a>(

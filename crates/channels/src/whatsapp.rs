@@ -165,6 +165,10 @@ impl Channel for WhatsApp {
         Box::pin(self.take_jobs(intake))
     }
 
+    fn admit(&self, head: &HookRequest) -> Result<(), HookAnswer> {
+        self.admit_hook(head)
+    }
+
     fn receive<'a>(
         &'a self,
         request: HookRequest,

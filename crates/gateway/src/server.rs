@@ -6,6 +6,7 @@
 mod accept;
 mod agents;
 mod answer;
+mod bodies;
 mod channels;
 pub(crate) mod config;
 mod devices;
@@ -78,6 +79,8 @@ pub(crate) struct Server {
     sockets: Arc<Semaphore>,
     /// The connections without a login.
     strangers: Arc<strangers::Strangers>,
+    /// The bodies of requests that are not checked yet.
+    bodies: Arc<bodies::Bodies>,
     begun: Instant,
     /// The list of sessions, of which only what has changed is read again.
     index: Arc<SessionIndex>,
@@ -103,6 +106,7 @@ impl Server {
             failures: guard::Failures::default(),
             sockets: Arc::new(Semaphore::new(MOST_SOCKETS)),
             strangers: Arc::default(),
+            bodies: Arc::default(),
             index: Arc::new(delivery.home().session_store().index()),
             begun: Instant::now(),
             delivery,

@@ -280,21 +280,29 @@ impl Telegram {
         self.api.download(&path, most, CALL_TIME * 2).await
     }
 
+    /// Whether a request has the secret, which is in a header.
+    pub(super) fn admit_hook(&self, head: &HookRequest) -> Result<(), HookAnswer> {
+        if self.options.webhook.is_none() {
+            return Err(HookAnswer::error(404, "this bot has no webhook"));
+        }
+        let secret = head.header(SECRET_HEADER).unwrap_or_default();
+        if !bool::from(secret.as_bytes().ct_eq(self.webhook_secret().as_bytes())) {
+            return Err(HookAnswer::error(401, "the secret token is missing or wrong"));
+        }
+        if head.method != "POST" {
+            return Err(HookAnswer::error(405, "updates are posted"));
+        }
+        Ok(())
+    }
+
     /// A request of Telegram, or of somebody who poses as it.
     pub(super) async fn receive_hook(
         &self,
         request: HookRequest,
         intake: &dyn Intake,
     ) -> HookAnswer {
-        if self.options.webhook.is_none() {
-            return HookAnswer::error(404, "this bot has no webhook");
-        }
-        let secret = request.header(SECRET_HEADER).unwrap_or_default();
-        if !bool::from(secret.as_bytes().ct_eq(self.webhook_secret().as_bytes())) {
-            return HookAnswer::error(401, "the secret token is missing or wrong");
-        }
-        if request.method != "POST" {
-            return HookAnswer::error(405, "updates are posted");
+        if let Err(answer) = self.admit_hook(&request) {
+            return answer;
         }
         let raw = serde_json::from_slice(&request.body);
         let raw = raw.unwrap_or_else(|_| String::from_utf8_lossy(&request.body).into());

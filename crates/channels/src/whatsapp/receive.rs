@@ -53,6 +53,15 @@ impl WhatsApp {
         }
     }
 
+    /// Refuses what is posted without a signature, whatever it says.
+    pub(super) fn admit_hook(&self, head: &HookRequest) -> Result<(), HookAnswer> {
+        let is_posted = head.method == "POST";
+        if is_posted && head.header(SIGNATURE_HEADER).is_none() {
+            return Err(HookAnswer::error(401, "the signature is missing or wrong"));
+        }
+        Ok(())
+    }
+
     /// Shows Meta that the owner of the app is also that of this gateway.
     fn verify(&self, request: &HookRequest) -> HookAnswer {
         let presented = request.parameter("hub.verify_token").unwrap_or_default();

@@ -100,6 +100,68 @@ fn sockets_without_a_token_take_little_memory_and_no_place_of_the_owner() {
     gateway.stop();
 }
 
+/// A posted request of `path` with `headers`, and a body of 5 MiB of which all but the last byte is sent. What is answered
+/// before that, if anything.
+fn posted(client: &Client, path: &str, headers: &str) -> String {
+    use std::io::{Read as _, Write as _};
+    let mut stream = std::net::TcpStream::connect(("127.0.0.1", client.port)).unwrap();
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n{headers}\r\n",
+        client.port,
+        5 << 20
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    // The connection may be closed before all of it is written.
+    let _ = stream.write_all(&vec![b' '; (5 << 20) - 1]);
+    stream.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
+    let mut answer = [0; 256];
+    let read = stream.read(&mut answer).unwrap_or(0);
+    String::from_utf8_lossy(&answer[..read]).into_owned()
+}
+
+#[test]
+fn bodies_of_strangers_take_little_memory() {
+    let bench = Bench::new(answering("fine"));
+    let secret = "a-secret-of-at-least-16-characters";
+    bench.configure(|config| {
+        config["channels"] =
+            json!({"webhook": {"mine": {"url": "http://127.0.0.1:9/", "secret": secret}}});
+    });
+    let gateway = bench.start();
+    let client = &gateway.client;
+    let before = memory(&gateway);
+    // What a header or the path decides is answered before the body has come.
+    let signed = "X-MyClaw-Timestamp: 1\r\nX-MyClaw-Signature: sha256=00\r\n";
+    for (path, headers, status) in [
+        ("/hooks/webhook/mine", "", "401"),
+        ("/hooks/telegram/nobody", signed, "404"),
+        ("/hooks/webhook", signed, "404"),
+        ("/api/devices/pair", "", "413"),
+        ("/health", "", "413"),
+        ("/api/messages", "", "401"),
+        ("/v1/responses", "Authorization: Bearer wrong\r\n", "401"),
+    ] {
+        let answer = posted(client, path, headers);
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{path}: {answer}");
+    }
+    // A signature covers the body, so that is read, as far as there is room for all of them.
+    let answers: Vec<String> = std::thread::scope(|scope| {
+        let post = |_| scope.spawn(|| posted(client, "/hooks/webhook/mine", signed));
+        let posting: Vec<_> = (0..40).map(post).collect();
+        let used = |_| {
+            std::thread::sleep(Duration::from_millis(100));
+            memory(&gateway).saturating_sub(before)
+        };
+        let most = (0..10).map(used).max().unwrap_or(0);
+        assert!(most < 90_000, "{most} kB for 40 bodies of 5 MiB that nobody has signed");
+        posting.into_iter().map(|posted| posted.join().unwrap()).collect()
+    });
+    assert!(answers.iter().any(|answer| answer.starts_with("HTTP/1.1 503")), "{answers:?}");
+    // They are given back, and the owner is not disturbed.
+    until("room", || client.get("/api/status").unwrap().0 == 200);
+    gateway.stop();
+}
+
 #[test]
 fn ten_thousand_messages_may_wait_and_the_next_one_is_refused() {
     let gate = Gate::closed();

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use axum::body::Bytes;
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{Path, RawQuery, Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get, post};
-use axum::{Json, Router};
+use axum::{Json, RequestExt as _, Router};
 use myclaw_channels::{HookAnswer, HookRequest};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -26,6 +26,39 @@ pub(super) fn routes() -> Router<Arc<Server>> {
         .route("/api/pairing/{change}", post(change_pairing))
 }
 
+/// What can be said about a request of a vendor before its body is read: whether there is such a channel, and whether it
+/// refuses the headers.
+pub(super) async fn admit(server: &Server, request: &mut Request) -> Result<(), HookAnswer> {
+    let place = request.extract_parts::<Path<(String, String)>>().await;
+    let Path((name, account)) = place.map_err(|_| no_channel())?;
+    let of_vendor = server.routing.channel(&name, &account).ok_or_else(no_channel)?;
+    let query = request.uri().query().unwrap_or_default();
+    let head = hook_request(request.method(), query, request.headers(), Vec::new());
+    of_vendor.admit(&head).inspect_err(|answer| {
+        if matches!(answer.status, 401 | 403) {
+            server.delivery.metrics.refused(&name);
+        }
+    })
+}
+
+fn no_channel() -> HookAnswer {
+    HookAnswer::error(404, "there is no such channel, or no such account of it")
+}
+
+fn hook_request(method: &Method, query: &str, headers: &HeaderMap, body: Vec<u8>) -> HookRequest {
+    let headers = headers.iter().filter_map(|(name, value)| {
+        Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))
+    });
+    let (method, headers) = (method.as_str().to_owned(), headers.collect());
+    HookRequest { method, query: query.to_owned(), headers, body }
+}
+
+/// An answer for a vendor.
+pub(super) fn answered(answer: HookAnswer) -> Response {
+    let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    (status, [(header::CONTENT_TYPE, answer.content_type)], answer.body).into_response()
+}
+
 /// A request that only its channel can check.
 async fn hook(
     State(server): State<Arc<Server>>,
@@ -35,15 +68,7 @@ async fn hook(
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    let headers = headers.iter().filter_map(|(name, value)| {
-        Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))
-    });
-    let request = HookRequest {
-        method: method.as_str().to_owned(),
-        query: query.unwrap_or_default(),
-        headers: headers.collect(),
-        body: body.to_vec(),
-    };
+    let request = hook_request(&method, &query.unwrap_or_default(), &headers, body.to_vec());
     let answer = match server.routing.channel(&channel, &account) {
         Some(of_vendor) => {
             let answer = of_vendor.receive(request, &*server.routing).await;
@@ -52,10 +77,9 @@ async fn hook(
             }
             answer
         }
-        None => HookAnswer::error(404, "there is no such channel, or no such account of it"),
+        None => no_channel(),
     };
-    let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    (status, [(header::CONTENT_TYPE, answer.content_type)], answer.body).into_response()
+    answered(answer)
 }
 
 #[derive(Deserialize)]

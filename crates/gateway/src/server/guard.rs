@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use axum::body::{Body, HttpBody as _, to_bytes};
+use axum::body::{Body, HttpBody as _};
 use axum::extract::{Extension, MatchedPath, Request, State};
 use axum::http::header::{AUTHORIZATION, ORIGIN, STRICT_TRANSPORT_SECURITY};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
@@ -37,6 +37,9 @@ const WINDOW: Duration = Duration::from_secs(60);
 const MOST_CLIENTS: usize = 10_000;
 /// What browsers are told about a name that is the gateway's own: a year of HTTPS only.
 const STRICT_TRANSPORT: HeaderValue = HeaderValue::from_static("max-age=31536000");
+
+/// Most bytes of the body of a request with which nobody shows anything; a code for pairing is shorter.
+const MOST_OF_STRANGERS: usize = 16 * 1024;
 
 /// Paths that anybody who reaches the port may ask for, like the files of the page. They say nothing, and pairing takes a
 /// code.
@@ -182,7 +185,7 @@ pub(super) async fn guard(
     next: Next,
 ) -> Response {
     if request.uri().path().starts_with(HOOKS_PATH) {
-        return pass_on(request, next).await;
+        return vendors(&server, &link, request, next).await;
     }
     let caller = server.front().caller(&link, request.headers());
     request.extensions_mut().insert(caller.clone());
@@ -192,6 +195,31 @@ pub(super) async fn guard(
         response.headers_mut().insert(STRICT_TRANSPORT_SECURITY, STRICT_TRANSPORT);
     }
     response
+}
+
+/// Passes a request of a vendor on. Before its body is read, there has to be such a channel, and where the vendor shows a
+/// secret in a header, it has to be the right one.
+async fn vendors(server: &Server, link: &Link, mut request: Request, next: Next) -> Response {
+    let client = server.front().caller(link, request.headers()).address;
+    if let Err(answer) = super::channels::admit(server, &mut request).await {
+        return super::channels::answered(answer);
+    }
+    of_stranger(server, client, MAX_BODY, request, next).await
+}
+
+/// Passes a request of somebody on who has shown nothing. Its body has at most `most` bytes, and is counted.
+async fn of_stranger(
+    server: &Server,
+    client: IpAddr,
+    most: usize,
+    request: Request,
+    next: Next,
+) -> Response {
+    let mut held = server.bodies.begin(household(client));
+    match whole(request, most, |bytes| held.grow(bytes)).await {
+        Ok(request) => answer(request, next).await,
+        Err(response) => *response,
+    }
 }
 
 async fn checked(
@@ -222,7 +250,7 @@ async fn checked(
     let path = request.uri().path();
     let is_page = page::is_file(path) && matches!(*request.method(), Method::GET | Method::HEAD);
     if is_page || OPEN_PATHS.contains(&path) {
-        return pass_on(request, next).await;
+        return of_stranger(server, caller.address, MOST_OF_STRANGERS, request, next).await;
     }
     if server.failures.has_too_many(caller.address) {
         return too_many();
@@ -234,7 +262,9 @@ async fn checked(
             }
             let_in(login, request, next).await
         }
-        Presented::Nothing if path == SOCKET_PATH => pass_on(request, next).await,
+        Presented::Nothing if path == SOCKET_PATH => {
+            of_stranger(server, caller.address, MOST_OF_STRANGERS, request, next).await
+        }
         Presented::Pending => {
             let message = "the device waits for an approval; the owner approves it with `myclaw devices approve`";
             error(StatusCode::FORBIDDEN, "pending", message)
@@ -278,10 +308,13 @@ fn too_many() -> Response {
 
 /// Reads a request that was let in, and has it answered.
 async fn pass_on(request: Request, next: Next) -> Response {
-    let request = match whole(request).await {
-        Ok(request) => request,
-        Err(response) => return *response,
-    };
+    match whole(request, MAX_BODY, |_| true).await {
+        Ok(request) => answer(request, next).await,
+        Err(response) => *response,
+    }
+}
+
+async fn answer(request: Request, next: Next) -> Response {
     match tokio::time::timeout(MOST_TIME, next.run(request)).await {
         Ok(response) => response,
         Err(_) => {
@@ -290,22 +323,44 @@ async fn pass_on(request: Request, next: Next) -> Response {
     }
 }
 
-/// Reads the body. A request without one is left as it is: it may become a WebSocket.
-async fn whole(request: Request) -> Result<Request, Box<Response>> {
+/// Reads the body, as far as there is room for it. A request without one is left as it is: it may become a WebSocket.
+async fn whole(
+    request: Request,
+    most: usize,
+    mut has_room: impl FnMut(usize) -> bool,
+) -> Result<Request, Box<Response>> {
     let (parts, body) = request.into_parts();
     if body.is_end_stream() {
         return Ok(Request::from_parts(parts, body));
     }
     let too_large = || {
-        let message = format!("the request has more than {MAX_BODY} bytes; send less");
+        let message = format!("the request has more than {most} bytes; send less");
         Box::new(error(StatusCode::PAYLOAD_TOO_LARGE, "too_large", &message))
     };
-    if body.size_hint().lower() > MAX_BODY as u64 {
+    if body.size_hint().lower() > most as u64 {
         return Err(too_large());
     }
-    match tokio::time::timeout(BODY_TIME, to_bytes(body, MAX_BODY)).await {
+    let reading = async {
+        let (mut chunks, mut bytes) = (body.into_data_stream(), Vec::new());
+        while let Some(chunk) = chunks.next().await {
+            let Ok(chunk) = chunk else {
+                let message = "the body of the request broke off; send it again";
+                return Err(Box::new(error(StatusCode::BAD_REQUEST, "usage", message)));
+            };
+            if bytes.len() + chunk.len() > most {
+                return Err(too_large());
+            }
+            if !has_room(chunk.len()) {
+                let message = "too many requests are on their way; try again in a minute";
+                return Err(Box::new(error(StatusCode::SERVICE_UNAVAILABLE, "busy", message)));
+            }
+            bytes.extend_from_slice(&chunk);
+        }
+        Ok(bytes)
+    };
+    match tokio::time::timeout(BODY_TIME, reading).await {
         Ok(Ok(bytes)) => Ok(Request::from_parts(parts, Body::from(bytes))),
-        Ok(Err(_)) => Err(too_large()),
+        Ok(Err(response)) => Err(response),
         Err(_) => {
             let message = "the body of the request did not arrive in time; try again";
             Err(Box::new(error(StatusCode::REQUEST_TIMEOUT, "timeout", message)))
