@@ -230,6 +230,7 @@ fn request(model: &Model) -> EncodedRequest {
         tools: &[],
         tool_use: ToolUse::Auto,
         max_output: None,
+        options: None,
         thinking: ThinkingLevel::Off,
         api_key: Some(&"none".to_owned().into()),
         limits: CallLimits::default(),

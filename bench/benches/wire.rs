@@ -108,6 +108,7 @@ fn request(bencher: Bencher<'_, '_>, format: WireFormat) {
         tools: &[],
         tool_use: ToolUse::Auto,
         max_output: None,
+        options: None,
         thinking: ThinkingLevel::Off,
         api_key: None,
         limits: CallLimits::default(),

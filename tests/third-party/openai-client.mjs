@@ -76,4 +76,40 @@ assert.equal(final.output_text.trimEnd(), text.trimEnd());
 const stranger = new OpenAI({ baseURL: `${GATEWAY}/v1`, apiKey: "wrong-token-wrong-token", maxRetries: 0 });
 await assert.rejects(stranger.models.list(), OpenAI.AuthenticationError);
 await assert.rejects(client.chat.completions.create({ model: "myclaw", messages: [] }), OpenAI.BadRequestError);
+// The client's own loop calls the function and sends its result.
+const runner = client.chat.completions.runTools({
+  model: "myclaw",
+  messages: [{ role: "user", content: "weather in Oslo?" }],
+  tools: [
+    {
+      type: "function",
+      function: {
+        name: "get_weather",
+        description: "The weather.",
+        parameters: { type: "object", properties: { city: { type: "string" } } },
+        parse: JSON.parse,
+        function: ({ city }) => (city === "Oslo" ? "sunny" : "unknown"),
+      },
+    },
+  ],
+});
+assert.equal(await runner.finalContent(), "it is sunny");
+const streaming = client.chat.completions.runTools({
+  model: "myclaw",
+  stream: true,
+  messages: [{ role: "user", content: "weather in Oslo?" }],
+  tools: [
+    {
+      type: "function",
+      function: {
+        name: "get_weather",
+        description: "The weather.",
+        parameters: { type: "object", properties: { city: { type: "string" } } },
+        parse: JSON.parse,
+        function: () => "sunny",
+      },
+    },
+  ],
+});
+assert.equal(await streaming.finalContent(), "it is sunny");
 console.log("passed");

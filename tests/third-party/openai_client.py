@@ -137,4 +137,46 @@ for problem, request in [
     except problem:
         continue
     raise AssertionError(f"no {problem.__name__}")
+# Tools of this program: the client's own types read what comes, whole and streamed.
+tool = {"name": "get_weather", "description": "The weather.", "parameters": {
+    "type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"], "additionalProperties": False}}
+tools = [{"type": "function", "function": tool}]
+asked = [{"role": "user", "content": "weather in Oslo?"}]
+called = client.chat.completions.create(model="myclaw", messages=asked, tools=tools, temperature=1).choices[0]
+assert called.finish_reason == "tool_calls", called
+(call,) = called.message.tool_calls
+assert (call.function.name, call.function.arguments) == ("get_weather", '{"city":"Oslo"}'), call
+result = {"role": "tool", "tool_call_id": call.id, "content": "sunny"}
+told = client.chat.completions.create(model="myclaw", messages=[*asked, called.message, result], tools=tools).choices[0]
+assert (told.message.content, told.finish_reason) == ("it is sunny", "stop"), told
+with client.chat.completions.stream(model="myclaw", messages=asked, tools=tools) as stream:
+    stream.until_done()
+    whole = stream.get_final_completion().choices[0]
+assert whole.message.tool_calls[0].function.name == "get_weather", whole
+
+flat = [{"type": "function", "strict": False, **tool}]
+first = client.responses.create(model="myclaw", input="weather in Oslo?", tools=flat)
+(item,) = [item for item in first.output if item.type == "function_call"]
+output = {"type": "function_call_output", "call_id": item.call_id, "output": "sunny"}
+second = client.responses.create(model="myclaw", input=[output], previous_response_id=first.id, tools=flat)
+assert second.output_text == "it is sunny", second
+# As programs without state do it: all of it again.
+again = [{"role": "user", "content": "weather in Oslo?"}, *[item.model_dump() for item in first.output], output]
+assert client.responses.create(model="myclaw", input=again, store=False).output_text == "it is sunny"
+with client.responses.stream(model="myclaw", input="weather in Oslo?", tools=flat) as stream:
+    kinds = [event.type for event in stream]
+    assert "response.function_call_arguments.done" in kinds, kinds
+    assert stream.get_final_response().output[0].arguments == '{"city":"Oslo"}'
+
+form = {"type": "json_schema", "json_schema": {"name": "place", "schema": {
+    "type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"], "additionalProperties": False}}}
+placed = client.chat.completions.create(
+    model="myclaw", messages=[{"role": "user", "content": "as JSON"}], response_format=form, max_tokens=50)
+assert placed.choices[0].message.content == '{"city":"Oslo"}', placed
+try:
+    client.chat.completions.create(model="myclaw", messages=asked, seed=7)
+except openai.BadRequestError as error:
+    assert error.param == "seed", error
+else:
+    raise AssertionError("a seed, which the model's protocol has not: no error")
 print("passed")

@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use myclaw_engine::{
-    Approver, CompactionReport, ConfigKeys, Engine, RunError, RunParams, RunResult, Tool,
+    Approver, CompactionReport, ConfigKeys, Engine, ProgramRequest, RunError, RunParams, RunResult,
+    Tool,
 };
 use myclaw_llm::{ErrorClass, ModelError, StopReason};
 use tokio_util::sync::CancellationToken;
@@ -37,6 +38,12 @@ pub trait FrontEndTools: Send + Sync {
     fn adapt(&self, session: &SessionConfig, tools: Vec<Arc<dyn Tool>>) -> Vec<Arc<dyn Tool>> {
         let _ = session;
         tools
+    }
+
+    /// What the program asks that sent the messages of the next run.
+    fn asked(&self, session: &SessionConfig) -> ProgramRequest {
+        let _ = session;
+        ProgramRequest::default()
     }
 
     /// A note for the model about where its replies go. It is the same in all runs of a session.
@@ -103,6 +110,11 @@ impl Driver {
             Some(front_end) if !session.is_sandboxed() => front_end.adapt(session, tools),
             _ => tools,
         }
+    }
+
+    /// What a program asks of the next run in a session.
+    pub(crate) fn asked_in(&self, session: &SessionConfig) -> ProgramRequest {
+        self.tools.as_ref().map(|tools| tools.asked(session)).unwrap_or_default()
     }
 
     /// What the front-end says to the model in a session.
@@ -203,7 +215,7 @@ fn has_reply(result: RunResult, config_keys: &ConfigKeys) -> Result<RunResult, A
         );
         return Err(AgentError::new(FailureClass::Bound(bound), message));
     }
-    if result.reply.trim().is_empty() {
+    if result.reply.trim().is_empty() && !result.is_handed_over {
         let name = format!("{}/{}", result.provider, result.model);
         return Err(match result.stop_reason {
             Some(StopReason::Refusal) => AgentError::new(

@@ -99,9 +99,9 @@ pub use myclaw_engine::{
     ApprovalTerms, Approver, Bound, BoundFact, CallArguments, CallEffect, CallSubject, Clock,
     CompactionOutcome, CompactionReason, CompactionReport, CompactionVerdict, ContextChange,
     CutAnswers, Engine, EventCallback, FactForm, Hook, HookError, Notice, PendingCompaction,
-    PendingMessage, PendingToolCall, Power, Powers, PreparedCall, Providers, QuietMessages,
-    RunError, RunEvent, RunId, RunOutcome, RunParams, RunResult, RunWork, ScopeKind, ShownFact,
-    SkillSummary, SystemClock, TakenState, Target, TargetAccess, Tool, ToolAliases,
+    PendingMessage, PendingToolCall, Power, Powers, PreparedCall, ProgramRequest, Providers,
+    QuietMessages, RunError, RunEvent, RunId, RunOutcome, RunParams, RunResult, RunWork, ScopeKind,
+    ShownFact, SkillSummary, SystemClock, TakenState, Target, TargetAccess, Tool, ToolAliases,
     ToolCallVerdict, ToolContext, ToolDeclaration, ToolError, ToolGroup, ToolInvocation, ToolKind,
     ToolOutput, ToolUpdate, TurnId, WorkPlace, cleaned_name, message_to_row, written_call,
 };
@@ -154,13 +154,13 @@ pub mod hooks {
 pub mod llm {
     pub use myclaw_llm::outside;
     pub use myclaw_llm::{
-        AssistantMessage, BUILTIN_PROVIDER, CallFailure, CallLimits, Catalog, ContentBlock, Cost,
-        EventSink, HttpOptions, HttpProvider, ImageContent, InputKind, KeyNeed, LocalCandidate,
-        LocalFacts, LocalFinding, Message, Model, ModelError, ModelRef, ModelRequest,
-        PairedMessages, Price, Provider, ProviderInfo, Redactor, StopReason, StreamEvent,
-        TextContent, ThinkingContent, ThinkingLevel, ToolCall, ToolResultMessage, ToolSchema,
-        Usage, UserMessage, joined_text, parse_model_ref, partial_arguments, provider_info, redact,
-        survey_local,
+        AnswerFormat, AnswerOptions, Api, AssistantMessage, BUILTIN_PROVIDER, CallFailure,
+        CallLimits, Catalog, ContentBlock, Cost, EventSink, ForcedCall, HttpOptions, HttpProvider,
+        ImageContent, InputKind, KeyNeed, LocalCandidate, LocalFacts, LocalFinding, Message, Model,
+        ModelError, ModelRef, ModelRequest, PairedMessages, Price, Provider, ProviderInfo,
+        Redactor, StopReason, StreamEvent, TextContent, ThinkingContent, ThinkingLevel, ToolCall,
+        ToolResultMessage, ToolSchema, Usage, UserMessage, joined_text, parse_model_ref,
+        partial_arguments, provider_info, redact, survey_local,
     };
     /// The login of GitHub Copilot.
     pub use myclaw_llm_cloud::copilot;

@@ -1,7 +1,7 @@
 //! An open session, which takes messages during and between its turns.
 //!
-//! A message is acknowledged only once it is on disk, whether or not a turn runs. One piece of work, a turn or a
-//! compaction, runs at a time. It is a task of its own, so callers of the session do not wait for it.
+//! A message is acknowledged only once it is on disk, whether or not a turn runs. One turn or compaction runs at a time, as
+//! a task of its own, so callers of the session do not wait for it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -22,6 +22,7 @@ use crate::{
     AgentError, FailureClass, Home, RunAdditions, SessionConfig, SessionOptions, UndoMode,
 };
 
+mod asked_by_program;
 mod event;
 mod remark;
 mod send;
@@ -427,9 +428,10 @@ impl Session {
     }
 
     async fn run_turn(self: &Arc<Self>, running: Running) -> Result<RunResult, AgentError> {
-        let (config, selection) = self.prepared().await?;
+        let (config, own) = self.prepared().await?;
+        let (asked, selection) = asked_by_program::models(&self.driver, &config, own).await?;
         let params = self.params((&config, &selection), running, self.listener()).await?;
-        self.driver.run(params, &selection).await
+        self.driver.run(asked_by_program::with(params, asked), &selection).await
     }
 
     async fn run_compaction(

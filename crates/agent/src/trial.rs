@@ -96,6 +96,7 @@ impl Trial {
             tools: question.tools,
             tool_use: ToolUse::Auto,
             max_output: Some(question.max_output.min(model.max_output)),
+            options: None,
             thinking,
             api_key: key.as_ref(),
             limits,

@@ -3,13 +3,15 @@
 use std::collections::{HashMap, HashSet};
 
 use myclaw_llm::outside::restored;
-use myclaw_llm::{Message, StopReason};
+use myclaw_llm::{AssistantMessage, Message, StopReason, ToolCall};
 use myclaw_session::{EntryId, Meta, Role, TranscriptMessage};
 
+use crate::open_log::restored as restored_call;
+use crate::program::is_handed_over;
 use crate::transcript::{CORRECTION, row_to_message, taken_ids};
 
 /// The state of a message that a run took from the inbox.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum TakenState {
     /// A full queue dropped it. The log has a notice of that for the model.
     Dropped,
@@ -19,8 +21,12 @@ pub enum TakenState {
     Answered {
         /// The row of the answer.
         row: EntryId,
-        /// Its text, which is not blank.
+        /// Its text, which is blank only if it calls tools of the program that asked.
         text: String,
+        /// The calls that the program makes.
+        calls: Vec<ToolCall>,
+        /// Whether the output limit cut it.
+        is_cut: bool,
     },
     /// The answer was cut off or is empty. Without another message the session does not continue.
     Broken {
@@ -38,6 +44,8 @@ pub struct AnswerSearch {
     found: HashMap<EntryId, TakenState>,
     /// The answer to a message directly before the rows that were read so far.
     answer: TakenState,
+    /// The calls that the newer rows hand over to the program that asked.
+    handed_over: HashSet<String>,
     /// Whether the next row was no answer in the eyes of the program.
     is_corrected: bool,
 }
@@ -48,7 +56,8 @@ impl AnswerSearch {
         let wanted: HashSet<EntryId> = wanted.into_iter().collect();
         let remains = wanted.iter().map(|id| (id.of_remains(), *id)).collect();
         let (found, answer) = (HashMap::new(), TakenState::Open);
-        Self { wanted, remains, found, answer, is_corrected: false }
+        let handed_over = HashSet::new();
+        Self { wanted, remains, found, answer, handed_over, is_corrected: false }
     }
 
     /// Whether all messages were found, so that older rows are not needed.
@@ -78,20 +87,39 @@ impl AnswerSearch {
         if std::mem::replace(&mut self.is_corrected, is_correction) {
             return;
         }
-        if let Some(Message::Assistant(message)) = row_to_message(row) {
-            let is_broken = matches!(message.stop_reason, StopReason::Error | StopReason::Aborted);
-            let goes_on = !is_broken && message.tool_calls().next().is_some();
-            let text = message.text();
-            self.answer = match &self.answer {
-                // A message with calls is not the answer: the model continues after its tools have run.
-                answer if goes_on => answer.clone(),
-                // A failed attempt, after which another one succeeded.
-                answer @ TakenState::Answered { .. } if is_broken => answer.clone(),
-                _ if is_broken => TakenState::Broken { why: "was cut off" },
-                _ if text.trim().is_empty() => TakenState::Broken { why: "is empty" },
-                // Who reads it gets what the model copied from text from outside as it was there.
-                _ => TakenState::Answered { row: id, text: restored(&text).into_owned() },
-            };
+        match row_to_message(row) {
+            Some(Message::ToolResult(result)) if is_handed_over(result.details.as_ref()) => {
+                self.handed_over.insert(result.tool_call_id);
+            }
+            Some(Message::Assistant(message)) => self.answer = self.answer_of(id, &message),
+            Some(Message::User(_) | Message::ToolResult(_)) | None => {}
+        }
+    }
+
+    /// The answer to a message before `message`, which is the row `id`.
+    fn answer_of(&mut self, id: EntryId, message: &AssistantMessage) -> TakenState {
+        let handed_over = std::mem::take(&mut self.handed_over);
+        let is_broken = matches!(message.stop_reason, StopReason::Error | StopReason::Aborted);
+        let calls = message.tool_calls().filter(|call| handed_over.contains(&call.id));
+        let calls: Vec<ToolCall> = calls.cloned().map(restored_call).collect();
+        let goes_on = !is_broken && calls.is_empty() && message.tool_calls().next().is_some();
+        let text = message.text();
+        match &self.answer {
+            // A message with calls is not the answer: the model continues after its tools have run.
+            answer if goes_on => answer.clone(),
+            // A failed attempt, after which another one succeeded.
+            answer @ TakenState::Answered { .. } if is_broken => answer.clone(),
+            _ if is_broken => TakenState::Broken { why: "was cut off" },
+            _ if text.trim().is_empty() && calls.is_empty() => {
+                TakenState::Broken { why: "is empty" }
+            }
+            // Who reads it gets what the model copied from text from outside as it was there.
+            _ => TakenState::Answered {
+                row: id,
+                text: restored(&text).into_owned(),
+                calls,
+                is_cut: message.stop_reason == StopReason::Length,
+            },
         }
     }
 

@@ -213,6 +213,7 @@ impl Engine {
         let call_rules = CallRules {
             thinking,
             tool_use: ToolUse::Auto,
+            options: params.options.clone(),
             max_retries: rules.max_retries,
             cut_answers: rules.cut_answers,
             limits: rules.call,

@@ -16,6 +16,7 @@ use myclaw_session::{
 };
 
 use crate::estimate::row_cost;
+use crate::program::ends_with_hand_over;
 use crate::reduction;
 use crate::transcript::{message_to_row, row_to_message, shown_result, taken_ids};
 
@@ -64,7 +65,7 @@ pub(crate) enum NextStep {
     CallModel,
     /// These calls have no result yet.
     RunTools(PendingCalls),
-    /// The model has answered.
+    /// The model has answered, or the program that asks makes one of its calls.
     Finish,
 }
 
@@ -275,7 +276,10 @@ impl OpenLog {
         let calls: Vec<ToolCall> =
             assistant.tool_calls().filter(|call| !answered(call)).cloned().map(restored).collect();
         if calls.is_empty() {
-            return NextStep::CallModel;
+            return match ends_with_hand_over(results) {
+                true => NextStep::Finish,
+                false => NextStep::CallModel,
+            };
         }
         NextStep::RunTools(PendingCalls {
             calls,
@@ -351,7 +355,7 @@ impl OpenLog {
 }
 
 /// The call with the arguments that the model means: what it copied from text from outside is whole again.
-fn restored(mut call: ToolCall) -> ToolCall {
+pub(crate) fn restored(mut call: ToolCall) -> ToolCall {
     restore_arguments(&mut call.arguments);
     call
 }

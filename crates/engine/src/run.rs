@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_auth::AuthStore;
-use myclaw_llm::{ContentBlock, StopReason, ThinkingLevel, Usage};
+use myclaw_llm::{AnswerOptions, ContentBlock, StopReason, ThinkingLevel, Usage};
 use myclaw_session::{DaySpending, SessionKey, Sessions};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
@@ -36,6 +36,8 @@ pub struct RunParams {
     /// How much the model should think before it answers; `None` means [`RunRules::thinking`]. A requested level that
     /// the model does not offer causes a notice.
     pub thinking: Option<ThinkingLevel>,
+    /// What the program that sent the message asks of the answer.
+    pub options: AnswerOptions,
     /// The only auth profile to use for the first model's provider; `None` means all of them.
     pub auth_profile: Option<String>,
     /// Limits, time-outs, and how messages are taken in.
@@ -116,6 +118,9 @@ pub struct RunResult {
     /// The limit that ended the run, if one did; the reply is then a closing summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bound: Option<Bound>,
+    /// Whether the turn ended with calls that the program which asked makes; the reply may be empty then.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_handed_over: bool,
     /// Provider of the model that answered last; after a fallback it is not the first model's.
     pub provider: String,
     /// The model that answered last.
@@ -149,6 +154,7 @@ impl RunParams {
             user_message: Vec::new(),
             models,
             thinking: None,
+            options: AnswerOptions::default(),
             auth_profile: None,
             rules,
             stores,

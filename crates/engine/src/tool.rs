@@ -47,6 +47,12 @@ pub trait Tool: Send + Sync {
         Ok(CallSubject::unknown(arguments))
     }
 
+    /// Whether the program that sent the message makes the calls, so that the turn ends with them. Nothing of such a call
+    /// is judged or validated here.
+    fn is_of_program(&self) -> bool {
+        false
+    }
+
     /// Makes one call.
     ///
     /// # Errors

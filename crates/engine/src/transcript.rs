@@ -14,6 +14,8 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+use crate::program::deciding_details;
+
 /// Field of a user row's meta: the ids of the waiting messages that it took in.
 const TAKEN_IDS: &str = "queuedIds";
 
@@ -56,7 +58,7 @@ pub(crate) fn row_to_message(row: TranscriptMessage) -> Option<Message> {
             tool_name: read(meta.tool_name).unwrap_or_default(),
             is_error: read(meta.is_error).unwrap_or(false),
             content: shown_result(meta.content(row.content)),
-            details: None,
+            details: deciding_details(read(meta.details)),
             timestamp: row.ts,
         })),
     }
@@ -136,6 +138,8 @@ struct StoredMeta<'a> {
     tool_name: Option<&'a RawValue>,
     #[serde(borrow)]
     is_error: Option<&'a RawValue>,
+    #[serde(borrow)]
+    details: Option<&'a RawValue>,
 }
 
 impl StoredMeta<'_> {
@@ -154,8 +158,8 @@ fn read<T: DeserializeOwned>(field: Option<&RawValue>) -> Option<T> {
     field.and_then(|raw| serde_json::from_str(raw.get()).ok())
 }
 
-/// The row that stores `message`. `row_to_message` restores the message, except for a result's details, which no model
-/// sees.
+/// The row that stores `message`. `row_to_message` restores the message, except for most details of a result, which no
+/// model sees.
 pub fn message_to_row(message: &Message) -> TranscriptMessage {
     let (role, content, ts, tool_call_id, meta) = match message {
         Message::User(user) => {

@@ -271,6 +271,7 @@ fn every_format_accepts_the_odd_messages_of_every_format() {
                     tools: &tools,
                     tool_use: ToolUse::Auto,
                     max_output: None,
+                    options: None,
                     thinking,
                     api_key: Some(&key),
                     limits: CallLimits::default(),

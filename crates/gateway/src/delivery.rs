@@ -30,7 +30,7 @@ use std::time::Duration;
 
 use myclaw_agent::llm::ImageContent;
 use myclaw_agent::sessions::SessionKey;
-use myclaw_agent::{Approver, Driver, FailureClass, JobWake, Session, engine};
+use myclaw_agent::{Approver, Driver, FailureClass, JobWake, ProgramRequest, Session, engine};
 use myclaw_store::Store;
 use serde_json::json;
 use tokio::sync::Notify;
@@ -82,6 +82,8 @@ pub(crate) struct NewMessage {
     pub(crate) text: String,
     /// Checked pictures.
     pub(crate) images: Vec<ImageContent>,
+    /// What a program asks beside an answer.
+    pub(crate) asked: Option<Box<ProgramRequest>>,
 }
 
 /// A file that came with a message.
@@ -336,6 +338,12 @@ impl Delivery {
         !desk.is_idle()
             || self.hub.has_waiting(key.as_str())
             || desk.session.jobs().await.iter().any(|job| job.is_running())
+    }
+
+    /// What the program asks whose message a session works on.
+    pub(crate) fn asked_in(&self, session: &str) -> ProgramRequest {
+        let desk = self.desks().get(session).cloned();
+        desk.and_then(|desk| desk.asked()).map(|asked| *asked).unwrap_or_default()
     }
 
     /// How many messages have no answer.

@@ -202,6 +202,7 @@ impl Router {
             text: worded.text,
             images: Vec::new(),
             route: route.clone(),
+            asked: None,
         };
         match self.delivery.accept_from(new, origin, files).await {
             Ok(accepted) => {

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::ops::Range;
 
-use myclaw_agent::llm::ImageContent;
+use myclaw_agent::ProgramRequest;
+use myclaw_agent::llm::{ImageContent, ToolCall};
 use myclaw_agent::sessions::EntryId;
 use myclaw_channels::{Button, EMAIL, SOCKET, WEBHOOK};
 use ring::digest::{SHA256, digest};
@@ -65,6 +66,15 @@ pub struct Incoming {
     /// Pictures that belong to it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<ImageContent>,
+    /// What the program that sent it asks beside an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Box<ProgramRequest>>,
+    /// The calls of that program's tools with which the answer ends.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<ToolCall>,
+    /// Whether the answer was cut at a limit.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_cut: bool,
     /// Milliseconds since the Unix epoch.
     pub accepted_at: u64,
     /// Why there is the message, if nobody sent it.
@@ -351,6 +361,9 @@ impl Incoming {
             context: None,
             origin: Origin::default(),
             images: Vec::new(),
+            asked: None,
+            calls: Vec::new(),
+            is_cut: false,
             accepted_at,
             occasion: None,
             said: None,

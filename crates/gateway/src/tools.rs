@@ -11,7 +11,7 @@ use std::sync::{Arc, Weak};
 use myclaw_agent::llm::ToolSchema;
 use myclaw_agent::sessions::CLI_CHANNEL;
 use myclaw_agent::speech::speaker;
-use myclaw_agent::{FrontEndTools, SessionConfig, Tool, ToolError, ToolOutput};
+use myclaw_agent::{FrontEndTools, ProgramRequest, SessionConfig, Tool, ToolError, ToolOutput};
 use serde_json::Value;
 
 use crate::delivery::Delivery;
@@ -76,6 +76,12 @@ impl FrontEndTools for GatewayTools {
             tools.push(Arc::new(SessionTool::new(kind.clone(), delivery, caller)));
         }
         tools
+    }
+
+    fn asked(&self, session: &SessionConfig) -> ProgramRequest {
+        let delivery = self.delivery.upgrade();
+        let key = session.session_key.as_str();
+        delivery.map(|delivery| delivery.asked_in(key)).unwrap_or_default()
     }
 
     fn note(&self, session: &SessionConfig) -> Option<String> {

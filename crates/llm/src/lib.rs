@@ -17,6 +17,7 @@ mod http;
 mod local;
 mod message;
 mod model;
+mod options;
 pub mod outside;
 mod pairing;
 mod provider;
@@ -48,6 +49,7 @@ pub use message::{
     ThinkingContent, ToolCall, ToolResultMessage, UserMessage, joined_text,
 };
 pub use model::{Api, InputKind, Model, Price};
+pub use options::{AnswerFormat, AnswerOptions, ForcedCall};
 pub use pairing::{INTERRUPTED_RESULT, PairedMessages};
 pub use provider::{CallLimits, EventSink, ModelRequest, Provider, ToolSchema, ToolUse};
 pub use quirks::{Attribution, ExtraHeaders, Quirks};

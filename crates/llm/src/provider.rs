@@ -4,17 +4,19 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use secrecy::SecretString;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::{AssistantMessage, CallFailure, Model, PairedMessages, StreamEvent, ThinkingLevel};
+use crate::{
+    AnswerOptions, AssistantMessage, CallFailure, Model, PairedMessages, StreamEvent, ThinkingLevel,
+};
 
 /// Receives stream events in order, as they happen. It must not block.
 pub type EventSink<'a> = &'a mut (dyn FnMut(StreamEvent) + Send);
 
 /// A tool as a model sees it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolSchema {
     /// Name the model calls it by.
     pub name: String,
@@ -60,6 +62,8 @@ pub struct ModelRequest<'a> {
     pub tool_use: ToolUse,
     /// Output limit in tokens; `None` means the model's own.
     pub max_output: Option<u64>,
+    /// What is asked of the answer; `None` for nothing.
+    pub options: Option<&'a AnswerOptions>,
     /// How much the model should think; one it does not offer becomes [`Model::thinking_level`].
     pub thinking: ThinkingLevel,
     /// Key for the provider; `None` where none is needed.

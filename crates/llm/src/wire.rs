@@ -80,8 +80,11 @@ pub enum Progress {
 /// Turns a request into bytes.
 ///
 /// # Errors
-/// The model's format has no wire form, its base URL is invalid, or a header cannot hold the key.
+/// The model's format has no wire form or cannot carry an option, its base URL is invalid, or a header cannot hold the key.
 pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> {
+    if let Some(option) = request.asked().unsupported(request.model.api) {
+        return Err(no_such_option(request.model, option));
+    }
     match request.model.api {
         Api::AnthropicMessages => anthropic_messages::encode(request),
         Api::OpenaiCompletions => openai_completions::encode(request),
@@ -343,6 +346,17 @@ fn add_extra_headers(extra: &ExtraHeaders, headers: &mut HeaderMap) -> Result<()
 
 fn no_wire_format(model: &Model) -> ModelError {
     let message = format!("model {}/{} is not served over HTTP", model.provider, model.id);
+    ModelError::new(ErrorClass::Unknown, message)
+}
+
+/// The failure of a request that asks for what its format cannot carry.
+pub(crate) fn no_such_option(model: &Model, option: &str) -> ModelError {
+    let message = format!(
+        "`{option}` cannot be asked of {}/{}, whose protocol ({}) has no such field",
+        model.provider,
+        model.id,
+        model.api.as_str()
+    );
     ModelError::new(ErrorClass::Unknown, message)
 }
 

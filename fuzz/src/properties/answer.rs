@@ -218,6 +218,7 @@ fn assert_can_go_back(message: &AssistantMessage) {
             tools: &tools,
             tool_use: ToolUse::Auto,
             max_output: None,
+            options: None,
             thinking: ThinkingLevel::Off,
             api_key: None,
             limits: CallLimits::default(),

@@ -15,7 +15,7 @@ use crate::{AgentError, FailureClass};
 const ROWS_AT_ONCE: usize = 32;
 
 /// Where a message is that was sent with a given id.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Handover {
     /// Neither in the inbox nor in the log.
     Missing,

@@ -33,6 +33,7 @@ mod guard;
 mod limits;
 mod nodes;
 mod openai;
+mod openai_tools;
 mod pages;
 mod processes;
 mod reload;

@@ -125,9 +125,9 @@ fn what_the_agent_cannot_do_for_a_program_is_refused() {
     let gateway = bench.start();
     let client = &gateway.client;
     for (status, code, field, value) in [
-        (404, "model_not_found", "model", json!("gpt-4o")),
-        (400, "unsupported_parameter", "tools", json!([{"type": "function", "name": "f"}])),
-        (400, "unsupported_parameter", "temperature", json!(0.1)),
+        (404, "model_not_found", "model", json!("no-such-provider/gpt-4o")),
+        (400, "unsupported_parameter", "tools", json!([{"type": "web_search"}])),
+        (400, "unsupported_parameter", "temperature", json!("warm")),
         (400, "unsupported_parameter", "response_format", json!({"type": "json_object"})),
         (400, "unsupported_parameter", "text", json!({"format": {"type": "json_object"}})),
         (400, "unsupported_parameter", "tool_choice", json!("required")),
@@ -305,7 +305,7 @@ fn a_removed_response_leaves_no_bytes_in_the_store() {
     gateway.stop();
 }
 
-/// Twenty words in pieces, no end at all, `a picture` if there is one, the name of a file that was saved, or `re: ` with the marks of the last message and of those before.
+/// Twenty words in pieces, no end at all, a call of the program's tool and what came of it, `a picture` if there is one, the name of a file that was saved, or `re: ` with the marks of the last message and of those before.
 fn for_clients() -> Script {
     shared(|request, _| {
         let last = json!(request.messages().last()).to_string();
@@ -327,6 +327,16 @@ fn for_clients() -> Script {
             // The name of the message and the number of the file stand before that of the file.
             let name = rest.split(']').next().unwrap_or_default().splitn(3, '-').nth(2);
             return Reply::anthropic().text(format!("saved as {}", name.unwrap_or(rest))).step();
+        }
+        if last.contains("[Result of get_weather") && last.contains("sunny") {
+            return Reply::anthropic().text("it is sunny").step();
+        }
+        if last.contains("weather in Oslo") {
+            let city = json!({"city": "Oslo"});
+            return Reply::anthropic().tool_call("toolu_1", "get_weather", city).step();
+        }
+        if last.contains("as JSON") {
+            return Reply::anthropic().text(r#"{"city":"Oslo"}"#).step();
         }
         let all = request.messages();
         let before = json!(all.iter().filter(|one| one["role"] == "user").collect::<Vec<_>>());
@@ -390,6 +400,11 @@ fn run_python(file: &str) {
 #[test]
 fn the_official_client_for_python_understands_all_of_it() {
     run_python("openai_client.py");
+}
+
+#[test]
+fn the_published_checks_of_open_responses_pass() {
+    run_python("open_responses.py");
 }
 
 #[test]

@@ -44,7 +44,12 @@ fn states(rows: Vec<TranscriptMessage>, ids: &[&str]) -> Vec<Option<TakenState>>
 }
 
 fn answered(text: &str) -> Option<TakenState> {
-    Some(TakenState::Answered { row: id(text), text: text.to_owned() })
+    Some(TakenState::Answered {
+        row: id(text),
+        text: text.to_owned(),
+        calls: Vec::new(),
+        is_cut: false,
+    })
 }
 
 #[test]

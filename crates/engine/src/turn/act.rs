@@ -21,6 +21,7 @@ use super::unread_call::WrittenCall;
 use super::{Intake, RunContext, Shared, result_text};
 use crate::hook::unless_aborted;
 use crate::open_log::PendingCalls;
+use crate::program::handed_over;
 use crate::{
     AgentRunEvent, Approver, CallArguments, Hook, HookError, HookPoint, Notice, PendingToolCall,
     PreparedCall, RunError, Tool, ToolCallVerdict, ToolContext, ToolError, ToolInvocation,
@@ -261,6 +262,11 @@ impl Toolbox {
     /// Runs one call, from validation to the length limit of its result. It cannot fail: every error becomes a result
     /// that the model reads.
     async fn run_call(&self, run: &RunContext, call: &ToolCall, model: &str) -> Finished {
+        let is_of_program = find(&self.tools, &call.name).is_some_and(|tool| tool.is_of_program());
+        if is_of_program && call.invalid_arguments.is_none() {
+            emit_start(run, call.name.clone(), call.id.clone(), call.arguments.clone());
+            return Finished { output: handed_over(), took: Duration::ZERO };
+        }
         match self.prepare(run, call, model).await {
             Ok((tool, prepared)) => {
                 let span = info_span!("tool_call", tool = %call.name, id = %call.id);

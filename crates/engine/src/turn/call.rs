@@ -14,8 +14,8 @@ use attempt::Question;
 use futures_util::future::BoxFuture;
 use myclaw_auth::KeyResolver;
 use myclaw_llm::{
-    AssistantMessage, CallFailure, CallLimits, ErrorClass, Message, ModelError, Repeat,
-    ThinkingLevel, ToolUse,
+    AnswerOptions, AssistantMessage, CallFailure, CallLimits, ErrorClass, Message, ModelError,
+    Repeat, ThinkingLevel, ToolUse,
 };
 use secrecy::{ExposeSecret as _, SecretString};
 use tracing::info;
@@ -43,9 +43,11 @@ pub(crate) struct Caller<'a> {
 }
 
 /// How calls are made.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct CallRules {
     pub(crate) thinking: ThinkingLevel,
+    /// What is asked of the next message.
+    pub(crate) options: AnswerOptions,
     /// Whether the next message may call tools.
     pub(crate) tool_use: ToolUse,
     /// Most retries of one call.

@@ -10,6 +10,7 @@ use serde_json::{Map, json};
 use super::Shared;
 use super::bounds::{Bounds, UsageRecord};
 use crate::bound::micro_dollars;
+use crate::program::ends_with_hand_over;
 use crate::{
     ActiveModel, AgentRunEvent, Bound, HookPoint, Notice, RunError, RunParams, RunResult,
     SystemPromptReport,
@@ -62,6 +63,7 @@ pub(super) fn result(shared: &Shared, model: &ActiveModel, ending: Ending) -> Ru
         iterations: shared.tally.iterations,
         max_iterations_reached: bound == Some(Bound::MaxIterations),
         bound,
+        is_handed_over: ending == Ending::Reply && ends_with_hand_over(messages),
         provider: model.provider.clone(),
         model: model.id.clone(),
         system_prompt_report: SystemPromptReport {

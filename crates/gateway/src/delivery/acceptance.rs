@@ -20,17 +20,9 @@ const MOST_OPEN: usize = 10_000;
 const MOST_OPEN_PICTURES: usize = 64 * 1024 * 1024;
 
 impl Delivery {
-    /// Step 1. When this returns, the message is on disk and gets an answer or a report. The same message again gets
-    /// the same result.
-    pub(crate) async fn accept(
-        self: &Arc<Self>,
-        new: NewMessage,
-    ) -> Result<Accepted, GatewayError> {
-        self.accept_from(new, Origin::default(), Vec::new()).await
-    }
-
-    /// [`Delivery::accept`] for a message whose sender is known, with its files. A source that goes away, as one whose
-    /// channel is closed, does not stop half-way: a message that is stored is also handed in.
+    /// Step 1. When this returns, the message is on disk with its files and gets an answer or a report. The same message
+    /// again gets the same result. A source that goes away, as one whose channel is closed, does not stop half-way: a
+    /// message that is stored is also handed in.
     pub(crate) async fn accept_from(
         self: &Arc<Self>,
         new: NewMessage,
@@ -61,6 +53,7 @@ impl Delivery {
         self.children.know(&session).await?;
         let row = Incoming {
             images: new.images,
+            asked: new.asked,
             origin,
             ..Incoming::new(new.route, new.source_id, session, new.text, now_ms())
         };
@@ -151,7 +144,7 @@ impl Delivery {
 fn known_as(id: MessageId, row: Incoming, sent: &Incoming) -> Result<Accepted, GatewayError> {
     // What a dropped message said is cut or gone.
     let is_cut = matches!(row.state, MessageState::Dropped { .. });
-    let is_same = row.text == sent.text && row.images == sent.images;
+    let is_same = row.text == sent.text && row.images == sent.images && row.asked == sent.asked;
     let is_it = row.session == sent.session && (is_cut || is_same);
     if is_it { Ok(Accepted { id, row }) } else { Err(GatewayError::OtherMessage) }
 }

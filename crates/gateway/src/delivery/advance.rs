@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::time::Duration;
 
-use myclaw_agent::llm::{ContentBlock, TextContent};
+use myclaw_agent::llm::{ContentBlock, TextContent, ToolCall};
 use myclaw_agent::sessions::EntryId;
 use myclaw_agent::speech::{AudioFormat, transcriber};
 use myclaw_agent::{Handover, TakenState};
@@ -25,15 +25,27 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// Where messages are.
 struct Places(HashMap<EntryId, Handover>);
 
+/// An answer in the log.
+struct Found<'p> {
+    row: EntryId,
+    text: &'p str,
+    /// The calls with which it ends.
+    calls: &'p [ToolCall],
+    /// Whether it was cut at a limit.
+    is_cut: bool,
+}
+
 impl Places {
     fn of(&self, message: &OpenMessage) -> Option<&Handover> {
         self.0.get(&message.id.entry())
     }
 
-    /// The row and the text of the answer, if there is one.
-    fn answer(&self, message: &OpenMessage) -> Option<(EntryId, &str)> {
+    /// The answer, if there is one.
+    fn answer(&self, message: &OpenMessage) -> Option<Found<'_>> {
         match self.of(message) {
-            Some(Handover::Taken(TakenState::Answered { row, text })) => Some((*row, text)),
+            Some(Handover::Taken(TakenState::Answered { row, text, calls, is_cut })) => {
+                Some(Found { row: *row, text, calls, is_cut: *is_cut })
+            }
             _ => None,
         }
     }
@@ -114,12 +126,17 @@ impl Delivery {
         open: &mut Vec<OpenMessage>,
         places: &Places,
     ) -> Result<(), GatewayError> {
-        while let Some((row, text)) = open.iter().find_map(|message| places.answer(message)) {
+        while let Some(Found { row, text, calls, is_cut }) =
+            open.iter().find_map(|message| places.answer(message))
+        {
             let is_same = |message: &OpenMessage| {
-                places.answer(message).is_some_and(|(other, _)| other == row)
+                places.answer(message).is_some_and(|other| other.row == row)
             };
-            let answered: Vec<OpenMessage> =
+            let mut answered: Vec<OpenMessage> =
                 open.iter().filter(|message| is_same(message)).cloned().collect();
+            for message in &mut answered {
+                (message.row.calls, message.row.is_cut) = (calls.to_vec(), is_cut);
+            }
             self.answer(&answered, PartKind::Reply, row.as_str(), (text, text), &|parts| {
                 MessageState::Answered { parts }
             })
@@ -182,7 +199,8 @@ impl Delivery {
         self.settle_reported(desk, dropped, &Report::of_a_drop(), open).await
     }
 
-    /// Step 2 for messages that are not in the session yet.
+    /// Step 2 for messages that are not in the session yet. A message of a program that brings tools or asks for more than
+    /// an answer has a turn of its own: it waits for those before it, and those after it wait for its end.
     async fn hand_over(
         &self,
         desk: &Desk,
@@ -192,7 +210,16 @@ impl Delivery {
         let is_missing = |message: &OpenMessage| places.of(message) == Some(&Handover::Missing);
         let missing: Vec<OpenMessage> =
             open.iter().filter(|message| is_missing(message)).cloned().collect();
+        let mut handed_over = open.iter().filter(|message| !is_missing(message));
+        let asked = handed_over.clone().find_map(|message| message.row.asked.clone());
+        let mut is_free = handed_over.next().is_none() && desk.session.work().is_none();
+        desk.asks(asked);
         for message in missing {
+            if desk.asked().is_some() || (message.row.asked.is_some() && !is_free) {
+                break;
+            }
+            desk.asks(message.row.asked.clone());
+            is_free = false;
             let content = self.content_of(desk, &message).await?;
             desk.hands_over(message.id.entry());
             let sent = desk.session.send_as(message.id.entry(), content, None).await;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use myclaw_agent::sessions::EntryId;
-use myclaw_agent::{AgentRunEvent, FailureClass, Session, SessionEvent};
+use myclaw_agent::{AgentRunEvent, FailureClass, ProgramRequest, Session, SessionEvent};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -54,6 +54,8 @@ struct State {
     failures: Vec<RunFailure>,
     outage: Option<Outage>,
     is_abort_asked: bool,
+    /// What the program asks whose message the session has.
+    asked: Option<Box<ProgramRequest>>,
 }
 
 /// A run that gave no answer.
@@ -124,6 +126,15 @@ impl Desk {
     /// From here on, the session may have the message.
     pub(super) fn hands_over(&self, id: EntryId) {
         self.lock().fresh.remove(&id);
+    }
+
+    /// The session has a message of a program that asks for this; `None` for nothing.
+    pub(super) fn asks(&self, asked: Option<Box<ProgramRequest>>) {
+        self.lock().asked = asked;
+    }
+
+    pub(super) fn asked(&self) -> Option<Box<ProgramRequest>> {
+        self.lock().asked.clone()
     }
 
     /// Whether there is nothing to do, and nothing is done.

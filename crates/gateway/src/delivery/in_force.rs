@@ -46,7 +46,7 @@ impl Delivery {
         }
     }
 
-    pub(super) fn session_config(&self, name: &str) -> Result<SessionConfig, GatewayError> {
+    pub(crate) fn session_config(&self, name: &str) -> Result<SessionConfig, GatewayError> {
         let options =
             SessionOptions { session: Some(name.to_owned()), ..SessionOptions::default() };
         let InForce { home, config, .. } = &*self.current.get();

@@ -8,19 +8,22 @@ mod files;
 mod options;
 mod responses;
 mod stream;
+mod turns;
 
+use std::ops::Range;
 use std::time::Duration;
 
 use axum::Json;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 pub(super) use chat::chat_completions;
 pub(super) use responses::{cancel, create, input_items, remove, retrieve};
 
 use self::files::File;
+pub(super) use self::files::is_picture;
 use super::answer::{class_of, message as message_object};
 use super::rest::{Attachment, MOST_ATTACHMENTS, pictures};
 use super::{Server, route};
@@ -29,6 +32,8 @@ use crate::delivery::{MessageFile, NewMessage};
 use crate::devices::Login;
 use crate::hub::Watching;
 use crate::rows::{MessageId, Origin, Route};
+use myclaw_agent::ProgramRequest;
+use myclaw_agent::llm::ToolCall;
 use myclaw_agent::sessions::SessionKey;
 
 /// The only model of the list: the agent.
@@ -81,6 +86,26 @@ struct Said {
     pictures: Vec<Attachment>,
     /// What is neither text nor a picture.
     files: Vec<MessageFile>,
+    /// The bytes of the text that are from outside.
+    outside: Vec<Range<usize>>,
+}
+
+impl Said {
+    /// Adds what another one says.
+    fn add(&mut self, other: Self) {
+        self.text.push_str(&other.text);
+        self.pictures.extend(other.pictures);
+        self.files.extend(other.files);
+    }
+}
+
+/// A whole answer.
+pub(super) struct Answer {
+    text: String,
+    /// The calls of the program's tools with which it ends.
+    calls: Vec<ToolCall>,
+    /// Whether it was cut at a limit.
+    is_cut: bool,
 }
 
 /// A request that was stored.
@@ -103,6 +128,7 @@ impl Server {
         source: Source,
         session: Option<String>,
         question: Said,
+        asked: Option<Box<ProgramRequest>>,
     ) -> Result<Accepted, GatewayError> {
         let session = session.unwrap_or_else(|| source.session());
         let Source { route, id: source_id } = source;
@@ -110,18 +136,46 @@ impl Server {
         // Before the message is stored: nothing of its answer is missed.
         let watching = self.delivery.hub.watch(key.as_str());
         let images = pictures(question.pictures).await?;
-        let new = NewMessage { route, source_id, session, text: question.text, images };
+        let text = question.text;
+        let new = NewMessage { route, source_id, session, text, images, asked };
+        let origin = Origin { outside: question.outside, ..Origin::default() };
         if question.files.len() > MOST_ATTACHMENTS {
             let why =
                 format!("a message has at most {MOST_ATTACHMENTS} files; send the others later");
             return Err(GatewayError::Unusable(why));
         }
-        let id = self.delivery.accept_from(new, Origin::default(), question.files).await?.id;
+        let id = self.delivery.accept_from(new, origin, question.files).await?.id;
         Ok(Accepted { id, key, watching })
     }
 
-    /// The text of the answer, or the status and the body of an error.
-    async fn reply(&self, id: &MessageId) -> Result<String, Failure> {
+    /// Refuses a request with a model that there is not, or with options that the agent's model cannot be asked.
+    async fn check_asked(
+        &self,
+        session: &str,
+        asked: &ProgramRequest,
+        fields: &Map<String, Value>,
+    ) -> Result<(), Box<Failure>> {
+        let config = self.delivery.session_config(session);
+        let config = config.map_err(|error| Box::new(failed(&error)))?;
+        match (config.select_model(asked.model.as_deref()).await, &asked.model) {
+            (Ok(selection), _) => {
+                let model = selection.model();
+                match asked.options.unsupported(model.api) {
+                    Some(option) => {
+                        let name = format!("{}/{}", model.provider, model.id);
+                        Err(options::not_carried(option, &name, fields))
+                    }
+                    None => Ok(()),
+                }
+            }
+            (Err(error), Some(name)) => Err(options::no_model(name, &error.message)),
+            // The run will report it.
+            (Err(_), None) => Ok(()),
+        }
+    }
+
+    /// The answer, or the status and the body of an error.
+    async fn reply(&self, id: &MessageId) -> Result<Answer, Failure> {
         let until = async {
             tokio::select! {
                 () = tokio::time::sleep(LONGEST_WAIT) => {}
@@ -134,7 +188,9 @@ impl Server {
         let answer =
             message_object(&self.delivery, id, &row).await.map_err(|error| failed(&error))?;
         match (answer["reply"].as_str(), answer["message"].as_str()) {
-            (Some(reply), _) => Ok(reply.to_owned()),
+            (Some(reply), _) => {
+                Ok(Answer { text: reply.to_owned(), calls: row.calls, is_cut: row.is_cut })
+            }
             (None, Some(report)) => {
                 let class = answer["class"].as_str().unwrap_or("failed");
                 Err((StatusCode::BAD_GATEWAY, error_object(class, report)))
@@ -188,7 +244,12 @@ fn with_earlier(before: Vec<(String, Said)>, question: Said) -> Said {
     }
     pictures.extend(question.pictures);
     files.extend(question.files);
-    Said { text: format!("{text}[The message to answer:]\n{}", question.text), pictures, files }
+    text.push_str("[The message to answer:]\n");
+    let at = text.len();
+    let moved = question.outside.into_iter().map(|part| part.start + at..part.end + at);
+    let outside = moved.collect();
+    text.push_str(&question.text);
+    Said { text, pictures, files, outside }
 }
 
 impl From<String> for Said {

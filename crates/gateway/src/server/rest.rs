@@ -8,6 +8,8 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use myclaw_agent::llm::ImageContent;
 use myclaw_agent::sessions::{EntryId, SessionError, TranscriptMessage};
 use myclaw_agent::tools::picture_from_base64;
@@ -15,15 +17,17 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::answer::{error, message as message_object};
+use super::openai::is_picture;
 use super::request::{Body, Params};
 use super::sessions::ListRange;
 use super::{Server, route, scope};
 use crate::GatewayError;
-use crate::delivery::NewMessage;
+use crate::delivery::{MessageFile, NewMessage};
 use crate::devices::Login;
 use crate::metrics::Gauge;
 use crate::questions::{Answer, AnswerError, FullAnswer, Question};
-use crate::rows::{Incoming, MessageId, MessageState};
+use crate::routing::{file_name, message_file};
+use crate::rows::{Incoming, MessageId, MessageState, Origin};
 use crate::running::near;
 
 /// The header with which programs name a message, so that a repetition is not a second message.
@@ -50,7 +54,7 @@ pub(super) struct NewMessageBody {
     attachments: Vec<Attachment>,
 }
 
-/// A picture that comes with a message.
+/// A picture or another file that comes with a message.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Attachment {
@@ -59,11 +63,14 @@ pub(super) struct Attachment {
     _media_type: Option<String>,
     /// Standard base64.
     data: String,
+    /// Its name, if it may be something else than a picture.
+    #[serde(default)]
+    name: Option<String>,
 }
 
 impl Attachment {
     pub(super) fn new(base64: String) -> Self {
-        Self { _media_type: None, data: base64 }
+        Self { _media_type: None, data: base64, name: None }
     }
 }
 
@@ -148,14 +155,16 @@ pub(super) async fn send(
     let session = scope::session_for(&login, body.session)?;
     let of_header = headers.get(IDEMPOTENCY_KEY).and_then(|value| value.to_str().ok());
     let source_id = body.id.or_else(|| of_header.map(str::to_owned));
+    let (images, files) = attached(body.attachments).await?;
     let new = NewMessage {
         route: route(&login),
         source_id: source_id.unwrap_or_else(|| uuid::Uuid::new_v4().to_string()),
         session: session.unwrap_or_else(|| DEFAULT_SESSION.to_owned()),
         text: body.text,
-        images: pictures(body.attachments).await?,
+        images,
+        asked: None,
     };
-    let accepted = server.delivery.accept(new).await?;
+    let accepted = server.delivery.accept_from(new, Origin::default(), files).await?;
     let answer = message_object(&server.delivery, &accepted.id, &accepted.row).await?;
     Ok((StatusCode::ACCEPTED, Json(answer)).into_response())
 }
@@ -248,6 +257,32 @@ pub(super) async fn approve(
 pub(super) async fn not_found() -> Response {
     let message = "there is no such path; docs/gateway.md lists them";
     error(StatusCode::NOT_FOUND, "not_found", message)
+}
+
+/// What comes with a message: pictures, and files with a name that are none.
+pub(super) async fn attached(
+    attachments: Vec<Attachment>,
+) -> Result<(Vec<ImageContent>, Vec<MessageFile>), GatewayError> {
+    let (mut seen, mut files) = (Vec::new(), Vec::new());
+    for attachment in attachments {
+        let name = attachment.name.as_deref().filter(|name| !name.trim().is_empty());
+        let bytes = name.map(|_| STANDARD.decode(attachment.data.trim_ascii()));
+        match (name, bytes) {
+            (Some(name), Some(Ok(bytes))) if !is_picture(&bytes) => {
+                files.push(message_file(file_name(name), bytes));
+            }
+            (Some(name), Some(Err(_))) => {
+                let why = format!("the data of the file \"{}\" is not base64", file_name(name));
+                return Err(GatewayError::Unusable(why));
+            }
+            _ => seen.push(attachment),
+        }
+    }
+    if files.len() > MOST_ATTACHMENTS {
+        let why = format!("a message has at most {MOST_ATTACHMENTS} files; send the others later");
+        return Err(GatewayError::Unusable(why));
+    }
+    Ok((pictures(seen).await?, files))
 }
 
 /// Checks pictures before they are stored: a provider would refuse the session from then on.

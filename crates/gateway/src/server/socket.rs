@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use super::answer::{class_of, error, message as message_object};
 use super::front::Caller;
 use super::guard::Presented;
-use super::rest::{Attachment, DEFAULT_SESSION, HistoryRange, pictures};
+use super::rest::{Attachment, DEFAULT_SESSION, HistoryRange, attached};
 use super::sessions::ListRange;
 use super::strangers::Place;
 use super::{MAX_BODY, Server, route, scope};
@@ -31,6 +31,7 @@ use crate::delivery::NewMessage;
 use crate::devices::Login;
 use crate::hub::{Hub, Joined, Since, Watcher, Watching};
 use crate::questions::{Answer, FullAnswer};
+use crate::rows::Origin;
 use line::{Line, Received};
 
 /// Where it is asked for.
@@ -400,10 +401,11 @@ impl Client {
         match method {
             "send" => {
                 let (route, text) = (route(&login), params.text.unwrap_or_default());
-                let images = pictures(params.attachments).await?;
+                let (images, files) = attached(params.attachments).await?;
                 // The id of the request is that of the message: a repeated request is not a second message.
-                let new = NewMessage { route, source_id: id.to_owned(), session, text, images };
-                let accepted = delivery.accept(new).await?;
+                let source_id = id.to_owned();
+                let new = NewMessage { route, source_id, session, text, images, asked: None };
+                let accepted = delivery.accept_from(new, Origin::default(), files).await?;
                 message_object(delivery, &accepted.id, &accepted.row).await
             }
             "abort" => Ok(json!({"aborted": delivery.abort(&session)?})),

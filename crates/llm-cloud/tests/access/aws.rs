@@ -34,6 +34,7 @@ async fn call_with_key(provider: &HttpProvider, model: &Model, key: Option<&str>
         tools: &[],
         tool_use: ToolUse::Auto,
         max_output: None,
+        options: None,
         thinking: ThinkingLevel::Off,
         api_key: key.as_ref(),
         limits: CallLimits::default(),

@@ -98,6 +98,7 @@ async fn ask(provider: &HttpProvider, model: &Model, key: Option<&str>) -> Outco
         tools: &[],
         tool_use: ToolUse::Auto,
         max_output: None,
+        options: None,
         thinking: ThinkingLevel::Off,
         api_key: key.as_ref(),
         limits: CallLimits::default(),

@@ -58,6 +58,12 @@ impl Provider for DemoProvider {
             if request.model.id != DEMO_MODEL_ID {
                 return Err(unknown_model(&request.model.id, sink));
             }
+            if let Some(option) = request.asked().unsupported(request.model.api) {
+                let error = crate::wire::no_such_option(request.model, option);
+                let shown = error.message.clone();
+                sink(StreamEvent::Error { reason: StopReason::Error, error: shown });
+                return Err(error.into());
+            }
             let step = plan::next_step(&request);
             stream::send(&request, step, cancel, sink).await
         })

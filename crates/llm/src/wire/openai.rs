@@ -4,10 +4,11 @@ use std::fmt;
 
 use reqwest::header::{HeaderMap, HeaderValue};
 use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
 
 use super::compat::{Addressing, Compat};
 use super::{EncodedRequest, endpoint, json_request};
-use crate::{ImageContent, ModelError, ModelRequest};
+use crate::{AnswerFormat, ImageContent, ModelError, ModelRequest};
 
 /// A request with this body, to the URL that the host of its model requires.
 pub(crate) fn encoded(
@@ -37,6 +38,14 @@ fn azure_key(headers: &mut HeaderMap) {
         headers.remove("authorization");
         headers.insert("api-key", value);
     }
+}
+
+/// A format that is a schema, as an object without the fields that it leaves open.
+pub(crate) fn schema_fields(format: &AnswerFormat) -> Map<String, Value> {
+    let fields = serde_json::to_value(format).ok();
+    let mut fields = fields.and_then(|value| value.as_object().cloned()).unwrap_or_default();
+    fields.remove("type");
+    fields
 }
 
 /// An image as a `data:` URL, written without a copy of the image.

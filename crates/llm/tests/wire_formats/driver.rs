@@ -134,6 +134,7 @@ async fn an_abort_closes_the_connection_and_keeps_what_came() {
         tools: &[],
         tool_use: myclaw_llm::ToolUse::Auto,
         max_output: None,
+        options: None,
         thinking: ThinkingLevel::Off,
         api_key: Some(&key),
         limits: CallLimits::default(),

@@ -29,6 +29,7 @@ fn request(model: &Model, messages: &PairedMessages, thinking: ThinkingLevel) ->
         tools: &[],
         tool_use: ToolUse::Auto,
         max_output: None,
+        options: None,
         thinking,
         api_key: Some(&key),
         limits: CallLimits::default(),

@@ -43,6 +43,7 @@ impl TestRequest {
             tools: &tools,
             tool_use: self.tool_use,
             max_output: None,
+            options: None,
             thinking: self.thinking,
             api_key: self.key.as_ref(),
             limits: CallLimits::default(),

@@ -252,6 +252,7 @@ fn what_cannot_be_sent_is_an_error() {
             tools: &[],
             tool_use: ToolUse::Auto,
             max_output: None,
+            options: None,
             thinking: ThinkingLevel::Off,
             api_key,
             limits: CallLimits::default(),

@@ -284,6 +284,7 @@ pub(crate) async fn call_with(
         tools: &tools,
         tool_use: ToolUse::Auto,
         max_output: None,
+        options: None,
         thinking: ThinkingLevel::Off,
         api_key: Some(&key),
         limits,

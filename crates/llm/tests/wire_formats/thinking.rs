@@ -39,6 +39,7 @@ impl<'a> Asked<'a> {
             tools: self.tools,
             tool_use: ToolUse::Auto,
             max_output: self.max_output,
+            options: None,
             thinking: self.level,
             api_key: None,
             limits: CallLimits::default(),

@@ -17,16 +17,15 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::stream::{Piece, Used, Whole, pieces};
-use super::{
-    Accepted, CONTINUE, Content, MODEL, Said, Source, failure, named_session, options, refusal,
-    with_earlier,
-};
+use super::turns::{Handed, Turn, wire_call};
+use super::{Accepted, Content, MODEL, Said, Source, failure, named_session, options, refusal};
 use crate::GatewayError;
 use crate::devices::Login;
 use crate::ledger::now_ms;
 use crate::rows::MessageId;
 use crate::server::Server;
 use crate::server::request::Body;
+use myclaw_agent::ProgramRequest;
 
 #[derive(Deserialize)]
 pub(in crate::server) struct Request {
@@ -55,6 +54,25 @@ struct Message {
     role: String,
     #[serde(default)]
     content: Option<Content>,
+    /// What the model called.
+    #[serde(default)]
+    tool_calls: Option<Vec<WireCall>>,
+    /// Of which call it is the result.
+    #[serde(default)]
+    tool_call_id: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct WireCall {
+    id: String,
+    function: CalledFunction,
+}
+
+#[derive(Deserialize)]
+struct CalledFunction {
+    name: String,
+    #[serde(default)]
+    arguments: String,
 }
 
 /// What all objects of one answer have in common.
@@ -74,16 +92,21 @@ pub(in crate::server) async fn chat_completions(
         Ok(Body(request)) => request,
         Err(error) => return failure(&error),
     };
-    if let Err(failure) = options::check(request.model.as_deref(), &request.asked) {
-        return refusal(*failure);
-    }
-    let named = named_session(&headers, request.user.as_deref());
-    let question = match &named {
-        Some(_) => continued(request.messages),
-        None => whole_question(request.messages),
+    let asked = match options::read(request.model.as_deref(), &request.asked) {
+        Ok(asked) => asked,
+        Err(failure) => return refusal(*failure),
     };
-    let accepted = match question {
-        Ok(question) => server.accept(Source::new(&login, &headers), named, question).await,
+    let named = named_session(&headers, request.user.as_deref());
+    let source = Source::new(&login, &headers);
+    if let Some(asked) = &asked {
+        let session = named.clone().unwrap_or_else(|| source.session());
+        if let Err(failure) = server.check_asked(&session, asked, &request.asked).await {
+            return refusal(*failure);
+        }
+    }
+    let has_format = asked.as_ref().is_some_and(|asked| asked.options.format.is_some());
+    let accepted = match turns(request.messages) {
+        Ok(turns) => server.accept_chat(source, named, turns, asked).await,
         Err(error) => Err(error),
     };
     let Accepted { id, key, watching } = match accepted {
@@ -92,7 +115,7 @@ pub(in crate::server) async fn chat_completions(
     };
     let model = request.model.unwrap_or_else(|| MODEL.to_owned());
     let form = Form { id: id.clone(), model, created: now_ms() / 1_000 };
-    let pieces = pieces(server, key, watching, id);
+    let pieces = pieces(server, key, watching, id, has_format);
     if request.stream.unwrap_or(false) {
         let options = request.stream_options;
         let with_usage = options.and_then(|options| options.include_usage).unwrap_or(false);
@@ -104,9 +127,17 @@ pub(in crate::server) async fn chat_completions(
     }
     match whole(pieces).await {
         Some(Ok(answer)) => {
-            let message = json!({"role": "assistant", "content": answer.text, "refusal": null});
+            let content =
+                (!answer.text.is_empty() || answer.calls.is_empty()).then_some(&answer.text);
+            let mut message = json!({"role": "assistant", "content": content, "refusal": null});
+            let calls = answer.calls.iter().enumerate();
+            let calls: Vec<Value> = calls.map(|(at, call)| wire_call(&form.id, at, call)).collect();
+            if !calls.is_empty() {
+                message["tool_calls"] = json!(calls);
+            }
+            let finish = finish_reason(&answer);
             let choice =
-                json!({"index": 0, "message": message, "logprobs": null, "finish_reason": "stop"});
+                json!({"index": 0, "message": message, "logprobs": null, "finish_reason": finish});
             let mut object = form.object("chat.completion", &json!([choice]));
             if let Some(used) = answer.usage {
                 object["usage"] = usage(used);
@@ -138,7 +169,15 @@ impl Form {
             Piece::Text(text) => vec![self.chunk(&json!({"content": text}), &Value::Null)],
             Piece::End(end) => match *end {
                 Ok(whole) => {
-                    let mut chunks = vec![self.chunk(&json!({}), &json!("stop"))];
+                    let calls = whole.calls.iter().enumerate();
+                    let mut chunks: Vec<String> = calls
+                        .map(|(at, call)| {
+                            let mut call = wire_call(&self.id, at, call);
+                            call["index"] = json!(at);
+                            self.chunk(&json!({"tool_calls": [call]}), &Value::Null)
+                        })
+                        .collect();
+                    chunks.push(self.chunk(&json!({}), &json!(finish_reason(&whole))));
                     if let Some(used) = whole.usage.filter(|_| with_usage) {
                         let mut last = self.object("chat.completion.chunk", &json!([]));
                         last["usage"] = usage(used);
@@ -174,36 +213,48 @@ fn usage(used: Used) -> Value {
     })
 }
 
-/// The message to answer. A last message of the assistant is the beginning of an answer, which is to be continued.
-fn last_message(messages: &mut Vec<Message>) -> Result<Said, GatewayError> {
-    if messages.last().is_some_and(|message| message.role == "assistant") {
-        return Ok(CONTINUE.to_owned().into());
+/// Why an answer ends.
+fn finish_reason(whole: &Whole) -> &'static str {
+    match whole {
+        Whole { calls, .. } if !calls.is_empty() => "tool_calls",
+        Whole { is_cut: true, .. } => "length",
+        _ => "stop",
     }
-    let last = messages.pop().filter(|message| message.role == "user");
-    let why =
-        "the last message must be the user's or the assistant's; tool results cannot be handed in";
-    last.ok_or_else(|| GatewayError::Unusable(why.to_owned()))?.read()
 }
 
-/// The last message, where the session knows the ones before. It does not know the beginning of an answer that the
-/// program wrote.
-fn continued(mut messages: Vec<Message>) -> Result<Said, GatewayError> {
-    let question = last_message(&mut messages)?;
-    let begun =
-        messages.pop().filter(|message| message.role == "assistant" && question.text == CONTINUE);
-    let before = begun.map(|message| Ok(("assistant".to_owned(), message.read()?)));
-    Ok(with_earlier(before.into_iter().collect::<Result<_, GatewayError>>()?, question))
-}
-
-/// The last message, after what was said before it.
-fn whole_question(mut messages: Vec<Message>) -> Result<Said, GatewayError> {
-    let last = last_message(&mut messages)?;
-    let before = messages.into_iter().map(|message| Ok((message.role.clone(), message.read()?)));
-    Ok(with_earlier(before.collect::<Result<_, GatewayError>>()?, last))
-}
-
-impl Message {
-    fn read(self) -> Result<Said, GatewayError> {
-        self.content.map_or_else(|| Ok(Said::default()), Content::read)
+impl Server {
+    async fn accept_chat(
+        &self,
+        source: Source,
+        named: Option<String>,
+        turns: Vec<Turn>,
+        asked: Option<Box<ProgramRequest>>,
+    ) -> Result<Accepted, GatewayError> {
+        let named = (named, Handed::Again);
+        let (session, question) = self.question_in(turns, None, named, &source).await?;
+        self.accept(source, session, question, asked).await
     }
+}
+
+/// The messages one by one.
+fn turns(messages: Vec<Message>) -> Result<Vec<Turn>, GatewayError> {
+    let mut turns = Vec::new();
+    for Message { role, content, tool_calls, tool_call_id } in messages {
+        let said = content.map_or_else(|| Ok(Said::default()), Content::read)?;
+        if role == "tool" {
+            let why = "a message with the role `tool` needs the `tool_call_id` of the call that it answers";
+            let call_id = tool_call_id.ok_or_else(|| GatewayError::Unusable(why.to_owned()))?;
+            turns.push(Turn::Result { call_id, said });
+            continue;
+        }
+        let calls = tool_calls.unwrap_or_default();
+        if calls.is_empty() || !said.text.is_empty() {
+            turns.push(Turn::Said(role, said));
+        }
+        turns.extend(calls.into_iter().map(|WireCall { id, function }| {
+            let CalledFunction { name, arguments } = function;
+            Turn::Call { id, name, arguments }
+        }));
+    }
+    Ok(turns)
 }

@@ -83,7 +83,8 @@ fn plain(name: &str) -> String {
     name.take(MOST_NAME).collect()
 }
 
-fn is_picture(bytes: &[u8]) -> bool {
+/// Whether it is a picture that models can see.
+pub(in crate::server) fn is_picture(bytes: &[u8]) -> bool {
     PICTURES.iter().any(|start| bytes.starts_with(start))
         || (bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP"))
 }

@@ -1,6 +1,7 @@
 //! Responses. Each is a message of the store, kept for 30 days; its id names the message. `previous_response_id` goes on
 //! from that response, in the same session if it is the newest there, else in a fork.
 
+mod events;
 mod form;
 
 use std::convert::Infallible;
@@ -9,21 +10,21 @@ use std::time::{Duration, Instant};
 
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
-use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::sse::{KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use futures_util::{StreamExt as _, stream};
+use myclaw_agent::ProgramRequest;
 use myclaw_agent::sessions::{EntryId, Role, SessionKey};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use self::form::{Form, part};
+use self::events::Events;
+use self::form::Form;
 use super::chat::whole;
-use super::stream::{Piece, Whole, pieces};
-use super::{
-    Accepted, CONTINUE, Content, MODEL, Said, Source, failure, named_session, options, refusal,
-    with_earlier,
-};
+use super::stream::{Whole, pieces};
+use super::turns::{Handed, Turn};
+use super::{Accepted, Content, MODEL, Said, Source, failure, named_session, options, refusal};
 use crate::GatewayError;
 use crate::devices::Login;
 use crate::ledger::now_ms;
@@ -79,6 +80,14 @@ struct Item {
     role: Option<String>,
     #[serde(default)]
     content: Option<Content>,
+    #[serde(default)]
+    call_id: Option<String>,
+    #[serde(default)]
+    name: Option<String>,
+    #[serde(default)]
+    arguments: Option<String>,
+    #[serde(default)]
+    output: Option<Content>,
 }
 
 pub(in crate::server) async fn create(
@@ -91,16 +100,24 @@ pub(in crate::server) async fn create(
         Ok(Body(request)) => request,
         Err(error) => return failure(&error),
     };
-    if let Err(failure) = options::check(request.model.as_deref(), &request.asked) {
+    let asked = match options::read(request.model.as_deref(), &request.asked) {
+        Ok(asked) => asked,
+        Err(failure) => return refusal(*failure),
+    };
+    let source = Source::new(&login, &headers);
+    if let Some(asked) = &asked
+        && let Err(failure) = server.check_asked(&source.session(), asked, &request.asked).await
+    {
         return refusal(*failure);
     }
-    let source = Source::new(&login, &headers);
+    let has_format = asked.as_ref().is_some_and(|asked| asked.options.format.is_some());
     let model = request.model.clone().unwrap_or_else(|| MODEL.to_owned());
     let previous = request.previous_response_id.clone();
     let is_stream = request.stream.unwrap_or(false);
     let is_background = request.background.unwrap_or(false);
-    let echo = request.echo();
-    let accepted = server.accept_response(source, &headers, request).await;
+    let mut echo = request.echo();
+    echo.extend(asked.as_deref().map(form::echo_of).unwrap_or_default());
+    let accepted = server.accept_response(source, &headers, request, asked).await;
     let Accepted { id, key, watching } = match accepted {
         Ok(accepted) => accepted,
         Err(error) => return failure(&error),
@@ -109,9 +126,9 @@ pub(in crate::server) async fn create(
     if is_background && !is_stream {
         return Json(form.object("queued", &json!([]))).into_response();
     }
-    let pieces = pieces(server, key, watching, id);
+    let pieces = pieces(server, key, watching, id, has_format);
     if is_stream {
-        let mut events = Events { form, number: 0, text: String::new() };
+        let mut events = Events { form, number: 0, text: None };
         let begin = events.begin();
         let rest = pieces.flat_map(move |piece| stream::iter(events.of(piece)));
         let events = stream::iter(begin).chain(rest).map(Ok::<_, Infallible>);
@@ -176,12 +193,20 @@ impl Server {
         source: Source,
         headers: &HeaderMap,
         request: Request,
+        asked: Option<Box<ProgramRequest>>,
     ) -> Result<Accepted, GatewayError> {
         let session = match &request.previous_response_id {
             None => named_session(headers, request.user.as_deref()),
-            Some(previous) => Some(self.continuation(previous, source.session()).await?),
+            Some(previous) => {
+                let (message, row) = self.response_row(previous).await?;
+                Some(self.goes_on_from(&message, &row, source.session()).await?)
+            }
         };
-        self.accept(source, session, request.question()?).await
+        let instructions = request.instructions.filter(|text| !text.trim().is_empty());
+        let turns = turns(request.input)?;
+        let named = (session, Handed::Anew);
+        let (session, question) = self.question_in(turns, instructions, named, &source).await?;
+        self.accept(source, session, question, asked).await
     }
 
     /// The message of a response that was not removed.
@@ -220,7 +245,9 @@ impl Server {
         let (message, row) = self.response_row(id).await?;
         let answer = message_object(&self.delivery, &message, &row).await?;
         let created = row.accepted_at / 1_000;
-        let (model, echo) = (MODEL.to_owned(), Map::new());
+        let model = row.asked.as_ref().and_then(|asked| asked.model.clone());
+        let model = model.unwrap_or_else(|| MODEL.to_owned());
+        let echo = row.asked.as_deref().map(form::echo_of).unwrap_or_default();
         let form = Form { id: message, model, created, previous: None, echo };
         Ok(match &row.state {
             MessageState::Open => form.object("in_progress", &json!([])),
@@ -231,18 +258,24 @@ impl Server {
                 let text = answer["reply"].as_str().unwrap_or_default().to_owned();
                 let parts = self.delivery.parts(parts).await?;
                 let at = parts.last().map_or(row.accepted_at, |part| part.created_at);
-                form.completed(&Whole { text, usage: None }, at / 1_000)
+                let (calls, is_cut) = (row.calls, row.is_cut);
+                form.completed(&Whole { text, calls, is_cut, usage: None }, at / 1_000)
             }
             MessageState::Reported { class, message, .. } => form.failed(class, message),
             MessageState::Dropped { reason, .. } => form.failed("dropped", reason),
         })
     }
 
-    /// The session that goes on from a response: that of the response, or a fork `place` if more was said there since.
-    async fn continuation(&self, previous: &str, place: String) -> Result<String, GatewayError> {
-        let (message, row) = self.response_row(previous).await?;
+    /// The session that goes on from the answer to a message: its own, or a fork `place` if more was said there since.
+    pub(super) async fn goes_on_from(
+        &self,
+        message: &MessageId,
+        row: &Incoming,
+        place: String,
+    ) -> Result<String, GatewayError> {
+        let message = message.clone();
         if row.state == MessageState::Open {
-            let why = format!("{previous} is not answered yet; wait for it");
+            let why = format!("{PREFIX}{message} is not answered yet; wait for it");
             return Err(GatewayError::InUse(why));
         }
         let (key, _) = self.delivery.session(&row.session)?;
@@ -332,106 +365,48 @@ impl Request {
         let texts = [("user", &self.user), ("instructions", &self.instructions)];
         let texts = texts.into_iter().filter_map(|(name, text)| Some((name, text.as_ref()?)));
         echo.extend(texts.map(|(name, text)| (name.to_owned(), json!(text))));
-        echo.insert("background".to_owned(), json!(self.background));
+        echo.insert("background".to_owned(), json!(self.background.unwrap_or(false)));
         echo
     }
+}
 
-    fn question(self) -> Result<Said, GatewayError> {
-        let instructions = self.instructions.filter(|text| !text.trim().is_empty());
-        let mut before: Vec<(String, Said)> = Vec::new();
-        before.extend(instructions.map(|text| ("system".to_owned(), text.into())));
-        let items = match self.input {
-            Input::Text(text) => return Ok(with_earlier(before, text.into())),
-            Input::Items(items) => items,
-        };
-        for item in items {
-            let kind = item.r#type.as_deref().unwrap_or("message");
-            if kind != "message" {
-                let why = format!("input of type `{kind}` is not supported; send messages");
+/// What is handed in, one by one.
+fn turns(input: Input) -> Result<Vec<Turn>, GatewayError> {
+    let items = match input {
+        Input::Text(text) => return Ok(vec![Turn::Said("user".to_owned(), text.into())]),
+        Input::Items(items) => items,
+    };
+    let mut turns = Vec::new();
+    for item in items {
+        let read =
+            |content: Option<Content>| content.map_or_else(|| Ok(Said::default()), Content::read);
+        let kind = item.r#type.as_deref().unwrap_or("message");
+        match (kind, item.call_id) {
+            ("message", _) => {
+                let role = item.role.unwrap_or_else(|| "user".to_owned());
+                turns.push(Turn::Said(role, read(item.content)?));
+            }
+            ("function_call", Some(id)) => turns.push(Turn::Call {
+                id,
+                name: item.name.unwrap_or_default(),
+                arguments: item.arguments.unwrap_or_default(),
+            }),
+            ("function_call_output", Some(call_id)) => {
+                turns.push(Turn::Result { call_id, said: read(item.output)? });
+            }
+            // What a model thought elsewhere says nothing to this one.
+            ("reasoning", _) => {}
+            ("function_call" | "function_call_output", None) => {
+                let why = format!("an item of type `{kind}` needs the `call_id` of its call");
                 return Err(GatewayError::Unusable(why));
             }
-            let role = item.role.unwrap_or_else(|| "user".to_owned());
-            before.push((role, item.content.map(Content::read).transpose()?.unwrap_or_default()));
-        }
-        if before.last().is_some_and(|(role, _)| role == "assistant") {
-            return Ok(with_earlier(before, CONTINUE.to_owned().into()));
-        }
-        let last = before.pop().filter(|(role, _)| role == "user");
-        let why = "the last item of `input` must be a message of the user or the assistant; results of functions cannot be handed in";
-        let (_, question) = last.ok_or_else(|| GatewayError::Unusable(why.to_owned()))?;
-        Ok(with_earlier(before, question))
-    }
-}
-
-/// The events of a streamed response, which are numbered.
-struct Events {
-    form: Form,
-    number: u64,
-    text: String,
-}
-
-impl Events {
-    fn event(&mut self, kind: &str, mut fields: Value) -> Event {
-        fields["type"] = json!(kind);
-        fields["sequence_number"] = json!(self.number);
-        self.number += 1;
-        Event::default().event(kind).data(fields.to_string())
-    }
-
-    fn begin(&mut self) -> Vec<Event> {
-        let response = self.form.object("in_progress", &json!([]));
-        let item = self.form.item("in_progress", &json!([]));
-        let place = self.place();
-        vec![
-            self.event("response.created", json!({"response": response})),
-            self.event("response.in_progress", json!({"response": response})),
-            self.event("response.output_item.added", json!({"output_index": 0, "item": item})),
-            self.event("response.content_part.added", with(&place, "part", part(""))),
-        ]
-    }
-
-    fn of(&mut self, piece: Piece) -> Vec<Event> {
-        let place = self.place();
-        let end = match piece {
-            Piece::Text(text) => {
-                self.text.push_str(&text);
-                let mut fields = with(&place, "delta", json!(text));
-                fields["logprobs"] = json!([]);
-                return vec![self.event("response.output_text.delta", fields)];
+            _ => {
+                let why = format!(
+                    "input of type `{kind}` is not supported; send messages, and results of functions"
+                );
+                return Err(GatewayError::Unusable(why));
             }
-            Piece::End(end) => *end,
-        };
-        let whole = match end {
-            Ok(whole) => whole,
-            Err((_, body)) => {
-                let error = &body["error"];
-                let class = error["code"].as_str().unwrap_or("failed");
-                let message = error["message"].as_str().unwrap_or_default();
-                let response = self.form.failed(class, message);
-                return vec![self.event("response.failed", json!({"response": response}))];
-            }
-        };
-        // What was streamed: also the texts before tool calls, which are not in the stored response.
-        let streamed = Whole { text: std::mem::take(&mut self.text), usage: whole.usage };
-        let mut done = with(&place, "text", json!(streamed.text));
-        done["logprobs"] = json!([]);
-        let item = self.form.item("completed", &json!([part(&streamed.text)]));
-        let response = self.form.completed(&streamed, now_ms() / 1_000);
-        vec![
-            self.event("response.output_text.done", done),
-            self.event("response.content_part.done", with(&place, "part", part(&streamed.text))),
-            self.event("response.output_item.done", json!({"output_index": 0, "item": item})),
-            self.event("response.completed", json!({"response": response})),
-        ]
+        }
     }
-
-    fn place(&self) -> Value {
-        json!({"item_id": format!("msg_{}", self.form.id), "output_index": 0, "content_index": 0})
-    }
-}
-
-fn with(place: &Value, name: &str, value: Value) -> Value {
-    let mut fields = place.clone();
-    fields[name] = value;
-    fields
+    Ok(turns)
 }

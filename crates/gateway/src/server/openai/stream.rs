@@ -6,11 +6,12 @@
 use std::sync::Arc;
 
 use futures_util::Stream;
+use myclaw_agent::llm::ToolCall;
 use myclaw_agent::sessions::SessionKey;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use super::Failure;
+use super::{Answer, Failure};
 use crate::hub::{Since, Watching};
 use crate::rows::MessageId;
 use crate::server::Server;
@@ -34,6 +35,10 @@ pub(in crate::server) enum Piece {
 pub(in crate::server) struct Whole {
     /// What the program gets if it asks again.
     pub(in crate::server) text: String,
+    /// The calls of the program's tools with which it ends.
+    pub(in crate::server) calls: Vec<ToolCall>,
+    /// Whether it was cut at a limit.
+    pub(in crate::server) is_cut: bool,
     /// Tokens, if this process saw the run.
     pub(in crate::server) usage: Option<Used>,
 }
@@ -55,6 +60,8 @@ struct Collector {
     /// The text of the current model call that was sent.
     step: String,
     has_sent: bool,
+    /// Whether the text is sent only when it is whole: JSON has nothing before it.
+    is_withheld: bool,
     usage: Option<Used>,
 }
 
@@ -79,7 +86,9 @@ impl Collector {
                 self.step.clear();
                 None
             }
-            "llm_stream" if self.is_taken && event["event"]["type"] == "text_delta" => {
+            "llm_stream"
+                if self.is_taken && !self.is_withheld && event["event"]["type"] == "text_delta" =>
+            {
                 let delta = event["event"]["delta"].as_str()?;
                 let between = if self.step.is_empty() && self.has_sent { BETWEEN } else { "" };
                 self.step.push_str(delta);
@@ -104,6 +113,9 @@ impl Collector {
 
     /// What is missing of the answer.
     fn rest(&self, answer: &str) -> Option<String> {
+        if answer.is_empty() {
+            return None;
+        }
         // Parts of an answer are trimmed.
         let sent = self.step.trim_end();
         match answer.strip_prefix(sent).or_else(|| answer.strip_prefix(sent.trim_start())) {
@@ -121,13 +133,14 @@ pub(in crate::server) fn pieces(
     key: SessionKey,
     watching: Watching,
     message: MessageId,
+    is_withheld: bool,
 ) -> impl Stream<Item = Piece> {
     let (sender, receiver) = mpsc::channel(MOST_PIECES);
     tokio::spawn(async move {
         let Watching { newest: mut sent, mut news, .. } = watching;
         let (step, id) = (String::new(), message.clone());
         let mut collector =
-            Collector { message, is_taken: false, step, has_sent: false, usage: None };
+            Collector { message, is_taken: false, step, has_sent: false, is_withheld, usage: None };
         let answer = server.reply(&id);
         tokio::pin!(answer);
         let answer = loop {
@@ -158,13 +171,18 @@ pub(in crate::server) fn pieces(
                 break answer;
             }
         };
-        if let Ok(text) = &answer
-            && let Some(rest) = collector.rest(text)
+        if let Ok(answer) = &answer
+            && let Some(rest) = collector.rest(&answer.text)
             && sender.send(Piece::Text(rest)).await.is_err()
         {
             return;
         }
-        let whole = answer.map(|text| Whole { text, usage: collector.usage });
+        let whole = answer.map(|Answer { text, calls, is_cut }| Whole {
+            text,
+            calls,
+            is_cut,
+            usage: collector.usage,
+        });
         // The client may be gone.
         let _ = sender.send(Piece::End(Box::new(whole))).await;
     });

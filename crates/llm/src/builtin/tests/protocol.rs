@@ -176,6 +176,7 @@ async fn another_id_is_refused() {
         tools: &[],
         tool_use: crate::ToolUse::Auto,
         max_output: None,
+        options: None,
         thinking: ThinkingLevel::Off,
         api_key: None,
         limits: crate::CallLimits::default(),

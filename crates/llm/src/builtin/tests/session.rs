@@ -90,6 +90,7 @@ impl PlannerSession {
             tools: &self.tools,
             tool_use: self.tool_use,
             max_output: self.max_output,
+            options: None,
             thinking: ThinkingLevel::Off,
             api_key: None,
             limits: CallLimits::default(),

@@ -10,11 +10,14 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::BETA_HEADER;
-use super::thinking::{OutputConfig, Thinking, ThinkingField};
+use super::thinking::{Effort, Thinking, ThinkingField};
 use crate::wire::pieces::Piece;
 use crate::wire::turns::{self, Turn, turns};
 use crate::wire::{EncodedRequest, endpoint, history, json_request, nothing_to_send, output_limit};
-use crate::{ModelError, ModelRequest, ToolSchema, ToolUse};
+use crate::{
+    AnswerFormat, AnswerOptions, ForcedCall, ModelError, ModelRequest, ThinkingLevel, ToolSchema,
+    ToolUse,
+};
 
 /// The format requires a limit; this one is used if the model's is unknown.
 const FALLBACK_MAX_TOKENS: u64 = 8192;
@@ -27,7 +30,9 @@ pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> 
     let url = endpoint::call_url(request.model.api, &request.model.base_url)?;
     let max_tokens = output_limit(request).unwrap_or(FALLBACK_MAX_TOKENS);
     let has_tools = !request.tools.is_empty();
-    let thinking = Thinking::new(request.model, request.thinking, max_tokens, has_tools);
+    // A model that thinks may not be forced to call.
+    let level = request.forced_call().map_or(request.thinking, |_| ThinkingLevel::Off);
+    let thinking = Thinking::new(request.model, level, max_tokens, has_tools);
     let turns = turns(request.model, thinking.history, request.messages.as_slice());
     if turns.is_empty() {
         return Err(nothing_to_send());
@@ -47,15 +52,17 @@ pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> 
         max_tokens,
         stream: true,
         thinking: thinking.field,
-        output_config: thinking.effort,
+        output_config: OutputConfig::new(thinking.effort, request.asked()),
+        temperature: request.asked().temperature,
+        top_p: request.asked().top_p,
+        stop_sequences: &request.asked().stop,
         tools: request
             .tools
             .iter()
             .enumerate()
             .map(|(index, tool)| Tool::new(tool, index == last_tool))
             .collect(),
-        tool_choice: (has_tools && request.tool_use == ToolUse::Forbidden)
-            .then_some(ToolChoice { kind: request.tool_use.choice() }),
+        tool_choice: ToolChoice::of(request),
         system,
         messages,
     };
@@ -74,20 +81,78 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     thinking: Option<ThinkingField>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    output_config: Option<OutputConfig>,
+    output_config: Option<OutputConfig<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_p: Option<f64>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    stop_sequences: &'a [String],
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Tool<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tool_choice: Option<ToolChoice>,
+    tool_choice: Option<ToolChoice<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     system: Option<[Block<'a>; 1]>,
     messages: Vec<Turn<Block<'a>>>,
 }
 
 #[derive(Serialize)]
-struct ToolChoice {
+struct ToolChoice<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    disable_parallel_tool_use: bool,
+}
+
+impl<'a> ToolChoice<'a> {
+    /// `None` where the model decides.
+    fn of(request: &ModelRequest<'a>) -> Option<Self> {
+        let (kind, name) = match request.forced_call() {
+            Some(ForcedCall::Any) => ("any", None),
+            Some(ForcedCall::Tool(name)) => ("tool", Some(name.as_str())),
+            None => (request.tool_use.choice(), None),
+        };
+        let disable_parallel_tool_use =
+            request.asked().single_calls && request.tool_use == ToolUse::Auto;
+        let says_something = kind != ToolUse::Auto.choice() || disable_parallel_tool_use;
+        (says_something && !request.tools.is_empty()).then_some(Self {
+            kind,
+            name,
+            disable_parallel_tool_use,
+        })
+    }
+}
+
+/// How much to think, and the form of the answer.
+#[derive(Serialize)]
+struct OutputConfig<'a> {
+    #[serde(flatten)]
+    effort: Option<Effort>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<OutputFormat<'a>>,
+}
+
+#[derive(Serialize)]
+struct OutputFormat<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    schema: &'a Value,
+}
+
+impl<'a> OutputConfig<'a> {
+    fn new(effort: Option<Effort>, asked: &'a AnswerOptions) -> Option<Self> {
+        let format = match &asked.format {
+            Some(AnswerFormat::JsonSchema { schema, .. }) => {
+                Some(OutputFormat { kind: "json_schema", schema })
+            }
+            // Refused before: the format has nothing for it.
+            Some(AnswerFormat::JsonObject) | None => None,
+        };
+        (effort.is_some() || format.is_some()).then_some(Self { effort, format })
+    }
 }
 
 #[derive(Serialize)]

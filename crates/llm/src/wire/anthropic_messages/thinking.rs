@@ -26,7 +26,7 @@ const BINDING_BETA: &str = "thinking-binding-controls-2026-08-01";
 #[derive(Debug, Default)]
 pub(in crate::wire) struct Thinking {
     pub(in crate::wire) field: Option<ThinkingField>,
-    pub(in crate::wire) effort: Option<OutputConfig>,
+    pub(in crate::wire) effort: Option<Effort>,
     /// For the header `anthropic-beta`.
     pub(in crate::wire) beta: Option<HeaderValue>,
     /// Whether thinking of earlier answers may be sent back.
@@ -63,7 +63,7 @@ pub(in crate::wire) struct BlockBinding {
 }
 
 #[derive(Debug, Serialize)]
-pub(in crate::wire) struct OutputConfig {
+pub(in crate::wire) struct Effort {
     effort: String,
 }
 
@@ -100,7 +100,7 @@ impl Thinking {
                 };
                 Self {
                     field: Some(field),
-                    effort: Some(OutputConfig { effort: model.thinking_word(level).to_owned() }),
+                    effort: Some(Effort { effort: model.thinking_word(level).to_owned() }),
                     beta: is_bound.then_some(HeaderValue::from_static(BINDING_BETA)),
                     history: ThinkingHistory::Kept,
                 }

@@ -17,7 +17,8 @@ use crate::wire::pieces::Piece;
 use crate::wire::turns::{self, Turn, turns};
 use crate::wire::{EncodedRequest, endpoint, history, json_request, nothing_to_send, output_limit};
 use crate::{
-    AssistantMessage, Message, Model, ModelError, ModelRequest, ThinkingLevel, ToolSchema, ToolUse,
+    AnswerOptions, AssistantMessage, ForcedCall, Message, Model, ModelError, ModelRequest,
+    ThinkingLevel, ToolSchema, ToolUse,
 };
 
 /// Characters that are not encoded in the path. The model's id is one segment, with colons and slashes encoded.
@@ -41,7 +42,9 @@ pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> 
     let thinking = match family.thinking {
         ThinkingFields::Claude => {
             let limit = limit.unwrap_or(UNKNOWN_LIMIT);
-            Thinking::new(request.model, request.thinking, limit, ASKS_TO_THINK_BETWEEN_CALLS)
+            // A model that thinks may not be forced to call.
+            let level = request.forced_call().map_or(request.thinking, |_| ThinkingLevel::Off);
+            Thinking::new(request.model, level, limit, ASKS_TO_THINK_BETWEEN_CALLS)
         }
         ThinkingFields::Effort | ThinkingFields::None => Thinking::default(),
     };
@@ -63,7 +66,7 @@ pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> 
     let body = Body {
         tool_config: tool_config(request, family),
         system: system(request.system_prompt, family),
-        inference_config: limit.map(|max_tokens| InferenceConfig { max_tokens }),
+        inference_config: InferenceConfig::of(request.asked(), limit),
         additional_model_request_fields,
         messages,
     };
@@ -93,7 +96,7 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     system: Vec<Block<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    inference_config: Option<InferenceConfig>,
+    inference_config: Option<InferenceConfig<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     additional_model_request_fields: Option<Value>,
     messages: Vec<Turn<Block<'a>>>,
@@ -101,13 +104,32 @@ struct Body<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct InferenceConfig {
-    max_tokens: u64,
+struct InferenceConfig<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_p: Option<f64>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    stop_sequences: &'a [String],
+}
+
+impl<'a> InferenceConfig<'a> {
+    fn of(asked: &'a AnswerOptions, max_tokens: Option<u64>) -> Option<Self> {
+        let AnswerOptions { temperature, top_p, ref stop, .. } = *asked;
+        let says_something =
+            max_tokens.is_some() || temperature.is_some() || top_p.is_some() || !stop.is_empty();
+        says_something.then_some(Self { max_tokens, temperature, top_p, stop_sequences: stop })
+    }
 }
 
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct ToolConfig<'a> {
     tools: Vec<Tool<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<Value>,
 }
 
 #[derive(Serialize)]
@@ -238,7 +260,11 @@ fn tool_config<'a>(request: &ModelRequest<'a>, family: Family) -> Option<ToolCon
     if family.cache_points == CachePoints::Everywhere {
         tools.push(Tool::CachePoint(CachePoint::DEFAULT));
     }
-    Some(ToolConfig { tools })
+    let tool_choice = request.forced_call().map(|forced| match forced {
+        ForcedCall::Any => json!({"any": {}}),
+        ForcedCall::Tool(name) => json!({"tool": {"name": name}}),
+    });
+    Some(ToolConfig { tools, tool_choice })
 }
 
 fn offered_tool(schema: &ToolSchema) -> Tool<'_> {

@@ -126,6 +126,7 @@ fn request(model: &Model, messages: Vec<Message>) -> Value {
         tools: &[],
         tool_use: ToolUse::Auto,
         max_output: None,
+        options: None,
         thinking: ThinkingLevel::High,
         api_key: None,
         limits: CallLimits::default(),

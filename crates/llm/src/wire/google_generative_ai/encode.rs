@@ -16,8 +16,8 @@ use crate::wire::compat::ToolIdRule;
 use crate::wire::pieces::{self, ImageTypes, Piece};
 use crate::wire::{EncodedRequest, endpoint, history, json_request, nothing_to_send, output_limit};
 use crate::{
-    AssistantMessage, ContentBlock, Message, Model, ModelError, ModelRequest, ThinkingContent,
-    ToolCall, ToolResultMessage, ToolSchema, ToolUse,
+    AnswerFormat, AnswerOptions, AssistantMessage, ContentBlock, ForcedCall, Message, Model,
+    ModelError, ModelRequest, ThinkingContent, ToolCall, ToolResultMessage, ToolSchema, ToolUse,
 };
 
 /// The allowed form of a call's id. The service does not document it; every other host accepts this form.
@@ -62,10 +62,10 @@ pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> 
         tools: offers_tools.then(|| {
             [Tools { function_declarations: request.tools.iter().map(Function::new).collect() }]
         }),
-        tool_config: offers_tools.then(|| ToolConfig::new(request.tool_use)),
+        tool_config: offers_tools.then(|| ToolConfig::new(request)),
         generation_config: GenerationConfig {
-            max_output_tokens: limit,
             thinking_config: ThinkingConfig::of(model, request.thinking, limit),
+            ..GenerationConfig::of(request.asked(), limit)
         },
         contents: contents.contents,
     };
@@ -80,8 +80,8 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<[Tools<'a>; 1]>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tool_config: Option<ToolConfig>,
-    generation_config: GenerationConfig,
+    tool_config: Option<ToolConfig<'a>>,
+    generation_config: GenerationConfig<'a>,
     contents: Vec<Content<'a>>,
 }
 
@@ -113,32 +113,76 @@ impl<'a> Function<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct ToolConfig {
-    function_calling_config: FunctionCallingConfig,
+struct ToolConfig<'a> {
+    function_calling_config: FunctionCallingConfig<'a>,
 }
 
 #[derive(Serialize)]
-struct FunctionCallingConfig {
+#[serde(rename_all = "camelCase")]
+struct FunctionCallingConfig<'a> {
     mode: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allowed_function_names: Option<[&'a str; 1]>,
 }
 
-impl ToolConfig {
-    fn new(tool_use: ToolUse) -> Self {
-        let mode = match tool_use {
-            ToolUse::Auto => "AUTO",
-            ToolUse::Forbidden => "NONE",
+impl<'a> ToolConfig<'a> {
+    fn new(request: &ModelRequest<'a>) -> Self {
+        let (mode, allowed_function_names) = match (request.forced_call(), request.tool_use) {
+            (Some(ForcedCall::Any), _) => ("ANY", None),
+            (Some(ForcedCall::Tool(name)), _) => ("ANY", Some([name.as_str()])),
+            (None, ToolUse::Auto) => ("AUTO", None),
+            (None, ToolUse::Forbidden) => ("NONE", None),
         };
-        Self { function_calling_config: FunctionCallingConfig { mode } }
+        Self { function_calling_config: FunctionCallingConfig { mode, allowed_function_names } }
     }
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct GenerationConfig {
+struct GenerationConfig<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     max_output_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     thinking_config: Option<ThinkingConfig>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_p: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    presence_penalty: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    frequency_penalty: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seed: Option<i64>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    stop_sequences: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_mime_type: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_json_schema: Option<&'a Value>,
+}
+
+impl<'a> GenerationConfig<'a> {
+    fn of(asked: &'a AnswerOptions, limit: Option<u64>) -> Self {
+        let AnswerOptions { temperature, top_p, seed, .. } = *asked;
+        let AnswerOptions { presence_penalty, frequency_penalty, .. } = *asked;
+        let response_json_schema = match &asked.format {
+            Some(AnswerFormat::JsonSchema { schema, .. }) => Some(schema),
+            Some(AnswerFormat::JsonObject) | None => None,
+        };
+        Self {
+            max_output_tokens: limit,
+            thinking_config: None,
+            temperature,
+            top_p,
+            presence_penalty,
+            frequency_penalty,
+            seed,
+            stop_sequences: &asked.stop,
+            response_mime_type: asked.format.is_some().then_some("application/json"),
+            response_json_schema,
+        }
+    }
 }
 
 #[derive(Serialize)]

@@ -12,8 +12,8 @@ use crate::wire::openai::{self, DataUrl};
 use crate::wire::pieces::{self, ImageTypes, Piece};
 use crate::wire::{EncodedRequest, history, nothing_to_send, output_limit};
 use crate::{
-    AssistantMessage, ContentBlock, Message, Model, ModelError, ModelRequest, ThinkingLevel,
-    ToolCall, ToolResultMessage, ToolSchema, UserMessage,
+    AnswerFormat, AnswerOptions, AssistantMessage, ContentBlock, Message, Model, ModelError,
+    ModelRequest, ThinkingLevel, ToolCall, ToolResultMessage, ToolSchema, UserMessage,
 };
 
 use super::details;
@@ -48,7 +48,10 @@ pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> 
         max_tokens: limit.filter(|_| is_older_name),
         max_completion_tokens: limit.filter(|_| !is_older_name),
         tools: request.tools.iter().map(Tool::new).collect(),
-        tool_choice: (!request.tools.is_empty()).then(|| request.tool_use.choice()),
+        tool_choice: request
+            .openai_tool_choice(|name| json!({"type": "function", "function": {"name": name}})),
+        parallel_tool_calls: request.openai_parallel_calls(),
+        wishes: Wishes::of(request.asked()),
         thinking: Thinking::new(compat.thinking_field, model, request.thinking),
         messages: messages.wire,
     };
@@ -68,10 +71,56 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Tool<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tool_choice: Option<&'static str>,
+    tool_choice: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parallel_tool_calls: Option<bool>,
+    #[serde(flatten)]
+    wishes: Wishes<'a>,
     #[serde(flatten)]
     thinking: Thinking<'a>,
     messages: Vec<WireMessage<'a>>,
+}
+
+/// What is asked of the answer, under the names of this format.
+#[derive(Serialize)]
+struct Wishes<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_p: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    presence_penalty: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    frequency_penalty: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seed: Option<i64>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    stop: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_format: Option<Value>,
+}
+
+impl<'a> Wishes<'a> {
+    fn of(asked: &'a AnswerOptions) -> Self {
+        let AnswerOptions { temperature, top_p, seed, .. } = *asked;
+        let AnswerOptions { presence_penalty, frequency_penalty, .. } = *asked;
+        let response_format = asked.format.as_ref().map(|format| match format {
+            AnswerFormat::JsonObject => json!({"type": "json_object"}),
+            schema @ AnswerFormat::JsonSchema { .. } => {
+                json!({"type": "json_schema", "json_schema": openai::schema_fields(schema)})
+            }
+        });
+        let stop = &asked.stop;
+        Self {
+            temperature,
+            top_p,
+            presence_penalty,
+            frequency_penalty,
+            seed,
+            stop,
+            response_format,
+        }
+    }
 }
 
 #[derive(Serialize)]

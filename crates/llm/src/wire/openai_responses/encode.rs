@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{MessageState, ReasoningState};
 use crate::wire::compat::{Compat, ToolIdRule};
@@ -49,7 +49,11 @@ pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> 
         include: model.reasoning.then_some([ENCRYPTED_REASONING]),
         max_output_tokens: output_limit(request).map(|limit| limit.max(MIN_OUTPUT_TOKENS)),
         tools: request.tools.iter().map(Tool::new).collect(),
-        tool_choice: (!request.tools.is_empty()).then(|| request.tool_use.choice()),
+        tool_choice: request.openai_tool_choice(|name| json!({"type": "function", "name": name})),
+        parallel_tool_calls: request.openai_parallel_calls(),
+        temperature: request.asked().temperature,
+        top_p: request.asked().top_p,
+        text: request.asked().format.as_ref().map(|format| json!({"format": format})),
         input: input.items,
     };
     openai::encoded(request, &compat, &body)
@@ -69,7 +73,15 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Tool<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tool_choice: Option<&'static str>,
+    tool_choice: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parallel_tool_calls: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_p: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<Value>,
     input: Vec<Item<'a>>,
 }
 
