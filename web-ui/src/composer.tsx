@@ -5,11 +5,13 @@ import { Icon } from "./icons";
 import type { Attachment } from "./protocol";
 import { visible } from "./text";
 
-const MOST_PICTURES = 8;
+/** Most pictures of a message, and most other files. */
+const MOST_FILES = 8;
 /** Pixels of the longer side of a picture that is sent: models see no more. */
 const LONGEST_SIDE = 1_568;
-/** Bytes of the message's pictures: below the gateway's limit of a frame. */
-const MOST_BYTES = 3_500_000;
+/** Characters of all that is attached, in base64: below the gateway's limit of a frame. */
+const MOST_CHARACTERS = 5_500_000;
+const TOO_MUCH = `A message takes at most ${MOST_FILES} pictures and ${MOST_FILES} other files, of 4 MB together.`;
 /** A smaller file is sent as it is. */
 const SMALL = 400_000;
 
@@ -44,31 +46,32 @@ export function Composer({ busy, onSend, onStop }: Props) {
 
   const attach = async (list: Iterable<File>) => {
     setError("");
-    const all = [...list];
-    const others = all.filter((file) => !file.type.startsWith("image/"));
-    if (others.length) {
-      const names = others.map((file) => visible(file.name)).join(", ");
-      setError(`Not attached: ${names}. Only pictures can be sent here; put other files into the agent's workspace.`);
-    }
-    for (const file of all.filter((file) => !others.includes(file))) {
+    for (const file of [...list]) {
+      // A picture is made smaller first.
+      if (!isPicture(file) && file.size * (4 / 3) > MOST_CHARACTERS) {
+        setError(`Not attached: ${visible(file.name)}. ${TOO_MUCH}`);
+        continue;
+      }
       try {
         const draft = await prepare(file);
         setDrafts((all) => {
           const size = all.reduce((sum, one) => sum + one.data.length, draft.data.length);
-          if (all.length >= MOST_PICTURES || size > MOST_BYTES) {
-            setError(`A message holds at most ${MOST_PICTURES} pictures of 3.5 MB together.`);
+          const alike = all.filter((other) => !other.name === !draft.name).length;
+          if (alike >= MOST_FILES || size > MOST_CHARACTERS) {
+            setError(`Not attached: ${visible(file.name)}. ${TOO_MUCH}`);
             return all;
           }
           return [...all, draft];
         });
       } catch {
-        setError(`${file.name} is not a picture that can be read.`);
+        // A directory that was dropped cannot be read either.
+        setError(`Not attached: ${visible(file.name)} cannot be read; attach files one by one.`);
       }
     }
   };
   const send = () => {
     if (!text.trim() && drafts.length === 0) return;
-    onSend(text, drafts.map(({ mediaType, data }) => ({ mediaType, data })));
+    onSend(text, drafts.map(({ mediaType, data, name }) => ({ mediaType, data, ...(name ? { name } : {}) })));
     setText("");
     setDrafts([]);
   };
@@ -95,11 +98,15 @@ export function Composer({ busy, onSend, onStop }: Props) {
         <ul class="drafts">
           {drafts.map((draft, number) => (
             <li key={draft.address}>
-              <img src={draft.address} alt={`picture ${number + 1}`} />
+              {draft.name ? (
+                <span class="file">{visible(draft.name)}</span>
+              ) : (
+                <img src={draft.address} alt={`picture ${number + 1}`} />
+              )}
               <button
                 type="button"
                 class="icon-button"
-                aria-label={`Remove picture ${number + 1}`}
+                aria-label={draft.name ? `Remove ${visible(draft.name)}` : `Remove picture ${number + 1}`}
                 onClick={() => setDrafts((all) => all.filter((other) => other !== draft))}
               >
                 <Icon name="cross" />
@@ -112,16 +119,15 @@ export function Composer({ busy, onSend, onStop }: Props) {
         <input
           ref={files}
           type="file"
-          accept="image/*"
           multiple
           hidden
-          aria-label="Pictures"
+          aria-label="Files"
           onChange={(event) => {
             void attach(event.currentTarget.files ?? []);
             event.currentTarget.value = "";
           }}
         />
-        <button type="button" class="icon-button" aria-label="Attach pictures" onClick={() => files.current?.click()}>
+        <button type="button" class="icon-button" aria-label="Attach files" onClick={() => files.current?.click()}>
           <Icon name="picture" />
         </button>
         <textarea
@@ -157,9 +163,18 @@ export function Composer({ busy, onSend, onStop }: Props) {
   );
 }
 
-/** A picture in a size that models use. */
+/** Whether models may see the file; others are saved for the agent. */
+function isPicture(file: File): boolean {
+  return file.type.startsWith("image/");
+}
+
+/** A file as it is, and a picture in a size that models use. One that the browser cannot show is a file. */
 async function prepare(file: File): Promise<Draft> {
-  const bitmap = await createImageBitmap(file);
+  const bitmap = isPicture(file) ? await createImageBitmap(file).catch(() => null) : null;
+  if (!bitmap) {
+    if (file.size * (4 / 3) > MOST_CHARACTERS) throw new Error(TOO_MUCH);
+    return { ...(await encoded(file)), name: file.name };
+  }
   const scale = Math.min(1, LONGEST_SIDE / Math.max(bitmap.width, bitmap.height));
   let blob: Blob = file;
   if (scale < 1 || file.size > SMALL) {
@@ -169,6 +184,10 @@ async function prepare(file: File): Promise<Draft> {
     blob = made.size < file.size || scale < 1 ? made : file;
   }
   bitmap.close();
+  return encoded(blob);
+}
+
+async function encoded(blob: Blob): Promise<Draft> {
   const address = await new Promise<string>((resolve, reject) => {
     const reader = new FileReader();
     reader.onload = () => resolve(reader.result as string);

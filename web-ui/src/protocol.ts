@@ -163,6 +163,8 @@ export interface EventFrame {
 export interface Attachment {
   mediaType: string;
   data: string;
+  /** Of a file that is no picture. */
+  name?: string;
 }
 
 export class RequestError extends Error {

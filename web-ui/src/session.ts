@@ -176,7 +176,7 @@ export class SessionView {
   }
 
   async send(text: string, attachments: Attachment[]): Promise<void> {
-    const message: Unsent = { id: crypto.randomUUID(), text, images: attachments.length };
+    const message: Unsent = { id: crypto.randomUUID(), text, images: attachments.filter((one) => !one.name).length };
     this.unsent = [...this.unsent, message];
     this.onChange();
     const params = { session: this.name, text, ...(attachments.length ? { attachments } : {}) };
