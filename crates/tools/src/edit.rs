@@ -200,8 +200,8 @@ fn plan(
         .map_err(|error| ToolError::Failed(format!("cannot edit {}: {error}", path.shown)))?;
     if bytes == document.bytes() {
         return Err(ToolError::Failed(format!(
-            "nothing was changed: with the line endings of {} newText is what is there already. edit keeps line \
-             endings; to convert them use bash",
+            "nothing was changed: newText is what {} has there already. edit keeps line endings, and composed or \
+             decomposed characters; to convert them use bash",
             path.shown
         )));
     }

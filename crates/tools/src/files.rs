@@ -24,7 +24,7 @@ pub(crate) use decode::decode_lossless;
 pub(crate) use diff::{diff_deadline, kept_diff, unified_diff};
 pub(crate) use document::{Document, Splice, UTF8_MARK};
 pub(crate) use indentation::Shift;
-pub(crate) use kept::Kept;
+pub(crate) use kept::kept;
 pub use kind::shown_size;
 pub(crate) use kind::{BYTES_TO_RECOGNISE, FileKind, ImageKind, recognise, refuse_binary};
 pub(crate) use lines::{LineEnding, Lines};

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::locate::{Locator, Misfit, Place, changed_lines};
 use super::model::{BodyLine, Hunk, Role};
-use crate::files::{Document, Kept, LineEnding, Lines, Shift, Splice, diff_deadline};
+use crate::files::{Document, LineEnding, Lines, Shift, Splice, diff_deadline, kept};
 use crate::support::Budget;
 
 /// Most hunks of one file that an error names.
@@ -162,16 +162,16 @@ fn splice(lines: &Lines<'_>, edit: &Edit<'_>, deadline: Instant) -> Splice {
     let mut replacement = String::new();
     let mut last_ending = "";
     let removed = edit.lines.clone().map(|index| lines.content(index));
-    let kept =
-        Kept::new(removed.zip(edit.old.iter().map(|line| edit.shift.apply(line.text()))), deadline);
-    for (step, line) in edit.new.iter().enumerate() {
+    let written = edit.old.iter().map(|line| edit.shift.apply(line.text()));
+    let given = edit.new.iter().map(|line| edit.shift.apply(line.text())).collect();
+    let new = kept(removed.zip(written), given, deadline);
+    for (line, text) in edit.new.iter().zip(new) {
         last_ending = match edit.style {
             EndingStyle::AsInPatch if line.has_return() => LineEnding::CrLf.as_str(),
             EndingStyle::AsInPatch => LineEnding::Lf.as_str(),
             EndingStyle::AsInFile(ending) => ending.as_str(),
         };
-        let given = edit.shift.apply(line.text());
-        replacement.push_str(&kept.line(step, edit.new.len(), given));
+        replacement.push_str(&text);
         replacement.push_str(last_ending);
     }
     let length = lines.len();

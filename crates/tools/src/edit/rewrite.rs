@@ -2,10 +2,11 @@
 
 use std::time::Instant;
 
+use myclaw_files::composed;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use super::locate::{Located, Region};
-use crate::files::{Kept, LineEnding, Lines, Splice, diff_deadline};
+use crate::files::{LineEnding, Lines, Splice, diff_deadline, kept};
 
 /// Most lines that are compared line by line; beyond that the comparison could take seconds.
 const MAX_COMPARED: usize = 2_000;
@@ -29,7 +30,10 @@ pub(super) fn splices(text: &str, lines: &Lines<'_>, located: &Located) -> Vec<S
 
 fn operations(old: &[String], new: &[String]) -> Vec<DiffOp> {
     if old.len().max(new.len()) <= MAX_COMPARED {
-        return capture_diff_slices(Algorithm::Myers, old, new);
+        let form = |line: &String| composed(line).into_owned();
+        let (old, new): (Vec<_>, Vec<_>) =
+            (old.iter().map(form).collect(), new.iter().map(form).collect());
+        return capture_diff_slices(Algorithm::Myers, &old, &new);
     }
     let whole =
         DiffOp::Replace { old_index: 0, old_len: old.len(), new_index: 0, new_len: new.len() };
@@ -96,21 +100,20 @@ impl Rewrite<'_> {
     fn replace(&self, at: usize, old_len: usize, new_index: usize, new_len: usize) -> Vec<Splice> {
         let pieces = &self.region.pieces;
         let common = old_len.min(new_len);
-        let kept = Kept::new(
-            (at..at + old_len).map(|old| {
-                (&self.text[pieces[old].clone()], self.region.shift.apply(&self.located.old[old]))
-            }),
-            self.deadline,
-        );
-        let line = |step: usize| kept.line(step, new_len, self.line(new_index + step));
+        let replaced = (at..at + old_len).map(|old| {
+            (&self.text[pieces[old].clone()], self.region.shift.apply(&self.located.old[old]))
+        });
+        let new = (new_index..new_index + new_len).map(|index| self.line(index)).collect();
+        let mut lines = kept(replaced, new, self.deadline).into_iter();
         let mut splices: Vec<Splice> = (0..common)
-            .map(|step| Splice { range: pieces[at + step].clone(), replacement: line(step) })
+            .zip(lines.by_ref())
+            .map(|(step, line)| Splice { range: pieces[at + step].clone(), replacement: line })
             .collect();
         if let Some(last) = splices.last_mut() {
             last.range.end = pieces[at + old_len - 1].end;
-            for step in common..new_len {
+            for line in lines {
                 last.replacement.push_str(self.ending.as_str());
-                last.replacement.push_str(&line(step));
+                last.replacement.push_str(&line);
             }
         }
         splices

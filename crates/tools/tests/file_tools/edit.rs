@@ -144,6 +144,43 @@ fn the_file_keeps_its_characters_where_old_and_new_agree() {
 }
 
 #[test]
+fn a_new_quotation_never_gets_one_quote_of_the_file() {
+    for (file, old, new, expected) in [
+        (
+            "    print(“hi”)\n    return “a”…\n",
+            "print(\"hi\")\nreturn \"a\"...",
+            "print(\"ho\")\nx = \"n\"\nreturn \"a\"...",
+            "    print(“ho”)\n    x = \"n\"\n    return “a”…\n",
+        ),
+        (
+            "Use “foo” now.\n",
+            "Use \"foo\" now.",
+            "Use \"bar\" and \"foo\" now.",
+            "Use \"bar\" and “foo” now.\n",
+        ),
+        ("“Hello\nworld”\n", "\"Hello\nworld\"", "\"Hello\nbig\nthere\"", "“Hello\nbig\nthere”\n"),
+        ("caf\u{e9} two\n", "caf\u{e9} two", "cafe\u{301} three", "caf\u{e9} three\n"),
+        (
+            "caf\u{e9}\ntwo\n",
+            "caf\u{e9}\ntwo",
+            "new\ncafe\u{301}\nthree",
+            "new\ncaf\u{e9}\nthree\n",
+        ),
+    ] {
+        assert_eq!(edited_text(file, old, new), expected, "{file}");
+    }
+    let patch = "--- a/f\n+++ b/f\n@@ -1 +1,2 @@\n-She said, \"Hello.\"\n+She said, \"Hi there.\"\n+And \"more\".\n";
+    let workspace = Workspace::with(&[("f", "She said, “Hello.”\n")]);
+    workspace.ok("apply_patch", json!({"patch": patch}));
+    assert_eq!(workspace.text("f"), "She said, “Hi there.”\nAnd \"more\".\n");
+    let utf16 = |text: &str| text.encode_utf16().flat_map(u16::to_be_bytes).collect::<Vec<u8>>();
+    assert_eq!(
+        edited(utf16("\u{FEFF}caf\u{e9} two\n"), "caf\u{e9} two", "cafe\u{301} three"),
+        utf16("\u{FEFF}caf\u{e9} three\n")
+    );
+}
+
+#[test]
 fn composed_and_decomposed_are_the_same_text_also_when_they_are_counted() {
     let file = "caf\u{e9} 1\ncafe\u{301} 2\n";
     let workspace = Workspace::with(&[("f", file)]);

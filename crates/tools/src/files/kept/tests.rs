@@ -1,9 +1,13 @@
-use super::Kept;
+use super::kept;
 use crate::files::diff_deadline;
 
 fn merged(file: &str, old: &str, new: &str) -> String {
-    let lines = [(file, old.to_owned())].into_iter();
-    Kept::new(lines, diff_deadline()).line(0, 1, new.to_owned())
+    replaced(&[(file, old)], &[new]).concat()
+}
+
+fn replaced(old: &[(&str, &str)], new: &[&str]) -> Vec<String> {
+    let old = old.iter().map(|(file, written)| (*file, (*written).to_owned()));
+    kept(old, new.iter().map(|line| (*line).to_owned()).collect(), diff_deadline())
 }
 
 #[test]
@@ -44,8 +48,78 @@ fn what_old_and_new_share_keeps_the_characters_of_the_file() {
 
 #[test]
 fn a_line_after_an_inserted_one_keeps_its_characters() {
-    let lines = [("\u{201C}One\u{201D}, she said", "\"One\", she said".to_owned())].into_iter();
-    let kept = Kept::new(lines, diff_deadline());
-    assert_eq!(kept.line(0, 2, "A new line".to_owned()), "A new line");
-    assert_eq!(kept.line(1, 2, "\"One\", he said".to_owned()), "\u{201C}One\u{201D}, he said");
+    let old = [("\u{201C}One\u{201D}, she said", "\"One\", she said")];
+    assert_eq!(
+        replaced(&old, &["A new line", "\"One\", he said"]),
+        ["A new line", "\u{201C}One\u{201D}, he said"]
+    );
+    // Lines that moved: by what they say, not by their number.
+    let old =
+        [("\u{201C}gone\u{201D} here", "\"gone\" here"), ("wait\u{2026} there", "wait... there")];
+    assert_eq!(
+        replaced(&old, &["wait... then there", "new... \"text\""]),
+        ["wait\u{2026} then there", "new... \"text\""]
+    );
+}
+
+#[test]
+fn a_quotation_keeps_both_of_its_quotes_or_none() {
+    for (file, old, new, expected) in [
+        (
+            "Use “foo” now.",
+            "Use \"foo\" now.",
+            "Use \"bar\" and \"foo\" now.",
+            "Use \"bar\" and “foo” now.",
+        ),
+        (
+            "She said “one” and “two”.",
+            "She said \"one\" and \"two\".",
+            "She said \"zero\", \"one\" and \"two\".",
+            "She said \"zero\", “one” and “two”.",
+        ),
+        (
+            "She said “one”.",
+            "She said \"one\".",
+            "She said \"two\" and \"three\".",
+            "She said \"two\" and \"three\".",
+        ),
+        ("say(‘a’, “b”)", "say('a', \"b\")", "say('x', 'a', \"b\")", "say('x', ‘a’, “b”)"),
+        ("„ja“ sagte er", "\"ja\" sagte er", "\"nein\" sagte er", "„nein“ sagte er"),
+        ("“It’s ‘odd’ here”", "\"It's 'odd' here\"", "\"It's 'even' here\"", "“It’s ‘even’ here”"),
+        ("split(“ – ”)", "split(\" - \")", "split(\" - \", \"x\")", "split(“ – ”, \"x\")"),
+        // Apostrophes are no quotations, and a word with another one is another word.
+        (
+            "it’s the dogs’ bone",
+            "it's the dogs' bone",
+            "it's 'a' dogs' bone",
+            "it’s 'a' dogs’ bone",
+        ),
+        // A space between other words is another space.
+        ("a 10\u{A0}km", "a 10 km", "a b c", "a b c"),
+        // A script without spaces between words.
+        ("がぎぐ「x」", "か\u{3099}き\u{3099}く\u{3099}「x」", "か\u{3099}く\u{3099}", "がぐ"),
+    ] {
+        assert_eq!(merged(file, old, new), expected, "{file}");
+    }
+}
+
+#[test]
+fn a_quotation_over_several_lines_keeps_both_of_its_quotes() {
+    let old = [("rest” and “more", "rest\" and \"more")];
+    assert_eq!(replaced(&old, &["big", "other\" and \"less"]), ["big", "other” and “less"]);
+    assert_eq!(
+        replaced(&[("world” x", "world\" x")], &["all\" and \"new\" x"]),
+        ["all” and \"new\" x"]
+    );
+}
+
+#[test]
+fn what_is_the_same_text_stays_as_it_is_composed_in_the_file() {
+    assert_eq!(merged("caf\u{e9} two", "caf\u{e9} two", "cafe\u{301} three"), "caf\u{e9} three");
+    assert_eq!(
+        merged("cafe\u{301} two", "cafe\u{301} two", "caf\u{e9} three"),
+        "cafe\u{301} three"
+    );
+    // The model writes other quotes than those that it saw.
+    assert_eq!(merged("“a” b", "“a” b", "\"a\" b"), "\"a\" b");
 }
