@@ -11,7 +11,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use hyper_util::client::proxy::matcher::Matcher;
-use myclaw_proxy::through_environment;
+use myclaw_proxy::{Way, through_environment, way_to};
 use reqwest::{Certificate, Client, ClientBuilder, redirect, retry};
 use url::Url;
 
@@ -90,10 +90,7 @@ impl Clients {
     pub async fn client(&self, url: &Url, connect_limit: Duration) -> Result<Client, ModelError> {
         let kind = ClientKind {
             transport: if url.scheme() == "https" { Transport::Tls } else { Transport::Plain },
-            route: match self.options.unix_socket.is_some()
-                || is_loopback(url)
-                || is_link_local(url)
-            {
+            route: match self.options.unix_socket.is_some() || is_direct(url) {
                 true => Route::Direct,
                 false => Route::Environment,
             },
@@ -288,12 +285,23 @@ impl Peer {
 
 /// The proxy that requests to `url` go through, found as the HTTP client finds it.
 fn proxy_for(url: &Url) -> Option<Url> {
-    if is_loopback(url) {
+    if is_direct(url) {
         return None;
     }
-    let target = url.as_str().parse().ok()?;
-    let intercepted = Matcher::from_system().intercept(&target)?;
-    Url::parse(&intercepted.uri().to_string()).ok()
+    match way_to(url) {
+        Way::Direct => None,
+        Way::Through(proxy) => Some(proxy),
+        Way::System => {
+            let target = url.as_str().parse().ok()?;
+            let intercepted = Matcher::from_system().intercept(&target)?;
+            Url::parse(&intercepted.uri().to_string()).ok()
+        }
+    }
+}
+
+/// Whether no proxy is asked for this server.
+fn is_direct(url: &Url) -> bool {
+    is_loopback(url) || is_link_local(url)
 }
 
 /// Whether the connection ended before any of the answer came.

@@ -19,6 +19,25 @@ pub fn through_environment(builder: ClientBuilder) -> ClientBuilder {
     }
 }
 
+/// How requests to a server go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Way {
+    /// The environment names a proxy, but not for this server.
+    Direct,
+    /// Through this proxy.
+    Through(Url),
+    /// The environment names no proxy, so the settings of the operating system count where it has any.
+    System,
+}
+
+/// How a client that goes [`through_environment`] reaches the server.
+pub fn way_to(server: &Url) -> Way {
+    match Rules::new(|name| env::var(name).ok()) {
+        Some(rules) => rules.proxy_for(server).map_or(Way::Direct, Way::Through),
+        None => Way::System,
+    }
+}
+
 /// Lets the requests of a client of one server, with this address, go to it directly if it is on this machine, and
 /// otherwise [`through_environment`].
 pub fn to_server(builder: ClientBuilder, address: &str) -> ClientBuilder {
@@ -31,7 +50,7 @@ pub fn to_server(builder: ClientBuilder, address: &str) -> ClientBuilder {
 fn is_this_machine(server: &Url) -> bool {
     let host = server.host_str().unwrap_or_default();
     let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+    host == "localhost" || address.is_ok_and(|address| address.to_canonical().is_loopback())
 }
 
 /// What the environment says.
@@ -93,7 +112,7 @@ fn names(entry: &str, host: &str, port: Option<u16>) -> bool {
         return true;
     }
     match host.parse::<IpAddr>() {
-        Ok(address) => holds(entry, address),
+        Ok(address) => holds(entry, address) || holds(entry, address.to_canonical()),
         Err(_) => {
             let domain = entry.strip_prefix('*').unwrap_or(entry);
             let domain = domain.trim_start_matches('.').trim_end_matches('.');
@@ -110,7 +129,10 @@ fn split_port(entry: &str) -> (&str, Option<u16>) {
     if let Some((inside, after)) = entry.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         // `[fd00::]/8` is a network.
         return match after.strip_prefix(':') {
-            Some(port) => (inside, port.parse().ok()),
+            Some(port) => match port.parse() {
+                Ok(port) => (inside, Some(port)),
+                Err(_) => ("", None),
+            },
             None if after.is_empty() => (inside, None),
             None => (entry, None),
         };

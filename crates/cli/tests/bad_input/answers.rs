@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::{
     FORMATS, assert_fails, assert_goes_on, config, count, home_for, myclaw, rows, run, said, serve,
+    serve_text,
 };
 
 /// A failed turn keeps what the user said, and nothing else; the next one goes on from there.
@@ -65,6 +66,33 @@ fn a_proxy_that_is_not_there() {
         let output = RunningChild::run(&mut command);
         assert_fails(&output, 4, &["nothing listens", "the proxy http://127.0.0.1", "HTTPS_PROXY"]);
         assert!(!output.stderr().contains("secret"), "{}", output.stderr());
+    }
+}
+
+/// Addresses of a private network go through the proxy in either version of IP, unless `NO_PROXY` names them.
+#[test]
+fn a_proxy_for_addresses_of_a_private_network() {
+    for (host, exceptions, is_asked) in [
+        ("[fd00::9]", "", true),
+        ("[fd12:3456::9]", "fd00::/16", true),
+        ("[2001:db8::9]", "", true),
+        ("10.255.255.1", "", true),
+        ("[fd00:ec2::254]", "", false),
+        ("[::ffff:127.0.0.1]", "", false),
+    ] {
+        let proxy = serve_text(FORMATS[0], "over the proxy");
+        let home = TempHome::new();
+        // The discard port: what does not go through the proxy fails at once.
+        home.write_config(&config(&format!("http://{host}:9"), FORMATS[0]));
+        let mut command = myclaw(&home, &["run", "hello"]);
+        command.env("http_proxy", proxy.url()).env("NO_PROXY", exceptions);
+        let output = RunningChild::run(&mut command);
+        assert_eq!(proxy.requests().len(), usize::from(is_asked), "{host}: {}", output.stderr());
+        if is_asked {
+            assert!(output.stdout().contains("over the proxy"), "{host}: {}", output.stderr());
+        } else {
+            assert!(!output.stderr().contains("proxy"), "{host}: {}", output.stderr());
+        }
     }
 }
 

@@ -152,11 +152,16 @@ pub fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// Whether the URL names a link-local address, as those of the clouds' metadata services are.
+/// Whether the URL names a link-local address, or one of those that the clouds' metadata services have. Other unique local
+/// addresses of IPv6 (`fc00::/7`) are those of a private network, such as `10.0.0.0/8`.
 pub fn is_link_local(url: &Url) -> bool {
     match url.host() {
         Some(Host::Ipv4(address)) => address.is_link_local(),
-        Some(Host::Ipv6(address)) => address.is_unicast_link_local() || address.is_unique_local(),
+        Some(Host::Ipv6(address)) => {
+            // `fd00:ec2::/32` is Amazon's, `fd20:ce::/32` Google's.
+            address.is_unicast_link_local()
+                || matches!(address.segments(), [0xfd00, 0x0ec2, ..] | [0xfd20, 0x00ce, ..])
+        }
         Some(Host::Domain(_)) | None => false,
     }
 }
