@@ -1,6 +1,7 @@
 //! Files that an agent sends to people.
 
 use std::fs::File;
+use std::io;
 use std::path::Path;
 
 use myclaw_files::{PathUse, SharedDirectory, real_path};
@@ -26,6 +27,22 @@ impl SessionConfig {
             return Err(AgentError::new(FailureClass::Usage, why));
         }
         let opened = self.as_its_tools(|| SharedDirectory::open(&real)?.file(relative))?;
-        opened.map_err(|error| AgentError::new(FailureClass::Usage, error.to_string()))
+        opened.map_err(|error| AgentError::new(FailureClass::Usage, why_not(&error)))
+    }
+}
+
+/// Why a file is not sent, for the people who would get it.
+fn why_not(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "there is no such file".to_owned(),
+        io::ErrorKind::PermissionDenied => "it may not be read".to_owned(),
+        io::ErrorKind::NotADirectory => "a part of its path is no directory".to_owned(),
+        io::ErrorKind::InvalidFilename => "its name is too long".to_owned(),
+        // Only what this program says of a file has words for people.
+        _ if error.raw_os_error().is_none() => error.to_string(),
+        _ => {
+            tracing::error!(%error, "a file of a workspace cannot be opened");
+            "it cannot be read".to_owned()
+        }
     }
 }

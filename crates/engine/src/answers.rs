@@ -25,8 +25,8 @@ pub enum TakenState {
         text: String,
         /// The calls that the program makes.
         calls: Vec<ToolCall>,
-        /// Whether the output limit cut it.
-        is_cut: bool,
+        /// Why it ended: [`StopReason::Length`] and [`StopReason::Refusal`] mean that it is not whole.
+        stop_reason: StopReason,
     },
     /// The answer was cut off or is empty. Without another message the session does not continue.
     Broken {
@@ -118,7 +118,7 @@ impl AnswerSearch {
                 row: id,
                 text: restored(&text).into_owned(),
                 calls,
-                is_cut: message.stop_reason == StopReason::Length,
+                stop_reason: message.stop_reason,
             },
         }
     }

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::current::Current;
 use crate::delivery::Delivery;
 use crate::delivery::media::Saying;
-use crate::routing::{Command, as_one_text, edited, files, matches};
+use crate::routing::{Command, as_one_text, edited, files, matches, says};
 use crate::rows::{MessageId, PartKind, Route};
 use crate::{GatewayError, Say};
 use showing::Showing;
@@ -91,17 +91,6 @@ impl Containers {
             Err(problem) => return Ok(nobody(problem)),
         };
         let mut text = as_one_text(arrival);
-        if let Some(original) = &arrival.edits {
-            let original = MessageId::of(route, original);
-            let useless = |reason: &str| Handed::Dropped { reason: reason.to_owned(), say: None };
-            match host.text_of(&chat, original.as_str()).await.map_err(|error| failed(&error))? {
-                None => return Ok(useless("the edited message is not known")),
-                Some(known) if known == text => return Ok(useless("the edit changes nothing")),
-                Some(_) => text = edited(&text),
-            }
-        }
-        remember(delivery, &binding.folder, route).await?;
-        let is_direct = arrival.chat.kind == ChatKind::Direct;
         let missing =
             arrival.attachments.iter().filter_map(|attachment| match &attachment.content {
                 AttachmentContent::Missing(reason) => {
@@ -110,6 +99,19 @@ impl Containers {
                 AttachmentContent::Bytes(_) => None,
             });
         text.extend(missing);
+        if let Some(original) = &arrival.edits {
+            let original = delivery.newest_version(&MessageId::of(route, original)).await?;
+            let useless = |reason: &str| Handed::Dropped { reason: reason.to_owned(), say: None };
+            match host.text_of(&chat, original.as_str()).await.map_err(|error| failed(&error))? {
+                None => return Ok(useless("the edited message is not known")),
+                Some(known) if says(&known, &text) => {
+                    return Ok(useless("the edit changes nothing"));
+                }
+                Some(_) => text = edited(&text),
+            }
+        }
+        remember(delivery, &binding.folder, route).await?;
+        let is_direct = arrival.chat.kind == ChatKind::Direct;
         let inbound = Inbound {
             id: MessageId::of(route, &arrival.source_id).as_str().to_owned(),
             chat,

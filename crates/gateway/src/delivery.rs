@@ -22,6 +22,7 @@ mod occasion;
 mod outage;
 mod restart;
 mod speaking;
+mod versions;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -61,6 +62,7 @@ pub(crate) use between::SessionMessage;
 pub(crate) use children::{ChildOrder, described};
 use desk::{Desk, Source};
 pub(crate) use groups::GroupMessage;
+pub(crate) use outage::for_people;
 pub(crate) use speaking::{ChatPlace, SpeakCall, Speech};
 
 /// Sessions that stay open without work: as many as the turns that may go on at once. An idle one takes about 9 kB.

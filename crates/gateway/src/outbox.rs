@@ -431,7 +431,7 @@ fn wording(part: &Outgoing) -> String {
         (None, _) => "an answer".to_owned(),
     };
     format!(
-        "The connection broke while I sent {what}, so it may be missing here. Write /again, or !again, and I send what may be \
+        "I do not know whether {what} arrived, so it may be missing here. Write /again, or !again, and I send what may be \
          missing."
     )
 }

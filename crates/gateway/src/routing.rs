@@ -10,6 +10,7 @@ mod command;
 mod intake;
 mod pairing;
 mod session;
+mod versions;
 mod wording;
 
 use std::collections::VecDeque;
@@ -27,7 +28,7 @@ use crate::GatewayError;
 use crate::channels::Channels;
 use crate::containers::{Containers, binding_of};
 use crate::current::Current;
-use crate::delivery::{Delivery, GroupMessage, MessageFile, NewMessage};
+use crate::delivery::{Delivery, GroupMessage, MessageFile, NewMessage, for_people};
 use crate::ledger::now_ms;
 use crate::rows::{Incoming, MessageId, MessageState, Origin, Route};
 use access::Access;
@@ -35,6 +36,7 @@ use bindings::agent_of;
 pub(crate) use command::Command;
 pub(crate) use pairing::{Pairing, Pairings};
 pub use pairing::{PairingChange, change_pairing, list_pairings};
+use versions::Original;
 
 /// Dropped messages that `channels status` shows.
 const MOST_SHOWN: usize = 50;
@@ -136,7 +138,7 @@ impl Router {
         self.delivery.say(&pairing.route, &said, "You are paired now. Write your message.").await
     }
 
-    async fn route(&self, mut arrival: Arrival) -> Result<Receipt, GatewayError> {
+    async fn route_version(&self, mut arrival: Arrival) -> Result<Receipt, GatewayError> {
         let route = route_of(&arrival);
         let id = MessageId::of(&route, &arrival.source_id);
         if let Some(known) = self.delivery.ledger.message(&id).await? {
@@ -169,6 +171,11 @@ impl Router {
             return Ok(dropped);
         }
         let command = Command::of(&arrival, &route, &persona).filter(|_| !is_unaddressed);
+        if command.is_some()
+            && let Some(reason) = self.unchanged_command(&arrival, &route).await?
+        {
+            return self.drop(&arrival, route, reason, None).await;
+        }
         if command == Some(Command::Again) {
             return self.send_again(&arrival, route).await;
         }
@@ -189,6 +196,7 @@ impl Router {
                 // It was not meant for the agent, and is now.
                 Original::Dropped => {
                     let original = MessageId::of(&route, original);
+                    let original = self.delivery.newest_version(&original).await?;
                     self.delivery.forget_kept(&route, &original).await?;
                 }
                 Original::Useless(reason) => return self.drop(&arrival, route, reason, None).await,
@@ -210,8 +218,12 @@ impl Router {
                 Ok(receipt(&accepted.id, &accepted.row.state))
             }
             Err(error) if is_final(&error) => {
-                let said = error.to_string();
-                self.drop(&arrival, route, said.clone(), Some(said)).await
+                let why = error.to_string();
+                let said = match &error {
+                    GatewayError::Agent(error) => for_people(error.class.as_str(), &why).to_owned(),
+                    _ => why.clone(),
+                };
+                self.drop(&arrival, route, why, Some(said)).await
             }
             Err(error) => Err(error),
         }
@@ -259,23 +271,6 @@ impl Router {
             arrival.passages.push(passage);
         }
         Ok(())
-    }
-
-    /// What is known of the message whose later version is `text`.
-    async fn original(
-        &self,
-        route: &Route,
-        source_id: &str,
-        text: &str,
-    ) -> Result<Original, GatewayError> {
-        let useless = |reason: &str| Original::Useless(reason.to_owned());
-        let known = self.delivery.ledger.message(&MessageId::of(route, source_id)).await?;
-        Ok(match known {
-            None => useless("the edited message is not known"),
-            Some(row) if matches!(row.state, MessageState::Dropped { .. }) => Original::Dropped,
-            Some(row) if row.text == text => useless("the edit changes nothing"),
-            Some(_) => Original::Answered,
-        })
     }
 
     /// Shows the person by a reaction that their message has arrived. If that fails, the answer says so too.
@@ -332,14 +327,19 @@ impl Router {
             return self.drop(arrival, route, reason.to_owned(), None).await;
         }
         self.note_dropped(arrival, reason);
-        let new = GroupMessage {
-            text: wording::overheard(arrival, MOST_DROPPED_CHARS),
-            replaces: arrival.edits.as_ref().map(|original| MessageId::of(&route, original)),
-            most,
+        let first = arrival.edits.as_ref().map(|first| MessageId::of(&route, first));
+        let replaces = match &first {
+            Some(first) => Some(self.delivery.newest_version(first).await?),
+            None => None,
         };
+        let text = wording::overheard(arrival, MOST_DROPPED_CHARS);
         let row = self.dropped_row(arrival, route);
         let id = MessageId::of(&row.route, &row.source_id);
+        let new = GroupMessage { text, replaces, most };
         let row = self.delivery.keep_at_once(row, reason.to_owned(), new).await?;
+        if let Some(first) = first {
+            self.delivery.note_version(&first, &id).await?;
+        }
         Ok(receipt(&id, &row.state))
     }
 
@@ -433,16 +433,6 @@ fn is_other(known: &Incoming, arrival: &Arrival) -> bool {
         && known.text != wording::text(arrival).text
 }
 
-/// A message of which a later version came.
-enum Original {
-    /// The agent knows it.
-    Answered,
-    /// The agent has not seen it.
-    Dropped,
-    /// The later version is not for the agent, for this reason.
-    Useless(String),
-}
-
 fn incoming(
     arrival: &Arrival,
     route: Route,
@@ -475,6 +465,7 @@ fn is_final(error: &GatewayError) -> bool {
 }
 
 pub(crate) use bindings::matches;
+pub(crate) use versions::says;
 pub(crate) use wording::{
     ShownFile, as_one_text, content, edited, file_name, files, quote, text_of,
 };

@@ -124,9 +124,10 @@ impl Signal {
             mentions_me: chat.kind == ChatKind::Direct || data.mentions(&own),
             attachments: files.iter().map(|(_, attachment)| attachment.clone()).collect(),
             chat: chat.clone(),
+            // The next edit may name this one.
             source_id: match edits {
-                Some(_) => format!("{id}:edit"),
-                None => id.clone(),
+                Some(edited) if *edited == data.timestamp => format!("{id}:edit"),
+                _ => id.clone(),
             },
             reply_id: Some(id.clone()),
             sender: sender.clone(),

@@ -310,6 +310,14 @@ fn an_edited_message_is_a_new_one_and_the_session_acts_in_its_chat() {
             .asked()
             .contains("[The person edited an earlier message. It says now:]\\nhello again")
     );
+    // A reaction, or another preview: the text is that of the edit before.
+    let again =
+        json!({"content": "hello again", "edited_timestamp": "2026-01-01T00:00:02.000000+00:00"});
+    desk.server.edit(&id, KIM, "542", &again);
+    until("the drop of the edit", || {
+        gateway.dropped(1).last().is_some_and(|reason| reason == "the edit changes nothing")
+    });
+    assert_eq!(desk.server.sent().len(), 3);
     desk.end(gateway);
 }
 

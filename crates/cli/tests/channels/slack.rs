@@ -321,6 +321,11 @@ fn an_edited_message_is_a_new_one_and_the_session_acts_in_its_chat() {
             .asked()
             .contains("[The person edited an earlier message. It says now:]\\nhello again")
     );
+    changed("hello again", json!({"user": EVE, "ts": "3.000000"}));
+    until("the drop of the edit", || {
+        gateway.dropped(1).last().is_some_and(|reason| reason == "the edit changes nothing")
+    });
+    assert_eq!(desk.server.sent().len(), 2);
     desk.end(gateway);
 }
 

@@ -1,6 +1,6 @@
 //! Telegram.
 
-use myclaw_testkit::{Step, TelegramFault};
+use myclaw_testkit::{Step, Stop, TelegramFault};
 
 use super::*;
 
@@ -243,6 +243,8 @@ fn files_of_the_workspace_go_out_and_nothing_else() {
     for name in ["link", "none.txt", "big.bin"] {
         assert!(text.contains(&format!("[the file {name} was not sent: ")), "{text}");
     }
+    assert!(text.contains("none.txt was not sent: there is no such file]"), "{text}");
+    assert!(!text.contains("os error"), "{text}");
     assert!(!text.contains("MEDIA") && !text.contains(inside.to_str().unwrap()), "{text}");
     let form = |at: usize| sent[at].params["multipart"].as_str().unwrap();
     assert!(
@@ -295,7 +297,15 @@ fn an_edited_message_is_a_new_one_that_says_so() {
         bench.asked()
     );
     bench.bot.edit(9, ANN, &chat, &json!({"text": "<m3>", "edit_date": 3}));
-    assert_eq!(gateway.dropped(2), ["the edit changes nothing", "the edited message is not known"]);
+    // The same as the edit before it; then the first text again, and the same as that; then a command, twice.
+    bench.bot.edit(id, ANN, &chat, &json!({"text": "<m2>", "edit_date": 4}));
+    bench.bot.edit(id, ANN, &chat, &json!({"text": "<m1>", "edit_date": 5}));
+    bench.bot.edit(id, ANN, &chat, &json!({"text": "<m1>", "edit_date": 6}));
+    bench.bot.edit(id, ANN, &chat, &json!({"text": "/status", "edit_date": 7}));
+    bench.bot.edit(id, ANN, &chat, &json!({"text": "/status", "edit_date": 8}));
+    let same = "the edit changes nothing";
+    assert_eq!(gateway.dropped(5), [same, "the edited message is not known", same, same, same]);
+    bench.bot.wait_for("the status", |sent| (sent.len() == 4).then_some(()));
     // In a group an edit can add the name that was missing.
     bench.configure(|config| config["channels"]["telegram"]["groups"] = json!({"-1005": {}}));
     gateway.stop();
@@ -305,8 +315,49 @@ fn an_edited_message_is_a_new_one_that_says_so() {
     bench.bot.edit(id, ANN, &group(), &json!({"text": "@claw_bot <m4>", "entities": entity}));
     bench.bot.wait_for_text("m4");
     assert!(!bench.asked().contains("edited"), "{}", bench.asked());
+    bench.bot.edit(id, ANN, &group(), &json!({"text": "@claw_bot <m4>", "entities": entity}));
+    assert_eq!(gateway.dropped(2).last().unwrap(), same);
+    // What the group hears later is the newest version alone.
+    let id = bench.bot.deliver(ANN, &group(), &json!({"text": "<aside1>"}));
+    bench.bot.edit(id, ANN, &group(), &json!({"text": "<aside2>"}));
+    bench.bot.edit(id, ANN, &group(), &json!({"text": "<aside3>"}));
+    bench.bot.deliver(ANN, &group(), &json!({"text": "@claw_bot <m5>", "entities": entity}));
+    bench.bot.wait_for_text("m5");
+    let asked = bench.asked();
+    let is_shown = ["<aside1>", "<aside2>", "<aside3>"].map(|text| asked.contains(text));
+    assert_eq!(is_shown, [false, false, true], "{asked}");
     gateway.stop();
-    assert_eq!(bench.bot.sent().len(), 3);
+    assert_eq!(bench.bot.sent().len(), 6);
+}
+
+#[test]
+fn an_answer_that_is_not_whole_says_so_and_a_missing_one_names_no_model() {
+    let gone =
+        json!({"type": "error", "error": {"type": "not_found_error", "message": "model: gone"}});
+    let bench = Bench::new(Script::answer_with(move |request, _| {
+        match marks(request).last().map_or("", String::as_str) {
+            "<m1>" => Reply::anthropic().text("half of").stop(Stop::Length).step(),
+            "<m2>" => Reply::anthropic().text("a part").stop(Stop::Refusal).step(),
+            "<m3>" => Reply::anthropic().stop(Stop::EndTurn).step(),
+            "<m4>" => Reply::anthropic().stop(Stop::Refusal).step(),
+            _ => Step::status(404, &[], gone.to_string()),
+        }
+    }));
+    bench.configure(|config| config["agent"]["maxRetries"] = json!(0));
+    let gateway = bench.start();
+    for (number, said) in [
+        (1, "half of\n\n[This answer is not whole, because it became too long"),
+        (2, "a part\n\n[This answer is not whole, because a filter"),
+        (3, "The model ended without an answer. Ask again, or in other words."),
+        (4, "The model refused to answer, or a filter"),
+        (5, "I cannot answer, because something does not work here."),
+    ] {
+        bench.bot.write(ANN, &format!("<m{number}>"));
+        let sent = bench.bot.wait_for(said, |sent| sent.get(number - 1).cloned());
+        assert!(sent.text().starts_with(said), "{}", sent.text());
+        assert!(!sent.text().contains("test-model"), "{}", sent.text());
+    }
+    gateway.stop();
 }
 
 #[test]

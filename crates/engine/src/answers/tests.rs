@@ -48,7 +48,7 @@ fn answered(text: &str) -> Option<TakenState> {
         row: id(text),
         text: text.to_owned(),
         calls: Vec::new(),
-        is_cut: false,
+        stop_reason: StopReason::Stop,
     })
 }
 

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::time::Duration;
 
-use myclaw_agent::llm::{ContentBlock, TextContent, ToolCall};
+use myclaw_agent::llm::{ContentBlock, StopReason, TextContent, ToolCall};
 use myclaw_agent::sessions::EntryId;
 use myclaw_agent::speech::{AudioFormat, transcriber};
 use myclaw_agent::{Handover, TakenState};
@@ -21,6 +21,11 @@ use crate::rows::{Incoming, MessageState, PartKind};
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 /// Longest such pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// Follows an answer that reached the model's output limit.
+const CUT: &str = "[This answer is not whole, because it became too long for one message of the model. Write \"continue\" for \
+                   the rest.]";
+/// Follows an answer that the provider's filter stopped.
+const FILTERED: &str = "[This answer is not whole, because a filter of the model's provider stopped it. Ask in other words.]";
 
 /// Where messages are.
 struct Places(HashMap<EntryId, Handover>);
@@ -31,8 +36,8 @@ struct Found<'p> {
     text: &'p str,
     /// The calls with which it ends.
     calls: &'p [ToolCall],
-    /// Whether it was cut at a limit.
-    is_cut: bool,
+    /// Why it ended.
+    stop_reason: StopReason,
 }
 
 impl Places {
@@ -43,8 +48,8 @@ impl Places {
     /// The answer, if there is one.
     fn answer(&self, message: &OpenMessage) -> Option<Found<'_>> {
         match self.of(message) {
-            Some(Handover::Taken(TakenState::Answered { row, text, calls, is_cut })) => {
-                Some(Found { row: *row, text, calls, is_cut: *is_cut })
+            Some(Handover::Taken(TakenState::Answered { row, text, calls, stop_reason })) => {
+                Some(Found { row: *row, text, calls, stop_reason: *stop_reason })
             }
             _ => None,
         }
@@ -126,18 +131,25 @@ impl Delivery {
         open: &mut Vec<OpenMessage>,
         places: &Places,
     ) -> Result<(), GatewayError> {
-        while let Some(Found { row, text, calls, is_cut }) =
+        while let Some(Found { row, text, calls, stop_reason }) =
             open.iter().find_map(|message| places.answer(message))
         {
             let is_same = |message: &OpenMessage| {
                 places.answer(message).is_some_and(|other| other.row == row)
             };
+            // Programs and the page find the reason in the log.
+            let for_people = match stop_reason {
+                StopReason::Length => format!("{text}\n\n{CUT}"),
+                StopReason::Refusal => format!("{text}\n\n{FILTERED}"),
+                _ => text.to_owned(),
+            };
             let mut answered: Vec<OpenMessage> =
                 open.iter().filter(|message| is_same(message)).cloned().collect();
             for message in &mut answered {
-                (message.row.calls, message.row.is_cut) = (calls.to_vec(), is_cut);
+                message.row.calls = calls.to_vec();
+                message.row.is_cut = stop_reason == StopReason::Length;
             }
-            self.answer(&answered, PartKind::Reply, row.as_str(), (text, text), &|parts| {
+            self.answer(&answered, PartKind::Reply, row.as_str(), (text, &for_people), &|parts| {
                 MessageState::Answered { parts }
             })
             .await?;

@@ -232,11 +232,11 @@ impl Delivery {
         id: PartId,
         most: u64,
     ) -> Result<SentFile, String> {
-        let config = self.session_config(session).map_err(|error| error.to_string())?;
+        let config = self.session_config(session).map_err(|error| unusable(&error))?;
         let directory = self.outgoing();
         let copying =
             tokio::task::spawn_blocking(move || copy_file(&config, &path, &directory, &id, most));
-        copying.await.map_err(|error| error.to_string())?
+        copying.await.map_err(|error| unusable(&error))?
     }
 
     fn outgoing(&self) -> PathBuf {
@@ -259,6 +259,12 @@ impl Delivery {
     }
 }
 
+/// What a person is told of a failure whose reason is for the owner.
+fn unusable(error: &dyn std::fmt::Display) -> String {
+    tracing::error!(%error, "a file cannot be sent");
+    "it cannot be read".to_owned()
+}
+
 /// The reasons name no directory: the person may be anybody.
 fn copy_file(
     config: &SessionConfig,
@@ -268,7 +274,7 @@ fn copy_file(
     most: u64,
 ) -> Result<SentFile, String> {
     let source = config.open_in_workspace(path).map_err(|error| error.message)?;
-    let size = source.metadata().map_err(|error| error.to_string())?.len();
+    let size = source.metadata().map_err(|error| unusable(&error))?.len();
     if size > most {
         return Err(format!("it has {size} bytes, and the channel sends at most {most}"));
     }

@@ -1,0 +1,80 @@
+//! Later versions of messages: which of them say something new.
+
+use myclaw_channels::Arrival;
+
+use super::wording::edited;
+use super::{Receipt, Router, route_of};
+use crate::GatewayError;
+use crate::rows::{Incoming, MessageId, MessageState, Route};
+
+/// Why a version is dropped that says the same as the one before. Channels report reactions and previews of links as edits.
+const UNCHANGED: &str = "the edit changes nothing";
+
+/// A message of which a later version came.
+pub(super) enum Original {
+    /// The agent knows it.
+    Answered,
+    /// The agent has not seen it.
+    Dropped,
+    /// The later version is not for the agent, for this reason.
+    Useless(String),
+}
+
+impl Router {
+    /// Routes a message, and notes it as the newest version of the one that it edits.
+    pub(super) async fn route(&self, arrival: Arrival) -> Result<Receipt, GatewayError> {
+        let route = route_of(&arrival);
+        let version = arrival
+            .edits
+            .as_ref()
+            .map(|first| (MessageId::of(&route, first), MessageId::of(&route, &arrival.source_id)));
+        let receipt = self.route_version(arrival).await?;
+        if let Some((first, version)) = version.filter(|_| receipt.dropped.is_none()) {
+            self.delivery.note_version(&first, &version).await?;
+        }
+        Ok(receipt)
+    }
+
+    /// What is known of the message whose later version is `text`.
+    pub(super) async fn original(
+        &self,
+        route: &Route,
+        source_id: &str,
+        text: &str,
+    ) -> Result<Original, GatewayError> {
+        let first = MessageId::of(route, source_id);
+        let Some(original) = self.delivery.ledger.message(&first).await? else {
+            return Ok(Original::Useless("the edited message is not known".to_owned()));
+        };
+        let newest = self.delivery.newest_version(&first).await?;
+        let newest = match newest == first {
+            true => None,
+            false => self.delivery.ledger.message(&newest).await?,
+        };
+        let is_dropped = |row: &Incoming| matches!(row.state, MessageState::Dropped { .. });
+        let last = newest.as_ref().unwrap_or(&original);
+        Ok(match is_dropped(last) {
+            false if says(&last.text, text) => Original::Useless(UNCHANGED.to_owned()),
+            true if is_dropped(&original) => Original::Dropped,
+            _ => Original::Answered,
+        })
+    }
+
+    /// Why a command is not obeyed that came as a later version of a message: that it was the same before.
+    pub(super) async fn unchanged_command(
+        &self,
+        arrival: &Arrival,
+        route: &Route,
+    ) -> Result<Option<String>, GatewayError> {
+        let Some(first) = &arrival.edits else { return Ok(None) };
+        Ok(match self.original(route, first, &arrival.text).await? {
+            Original::Useless(reason) if reason == UNCHANGED => Some(reason),
+            _ => None,
+        })
+    }
+}
+
+/// Whether a stored message says `text`, as a first version or as a later one.
+pub(crate) fn says(stored: &str, text: &str) -> bool {
+    stored == text || stored == edited(text)
+}
