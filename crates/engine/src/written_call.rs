@@ -28,6 +28,7 @@ const MARKS: &[&str] = &[
     ":function_call",
     "_tool_call>",
     "to=functions.",
+    "functools[",
     "[tool_call",
     "[tool_request]",
     "```tool_c",
@@ -60,11 +61,12 @@ const PREFIXES: [&str; 5] = ["functions_", "function_", "tools_", "tool_", "defa
 /// The name of a tool without the remains of a template: `functions.bash` and `bash<|channel|>commentary` are `bash`.
 /// `is_tool` decides whether there is such a tool.
 pub fn cleaned_name(name: &str, is_tool: impl Fn(&str) -> bool) -> Option<&str> {
+    // `assistant<|channel|>commentary to=functions.bash`: what stands before it says who speaks.
+    let name = name.rsplit_once("to=").map_or(name, |(_, name)| name);
     let mut name = name.trim_start_matches(|c: char| !c.is_ascii_alphanumeric() && c != '<');
     while let Some(mark) = name.strip_prefix("<|") {
         name = mark.split_once("|>")?.1;
     }
-    let name = name.strip_prefix("to=").unwrap_or(name);
     let is_name = |c: char| c.is_ascii_alphanumeric() || "_-.:/".contains(c);
     let end = name.find(|c| !is_name(c)).unwrap_or(name.len());
     let name = name[..end].trim_end_matches(['.', ':', '/', '-']);

@@ -7,6 +7,7 @@ mod details;
 mod encode;
 mod ending;
 mod extent;
+mod harmony;
 mod think;
 mod thinking;
 

@@ -1,6 +1,7 @@
-//! Reasoning that a host leaves in the text, between `<think>` and `</think>` at its beginning.
+//! Reasoning that a host leaves in the text, between `<think>` and `</think>` at its beginning, or in the form [`harmony`].
 
 use super::content::Prose;
+use super::harmony::{self, Harmony};
 
 /// The tags in use, each with its end.
 const TAGS: [(&str, &str); 3] =
@@ -17,6 +18,8 @@ pub(super) enum ThinkTags {
     Inside { end: &'static str, held: String },
     /// After the end tag; the line breaks that follow it are dropped.
     Behind,
+    /// Messages with headers.
+    Harmony(Harmony),
     /// Everything that follows is text, even if it looks like a tag.
     Text,
 }
@@ -30,6 +33,7 @@ impl ThinkTags {
     pub(super) fn feed(&mut self, piece: &str, take: &mut dyn FnMut(Prose, &str)) {
         match self {
             Self::Text => take(Prose::Text, piece),
+            Self::Harmony(harmony) => harmony.feed(piece, take),
             Self::Behind => {
                 let text = piece.trim_start_matches(['\r', '\n']);
                 if !text.is_empty() {
@@ -44,7 +48,16 @@ impl ThinkTags {
                     let inside = text[start.len()..].to_owned();
                     *self = Self::Opened(end);
                     self.feed(&inside, take);
-                } else if !TAGS.iter().any(|(start, _)| start.starts_with(text)) {
+                } else if harmony::STARTS.iter().any(|start| text.starts_with(start)) {
+                    let text = std::mem::take(held);
+                    *self = Self::Harmony(Harmony::new());
+                    self.feed(&text, take);
+                } else if !TAGS
+                    .iter()
+                    .map(|(start, _)| start)
+                    .chain(&harmony::STARTS)
+                    .any(|start| start.starts_with(text))
+                {
                     let text = std::mem::take(held);
                     *self = Self::Text;
                     take(Prose::Text, &text);
@@ -79,6 +92,7 @@ impl ThinkTags {
         match std::mem::replace(self, Self::Text) {
             Self::Start(held) => take(Prose::Text, &held),
             Self::Inside { held, .. } => take(Prose::Thinking, &held),
+            Self::Harmony(mut harmony) => harmony.finish(take),
             Self::Opened(_) | Self::Behind | Self::Text => {}
         }
     }

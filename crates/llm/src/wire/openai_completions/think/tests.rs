@@ -36,6 +36,39 @@ fn a_tag_may_be_cut_anywhere() {
             "<think>a</think>b<think>c</think>",
             vec![(Prose::Thinking, "a"), (Prose::Text, "b<think>c</think>")],
         ),
+        (
+            "<|start|>assistant<|channel|>analysis<|message|>hm <|x|> so<|end|><|start|>assistant<|channel|>final<|message|>Hello",
+            vec![(Prose::Thinking, "hm <|x|> so"), (Prose::Text, "Hello")],
+        ),
+        (
+            "<|channel|>analysis<|message|>hm<|end|>\n<|start|>assistant<|channel|>final<|message|>Hello<|return|>",
+            vec![(Prose::Thinking, "hm"), (Prose::Text, "Hello")],
+        ),
+        (
+            "<|channel|>analysis<|message|>hm<|channel|>final<|message|>é <b",
+            vec![(Prose::Thinking, "hm"), (Prose::Text, "é <b")],
+        ),
+        (
+            "<|channel|>commentary<|message|>I look.<|end|><|channel|>final<|message|>Hello<|end|>",
+            vec![(Prose::Text, "I look.\n\nHello")],
+        ),
+        // A call stays as it is for the reader of the whole answer, and so does what is no such form.
+        (
+            "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>commentary to=functions.bash <|constrain|>json<|message|>{}<|call|>",
+            vec![
+                (Prose::Thinking, "hm"),
+                (
+                    Prose::Text,
+                    "<|start|>assistant<|channel|>commentary to=functions.bash <|constrain|>json<|message|>{}<|call|>",
+                ),
+            ],
+        ),
+        (
+            "<|channel|>analysis<|message|>never ended<|en",
+            vec![(Prose::Thinking, "never ended<|en")],
+        ),
+        ("<|channel|>is a mark", vec![(Prose::Text, "<|channel|>is a mark")]),
+        ("<|start|>user", vec![(Prose::Text, "<|start|>user")]),
         ("<thin ice", vec![(Prose::Text, "<thin ice")]),
         ("  <", vec![(Prose::Text, "  <")]),
         ("", vec![]),
