@@ -210,7 +210,7 @@ impl SessionIndex {
 
     /// The line of the journal for a change of the entry of `key`.
     fn line(&self, key: &SessionKey, patch: MetaPatch) -> Record {
-        let made = rebuild::made_from(&self.directory.join(session_file(key)));
+        let made = rebuild::made_from(&self.directory.join(session_file(key)), self.pruned_at());
         Record::Set(Box::new(Change::new(key, made, patch)))
     }
 
@@ -442,7 +442,7 @@ impl MetaPatch {
         key: &SessionKey,
         session_id: String,
     ) -> Option<SessionEntry> {
-        let made = MadeFrom { session_id, directory: None };
+        let made = MadeFrom { session_id, directory: None, extra: None };
         Change::new(key, made, self).apply(before)
     }
 

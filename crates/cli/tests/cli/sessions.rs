@@ -217,6 +217,42 @@ fn a_transcript_that_was_put_into_the_directory_is_on_the_list_and_pruned_ones_a
 }
 
 #[test]
+fn a_transcript_that_was_deleted_by_hand_is_off_the_list() {
+    let home = home_with_sessions();
+    fs::remove_file(home.transcript_path("trip")).expect("removed");
+    for arguments in [&["sessions", "list"][..], &["sessions", "list", "--json"]] {
+        let listed = run(&home, arguments).stdout();
+        assert!(listed.contains("main") && !listed.contains("trip"), "{listed}");
+    }
+    fs::remove_file(home.transcript_path("main")).expect("removed");
+    let listed = run(&home, &["sessions", "list"]);
+    assert!(listed.stderr().contains("no sessions yet"), "{}", listed.stderr());
+}
+
+#[test]
+fn a_session_that_was_pruned_and_is_used_again_has_its_title() {
+    for owned in [None, Some("Days away")] {
+        let (_server, home) = always("Have a good trip.");
+        run(&home, &["run", "--session", "trip", "Where does the night train stop?"])
+            .assert_code(0);
+        if let Some(title) = owned {
+            run(&home, &["sessions", "title", "trip", title]).assert_code(0);
+        }
+        let title = || {
+            let lines = json_lines(&run(&home, &["sessions", "list", "--json"]).stdout());
+            let line = lines.iter().find(|line| line["name"] == "trip").expect("the session");
+            (line["title"].clone(), line["automaticTitle"].clone())
+        };
+        let before = title();
+        age_trip(&home);
+        run(&home, &["sessions", "prune", "--older-than", "30d"]).assert_code(0);
+        run(&home, &["run", "--session", "trip", "and then?"]).assert_code(0);
+        assert_eq!(title(), before);
+        assert_eq!(before.0.as_str(), owned);
+    }
+}
+
+#[test]
 fn prune_with_transcripts_deletes_them() {
     let home = home_with_sessions();
     age_trip(&home);

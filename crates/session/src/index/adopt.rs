@@ -1,25 +1,26 @@
-//! Logs that came into the directory without this program.
+//! Logs that came into the directory, or went from it, without this program.
 
 use std::ffi::OsStr;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
-use std::time::SystemTime;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use myclaw_files::private_options;
 
 use super::rebuild::{add_missing, entry_from_log};
 use super::{EntriesByKey, SessionIndex};
-use crate::SessionError;
 use crate::error::IoContext;
-use crate::store::LOG_EXTENSION;
+use crate::store::{LOG_EXTENSION, session_file};
+use crate::{SessionError, SessionKey};
 
 /// An empty file whose time says when sessions were last removed from the index.
 const PRUNED: &str = ".pruned";
 
 impl SessionIndex {
     /// Adds the logs that somebody put into the directory: those that the index does not list, and that came after sessions
-    /// were last pruned from it. Returns how many there were. Reads the names in the directory.
+    /// were last pruned from it. Removes the entries whose logs somebody deleted. Returns how many were added. Reads the
+    /// names in the directory.
     ///
     /// # Errors
     /// The directory could not be read, or the index not locked, read or written.
@@ -27,32 +28,46 @@ impl SessionIndex {
         if !self.directory.is_dir() {
             return Ok(0);
         }
-        let listed = self.slugs()?;
+        // Before the names are read: the log of an entry is there before the entry.
+        let mut gone = self.slugs()?;
         let pruned =
             self.directory.join(PRUNED).symlink_metadata().map(|marker| changed_at(&marker));
-        let is_new = |path: &Path| {
-            let is_listed =
-                path.file_stem().and_then(OsStr::to_str).is_none_or(|slug| listed.contains(slug));
-            // A copy may keep the time of its content, but not that of its entry in the directory.
-            let is_log = !is_listed && path.extension() == Some(OsStr::new(LOG_EXTENSION));
-            let came = || path.symlink_metadata().ok().map(|log| changed_at(&log));
-            is_log && pruned.as_ref().ok().is_none_or(|pruned| came() > Some(*pruned))
-        };
-        let found: EntriesByKey = std::fs::read_dir(&self.directory)
+        let mut new = Vec::new();
+        for entry in std::fs::read_dir(&self.directory)
             .context("list the sessions directory", &self.directory)?
-            .flatten()
-            .map(|entry| entry.path())
-            .filter(|path| is_new(path))
-            .filter_map(|path| entry_from_log(&path))
-            .collect();
-        if found.is_empty() {
+        {
+            let path = entry.context("list the sessions directory", &self.directory)?.path();
+            let is_log = path.extension() == Some(OsStr::new(LOG_EXTENSION));
+            let Some(slug) = path.file_stem().and_then(OsStr::to_str).filter(|_| is_log) else {
+                continue;
+            };
+            if !gone.remove(slug) {
+                new.push(path);
+            }
+        }
+        // A copy may keep the time of its content, but not that of its entry in the directory.
+        let came = |path: &Path| path.symlink_metadata().ok().map(|log| changed_at(&log));
+        new.retain(|path| pruned.as_ref().ok().is_none_or(|pruned| came(path) > Some(*pruned)));
+        let found: EntriesByKey = new.iter().filter_map(|path| entry_from_log(path)).collect();
+        if found.is_empty() && gone.is_empty() {
             return Ok(0);
         }
         self.change(|entries| {
+            entries.retain(|key, _| {
+                let key = SessionKey::parse_canonical(key).filter(|key| gone.contains(&key.slug()));
+                key.is_none_or(|key| self.directory.join(session_file(&key)).exists())
+            });
             let before = entries.len();
             add_missing(entries, found);
             entries.len() - before
         })
+    }
+
+    /// When sessions were last pruned from the index, in milliseconds since the Unix epoch; `None` if never.
+    pub(super) fn pruned_at(&self) -> Option<u64> {
+        let marker = self.directory.join(PRUNED).symlink_metadata().ok()?;
+        let time = marker.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+        u64::try_from(time.as_millis()).ok()
     }
 
     /// Keeps in mind that sessions were removed from the index whose logs are still there.

@@ -45,6 +45,9 @@ pub(super) struct Change {
     /// The directory of the entry if this line creates it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     directory: Option<String>,
+    /// More of the entry if this line creates it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    made_extra: Option<Map<String, Value>>,
     /// When, in milliseconds since the Unix epoch.
     at: u64,
     /// True if only a new entry gets the time.
@@ -75,6 +78,7 @@ pub(super) struct Change {
 pub(super) struct MadeFrom {
     pub(super) session_id: String,
     pub(super) directory: Option<String>,
+    pub(super) extra: Option<Map<String, Value>>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
@@ -96,6 +100,7 @@ impl Change {
             key: key.to_string(),
             session_id: made.session_id,
             directory: made.directory,
+            made_extra: made.extra,
             at: if let UpdatedAt::At(time) = updated_at { time } else { now_ms() },
             keep_updated_at: updated_at == UpdatedAt::Keep,
             last_channel,
@@ -119,6 +124,7 @@ impl Change {
                 let directory = self.directory.clone();
                 SessionEntry {
                     directory,
+                    extra: self.made_extra.clone(),
                     ..SessionEntry::new(&key, self.session_id.clone(), self.at)
                 }
             }

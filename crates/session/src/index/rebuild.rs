@@ -21,6 +21,8 @@ use crate::{AUTOMATIC_TITLE, About, Entry, FIRST_WORDS, Role, SessionHeader, Ses
 
 /// Bytes of a log in which its first exchange is looked for.
 const MOST_FIRST_BYTES: u64 = 64 * 1024;
+/// Longest log whose owner's title is looked for at each turn.
+const MOST_ABOUT_BYTES: u64 = 1024 * 1024;
 /// Lines of a log in which its first exchange is looked for.
 const MOST_FIRST_LINES: usize = 5;
 
@@ -64,16 +66,26 @@ pub(super) fn entry_from_log(path: &Path) -> Option<(String, SessionEntry)> {
     entry.last_channel = Some(parts.channel);
     entry.chat_type = Some(parts.peer_kind);
     entry.directory = directory;
-    entry.extra = extra(&file, header.as_ref());
+    let about = read_about(&file).unwrap_or_default();
+    entry.extra = extra(&file, &about, header.as_ref());
     Some((key.to_string(), entry))
 }
 
-/// What the header of the log at `path` says; without an id there, a new one.
-pub(super) fn made_from(path: &Path) -> MadeFrom {
-    let header = File::open(path).ok().and_then(|file| read_header(&file).ok().flatten());
+/// What the log at `path` says of its session; without an id there, a new one. The title of a log from before `pruned_at`
+/// too, in milliseconds since the Unix epoch: its entry may have been pruned.
+pub(super) fn made_from(path: &Path, pruned_at: Option<u64>) -> MadeFrom {
+    let file = File::open(path).ok();
+    let header = file.as_ref().and_then(|file| read_header(file).ok().flatten());
+    let is_old = |header: &&SessionHeader| pruned_at.is_some_and(|at| header.created_at <= at);
+    let old = header.as_ref().filter(is_old).zip(file.as_ref());
+    let extra = old.and_then(|(header, file)| {
+        let is_short = file.metadata().is_ok_and(|found| found.len() <= MOST_ABOUT_BYTES);
+        let about = if is_short { read_about(file).unwrap_or_default() } else { About::default() };
+        extra(file, &about, Some(header))
+    });
     let (id, directory) =
         header.map_or((None, None), |header| (header.session_id, header.directory));
-    MadeFrom { session_id: id.unwrap_or_else(new_session_id), directory }
+    MadeFrom { session_id: id.unwrap_or_else(new_session_id), directory, extra }
 }
 
 /// The first rows.
@@ -88,9 +100,8 @@ fn beginning(file: &File) -> Vec<Entry> {
 }
 
 /// The title and labels of the session and its fork origin, if it has any.
-fn extra(file: &File, header: Option<&SessionHeader>) -> Option<Map<String, Value>> {
-    let about = read_about(file).unwrap_or_default();
-    let mut extra = if about == About::default() { Map::new() } else { about.to_extra() };
+fn extra(file: &File, about: &About, header: Option<&SessionHeader>) -> Option<Map<String, Value>> {
+    let mut extra = if *about == About::default() { Map::new() } else { about.to_extra() };
     if let Some(origin) = header.and_then(|header| header.forked_from.as_ref()) {
         extra.extend(origin.to_extra());
     }
