@@ -14,6 +14,9 @@ const MAX_DESCRIPTION_CHARS: usize = 1_024;
 /// Names under which agents keep their own part of `metadata`.
 const OWN_METADATA: [&str; 4] = ["myclaw", "openclaw", "moltbot", "clawdbot"];
 
+/// The kinds of requirements. Those of the config are about the program that made the format.
+const REQUIREMENTS: [&str; 4] = ["bins", "anyBins", "env", "config"];
+
 /// What a skill says about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FrontMatter {
@@ -234,9 +237,15 @@ fn requirements(metadata: Option<&Value>) -> Requirements {
         }
     };
     found.systems = list(format!("{place}.os"), own.get("os"));
+    let is_misspelled =
+        |key: &&String| *key != "requires" && key.to_lowercase().starts_with("requir");
+    found.unreadable.extend(own.keys().filter(is_misspelled).map(|key| format!("{place}.{key}")));
     match own.get("requires") {
         None | Some(Value::Null) => {}
         Some(Value::Object(requires)) => {
+            // What is not known here may be a misspelled requirement.
+            let unknown = requires.keys().filter(|key| !REQUIREMENTS.contains(&key.as_str()));
+            found.unreadable.extend(unknown.map(|key| format!("{place}.requires.{key}")));
             let mut named = |key: &str| list(format!("{place}.requires.{key}"), requires.get(key));
             found.programs = named("bins");
             found.any_program = named("anyBins");

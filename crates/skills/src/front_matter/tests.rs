@@ -75,6 +75,12 @@ fn a_requirement_that_cannot_be_read_is_named() {
         ("{myclaw: [a]}", "metadata.myclaw"),
         ("{myclaw: {os: {linux: true}}}", "metadata.myclaw.os"),
         ("{clawdbot: {requires: {bins: [1]}}}", "metadata.clawdbot.requires.bins"),
+        ("{openclaw: {requires: {binz: [x]}}}", "metadata.openclaw.requires.binz"),
+        ("{myclaw: {requires: {env: [X], programs: uv}}}", "metadata.myclaw.requires.programs"),
+        ("{openclaw: {require: {bins: [x]}}}", "metadata.openclaw.require"),
+        ("{openclaw: {requirements: {bins: [x]}}}", "metadata.openclaw.requirements"),
+        ("{moltbot: {requires: {Bins: [x]}}}", "metadata.moltbot.requires.Bins"),
+        ("'{\"myclaw\": {\"requires\": {\"anybins\": []}}}'", "metadata.myclaw.requires.anybins"),
         ("'{\"openclaw\": {\"requires\": '", "metadata"),
     ] {
         let text = format!("---\nname: a\ndescription: b\nmetadata: {metadata}\n---\n");
