@@ -43,7 +43,17 @@ fn expand(config: &SessionConfig, line: &str) -> Option<Parsed> {
     Some(match read {
         Ok(bytes) => {
             let text = text_of_bytes(&bytes);
-            Parsed::Message(filled(without_front_matter(&text), arguments.trim()))
+            let template = without_front_matter(&text).trim();
+            let shown = shown.display();
+            match filled(template, arguments.trim()) {
+                _ if template.is_empty() => Parsed::Unknown(format!(
+                    "{shown} has no text for the model: write it below the front matter"
+                )),
+                said if said.trim().is_empty() => {
+                    Parsed::Unknown(format!("{name} needs arguments: {shown} has no other text"))
+                }
+                said => Parsed::Message(said),
+            }
         }
         Err(error) => Parsed::Unknown(format!("{} cannot be read: {error}", shown.display())),
     })

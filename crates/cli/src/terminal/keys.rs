@@ -11,6 +11,8 @@ const ESCAPE: u8 = 0x1b;
 const END: u8 = 0x04;
 /// Longest wait for what follows an escape character: without it, that was the Escape key.
 const ESCAPE_DELAY: Duration = Duration::from_millis(100);
+/// How long after an escape character, over a slow line, the rest of a key may begin that was taken for Escape.
+const LATE_DELAY: Duration = Duration::from_millis(500);
 /// Longest wait for the rest of a sequence that no key is by itself.
 const REST_DELAY: Duration = Duration::from_secs(1);
 /// Bytes of a sequence that are kept; those of keys are much shorter.
@@ -48,6 +50,8 @@ pub(super) struct KeyFilter {
     is_pasting: bool,
     /// Whether the Escape key was the last that was passed on, because nothing followed in time.
     has_escaped: bool,
+    /// Whether that was a moment ago.
+    has_just_escaped: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +59,8 @@ enum State {
     Text,
     /// After ESC.
     Escape,
+    /// In what may be the rest of a key that was taken for Escape, without its ESC.
+    Late,
     /// In `ESC [ … final`.
     Control,
     /// After `ESC O`.
@@ -67,12 +73,19 @@ enum State {
 
 impl KeyFilter {
     pub(super) const fn new() -> Self {
-        Self { state: State::Text, begun: Vec::new(), is_pasting: false, has_escaped: false }
+        Self {
+            state: State::Text,
+            begun: Vec::new(),
+            is_pasting: false,
+            has_escaped: false,
+            has_just_escaped: false,
+        }
     }
 
     /// How long to wait for the rest of what has begun; `None` if nothing has.
     pub(super) fn patience(&self) -> Option<Duration> {
         match self.state {
+            State::Text if self.has_just_escaped => Some(LATE_DELAY - ESCAPE_DELAY),
             State::Text => None,
             State::Escape => Some(ESCAPE_DELAY),
             _ => Some(REST_DELAY),
@@ -82,8 +95,12 @@ impl KeyFilter {
     /// Takes bytes, and appends the keys among them to `keys`.
     pub(super) fn push(&mut self, bytes: &[u8], keys: &mut Vec<u8>) {
         // The rest of a key that was taken for Escape: nobody types these at once.
+        let is_late = std::mem::take(&mut self.has_just_escaped);
         if std::mem::take(&mut self.has_escaped) && is_rest_of_key(bytes) {
             self.begin(State::Escape);
+        } else if is_late && is_begin_of_rest(bytes) {
+            self.state = State::Late;
+            self.begun.clear();
         }
         for byte in bytes {
             self.take(*byte, keys);
@@ -95,8 +112,11 @@ impl KeyFilter {
         match self.state {
             State::Escape => {
                 keys.push(ESCAPE);
-                self.has_escaped = true;
+                (self.has_escaped, self.has_just_escaped) = (true, true);
             }
+            State::Text => self.has_just_escaped = false,
+            // Somebody typed it.
+            State::Late => keys.append(&mut self.begun),
             State::Control if self.is_pasting => keys.append(&mut self.begun),
             _ => {}
         }
@@ -113,6 +133,7 @@ impl KeyFilter {
         match (self.state, byte) {
             (State::Text, ESCAPE) => self.begin(State::Escape),
             (State::Text, byte) => keys.push(byte),
+            (State::Late, byte) => self.late(byte, keys),
             (State::Escape, ESCAPE) => {
                 keys.push(ESCAPE);
                 self.begin(State::Escape);
@@ -154,6 +175,23 @@ impl KeyFilter {
         }
     }
 
+    /// A byte after the Escape key, of a key or typed.
+    fn late(&mut self, byte: u8, keys: &mut Vec<u8>) {
+        let mut begun = std::mem::take(&mut self.begun);
+        begun.push(byte);
+        if is_rest_of_key(&begun) {
+            self.begin(State::Escape);
+            begun.iter().for_each(|byte| self.take(*byte, keys));
+        } else if is_begin_of_rest(&begun) && begun.len() < MOST_KEPT {
+            self.begun = begun;
+        } else {
+            begun.pop();
+            keys.append(&mut begun);
+            self.state = State::Text;
+            self.take(byte, keys);
+        }
+    }
+
     /// A byte of `ESC [ … final`.
     fn control(&mut self, byte: u8, keys: &mut Vec<u8>) {
         if byte < 0x20 && !self.is_pasting {
@@ -186,6 +224,17 @@ fn is_rest_of_key(bytes: &[u8]) -> bool {
     match bytes {
         [b'O', b'A'..=b'Z'] => true,
         [b'[', parameters @ .., b'A'..=b'Z' | b'~' | b'u'] => {
+            parameters.iter().all(|byte| byte.is_ascii_digit() || *byte == b';')
+        }
+        _ => false,
+    }
+}
+
+/// Whether bytes are the begin of a key without its escape character.
+fn is_begin_of_rest(bytes: &[u8]) -> bool {
+    match bytes {
+        [b'O'] => true,
+        [b'[', parameters @ ..] => {
             parameters.iter().all(|byte| byte.is_ascii_digit() || *byte == b';')
         }
         _ => false,

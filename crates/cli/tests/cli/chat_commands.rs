@@ -94,6 +94,14 @@ fn a_command_of_ones_own_is_completed_suggested_and_sent_with_its_arguments() {
     let leak = home.workspace().join("commands/leak.md");
     std::os::unix::fs::symlink("../../myclaw.json", leak).expect("a link");
     ask(&mut terminal, "/leak", "cannot be read: it is a symbolic link");
+    // Without a text there is nothing to send.
+    home.write_in_workspace("commands/bare.md", "---\ndescription: Nothing\n---\n\n");
+    home.write_in_workspace("commands/empty.md", " \n");
+    home.write_in_workspace("commands/echo.md", "$ARGUMENTS\n");
+    ask(&mut terminal, "/bare", "has no text for the model");
+    ask(&mut terminal, "/bare with words", "has no text for the model");
+    ask(&mut terminal, "/empty", "has no text for the model");
+    ask(&mut terminal, "/echo", "/echo needs arguments");
     assert_eq!(server.requests().len(), 1);
 }
 

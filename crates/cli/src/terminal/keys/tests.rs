@@ -91,6 +91,34 @@ fn keys_pass_in_one_piece_wherever_they_are_cut() {
 }
 
 #[test]
+fn a_key_whose_pieces_come_slowly_is_escape_and_that_key() {
+    for key in ["[D", "[1;5C", "OP", "[3~", "[97;3u"] {
+        let mut pieces = vec![Some("\x1b"), None];
+        pieces.extend((0..key.len()).map(|at| Some(&key[at..=at])));
+        pieces.push(Some("X"));
+        let whole = passed(&[Some(&format!("\x1b{key}"))]);
+        assert_eq!(passed(&pieces), format!("\x1b{whole}X"), "{key}");
+    }
+    // Typed after Escape: nothing is lost, and nothing waits for longer than the rest of a sequence.
+    for typed in ["[", "[12", "O", "[x", "Ok", "[1x", "[\r", "[\x1b[A"] {
+        let mut pieces = vec![Some("\x1b"), None];
+        pieces.extend((0..typed.len()).map(|at| Some(&typed[at..=at])));
+        pieces.push(None);
+        assert_eq!(passed(&pieces), format!("\x1b{typed}"), "{typed:?}");
+    }
+    // A while after Escape a character is that character, and Escape twice is Escape twice.
+    let (mut filter, mut keys) = (KeyFilter::new(), Vec::new());
+    filter.push(b"\x1b", &mut keys);
+    filter.give_up(&mut keys);
+    assert_eq!(filter.patience(), Some(LATE_DELAY - ESCAPE_DELAY));
+    filter.give_up(&mut keys);
+    assert_eq!(filter.patience(), None);
+    filter.push(b"[", &mut keys);
+    assert_eq!((keys.as_slice(), filter.patience()), (&b"\x1b["[..], None));
+    assert_eq!(passed(&[Some("\x1b"), None, Some("\x1b"), None]), "\x1b\x1b");
+}
+
+#[test]
 fn what_never_ends_takes_nothing_with_it() {
     // Alt-] is the beginning of a string; Enter ends it.
     assert_eq!(passed(&[Some("\x1b]"), None, Some("hello\r")]), "hello\r");
