@@ -36,7 +36,6 @@ use bindings::agent_of;
 pub(crate) use command::Command;
 pub(crate) use pairing::{Pairing, Pairings};
 pub use pairing::{PairingChange, change_pairing, list_pairings};
-use versions::Original;
 
 /// Dropped messages that `channels status` shows.
 const MOST_SHOWN: usize = 50;
@@ -189,19 +188,10 @@ impl Router {
         self.delivery.remind(&route, &id).await?;
         let session = self.session_of(&arrival).await?.key;
         self.leave_out_known(&config, &mut arrival, &route).await?;
-        let mut worded = wording::text(&arrival);
-        if let Some(original) = &arrival.edits {
-            match self.original(&route, original, &worded.text).await? {
-                Original::Answered => worded = worded.edited(),
-                // It was not meant for the agent, and is now.
-                Original::Dropped => {
-                    let original = MessageId::of(&route, original);
-                    let original = self.delivery.newest_version(&original).await?;
-                    self.delivery.forget_kept(&route, &original).await?;
-                }
-                Original::Useless(reason) => return self.drop(&arrival, route, reason, None).await,
-            }
-        }
+        let worded = match self.worded(&arrival, &route).await? {
+            Ok(worded) => worded,
+            Err(reason) => return self.drop(&arrival, route, reason, None).await,
+        };
         let files = wording::files(&arrival);
         let origin = Origin { outside: worded.outside, ..origin };
         let new = NewMessage {

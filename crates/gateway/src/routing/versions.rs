@@ -2,8 +2,8 @@
 
 use myclaw_channels::Arrival;
 
-use super::wording::edited;
-use super::{Receipt, Router, route_of};
+use super::wording::{Worded, edited};
+use super::{Receipt, Router, route_of, wording};
 use crate::GatewayError;
 use crate::rows::{Incoming, MessageId, MessageState, Route};
 
@@ -11,7 +11,7 @@ use crate::rows::{Incoming, MessageId, MessageState, Route};
 const UNCHANGED: &str = "the edit changes nothing";
 
 /// A message of which a later version came.
-pub(super) enum Original {
+enum Original {
     /// The agent knows it.
     Answered,
     /// The agent has not seen it.
@@ -35,8 +35,29 @@ impl Router {
         Ok(receipt)
     }
 
+    /// What the model is shown of a message; the reason if it is a later version that is not for the agent.
+    pub(super) async fn worded(
+        &self,
+        arrival: &Arrival,
+        route: &Route,
+    ) -> Result<Result<Worded, String>, GatewayError> {
+        let worded = wording::text(arrival);
+        let Some(original) = &arrival.edits else { return Ok(Ok(worded)) };
+        Ok(match self.original(route, original, &worded.text).await? {
+            Original::Answered => Ok(worded.edited()),
+            // It was not meant for the agent, and is now.
+            Original::Dropped => {
+                let original = MessageId::of(route, original);
+                let original = self.delivery.newest_version(&original).await?;
+                self.delivery.forget_kept(route, &original).await?;
+                Ok(worded)
+            }
+            Original::Useless(reason) => Err(reason),
+        })
+    }
+
     /// What is known of the message whose later version is `text`.
-    pub(super) async fn original(
+    async fn original(
         &self,
         route: &Route,
         source_id: &str,
