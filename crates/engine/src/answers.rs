@@ -10,6 +10,20 @@ use crate::open_log::restored as restored_call;
 use crate::program::is_handed_over;
 use crate::transcript::{CORRECTION, row_to_message, taken_ids};
 
+/// What people are told at the end of an answer that is not whole; `None` if it is.
+pub fn incomplete_remark(stop_reason: StopReason) -> Option<&'static str> {
+    match stop_reason {
+        StopReason::Length => Some(
+            "[This answer is not whole, because it became too long for one message of the model. Write \"continue\" for \
+             the rest.]",
+        ),
+        StopReason::Refusal => Some(
+            "[This answer is not whole, because a filter of the model's provider stopped it. Ask in other words.]",
+        ),
+        _ => None,
+    }
+}
+
 /// The state of a message that a run took from the inbox.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TakenState {

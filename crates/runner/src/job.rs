@@ -11,7 +11,7 @@ use myclaw_agent::{HttpProviders, key_resolver};
 use myclaw_embed::Weights;
 use myclaw_engine::{
     ActiveModel, AgentRunEvent, Engine, EventCallback, RunError, RunEvent, RunParams, RunStores,
-    written_call,
+    incomplete_remark, written_call,
 };
 use myclaw_llm::{ContentBlock, HttpOptions, StreamEvent, redact};
 use myclaw_session::{DaySpending, JsonSessions, SessionKey, Sessions};
@@ -407,13 +407,18 @@ impl<'a> Running<'a> {
             }
             AgentRunEvent::LlmEnd { message } => {
                 lock(&growing).text.clear();
-                let text = message.text();
+                let mut text = message.text();
                 let is_tool = |name: &str| tools.iter().any(|tool| tool.eq_ignore_ascii_case(name));
+                let is_last = message.tool_calls().next().is_none();
                 // The model is told so and asked again.
-                let is_call =
-                    message.tool_calls().next().is_none() && written_call(&text, is_tool).is_some();
+                let is_call = is_last && written_call(&text, is_tool).is_some();
                 if !text.trim().is_empty() && !is_call {
                     has_sent.store(true, Ordering::Relaxed);
+                    if let Some(remark) = incomplete_remark(message.stop_reason).filter(|_| is_last)
+                    {
+                        text.push_str("\n\n");
+                        text.push_str(remark);
+                    }
                     output.text(&text, &session_id);
                 }
             }

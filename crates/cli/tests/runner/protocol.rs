@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use myclaw_testkit::{Gate, Reply, Script, Step};
+use myclaw_testkit::{Gate, Reply, Script, Step, Stop};
 use serde_json::{Value, json};
 
 use crate::{Bench, END, SECRET, START, blocks};
@@ -89,6 +89,21 @@ fn a_job_is_answered_byte_for_byte_and_its_session_is_kept() {
         ],
     });
     assert_eq!(body, expected);
+}
+
+#[test]
+fn an_answer_that_is_not_whole_says_so() {
+    let bench = Bench::new(Script::from([
+        Reply::openai().text("Half of").tool_call("call_1", "Bash", json!({})).stop(Stop::Length),
+        Reply::openai().text("a long").stop(Stop::Length),
+    ]));
+    let output = bench.run(bench.job("Say it", json!({})), &[]);
+    output.assert_code(0);
+    let said: Vec<Value> =
+        blocks(&output).into_iter().map(|block| block["result"].clone()).collect();
+    assert_eq!((said.len(), &said[0]), (3, &json!("Half of")), "{said:?}");
+    let last = said[1].as_str().unwrap();
+    assert!(last.starts_with("a long\n\n[This answer is not whole"), "{last}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use myclaw_agent::llm::{ContentBlock, StopReason, TextContent, ToolCall};
 use myclaw_agent::sessions::EntryId;
 use myclaw_agent::speech::{AudioFormat, transcriber};
-use myclaw_agent::{Handover, TakenState};
+use myclaw_agent::{Handover, TakenState, incomplete_remark};
 use tokio_util::sync::CancellationToken;
 
 use super::desk::Desk;
@@ -21,11 +21,6 @@ use crate::rows::{Incoming, MessageState, PartKind};
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 /// Longest such pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// Follows an answer that reached the model's output limit.
-const CUT: &str = "[This answer is not whole, because it became too long for one message of the model. Write \"continue\" for \
-                   the rest.]";
-/// Follows an answer that the provider's filter stopped.
-const FILTERED: &str = "[This answer is not whole, because a filter of the model's provider stopped it. Ask in other words.]";
 
 /// Where messages are.
 struct Places(HashMap<EntryId, Handover>);
@@ -138,10 +133,9 @@ impl Delivery {
                 places.answer(message).is_some_and(|other| other.row == row)
             };
             // Programs and the page find the reason in the log.
-            let for_people = match stop_reason {
-                StopReason::Length => format!("{text}\n\n{CUT}"),
-                StopReason::Refusal => format!("{text}\n\n{FILTERED}"),
-                _ => text.to_owned(),
+            let for_people = match incomplete_remark(stop_reason) {
+                Some(remark) => format!("{text}\n\n{remark}"),
+                None => text.to_owned(),
             };
             let mut answered: Vec<OpenMessage> =
                 open.iter().filter(|message| is_same(message)).cloned().collect();
