@@ -1,8 +1,9 @@
 //! Converts HTML to readable Markdown, with bounded time and memory for any page.
 //!
-//! Pages can be built to make a parser slow: its work grows with the square of the nesting, and Markdown repeats the
-//! indentation on every line. So the page is parsed in pieces until a deadline, and a tree that is too deep or too large
-//! is only read as plain text.
+//! Pages can be built to make a parser slow: each sign that could begin a tag or a character by its number is a step of its
+//! own, the work grows with the square of the nesting, and Markdown repeats the indentation on every line. So the page is
+//! parsed in pieces until it has too many such signs, or until a deadline, and a tree that is too deep or too large is only
+//! read as plain text.
 
 mod tree;
 
@@ -19,6 +20,8 @@ use url::Url;
 pub(crate) const MAX_HTML_BYTES: usize = 2 * 1024 * 1024;
 /// How long parsing may take: a hundred times what a page of 1 MB needs.
 const PARSE_LIMIT: Duration = Duration::from_secs(3);
+/// Most signs that are parsed for themselves: `<`, `&` and zeros. A table of small numbers has one in five bytes.
+const MAX_SIGNS: usize = MAX_HTML_BYTES / 4;
 /// Bytes that are parsed between two looks at the clock.
 const PIECE_BYTES: usize = 16 * 1024;
 /// Most elements of a page that is converted. Large documents have a few ten thousand.
@@ -72,18 +75,22 @@ pub fn to_markdown(html: &str, url: &Url) -> Readable {
     Readable { title, markdown: tidy(&markdown), is_cut }
 }
 
-/// Parses as much as fits before `deadline`. Returns whether that was everything.
+/// Parses as much as fits before `deadline` and into [`MAX_SIGNS`]. Returns whether that was everything.
 fn parse(html: &str, deadline: Instant) -> (Document, bool) {
     let tree_builder = TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() };
     let options = ParseOpts { tree_builder, ..ParseOpts::default() };
     let mut parser = parse_document(Document::default(), options);
-    let mut rest = html;
-    while !rest.is_empty() && Instant::now() < deadline {
+    let (mut rest, mut signs) = (html, 0);
+    while !rest.is_empty() && signs < MAX_SIGNS && Instant::now() < deadline {
         let (piece, after) = rest.split_at(rest.floor_char_boundary(PIECE_BYTES));
+        signs += piece.bytes().filter(|byte| matches!(byte, b'<' | b'&' | 0)).count();
         parser.process(StrTendril::from(piece));
         rest = after;
     }
-    (parser.finish(), rest.is_empty())
+    let document = parser.finish();
+    // There can be one for each sign, and every copy of the document has them.
+    document.errors.take();
+    (document, rest.is_empty())
 }
 
 /// The article of a page, or all of the page if it has none, or if none is searched.

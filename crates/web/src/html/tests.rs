@@ -77,6 +77,24 @@ fn a_page_that_is_too_long_is_cut() {
 }
 
 #[test]
+fn a_page_of_signs_that_are_parsed_one_by_one_is_cut() {
+    // Without optimisation the usual time could end before the page.
+    let parsed = |page: &str| parse(page, Instant::now() + 100 * PARSE_LIMIT);
+    for piece in ["<", "&", "\0", "< \0", "<p>&\0"] {
+        let page = format!("deep words{}", piece.repeat(MAX_HTML_BYTES / piece.len()));
+        let (document, is_complete) = parsed(&page);
+        assert!(!is_complete, "{piece:?}");
+        let text = tree::plain_text(&document, &SKIPPED);
+        assert!(text.starts_with("deep words"), "{piece:?}: {}", &text[..20]);
+        // Each of these pieces has at least one sign in two bytes.
+        assert!(text.len() <= 2 * (MAX_SIGNS + PIECE_BYTES), "{piece:?}: {}", text.len());
+        assert!(document.errors.borrow().is_empty(), "{piece:?}");
+    }
+    let table = "<tr><td>100".repeat(MAX_HTML_BYTES / "<tr><td>100".len());
+    assert!(parsed(&table).1, "a table of small numbers is whole");
+}
+
+#[test]
 fn what_is_no_html_becomes_text() {
     assert_eq!(convert("").markdown, "");
     assert_eq!(convert("just text").markdown, "just text");
