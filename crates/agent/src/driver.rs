@@ -10,6 +10,7 @@ use myclaw_llm::{ErrorClass, ModelError, StopReason};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
+use crate::blocking::no_thread;
 use crate::jobs::BackgroundJobs;
 use crate::selection::{Selection, SelectionSource};
 use crate::session::{SessionCallback, SessionEvent};
@@ -169,7 +170,7 @@ impl Driver {
         let engine = Arc::clone(&self.engine);
         let config_keys = params.rules.config_keys.clone();
         let run = in_own_task(async move { engine.run(params).await });
-        has_reply(run.await.map_err(|error| run_error(&error, selection))?, &config_keys)
+        has_reply(run.await?.map_err(|error| run_error(&error, selection))?, &config_keys)
     }
 
     /// Summarises all but the newest messages, without a turn.
@@ -191,12 +192,15 @@ impl Driver {
 /// Runs `work` as a task, which ends with the future. The connection is a task too. Two tasks pass deltas to each other
 /// without a system call; the runtime polls the system after each poll of the future that it blocks on, which is
 /// slower.
-async fn in_own_task<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {
-    match AbortOnDropHandle::new(tokio::spawn(work)).await {
-        Ok(outcome) => outcome,
-        // Aborts the task when the future is dropped.
-        Err(failure) => std::panic::resume_unwind(failure.into_panic()),
-    }
+///
+/// # Errors
+/// The system allows no thread.
+async fn in_own_task<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> Result<T, AgentError> {
+    // Aborts the task when the future is dropped.
+    let done = AbortOnDropHandle::new(tokio::spawn(work)).await;
+    done.map_err(|failure| no_thread(failure.into_panic()))
 }
 
 /// A run without an answer counts as a failure, even if it did other work.

@@ -9,6 +9,7 @@ use myclaw_llm::{ContentBlock, ThinkingLevel};
 use myclaw_session::SessionKey;
 use tokio_util::sync::CancellationToken;
 
+use crate::blocking::with_threads;
 use crate::driver::run_error;
 use crate::{AgentError, Home, RunAdditions, SessionConfig, SessionOptions, engine};
 
@@ -79,7 +80,7 @@ impl RunAgentParams {
 pub async fn run_agent(params: RunAgentParams) -> Result<RunResult, AgentError> {
     let home = home(&params)?;
     let engine = engine(home.http_options());
-    run_in(&engine, home, params).await
+    with_threads(Box::pin(run_in(&engine, home, params))).await
 }
 
 /// Like [`run_agent`], with an engine that the caller provides. Keep the engine for several runs: it keeps the
@@ -92,7 +93,7 @@ pub async fn run_agent_with(
     params: RunAgentParams,
 ) -> Result<RunResult, AgentError> {
     let home = home(&params)?;
-    run_in(engine, home, params).await
+    with_threads(Box::pin(run_in(engine, home, params))).await
 }
 
 fn home(params: &RunAgentParams) -> Result<Home, AgentError> {

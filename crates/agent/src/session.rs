@@ -16,6 +16,7 @@ use myclaw_tools::{Direction, Undone, WhichTurn};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
+use crate::blocking::{blocking, with_threads};
 use crate::driver::Driver;
 use crate::selection::Selection;
 use crate::{
@@ -294,10 +295,7 @@ impl Session {
             return Err(self.busy());
         }
         let config = self.config();
-        let undoing = tokio::task::spawn_blocking(move || config.undo(direction, which, mode));
-        undoing.await.map_err(|error| {
-            AgentError::new(FailureClass::Internal, format!("internal error: {error}"))
-        })?
+        blocking(move || config.undo(direction, which, mode)).await?
     }
 
     /// Puts a message into the inbox, whether or not anything runs. The run in progress takes it, or the next one.
@@ -454,7 +452,7 @@ impl Session {
     async fn prepared(&self) -> Result<(Arc<SessionConfig>, Arc<Selection>), AgentError> {
         loop {
             let config = self.config();
-            let selection = self.selection().await?;
+            let selection = with_threads(self.selection()).await?;
             if Arc::ptr_eq(&config, &self.config()) {
                 return Ok((config, selection));
             }
@@ -472,7 +470,7 @@ impl Session {
             approver: self.driver.approver().cloned(),
             ..RunAdditions::default()
         };
-        let mut params = config.run_params(selection, added).await?;
+        let mut params = with_threads(config.run_params(selection, added)).await?;
         self.driver.spawn(config.trim_side_files());
         params.tools = self.driver.adapted(config, params.tools);
         params.thinking = self.lock().thinking_of(selection);

@@ -236,3 +236,54 @@ async fn an_interrupt_that_the_beginning_run_takes_is_answered_by_it() {
     let said: Vec<_> = rows.iter().filter_map(|row| row["role"].as_str()).collect();
     assert_eq!(said, ["user", "assistant"], "{rows:#?}");
 }
+
+/// Set in the process that may have no further thread.
+const ALONE: &str = "MYCLAW_TEST_ALONE";
+
+#[test]
+fn without_a_further_thread_there_is_an_error_with_advice() {
+    if std::env::var_os(ALONE).is_some() {
+        return run_alone();
+    }
+    let mut command = std::process::Command::new("prlimit");
+    command.arg("--nproc=1");
+    if std::fs::metadata("/proc/self").map(|it| std::os::unix::fs::MetadataExt::uid(&it)).unwrap()
+        == 0
+    {
+        // The limit does not count for the superuser.
+        command.args(["setpriv", "--reuid", "65534", "--clear-groups"]);
+    }
+    let name = "without_a_further_thread_there_is_an_error_with_advice";
+    command.arg(std::env::current_exe().unwrap());
+    command.args(["--exact", name, "--test-threads=1", "--nocapture"]).env(ALONE, "1");
+    let output = command.output().unwrap();
+    let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{shown}{}", String::from_utf8_lossy(&output.stderr));
+    for call in ["run_agent: ", "session: "] {
+        let line = shown.lines().find_map(|line| line.strip_prefix(call)).unwrap_or(&shown);
+        assert!(line.contains("ulimit -u") && !line.contains("panic"), "{call}{line}");
+    }
+}
+
+/// Calls the library in a runtime that has no thread for blocking calls.
+fn run_alone() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let home = TempHome::new();
+    let error = runtime.block_on(run_agent(params(&home, "hello", json!({}), &[]))).unwrap_err();
+    println!("\nrun_agent: {error}");
+    let params = params(&home, "hello", json!({}), &[]);
+    let error = runtime.block_on(async {
+        let home = Home::new(params.environment.clone(), params.config.paths.clone().unwrap());
+        let options = SessionOptions::default();
+        let engine = myclaw_agent::engine(home.http_options());
+        let config = SessionConfig::new(home, params.config, &options).unwrap();
+        let session = Session::open(Driver::foreground(engine, None), config, &options);
+        let foreground = myclaw_agent::Foreground {
+            cancel: CancellationToken::new(),
+            on_event: Arc::new(|_| {}),
+        };
+        session.run(Some(params.user_message), foreground).await.unwrap_err()
+    });
+    println!("\nsession: {error}");
+    runtime.shutdown_background();
+}

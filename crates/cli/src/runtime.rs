@@ -13,29 +13,41 @@ use crate::panic::advice_about;
 /// # Errors
 /// The system cannot provide the resources of a runtime.
 pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> Result<T, CliError> {
-    let runtime = build(&mut Builder::new_current_thread())?;
+    let runtime = build(&mut Builder::new_current_thread(), FOREVER)?;
     let outcome = runtime.block_on(work);
     runtime.shutdown_background();
     Ok(outcome)
 }
 
-/// A runtime with one thread for blocking calls that stays. Without any such thread a call for which the system allows none
-/// would end in a panic; with one it waits until that one is free.
-fn build(builder: &mut Builder) -> Result<Runtime, CliError> {
+/// A runtime with a thread for blocking calls that stays, and others that end when they had nothing to do for `idle`. Without
+/// any such thread a call for which the system allows none would end in a panic; with one it waits until that one is free.
+fn build(builder: &mut Builder, idle: Duration) -> Result<Runtime, CliError> {
     let failed = |error: std::io::Error| {
         let advice = advice_about(&error);
         CliError::failure(format!("cannot start: {error}{advice}"))
     };
-    let runtime = builder.enable_all().thread_keep_alive(FOREVER).build().map_err(failed)?;
+    let runtime = builder.enable_all().thread_keep_alive(idle).build().map_err(failed)?;
     // The runtime cannot report it.
     let started = std::thread::Builder::new().stack_size(SMALL_STACK).spawn(|| {});
     drop(started.map_err(failed)?.join());
     drop(runtime.spawn_blocking(|| {}));
+    if idle < FOREVER {
+        // One thread has something to do before it would end.
+        runtime.spawn(async move {
+            loop {
+                tokio::time::sleep(idle / 3).await;
+                drop(tokio::task::spawn_blocking(|| {}));
+            }
+        });
+    }
     Ok(runtime)
 }
 
-/// How long a thread for blocking calls waits for the next one: a year.
+/// How long a thread for blocking calls waits for the next one: a year. A program for one person makes few.
 const FOREVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+/// The same for a gateway, in which many sessions work at once and then none. Idle threads take turns, so that the looks at
+/// the config, one in a second, keep a few of them.
+const IDLE_OF_GATEWAY: Duration = Duration::from_secs(5);
 /// Bytes of the stack of a thread that does nothing.
 const SMALL_STACK: usize = 64 * 1024;
 /// Most threads of a gateway. Its work is waiting; more threads cost memory.
@@ -53,7 +65,7 @@ pub(crate) fn block_on_threads<T>(work: impl Future<Output = T>) -> Result<T, Cl
     // Before there are threads that could begin heaps of their own.
     myclaw_agent::use_one_heap();
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
-    let runtime = build(Builder::new_multi_thread().worker_threads(threads))?;
+    let runtime = build(Builder::new_multi_thread().worker_threads(threads), IDLE_OF_GATEWAY)?;
     let outcome = runtime.block_on(work);
     runtime.shutdown_timeout(END_WAIT);
     Ok(outcome)
