@@ -14,22 +14,45 @@ impl SessionConfig {
     /// Removes old side files of the session, and once in an hour of all sessions, as the config says. A run does not wait
     /// for it: what it needs is younger than what is removed.
     pub fn trim_side_files(&self) -> impl Future<Output = ()> + Send + 'static + use<> {
-        let (store, key) = (self.home.session_store(), self.session_key.clone());
-        let limits = self.config.side_files;
+        let config = self.clone();
         let work = move || {
+            let (store, key) = (config.home.session_store(), &config.session_key);
+            let limits = config.config.side_files;
             let jobs = RefCell::new(None);
             let is_needed = |path: &Path| is_output_of_a_job(&jobs, path);
             // Without files of its own, the session has added nothing to any sum.
-            if !store.artifact_directory(&key).is_dir() {
+            if !store.artifact_directory(key).is_dir() {
                 return;
             }
             let most = u64::from(limits.session_mb) * MEGABYTE;
-            report(store.trim_side_files(&key, most, &is_needed), &format!("the session {key}"));
+            config.report(
+                store.trim_side_files(key, most, &is_needed),
+                "this session",
+                "sessionMb",
+            );
             let most = u64::from(limits.total_mb) * MEGABYTE;
-            report(store.trim_all_side_files(most, &is_needed), "all sessions");
+            config.report(store.trim_all_side_files(most, &is_needed), "all sessions", "totalMb");
         };
         // What is left because the work failed is removed by the next run.
         async move { drop(tokio::task::spawn_blocking(work).await) }
+    }
+
+    /// Tells the owner what was removed of side files because of a limit, whose key in `sideFiles` is `limit`.
+    fn report(&self, outcome: std::io::Result<RemovedFiles>, of: &str, limit: &str) {
+        let session = self.session_key.as_str();
+        match outcome {
+            Ok(RemovedFiles { files: 0, .. }) => {}
+            Ok(RemovedFiles { files, bytes }) => {
+                let message = format!(
+                    "the oldest {files} files of large outputs, downloads and undo of {of} were removed ({} MB): they took \
+                     more room than `sideFiles.{limit}` permits",
+                    bytes.div_ceil(MEGABYTE)
+                );
+                tracing::info!(session, files, bytes, "{message}");
+                self.tell(message);
+            }
+            Err(error) => tracing::warn!(session, %error, "side files of {of} cannot be removed"),
+        }
     }
 }
 
@@ -48,19 +71,5 @@ fn is_output_of_a_job(read: &RefCell<Option<(PathBuf, Vec<PathBuf>)>>, path: &Pa
             *read = Some((records, outputs));
             is_output
         }
-    }
-}
-
-fn report(outcome: std::io::Result<RemovedFiles>, whose: &str) {
-    match outcome {
-        Ok(RemovedFiles { files: 0, .. }) => {}
-        Ok(RemovedFiles { files, bytes }) => {
-            tracing::info!(
-                files,
-                bytes,
-                "removed the oldest side files of {whose}: they took more room than sideFiles permits"
-            );
-        }
-        Err(error) => tracing::warn!(%error, "side files of {whose} cannot be removed"),
     }
 }

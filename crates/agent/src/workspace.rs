@@ -23,10 +23,12 @@ use crate::session_config::{CRON_CHANNEL, SUBAGENT_CHANNEL, WEB_CHANNEL};
 use crate::{AgentError, FailureClass, Home, SessionConfig};
 
 mod moved;
+mod notices;
 mod quota;
 mod template;
 
 pub use moved::{MovedSession, moved_sessions};
+pub(crate) use notices::FileNotices;
 pub(crate) use quota::QuotaState;
 pub use quota::{Quota, WorkspaceUse};
 use template::{TEMPLATE, copy_template};

@@ -330,6 +330,12 @@ pub enum Notice {
         /// Why.
         error: String,
     },
+    /// Files of the session were removed or are refused, or have another place.
+    #[error("{text}")]
+    Files {
+        /// What happened, and what to do about it.
+        text: String,
+    },
     /// Background jobs were ended, because their session was closed.
     #[error("{}", jobs_ended(.jobs))]
     JobsEnded {

@@ -10,6 +10,11 @@ use crate::SessionConfig;
 
 /// Directory of the notes, next to the workspaces. No session's workspace begins with a dot.
 const NOTES: &str = ".moved";
+/// What happened. People in the chat read it too, so it names no directory.
+const MOVED: &str = "the session has a workspace of its own now, since others than the owner write in it; its files from \
+                     before stay where they are, and the owner can copy them; \
+                     `agents.defaults.sandbox.confinement.workspaceAccess` \"rw\" lets such sessions work in the agent's \
+                     workspace again";
 /// Most notes that are read.
 const MOST: usize = 1_000;
 /// Most bytes of a session key.
@@ -51,10 +56,9 @@ impl SessionConfig {
             session = self.session_key.as_str(),
             workspace = %own.display(),
             before = %self.agent.workspace.display(),
-            "the session has a workspace of its own now, since others than the owner write in it; its files from before stay \
-             where they are, and can be copied; `agents.defaults.sandbox.confinement.workspaceAccess` \"rw\" lets such \
-             sessions work in the agent's workspace again"
+            "{MOVED}"
         );
+        self.tell(MOVED.to_owned());
         let noted = own.file_name().zip(own.parent()).map(|(name, workspaces)| {
             let notes = workspaces.join(NOTES);
             create_private_directory(&notes)?;

@@ -21,6 +21,9 @@ const MOST_ENTRIES: u64 = 100_000;
 /// Deepest directory that is counted. A deeper tree counts as one with too many files.
 const MOST_DEPTH: usize = 100;
 const MEGABYTE: u64 = 1 << 20;
+/// What gives a full workspace room.
+const ROOM: &str = "remove files of it, or let the owner raise `agents.defaults.sandbox.confinement.limits.workspaceMb` or \
+                    `workspaceFiles`";
 /// The programs that make room.
 const REMOVING: [&str; 2] = ["rm ", "rmdir "];
 
@@ -158,8 +161,7 @@ impl QuotaState {
 pub(crate) struct QuotaHook {
     directory: PathBuf,
     quota: Quota,
-    state: QuotaState,
-    session: String,
+    config: SessionConfig,
 }
 
 impl SessionConfig {
@@ -169,8 +171,7 @@ impl SessionConfig {
         Some(Arc::new(QuotaHook {
             directory: self.own_workspace()?.to_owned(),
             quota,
-            state: self.quota_state.clone(),
-            session: self.session_key.to_string(),
+            config: self.clone(),
         }))
     }
 
@@ -182,10 +183,17 @@ impl SessionConfig {
             Err(error) => Some(format!("the workspace of this session cannot be read: {error}")),
         };
         self.quota_state.is_changed();
-        if let Some(why) = &refusal {
-            note(self.session_key.as_str(), why);
-        }
+        self.note_if_full(refusal.as_deref());
         refusal
+    }
+
+    /// Tells the owner and the people of the session, once until there is room again.
+    fn note_if_full(&self, refusal: Option<&str>) {
+        let is_new = self.file_notices.begins_to_be_full(refusal.is_some());
+        let Some(why) = refusal.filter(|_| is_new) else { return };
+        let session = self.session_key.as_str();
+        tracing::warn!(session, "{why}; {ROOM}");
+        self.tell(format!("{why}; {ROOM}"));
     }
 
     /// What the session's own workspace holds, and may hold. Blocks.
@@ -193,14 +201,6 @@ impl SessionConfig {
         let (quota, own) = self.quota().zip(self.own_workspace())?;
         Some((quota.count(own).unwrap_or_default(), quota))
     }
-}
-
-/// Tells the owner.
-fn note(session: &str, why: &str) {
-    tracing::warn!(
-        session,
-        "{why}; remove files of it, or raise `agents.defaults.sandbox.confinement.limits.workspaceMb` or `workspaceFiles`"
-    );
 }
 
 /// Whether a call may add files to the workspace: those of tools that work where the workspace is.
@@ -238,14 +238,15 @@ impl Hook for QuotaHook {
                 return Ok(ToolCallVerdict::Allow);
             }
             let (state, quota, directory) =
-                (self.state.clone(), self.quota, self.directory.clone());
+                (self.config.quota_state.clone(), self.quota, self.directory.clone());
             let used = blocking(move || state.used(&quota, &directory)).await?;
             let used =
                 used.map_err(|error| HookError(format!("the workspace cannot be read: {error}")))?;
-            let Some(why) = self.quota.refusal(&used, 0) else {
+            let refusal = self.quota.refusal(&used, 0);
+            self.config.note_if_full(refusal.as_deref());
+            let Some(why) = refusal else {
                 return Ok(ToolCallVerdict::Allow);
             };
-            note(&self.session, &why);
             Ok(ToolCallVerdict::Deny {
                 reason: format!(
                     "{why}. Remove files that nobody needs with a plain command, such as `rm -r old/`, or tell the person \
@@ -261,7 +262,7 @@ impl Hook for QuotaHook {
         _output: &'a mut ToolOutput,
     ) -> BoxFuture<'a, Result<(), HookError>> {
         if may_add_files(call) {
-            self.state.is_changed();
+            self.config.quota_state.is_changed();
         }
         Box::pin(async { Ok(()) })
     }

@@ -6,12 +6,9 @@ use super::*;
 use crate::permissions::tests::calls::prepared;
 
 fn hook(directory: &Path, quota: Quota) -> QuotaHook {
-    QuotaHook {
-        directory: directory.to_owned(),
-        quota,
-        state: QuotaState::default(),
-        session: "s".to_owned(),
-    }
+    let key = "agent:main:channel:telegram:account:default:peer:direct:42";
+    let (_home, config) = crate::workspace::tests::session(json!({}), key);
+    QuotaHook { directory: directory.to_owned(), quota, config }
 }
 
 async fn denies(hook: &QuotaHook, tool: &str, arguments: serde_json::Value) -> Option<String> {
