@@ -71,7 +71,7 @@ const DIRECTORIES: [(&str, &str); 24] = [
 ];
 
 /// Files that mean the same wherever they are, and why. Compared without regard to case.
-const FILES: [(&str, &str); 57] = [
+const FILES: [(&str, &str); 95] = [
     (".envrc", "direnv runs it"),
     (".env", "programs take their environment from it"),
     (".npmrc", "npm starts programs that it names"),
@@ -129,7 +129,82 @@ const FILES: [(&str, &str); 57] = [
     (".gitlab-ci.yml", "a build server runs the commands in it"),
     ("jenkinsfile", "a build server runs it"),
     ("crontab", "cron runs the commands in it"),
+    ("docker-compose.yaml", "docker starts what it names"),
+    ("compose.yml", "docker starts what it names"),
+    ("compose.yaml", "docker starts what it names"),
+    ("containerfile", "a container tool runs the commands in it"),
+    ("tox.ini", "tox runs the commands in it"),
+    ("noxfile.py", "nox runs it"),
+    ("gemfile", "bundler runs it"),
+    ("guardfile", "guard runs it"),
+    ("vagrantfile", "vagrant runs it"),
+    ("procfile", "a process manager runs the commands in it"),
+    ("flake.nix", "nix runs it"),
+    ("shell.nix", "nix runs it"),
+    ("default.nix", "nix runs it"),
+    ("pyproject.toml", "Python tools start what it names"),
+    ("setup.cfg", "Python tools start what it names"),
+    ("settings.gradle", "gradle runs it"),
+    ("settings.gradle.kts", "gradle runs it"),
+    ("meson.build", "meson runs the commands in it"),
+    ("sconstruct", "scons runs it"),
+    ("sconscript", "scons runs it"),
+    ("build.bazel", "bazel runs the commands in it"),
+    ("workspace", "bazel runs the commands in it"),
+    ("module.bazel", "bazel runs the commands in it"),
+    (".bazelrc", "bazel runs the commands in it"),
+    ("taskfile.dist.yml", "task runs the commands in it"),
+    ("taskfile.dist.yaml", "task runs the commands in it"),
+    ("lefthook.yaml", "git starts hooks that it names"),
+    ("lefthook.toml", "git starts hooks that it names"),
+    ("lefthook.json", "git starts hooks that it names"),
+    (".lefthook.yml", "git starts hooks that it names"),
+    (".pre-commit-config.yml", "git starts hooks that it names"),
+    ("rust-toolchain", "rustup starts the compiler that it names"),
+    ("rust-toolchain.toml", "rustup starts the compiler that it names"),
+    ("deno.json", "deno runs the tasks in it"),
+    ("deno.jsonc", "deno runs the tasks in it"),
+    ("bunfig.toml", "bun loads code that it names"),
+    (".mise.local.toml", "a version manager runs the tasks in it"),
+    ("mise.local.toml", "a version manager runs the tasks in it"),
 ];
+
+/// Tools that run a config in the form of a script, such as `vite.config.ts`.
+const SCRIPT_CONFIGS: [&str; 20] = [
+    "astro",
+    "babel",
+    "commitlint",
+    "cypress",
+    "eslint",
+    "jest",
+    "karma",
+    "lint-staged",
+    "metro",
+    "next",
+    "nuxt",
+    "playwright",
+    "postcss",
+    "prettier",
+    "rollup",
+    "svelte",
+    "tailwind",
+    "vite",
+    "vitest",
+    "webpack",
+];
+
+/// What the name of a script for JavaScript runtimes ends with.
+const SCRIPT_ENDINGS: [&str; 6] = ["js", "cjs", "mjs", "ts", "cts", "mts"];
+
+/// Whether a name is that of a config that its tool runs: `vite.config.ts`, `.eslintrc.cjs`.
+fn is_script_config(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let Some((stem, ending)) = name.rsplit_once('.') else { return false };
+    let tool = stem
+        .strip_suffix(".config")
+        .or_else(|| stem.strip_prefix('.').and_then(|stem| stem.strip_suffix("rc")));
+    SCRIPT_ENDINGS.contains(&ending) && tool.is_some_and(|tool| SCRIPT_CONFIGS.contains(&tool))
+}
 
 /// Why a change at `path`, which is absolute and has no links in it, may start a program later; `None` if nothing says so.
 pub fn starts_programs(path: &Path, facts: &PlaceFacts<'_>) -> Option<String> {
@@ -161,6 +236,7 @@ fn named_place(path: &Path) -> Option<String> {
         .find_map(|name| named(&DIRECTORIES, name))
         .or_else(|| named(&DIRECTORIES, last))
         .or_else(|| named(&FILES, last))
+        .or_else(|| is_script_config(last).then(|| format!("{last}: its tool runs it")))
 }
 
 /// A place that programs of the user or of the system read.

@@ -29,6 +29,13 @@ fn places_from_which_programs_are_started_have_a_reason() {
         "/home/ann/project/.envrc",
         "/home/ann/project/.VSCode/tasks.json",
         "/home/ann/project/node_modules/.bin/eslint",
+        "/home/ann/project/compose.yaml",
+        "/home/ann/project/Gemfile",
+        "/home/ann/project/tox.ini",
+        "/home/ann/project/rust-toolchain.toml",
+        "/home/ann/project/vite.config.ts",
+        "/home/ann/project/Jest.config.mjs",
+        "/home/ann/project/.eslintrc.cjs",
         "/home/ann/project/tools/deploy",
         "/home/ann/.agent/workspace/.git/config",
         "/usr/local/bin/git",
@@ -46,6 +53,8 @@ fn places_from_which_programs_are_started_have_a_reason() {
 fn other_places_have_none() {
     for path in [
         "/home/ann/project/src/main.rs",
+        "/home/ann/project/src/vite.ts",
+        "/home/ann/project/src/app.config.json",
         "/home/ann/project/.gitignore",
         "/home/ann/project/git/config",
         "/home/ann/.agent/workspace/notes.md",
