@@ -69,6 +69,73 @@ const READERS: [&str; 51] = [
 ];
 /// Programs that run an operand as a command line.
 const SHELLS: [&str; 8] = ["sh", "bash", "dash", "zsh", "ksh", "ash", "busybox", "eval"];
+/// Programs that run what they read, without a version at the end. `apply` and `am` are commands of git.
+const INPUT_RUNNERS: [&str; 64] = [
+    "R",
+    "Rscript",
+    "am",
+    "ansible-playbook",
+    "apply",
+    "ash",
+    "at",
+    "awk",
+    "bash",
+    "batch",
+    "bc",
+    "bun",
+    "busybox",
+    "crontab",
+    "csh",
+    "dash",
+    "dc",
+    "deno",
+    "doas",
+    "ed",
+    "env",
+    "eval",
+    "ex",
+    "expect",
+    "fish",
+    "gawk",
+    "gdb",
+    "ghci",
+    "gmake",
+    "irb",
+    "julia",
+    "ksh",
+    "lua",
+    "luajit",
+    "m4",
+    "make",
+    "mawk",
+    "mysql",
+    "nawk",
+    "node",
+    "nodejs",
+    "octave",
+    "parallel",
+    "patch",
+    "perl",
+    "php",
+    "psql",
+    "pwsh",
+    "pypy",
+    "python",
+    "ruby",
+    "sed",
+    "sh",
+    "source",
+    "sqlite",
+    "ssh",
+    "su",
+    "sudo",
+    "tclsh",
+    "tcsh",
+    "vi",
+    "vim",
+    "xargs",
+    "zsh",
+];
 /// Variables that decide which program a name means.
 const SEARCH_VARIABLES: [&str; 2] = ["PATH=", "CDPATH="];
 /// Files that programs run without being told so, by the names of the programs.
@@ -124,6 +191,23 @@ pub(super) fn bound(
     finder.finish()
 }
 
+/// The file name of a word.
+fn file_name(word: &str) -> &str {
+    Path::new(word).file_name().and_then(|name| name.to_str()).unwrap_or(word)
+}
+
+/// Whether a word names a program that runs what it reads.
+fn runs_input(word: &str) -> bool {
+    let name = file_name(word);
+    let base = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
+    INPUT_RUNNERS.contains(&name) || INPUT_RUNNERS.contains(&base)
+}
+
+/// Whether a word names a program that makes command lines of what it reads, or of a file.
+fn is_xargs(word: &Word) -> bool {
+    ["xargs", "parallel"].contains(&file_name(&word.text))
+}
+
 struct Finder<'a> {
     environment: &'a BTreeMap<String, String>,
     texts: &'a Path,
@@ -142,6 +226,14 @@ impl Finder<'_> {
         };
         for command in &commands {
             self.command(command, depth);
+        }
+        // A `|` in quotes counts as well: then the line is asked about once too often. The file after `<` is bound.
+        let has_input = line.replace("||", "").contains('|');
+        let takes_commands = |word: &Word| runs_input(&word.text);
+        if commands.iter().flat_map(|command| &command.words).any(takes_commands)
+            && (has_input || commands.iter().any(|command| command.words.iter().any(is_xargs)))
+        {
+            self.miss("a program in it may run what it reads");
         }
     }
 

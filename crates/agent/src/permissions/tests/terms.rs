@@ -188,12 +188,29 @@ fn what_is_only_known_when_it_runs_cannot_be_approved_for_good() {
         "sh <<E\n./t.sh\nE",
         "sh -c 'x=t.sh; ./$x'",
         "cd $X && ./t.sh",
+        "cat t.sh | sh",
+        "cat t.sh|bash -s",
+        "head -n 5 t.sh | \"sh\"",
+        "grep . t.sh | sudo /bin/sh",
+        "cat t.py | python3.12 -",
+        "cat a.patch | git apply",
+        "xargs sh < list",
+        "xargs -a list rm",
+        "echo t.sh | xargs sh",
+        "printf 'sh t%ssh' . | timeout 5 dash",
     ] {
         let terms = place.terms("bash", &json!({"command": command}));
         assert_eq!(terms.always, [], "{command}");
         assert!(terms.shown.iter().any(|fact| fact.label == "only once"), "{command}");
     }
-    for command in ["ls *.sh", "echo $HOME", "git commit -m 'a; b (c)'"] {
+    for command in [
+        "ls *.sh",
+        "echo $HOME",
+        "git commit -m 'a; b (c)'",
+        "cargo test 2>&1 | tail -n 5",
+        "cat t.sh | wc -l",
+        "false || sh t.sh",
+    ] {
         assert!(place.command(command).is_some(), "{command}");
     }
 }
