@@ -180,6 +180,31 @@ const scenarios = {
     await idle(page);
     await eventually("the picture is shown", async () => (await messages(page).locator("img.picture").count()) === 1);
 
+    // Other files too: picked, dropped and pasted. What is too large is named, and the rest stays.
+    const csv = (name, text) => ({ name, mimeType: "text/csv", buffer: Buffer.from(text) });
+    await page.locator("input[type=file]").setInputFiles([csv("picked.csv", "a,b"), csv("large.csv", "x".repeat(5_000_000))]);
+    await page.getByRole("alert").getByText("Not attached: large.csv.").waitFor();
+    for (const [kind, name] of [["drop", "dropped.pdf"], ["paste", "pasted.txt"]]) {
+      await page.evaluate(
+        ([kind, name]) => {
+          const data = new DataTransfer();
+          data.items.add(new File(["text"], name, { type: "application/octet-stream" }));
+          const options = { bubbles: true, cancelable: true };
+          const event =
+            kind === "drop"
+              ? new DragEvent("drop", { ...options, dataTransfer: data })
+              : new ClipboardEvent("paste", { ...options, clipboardData: data });
+          document.querySelector("form.composer textarea").dispatchEvent(event);
+        },
+        [kind, name],
+      );
+      await page.getByRole("button", { name: `Remove ${name}` }).waitFor();
+    }
+    await page.getByRole("button", { name: "Remove dropped.pdf" }).click();
+    await say(page, "read them");
+    await messages(page).getByText("I have 2 files.").waitFor();
+    await idle(page);
+
     await say(page, "please fail");
     await messages(page).getByText("no such luck").first().waitFor();
     await idle(page);

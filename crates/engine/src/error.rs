@@ -94,8 +94,8 @@ pub struct CandidateFailure {
     pub model: String,
     /// The class of the failure.
     pub reason: ErrorClass,
-    /// What failed, in a few words ([`ModelError::cause`]).
-    pub cause: &'static str,
+    /// What failed ([`ModelError::name`]).
+    pub name: &'static str,
     /// The failure, in one line.
     pub message: String,
 }
@@ -103,7 +103,7 @@ pub struct CandidateFailure {
 fn lines(failures: &[CandidateFailure]) -> String {
     failures
         .iter()
-        .map(|failure| format!("\n  {} ({}): {}", failure.model, failure.cause, failure.message))
+        .map(|failure| format!("\n  {} ({}): {}", failure.model, failure.name, failure.message))
         .collect()
 }
 

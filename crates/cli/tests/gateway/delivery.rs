@@ -5,6 +5,7 @@ use std::io::Write as _;
 use myclaw_session::{QueuedMessage, SessionKey, SessionStore};
 use serde_json::json;
 
+use super::socket::{Socket, block_on};
 use super::*;
 
 #[test]
@@ -297,5 +298,56 @@ fn what_cannot_be_a_message_is_refused_before_it_is_stored() {
         assert!(message.starts_with("the parameters of the address cannot be used: "), "{message}");
     }
     assert_eq!(client.get("/api/status").unwrap().1["openMessages"], 0);
+    gateway.stop();
+}
+
+#[test]
+fn any_file_can_come_with_a_message() {
+    let bench = Bench::new(answering("fine"));
+    let gateway = bench.start();
+    let client = &gateway.client;
+    let pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
+    // JVBERi0xLjcK is "%PDF-1.7\n", and YSxiCg== "a,b\n".
+    let attachments = json!([
+        {"mediaType": "application/pdf", "name": "../x/plan.pdf", "data": "JVBERi0xLjcK"},
+        {"mediaType": "text/csv", "name": "data.csv", "data": "YSxiCg=="},
+        {"mediaType": "image/png", "name": "named.png", "data": pixel},
+        {"mediaType": "image/png", "data": pixel},
+    ]);
+    let body = json!({"text": "", "attachments": attachments});
+    let (status, sent) = client.post("/api/messages", &body).unwrap();
+    assert_eq!(status, 202, "{sent}");
+    let path = format!("/api/messages/{}?wait=60", sent["messageId"].as_str().unwrap());
+    assert_eq!(client.get(&path).unwrap().1["reply"], "fine");
+    block_on(async {
+        let mut socket = Socket::open(client).await;
+        let file = json!([{"name": "notes.md", "data": "YSxiCg=="}]);
+        let params = json!({"session": "main", "text": "read it", "attachments": file});
+        let answer = socket.ask("s", "send", params).await;
+        assert_eq!(answer["ok"], true, "{answer}");
+    });
+    until("the second answer", || bench.model.requests().len() == 2);
+    // A short text is in the message, and others are where the message says, as those of channels.
+    let saved = std::fs::read_dir(bench.home.workspace().join("attachments")).unwrap();
+    let saved: Vec<_> = saved.map(|file| file.unwrap().path()).collect();
+    assert_eq!(saved.len(), 1, "{saved:?}");
+    assert_eq!(std::fs::read_to_string(&saved[0]).unwrap(), "%PDF-1.7\n");
+    let name = saved[0].file_name().unwrap().to_str().unwrap();
+    let last = bench.model.requests().pop().unwrap();
+    let shown = json!(last.messages()).to_string();
+    for part in [&format!("is attachments/{name}]"), "data.csv", "notes.md", "> a,b"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    assert_eq!(shown.matches(r#""type":"image""#).count(), 2, "{shown}");
+    for (attachments, words) in [
+        (json!([{"name": "a.pdf", "data": "no base64!"}]), "\"a.pdf\" is not base64"),
+        (json!(vec![json!({"name": "a", "data": "YQ=="}); 9]), "at most 8 files"),
+        (json!([{"data": "YQ=="}]), "attachment 1 cannot be used"),
+    ] {
+        let body = json!({"text": "x", "attachments": attachments});
+        let (status, answer) = client.post("/api/messages", &body).unwrap();
+        assert_eq!(status, 400, "{answer}");
+        assert!(answer["error"]["message"].as_str().unwrap().contains(words), "{answer}");
+    }
     gateway.stop();
 }

@@ -92,6 +92,10 @@ fn answer(request: &RecordedRequest, number: usize, stranger: u16, gate: &Gate) 
             r#"{"type":"error","error":{"type":"invalid_request_error","message":"no such luck"}}"#;
         return Step::status(400, &[], body);
     }
+    let files = last.matches("[the file").count();
+    if files > 0 {
+        return reply.text(format!("I have {files} files.")).step();
+    }
     if last.contains("image/png") {
         return reply.text("I see a picture.").step();
     }

@@ -134,7 +134,7 @@ impl<'a> Candidates<'a> {
         self.failures.push(CandidateFailure {
             model: choice.reference(),
             reason: error.class,
-            cause: error.cause(),
+            name: error.name(),
             message: error.message.clone(),
         });
     }

@@ -2,9 +2,9 @@
 
 use myclaw_llm::wire::{EncodedRequest, encode};
 use myclaw_llm::{
-    Api, AssistantMessage, CallLimits, ContentBlock, ImageContent, Message, Model, ModelRequest,
-    PairedMessages, StopReason, ThinkingContent, ThinkingLevel, ToolCall, ToolResultMessage,
-    ToolUse, Usage, UserMessage,
+    AnswerOptions, Api, AssistantMessage, CallLimits, ContentBlock, ImageContent, Message, Model,
+    ModelError, ModelRequest, PairedMessages, StopReason, ThinkingContent, ThinkingLevel, ToolCall,
+    ToolResultMessage, ToolUse, Usage, UserMessage,
 };
 use secrecy::SecretString;
 use serde_json::{Value, json};
@@ -19,6 +19,7 @@ pub(crate) struct TestRequest {
     pub(crate) key: Option<SecretString>,
     pub(crate) thinking: ThinkingLevel,
     pub(crate) tool_use: ToolUse,
+    pub(crate) options: Option<AnswerOptions>,
 }
 
 impl TestRequest {
@@ -30,10 +31,15 @@ impl TestRequest {
             key: None,
             thinking: ThinkingLevel::Off,
             tool_use: ToolUse::Auto,
+            options: None,
         }
     }
 
     pub(crate) fn encode(&self) -> EncodedRequest {
+        self.try_encode().unwrap()
+    }
+
+    pub(crate) fn try_encode(&self) -> Result<EncodedRequest, ModelError> {
         let messages = PairedMessages::repair(self.messages.clone());
         let tools = tools();
         encode(&ModelRequest {
@@ -43,12 +49,11 @@ impl TestRequest {
             tools: &tools,
             tool_use: self.tool_use,
             max_output: None,
-            options: None,
+            options: self.options.as_ref(),
             thinking: self.thinking,
             api_key: self.key.as_ref(),
             limits: CallLimits::default(),
         })
-        .unwrap()
     }
 
     pub(crate) fn body(&self) -> Value {

@@ -2,8 +2,8 @@
 
 use myclaw_llm::wire::encode;
 use myclaw_llm::{
-    Api, AssistantMessage, CallLimits, ContentBlock, Message, ModelRequest, PairedMessages,
-    ThinkingLevel, ToolUse,
+    AnswerFormat, AnswerOptions, Api, AssistantMessage, CallLimits, ContentBlock, ForcedCall,
+    Message, ModelRequest, PairedMessages, ThinkingLevel, ToolUse,
 };
 use secrecy::SecretString;
 use serde_json::{Value, json};
@@ -38,6 +38,114 @@ fn tool_calls_are_forbidden_in_the_words_of_each_format() {
         expected[member] = forbidden;
         assert_eq!(request.body(), expected, "nothing else changes: {api:?}");
     }
+}
+
+#[test]
+fn options_of_the_answer_have_the_names_of_each_format() {
+    let schema = json!({"type": "object"});
+    let all = AnswerOptions {
+        temperature: Some(0.5),
+        top_p: Some(0.25),
+        presence_penalty: Some(0.5),
+        frequency_penalty: Some(1.5),
+        seed: Some(7),
+        stop: vec!["END".to_owned()],
+        max_output: None,
+        format: Some(AnswerFormat::JsonSchema {
+            name: "x".to_owned(),
+            description: None,
+            schema: schema.clone(),
+            strict: Some(true),
+        }),
+        forced_call: Some(ForcedCall::Tool("read".to_owned())),
+        single_calls: true,
+    };
+    // What each format has nothing for, and what the others are called.
+    let cases = [
+        (
+            Api::OpenaiCompletions,
+            vec![],
+            json!({
+                "temperature": 0.5, "top_p": 0.25, "presence_penalty": 0.5, "frequency_penalty": 1.5, "seed": 7,
+                "stop": ["END"], "parallel_tool_calls": false,
+                "tool_choice": {"type": "function", "function": {"name": "read"}},
+                "response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": schema, "strict": true}},
+            }),
+        ),
+        (
+            Api::OpenaiResponses,
+            vec!["presence_penalty", "frequency_penalty", "seed", "stop"],
+            json!({
+                "temperature": 0.5, "top_p": 0.25, "parallel_tool_calls": false,
+                "tool_choice": {"type": "function", "name": "read"},
+                "text": {"format": {"type": "json_schema", "name": "x", "schema": schema, "strict": true}},
+            }),
+        ),
+        (
+            Api::AnthropicMessages,
+            vec!["presence_penalty", "frequency_penalty", "seed"],
+            json!({
+                "temperature": 0.5, "top_p": 0.25, "stop_sequences": ["END"],
+                "tool_choice": {"type": "tool", "name": "read", "disable_parallel_tool_use": true},
+                "output_config": {"format": {"type": "json_schema", "schema": schema}},
+            }),
+        ),
+        (
+            Api::GoogleGenerativeAi,
+            vec!["parallel_tool_calls"],
+            json!({
+                "generationConfig": {
+                    "maxOutputTokens": 8192, "temperature": 0.5, "topP": 0.25, "presencePenalty": 0.5,
+                    "frequencyPenalty": 1.5, "seed": 7, "stopSequences": ["END"],
+                    "responseMimeType": "application/json", "responseJsonSchema": schema,
+                },
+                "toolConfig": {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["read"]}},
+            }),
+        ),
+        (
+            Api::BedrockConverse,
+            vec![
+                "presence_penalty",
+                "frequency_penalty",
+                "seed",
+                "response_format",
+                "parallel_tool_calls",
+            ],
+            json!({"inferenceConfig": {
+                "maxTokens": 8192, "temperature": 0.5, "topP": 0.25, "stopSequences": ["END"],
+            }}),
+        ),
+    ];
+    for (api, refused, expected) in cases {
+        let mut request = TestRequest::new(api, &turn(api));
+        let mut body = request.body();
+        let mut options = all.clone();
+        for name in refused {
+            assert_eq!(options.unsupported(api), Some(name), "{api:?}");
+            match name {
+                "presence_penalty" => options.presence_penalty = None,
+                "frequency_penalty" => options.frequency_penalty = None,
+                "seed" => options.seed = None,
+                "stop" => options.stop.clear(),
+                "response_format" => options.format = None,
+                _ => options.single_calls = false,
+            }
+        }
+        assert_eq!(options.unsupported(api), None, "{api:?}");
+        request.options = Some(options);
+        let asked = request.body();
+        for (name, value) in expected.as_object().unwrap() {
+            body[name] = value.clone();
+        }
+        if api == Api::BedrockConverse {
+            body["toolConfig"]["toolChoice"] = json!({"tool": {"name": "read"}});
+        }
+        assert_eq!(asked, body, "nothing else changes: {api:?}");
+    }
+    let mut request = TestRequest::new(Api::AnthropicMessages, &[user("hi")]);
+    request.options = Some(AnswerOptions { seed: Some(7), ..AnswerOptions::default() });
+    let error = request.try_encode().unwrap_err().message;
+    assert!(error.contains("`seed` cannot be asked of testing/test-model"), "{error}");
 }
 
 #[test]
