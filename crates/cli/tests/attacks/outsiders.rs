@@ -136,7 +136,14 @@ fn a_node_imitates_no_speaker_answers_no_other_call_and_is_no_client() {
             }
         }
     }
-    // Its token opens nothing but the place of a node.
+    assert_no_client(&machine);
+    scene.check_files();
+    scene.assert_held(&attacks.all.iter().collect::<Vec<&Attack>>());
+    gateway.stop();
+}
+
+/// The token of a node opens nothing but its own place.
+fn assert_no_client(machine: &Machine) {
     let gets = [
         "status",
         "sessions",
@@ -172,9 +179,6 @@ fn a_node_imitates_no_speaker_answers_no_other_call_and_is_no_client() {
         let (status, answer) = machine.client.post(&format!("/api/{path}"), &body).unwrap();
         assert!(matches!(status, 401 | 403 | 404 | 405), "POST {path}: {status} {answer}");
     }
-    scene.check_files();
-    scene.assert_held(&attacks.all.iter().collect::<Vec<&Attack>>());
-    gateway.stop();
 }
 
 #[test]

@@ -65,8 +65,8 @@ fn the_context_is_what_is_sent() {
         let shares: Vec<f64> = shares.filter_map(|share| share.parse().ok()).collect();
         let (total, parts) = shares.split_last().expect("shares");
         assert!(parts.iter().sum::<f64>() <= total + 0.5, "{screen}");
-        let tokens = line.split_whitespace().filter_map(|word| word.parse::<u64>().ok());
-        tokens.last().unwrap_or_else(|| panic!("{screen}"))
+        let mut tokens = line.split_whitespace().filter_map(|word| word.parse::<u64>().ok());
+        tokens.next_back().unwrap_or_else(|| panic!("{screen}"))
     };
     let one = results("first", "One.");
     let two = results("second", "Two.");

@@ -10,7 +10,7 @@ fn message(text: &str) -> String {
 }
 
 #[test]
-fn a_mistake_in_a_channel_is_one_line_too() {
+fn a_mistake_in_a_search_or_an_identity_link_is_one_line_too() {
     for (text, expected) in [
         (
             "{ agents: { defaults: { memorySearch: { maxResults: 51 } } } }",
@@ -32,6 +32,26 @@ fn a_mistake_in_a_channel_is_one_line_too() {
             "{ channels: { identityLinks: { ann: ['telegramm:1'] } } }",
             "1:38: channels.identityLinks.ann[0]: there is no channel of this name; did you mean `telegram`?",
         ),
+        (
+            "{ channels: { identityLinks: { ann: ['42'] } } }",
+            "1:38: channels.identityLinks.ann[0]: expected a person as `channel:id`; such as \"telegram:42\"; `myclaw pairing list` shows the ids of people who wrote",
+        ),
+        (
+            "{ channels: { identityLinks: { 'Ann B': [] } } }",
+            "1:32: channels.identityLinks[\"Ann B\"]: this name cannot be part of a session key; use lower-case letters, digits, `_` and `-`, at most 64",
+        ),
+        (
+            "{ channels: { dmScope: 'main', identityLinks: { ann: [] } } }",
+            "1:32: channels.identityLinks: with `dmScope` \"main\" everybody shares one session, so links have no effect; remove the links, or set `channels.dmScope` to \"per-account-peer\" or \"per-peer\"",
+        ),
+    ] {
+        assert_eq!(message(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn a_mistake_in_a_channel_or_a_rule_is_one_line_too() {
+    for (text, expected) in [
         (
             "{ tools: { byChannel: { telegrm: { deny: ['bash'] } } } }",
             "1:25: tools.byChannel.telegrm: there is no channel of this name; did you mean `telegram`?",
@@ -67,18 +87,6 @@ fn a_mistake_in_a_channel_is_one_line_too() {
         (
             "{ hooks: { tool_call: [{ command: ['true'], tools: ['bash'] }] } }",
             "1:45: hooks.tool_call[0].tools: unknown key; did you mean `match`?",
-        ),
-        (
-            "{ channels: { identityLinks: { ann: ['42'] } } }",
-            "1:38: channels.identityLinks.ann[0]: expected a person as `channel:id`; such as \"telegram:42\"; `myclaw pairing list` shows the ids of people who wrote",
-        ),
-        (
-            "{ channels: { identityLinks: { 'Ann B': [] } } }",
-            "1:32: channels.identityLinks[\"Ann B\"]: this name cannot be part of a session key; use lower-case letters, digits, `_` and `-`, at most 64",
-        ),
-        (
-            "{ channels: { dmScope: 'main', identityLinks: { ann: [] } } }",
-            "1:32: channels.identityLinks: with `dmScope` \"main\" everybody shares one session, so links have no effect; remove the links, or set `channels.dmScope` to \"per-account-peer\" or \"per-peer\"",
         ),
         (
             "{ channels: { telegram: { botToken: 't', allowedChatIds: [1, true] } } }",

@@ -40,28 +40,10 @@ fn tool_calls_are_forbidden_in_the_words_of_each_format() {
     }
 }
 
-#[test]
-fn options_of_the_answer_have_the_names_of_each_format() {
+/// What each format has nothing for, and what the other options are called there.
+fn named_options() -> [(Api, Vec<&'static str>, Value); 5] {
     let schema = json!({"type": "object"});
-    let all = AnswerOptions {
-        temperature: Some(0.5),
-        top_p: Some(0.25),
-        presence_penalty: Some(0.5),
-        frequency_penalty: Some(1.5),
-        seed: Some(7),
-        stop: vec!["END".to_owned()],
-        max_output: None,
-        format: Some(AnswerFormat::JsonSchema {
-            name: "x".to_owned(),
-            description: None,
-            schema: schema.clone(),
-            strict: Some(true),
-        }),
-        forced_call: Some(ForcedCall::Tool("read".to_owned())),
-        single_calls: true,
-    };
-    // What each format has nothing for, and what the others are called.
-    let cases = [
+    [
         (
             Api::OpenaiCompletions,
             vec![],
@@ -115,8 +97,29 @@ fn options_of_the_answer_have_the_names_of_each_format() {
                 "maxTokens": 8192, "temperature": 0.5, "topP": 0.25, "stopSequences": ["END"],
             }}),
         ),
-    ];
-    for (api, refused, expected) in cases {
+    ]
+}
+
+#[test]
+fn options_of_the_answer_have_the_names_of_each_format() {
+    let all = AnswerOptions {
+        temperature: Some(0.5),
+        top_p: Some(0.25),
+        presence_penalty: Some(0.5),
+        frequency_penalty: Some(1.5),
+        seed: Some(7),
+        stop: vec!["END".to_owned()],
+        max_output: None,
+        format: Some(AnswerFormat::JsonSchema {
+            name: "x".to_owned(),
+            description: None,
+            schema: json!({"type": "object"}),
+            strict: Some(true),
+        }),
+        forced_call: Some(ForcedCall::Tool("read".to_owned())),
+        single_calls: true,
+    };
+    for (api, refused, expected) in named_options() {
         let mut request = TestRequest::new(api, &turn(api));
         let mut body = request.body();
         let mut options = all.clone();
