@@ -34,7 +34,7 @@ const ANSWER_GRACE: Duration = Duration::from_secs(20);
 const MAX_ANSWER_BYTES: usize = 8 * 1024 * 1024;
 /// The name of the session of `agent-browser`. All browsers use the same name, because each has a directory of its own.
 const SESSION: &str = "s";
-/// Variables that a browser gets from this process, beside those set here: language, time, fonts, libraries.
+/// Variables that a browser gets from this process, besides those set here: language, time, fonts, libraries.
 const PASSED: [&str; 8] =
     ["LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "TZDIR", "XDG_DATA_DIRS", "LD_LIBRARY_PATH"];
 

@@ -17,7 +17,7 @@ const OWN_CHROMIUM: &str = ".agent-browser/browsers";
 /// How many directories below it the program is at most: `chrome-VERSION/chrome`, or one directory further down.
 const OWN_CHROMIUM_DEPTH: usize = 2;
 
-/// Chromium's arguments, beside those of `agent-browser`.
+/// Chromium's arguments, besides those of `agent-browser`.
 ///
 /// The first group leaves the proxy as the only way to the network: no QUIC, no UDP of WebRTC, no lookups of names (the
 /// proxy's own address needs none). The second switches off most requests that Chromium makes of its own accord, and

@@ -130,7 +130,7 @@ impl Place {
         tokio::time::timeout(PATIENCE, running).await.unwrap()
     }
 
-    /// Runs a command that stops the helper, which is its parent, and goes on.
+    /// Runs a command that stops the helper, its parent, and keeps running.
     async fn stop_helper(&self, limit: Option<Duration>) -> String {
         let mut spec = ChildSpec::new("bash", self.directory.path().join("workspace"));
         spec.args =

@@ -54,7 +54,7 @@ pub(crate) struct Ipc {
     pub(crate) is_main: bool,
     /// Files whose messages were taken and may not be in the session yet.
     taken: Mutex<Vec<PathBuf>>,
-    /// The names of the files whose messages the present query has put into the session.
+    /// Names of the files that the current query has put into the session.
     settled: Mutex<Vec<String>>,
 }
 
@@ -80,7 +80,7 @@ struct ChatMessage<'a> {
     text: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     voice: Option<&'a str>,
-    /// The name of the file beside this one that holds the speech.
+    /// Name of the file next to this one that holds the speech.
     #[serde(skip_serializing_if = "Option::is_none")]
     audio: Option<&'a str>,
     group_folder: &'a str,
@@ -107,7 +107,7 @@ impl Ipc {
         self.send_chat(Outbound::Messages, "message", text, (None, None))
     }
 
-    /// Sends a question to the chat of the job, whose reply the job waits for.
+    /// Sends a question to the chat of the job. The job waits for the reply.
     pub(crate) fn send_question(&self, text: &str) -> io::Result<()> {
         let message = self.chat_message("message", text, (None, None));
         self.write(Outbound::Messages, &ChatMessage { is_question: true, ..message })
@@ -173,7 +173,7 @@ impl Ipc {
         Ok(())
     }
 
-    /// A file that the host keeps up to date beside the directories, such as the list of tasks.
+    /// A file that the host keeps up to date next to the directories, such as the list of tasks.
     pub(crate) fn snapshot(&self, name: &str) -> io::Result<Vec<u8>> {
         read_regular(&self.root.join(name), MAX_MESSAGE_BYTES)
     }

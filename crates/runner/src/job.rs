@@ -68,7 +68,7 @@ pub struct Job {
     pub model: NamedModel,
     /// How requests to the model are made. With a socket, the host adds the key.
     pub http: HttpOptions,
-    /// Receives one line for each thing that whoever reads the log should know.
+    /// Receives one line for each event that belongs in the log.
     pub say: Arc<dyn Fn(&str) + Send + Sync>,
     /// Ends the job, with the session saved.
     pub cancel: CancellationToken,

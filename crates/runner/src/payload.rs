@@ -14,7 +14,7 @@ const DEFAULT_NAME: &str = "Assistant";
 /// A job. Fields that are not here are ignored, `group` among them.
 #[derive(Debug)]
 pub(crate) struct Payload {
-    /// The session to go on with.
+    /// The session to continue.
     pub(crate) session_id: Option<String>,
     pub(crate) group_folder: String,
     pub(crate) chat_jid: String,

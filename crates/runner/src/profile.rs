@@ -31,7 +31,7 @@ const KEPT_MESSAGES: NonZeroUsize = match NonZeroUsize::new(10) {
 };
 /// Most characters of a tool's result that the model sees: the 1 MiB of the protocol.
 const MAX_RESULT_CHARS: usize = 1024 * 1024;
-/// The tool whose argument a text that is not JSON is taken for.
+/// The tool that gets arguments which are not JSON as its one text argument.
 const COMMAND_TOOL: &str = "Bash";
 
 /// The rules: one attempt with one key (the host repeats a job that failed), no summaries, and no limit on time, which
@@ -81,7 +81,7 @@ fn limit_of(bound: Bound) -> &'static str {
     }
 }
 
-/// What the user of a job is told that ends at a limit.
+/// Message to the user of a job that ended at a limit.
 pub(crate) fn stopped_at(bound: Bound) -> String {
     format!("I stopped before I was done, because {} ({}).", bound.reason(), limit_of(bound))
 }

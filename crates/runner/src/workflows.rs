@@ -1,4 +1,4 @@
-//! Workflows: scripts of the owner, listed in `registry.json` beside them.
+//! Workflows: scripts of the owner, listed in `registry.json` next to them.
 
 mod check;
 mod rank;

@@ -107,7 +107,7 @@ pub async fn batches_are_atomic(store: Arc<dyn Store>) {
     assert!(matches!(twice, Err(StoreError::Unusable(_))), "{twice:?}");
 }
 
-/// A queue is in order: by place, then by the moment of entering. A scan goes on where the last one ended.
+/// A queue is in order: by place, then by the moment of entering. A scan continues where the last one ended.
 pub async fn queues_are_in_order(store: Arc<dyn Store>) {
     let id = |key: &str| RecordId::new("thing", key);
     let at = |order| Some(Place::new("queue", order));
@@ -206,7 +206,7 @@ pub async fn claimers_share_a_queue(store: Arc<dyn Store>) {
     assert_eq!((all.len() as u64, different.len() as u64), (RECORDS, RECORDS));
 }
 
-/// Everything is there after the store was closed, versions and epochs go on, and a lease still runs.
+/// Everything is there after the store was closed, versions and epochs continue, and a lease still holds.
 pub async fn state_outlives_the_store(open: &dyn Fn() -> Arc<dyn Store>) {
     let id = RecordId::new("job", "one");
     let store = open();

@@ -24,7 +24,7 @@ pub struct Place {
     pub order: u64,
 }
 
-/// A position in a queue, from which a scan goes on.
+/// A position in a queue, from which a scan continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cursor {
     pub(crate) order: u64,
@@ -142,7 +142,7 @@ impl Place {
 }
 
 impl Record {
-    /// The position behind this record, from which a scan of its queue goes on.
+    /// The position behind this record, from which a scan of its queue continues.
     pub fn cursor(&self) -> Option<Cursor> {
         self.place.as_ref().map(|place| Cursor { order: place.order, entered: self.entered })
     }

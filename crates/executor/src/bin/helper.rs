@@ -114,7 +114,7 @@ async fn run(invocation: ToolInvocation<'_>) -> Result<ToolOutput, ToolError> {
     }
 }
 
-/// Begins as a helper does, and then does not go on as one.
+/// Sends the hello of a helper, and then misbehaves.
 fn break_rule(rule: &str) -> io::Result<()> {
     let version = if rule == "version" { "0.0.0" } else { env!("CARGO_PKG_VERSION") };
     receive()?;
@@ -153,7 +153,7 @@ fn break_rule(rule: &str) -> io::Result<()> {
         _ => {}
     }
     io::stdout().flush()?;
-    // It would go on for ever.
+    // It would never end.
     loop {
         std::thread::park();
     }

@@ -251,7 +251,7 @@ impl Helper {
 }
 
 /// The place of a call or command among those that the helper holds. Dropped before the end, it kills the command and
-/// cancels the call. The helper ends if that does not help within [`CANCEL_GRACE`]: nothing may go on that nobody wants.
+/// cancels the call. The helper ends if that does not help within [`CANCEL_GRACE`]: a call that nobody waits for must not keep running.
 pub(super) struct Place<'a> {
     helper: &'a Helper,
     number: CallNumber,

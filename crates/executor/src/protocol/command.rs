@@ -34,7 +34,7 @@ pub(crate) struct CommandRequest {
     program: String,
     arguments: Vec<String>,
     directory: PathBuf,
-    /// Beside those of the helper.
+    /// In addition to those of the helper.
     variables: Vec<(String, String)>,
     /// In milliseconds.
     timeout: Option<u64>,

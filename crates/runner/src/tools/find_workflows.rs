@@ -47,7 +47,7 @@ fn search(with: Workflows) -> Arc<dyn Tool> {
         Box::pin(async move {
             let search = tokio::task::spawn_blocking(move || found(&with, &query));
             tokio::select! {
-                // What was begun goes on, so that the next search finds it done.
+                // Vectors that are being computed are finished, so that the next search finds them.
                 () = call.cancel.cancelled() => Err(ToolError::Aborted("The search was stopped.".to_owned())),
                 found = search => found.unwrap_or_else(|error| Err(ToolError::Failed(error.to_string()))),
             }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{Answer, Call, not_written, of_host, ready, schema, simple};
 use crate::ipc::{Ipc, Outbound, timestamp};
 
-/// The list that the host keeps beside the directories.
+/// The list that the host keeps next to the directories.
 const SNAPSHOT: &str = "current_tasks.json";
 
 /// When a task runs.

@@ -23,7 +23,7 @@ const SHELLS: [&str; 2] = ["bash", "sh"];
 /// What the shell answers for a command that it cannot run, and for one that it does not find.
 const NOT_EXECUTABLE: i32 = 126;
 const NOT_FOUND: i32 = 127;
-/// Variables by which an interpreter or a tool loads other code, beside those of shells and the loader; the last group
+/// Variables by which an interpreter or a tool loads other code, besides those of shells and the loader; the last group
 /// are those on which scripts rely.
 const REFUSED: &[&str] = &[
     "PYTHONPATH",

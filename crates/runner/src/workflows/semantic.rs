@@ -10,14 +10,14 @@ use myclaw_embed::{
 use super::Workflow;
 use super::rank::{KeywordRanker, Ranked, Ranker, Ranking};
 
-/// The vectors of the workflows, beside the registry.
+/// The vectors of the workflows, next to the registry.
 const CACHE: &str = ".embeddings-cache.json";
 /// A workflow that is less similar does not fit: the protocol's threshold.
 const THRESHOLD: f32 = 0.3;
 /// From so many new vectors on, the log says what takes time.
 const MANY: usize = 100;
 
-/// Receives one line for each thing that whoever reads the log should know.
+/// Receives one line for each event that belongs in the log.
 pub type Say = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// A ranker by meaning for the registry of `directory`.

@@ -1,7 +1,7 @@
 //! Writes of a process that is killed, and what must be in the store afterwards.
 //!
 //! The process calls [`write_until_killed`] and reports each acknowledged step; another one kills it at any moment and
-//! passes what was reported to [`verify`]. Several chains of steps run beside each other, so that their writes share
+//! passes what was reported to [`verify`]. Several chains of steps run at the same time, so that their writes share
 //! transactions. Each step is one batch that inserts, replaces and removes; every third one is made under a claim.
 
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use futures_util::future::select_all;
 use super::{done, found, insert, keys, replace, text};
 use crate::{Batch, ClaimRequest, Place, RecordId, Store, Version, Write};
 
-/// Chains of steps that run beside each other.
+/// Chains of steps that run at the same time.
 pub const CHAINS: usize = 4;
 /// Records that each chain keeps.
 const KEPT: u64 = 5;
 
-/// Goes on from what the store holds, until the process is killed. `acknowledge` gets the chain and the step, once the
+/// Continues from what the store holds, until the process is killed. `acknowledge` gets the chain and the step, once the
 /// step is stored.
 pub async fn write_until_killed(
     store: Arc<dyn Store>,

@@ -94,7 +94,7 @@ fn prepare(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
         let path = path.to_owned();
         return Err(StoreError::Newer { path, found: format, known: FORMAT });
     }
-    // A write-ahead log lets reads go on during a write. With FULL, a transaction is on the disk when it has ended; with
+    // With a write-ahead log, reads do not wait for a write. With FULL, a transaction is on the disk when it has ended; with
     // SQLite's usual NORMAL, a power cut could undo it.
     connection.pragma_update(None, "journal_mode", "WAL").map_err(database)?;
     connection.pragma_update(None, "synchronous", "FULL").map_err(database)?;

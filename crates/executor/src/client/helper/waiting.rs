@@ -16,7 +16,7 @@ pub(in crate::client) enum Waiting {
         result: oneshot::Sender<Outcome>,
     },
     Command(CommandEvents),
-    /// A command that runs beside the helper and ends with it. Nobody replies to it; the sender is dropped with the
+    /// A command that runs next to the helper and ends with it. Nobody replies to it; the sender is dropped with the
     /// helper.
     Beside {
         _lost: oneshot::Sender<()>,
