@@ -1,4 +1,4 @@
-//! What searching many sessions costs beside a search tool for plain files, and what forking a large one writes.
+//! What searching many sessions costs compared with a search tool for plain files, and what forking a large one writes.
 //!
 //! Ratios of medians within one run, as all figures here: `cargo bench -p myclaw-bench --bench branches`. ripgrep is the
 //! yardstick if `rg` is on the path; else a plain scan of the same bytes.

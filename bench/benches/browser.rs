@@ -1,7 +1,7 @@
-//! What a snapshot through the browser tool costs beside `agent-browser` alone, on the same page of the same browser.
+//! What a snapshot through the browser tool costs compared with `agent-browser` alone, on the same page of the same browser.
 //!
 //! Medians within one run: `MYCLAW_AGENT_BROWSER=/path/to/agent-browser cargo bench -p myclaw-bench --bench browser`.
-//! Without the variable the program in `PATH` is measured, and nothing if there is none.
+//! Without the variable the program in `PATH` is measured, and nothing without one.
 #![expect(clippy::expect_used, reason = "a benchmark that cannot be set up has nothing to measure")]
 
 use std::io::{Read as _, Write as _};

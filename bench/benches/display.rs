@@ -1,4 +1,4 @@
-//! The chat in a terminal while an answer streams in: how fast a key is echoed, what a delta costs beside one that goes to a
+//! The chat in a terminal while an answer streams in: how fast a key is echoed, what a delta costs compared with one that goes to a
 //! pipe, and how much memory a long stream leaves. And how soon the list of 10,000 sessions stands on the screen, and follows a key.
 //!
 //! The program is `target/release/myclaw`, or the one that `MYCLAW_BENCH_BINARY` names.
@@ -28,7 +28,7 @@ const HOUR_DELTAS: usize = 180_000;
 const PAUSE: Duration = Duration::from_millis(2);
 /// Bytes of one write: about four events, so that at most 2,000 arrive in a second.
 const WRITE_BYTES: usize = 440;
-/// The same beside keys: more, because a pause takes longer than it should, so that about 2,000 do arrive.
+/// The same while keys are typed: more, because a pause takes longer than it should, so that about 2,000 do arrive.
 const ECHO_WRITE_BYTES: usize = 770;
 /// Sessions in the list.
 const SESSIONS: u64 = 10_000;

@@ -1,4 +1,4 @@
-//! What a turn costs beside many other sessions, and beside many other turns.
+//! What a turn costs with many other sessions, and during many other turns.
 //!
 //! The program itself runs turns of the built-in model in homes with 1 to 100,000 sessions, alone and eight at a time;
 //! then one process runs 50 to 1,000 turns at once. All figures are ratios to the first of their line, within one run:
@@ -60,7 +60,7 @@ fn main() {
     lists(&homes);
 }
 
-/// The program that was built beside this benchmark.
+/// The program that was built with this benchmark.
 fn binary() -> PathBuf {
     if let Some(named) = std::env::var_os("MYCLAW_BENCH_BINARY") {
         return PathBuf::from(named);

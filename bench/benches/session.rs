@@ -65,7 +65,7 @@ fn open_and_read_since_the_summary(bencher: Bencher<'_, '_>, messages: usize) {
     });
 }
 
-/// Acknowledges a message for a session that runs, beside so many that wait: to be held against the bare append and
+/// Acknowledges a message for an active session with so many that wait: to be held against the bare append and
 /// `fsync` below.
 #[divan::bench(args = [1, 10_000], sample_count = 400, sample_size = 1)]
 fn acknowledge_a_steering_message(bencher: Bencher<'_, '_>, waiting: usize) {

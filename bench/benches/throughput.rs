@@ -1,4 +1,4 @@
-//! How fast answers are read: bytes and deltas a second in each wire format, beside a bare decoder and a bare HTTP
+//! How fast answers are read: bytes and deltas a second in each wire format, compared with a bare decoder and a bare HTTP
 //! client, and through the engine to the callback of a run.
 //!
 //! Everything is counted in processor time of one thread, so the server's thread does not count, and a busy machine
@@ -202,7 +202,7 @@ fn bare_client() -> reqwest::Client {
     reqwest::Client::builder().tls_certs_only([]).no_proxy().build().expect("an HTTP client")
 }
 
-/// Beside the connection, which is a task too, as the program does it.
+/// In parallel with the connection, which is a task too, as the program does it.
 async fn in_own_task<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {
     tokio::spawn(work).await.expect("no panic")
 }

@@ -1,4 +1,4 @@
-//! What `web_fetch` costs for a page of 1 MB, beside a bare program that downloads the page and converts it with the same
+//! What `web_fetch` costs for a page of 1 MB, compared with a bare program that downloads the page and converts it with the same
 //! library. The ratio of the medians of one run.
 #![forbid(unsafe_code)]
 #![expect(clippy::expect_used, reason = "a benchmark that cannot run has nothing to report")]

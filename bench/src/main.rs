@@ -1,4 +1,4 @@
-//! Measures the `myclaw` binary beside the bare loop, both against a scripted model server in this process, and prints
+//! Measures the `myclaw` binary and the bare loop, both against a scripted model server in this process, and prints
 //! a table. It reports and never judges: the exit code is 0 whatever the figures are. See `docs/benchmarks.md`.
 #![forbid(unsafe_code)]
 

@@ -33,7 +33,7 @@ pub struct Arrival {
     pub sender: Sender,
     /// What the sender wrote; may be empty if there is something else.
     pub text: String,
-    /// What is in it beside that: forwards, shares, previews, polls, and earlier messages of its thread.
+    /// What is in it besides that: forwards, shares, previews, polls, and earlier messages of its thread.
     pub passages: Vec<Passage>,
     /// Files and pictures, also those of the message that it answers and of what it passes on.
     pub attachments: Vec<Attachment>,

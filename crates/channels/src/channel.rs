@@ -27,14 +27,14 @@ pub trait Channel: Send + Sync + 'static {
         vec![text.to_owned()]
     }
 
-    /// Receives messages until it is dropped, which it can be at any moment. A channel that cannot go on says so in its
+    /// Receives messages until it is dropped, which it can be at any moment. A channel that cannot continue says so in its
     /// [`State`] and returns.
     fn run(self: Arc<Self>, intake: Arc<dyn Intake>) -> BoxFuture<'static, ()> {
         drop(intake);
         Box::pin(async {})
     }
 
-    /// Closes connections that are open beside [`Channel::run`]: the config does not have this channel any more.
+    /// Closes connections that are open besides [`Channel::run`]: the config does not have this channel any more.
     fn retire(&self) {}
 
     /// Looks at a request of its vendor before its body is read, which is empty here.
@@ -60,7 +60,7 @@ pub trait Channel: Send + Sync + 'static {
     /// Sends a part; returns the channel's own id of the message.
     ///
     /// # Errors
-    /// It was not delivered, or nobody knows.
+    /// It was not delivered, or this is uncertain.
     fn send<'a>(&'a self, part: &'a Part) -> BoxFuture<'a, Result<String, SendFailure>>;
 
     /// Looks for a part that may have been sent before; for channels with [`AfterInterruption::Look`].
@@ -134,7 +134,7 @@ pub trait Live: Send + Sync {
     /// default there is none: where each edit is shown or kept as a message of its own, growing replies are noise.
     ///
     /// # Errors
-    /// It was not shown, or nobody knows.
+    /// It was not shown, or this is uncertain.
     fn begin<'a>(
         &'a self,
         target: &'a Target,
@@ -164,11 +164,11 @@ pub struct Capabilities {
     pub after_interruption: AfterInterruption,
     /// Largest file that it can send, in bytes; `None` if it cannot send files.
     pub most_file_bytes: Option<u64>,
-    /// What it can do beside sending.
+    /// What it can do besides sending.
     pub actions: &'static [Action],
 }
 
-/// What a channel may be able to do beside sending text and files.
+/// What a channel may be able to do besides sending text and files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// [`Change::React`].
@@ -351,7 +351,7 @@ pub enum SendFailure {
     },
     /// The preview that it replaces is gone. It was not delivered, and has to be sent as a message of its own.
     NoPreview,
-    /// Nobody knows whether it was delivered.
+    /// It is uncertain whether it was delivered.
     Unknown {
         /// For people.
         reason: String,

@@ -112,7 +112,7 @@ pub struct EmailOptions {
     pub chat: MailChat,
     /// Largest mail in both directions, in bytes.
     pub most_bytes: u64,
-    /// What happens to a mail of which nobody knows whether the server took it.
+    /// What happens to a mail if it is uncertain whether the server took it.
     pub after_interruption: AfterInterruption,
 }
 

@@ -17,7 +17,7 @@ const CONNECT: Duration = Duration::from_secs(10);
 pub enum Failure {
     /// The request did not reach the server.
     NotSent(String),
-    /// Nobody knows what the server did.
+    /// It is uncertain what the server did.
     Unknown(String),
     /// The answer has more bytes than this.
     TooLong(usize),
@@ -30,7 +30,7 @@ pub(crate) enum CallError<R> {
     Refused(R),
     /// It did not reach the server.
     NotSent(String),
-    /// Nobody knows what the server did.
+    /// It is uncertain what the server did.
     Unknown(String),
 }
 

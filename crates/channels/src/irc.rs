@@ -54,7 +54,7 @@ pub struct IrcOptions {
     pub server_password: Option<SecretString>,
     /// The channels that are joined.
     pub channels: Vec<String>,
-    /// What happens to a line of which nobody knows whether the server read it.
+    /// What happens to a line if it is uncertain whether the server read it.
     pub after_interruption: AfterInterruption,
 }
 
@@ -118,7 +118,7 @@ impl Irc {
             return Err(never("this is no name on IRC"));
         }
         let repeat = if part.is_repeat { "(again) " } else { "" };
-        // [`Channel::split`] has made lines of it. Whoever did not ask it must not be able to send commands.
+        // [`Channel::split`] has made lines of it. A caller that did not ask it must not be able to send commands.
         let text = format!("{repeat}{}", part.text);
         let mut sent_before = false;
         for line in text.lines().flat_map(|line| format::cut(&format::clean(line), MOST_TEXT)) {

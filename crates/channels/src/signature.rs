@@ -40,7 +40,7 @@ pub(crate) fn check_head(time: Option<&str>, signature: Option<&str>) -> Result<
 /// Checks a signature.
 ///
 /// # Errors
-/// It is missing, wrong or too old; the text says which, for whoever sends.
+/// It is missing, wrong or too old; the text says which, for the sender.
 pub(crate) fn check(
     secret: &SecretString,
     time: Option<&str>,

@@ -6,7 +6,7 @@ use crate::http::{CallError, Refusal as Refused};
 use crate::pause::Pause;
 use crate::{Arrival, AttachmentContent, Intake, Receipt, Refusal};
 
-/// Attempts to download a file before its message goes on without it.
+/// Attempts to download a file before its message is delivered without it.
 const DOWNLOADS: u32 = 3;
 /// Most messages of an account whose files are in memory at the same time.
 pub(crate) const MOST_WITH_FILES: usize = 4;

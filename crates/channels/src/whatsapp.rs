@@ -1,7 +1,7 @@
 //! WhatsApp, through the Cloud API of Meta: the phone numbers of one app.
 //!
 //! Meta posts what happens to all numbers of an app to one address, so the accounts share an [`WhatsAppApp`], which knows
-//! whose message it is. A request is answered with 200 once its messages are on disk. Downloads of files go on when Meta
+//! whose message it is. A request is answered with 200 once its messages are on disk. Downloads of files continue when Meta
 //! gives up waiting for that answer: it posts again later, and finds them stored.
 
 mod api;

@@ -67,7 +67,7 @@ impl Channels {
         state.receive();
     }
 
-    /// Changes the channels to those of a new config. Channels that did not change go on without a break. To be called by
+    /// Changes the channels to those of a new config. Channels that did not change keep running. To be called by
     /// one task at a time.
     pub(crate) async fn replace(&self, setups: Vec<ChannelSetup>) -> ChannelChanges {
         let mut changes = ChannelChanges::default();

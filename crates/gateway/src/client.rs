@@ -42,7 +42,7 @@ pub(crate) async fn ask(
     body: Option<&Value>,
 ) -> Result<Option<Reply>, GatewayError> {
     let directory = directory(home);
-    // Without the gateway, whoever listens at its address would be given its token.
+    // Without the gateway, a stranger's program at its address would get its token.
     if !SqliteStore::is_open(&directory.join(STORE_FILE))? {
         return Ok(None);
     }

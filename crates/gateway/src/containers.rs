@@ -28,7 +28,7 @@ use showing::Showing;
 const ROUTE: &str = "host-route";
 /// Kind of the records of parts of the host that are in the outbox.
 const PART: &str = "host-part";
-/// What people are told whose chat nobody answers.
+/// Reply to chats that are bound to no group.
 const NOBODY: &str = "This chat cannot be answered at the moment. Its owner sees the reason with `myclaw channels status`.";
 
 const HELP: &str = "Write a message, and the agent of this group answers. What you write while it works reaches it too.\n\n\

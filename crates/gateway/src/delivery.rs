@@ -65,7 +65,7 @@ pub(crate) use groups::GroupMessage;
 pub(crate) use outage::for_people;
 pub(crate) use speaking::{ChatPlace, SpeakCall, Speech};
 
-/// Sessions that stay open without work: as many as the turns that may go on at once. An idle one takes about 9 kB.
+/// Sessions that stay open without work: as many as the turns that may run at once. An idle one takes about 9 kB.
 const MOST_IDLE_DESKS: usize = 1_024;
 /// Pause between two removals of old records.
 const SWEEP: Duration = Duration::from_secs(60 * 60);
@@ -84,7 +84,7 @@ pub(crate) struct NewMessage {
     pub(crate) text: String,
     /// Checked pictures.
     pub(crate) images: Vec<ImageContent>,
-    /// What a program asks beside an answer.
+    /// What a program asks for besides an answer.
     pub(crate) asked: Option<Box<ProgramRequest>>,
 }
 
@@ -139,7 +139,7 @@ pub(crate) struct Delivery {
     tasks: TaskTracker,
     /// The server and the routing, once there are any.
     links: OnceLock<Links>,
-    /// The session that asked for a restart. Its turn goes on in the next process.
+    /// The session that asked for a restart. The next process continues its turn.
     restarting: Mutex<Option<String>>,
     /// Distinguishes this process from those before and after it, which can have the same number.
     process: String,
@@ -236,7 +236,7 @@ impl Delivery {
         let _ = self.links.set(links);
     }
 
-    /// Goes on with everything that an earlier process left. Returns how many messages have no answer.
+    /// Continues everything that an earlier process left. Returns how many messages have no answer.
     pub(crate) async fn recover(self: &Arc<Self>) -> Result<usize, GatewayError> {
         self.ledger.sweep().await?;
         let this = Arc::downgrade(self);

@@ -66,7 +66,7 @@ pub struct Running {
 }
 
 impl Gateway {
-    /// Reads the config, opens the store, listens on the loopback address, and goes on with what an earlier process left.
+    /// Reads the config, opens the store, listens on the loopback address, and continues what an earlier process left.
     ///
     /// # Errors
     /// Another gateway runs, the config or another file cannot be used, or the port is in use. A host that cannot be
@@ -238,7 +238,7 @@ impl Running {
         )));
         let serving = Arc::clone(&server).serve(self.listener, stop.clone());
         tokio::pin!(serving);
-        // The server itself never ends before it is told to.
+        // The server never ends without an order.
         tokio::select! {
             () = &mut serving => {}
             () = async {
@@ -257,7 +257,7 @@ impl Running {
         let directory = self.directory;
         // Whether it is removed matters to nobody: the store says whether a gateway runs.
         let _ = tokio::task::spawn_blocking(move || RunningFile::remove(&directory)).await;
-        // Whoever asks for an end wants no new beginning.
+        // An order to end cancels a planned restart.
         match restart.is_cancelled() && !asked.is_cancelled() {
             true => Ended::Restart,
             false => Ended::Stopped,

@@ -2,7 +2,7 @@
 //!
 //! Each session has one numbered sequence of events, of which the newest are kept for some time. A watcher reads from
 //! there at its own pace, so a slow one delays neither the run nor other watchers. One that falls too far behind gets the
-//! number from which it can go on, and reads the rest from the session's history.
+//! number from which it can continue, and reads the rest from the session's history.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -181,7 +181,7 @@ impl Hub {
         self.with(session, |sequence| sequence.kept.since(after))
     }
 
-    /// Does something with the sequence of a session, which begins now if there is none.
+    /// Calls a function with the sequence of a session, which is made if it is missing.
     fn with<T>(&self, session: &str, work: impl FnOnce(&mut Sequence) -> T) -> T {
         let used = self.events.fetch_add(1, Ordering::Relaxed) + 1;
         let known = self.sequences();

@@ -422,7 +422,7 @@ fn place_of(part: &Outgoing) -> Place {
     match part.state {
         PartState::Queued | PartState::Sending { .. } => Place::new(UNSENT, part.created_at),
         PartState::Sent { .. } => Place::new(OVER, now_ms()),
-        // Its chat is told of what is missing at the next message.
+        // The next message to its chat carries a notice of what is missing.
         PartState::Uncertain if part.refers.tells_of.is_some() => Place::new(OVER, now_ms()),
         PartState::Failed { .. } | PartState::Uncertain => Place::new(TROUBLE, now_ms()),
     }

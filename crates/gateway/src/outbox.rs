@@ -142,7 +142,7 @@ impl Outbox {
     async fn serve(&self, route: &Route) {
         while let Some(part) = self.next(route) {
             if let Err(error) = self.deliver(part).await {
-                // The part stays unsent in the store, and the next start goes on with it.
+                // The part stays unsent in the store, and the next start sends it.
                 tracing::error!(channel = %route.channel, %error, "the state of a reply is not stored");
             }
         }
@@ -164,7 +164,7 @@ impl Outbox {
             return self.end_without_channel(part).await;
         };
         if let PartState::Sent { .. } = part.row.state {
-            // Nothing is left to record. Whoever is not connected finds the part in the store.
+            // Nothing is left to record. A client that is not connected finds the part in the store.
             drop(channel.send(&to_send(&part, false)).await);
             return Ok(());
         }
@@ -330,7 +330,7 @@ impl Outbox {
         part.row.state = state;
         if part.row.state == PartState::Uncertain {
             // What the tool `message` sent is for the model to tell, which gets the outcome of its call. There is no notice of a
-            // notice: if it was interrupted, the chat is told again at its next message.
+            // notice: if it was interrupted, the next message to the chat repeats it.
             let is_of_tool = part.row.answers.is_empty() && !part.row.session.is_empty();
             if is_of_tool || part.row.refers.tells_of.is_some() {
                 self.ledger.mark(&part).await?;
@@ -356,7 +356,7 @@ impl Outbox {
         Ok(())
     }
 
-    /// What the reader of a part is told of which nobody knows whether it was delivered.
+    /// Notice to the reader of an uncertain part.
     fn notice(&self, part: &UnsentPart) -> (PartId, Outgoing) {
         let row = &part.row;
         let said = format!("uncertain {}", part.id.as_str());
@@ -420,7 +420,7 @@ impl Drop for Sending<'_> {
     }
 }
 
-/// What a person is told of a part that may be missing.
+/// Notice to a person about a part that may be missing.
 fn wording(part: &Outgoing) -> String {
     let what = match (&part.refers.file, &part.act) {
         (Some(file), _) => format!("the file {}", file.name),

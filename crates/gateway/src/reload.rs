@@ -1,4 +1,4 @@
-//! Notices changes of the config file, and puts a valid one into force without a restart.
+//! Detects changes of the config file, and applies a valid one without a restart.
 //!
 //! The files are looked at once a second: that takes a few microseconds, works on every file system and for every way of
 //! saving (in place, by renaming, through links), and needs nothing from the system that could run out. A file is read
@@ -45,7 +45,7 @@ type FileStamp = Option<(u64, u64, i128, i128)>;
 pub(crate) struct Stamp(Vec<FileStamp>);
 
 impl Stamp {
-    /// Looks at the config file and the `.env` beside the state. Blocks.
+    /// Looks at the config file and the `.env` of the state directory. Blocks.
     pub(crate) fn of(home: &Home) -> Self {
         let stamp = |path: &Path| -> FileStamp {
             let found = std::fs::metadata(path).ok()?;
@@ -101,7 +101,7 @@ impl Reloads {
         self.state.send_replace(state);
     }
 
-    /// Has the files read as they are now, and waits for the outcome. `None` if there is none in time, because they
+    /// Reloads the files and waits for the result. `None` if there is none in time, because they
     /// changed again or the gateway stops.
     pub(crate) async fn now(&self, home: &Home) -> Option<ReloadState> {
         let home = home.clone();
@@ -136,7 +136,7 @@ pub(crate) struct Reloader {
 }
 
 impl Reloader {
-    /// Puts changed files into force until `stop` fires. `asked` makes it read them in any case.
+    /// Applies changed files until `stop` fires. `asked` makes it read them in any case.
     pub(crate) async fn watch(
         mut self,
         asked: Arc<Notify>,
@@ -178,7 +178,7 @@ impl Reloader {
         tokio::task::spawn_blocking(looking).await.ok()
     }
 
-    /// Reads the files, and puts them into force if they are valid. False if something has to be tried again.
+    /// Reads the files, and applies them if they are valid. False if something has to be tried again.
     async fn reload(&mut self, say: &Say, on_config: &OnConfig) -> bool {
         let before = self.current.get();
         let reading = tokio::task::spawn_blocking(move || read(&before));

@@ -1,6 +1,6 @@
 //! Which session a message of a channel belongs to, and whether it is answered.
 //!
-//! Every message that arrives is stored: as one that gets an answer, or as dropped, with the reason. The route of the
+//! Every message that arrives is stored: to be answered, or as dropped, with the reason. The route of the
 //! answer, the session and what the model is shown of the sender are fixed here, before the message is acknowledged.
 
 mod access;
@@ -347,7 +347,7 @@ impl Router {
         }
     }
 
-    /// Stores a message that gets no answer, and what its sender is told.
+    /// Stores a message that gets no answer, and the reply to its sender.
     async fn drop(
         &self,
         arrival: &Arrival,

@@ -66,7 +66,7 @@ pub struct Incoming {
     /// Pictures that belong to it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<ImageContent>,
-    /// What the program that sent it asks beside an answer.
+    /// What the program that sent it asks for besides an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Box<ProgramRequest>>,
     /// The calls of that program's tools with which the answer ends.
@@ -87,7 +87,7 @@ pub struct Incoming {
     pub state: MessageState,
 }
 
-/// Where a message comes from, beside its route.
+/// Where a message comes from, besides its route.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Origin {
@@ -272,7 +272,7 @@ pub struct Refers {
     /// A file of the agent's workspace, which is sent instead of the text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<SentFile>,
-    /// The part of which it tells that nobody knows whether it was delivered.
+    /// The uncertain part that it reports.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tells_of: Option<PartId>,
 }
@@ -303,7 +303,7 @@ pub enum PartKind {
 pub enum PartState {
     /// It waits.
     Queued,
-    /// It is being sent; of a part that is found so at the start nobody knows whether it was delivered.
+    /// It is being sent. A part that is in this state at the start is uncertain.
     Sending {
         /// From 1.
         attempt: u32,

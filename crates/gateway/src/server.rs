@@ -60,7 +60,7 @@ pub(crate) const OWNERS_ACCOUNT: &str = "default";
 const MAX_BODY: usize = 6 * 1024 * 1024;
 /// Largest file that clients can download, in bytes.
 const MOST_FILE_BYTES: u64 = 100 * 1024 * 1024;
-/// Most WebSockets: one for each of the thousand turns that can go on at the same time, and as many that only watch. An
+/// Most WebSockets: one for each of the thousand turns that can run at the same time, and as many that only watch. An
 /// idle one takes about 20 kB.
 const MOST_SOCKETS: usize = 2_048;
 

@@ -41,7 +41,7 @@ struct Span {
     failure: Option<(String, String)>,
 }
 
-/// What is known of a run that goes on.
+/// State of an active run.
 struct OpenRun {
     span: Span,
     call: Option<Call>,

@@ -1,4 +1,4 @@
-//! The tools that sessions of the gateway have beside those of the config.
+//! The tools that sessions of the gateway have besides those of the config.
 
 mod message;
 mod nodes;
@@ -37,7 +37,7 @@ pub(crate) fn output(value: &Value) -> ToolOutput {
 /// Makes the tools of a session.
 pub(crate) struct GatewayTools {
     delivery: Weak<Delivery>,
-    /// What the model is told of each kind. All sessions share it.
+    /// Description of each kind for the model. All sessions share it.
     kinds: [(Kind, Arc<ToolSchema>); Kind::ALL.len()],
 }
 

@@ -97,7 +97,7 @@ struct InboundFile {
     chat: String,
     #[serde(default)]
     text: String,
-    /// The name of a recording beside it.
+    /// The name of a recording in the same directory.
     #[serde(default)]
     audio: Option<String>,
     #[serde(default)]

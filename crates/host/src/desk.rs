@@ -52,7 +52,7 @@ enum Request {
         text: String,
         #[serde(default)]
         voice: Option<String>,
-        /// The name of the file beside it that holds the speech, if the runner has made it.
+        /// The name of the file next to it that holds the speech, if the runner has made it.
         #[serde(default)]
         audio: Option<String>,
     },
@@ -92,7 +92,7 @@ enum Request {
 enum Refusal {
     /// The runner has no right to it, or it makes no sense.
     Refused(String),
-    /// The host cannot go on.
+    /// The host cannot continue.
     Failed(HostError),
 }
 

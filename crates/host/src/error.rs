@@ -7,7 +7,7 @@ use myclaw_store::StoreError;
 
 use crate::GroupsError;
 
-/// Why the host cannot go on. What it had acknowledged is in its store.
+/// Why the host stops. Everything that it had acknowledged is in its store.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
     /// The store cannot be used.

@@ -112,7 +112,7 @@ pub(crate) struct Shared {
     waiting: watch::Sender<usize>,
     /// Fires when the host is to stop: nothing new is begun.
     pub(crate) stopping: CancellationToken,
-    /// The query of each group that goes on: what its files say belongs to it.
+    /// The current query of each group. The files of the group belong to it.
     pub(crate) queries: Mutex<HashMap<Folder, String>>,
     /// The groups that work on something, and how to stop that.
     pub(crate) working: Mutex<HashMap<Folder, CancellationToken>>,
@@ -173,7 +173,7 @@ impl Host {
     /// Works until `stop` fires or something fails that only the owner can repair. Messages of `channel` are taken.
     ///
     /// # Errors
-    /// What failed. Everything that was acknowledged goes on at the next start.
+    /// What failed. The next start continues everything that was acknowledged.
     pub async fn serve(
         &self,
         channel: FileChannel,
@@ -200,7 +200,7 @@ impl Host {
             () = self.stopped(&stop) => Ok(()),
             outcome = service.work() => outcome,
         };
-        // Runs that are dropped are what a crash leaves, and the next start goes on from there.
+        // A dropped run leaves what a crash would leave, and the next start continues from there.
         service.parts.shutdown().await;
         // Groups that were removed from the list meanwhile may still have a container.
         let mut folders: BTreeSet<Folder> = service.attended.into_keys().collect();
@@ -234,7 +234,7 @@ impl Host {
     }
 }
 
-/// What goes on while a host serves.
+/// The tasks of a serving host.
 struct Service<'a> {
     host: &'a Host,
     desk: Desk<'a>,
@@ -321,7 +321,7 @@ impl Service<'_> {
     }
 }
 
-/// A task that panicked is a defect; the others go on from the store at the next start.
+/// A task that panicked is a defect; the other tasks continue from the store at the next start.
 pub(crate) fn ended_with<T>(
     ended: Result<Result<T, HostError>, JoinError>,
 ) -> Result<T, HostError> {

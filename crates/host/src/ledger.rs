@@ -21,7 +21,7 @@ const STATE: &str = "state";
 const BEGINNINGS: &str = "beginnings";
 /// Queue of the parts that are not delivered.
 const UNSENT: &str = "unsent";
-/// Queue of the groups whose run goes on, or was left by a killed host.
+/// Queue of the groups with a run: a current one, or one that a killed host left.
 const RUNNING: &str = "running";
 /// Kind of the records of queries that have sent a message through a file.
 const SPOKE: &str = "spoke";
@@ -223,7 +223,7 @@ impl Ledger {
         }
     }
 
-    /// The states of the groups whose run goes on, or was left by a killed host.
+    /// The states of the groups with a run: a current one, or one that a killed host left.
     pub(crate) async fn running(&self) -> Result<Vec<Stored<GroupState>>, HostError> {
         self.scan(RUNNING.to_owned(), usize::MAX).await
     }

@@ -20,7 +20,7 @@
 //! | `watch` | files are noticed when they appear |
 //! | `channel` | where messages go to, and the file channel |
 //! | `queue`, `run` | what a group does next, and one run of a container |
-//! | `orders` | what people want of a group beside answers: a stop, a new session, its state |
+//! | `orders` | what people ask of a group besides answers: a stop, a new session, its state |
 //! | `intake`, `outbox` | messages that come in, and parts that go out |
 //! | `host` | all of it together |
 //!

@@ -108,7 +108,7 @@ impl Allowlist {
         let list: Self = from_json(&bytes)
             .map_err(|error| format!("the allowlist {shown} cannot be used: {error}"))?;
         let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        // Whoever can write the directory of a link can replace the link.
+        // A party that can write the directory of a link can replace the link.
         let directory = path.parent().and_then(|directory| directory.canonicalize().ok());
         let link = directory.zip(path.file_name()).map(|(directory, name)| directory.join(name));
         let link = link.unwrap_or_else(|| path.to_owned());
@@ -146,7 +146,7 @@ impl Allowlist {
                 true => "it is below no allowed root".to_owned(),
                 false => format!("it leads to {}, which is below no allowed root", real.display()),
             })?;
-        // Whoever can write a directory can write a root within it, too.
+        // A party that can write a directory can also write a root within it.
         let holds_read_only = self.allowed_roots.iter().any(|root| {
             !root.allow_read_write
                 && root.path.canonicalize().is_ok_and(|place| place.starts_with(&real))

@@ -1,4 +1,4 @@
-//! What people want of a group beside answers.
+//! What people ask of a group besides answers.
 
 use crate::host::lock;
 use crate::{Folder, Host, HostError};

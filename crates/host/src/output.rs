@@ -18,7 +18,7 @@ pub(crate) struct Block {
     /// A text for the chat.
     #[serde(default)]
     pub(crate) result: Option<String>,
-    /// The session to go on with.
+    /// The session to continue.
     #[serde(default)]
     pub(crate) new_session_id: Option<String>,
     /// Why it failed.

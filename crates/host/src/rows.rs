@@ -76,7 +76,7 @@ pub(crate) enum TaskKind {
     Once,
 }
 
-/// Whether a task goes on in the session of the group.
+/// Whether a task continues the session of the group.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Context {
@@ -93,11 +93,11 @@ pub(crate) enum TaskState {
     Completed,
 }
 
-/// The state of a group between two runs, and of the run that goes on.
+/// The state of a group between two runs, and of its current run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct GroupState {
-    /// The session to go on with.
+    /// The session to continue.
     pub(crate) session_id: Option<String>,
     /// How often a new session had been asked for when this one began.
     #[serde(default)]
@@ -107,7 +107,7 @@ pub(crate) struct GroupState {
     /// When the next one may begin, in milliseconds since the Unix epoch.
     pub(crate) retry_at: u64,
     pub(crate) last_error: String,
-    /// The run that goes on, or that a killed host has left.
+    /// The current run, or the one that a killed host left.
     pub(crate) run: Option<RunState>,
 }
 
@@ -126,7 +126,7 @@ pub(crate) struct RunState {
 }
 
 impl RunState {
-    /// Names the query that goes on.
+    /// Names the current query.
     pub(crate) fn query_key(&self) -> String {
         format!("{}.{}", self.traces.name, self.queries)
     }
@@ -151,7 +151,7 @@ pub(crate) enum Work {
     Task { id: String, due: u64 },
 }
 
-/// How far the query that goes on is.
+/// Progress of the current query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Query {

@@ -49,7 +49,7 @@ pub(crate) enum Due {
     Task(Box<Stored<Task>>),
 }
 
-/// Whether a run goes on.
+/// Whether a run is active.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Open,
@@ -380,7 +380,7 @@ impl Run<'_> {
                     if self.task.is_some() { TASK_IDLE.min(limits.idle) } else { limits.idle };
                 match self.state.row.run.as_ref().map(|run| run.query) {
                     Some(Query::Over) => self.last_block + idle,
-                    // Runners that do not say when a query has ended are told to end when they have been quiet.
+                    // A runner that does not report the end of a query gets the order to end after a quiet time.
                     Some(Query::Spoke) => self.last_block + limits.idle,
                     _ => self.last_block + hard(limits),
                 }
@@ -456,7 +456,7 @@ fn part(chat: &str, kind: OutboundKind, text: String, about: Vec<String>) -> Par
     Part { outbound: Outbound { id, chat: chat.to_owned(), kind, text, about } }
 }
 
-/// The time without a block after which a runner counts as hung. An idle one is told to end before.
+/// The time without a block after which a runner counts as hung. An idle one gets the order to end earlier.
 fn hard(limits: &Limits) -> Duration {
     limits.hard.max(limits.idle + 2 * limits.grace)
 }

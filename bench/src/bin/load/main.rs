@@ -1,4 +1,4 @@
-//! Puts a gateway under load, beside the bare relay where there is something to compare, and prints a table. It reports
+//! Puts a gateway under load, and the bare relay where there is something to compare, and prints a table. It reports
 //! and never judges: the exit code is 0 whatever the figures are. Everything is bounded in count and time, and nothing
 //! leaves the machine. See `docs/benchmarks.md`.
 #![forbid(unsafe_code)]

@@ -270,7 +270,7 @@ async fn run(gateway: &Server, model: &Arc<Model>, rate: u64, seconds: u64) -> F
     })
 }
 
-/// The load alone, and beside clients that never read and a channel that never answers.
+/// The load alone, and with clients that never read and a channel that never answers.
 pub(crate) async fn compare(
     table: &mut Table,
     myclaw: &Path,

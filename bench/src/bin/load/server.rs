@@ -29,7 +29,7 @@ pub(crate) struct GatewayHome {
 }
 
 impl GatewayHome {
-    /// A config that lets as many runs go on as there may be.
+    /// A config that allows the largest number of runs at the same time.
     pub(crate) fn new(model: &Model, change: impl FnOnce(&mut Value)) -> Fallible<Self> {
         let home = TempHome::new();
         // A blank file keeps the starter text out of the prompt.

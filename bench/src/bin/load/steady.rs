@@ -18,7 +18,7 @@ const SESSIONS: u64 = 200;
 const PAUSE: Duration = Duration::from_millis(50);
 /// Sessions that stream, each with a client that watches.
 const STREAMS: u64 = 20;
-/// Answers of a stream in one session; then it goes on in a new one. A request holds the whole conversation, so without an
+/// Answers of a stream in one session; then it continues in a new one. A request holds the whole conversation, so without an
 /// end of it the load would grow.
 const ROUNDS: u64 = 30;
 /// After this time the memory is compared with that at the end.

@@ -1,4 +1,4 @@
-//! What a message is beside its text: forwards, stickers, polls, previews and components.
+//! What a message holds besides its text: forwards, stickers, polls, previews and components.
 
 use serde_json::Value;
 

@@ -41,7 +41,7 @@ const WHEREABOUTS: Whereabouts = Whereabouts {
 
 /// How a connection ended.
 enum End {
-    /// Another one may go on with the session.
+    /// Another one may continue the session.
     Again(String),
     /// Another one has to begin a new session.
     Anew(String),
@@ -71,7 +71,7 @@ struct Connection<'a> {
     progress: Progress,
     /// Whether the server has answered the last heartbeat.
     is_alive: bool,
-    /// Whether the session has begun just now, or goes on.
+    /// Whether the session is new, or continues an earlier one.
     is_open: bool,
 }
 
@@ -355,7 +355,7 @@ impl Discord {
         hand_over(intake, arrival, &self.with_files, files).await.map(drop)
     }
 
-    /// The role that Discord made for the bot in a server. Apps offer it beside the bot's name, so it stands for the bot.
+    /// The role that Discord made for the bot in a server. Apps offer it next to the bot's name, so it stands for the bot.
     async fn own_role(&self, message: &Message, me: &Me) -> Result<Option<String>, ApiError> {
         let Some(guild) = message.guild_id.as_ref().filter(|_| !message.mention_roles.is_empty())
         else {

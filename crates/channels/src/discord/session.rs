@@ -1,4 +1,4 @@
-//! A session of the Gateway, which a later connection or process goes on with.
+//! A session of the Gateway, which a later connection or process continues.
 
 use std::collections::BTreeSet;
 

@@ -42,7 +42,7 @@ pub(super) fn events(mail: &Message<'_>) -> Vec<Passage> {
 
 /// The events of a calendar, each in lines.
 fn read(calendar: &str) -> Vec<String> {
-    // A line that begins with a space goes on with the one before.
+    // A line that begins with a space continues the one before.
     let unfolded = calendar.replace("\r\n", "\n").replace("\n ", "").replace("\n\t", "");
     let mut method = None;
     let mut events: Vec<Vec<String>> = Vec::new();

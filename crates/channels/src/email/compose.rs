@@ -14,7 +14,7 @@ use crate::{Part, PartFile};
 pub(super) const MOST_SUBJECT: usize = 200;
 /// Longest subject that is made of a text, in characters.
 const MOST_OWN_SUBJECT: usize = 60;
-/// Most mails that a reply refers to, beside the first one of the thread.
+/// Most mails that a reply refers to, besides the first one of the thread.
 pub(super) const MOST_REFERENCES: usize = 10;
 /// Longest id of a mail that is kept, in bytes. Lines of a header have at most 998.
 pub(super) const MOST_ID: usize = 500;

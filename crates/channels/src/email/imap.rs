@@ -99,7 +99,7 @@ impl Imap {
             Response::Status(line) if line.status == Status::Bye => {
                 return Err(ImapError::Refused { command: "the connection", text: line.text });
             }
-            // With PREAUTH nobody knows who is logged in.
+            // With PREAUTH it is unknown who is logged in.
             _ => return Err(imap.unusable("does not greet as an IMAP server does")),
         }
         if server.security == Security::StartTls {

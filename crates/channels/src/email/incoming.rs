@@ -168,7 +168,7 @@ fn text_of(mail: &Message<'_>, subject: &str, is_answer: bool) -> (String, Optio
             let html = &html[..html.floor_char_boundary(MOST_HTML)];
             let new = if is_forward { html } else { quote::new_html(html) };
             let text = html_to_text(&quote::with_breaks(new));
-            // Whoever answers below the quotation has written nothing above it.
+            // A person who answers below the quotation has written nothing above it.
             let is_all = !text.trim().is_empty() || new.len() == html.len();
             Some(if is_all { text } else { html_to_text(&quote::with_breaks(html)) })
         }

@@ -46,7 +46,7 @@ impl Line {
         self.parameters.last().map_or("", String::as_str)
     }
 
-    /// The nickname of whoever sent it.
+    /// The nickname of the sender.
     pub(super) fn nick(&self) -> &str {
         self.source.split('!').next().unwrap_or_default()
     }

@@ -234,7 +234,7 @@ impl Irc {
         let target = line.parameter(0);
         let is_group = is_channel(target.trim_start_matches(['@', '%', '+']));
         let chat = if is_group { target.trim_start_matches(['@', '%', '+']) } else { line.nick() };
-        // A nickname belongs to whoever takes it. An account of the network proves more, and else the whole mask.
+        // Anybody may take a free nickname. An account of the network proves more, and else the whole mask.
         let id = line.tag("account").unwrap_or(&line.source).to_owned();
         Arrival {
             channel: IRC.to_owned(),

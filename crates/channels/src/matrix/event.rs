@@ -189,7 +189,7 @@ impl Event {
         self.said().get("msgtype").and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// Why nobody answers it, whoever may write.
+    /// Why it gets no answer, independent of who may write.
     pub(super) fn is_not_said(&self) -> Option<&'static str> {
         if self.sender.is_empty() {
             return Some("it names no sender");

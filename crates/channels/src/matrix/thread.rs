@@ -7,7 +7,7 @@ use super::event::Event;
 use super::{CALL_TIME, Matrix, Me};
 use crate::{Arrival, Earlier, Intake, Passage, Sender};
 
-/// The newest messages of a thread that are shown, beside its first one.
+/// The newest messages of a thread that are shown, besides its first one.
 const MOST_SHOWN: &str = "20";
 
 #[derive(Default, Deserialize)]

@@ -11,7 +11,7 @@ use crate::http::{self, CallError, Refusal};
 
 /// Time for a call. signal-cli sends to each device of each receiver before it answers.
 const CALL_TIME: Duration = Duration::from_secs(30);
-/// Largest answer beside the file in it, in bytes.
+/// Largest answer without the file in it, in bytes.
 const MOST_ANSWER: u64 = 4 * 1024 * 1024;
 /// Time for the head of the stream of events.
 const CONNECT_TIME: Duration = Duration::from_secs(30);

@@ -151,7 +151,7 @@ pub(super) struct Said {
     /// The time of the message of which it is a later version.
     pub(super) edits: Option<u64>,
     pub(super) sender: Sender,
-    /// Why nobody answers it, whoever may write.
+    /// Why it gets no answer, independent of who may write.
     pub(super) dropped: Option<String>,
 }
 
@@ -228,7 +228,7 @@ impl Said {
 }
 
 impl Data {
-    /// Why nobody answers it, whoever may write.
+    /// Why it gets no answer, independent of who may write.
     fn is_not_said(&self) -> Option<String> {
         let text = |pointer: &str| self.rest.get("reaction")?.pointer(pointer)?.as_str();
         if self.rest.get("reaction").is_some_and(Value::is_object) {

@@ -24,7 +24,7 @@ const WRONG_TOKEN: [&str; 6] = [
     "token_expired",
     "not_allowed_token_type",
 ];
-/// Errors after which nobody knows how much was done (Web API, "Errors" of `chat.postMessage`).
+/// Errors after which it is uncertain how much was done (Web API, "Errors" of `chat.postMessage`).
 const UNCLEAR: [&str; 4] =
     ["internal_error", "fatal_error", "service_unavailable", "request_timeout"];
 

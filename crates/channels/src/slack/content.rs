@@ -1,4 +1,4 @@
-//! What a message is beside its text: what is shared with it, previews, and blocks.
+//! What a message holds besides its text: what is shared with it, previews, and blocks.
 
 use serde::Deserialize;
 use serde_json::Value;

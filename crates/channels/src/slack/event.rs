@@ -85,7 +85,7 @@ pub(super) struct Said {
     pub(super) event: Event,
     /// The time of the edit, if it is a later version.
     pub(super) edit: Option<String>,
-    /// Why nobody answers it, whoever may write.
+    /// Why it gets no answer, independent of who may write.
     pub(super) dropped: Option<String>,
 }
 

@@ -11,7 +11,7 @@ use crate::{Arrival, Earlier, Intake, Passage, Sender};
 /// Most messages that are asked for at once, and how often.
 const PAGE: usize = 200;
 const MOST_PAGES: usize = 5;
-/// The newest messages that are shown, beside the first one of the thread.
+/// The newest messages that are shown, besides the first one of the thread.
 const MOST_SHOWN: usize = 20;
 
 #[derive(Default, Deserialize)]

@@ -1,4 +1,4 @@
-//! What a message is beside its text: files, and the many other kinds that Telegram knows (Bot API, "Message").
+//! What a message holds besides its text: files, and the many other kinds that Telegram knows (Bot API, "Message").
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -201,7 +201,7 @@ impl Message {
         self.rest.contains_key("location")
     }
 
-    /// One line about what is in it beside text, files and longer things.
+    /// One line about what is in it besides text, files and longer things.
     fn note(&self) -> Option<String> {
         let (kind, value) = self.rest.iter().find(|(kind, _)| {
             let kind = kind.as_str();

@@ -28,7 +28,7 @@ const MOST_UPDATES: usize = 100;
 const IDLE_PAUSE: Duration = Duration::from_secs(1);
 /// What Telegram is asked for.
 const UPDATES: [&str; 3] = ["message", "edited_message", "callback_query"];
-/// What a person is told whose press of a button has no effect.
+/// Reply to a press of a button that has no effect.
 const NOT_YOURS: &str = "This button is not for you.";
 /// Where an update names its chat and its sender.
 const WHEREABOUTS: Whereabouts = Whereabouts {
@@ -337,7 +337,7 @@ impl Telegram {
     }
 }
 
-/// Why nobody answers a message, whoever may write.
+/// Why a message gets no answer, independent of who may write.
 pub(super) fn nobody_answers(
     message: &Message,
     is_edit: bool,

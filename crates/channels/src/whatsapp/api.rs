@@ -210,7 +210,7 @@ fn failure(answer: &Answer) -> ApiError {
         };
     };
     let GraphError { message, code, error_data } = error;
-    // The code 1 with a server error says that nobody knows what happened.
+    // The code 1 with a server error means that the outcome is uncertain.
     if status >= 500 && matches!(code, 0 | 1) {
         return ApiError::Unknown(format!("status {status}: {message}"));
     }

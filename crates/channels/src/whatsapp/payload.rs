@@ -227,7 +227,7 @@ impl Message {
         Sender { id: person.to_owned(), other_id: None, name, handle }
     }
 
-    /// Why nobody answers it, whoever may write. A reaction under a message asks for no answer, and neither does the news
+    /// Why it gets no answer, independent of who may write. A reaction under a message asks for no answer, and neither does the news
     /// that a person has another number.
     pub(super) fn is_not_said(&self) -> Option<String> {
         let text = |value: &Value, key: &str| {

@@ -154,7 +154,7 @@ impl Connection {
         self.features.get("sm", ns::SM).is_some()
     }
 
-    /// Goes on with the session `id`, of which this side has handled `handled` stanzas. Gives how many the server has, or
+    /// Continues the session `id`, of which this side has handled `handled` stanzas. Gives how many the server has, or
     /// `None` if there is no such session any more.
     pub(super) async fn resume(
         &mut self,

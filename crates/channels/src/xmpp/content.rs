@@ -1,4 +1,4 @@
-//! What a message is beside its text: files, stickers, places, and what is passed on.
+//! What a message holds besides its text: files, stickers, places, and what is passed on.
 
 use super::jid;
 use super::xml::{Element, ns};

@@ -93,7 +93,7 @@ impl Xmpp {
         ended
     }
 
-    /// Goes on with the session, or begins another one.
+    /// Continues the session, or begins another one.
     async fn begin(
         &self,
         connection: &mut Connection,

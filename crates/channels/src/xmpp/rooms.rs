@@ -61,7 +61,7 @@ impl Room {
         self.people.get(nick)?.as_deref()
     }
 
-    /// The real address of whoever said a message in the archive.
+    /// The real address of the sender of a message in the archive.
     pub(super) fn person_in(&self, message: &Element) -> Option<String> {
         let item = message.get("x", ns::MUC_USER)?.get("item", ns::MUC_USER)?;
         item.attribute("jid").filter(|_| self.shows_people).map(jid::bare)
@@ -125,7 +125,7 @@ impl Xmpp {
                 let me = format!("{place}/{nick}");
                 let ping = question("get", Some(&me), Element::new("ping", ns::PING));
                 let Err(AskError::Refused(refused)) = self.ask(ping).await else { continue };
-                // Whoever is in the room answers with one of the other errors, or not at all.
+                // A person in the room answers with one of the other errors, or not at all.
                 if !matches!(refused.condition.as_str(), "not-acceptable" | "item-not-found") {
                     continue;
                 }

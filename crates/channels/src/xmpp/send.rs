@@ -114,7 +114,7 @@ impl Xmpp {
             let reason = "not connected".to_owned();
             return Err(SendFailure::Later { after: None, reason });
         }
-        // The session may go on with another connection, so there is no limit for this.
+        // Another connection may continue the session, so there is no limit for this.
         delivered.await.unwrap_or_else(|_| {
             let reason = "the session ended before the server had acknowledged it".to_owned();
             Err(SendFailure::Unknown { reason })

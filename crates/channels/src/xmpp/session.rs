@@ -145,7 +145,7 @@ impl Session {
         self.unacknowledged.iter()
     }
 
-    /// Tells whoever waits for the message `id` that it was refused; gives the failure back if nobody does.
+    /// Reports a refused message `id` to its waiting sender. Returns the failure if nobody waits.
     pub(super) fn refuse(&mut self, id: &str, failure: SendFailure) -> Option<SendFailure> {
         let mut with_id =
             self.unacknowledged.iter_mut().filter(|sent| sent.id.as_deref() == Some(id));

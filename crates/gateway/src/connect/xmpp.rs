@@ -62,7 +62,7 @@ fn fetching(downloads: FileDownloads) -> FetchFile {
     })
 }
 
-/// Whoever may write, or ask to, may be a contact: some servers let nobody else write.
+/// A person who may write, or ask to, may become a contact: some servers let nobody else write.
 fn accepts_contact(config: &XmppConfig) -> AcceptsContact {
     let (policy, people) = (config.dm_policy, config.allow_from.clone());
     Arc::new(move |address| match policy {

@@ -259,7 +259,7 @@ impl Delivery {
     }
 }
 
-/// What a person is told of a failure whose reason is for the owner.
+/// Message to a person about a failure. Its reason is for the owner only.
 fn unusable(error: &dyn std::fmt::Display) -> String {
     tracing::error!(%error, "a file cannot be sent");
     "it cannot be read".to_owned()

@@ -12,7 +12,7 @@ use crate::rows::Route;
 
 /// How long a model may be away: a restart of a server with a large model takes minutes.
 const LONGEST: Duration = Duration::from_secs(10 * 60);
-/// After so many failed runs people are told that there is a wait: some seconds.
+/// Failed runs (a few seconds) after which a notice in the chat announces a wait.
 const TOLD_AFTER: u32 = 3;
 
 impl Delivery {
@@ -101,7 +101,7 @@ impl Report {
     }
 }
 
-/// What people are told who write in a chat. Whether a model, the config or this machine is at fault is for the owner, who
+/// Message to the people of a chat. Whether a model, the config or this machine is at fault is for the owner, who
 /// finds it in the log.
 pub(crate) fn for_people<'m>(class: &str, message: &'m str) -> &'m str {
     match class {

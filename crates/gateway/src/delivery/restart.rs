@@ -1,7 +1,7 @@
 //! The tool `gateway`: what the process says about itself, and its restart.
 //!
 //! A restart ends this process as a signal does, and the program begins anew in its place. The call that asked for it
-//! waits meanwhile; what is kept of it tells the turn, which goes on in the next process, that the restart has happened.
+//! waits meanwhile; the kept record lets the turn, which the next process continues, learn that the restart has happened.
 
 use std::sync::PoisonError;
 use std::time::Duration;

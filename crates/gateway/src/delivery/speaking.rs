@@ -1,4 +1,4 @@
-//! What a session says and does in chats beside its answers, through the tool `message`.
+//! What a session says and does in chats besides its answers, through the tool `message`.
 //!
 //! It enters at step 5: the parts are stored together with a record of the call, and then sent as all others. So a call is
 //! carried out once, and its outcome is known also after a crash.
@@ -251,7 +251,7 @@ impl Delivery {
     }
 }
 
-/// What the model is told.
+/// The result for the model.
 fn outcome(ids: &[PartId], parts: &[Outgoing]) -> Value {
     let is_in = |is_such: fn(&PartState) -> bool| parts.iter().any(|part| is_such(&part.state));
     let reason = parts.iter().find_map(|part| match &part.state {

@@ -1,4 +1,4 @@
-//! Parts that were not delivered, or perhaps not: what people are told of them, and how they get them again.
+//! Parts that were not delivered, or perhaps not: the notices about them, and how people get them again.
 
 use myclaw_store::{Commit, Place, RecordId, Write};
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ const MOST_MISSING: usize = 50;
 /// How often a change is tried again because another one came first.
 const MOST_RACES: usize = 8;
 
-/// The parts of a route of which nobody knows whether they were delivered.
+/// The uncertain parts of a route: they may have been delivered.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Missing {
@@ -61,7 +61,7 @@ impl Ledger {
         self.mark(&UnsentPart { id: id.clone(), row, version }).await.map(|_| ())
     }
 
-    /// Records that nobody knows whether a part was delivered, and stores `notice`, which tells its reader, in the same
+    /// Records a part as uncertain, and stores `notice`, the message to its reader, in the same
     /// transaction. `None` if an earlier notice is still to be sent, which tells of this part too.
     pub(crate) async fn uncertain(
         &self,

@@ -100,7 +100,7 @@ impl RemoteGateway {
     }
 }
 
-/// Why nothing answers. A certificate that is not accepted may be renewed, so a node goes on trying.
+/// Why nothing answers. A certificate that is not accepted may be renewed, so a node keeps trying.
 fn said(error: ConnectError) -> String {
     match error {
         ConnectError::Unreachable(why) | ConnectError::Refused(why) => why,

@@ -300,7 +300,7 @@ fn one_notice_tells_of_all_that_may_be_missing_and_is_not_repeated() {
     assert_eq!(send(&channel, parts), [PartState::Uncertain, PartState::Uncertain]);
     assert!(matches!(&channel.sent()[..], [told] if told.contains("/again")));
 
-    // Nobody knows whether the notice arrived: the chat is told again at its next message.
+    // The notice is uncertain, so the next message to the chat repeats it.
     let steps = vec![unknown(), unknown()];
     let channel = Arc::new(Scripted::new(AfterInterruption::Report, steps));
     assert_eq!(send(&channel, vec![part("a", "one", PartState::Queued)]), [PartState::Uncertain]);

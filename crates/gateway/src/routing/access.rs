@@ -26,7 +26,7 @@ const EVERY_GROUP: &str = "*";
 pub(super) fn decide(config: &Config, arrival: &Arrival, pairings: &Pairings) -> Access {
     let of_channel = config.channels.chat_rules().find(|(name, _)| *name == arrival.channel);
     let Some((channel, rules)) = of_channel else {
-        // Whoever can sign, or is this machine's user, is the owner.
+        // A client that can sign, or is this machine's user, is the owner.
         return Access::Granted;
     };
     let is_named = |list: &[ChatId]| list.iter().any(|id| is_chat(id, arrival));

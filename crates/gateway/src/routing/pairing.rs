@@ -140,7 +140,7 @@ impl Pairings {
         found.cloned()
     }
 
-    /// Notes that somebody wants to write. Gives the reason why the message is dropped, and what the person is told.
+    /// Notes that somebody wants to write. Gives the reason why the message is dropped, and the reply to the person.
     pub(super) async fn ask(
         &self,
         arrival: &Arrival,

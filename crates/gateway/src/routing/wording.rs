@@ -125,7 +125,7 @@ fn attached(attachment: &Attachment) -> String {
     }
 }
 
-/// A message as one text of its sender, for those who are shown no more: what others wrote is quoted.
+/// A message as one text of its sender, for readers of plain text: what others wrote is quoted.
 pub(crate) fn as_one_text(arrival: &Arrival) -> String {
     let own = Some(arrival.text.clone()).filter(|text| !text.is_empty());
     let others = arrival.passages.iter().map(shown);

@@ -257,7 +257,7 @@ impl Book {
         Err(busy(id))
     }
 
-    /// Removes a job with its planned occurrence and what is known about ended ones. One that runs goes on. False if
+    /// Removes a job with its planned occurrence and what is known about ended ones. One that runs keeps running. False if
     /// there is no such job.
     pub(super) async fn remove(&self, id: &str) -> Result<bool, GatewayError> {
         for _ in 0..MOST_ATTEMPTS {

@@ -11,7 +11,7 @@ pub(super) const PROMPT: &str = "Read HEARTBEAT.md if it exists (workspace conte
 repeat old tasks from prior chats. If nothing needs attention, reply HEARTBEAT_OK.";
 /// The answer of an agent that has nothing to report.
 const NOTHING: &str = "HEARTBEAT_OK";
-/// Most other characters beside that answer; with more it is a message.
+/// Most characters in addition to that answer; with more it is a message.
 const MOST_REMARKS: usize = 300;
 /// The file in the workspace with what to look for.
 const FILE: &str = "HEARTBEAT.md";

@@ -126,7 +126,7 @@ async fn serve(
     let _ = connection.with_upgrades().await;
 }
 
-/// The handshakes that go on, by client.
+/// The current handshakes, by client.
 #[derive(Default)]
 struct Handshakes(Mutex<HashMap<IpAddr, usize>>);
 

@@ -35,7 +35,7 @@ const MOST_FAILURES: usize = 20;
 const WINDOW: Duration = Duration::from_secs(60);
 /// Most clients whose failed logins are counted. The one whose last was longest ago is forgotten first.
 const MOST_CLIENTS: usize = 10_000;
-/// What browsers are told about a name that is the gateway's own: a year of HTTPS only.
+/// Header for a name that is the gateway's own: a year of HTTPS only.
 const STRICT_TRANSPORT: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
 /// Most bytes of the body of a request with which nobody shows anything; a code for pairing is shorter.

@@ -86,7 +86,7 @@ pub(super) fn check(
     method: &Method,
     path: Option<&str>,
 ) -> Result<(), Box<Response>> {
-    // Without a route the answer is that there is none.
+    // Without a route the answer is 404.
     let Some(path) = path else { return Ok(()) };
     let name = if method == Method::HEAD { "GET" } else { method.as_str() };
     let mut of_path = ROUTES.iter().filter(|(_, route, _)| *route == path).peekable();

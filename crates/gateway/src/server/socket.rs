@@ -45,7 +45,7 @@ const LOGIN_BYTES: usize = 8 * 1024;
 /// Most bytes that a client sends before it has logged in: that frame in small pieces, and pings.
 const STRANGERS_BYTES: usize = 4 * LOGIN_BYTES;
 const TOO_MANY: &str = "too many WebSockets are open; close one";
-/// Time for a frame to leave. A client that reads nothing for so long is closed; it goes on from its last number.
+/// Time for a frame to leave. A client that reads nothing for so long is closed; it continues from its last number.
 const SEND_TIME: Duration = Duration::from_secs(30);
 /// Shortest time between two writes of events. Deltas that come meanwhile go out as one event, so a fast model costs at most
 /// a hundred writes a second; nobody sees the difference.

@@ -57,7 +57,7 @@ impl Call<'_> {
 
     async fn restart(&self) -> Result<Value, GatewayError> {
         self.delivery.begin_restart(self.caller, self.id).await?;
-        // The run ends with the process. The turn goes on in the next one, which knows that it is the next one.
+        // The run ends with the process. The next process continues the turn, and knows that it is the next one.
         tokio::select! {
             () = tokio::time::sleep(PATIENCE) => {}
             () = self.cancel.cancelled() => {}

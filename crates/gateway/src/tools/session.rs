@@ -204,7 +204,7 @@ impl Kind {
         }
     }
 
-    /// What the model is told of it, whatever the session.
+    /// Its description for the model, the same in all sessions.
     pub(super) fn schema(self) -> ToolSchema {
         let (name, description) = self.text();
         let description = description.trim().to_owned();

@@ -103,7 +103,7 @@ impl ModelUpstream {
         Ok(Self { base, call, model, key, price, limits, http: HttpProvider::new(http) })
     }
 
-    /// The options by which a runner finds the model: what it needs to know beside the socket. The connection to the
+    /// The options by which a runner finds the model: what it needs to know besides the socket. The connection to the
     /// socket is not encrypted.
     pub(crate) fn runner_options(&self) -> Vec<String> {
         let mut base = self.base.clone();

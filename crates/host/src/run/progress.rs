@@ -1,4 +1,4 @@
-//! What is known of a run while it goes on: by who shows it, and by who may stop it.
+//! Progress of an active run, for those who show it or may stop it.
 
 use tokio_util::sync::CancellationToken;
 

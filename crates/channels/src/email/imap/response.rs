@@ -13,7 +13,7 @@ const MOST_DIGITS: usize = 10;
 pub enum Response {
     /// The server waits for more.
     Continue,
-    /// How a command, or the connection, goes on.
+    /// How a command, or the connection, continues.
     Status(StatusLine),
     /// What the server can do, in upper case.
     Capability(Vec<String>),
@@ -79,7 +79,7 @@ pub struct Fetch {
     pub body: Option<Vec<u8>>,
 }
 
-/// How many bytes follow a line as a literal, after which the response goes on.
+/// How many bytes follow a line as a literal, after which the response continues.
 pub fn literal_after(line: &[u8]) -> Option<usize> {
     let line = line.strip_suffix(b"\n")?;
     let line = line.strip_suffix(b"\r").unwrap_or(line).strip_suffix(b"}")?;

@@ -1,4 +1,4 @@
-//! What a request may ask for beside the question: tools of the program, options of the answer, another model. What cannot
+//! What a request may ask for besides the question: tools of the program, options of the answer, another model. What cannot
 //! be done is refused by name; what is only a hint is taken note of.
 
 use axum::http::StatusCode;

@@ -1,4 +1,4 @@
-//! Responses. Each is a message of the store, kept for 30 days; its id names the message. `previous_response_id` goes on
+//! Responses. Each is a message of the store, kept for 30 days; its id names the message. `previous_response_id` continues
 //! from that response, in the same session if it is the newest there, else in a fork.
 
 mod events;
@@ -41,7 +41,7 @@ const CANCEL_PATIENCE: Duration = Duration::from_secs(10);
 const CANCEL_AGAIN: Duration = Duration::from_millis(100);
 /// Why a removed response is dropped.
 const REMOVED: &str = "removed by the program that asked";
-/// Rows that are read at once to find where a conversation goes on.
+/// Rows that are read at once to find where a conversation continues.
 const ROWS_AT_ONCE: usize = 50;
 
 #[derive(Deserialize)]
@@ -266,7 +266,7 @@ impl Server {
         })
     }
 
-    /// The session that goes on from the answer to a message: its own, or a fork `place` if more was said there since.
+    /// The session that continues from the answer to a message: its own, or a fork `place` if more was said there since.
     pub(super) async fn goes_on_from(
         &self,
         message: &MessageId,

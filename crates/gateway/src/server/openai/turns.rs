@@ -1,6 +1,6 @@
 //! What a program hands in: messages, calls that the model made, and their results.
 //!
-//! The ids of calls name the message whose answer they end. So the results go on in its session, in a fork if more was said
+//! The ids of calls name the message whose answer they end. So the results continue its session, or a fork if more was said
 //! there since, also where the program hands in the whole conversation. What the program knows from elsewhere is text.
 
 use myclaw_agent::llm::ToolCall;
@@ -59,7 +59,7 @@ pub(super) fn arguments(call: &ToolCall) -> String {
 }
 
 impl Server {
-    /// The session in which a conversation goes on, and what is asked there. `named` is the session that the request
+    /// The session in which a conversation continues, and what is asked there. `named` is the session that the request
     /// names, which knows of the conversation what `handed` says; without one, none knows it.
     pub(super) async fn question_in(
         &self,

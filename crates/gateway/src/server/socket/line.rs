@@ -60,7 +60,7 @@ impl Watcher for Line {
     }
 
     fn take(&self, session: &str, event: &Joined) -> bool {
-        // Whoever holds the connection at this moment does not know of the event, so the client's task is woken.
+        // The holder of the connection at this moment does not know of the event, so the client's task is woken.
         let Ok(mut waiting) = self.waiting.try_lock() else { return false };
         waiting.as_mut().is_some_and(|client| client.write_now(session, event))
     }
