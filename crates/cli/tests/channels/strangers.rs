@@ -52,7 +52,6 @@ fn open_bench(script: Script, confinement: &Value) -> Bench {
     bench.log_warnings();
     bench.configure(|config| {
         config["channels"]["telegram"]["dmPolicy"] = json!("open");
-        config["channels"]["telegram"]["allowFrom"] = json!(["*"]);
         config["agents"]["defaults"]["sandbox"] =
             json!({"allowlist": ["*"], "confinement": confinement});
     });

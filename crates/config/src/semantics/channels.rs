@@ -12,8 +12,8 @@ use crate::agent::AgentId;
 use crate::config_path::ConfigPath;
 use crate::locate::Target;
 use crate::schema::{
-    BindingMatch, ChatId, Config, DEFAULT_ACCOUNT, DiscordConfig, GroupConfig, MatrixConfig,
-    SlackConfig, TelegramConfig, WebhookConfig, WhatsAppConfig,
+    BindingMatch, ChatId, Config, DEFAULT_ACCOUNT, DiscordConfig, DmPolicy, GroupConfig,
+    MatrixConfig, SlackConfig, TelegramConfig, WebhookConfig, WhatsAppConfig,
 };
 use crate::suggest::nearest;
 
@@ -51,6 +51,7 @@ pub(super) fn check(config: &Config, findings: &mut Vec<Finding>) {
     if let Some(discord) = &config.channels.discord {
         check_discord(discord, &channels.clone().key("discord"), findings);
     }
+    check_everybody(config, &channels, findings);
     check_webhooks(&config.channels.webhook, &channels.key("webhook"), findings);
     check_bindings(config, findings);
     check_host_bindings(config, findings);
@@ -140,6 +141,36 @@ fn check_discord(discord: &DiscordConfig, path: &ConfigPath, findings: &mut Vec<
         "switch on the developer mode of Discord; \"Copy Channel ID\" is in a channel's menu then",
     );
     check_groups(&discord.groups, path, |name| name.parse::<u64>().is_ok(), words, findings);
+}
+
+/// Whether an entry of `allowFrom` is `*`, which stands for everybody in other programs.
+fn is_everybody(person: &ChatId) -> bool {
+    matches!(person, ChatId::Name(name) if name.trim() == "*")
+}
+
+/// Refuses `*` in `allowFrom`, where it would let nobody in. With an open policy it changes nothing.
+fn check_everybody(config: &Config, channels: &ConfigPath, findings: &mut Vec<Finding>) {
+    for (name, rules) in config.channels.chat_rules() {
+        let place = channels.clone().key(name);
+        let found = rules.allow_from.iter().position(is_everybody);
+        if let Some(index) = found.filter(|_| rules.dm_policy != DmPolicy::Open) {
+            findings.push(finding(
+                place.clone().key("allowFrom").index(index),
+                "`*` names nobody here",
+                format!("to answer everybody, set `channels.{name}.dmPolicy` to \"open\""),
+            ));
+        }
+        for (id, group) in rules.groups {
+            let found = group.allow_from.iter().flatten().position(is_everybody);
+            if let Some(index) = found {
+                findings.push(finding(
+                    place.clone().key("groups").key(id).key("allowFrom").index(index),
+                    "`*` names nobody here",
+                    "to answer everybody in this group, leave `allowFrom` out",
+                ));
+            }
+        }
+    }
 }
 
 /// Checks that each group is named as the channel names it. `*` stands for all others.

@@ -69,6 +69,14 @@ fn a_mistake_in_a_channel_or_a_rule_is_one_line_too() {
             "1:56: channels.telegram.allowFrom[0]: nobody has such an id in this channel; write 42",
         ),
         (
+            "{ channels: { telegram: { botToken: '1:a', allowFrom: [7, '*'] } } }",
+            "1:60: channels.telegram.allowFrom[1]: `*` names nobody here; to answer everybody, set `channels.telegram.dmPolicy` to \"open\"",
+        ),
+        (
+            "{ channels: { slack: { appToken: 'xapp-1', botToken: 'xoxb-1', groups: { C1: { allowFrom: ['*'] } } } } }",
+            "1:92: channels.slack.groups.C1.allowFrom[0]: `*` names nobody here; to answer everybody in this group, leave `allowFrom` out",
+        ),
+        (
             "{ channels: { telegram: { botToken: '1:a', allowFrom: [7, '@ann', 'ann'] } } }",
             "1:67: channels.telegram.allowFrom[2]: nobody has such an id in this channel; write the number that `myclaw pairing list` shows, or `@name`",
         ),
@@ -111,6 +119,12 @@ fn a_mistake_in_a_channel_or_a_rule_is_one_line_too() {
     ] {
         assert_eq!(message(text), expected, "{text}");
     }
+    // As other programs want it.
+    Home::with_config(
+        "{ channels: { telegram: { botToken: '1:a', dmPolicy: 'open', allowFrom: ['*'] } } }",
+    )
+    .load()
+    .unwrap();
 }
 
 #[test]

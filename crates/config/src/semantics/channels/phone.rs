@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{check_names, check_url};
+use super::{check_names, check_url, is_everybody};
 use crate::config_path::ConfigPath;
 use crate::locate::Target;
 use crate::schema::{ChannelsConfig, ChatId, DEFAULT_ACCOUNT, SignalConfig, WhatsAppConfig};
@@ -96,7 +96,8 @@ pub(super) fn check_people(
     findings: &mut Vec<Finding>,
     help: impl Fn(&str) -> String,
 ) {
-    for (index, person) in people.iter().enumerate() {
+    let people = people.iter().enumerate().filter(|(_, person)| !is_everybody(person));
+    for (index, person) in people {
         let name = match person {
             ChatId::Number(number) => number.to_string(),
             ChatId::Name(name) => name.trim().to_owned(),
