@@ -70,7 +70,7 @@ fn a_mistake_in_a_channel_or_a_rule_is_one_line_too() {
         ),
         (
             "{ channels: { telegram: { botToken: '1:a', allowFrom: [7, '*'] } } }",
-            "1:60: channels.telegram.allowFrom[1]: `*` names nobody here; to answer everybody, set `channels.telegram.dmPolicy` to \"open\"",
+            "1:59: channels.telegram.allowFrom[1]: `*` names nobody here; to answer everybody, set `channels.telegram.dmPolicy` to \"open\"",
         ),
         (
             "{ channels: { slack: { appToken: 'xapp-1', botToken: 'xoxb-1', groups: { C1: { allowFrom: ['*'] } } } } }",
