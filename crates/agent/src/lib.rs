@@ -180,9 +180,10 @@ pub mod sessions {
     pub use myclaw_session::{
         About, AboutEntry, CLI_CHANNEL, Case, CompactionEntry, Entry, EntryId, FIRST_WORDS,
         IndexedSession, JsonSessions, LockWait, MetaPatch, NewSession, PeerKind, PruneScope,
-        QueuedKind, Role, SearchHit, SearchQuery, SearchScope, SessionEntry, SessionError,
-        SessionIndex, SessionKey, SessionKeyParts, SessionReader, SessionStore, Sessions, Spent,
-        TailLimit, TranscriptMessage, UpdatedAt, first_words, indexed_title, title_of_beginning,
+        QueuedKind, Role, SearchFilters, SearchHit, SearchQuery, SearchScope, SessionEntry,
+        SessionError, SessionIndex, SessionKey, SessionKeyParts, SessionReader, SessionStore,
+        Sessions, Spent, TailLimit, TranscriptMessage, UpdatedAt, first_words, indexed_title,
+        title_of_beginning,
     };
 }
 

@@ -34,7 +34,7 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware;
 use axum::routing::{delete, get, post};
-use myclaw_agent::sessions::SessionIndex;
+use myclaw_agent::sessions::{SearchFilters, SessionIndex};
 use myclaw_channels::{
     Account, AfterInterruption, BoxFuture, Capabilities, Channel, DEFAULT_ACCOUNT, Part,
     SendFailure,
@@ -84,6 +84,8 @@ pub(crate) struct Server {
     begun: Instant,
     /// The list of sessions, of which only what has changed is read again.
     index: Arc<SessionIndex>,
+    /// What searches have learned of the sessions' logs.
+    filters: Arc<SearchFilters>,
     /// Fires when the gateway stops.
     stop: CancellationToken,
 }
@@ -108,6 +110,7 @@ impl Server {
             strangers: Arc::default(),
             bodies: Arc::default(),
             index: Arc::new(delivery.home().session_store().index()),
+            filters: Arc::default(),
             begun: Instant::now(),
             delivery,
             stop: CancellationToken::new(),

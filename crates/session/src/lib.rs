@@ -53,7 +53,9 @@ pub use meta::Meta;
 pub use myclaw_files::LockWait;
 pub use reader::{Entries, SessionReader};
 pub use repair::MovedAside;
-pub use search::{Case, SearchError, SearchHit, SearchQuery, SearchReport, SearchScope};
+pub use search::{
+    Case, SearchError, SearchFilters, SearchHit, SearchQuery, SearchReport, SearchScope,
+};
 pub use sessions::{IndexUpdate, OpenSession, Sessions, SyncHandle};
 pub use side_files::RemovedFiles;
 pub use spending::{DaySpending, Spent};

@@ -1,9 +1,11 @@
 //! Searches the messages of all sessions of a directory.
 //!
 //! Lines are first searched as bytes, for the text as JSON would have written it. Only a line that matches is decoded,
-//! and the text of its message is searched again. So most of a search costs as much as searching plain files.
+//! and the text of its message is searched again. So most of a search costs as much as searching plain files. A program
+//! that searches again and again keeps [`SearchFilters`], by which it need not open the files that cannot match.
 
 mod files;
+mod filters;
 mod literals;
 mod query;
 mod snippet;
@@ -22,6 +24,7 @@ use crate::error::SessionError;
 use crate::line::{self, Line};
 use crate::{Entry, EntryId, Role, SessionKey, SessionStore, TranscriptMessage};
 use files::SearchedFile;
+pub use filters::SearchFilters;
 pub use query::{Case, SearchError, SearchQuery};
 
 /// Most threads of one search. More would wait for the disk, or for each other.
@@ -83,32 +86,53 @@ impl SessionStore {
         scope: &SearchScope,
         limit: usize,
     ) -> Result<SearchReport, SessionError> {
-        let files = files::files_to_search(self, scope)?;
-        let next = AtomicUsize::new(0);
-        let threads = thread::available_parallelism().map_or(1, NonZero::get);
-        let threads = threads.min(MOST_THREADS).min(files.len());
-        let work = || {
-            let mut found = Found::new(limit);
-            let mut searcher = searcher();
-            while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
-                found.search(&mut searcher, query, file);
-            }
-            found
-        };
-        let found = thread::scope(|scope| {
-            let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
-            let mut found = work();
-            for other in others {
-                // A thread that panicked has already reported it; the panic continues here.
-                match other.join() {
-                    Ok(more) => found.add(more),
-                    Err(panic) => std::panic::resume_unwind(panic),
-                }
-            }
-            found
-        });
-        Ok(found.into_report())
+        Ok(search_files(&files::files_to_search(self, scope)?, query, limit, None))
     }
+
+    /// The same in all sessions, with what earlier searches of this directory have learned in `filters`.
+    ///
+    /// # Errors
+    /// As for [`SessionStore::search`].
+    pub fn search_again(
+        &self,
+        filters: &SearchFilters,
+        query: &SearchQuery,
+        limit: usize,
+    ) -> Result<SearchReport, SessionError> {
+        Ok(search_files(&filters.files(self)?, query, limit, Some(filters)))
+    }
+}
+
+fn search_files(
+    files: &[SearchedFile],
+    query: &SearchQuery,
+    limit: usize,
+    filters: Option<&SearchFilters>,
+) -> SearchReport {
+    let next = AtomicUsize::new(0);
+    let threads = thread::available_parallelism().map_or(1, NonZero::get);
+    let threads = threads.min(MOST_THREADS).min(files.len());
+    let work = || {
+        let mut found = Found::new(limit);
+        let (mut searcher, mut buffer) = (searcher(), Vec::new());
+        while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
+            found.search((&mut searcher, &mut buffer), query, file, filters);
+        }
+        found
+    };
+    let found = thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+        let mut found = work();
+        for other in others {
+            // A thread that panicked has already reported it; the panic continues here.
+            match other.join() {
+                Ok(more) => found.add(more),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        found
+    });
+    found.into_report()
 }
 
 fn searcher() -> Searcher {
@@ -137,10 +161,21 @@ impl Found {
         Self { limit, newest: BinaryHeap::new(), matches: BTreeMap::new(), unreadable: Vec::new() }
     }
 
-    fn search(&mut self, searcher: &mut Searcher, query: &SearchQuery, file: &SearchedFile) {
-        let lines = Lines { query, file, found: self, count: 0 };
-        if let Err(error) = file.search(searcher, query.prefilter(), lines) {
-            self.unreadable.push((file.path.clone(), error));
+    fn search(
+        &mut self,
+        with: (&mut Searcher, &mut Vec<u8>),
+        query: &SearchQuery,
+        file: &SearchedFile,
+        filters: Option<&SearchFilters>,
+    ) {
+        let mut lines = Lines { query, file, key: None, found: self, count: 0 };
+        let searched = file.search(with, query, filters, &mut lines);
+        lines.finish();
+        match searched {
+            Err(error) if file.key().is_some() => {
+                self.unreadable.push((file.path.clone(), error));
+            }
+            Ok(()) | Err(_) => {}
         }
     }
 
@@ -175,6 +210,8 @@ impl Found {
 struct Lines<'a> {
     query: &'a SearchQuery,
     file: &'a SearchedFile,
+    /// The session of the file, once a line matches.
+    key: Option<SessionKey>,
     found: &'a mut Found,
     count: u64,
 }
@@ -187,19 +224,24 @@ impl Sink for Lines<'_> {
         if let Line::Entry(Entry::Message(message)) = line::decode(found.bytes(), offset)
             && let Some(range) = self.query.find(&message.content)
         {
+            if self.key.is_none() {
+                self.key = self.file.key();
+            }
+            // A file of no session is not searched any further.
+            let Some(key) = &self.key else { return Ok(false) };
             self.count += 1;
             if self.found.limit > 0 {
-                self.found.keep(hit(&self.file.key, &message, range));
+                self.found.keep(hit(key, &message, range));
             }
         }
         Ok(true)
     }
 }
 
-impl Drop for Lines<'_> {
-    fn drop(&mut self) {
-        if self.count > 0 {
-            *self.found.matches.entry(self.file.key.clone()).or_default() += self.count;
+impl Lines<'_> {
+    fn finish(self) {
+        if let Some(key) = self.key.filter(|_| self.count > 0) {
+            *self.found.matches.entry(key).or_default() += self.count;
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The stored sessions: list, search, fork, title, deletion, and export.
 
+use std::collections::HashSet;
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +13,7 @@ use futures_util::stream;
 use myclaw_agent::AgentError;
 use myclaw_agent::export::{ExportFormat, ExportedSession, export_session};
 use myclaw_agent::sessions::{
-    About, Case, EntryId, IndexedSession, LockWait, SearchQuery, SearchScope, SessionError,
+    About, Case, EntryId, IndexedSession, LockWait, SearchFilters, SearchQuery, SessionError,
     SessionIndex, SessionKey, SessionStore, indexed_title,
 };
 use serde::Deserialize;
@@ -27,8 +28,6 @@ use crate::GatewayError;
 const USUAL: usize = 100;
 /// Most sessions of a list.
 const MOST: usize = 500;
-/// Most sessions whose names are compared with what is searched for: the latest ones.
-const MOST_COMPARED: usize = 10_000;
 /// Most messages that a search finds.
 const MOST_HITS: usize = 200;
 /// Longest text that is searched for, in bytes.
@@ -65,17 +64,19 @@ impl Server {
             let why = format!("the text to look for has more than {MOST_SEARCHED} bytes");
             return Err(GatewayError::Unusable(why));
         }
+        let query = search.map(|text| SearchQuery::text(&text, Case::Ignored)).transpose();
+        let query = query.map_err(|error| GatewayError::Unusable(error.to_string()))?;
         let working = self.delivery.working();
         let questions = self.delivery.questions.list(None);
         let agent = self.delivery.config().default_agent_id().to_string();
-        let index = Arc::clone(&self.index);
+        let (index, filters) = (Arc::clone(&self.index), Arc::clone(&self.filters));
         self.with_sessions(move |store| {
-            let (found, total) = match &search {
+            let (found, total) = match &query {
                 None => {
                     let (sessions, total) = index.latest(limit)?;
                     (sessions.into_iter().map(|session| (session, None)).collect(), total)
                 }
-                Some(text) => search_sessions((store, &index), text, limit)?,
+                Some(query) => search_sessions(store, (&index, &filters), query, limit)?,
             };
             let rows = found.into_iter().map(|(session, snippet)| {
                 let key = session.key.as_str();
@@ -199,34 +200,21 @@ type Found = (IndexedSession, Option<Value>);
 
 /// The latest sessions with `text` in their key or title, or in a message, of which the newest is the snippet.
 fn search_sessions(
-    (store, index): (&SessionStore, &SessionIndex),
-    text: &str,
+    store: &SessionStore,
+    (index, filters): (&SessionIndex, &SearchFilters),
+    query: &SearchQuery,
     limit: usize,
 ) -> Result<(Vec<Found>, usize), SessionError> {
-    let (latest, _) = index.latest(MOST_COMPARED)?;
-    let report = match SearchQuery::text(text, Case::Ignored) {
-        Ok(query) => Some(store.search(&query, &SearchScope::default(), MOST_HITS)?),
-        Err(_) => None,
-    };
-    let lower = text.to_lowercase();
-    let mut found = Vec::new();
-    for session in latest {
-        let title = indexed_title(session.entry.extra.as_ref()).unwrap_or_default();
-        let is_named = session.key.as_str().to_lowercase().contains(&lower)
-            || title.to_lowercase().contains(&lower);
-        let matches = report.as_ref().and_then(|report| report.matches.get(&session.key));
-        if !is_named && matches.is_none() {
-            continue;
-        }
-        let hits = report.iter().flat_map(|report| &report.hits);
-        let snippet = hits.into_iter().find(|hit| hit.key == session.key).map(|hit| {
+    let report = store.search_again(filters, query, MOST_HITS)?;
+    let matching: HashSet<&str> = report.matches.keys().map(SessionKey::as_str).collect();
+    let (sessions, total) = index.search(query, limit, |key| matching.contains(key))?;
+    let found = sessions.into_iter().map(|session| {
+        let snippet = report.hits.iter().find(|hit| hit.key == session.key).map(|hit| {
             json!({"before": hit.before, "matched": hit.matched, "after": hit.after, "ts": hit.ts})
         });
-        found.push((session, snippet));
-    }
-    let total = found.len();
-    found.truncate(limit);
-    Ok((found, total))
+        (session, snippet)
+    });
+    Ok((found.collect(), total))
 }
 
 pub(super) async fn export(

@@ -8,7 +8,7 @@ use super::journal::Journal;
 use super::snapshot::Stamp;
 use super::view::{Unreadable, View};
 use super::{Cached, Found, IndexedSession, LOCK_WAIT, SessionEntry, SessionIndex};
-use crate::{SessionError, SessionKey};
+use crate::{SearchQuery, SessionError, SessionKey};
 
 impl SessionIndex {
     /// The entry of `key`.
@@ -34,6 +34,20 @@ impl SessionIndex {
     /// As for [`SessionIndex::list`].
     pub fn latest(&self, limit: usize) -> Result<(Vec<IndexedSession>, usize), SessionError> {
         self.read(|view| view.latest(limit))
+    }
+
+    /// The `limit` most recently changed of the sessions whose key `is_wanted` or whose key or title matches, and the number of
+    /// all of them. Only those that may match are parsed.
+    ///
+    /// # Errors
+    /// As for [`SessionIndex::list`].
+    pub fn search(
+        &self,
+        query: &SearchQuery,
+        limit: usize,
+        is_wanted: impl Fn(&str) -> bool,
+    ) -> Result<(Vec<IndexedSession>, usize), SessionError> {
+        self.read(|view| view.search(query, limit, &is_wanted))
     }
 
     /// The keys of the most recently changed sessions whose key is wanted, the latest first, at most `limit`. Only these

@@ -10,9 +10,9 @@ use std::time::UNIX_EPOCH;
 use super::journal::Record;
 use super::snapshot::{Snapshot, SnapshotWriter};
 use super::{EntriesByKey, IndexedSession, SessionEntry};
-use crate::SessionKey;
 use crate::error::SessionError;
 use crate::store::session_file;
+use crate::{SearchQuery, SessionKey, indexed_title};
 
 /// The current index.
 #[derive(Debug, Default)]
@@ -129,15 +129,47 @@ impl View {
 
     /// The `limit` most recently changed sessions, and the number of all; an error if one of them cannot be read.
     pub(super) fn latest(&self, limit: usize) -> Result<(Vec<IndexedSession>, usize), Unreadable> {
-        let mut sessions = Vec::new();
         let mut listed = self.listed();
         let count = listed.len();
         keep_latest(&mut listed, limit);
-        for listed in &listed {
+        Ok((self.parsed(&listed)?, count))
+    }
+
+    /// The `limit` most recently changed of the sessions whose key is wanted or whose key or title matches, and the number of
+    /// all of them; an error if one of them cannot be read.
+    pub(super) fn search(
+        &self,
+        query: &SearchQuery,
+        limit: usize,
+        is_wanted: impl Fn(&str) -> bool,
+    ) -> Result<(Vec<IndexedSession>, usize), Unreadable> {
+        let mut listed = self.listed();
+        listed.retain(|listed| {
+            is_wanted(&listed.key) || query.matches(&listed.key) || self.is_titled(listed, query)
+        });
+        let count = listed.len();
+        keep_latest(&mut listed, limit);
+        Ok((self.parsed(&listed)?, count))
+    }
+
+    fn is_titled(&self, listed: &Listed<'_>, query: &SearchQuery) -> bool {
+        if let Some(place) = listed.place {
+            let (_, body) = self.snapshot.lines(&self.snapshot.spans[place]);
+            if !query.may_be_in(body) {
+                return false;
+            }
+        }
+        let title = self.entry(listed).and_then(|entry| indexed_title(entry.extra.as_ref()));
+        title.is_some_and(|title| query.matches(&title))
+    }
+
+    fn parsed(&self, listed: &[Listed<'_>]) -> Result<Vec<IndexedSession>, Unreadable> {
+        let mut sessions = Vec::with_capacity(listed.len());
+        for listed in listed {
             let Some(key) = SessionKey::parse_canonical(&listed.key) else { continue };
             sessions.push(IndexedSession { key, entry: self.entry(listed).ok_or(Unreadable)? });
         }
-        Ok((sessions, count))
+        Ok(sessions)
     }
 
     /// All sessions, the most recently changed first.

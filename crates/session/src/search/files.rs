@@ -3,43 +3,96 @@
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::fs::{DirEntry, File};
-use std::io;
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirEntryExt;
 use std::path::{Path, PathBuf};
 
-use grep_regex::RegexMatcher;
 use grep_searcher::{Searcher, Sink};
 
-use super::SearchScope;
+use super::filters::{LogStamp, SearchFilters};
+use super::{SearchQuery, SearchScope};
+use crate::backward::BLOCK;
 use crate::error::{IoContext, SessionError};
 use crate::history::HISTORY_MARK;
 use crate::reader::{Positioned, read_header};
 use crate::store::LOG_EXTENSION;
 use crate::{SessionKey, SessionStore};
 
-/// A file, and the session to which its messages belong.
+/// Files up to this size are read as a whole: most are, and one buffer serves all of them.
+const READ_WHOLE_BYTES: usize = 4 << 20;
+
+/// A file of messages.
 #[derive(Debug)]
 pub(super) struct SearchedFile {
     pub(super) path: PathBuf,
-    pub(super) key: SessionKey,
+    pub(super) inode: u64,
+    /// The session to which the messages belong, if it is known already.
+    key: Option<SessionKey>,
     /// How many bytes of it to search.
     end: u64,
 }
 
 impl SearchedFile {
+    /// The session to which its messages belong; `None` if it is the file of no session. Finding that out costs about as
+    /// much as a search of a small file, and most files match nothing.
+    pub(super) fn key(&self) -> Option<SessionKey> {
+        self.key.clone().or_else(|| key_of_log(&self.path))
+    }
+
+    /// Passes the lines that may match to `lines`. `buffer` is for the content of files, one after the other.
     pub(super) fn search(
         &self,
-        searcher: &mut Searcher,
-        matcher: &RegexMatcher,
+        (searcher, buffer): (&mut Searcher, &mut Vec<u8>),
+        query: &SearchQuery,
+        filters: Option<&SearchFilters>,
         lines: impl Sink<Error = io::Error>,
     ) -> io::Result<()> {
+        if filters.is_some_and(|filters| filters.rules_out(&self.path, self.inode, query)) {
+            return Ok(());
+        }
         let file = File::open(&self.path)?;
-        searcher.search_reader(matcher, Positioned::until(&file, self.end), lines)
+        // What is written after this is not learned as part of this state of the file.
+        let stamp =
+            filters.map(|_| file.metadata()).transpose()?.map(|found| LogStamp::from(&found));
+        let Some(content) = read_whole(Positioned::until(&file, self.end), buffer)? else {
+            let content = Positioned::until(&file, self.end);
+            return searcher.search_reader(query.prefilter(), content, lines);
+        };
+        if let (Some(filters), Some(stamp)) = (filters, stamp)
+            && self.end == u64::MAX
+        {
+            filters.learn(self.inode, stamp, content);
+        }
+        searcher.search_slice(query.prefilter(), content, lines)
+    }
+}
+
+/// The whole content, in `buffer`; `None` if there is more than is read as a whole.
+fn read_whole<'a>(
+    mut content: Positioned<'_>,
+    buffer: &'a mut Vec<u8>,
+) -> io::Result<Option<&'a [u8]>> {
+    let mut length = 0;
+    loop {
+        if length == buffer.len() {
+            if length >= READ_WHOLE_BYTES {
+                return Ok(None);
+            }
+            buffer.resize((2 * length).max(BLOCK), 0);
+        }
+        match content.read(&mut buffer[length..]) {
+            Ok(0) => return Ok(Some(&buffer[..length])),
+            Ok(read) => length += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
     }
 }
 
 /// The logs of all sessions within `scope`, and the history files that are not the log of any of them because the
-/// parent was deleted or is out of scope. No file is read twice, however many forks share it.
+/// parent was deleted or is out of scope. No file is read twice, however many forks share it. Without a limit of the
+/// scope there may be files of no session among them.
 pub(super) fn files_to_search(
     store: &SessionStore,
     scope: &SearchScope,
@@ -55,10 +108,16 @@ pub(super) fn files_to_search(
     for found in listing.filter_map(Result::ok) {
         let path = found.path();
         if path.extension() == Some(OsStr::new(LOG_EXTENSION)) {
-            if let Some(key) = key_of_log(&path).filter(|key| scope.contains(key)) {
-                logs.insert(found.ino());
-                files.push(SearchedFile { path, key, end: u64::MAX });
-            }
+            let key = match scope.is_everything() {
+                true if is_like_a_log(&path) => None,
+                true => continue,
+                false => match key_of_log(&path).filter(|key| scope.contains(key)) {
+                    Some(key) => Some(key),
+                    None => continue,
+                },
+            };
+            logs.insert(found.ino());
+            files.push(SearchedFile { path, inode: found.ino(), key, end: u64::MAX });
         } else if let Some((log, number)) = log_of_history(&found) {
             histories.push((found.ino(), log, number, path));
         }
@@ -68,10 +127,19 @@ pub(super) fn files_to_search(
 }
 
 impl SearchScope {
+    pub(super) fn is_everything(&self) -> bool {
+        self.agent_id.is_none() && self.keys.is_none()
+    }
+
     fn contains(&self, key: &SessionKey) -> bool {
         self.agent_id.as_ref().is_none_or(|agent| key.parts().agent_id == *agent)
             && self.keys.as_ref().is_none_or(|keys| keys.contains(key))
     }
+}
+
+/// Whether the name begins like that of a log. All keys begin with `agent:`.
+fn is_like_a_log(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.as_bytes().starts_with(b"agent__"))
 }
 
 /// The session key of a log.
@@ -108,9 +176,10 @@ fn orphaned_histories(
         let Some(&end) = header.as_ref().and_then(|header| header.history.get(number)) else {
             continue;
         };
-        let file = SearchedFile { path, key, end };
+        let file = SearchedFile { path, inode, key: Some(key), end };
         let known = longest.entry(inode).or_insert_with(|| SearchedFile {
             path: file.path.clone(),
+            inode,
             key: file.key.clone(),
             end,
         });

@@ -2,9 +2,11 @@
 
 use std::ops::Range;
 
+use grep_matcher::Matcher;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use regex::{Regex, RegexBuilder};
 
+use super::filters::Required;
 use super::literals::required_literals;
 
 /// Memory that a compiled pattern may take: the `regex` crate's own default, which is plenty for what a person types.
@@ -41,6 +43,10 @@ pub struct SearchQuery {
     prefilter: RegexMatcher,
     /// Decides whether a message matches.
     pattern: Regex,
+    /// What the bytes of each file hold that has a match: all of one of these. Without any, nothing is known.
+    required: Vec<Required>,
+    /// Whether no text is in every match, so that the prefilter only finds messages.
+    is_shapeless: bool,
 }
 
 impl SearchQuery {
@@ -53,7 +59,13 @@ impl SearchQuery {
             return Err(SearchError::Empty);
         }
         let pattern = pattern(&regex::escape(text), case)?;
-        Ok(Self { prefilter: line_matcher(&as_json(text), case)?, pattern })
+        let required = Required::any_of(&[text], case);
+        Ok(Self {
+            prefilter: line_matcher(&as_json(text), case)?,
+            pattern,
+            required,
+            is_shapeless: false,
+        })
     }
 
     /// Searches for a regular expression, in the syntax of the `regex` crate.
@@ -67,19 +79,36 @@ impl SearchQuery {
         let pattern = pattern(expression, case)?;
         // JSON may write a match differently, and the anchors refer to the text, not to the line. So a line is decoded
         // if it contains a text that every match contains; without such texts, if it contains any text.
-        let prefilter = match required_literals(expression) {
+        let literals = required_literals(expression);
+        let is_shapeless = literals.is_none();
+        let (prefilter, required) = match literals {
             Some(literals) => {
                 let written: Vec<String> = literals.iter().map(|text| as_json(text)).collect();
-                line_matcher(&written.join("|"), case)?
+                (line_matcher(&written.join("|"), case)?, Required::any_of(&literals, case))
             }
-            None => line_matcher("\"content\"", Case::Sensitive)?,
+            None => (line_matcher("\"content\"", Case::Sensitive)?, Vec::new()),
         };
-        Ok(Self { prefilter, pattern })
+        Ok(Self { prefilter, pattern, required, is_shapeless })
     }
 
     /// The first match in the text of a message.
     pub(super) fn find(&self, text: &str) -> Option<Range<usize>> {
         self.pattern.find(text).map(|found| found.range())
+    }
+
+    /// True if `text`, which is no JSON, matches.
+    pub(crate) fn matches(&self, text: &str) -> bool {
+        self.pattern.is_match(text)
+    }
+
+    /// True if a text in `json` may match.
+    pub(crate) fn may_be_in(&self, json: &[u8]) -> bool {
+        self.is_shapeless || self.prefilter.is_match(json).unwrap_or(true)
+    }
+
+    /// What the bytes of each file hold that has a match: all of one of these. Empty if nothing is known.
+    pub(super) fn required(&self) -> &[Required] {
+        &self.required
     }
 
     pub(super) fn prefilter(&self) -> &RegexMatcher {

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::fs;
 
 use myclaw_session::{
-    Case, Entry, Role, SearchHit, SearchQuery, SearchScope, SessionKey, TranscriptMessage,
+    Case, Entry, MetaPatch, Role, SearchFilters, SearchHit, SearchQuery, SearchScope, SessionKey,
+    TranscriptMessage,
 };
 
 use crate::{Home, assistant, user, work};
@@ -143,4 +144,92 @@ fn the_result_does_not_depend_on_the_threads_of_the_search() {
             report.hits.iter().map(|hit| format!("{}{}", hit.matched, hit.after)).collect();
         assert_eq!((hits, report.matches.len()), (newest.clone(), 100));
     }
+}
+
+/// What a search with `filters` finds, which is always what one without them finds.
+fn again(home: &Home, filters: &SearchFilters, sought: &str) -> Vec<String> {
+    let report = home.store().search_again(filters, &text(sought), 100).unwrap();
+    let fresh = home.store().search(&text(sought), &everywhere(), 100).unwrap();
+    assert_eq!((&report.hits, &report.matches), (&fresh.hits, &fresh.matches));
+    report.hits.iter().map(|hit| hit.matched.clone() + &hit.after).collect()
+}
+
+#[test]
+fn a_search_that_remembers_sees_every_change() {
+    let (home, filters) = (Home::new(), SearchFilters::default());
+    let long = SessionKey::for_cli(&"a".repeat(100), &"p".repeat(120));
+    for (ts, key) in [(1, key("a")), (2, key("b")), (3, long)] {
+        say(&home, &key, &[at(ts, &format!("needle {ts}")), at(ts, "hay")]);
+    }
+    // Files that belong to no session, under a name like that of one.
+    fs::write(
+        home.sessions().join("agent__x=.jsonl"),
+        "{\"role\":\"user\",\"content\":\"needle\"}\n",
+    )
+    .unwrap();
+    fs::create_dir(home.sessions().join("agent__main.jsonl")).unwrap();
+    for _ in 0..3 {
+        assert_eq!(again(&home, &filters, "needle"), ["needle 3", "needle 2", "needle 1"]);
+        assert_eq!(again(&home, &filters, "thread"), [""; 0]);
+    }
+    say(&home, &key("b"), &[at(4, "thread 4")]);
+    assert_eq!(again(&home, &filters, "thread"), ["thread 4"]);
+    say(&home, &key("c"), &[at(5, "thread 5")]);
+    assert_eq!(again(&home, &filters, "thread"), ["thread 5", "thread 4"]);
+    home.store().fork(&key("c"), None, &key("d")).unwrap();
+    say(&home, &key("d"), &[at(6, "thread 6")]);
+    assert_eq!(again(&home, &filters, "thread"), ["thread 6", "thread 5", "thread 4"]);
+    home.store().delete(&key("c")).unwrap();
+    assert_eq!(again(&home, &filters, "thread"), ["thread 6", "thread 5", "thread 4"]);
+    home.store().delete(&key("b")).unwrap();
+    assert_eq!(again(&home, &filters, "thread"), ["thread 6", "thread 5"]);
+    // Another program writes a log anew.
+    let path = home.store().transcript_path(&key("a"));
+    let written = fs::read_to_string(&path).unwrap().replace("needle 1", "a thread 1");
+    fs::write(&path, written).unwrap();
+    assert_eq!(again(&home, &filters, "a thread"), ["a thread 1"]);
+    assert_eq!(again(&home, &filters, "needle"), ["needle 3"]);
+}
+
+#[test]
+fn a_log_larger_than_one_buffer_is_searched_to_its_end() {
+    let (home, filters) = (Home::new(), SearchFilters::default());
+    let hay = "hay ".repeat(1 << 18);
+    for count in 1..=6 {
+        say(&home, &work(), &[at(count, &hay), at(count, &format!("needle {count}"))]);
+        for _ in 0..2 {
+            assert_eq!(again(&home, &filters, "needle").len() as u64, count);
+            assert_eq!(again(&home, &filters, "thread"), [""; 0]);
+        }
+    }
+}
+
+#[test]
+fn the_index_finds_keys_titles_and_what_is_wanted() {
+    let home = Home::new();
+    let index = home.store().index();
+    for (time, name) in ["heron", "titled", "asked", "wanted", "other"].into_iter().enumerate() {
+        say(&home, &key(name), &[at(time as u64 + 1, "hay")]);
+        index.record(&key(name), MetaPatch::default()).unwrap();
+    }
+    let title = |about: &mut myclaw_session::About| about.title = Some("Der \"Reiher\"".into());
+    home.store().describe(&key("titled"), myclaw_session::LockWait::Fail, title).unwrap();
+    let ignored = |text: &str| SearchQuery::text(text, Case::Ignored).unwrap();
+    let found = |query: &SearchQuery, limit| {
+        let (sessions, total) =
+            index.search(query, limit, |wanted| wanted == key("wanted").as_str()).unwrap();
+        let mut names: Vec<String> =
+            sessions.iter().map(|session| session.key.parts().peer_id).collect();
+        names.sort_unstable();
+        (names, total)
+    };
+    assert_eq!(found(&ignored("HERON"), 9), (vec!["heron".into(), "wanted".into()], 2));
+    assert_eq!(found(&ignored("\"reiher\""), 9), (vec!["titled".into(), "wanted".into()], 2));
+    // Names of fields are no titles.
+    assert_eq!(found(&ignored("updatedAt"), 9), (vec!["wanted".into()], 1));
+    let shapeless = SearchQuery::regex("[Rr]eihe[r]", Case::Sensitive).unwrap();
+    assert_eq!(found(&shapeless, 9), (vec!["titled".into(), "wanted".into()], 2));
+    let any = SearchQuery::regex("[DdHh]e[r]", Case::Sensitive).unwrap();
+    assert_eq!(found(&any, 2).1, 4);
+    assert_eq!(found(&any, 2).0.len(), 2);
 }

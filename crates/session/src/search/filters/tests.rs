@@ -1,0 +1,119 @@
+use grep_matcher::Matcher;
+use proptest::prelude::*;
+
+use super::*;
+
+fn filter(content: &str) -> Filter {
+    let stamp = LogStamp { inode: 1, length: content.len() as u64, changed: (0, 0) };
+    Filter::of(stamp, content.as_bytes())
+}
+
+fn may_match(content: &str, query: &SearchQuery) -> bool {
+    let filter = filter(content);
+    query.required().is_empty() || query.required().iter().any(|needed| filter.may_hold(needed))
+}
+
+fn text(text: &str, case: Case) -> SearchQuery {
+    SearchQuery::text(text, case).unwrap()
+}
+
+#[test]
+fn what_occurs_is_never_ruled_out() {
+    let cases = [
+        ("{\"content\":\"A Heron by the lake\"}", "a heron BY"),
+        ("{\"content\":\"say \\\"heron\\\" twice\"}", "say \"heron\" twice"),
+        ("{\"content\":\"src\\/main.rs\"}", "src/main.rs"),
+        ("{\"content\":\"one\\ntwo\"}", "one\ntwo"),
+        ("{\"content\":\"ein sch\u{f6}ner Reiher\"}", "SCH\u{d6}NER REIHER"),
+        ("{\"content\":\"ein sch\\u00f6ner Reiher\"}", "sch\u{f6}ner reiher"),
+        ("{\"content\":\"\u{6e56}\u{8fb9}\u{7684}\u{82cd}\u{9e6d}\"}", "\u{8fb9}\u{7684}\u{82cd}"),
+        ("{\"content\":\"\\u6e56\\u8fb9\\u7684\"}", "\u{6e56}\u{8fb9}\u{7684}"),
+        ("{\"content\":\"\u{1f426} heron\"}", "\u{1f426} h"),
+        ("{\"content\":\"\\ud83d\\udc26 heron\"}", "\u{1f426} h"),
+        ("{\"content\":\"\u{3a3}\u{3c2}\u{3c3}\u{3a3}\"}", "\u{3c3}\u{3c3}\u{3c3}\u{3c3}"),
+    ];
+    for (content, sought) in cases {
+        assert!(text(sought, Case::Ignored).prefilter().is_match(content.as_bytes()).unwrap());
+        assert!(may_match(content, &text(sought, Case::Ignored)), "{content} {sought}");
+    }
+}
+
+#[test]
+fn most_of_what_does_not_occur_is_ruled_out() {
+    let content =
+        "{\"content\":\"There was nothing to be seen on the roofs of the town\"}".repeat(20);
+    for sought in
+        ["a heron by the lake", "heron", "HERON", "\u{6e56}\u{8fb9}", "t\u{fc}r schliessen"]
+    {
+        for case in [Case::Sensitive, Case::Ignored] {
+            assert!(!may_match(&content, &text(sought, case)), "{sought}");
+        }
+    }
+    // Escaped, any other text may be there.
+    let escaped = format!("{content}{{\"content\":\"\\u00e9\"}}");
+    assert!(may_match(&escaped, &text("\u{6e56}\u{8fb9}", Case::Ignored)));
+    // Colours of a terminal are no such text.
+    let coloured = format!("{content}{{\"content\":\"\\u001b[0m\"}}");
+    assert!(!may_match(&coloured, &text("\u{6e56}\u{8fb9}", Case::Ignored)));
+    for expression in ["her[o]n by", "herons|lakes", "x?heron+"] {
+        assert!(!may_match(&content, &SearchQuery::regex(expression, Case::Ignored).unwrap()));
+    }
+    for expression in ["heron|nothing", "heron|.", "h?", "no|heron"] {
+        assert!(may_match(&content, &SearchQuery::regex(expression, Case::Ignored).unwrap()));
+    }
+}
+
+#[test]
+fn a_log_with_letters_that_equal_ascii_ones_is_not_learned() {
+    for letter in LIKE_ASCII {
+        let filters = SearchFilters::default();
+        let content = format!("{{\"content\":\"{letter}now\"}}");
+        let stamp = LogStamp { inode: 7, length: content.len() as u64, changed: (0, 0) };
+        filters.learn(7, stamp, content.as_bytes());
+        assert!(filters.learned.read().unwrap().filters.is_empty());
+    }
+}
+
+#[test]
+fn filters_take_no_more_than_their_limit() {
+    let filters = SearchFilters::default();
+    let content = "0123456789abcdef";
+    for inode in 0..60_000 {
+        let stamp = LogStamp { inode, length: content.len() as u64, changed: (0, 0) };
+        filters.learn(inode, stamp, content.as_bytes());
+        filters.learn(inode, stamp, content.as_bytes());
+    }
+    let learned = filters.learned.read().unwrap();
+    let bytes: usize = learned.filters.values().map(Filter::bytes).sum();
+    assert_eq!(learned.bytes, bytes);
+    assert!(bytes <= MOST_FILTER_BYTES && bytes > MOST_FILTER_BYTES - (1 << 12), "{bytes}");
+}
+
+proptest! {
+    #[test]
+    fn a_match_of_any_text_in_any_case_passes(
+        before in "\\PC{0,40}", sought in "\\PC{1,12}", after in "\\PC{0,40}",
+        is_escaped: bool, is_upper: bool,
+    ) {
+        let said = format!("{before}{sought}{after}");
+        let mut content = serde_json::json!({"content": said}).to_string();
+        if is_escaped {
+            let units = |character: char| -> String {
+                let mut units = [0; 2];
+                character.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")).collect()
+            };
+            content = content
+                .chars()
+                .map(|at| if at.is_ascii() { at.to_string() } else { units(at) })
+                .collect();
+        }
+        let sought = if is_upper { sought.to_uppercase() } else { sought };
+        let like_ascii = LIKE_ASCII.iter().any(|letter| content.contains(letter));
+        for case in [Case::Sensitive, Case::Ignored] {
+            let query = text(&sought, case);
+            if !like_ascii && query.prefilter().is_match(content.as_bytes()).unwrap() {
+                prop_assert!(may_match(&content, &query), "{content} {sought}");
+            }
+        }
+    }
+}
