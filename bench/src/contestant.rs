@@ -7,7 +7,7 @@ use std::process::Command;
 
 use myclaw_testkit::{TempHome, WireFormat};
 
-use crate::scenario::Scenario;
+use crate::scenario::{LARGE_FILE_NAME, Scenario, large_file};
 
 /// The session that every run continues.
 const SESSION: &str = "main";
@@ -41,6 +41,7 @@ impl Contestant {
         let home = TempHome::new();
         // A blank file keeps the starter text, which is the user's to change, out of the prompt.
         home.write_in_workspace("AGENTS.md", "\n");
+        home.write_in_workspace(LARGE_FILE_NAME, large_file());
         Self { program, path: path.to_owned(), home }
     }
 
@@ -56,7 +57,9 @@ impl Contestant {
     /// Makes the transcript what it is before the turn.
     pub(crate) fn prepare(&self, scenario: Scenario) -> io::Result<()> {
         match scenario {
-            Scenario::Plain | Scenario::Tools | Scenario::Stream { .. } => self.forget(),
+            Scenario::Plain | Scenario::Tools | Scenario::Reads | Scenario::Stream { .. } => {
+                self.forget()
+            }
             // Cut back rather than written anew: a program that syncs the file should not pay for our writing.
             Scenario::Session { transcript, .. } => {
                 OpenOptions::new().write(true).open(self.transcript())?.set_len(transcript)
@@ -84,6 +87,7 @@ impl Contestant {
             }
             Program::Bare => {
                 command.args([url, MODEL, MESSAGE]).arg(self.transcript());
+                command.current_dir(self.home.workspace());
             }
         }
         command

@@ -6,6 +6,13 @@ use serde_json::json;
 /// Tool calls of a turn with tools: enough for a median of the gaps.
 const TOOL_CALLS: usize = 9;
 
+/// Bytes of the file of a turn with reads.
+const LARGE_FILE: usize = 2_000_000;
+/// The name of that file, in the workspace.
+pub(crate) const LARGE_FILE_NAME: &str = "large.txt";
+/// Lines that each of the reads shows.
+const LINES_READ: usize = 200;
+
 /// A turn and the session that it continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scenario {
@@ -13,6 +20,8 @@ pub(crate) enum Scenario {
     Plain,
     /// Calls of `bash` with `true` and a number, one after the other, then a short answer.
     Tools,
+    /// Calls of `read` for some lines of a file of 2 MB, one after the other, then a short answer.
+    Reads,
     /// An answer of so many deltas.
     Stream { deltas: usize, arrival: Arrival },
     /// A short answer in a session with this many messages.
@@ -67,6 +76,17 @@ impl Scenario {
                 })
                 .chain([last])
                 .collect(),
+            Self::Reads => (0..TOOL_CALLS)
+                .map(|number| {
+                    let first = number * LINES_READ + 1;
+                    Reply::anthropic().tool_call(
+                        format!("call_{number}"),
+                        "read",
+                        json!({"path": LARGE_FILE_NAME, "startLine": first, "endLine": first + LINES_READ - 1}),
+                    )
+                })
+                .chain([last])
+                .collect(),
         };
         script.accept_invalid_requests()
     }
@@ -75,7 +95,7 @@ impl Scenario {
     pub(crate) fn may_call(self, calls: usize) -> bool {
         match self {
             Self::Plain | Self::Stream { .. } => calls == 1,
-            Self::Tools => calls == TOOL_CALLS + 1,
+            Self::Tools | Self::Reads => calls == TOOL_CALLS + 1,
             // What is longer than the model's window may be summarised first.
             Self::Session { .. } => calls >= 1,
         }
@@ -86,6 +106,7 @@ impl Scenario {
         match self {
             Self::Plain => "a plain turn".to_owned(),
             Self::Tools => "a turn with tools".to_owned(),
+            Self::Reads => "a turn that reads a file of 2 MB".to_owned(),
             Self::Stream { deltas, arrival: Arrival::OneByOne } => {
                 format!("a stream of {deltas} deltas, one by one")
             }
@@ -100,4 +121,16 @@ impl Scenario {
             }
         }
     }
+}
+
+/// The content of the file that is read.
+pub(crate) fn large_file() -> String {
+    let mut text = String::with_capacity(LARGE_FILE + 100);
+    for number in 0.. {
+        if text.len() >= LARGE_FILE {
+            break;
+        }
+        text.push_str(&format!("line {number} of a file that somebody wrote a long time ago\n"));
+    }
+    text
 }

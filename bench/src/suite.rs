@@ -42,6 +42,7 @@ pub(crate) fn measure(options: &Options) -> io::Result<Vec<Row>> {
     let mut rows = Vec::new();
     let plain = plain_turn(&contestants, options, &mut rows)?;
     turn_with_tools(&contestants, options, &mut rows)?;
+    turn_with_reads(&contestants, options, &mut rows)?;
     stream(&contestants, options, Arrival::OneByOne, &plain, &mut rows)?;
     stream(&contestants, options, Arrival::InBursts, &plain, &mut rows)?;
     session(&contestants, options, options.medium_session, History::Whole, &mut rows)?;
@@ -85,10 +86,8 @@ fn turn_with_tools(
     rows: &mut Vec<Row>,
 ) -> io::Result<()> {
     let timed = contestants.compare(Scenario::Tools, Purpose::Time, options.runs)?;
-    rows.push(timed.row("gap around a trivial tool", Unit::Milliseconds, Aim::Ratio(2.0), |run| {
-        let gaps: Samples = run.gaps.iter().map(|gap| milliseconds(*gap)).collect();
-        gaps.median()
-    }));
+    let (name, unit) = ("gap around a trivial tool", Unit::Milliseconds);
+    rows.push(timed.row(name, unit, Aim::Ratio(1.2), median_gap));
     rows.push(timed.row(
         "connections of a turn with tools",
         Unit::Count,
@@ -97,6 +96,17 @@ fn turn_with_tools(
     ));
     let memory = contestants.compare(Scenario::Tools, Purpose::Memory, MEMORY_RUNS)?;
     rows.push(memory.row("turn with tools, peak memory", Unit::Megabytes, Aim::Below(15.0), peak));
+    Ok(())
+}
+
+fn turn_with_reads(
+    contestants: &Contestants,
+    options: &Options,
+    rows: &mut Vec<Row>,
+) -> io::Result<()> {
+    let timed = contestants.compare(Scenario::Reads, Purpose::Time, options.runs)?;
+    let (name, unit) = ("gap around a read of a file of 2 MB", Unit::Milliseconds);
+    rows.push(timed.row(name, unit, Aim::Ratio(1.2), median_gap));
     Ok(())
 }
 
@@ -129,7 +139,10 @@ fn stream(
         Unit::Microseconds,
         per_delta(&timed.myclaw, &plain.myclaw),
         per_delta(&timed.bare, &plain.bare),
-        Aim::Ratio(2.0),
+        Aim::Ratio(match arrival {
+            Arrival::OneByOne => 1.3,
+            Arrival::InBursts => 2.0,
+        }),
     ));
     let name = format!("{} deltas {how}", grouped(options.deltas));
     rows.push(timed.row(&format!("{name}, wall"), Unit::Milliseconds, Aim::None, wall));
@@ -218,6 +231,11 @@ impl Compared {
 
 fn first_request(run: &Observation) -> Option<f64> {
     Some(milliseconds(run.first_request))
+}
+
+fn median_gap(run: &Observation) -> Option<f64> {
+    let gaps: Samples = run.gaps.iter().map(|gap| milliseconds(*gap)).collect();
+    gaps.median()
 }
 
 fn wall(run: &Observation) -> Option<f64> {

@@ -68,6 +68,24 @@ fn it_runs_tools_sends_their_results_and_keeps_what_was_said() {
 }
 
 #[test]
+fn it_reads_lines_of_a_file() {
+    let home = TempHome::new();
+    home.write("lines.txt", "one\ntwo\nthree\nfour\n");
+    let arguments = json!({"path": "lines.txt", "startLine": 2, "endLine": 3});
+    let replies = [
+        Reply::anthropic().tool_call("call_1", "read", arguments),
+        Reply::anthropic().text("Read."),
+    ];
+    let server = ModelServer::spawn_blocking_thread(Vec::from(replies));
+    let transcript = home.path().join("t.jsonl");
+    let mut command = home.command(env!("CARGO_BIN_EXE_bare"));
+    command.args([server.url(), "claude-x", "Hi"]).arg(&transcript);
+    RunningChild::run(&mut command).assert_code(0);
+    let rows = TempHome::read_lines(&transcript);
+    assert_eq!(rows[3]["content"], json!("two\nthree\n(4 lines)"));
+}
+
+#[test]
 fn a_stream_that_is_cut_is_a_failure() {
     let server =
         ModelServer::spawn_blocking_thread(Reply::anthropic().text("Hello").step().cut_after(300));

@@ -1,7 +1,7 @@
 //! The bare loop: the least program that does an agent's work, as the yardstick for the real one.
 //!
-//! One connection, server-sent events and JSON parsed, `bash -c` spawned and awaited, one line written a message, the
-//! final text on stdout. No TLS, config, prompt, time limits or safety: use it only for measuring.
+//! One connection, server-sent events and JSON parsed, `bash -c` spawned and awaited or a file read to its end, one line
+//! written a message, the final text on stdout. No TLS, config, prompt, time limits or safety: use it only for measuring.
 //!
 //! `bare BASE_URL MODEL MESSAGE TRANSCRIPT`: a model whose name begins with `claude` gets Anthropic's Messages format,
 //! any other gets OpenAI's Chat Completions format.
@@ -13,7 +13,8 @@ mod stream;
 mod transcript;
 
 use std::error::Error;
-use std::io::Write;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
@@ -64,7 +65,7 @@ fn run(base_url: &str, model: &str, message: &str, transcript: &Path) -> Fallibl
             return Ok(out.write_all(b"\n")?);
         }
         for call in &answer.calls {
-            let result = bash(call)?;
+            let result = if call.name == "read" { read(call)? } else { bash(call)? };
             transcript.result(call, &result)?;
             messages.add_result(&call.id, &result);
         }
@@ -101,4 +102,28 @@ fn bash(call: &Call) -> Fallible<String> {
         text = format!("(no output, {})", output.status);
     }
     Ok(text)
+}
+
+/// Gives the lines of a file that a call asks for, and how many there are.
+fn read(call: &Call) -> Fallible<String> {
+    #[derive(serde::Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Arguments {
+        path: String,
+        start_line: usize,
+        end_line: usize,
+    }
+    let Arguments { path, start_line, end_line } = serde_json::from_str(&call.arguments)?;
+    let mut shown = String::new();
+    let mut number = 0;
+    for line in BufReader::with_capacity(256 * 1024, File::open(path)?).split(b'\n') {
+        let line = line?;
+        number += 1;
+        if (start_line..=end_line).contains(&number) {
+            shown.push_str(std::str::from_utf8(&line)?);
+            shown.push('\n');
+        }
+    }
+    shown.push_str(&format!("({number} lines)"));
+    Ok(shown)
 }

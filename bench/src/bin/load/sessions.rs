@@ -20,6 +20,8 @@ const FILLERS: u64 = 16;
 const STARTS: usize = 7;
 /// Pause after a start, before memory is looked at.
 const SETTLE: Duration = Duration::from_secs(3);
+/// Requests of each kind for the list of sessions.
+const REQUESTS: usize = 50;
 /// How long an idle gateway is watched.
 const IDLE: Duration = Duration::from_secs(60);
 
@@ -63,7 +65,56 @@ pub(crate) async fn measure(
         "< 40 MB",
         Some(most < 40.0),
     );
+    list(table, &home, myclaw, sessions).await?;
     idle(table, myclaw, &model, jobs).await
+}
+
+/// Lists and searches the sessions.
+async fn list(table: &mut Table, home: &GatewayHome, myclaw: &Path, sessions: u64) -> Fallible<()> {
+    let gateway = home.start(myclaw);
+    let mut http = Http::open(&gateway.address).await?;
+    // Only the last message has this number.
+    let search = format!("/api/sessions?search=m{}%20say", sessions - 1);
+    let kinds = [
+        ("the first list", "/api/sessions", 1, None),
+        ("a list", "/api/sessions", REQUESTS, None),
+        ("the first search", &search, 1, Some(1)),
+        ("a search that finds one", &search, REQUESTS, Some(1)),
+        ("a search that finds none", "/api/sessions?search=cormorant", REQUESTS, Some(0)),
+        ("a search that finds all", "/api/sessions?search=say", REQUESTS / 10, None),
+    ];
+    for (name, path, requests, found) in kinds {
+        let (mut times, cpu) = (Figures::default(), gateway.cpu());
+        for _ in 0..requests {
+            let begun = Instant::now();
+            let (status, answer) = http.ask("GET", path, "", "").await?;
+            times.add(begun.elapsed().as_secs_f64() * 1e3);
+            let answer: Value = serde_json::from_slice(&answer)?;
+            let total = answer["total"].as_u64();
+            if status != 200 || total.is_none() || found.is_some_and(|found| total != Some(found)) {
+                return Err(format!("{path} answered {status}: {answer}").into());
+            }
+        }
+        let cpu = (gateway.cpu() - cpu) * 1e3 / requests as f64;
+        let (median, most) = (times.quantile(0.5), times.most());
+        table.add(
+            &format!("{sessions} known sessions: {name}, median / most / processor time"),
+            format!("{median:.1} / {most:.1} / {cpu:.1} ms"),
+            None,
+            "< 30 ms",
+            Some(median < 30.0 && cpu < 30.0),
+        );
+    }
+    let memory = gateway.memory();
+    table.add(
+        &format!("{sessions} known sessions: memory after these searches"),
+        format!("{memory:.1} MB"),
+        None,
+        "< 60 MB",
+        Some(memory < 60.0),
+    );
+    gateway.stop();
+    Ok(())
 }
 
 /// Gives each session one message and its answer.
