@@ -118,6 +118,16 @@ impl Approver for SessionApprover {
                     self.remember(request, scope).await
                 }
                 Ok(Approval::Always(_)) => Approval::Once,
+                Ok(Approval::Denied { reason }) => {
+                    // An answer "always" to the same question, before something changed, does not hold any more.
+                    if !request.changes.is_empty() {
+                        let ids: Vec<String> =
+                            request.always.iter().map(|scope| scope.id().to_owned()).collect();
+                        let audience = self.audience.clone();
+                        report(self.on_disk(move |store| store.withdraw(&audience, &ids)).await);
+                    }
+                    Approval::Denied { reason }
+                }
                 Ok(answer) => answer,
             }
         })

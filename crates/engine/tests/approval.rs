@@ -8,9 +8,10 @@ use std::sync::{Arc, Mutex};
 use common::{Bench, EchoTool, run_agent};
 use futures_util::future::BoxFuture;
 use myclaw_engine::{
-    AlwaysScope, Approval, ApprovalRequest, Approver, CallArguments, CallSubject, Hook, HookError,
-    MAX_SHOWN_BYTES, PendingToolCall, PreparedCall, RunError, RunResult, ScopeKind, ShownFact,
-    Tool, ToolCallVerdict, ToolContext, ToolError, ToolInvocation, ToolOutput,
+    AlwaysScope, Approval, ApprovalRequest, ApprovalTerms, Approver, CallArguments, CallSubject,
+    Hook, HookError, MAX_SHOWN_BYTES, PendingToolCall, PreparedCall, RunError, RunResult,
+    ScopeKind, ShownFact, Tool, ToolCallVerdict, ToolContext, ToolError, ToolInvocation,
+    ToolOutput,
 };
 use myclaw_llm::ToolSchema;
 use myclaw_testkit::{Reply, WireFormat};
@@ -213,9 +214,23 @@ struct Meddler {
     file: std::path::PathBuf,
     contents: Mutex<Vec<String>>,
     seen: Mutex<Vec<ApprovalRequest>>,
+    /// "Always" is for the file, whatever it holds.
+    covers_file: bool,
 }
 
 impl Approver for Meddler {
+    fn terms<'a>(
+        &'a self,
+        call: &'a PreparedCall,
+        reason: &'a str,
+    ) -> BoxFuture<'a, ApprovalTerms> {
+        let mut terms = ApprovalTerms::of_call(call, reason);
+        if self.covers_file {
+            terms.always = vec![AlwaysScope::new(ScopeKind::Path, "the file", "file")];
+        }
+        Box::pin(async { terms })
+    }
+
     fn decide<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
         self.seen.lock().unwrap().push(request.clone());
         if let Some(content) = self.contents.lock().unwrap().pop() {
@@ -227,6 +242,10 @@ impl Approver for Meddler {
 
 /// Asks about a call of [`Reader`] while the file changes to each of these contents.
 async fn meddle(contents: &[&str]) -> (Vec<ApprovalRequest>, String) {
+    meddle_with(contents, false).await
+}
+
+async fn meddle_with(contents: &[&str], covers_file: bool) -> (Vec<ApprovalRequest>, String) {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("file");
     std::fs::write(&file, "one\ntwo\n").unwrap();
@@ -235,6 +254,7 @@ async fn meddle(contents: &[&str]) -> (Vec<ApprovalRequest>, String) {
         file: file.clone(),
         contents: Mutex::new(contents),
         seen: Mutex::default(),
+        covers_file,
     });
     let call = Reply::anthropic().tool_call("call_1", "echo", json!({"text": "hi"}));
     let script = [call, Reply::anthropic().text("Done.")];
@@ -256,6 +276,16 @@ async fn what_changed_while_the_question_waited_is_asked_about_with_the_differen
     assert_eq!(changes, [vec![], vec![ShownFact::diff("changed: file", "-two\n+three\n")]]);
     assert_eq!(seen[1].shown[0].text, "one\nthree\n");
     assert_eq!(result, "one\nthree\n", "what was approved last is what runs");
+}
+
+/// "Always" for a file covers every content, but it was given to the one that was shown.
+#[tokio::test]
+async fn what_changed_is_asked_about_although_always_covers_the_file() {
+    let (seen, result) = meddle_with(&["one\nthree\n"], true).await;
+    assert_eq!(seen.len(), 2, "a change while the question waited is not shown");
+    assert_eq!(seen[0].always, seen[1].always);
+    assert_eq!(seen[1].changes, [ShownFact::diff("changed: file", "-two\n+three\n")]);
+    assert_eq!(result, "one\nthree\n");
 }
 
 #[tokio::test]

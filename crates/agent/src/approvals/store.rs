@@ -193,6 +193,15 @@ impl ApprovalStore {
         Ok(self.load()?.always.iter().any(is_it))
     }
 
+    /// Removes the answers of these sessions that have one of the digests.
+    pub(super) fn withdraw(&self, audience: &str, digests: &[String]) -> Result<(), StoreError> {
+        self.change(|document| {
+            document
+                .always
+                .retain(|grant| grant.audience != audience || !digests.contains(&grant.digest));
+        })
+    }
+
     pub(super) fn grant(&self, grant: Grant) -> Result<(), StoreError> {
         self.change(|document| {
             // The answer to a question that was asked again replaces the old one.

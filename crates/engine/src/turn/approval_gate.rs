@@ -57,8 +57,11 @@ impl ApprovalGate {
         };
         let mut terms = approver.terms(&call, reason).await;
         let mut changes = Vec::new();
+        let mut answers = Vec::new();
         for _ in 0..MAX_QUESTIONS {
-            if self.has_granted(&terms.always) {
+            // An answer "always" was given to what was shown, so a change since then is asked about as well.
+            let is_new = changes.is_empty();
+            if is_new && self.has_granted(&terms.always) {
                 return Ok(call);
             }
             let request = ApprovalRequest {
@@ -68,7 +71,7 @@ impl ApprovalGate {
                 changes,
                 ..ApprovalRequest::new(Arc::clone(&run.events.session), call.clone(), reason)
             };
-            if approver.has_approved(&request).await {
+            if is_new && approver.has_approved(&request).await {
                 return Ok(call);
             }
             let facts = request.shown.iter().chain(&request.changes);
@@ -79,7 +82,7 @@ impl ApprovalGate {
             match ask(run, &**approver, &request).await? {
                 Approval::Denied { reason } => return Err(result_text::denied(&reason)),
                 Approval::Always(scope) if request.always.contains(&scope) => {
-                    self.lock().insert(scope.id().to_owned());
+                    answers.push(scope.id().to_owned());
                 }
                 Approval::Once | Approval::Always(_) => {}
             }
@@ -88,6 +91,7 @@ impl ApprovalGate {
             changes = terms.changes(&later);
             (call, terms) = (now, later);
             if changes.is_empty() {
+                self.lock().extend(answers);
                 return Ok(call);
             }
         }
