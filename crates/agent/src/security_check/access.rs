@@ -115,7 +115,7 @@ pub(super) fn plain_connections(setup: &Setup<'_>) -> Vec<SecurityFinding> {
         if !is_near(rest) {
             found.push(finding(
                 "plain-connection",
-                Severity::Medium,
+                Severity::High,
                 format!("`{path}` sends your key and everything that is said in the clear"),
                 set(&path, &format!("https://{}", without_login(rest))),
             ));
@@ -196,7 +196,7 @@ pub(super) fn gateway_origins(setup: &Setup<'_>) -> Vec<SecurityFinding> {
     let message =
         "a page without TLS may use the gateway, so everybody on the way to that page can";
     let path = "gateway.allowedOrigins";
-    let about = ("plain-origin", Severity::Medium, message);
+    let about = ("plain-origin", Severity::High, message);
     finding_in_list(about, path, texts(setup.at(path)), is_plain).into_iter().collect()
 }
 

@@ -231,7 +231,7 @@ pub(super) fn state_directory(setup: &Setup<'_>) -> Vec<SecurityFinding> {
     if is_open && !is_confined {
         found.push(finding(
             "state-directory-open",
-            Severity::Medium,
+            Severity::High,
             "commands outside a sandbox find the config, the keys and the sessions of everybody",
             set("tools.bash.stateDirectory", "hidden"),
         ));

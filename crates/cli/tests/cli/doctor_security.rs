@@ -156,7 +156,7 @@ fn open_to_programs() -> Vec<OpenValue> {
             json!({"fetch": {"allowPrivate": true}}),
         ),
         ("log-keeps-keys", "medium", "/logging", json!({"redactSensitive": false})),
-        ("state-directory-open", "medium", "/tools/bash", json!({"stateDirectory": "open"})),
+        ("state-directory-open", "high", "/tools/bash", json!({"stateDirectory": "open"})),
         (
             "state-directory-open",
             "high",
@@ -179,7 +179,7 @@ fn open_to_programs() -> Vec<OpenValue> {
         ),
         (
             "plain-origin",
-            "medium",
+            "high",
             "/gateway",
             json!({"allowedOrigins": ["http://home.example.org"]}),
         ),
@@ -189,7 +189,7 @@ fn open_to_programs() -> Vec<OpenValue> {
             "/gateway",
             json!({"telemetry": {"endpoint": "http://traces.example.org:4318"}}),
         ),
-        ("plain-connection", "medium", "/provider/baseUrl", json!("http://models.example.org/v1")),
+        ("plain-connection", "high", "/provider/baseUrl", json!("http://models.example.org/v1")),
         ("host-without-sandbox", "medium", "/host", json!({"options": ["--backend=process"]})),
         ("host-without-sandbox", "medium", "/host", json!({"options": ["--backend", "process"]})),
     ]
