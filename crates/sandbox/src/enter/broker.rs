@@ -13,6 +13,7 @@ mod attributes;
 mod caller;
 mod names;
 mod open;
+mod repository;
 mod rules;
 
 use std::os::fd::{AsFd, OwnedFd};

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::plan::{BrokerRules, FileRules, FilterRules, Ipc, Plan, Root, Tcp};
+use crate::plan::{BrokerRules, FileRules, FilterRules, Ipc, Plan, Root, Tcp, real_place};
 use crate::{Confinement, Network, SandboxError};
 
 /// Places that belong to the namespaces of a confined process. Not `/proc`: its files lead to other processes.
@@ -27,12 +27,14 @@ pub(super) fn in_namespaces(confinement: &Confinement, root: Root, plan: &mut Pl
     if broker.brokered.is_empty() {
         return;
     }
-    plan.files = Some(FileRules {
-        own: OWN_PLACES.map(PathBuf::from).to_vec(),
-        tcp: Tcp::Open,
-        root,
-        ..files(&broker)
-    });
+    // Landlock would open what is mounted below such a place too, so names there change only through the broker as well.
+    let (above, own): (Vec<PathBuf>, Vec<PathBuf>) = OWN_PLACES
+        .map(PathBuf::from)
+        .into_iter()
+        .partition(|place| broker.brokered.iter().any(|path| real_place(path).starts_with(place)));
+    broker.writable.extend_from_slice(&above);
+    broker.brokered.extend(above);
+    plan.files = Some(FileRules { own, tcp: Tcp::Open, root, ..files(&broker) });
     // Nothing else of the machine is there, or it cannot be changed.
     broker.writable.push("/".into());
     broker.readable.push("/".into());

@@ -10,7 +10,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::caller::{Caller, LastLink, place_of};
+use super::caller::{Caller, LastLink};
 use super::open::REFUSED;
 use super::rules::{Standing, by_number};
 use super::{Answer, Broker, Outcome};
@@ -65,8 +65,7 @@ impl Broker {
     fn name(&self, caller: &Caller<'_>, (directory, path): (i32, usize)) -> Option<Name> {
         let place = caller.place(directory, caller.path(path).ok()?).ok()?;
         let (parent, name) = place.parent().ok()??;
-        let place = place_of(&parent, &name).ok()?;
-        let standing = self.rules.standing(&place);
+        let (place, standing) = self.rules.standing_of_name(&parent, &name).ok()?;
         Some(Name { parent, name, place, standing })
     }
 

@@ -9,8 +9,8 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::caller::{Caller, LastLink, Place, place_of};
-use super::rules::{Standing, by_number, location};
+use super::caller::{Caller, LastLink, Place};
+use super::rules::{Standing, by_number};
 use super::{Answer, Broker, Outcome};
 use crate::enter::filter::brokered::CHANGING;
 
@@ -60,7 +60,7 @@ impl Broker {
         let about = fstat(&target)?;
         let kind = FileType::from_raw_mode(about.st_mode);
         let makes_file = wanted.flags.contains(OFlags::TMPFILE);
-        match self.rules.standing(&location(&target)?) {
+        match self.rules.standing_of_file(&target)? {
             Standing::Elsewhere => return Ok(Answer::Continue),
             Standing::Protected => return Err(REFUSED),
             Standing::Above | Standing::Free => {}
@@ -87,7 +87,7 @@ impl Broker {
 
     fn create(&self, caller: &Caller<'_>, wanted: &Wanted) -> Outcome {
         let Ok(Some((parent, name))) = wanted.place.parent() else { return Ok(Answer::Continue) };
-        match self.rules.standing(&place_of(&parent, &name)?) {
+        match self.rules.standing_of_name(&parent, &name)?.1 {
             Standing::Elsewhere => return Ok(Answer::Continue),
             Standing::Protected | Standing::Above => return Err(REFUSED),
             Standing::Free => {}
@@ -103,7 +103,7 @@ impl Broker {
             .path(0)
             .and_then(|path| caller.place(libc::AT_FDCWD, path)?.open(LastLink::Followed));
         let Ok(target) = opened else { return Ok(Answer::Continue) };
-        match self.rules.standing(&location(&target)?) {
+        match self.rules.standing_of_file(&target)? {
             Standing::Elsewhere => return Ok(Answer::Continue),
             Standing::Above | Standing::Protected => return Err(REFUSED),
             Standing::Free => {}

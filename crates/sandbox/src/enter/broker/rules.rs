@@ -1,13 +1,15 @@
 //! Which files may be changed, by the place that the kernel gives for an open file.
 
-use std::ffi::OsStr;
-use std::os::fd::{AsFd, AsRawFd};
+use std::ffi::{CString, OsStr};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, FileType, Stat, fstat, readlinkat, statat};
 use rustix::io::Errno;
 
+use super::caller::place_of;
+use super::repository::{Part, part, part_of_file};
 use crate::enter::Failure;
 use crate::plan::{BrokerRules, real_place};
 use crate::system_files::{CONFIGURATION, DEVICES, MACHINE, PROGRAMS};
@@ -26,6 +28,9 @@ pub(super) struct Rules {
     /// Stay as they are wherever they are in `brokered`.
     names: Vec<String>,
 }
+
+/// The name of a git repository's own directory. Where it is protected everywhere, so are repositories without it.
+const REPOSITORY: &str = ".git";
 
 /// How a name stands to the rules about names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,6 +87,51 @@ impl Rules {
         }
     }
 
+    /// Where a name is that need not exist, and what may happen to it.
+    pub(super) fn standing_of_name(
+        &self,
+        parent: &OwnedFd,
+        name: &CString,
+    ) -> Result<(PathBuf, Standing), Errno> {
+        let place = place_of(parent, name)?;
+        let standing = self.standing(&place);
+        let name = place.file_name().unwrap_or_default();
+        let standing = self.with_repositories(standing, || part(parent, name, &self.brokered))?;
+        Ok((place, standing))
+    }
+
+    /// What may happen to an open file.
+    pub(super) fn standing_of_file(&self, file: impl AsFd) -> Result<Standing, Errno> {
+        let standing = self.standing(&location(&file)?);
+        let about = fstat(&file)?;
+        if about.st_nlink == 0 {
+            return Ok(standing);
+        }
+        let part = || part_of_file(&file, &about, &self.brokered);
+        match self.with_repositories(standing, part)? {
+            // Nobody opens a directory for writing.
+            Standing::Above if !is_directory(&about) => Ok(Standing::Protected),
+            standing => Ok(standing),
+        }
+    }
+
+    /// The standing that follows from a path, and from repositories where they are guarded.
+    fn with_repositories(
+        &self,
+        standing: Standing,
+        part: impl FnOnce() -> Result<Part, Errno>,
+    ) -> Result<Standing, Errno> {
+        let is_guarded = self.names.iter().any(|name| is_same(name.as_ref(), REPOSITORY.as_ref()));
+        if !is_guarded || !matches!(standing, Standing::Free | Standing::Above) {
+            return Ok(standing);
+        }
+        Ok(match part()? {
+            Part::Inside => Standing::Protected,
+            Part::Head => Standing::Above,
+            Part::Nothing => standing,
+        })
+    }
+
     /// Whether a directory that comes from elsewhere may hold what is protected by its name.
     pub(super) fn has_names(&self) -> bool {
         !self.names.is_empty()
@@ -96,7 +146,11 @@ impl Rules {
     pub(super) fn may_change_file(&self, file: impl AsFd) -> Result<bool, Errno> {
         let about = fstat(&file)?;
         let has_no_name = about.st_nlink == 0 && is_regular(&about);
-        Ok((has_no_name || self.may_change(&location(&file)?)) && !self.is_protected_file(&about))
+        let may_change = || {
+            let is_free = self.standing_of_file(&file)? != Standing::Protected;
+            Ok::<_, Errno>(is_free && self.may_change(&location(&file)?))
+        };
+        Ok((has_no_name || may_change()?) && !self.is_protected_file(&about))
     }
 
     /// Whether something protected is below an open directory.
@@ -132,6 +186,10 @@ pub(super) fn by_number(file: impl AsFd) -> String {
     format!("/proc/self/fd/{}", file.as_fd().as_raw_fd())
 }
 
+fn is_directory(about: &Stat) -> bool {
+    FileType::from_raw_mode(about.st_mode) == FileType::Directory
+}
+
 pub(super) fn is_regular(about: &Stat) -> bool {
     FileType::from_raw_mode(about.st_mode) == FileType::RegularFile
 }
@@ -157,7 +215,7 @@ fn is_below(path: &Path, root: &Path) -> bool {
 }
 
 /// Whether some file system takes two names for the same: without case, and without characters that show nothing.
-fn is_same(one: &OsStr, other: &OsStr) -> bool {
+pub(super) fn is_same(one: &OsStr, other: &OsStr) -> bool {
     if one == other {
         return true;
     }
