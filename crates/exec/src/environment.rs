@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::io::Read as _;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Names that everyday programs need and that carry no secret.
@@ -167,6 +169,16 @@ const FIXED: &[(&str, &str)] = &[
     ("PIP_NO_INPUT", "1"),
 ];
 
+/// Four files in a directory are a repository without `.git`, and git obeys its config, which may start programs. With this,
+/// git takes such a directory only for one where a command names it (`--git-dir`, `GIT_DIR`).
+const EXPLICIT_REPOSITORIES: [(&str, &str); 3] = [
+    ("GIT_CONFIG_COUNT", "1"),
+    ("GIT_CONFIG_KEY_0", "safe.bareRepository"),
+    ("GIT_CONFIG_VALUE_0", "explicit"),
+];
+/// Longest config of git that is read.
+const MAX_GIT_CONFIG_BYTES: u64 = 1 << 20;
+
 /// The variables of a child. Made once and shared: a clone costs a pointer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EnvironmentPolicy {
@@ -175,7 +187,8 @@ pub struct EnvironmentPolicy {
 
 impl EnvironmentPolicy {
     /// This process's own variables as far as they are on the built-in list, plus a few fixed ones for programs without
-    /// a user (`PAGER=cat`, `GIT_TERMINAL_PROMPT=0`, …).
+    /// a user (`PAGER=cat`, `GIT_TERMINAL_PROMPT=0`, …) and git's setting `safe.bareRepository=explicit`, unless the user's
+    /// or the machine's config of git names that.
     pub fn inherited() -> Self {
         Self::filtered(std::env::vars_os(), &[])
     }
@@ -193,6 +206,10 @@ impl EnvironmentPolicy {
         kept.extend(
             FIXED.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))),
         );
+        if !has_own_rule_for_repositories(&kept) {
+            let added = EXPLICIT_REPOSITORIES.map(|(name, value)| (name.into(), value.into()));
+            kept.extend(added);
+        }
         Self { variables: Arc::new(kept) }
     }
 
@@ -254,6 +271,28 @@ fn is_passed(name: &OsStr, value: &OsStr, also_pass: &[&str]) -> bool {
             || PASSED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
     };
     name.to_str().is_some_and(|name| is_listed(name) && !looks_secret(name)) && !has_password(value)
+}
+
+/// Whether the user or the machine has decided which repositories without `.git` git takes.
+fn has_own_rule_for_repositories(variables: &BTreeMap<OsString, OsString>) -> bool {
+    const NAME: &str = "barerepository";
+    let directory = |name: &str| variables.get(OsStr::new(name)).map(PathBuf::from);
+    let (home, configs) = (directory("HOME"), directory("XDG_CONFIG_HOME"));
+    let configs = configs.or_else(|| Some(home.as_ref()?.join(".config")));
+    let files = [
+        home.map(|home| home.join(".gitconfig")),
+        configs.map(|configs| configs.join("git/config")),
+        Some(PathBuf::from("/etc/gitconfig")),
+    ];
+    files.into_iter().flatten().any(|file| {
+        let mut text = Vec::new();
+        let is_file = std::fs::metadata(&file).is_ok_and(|about| about.is_file());
+        let opened = is_file.then(|| std::fs::File::open(&file).ok()).flatten();
+        let read = opened.map(|file| file.take(MAX_GIT_CONFIG_BYTES).read_to_end(&mut text));
+        // What cannot be read cannot be read by git either.
+        matches!(read, Some(Ok(_)))
+            && String::from_utf8_lossy(&text).to_ascii_lowercase().contains(NAME)
+    })
 }
 
 fn looks_secret(name: &str) -> bool {

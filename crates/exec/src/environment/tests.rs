@@ -10,7 +10,7 @@ fn filtered(variables: &[(&str, &str)], also_pass: &[&str]) -> Vec<(String, Stri
         .map(|(name, value)| {
             (name.to_str().unwrap().to_owned(), value.to_str().unwrap().to_owned())
         })
-        .filter(|(name, _)| !fixed.contains(&name.as_str()))
+        .filter(|(name, _)| !fixed.contains(&name.as_str()) && !name.starts_with("GIT_CONFIG_"))
         .collect()
 }
 
@@ -120,4 +120,68 @@ fn nobody_is_asked_and_nothing_is_paged() {
     let policy = EnvironmentPolicy::filtered([("PAGER".into(), "less".into())], &["PAGER"]);
     assert_eq!(policy.get("PAGER"), Some(OsStr::new("cat")));
     assert_eq!(policy.get("GIT_TERMINAL_PROMPT"), Some(OsStr::new("0")));
+}
+
+#[test]
+fn git_takes_a_repository_without_a_name_only_where_the_user_says_so() {
+    let home = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = home.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    let set = |others: &[(&str, &str)]| {
+        let home = home.path().to_str().unwrap();
+        let variables = [("HOME", home), ("GIT_CONFIG_COUNT", "7")];
+        let variables = variables.iter().chain(others);
+        let variables =
+            variables.map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        let policy = EnvironmentPolicy::filtered(variables, &[]);
+        ["COUNT", "KEY_0", "VALUE_0"].map(|name| {
+            let value = policy.get(&format!("GIT_CONFIG_{name}"))?;
+            Some(value.to_str().unwrap().to_owned())
+        })
+    };
+    let explicit = ["1", "safe.bareRepository", "explicit"].map(|value| Some(value.to_owned()));
+    assert_eq!(set(&[]), explicit);
+    file(".gitconfig", "[user]\nname = x\n");
+    assert_eq!(set(&[]), explicit);
+    for name in [".gitconfig", ".config/git/config", "xdg/git/config"] {
+        file(name, "[safe]\n\tbareRepository = all\n");
+        let xdg = home.path().join("xdg");
+        let others = [("XDG_CONFIG_HOME", xdg.to_str().unwrap())];
+        let others = if name.starts_with("xdg") { &others[..] } else { &[] };
+        assert_eq!(set(others), [None, None, None], "{name}");
+        std::fs::remove_file(home.path().join(name)).unwrap();
+    }
+    // A trap in its place holds nothing up.
+    let made = std::process::Command::new("mkfifo").arg(home.path().join(".gitconfig")).status();
+    assert!(made.unwrap().success());
+    assert_eq!(set(&[]), explicit);
+}
+
+#[test]
+fn a_repository_among_files_starts_no_program_of_a_command() {
+    let directory = tempfile::tempdir().unwrap();
+    let script = "git init -q --bare . && git config core.bare false && git config core.worktree . && git config \
+                  core.fsmonitor 'touch started; false'";
+    let run = |script: &str, variables: &EnvironmentPolicy| {
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", script]).current_dir(directory.path()).env_clear();
+        shell.envs(variables.iter()).env("HOME", directory.path()).output().unwrap()
+    };
+    let path = std::env::var_os("PATH").unwrap();
+    let variables = EnvironmentPolicy::filtered([("PATH".into(), path)], &[]);
+    if !run("git version", &variables).status.success() {
+        println!("skipped: git is not installed");
+        return;
+    }
+    // What is named is taken.
+    let plain = EnvironmentPolicy::empty().with("PATH", variables.get("PATH").unwrap());
+    assert!(run(script, &plain).status.success());
+    assert!(run("git --git-dir=. rev-parse", &variables).status.success());
+    assert!(!run("git status", &variables).status.success());
+    assert!(!directory.path().join("started").exists());
+    run("git status", &plain);
+    assert!(directory.path().join("started").exists(), "the attack is real");
 }
