@@ -186,18 +186,41 @@ fn git_branch(directory: &Path) -> Option<String> {
     };
     let above = directory.ancestors().find(|it| it.join(NAME).symlink_metadata().is_ok())?;
     let above = SharedDirectory::open(above).ok()?;
-    let mut repository = above.path().join(NAME);
-    if above.facts(NAME).ok()??.kind == EntryKind::File {
+    let file = above.path().join(NAME);
+    let kind = above.facts(NAME).ok()??.kind;
+    let repository = match kind {
         // In a linked work tree and in a submodule it is a file that names the directory.
-        repository = above.path().join(read(&above, NAME)?.strip_prefix("gitdir:")?.trim());
-    }
+        EntryKind::File => above.path().join(read(&above, NAME)?.strip_prefix("gitdir:")?.trim()),
+        _ => file.clone(),
+    };
     let repository = SharedDirectory::open(&repository).ok()?;
+    // Anybody who may write here can name any repository. Only that of a linked work tree names the file in turn.
+    let names_file = || {
+        let named = repository.path().join(read(&repository, "gitdir")?.trim());
+        Some(named.canonicalize().ok()? == file.canonicalize().ok()?)
+    };
+    let is_own = kind == EntryKind::Directory
+        || is_around(above.path(), repository.path())
+        || names_file() == Some(true);
+    if !is_own {
+        return None;
+    }
     let head = read(&repository, "HEAD")?;
     let head = head.trim();
     match head.strip_prefix("ref: refs/heads/") {
         Some(branch) => Some(branch.to_owned()),
         None => Some(head.chars().take(HASH_CHARS).collect()),
     }
+}
+
+/// Whether a repository is below the directory, or in the repository of one above, as that of a submodule is.
+fn is_around(directory: &Path, repository: &Path) -> bool {
+    let (Ok(directory), Ok(repository)) = (directory.canonicalize(), repository.canonicalize())
+    else {
+        return false;
+    };
+    let is_in = |above: &Path| repository.starts_with(above.join(".git"));
+    repository.starts_with(&directory) || directory.ancestors().any(is_in)
 }
 
 #[cfg(test)]

@@ -48,10 +48,47 @@ fn the_branch_is_found_from_a_directory_below_and_in_a_linked_work_tree() {
     };
     write("a/.git/HEAD", "ref: refs/heads/feature/x\n");
     write("a/src/lib.rs", "");
-    write("b/.git", "gitdir: ../store\n");
-    write("store/HEAD", "0123456789abcdef\n");
+    write("b/.git", "gitdir: ../store/worktrees/b\n");
+    write("store/worktrees/b/HEAD", "0123456789abcdef\n");
+    write("store/worktrees/b/gitdir", &format!("{}\n", root.join("b/.git").display()));
+    write("a/sub/.git", "gitdir: ../.git/modules/sub\n");
+    write("a/.git/modules/sub/HEAD", "ref: refs/heads/of-the-module\n");
+    write("c/.git", "gitdir: kept\n");
+    write("c/kept/HEAD", "ref: refs/heads/of-the-directory\n");
     assert_eq!(git_branch(&root.join("a/src")).as_deref(), Some("feature/x"));
     assert_eq!(git_branch(&root.join("b")).as_deref(), Some("01234567"));
+    assert_eq!(git_branch(&root.join("a/sub")).as_deref(), Some("of-the-module"));
+    assert_eq!(git_branch(&root.join("c")).as_deref(), Some("of-the-directory"));
+}
+
+#[test]
+fn the_branch_of_another_repository_is_not_shown() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let root = directory.path();
+    let write = |path: &str, text: &str| {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
+        fs::write(path, text).expect("a file");
+    };
+    write("private/.git/HEAD", "ref: refs/heads/secret-plan\n");
+    write("private/.git/worktrees/w/HEAD", "ref: refs/heads/secret-plan\n");
+    write("private/.git/worktrees/w/gitdir", "/elsewhere/.git\n");
+    let absolute = root.join("private/.git");
+    let named = [
+        "../private/.git".to_owned(),
+        "../private/.git/worktrees/w".to_owned(),
+        absolute.display().to_string(),
+        "link".to_owned(),
+        "gitdir-is-a-link".to_owned(),
+    ];
+    for (number, named) in named.iter().enumerate() {
+        write(&format!("{number}/.git"), &format!("gitdir: {named}\n"));
+        std::os::unix::fs::symlink(&absolute, root.join(format!("{number}/link"))).expect("a link");
+        assert_eq!(git_branch(&root.join(number.to_string())), None, "{named}");
+    }
+    fs::create_dir(root.join("linked")).expect("a directory");
+    std::os::unix::fs::symlink(&absolute, root.join("linked/.git")).expect("a link");
+    assert_eq!(git_branch(&root.join("linked")), None);
 }
 
 #[test]
