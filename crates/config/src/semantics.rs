@@ -279,7 +279,9 @@ fn check_state_directories(config: &Config, findings: &mut Vec<Finding>) {
     let path = root().key("tools").key("fs").key("stateDirectories");
     for (index, directory) in config.tools.fs.state_directories.iter().enumerate() {
         let mut parts = Path::new(directory.trim()).components();
+        // A shell would take `~` for a home directory, which holds the state directory itself.
         let is_below = parts.clone().next().is_some()
+            && !directory.trim().starts_with('~')
             && parts.all(|part| matches!(part, Component::Normal(_)));
         if !is_below {
             findings.push(finding(

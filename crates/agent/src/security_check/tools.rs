@@ -238,7 +238,9 @@ pub(super) fn state_directory(setup: &Setup<'_>) -> Vec<SecurityFinding> {
     }
     let is_wide = |path: &str| {
         let first = path.trim_start_matches("./").split('/').next().unwrap_or_default();
-        matches!(first, "" | "." | "sessions" | "gateway" | "agents" | "hooks" | "logs")
+        first.starts_with(['.', '~'])
+            || matches!(first, "" | "sessions" | "gateway" | "agents" | "hooks" | "logs" | "jobs")
+            || first.ends_with(".json")
     };
     let message = "`tools.fs.stateDirectories` lets tools change directories that hold keys, sessions or rules";
     found.extend(finding_in_list(

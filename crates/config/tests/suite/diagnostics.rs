@@ -405,6 +405,22 @@ fn contradictions_are_found_too() {
             "1:26: models.providers[\"a/b\"]: a provider's name may not be empty or hold `/`; choose another name",
         ),
         (
+            "{ tools: { fs: { stateDirectories: ['~/.myclaw'] } } }",
+            "1:37: tools.fs.stateDirectories[0]: expected the name of a directory below the state directory; write for \
+             example \"skills\"; all of the state directory cannot be opened, because its keys are in it",
+        ),
+        (
+            "{ tools: { fs: { stateDirectories: ['.', 'skills/../..', '/root/.myclaw', '~'] } } }",
+            "1:37: tools.fs.stateDirectories[0]: expected the name of a directory below the state directory; write for \
+             example \"skills\"; all of the state directory cannot be opened, because its keys are in it\n\
+             1:42: tools.fs.stateDirectories[1]: expected the name of a directory below the state directory; write for \
+             example \"skills\"; all of the state directory cannot be opened, because its keys are in it\n\
+             1:58: tools.fs.stateDirectories[2]: expected the name of a directory below the state directory; write for \
+             example \"skills\"; all of the state directory cannot be opened, because its keys are in it\n\
+             1:75: tools.fs.stateDirectories[3]: expected the name of a directory below the state directory; write for \
+             example \"skills\"; all of the state directory cannot be opened, because its keys are in it",
+        ),
+        (
             "{ models: { providers: { a: { baseUrl: 'http://h', models: [{ id: 'm' }, { id: 'm' }] } } } }",
             "1:80: models.providers.a.models[1].id: the same id as `models.providers.a.models[0].id`; give each its own \
              id",
