@@ -13,7 +13,7 @@ use myclaw_config::{PROJECT_MARKERS, project_root};
 use myclaw_engine::{
     CompactionReport, Hook, HookError, PreparedCall, ProjectFile, ProjectInstructions, ToolOutput,
 };
-use myclaw_files::{Followed, SharedDirectory, text_of_bytes};
+use myclaw_files::{Followed, SharedDirectory, text_of_bytes, without_controls};
 use myclaw_llm::ContentBlock;
 
 use crate::blocking::blocking;
@@ -158,7 +158,7 @@ fn read(root: &SharedDirectory, path: &Path, most: usize) -> Option<(ProjectFile
     if real != path && !imports::may_be_read(&real) {
         return None;
     }
-    let text = read_text(file).ok().filter(|text| !text.contains('\0'))?;
+    let text = read_text(file).ok().filter(|text| !text.contains('\0')).map(without_controls)?;
     let most = most.min(MAX_FILE_CHARS);
     let cut = text.char_indices().nth(most).map(|(at, _)| at);
     let content = match cut {

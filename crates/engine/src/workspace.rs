@@ -8,7 +8,9 @@
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use myclaw_files::{Access, SharedDirectory, create_private_directory, text_of_bytes};
+use myclaw_files::{
+    Access, SharedDirectory, create_private_directory, text_of_bytes, without_controls,
+};
 
 use crate::{Notice, RunError};
 
@@ -174,7 +176,7 @@ fn read_capped(
     let mut bytes = Vec::new();
     (&file).take(((most_chars + 1) * LONGEST_CHAR) as u64).read_to_end(&mut bytes)?;
     let size = file.metadata().map_or(0, |found| found.len()).max(bytes.len() as u64);
-    Ok((text_of_bytes(&bytes), size))
+    Ok((without_controls(text_of_bytes(&bytes)), size))
 }
 
 impl Bootstrap {

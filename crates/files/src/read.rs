@@ -61,3 +61,10 @@ pub fn text_of_bytes(bytes: &[u8]) -> String {
         text => String::from_utf8_lossy(text).into_owned(),
     }
 }
+
+/// The text with U+FFFD in the place of each control character but line ends and tabs. For a text of others that nothing
+/// changes later: a terminal, a log or a model would take such a character for something else.
+pub fn without_controls(text: String) -> String {
+    let is_odd = |sign: char| sign.is_control() && !matches!(sign, '\n' | '\r' | '\t');
+    if text.contains(is_odd) { text.replace(is_odd, "\u{fffd}") } else { text }
+}

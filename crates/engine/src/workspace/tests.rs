@@ -141,6 +141,34 @@ fn bytes_that_are_not_utf8_do_not_stop_a_run() {
 }
 
 #[test]
+fn control_characters_reach_no_prompt() {
+    let (workspace, own) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let odd: String =
+        (0..0xa0).filter_map(char::from_u32).filter(|sign| sign.is_control()).collect();
+    let plain = "a\tb\r\nc\n";
+    for directory in [&workspace, &own] {
+        for name in BOOTSTRAP_NAMES {
+            fs::write(directory.path().join(name), format!("{plain}{odd}")).unwrap();
+        }
+    }
+    let shared = PromptFiles::Shared { own_workspace: own.path().to_owned() };
+    for files in [PromptFiles::All, shared] {
+        let found = prepare_workspace(workspace.path(), &files).unwrap();
+        let texts = found.files.iter().chain(&found.identity).chain(&found.notes);
+        for file in texts {
+            let is_odd = |sign: char| sign.is_control() && !"\t\r\n".contains(sign);
+            assert!(!file.content.contains(is_odd), "{}", file.name);
+            assert!(
+                file.content.starts_with(plain) && file.content.contains('\u{fffd}'),
+                "{}",
+                file.name
+            );
+        }
+        assert_eq!(found.notes.is_some(), files != PromptFiles::All);
+    }
+}
+
+#[test]
 fn a_session_of_others_gets_what_says_how_to_work_and_its_own_notes() {
     let (workspace, own) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     for name in BOOTSTRAP_NAMES {
