@@ -19,6 +19,7 @@ use myclaw_tools::{
 };
 use tokio::sync::OnceCell;
 
+use crate::outputs::remove_keys;
 use crate::session::SessionEvent;
 use crate::{Home, Session};
 
@@ -66,6 +67,7 @@ impl JobListener for Listener {
     fn ended(&self, job: JobEnded) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             if let Some(jobs) = self.jobs.upgrade() {
+                jobs.remove_keys([&job.record]).await;
                 let text = jobs.home.known_secrets.without(&job.text).into_owned();
                 let killed = JobEnding::Killed { by: Killer::User };
                 match job.record.end.is_some_and(|end| end.how == killed) {
@@ -131,6 +133,7 @@ impl BackgroundJobs {
             let store = self.home.session_store();
             let known = Arc::clone(&self.home.known_secrets);
             let blocking = tokio::task::spawn_blocking(move || {
+                remove_keys(&record.output, &known);
                 let text = known.without(&message_of_leftover(&record)).into_owned();
                 (store.exists(&key), key, text)
             });
@@ -201,6 +204,7 @@ impl BackgroundJobs {
         let ended = join_all(all.iter().map(|(_, jobs)| jobs.close())).await;
         for ((key, _), records) in all.into_iter().zip(ended) {
             if !records.is_empty() {
+                self.remove_keys(&records).await;
                 let jobs = records.into_iter().map(ended_job).collect();
                 on_event(RunEvent::notice(key, Notice::JobsEnded { jobs }));
             }
@@ -216,10 +220,20 @@ impl BackgroundJobs {
     ) {
         let jobs = self.lock().get_mut(key).and_then(|of_session| of_session.jobs.take());
         let Some(jobs) = jobs else { return };
-        let ended: Vec<EndedJob> = jobs.close().await.into_iter().map(ended_job).collect();
+        let ended = jobs.close().await;
+        self.remove_keys(&ended).await;
+        let ended: Vec<EndedJob> = ended.into_iter().map(ended_job).collect();
         if !ended.is_empty() {
             on_event(RunEvent::notice(key.clone(), Notice::JobsEnded { jobs: ended }));
         }
+    }
+
+    /// Removes keys from the outputs of jobs that have ended.
+    async fn remove_keys(&self, ended: impl IntoIterator<Item = &JobRecord>) {
+        let outputs: Vec<_> = ended.into_iter().map(|record| record.output.clone()).collect();
+        let known = Arc::clone(&self.home.known_secrets);
+        let work = move || outputs.iter().for_each(|output| remove_keys(output, &known));
+        drop(tokio::task::spawn_blocking(work).await);
     }
 
     /// Ends all jobs by force, and returns at once. For a process that is about to exit.

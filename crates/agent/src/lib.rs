@@ -26,6 +26,7 @@ mod key_lookup;
 mod memory;
 mod models;
 mod outgoing;
+mod outputs;
 pub mod permissions;
 mod project;
 mod providers;

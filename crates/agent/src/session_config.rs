@@ -306,6 +306,7 @@ impl SessionConfig {
         params.tools.extend(browser_tool(self)?);
         params.skills = skills;
         params.hooks = command_hooks(&self.config, run)?;
+        params.hooks.push(self.outputs_hook());
         params.hooks.extend(self.quota_hook());
         params.project = self.project_instructions().await;
         let project_hook = params.project.as_ref().map(|project| self.project_hook(project));

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use myclaw_agent::approvals::is_deceptive;
+use myclaw_agent::config::Config;
 use myclaw_agent::files::{
     Durability, NewFile, create_private_directory, read_regular, remove_if_there,
 };
@@ -27,6 +28,8 @@ const MARK: &str = "MEDIA:";
 const DIRECTORY: &str = "outgoing";
 /// Most files of a reply.
 const MOST_FILES: usize = 10;
+/// Why a copy is not made where too many wait.
+const TOO_MANY: &str = "too many files wait to be sent already; send it later";
 /// Most bytes of speech of a host's group.
 const MOST_SPOKEN_BYTES: u64 = 32 * 1024 * 1024;
 /// Longest name of a file that is kept, in characters.
@@ -177,9 +180,12 @@ impl Delivery {
         let directory = self.outgoing();
         let path = directory.join(PartId::of(session, said, route, 0).as_str());
         let name = format!("voice.{}", audio.format.ending());
-        let kept = path.clone();
+        let (kept, room) = (path.clone(), room(&self.config()));
         let storing = tokio::task::spawn_blocking(move || -> io::Result<()> {
             create_private_directory(&directory)?;
+            if has_most(&directory, size, room) {
+                return Err(io::Error::other(TOO_MANY));
+            }
             let mut file = NewFile::in_directory(&directory, "copy")?;
             file.write_all(&audio.bytes)?;
             file.put_at(&kept, Durability::Synced).map(|_| ())
@@ -280,11 +286,28 @@ fn copy_file(
     }
     let name = name_of(path);
     let path = directory.join(id.as_str());
+    if has_most(directory, size, room(&config.config)) {
+        return Err(TOO_MANY.to_owned());
+    }
     store(source, directory, &path, most).map_err(|error| {
         tracing::error!(directory = %directory.display(), %error, "a file cannot be copied");
         "it cannot be copied".to_owned()
     })?;
     Ok(SentFile { path, name })
+}
+
+/// Most bytes of all copies that wait to be sent; `None` for no limit.
+fn room(config: &Config) -> Option<u64> {
+    let megabytes = u64::from(config.side_files.total_mb);
+    (megabytes > 0).then_some(megabytes << 20)
+}
+
+/// Whether a copy of `bytes` would be one too many. While a channel cannot be reached, all of them wait.
+fn has_most(directory: &Path, bytes: u64, room: Option<u64>) -> bool {
+    let Some(room) = room else { return false };
+    let copies = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let sizes = copies.filter_map(|copy| Some(copy.metadata().ok()?.len()));
+    sizes.fold(bytes, u64::saturating_add) > room
 }
 
 fn store(source: File, directory: &Path, path: &Path, most: u64) -> io::Result<()> {
