@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use myclaw_config::{ConfinementConfig, ConfinementLevel, SandboxMode, SandboxNetwork};
 use myclaw_engine::{SkillSummary, Tool, WorkPlace};
-use myclaw_exec::{EnvironmentPolicy, Runner};
+use myclaw_exec::EnvironmentPolicy;
 use myclaw_executor::{CallHandler, Executor, ExecutorError, Launch, with_handler};
 use myclaw_policy::SandboxScope;
 use myclaw_sandbox::{
@@ -56,10 +56,10 @@ pub(crate) struct ToolPlace(Option<Placed>);
 impl ToolPlace {
     /// Where commands run in a sandbox. The tools that start and look after them stay in this process, which keeps the
     /// records of jobs out of the sandbox and sees every process.
-    pub(crate) fn sandbox(&self) -> Option<CommandPlace> {
+    pub(crate) fn sandbox(&self, session: &SessionConfig) -> Option<CommandPlace> {
         let Placed { executor, .. } = self.0.as_ref()?;
         Some(CommandPlace::Sandbox {
-            runner: Arc::clone(executor) as Arc<dyn Runner>,
+            runner: session.watched(executor),
             workspace: executor.launch().confinement.workspace.clone(),
             artifacts: executor.launch().scratch.clone(),
         })

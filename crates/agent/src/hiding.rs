@@ -75,7 +75,7 @@ impl SessionConfig {
         permissions: &Permissions,
         closed: &ClosedPaths,
     ) -> Result<CommandPlace, AgentError> {
-        if let Some(sandbox) = place.sandbox() {
+        if let Some(sandbox) = place.sandbox(self) {
             return Ok(sandbox);
         }
         let hiding = self.hiding(permissions, closed)?;

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
+use myclaw_engine::Notice;
 use myclaw_session::RemovedFiles;
 use myclaw_tools::outputs_of_running_jobs;
 
@@ -49,7 +50,7 @@ impl SessionConfig {
                     bytes.div_ceil(MEGABYTE)
                 );
                 tracing::info!(session, files, bytes, "{message}");
-                self.tell(message);
+                self.tell(Notice::Files { text: message });
             }
             Err(error) => tracing::warn!(session, %error, "side files of {of} cannot be removed"),
         }

@@ -330,7 +330,13 @@ pub enum Notice {
         /// Why.
         error: String,
     },
-    /// Files of the session were removed or are refused, or have another place.
+    /// The workspace of the session is full, or another one than before. The people of the session should know.
+    #[error("{text}")]
+    Workspace {
+        /// What happened, and what to do about it.
+        text: String,
+    },
+    /// Old files of the session were removed.
     #[error("{text}")]
     Files {
         /// What happened, and what to do about it.

@@ -16,6 +16,7 @@ use serde_json::Value;
 use tokio::sync::OnceCell;
 
 use self::helper::Helper;
+pub use self::helper::TEMPORARY_PREFIX;
 use crate::ExecutorError;
 use crate::tool::{CallHandler, with_handler};
 
@@ -76,6 +77,18 @@ impl Executor {
     pub async fn start(&self) -> Result<(), ExecutorError> {
         let cell = self.current();
         cell.get_or_try_init(|| Helper::start(&self.launch)).await.map(drop)
+    }
+
+    /// Whether a helper runs.
+    pub fn is_running(&self) -> bool {
+        self.current().get().is_some()
+    }
+
+    /// Ends the helper that runs, with everything that it started. The calls that wait fail for this reason.
+    pub fn end(&self, reason: &str) {
+        if let Some(helper) = self.current().get() {
+            helper.end(reason);
+        }
     }
 
     /// Runs one call in the helper. A helper that ends during the call fails it; the next call starts another.

@@ -25,7 +25,7 @@ mod protocol;
 mod serve;
 mod tool;
 
-pub use client::{Executor, Launch};
+pub use client::{Executor, Launch, TEMPORARY_PREFIX};
 pub use error::ExecutorError;
 pub use serve::serve;
 pub use tool::{CallHandler, with_handler};

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use myclaw_config::Paths;
+use myclaw_engine::Notice;
 use myclaw_files::{SharedDirectory, create_private_directory};
 
 use crate::SessionConfig;
@@ -58,7 +59,7 @@ impl SessionConfig {
             before = %self.agent.workspace.display(),
             "{MOVED}"
         );
-        self.tell(MOVED.to_owned());
+        self.tell(Notice::Workspace { text: MOVED.to_owned() });
         let noted = own.file_name().zip(own.parent()).map(|(name, workspaces)| {
             let notes = workspaces.join(NOTES);
             create_private_directory(&notes)?;

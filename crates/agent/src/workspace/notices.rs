@@ -16,7 +16,7 @@ pub(crate) struct FileNotices(Arc<Mutex<Told>>);
 struct Told {
     /// That of the run. It may hold what holds this.
     listener: Option<Weak<dyn Fn(RunEvent) + Send + Sync>>,
-    waiting: Vec<String>,
+    waiting: Vec<Notice>,
     /// Whether it was said that the workspace is full, since it last had room.
     is_full: bool,
 }
@@ -46,20 +46,20 @@ impl SessionConfig {
             told.listener = Some(Arc::downgrade(listener));
             std::mem::take(&mut told.waiting)
         });
-        waiting.into_iter().for_each(|message| self.tell(message));
+        waiting.into_iter().for_each(|notice| self.tell(notice));
     }
 
     /// Says something about the session's files.
-    pub(crate) fn tell(&self, message: String) {
+    pub(crate) fn tell(&self, notice: Notice) {
         let listener = self.file_notices.change(|told| {
             let listener = told.listener.as_ref().and_then(Weak::upgrade);
             if listener.is_none() {
-                told.waiting.push(message.clone());
+                told.waiting.push(notice.clone());
             }
             listener
         });
         if let Some(listener) = listener {
-            listener(RunEvent::notice(self.session_key.clone(), Notice::Files { text: message }));
+            listener(RunEvent::notice(self.session_key.clone(), notice));
         }
     }
 }

@@ -1,15 +1,22 @@
-//! How much a session's own workspace may hold. It is counted between tool calls, so one command can pass the limit before it
-//! ends; the sandbox bounds the size of each file. From then on nothing is added.
+//! How much a session's own workspace may hold, its temporary files included. It is counted between tool calls, and every few
+//! seconds while a command runs, so a command can pass the limit before it is ended; the sandbox bounds the size of each
+//! file. From then on nothing is added.
+
+mod room;
+mod watch;
 
 use std::fmt;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
-use myclaw_engine::{Hook, HookError, PreparedCall, ToolCallVerdict, ToolOutput, WorkPlace};
+use myclaw_engine::{Hook, HookError, Notice, PreparedCall, ToolCallVerdict, ToolOutput};
+use myclaw_executor::TEMPORARY_PREFIX;
 use myclaw_files::{EntryKind, SharedDirectory};
 
+use self::room::{makes_room, may_add_files};
 use crate::SessionConfig;
 use crate::blocking::blocking;
 
@@ -24,8 +31,8 @@ const MEGABYTE: u64 = 1 << 20;
 /// What gives a full workspace room.
 const ROOM: &str = "remove files of it, or let the owner raise `agents.defaults.sandbox.confinement.limits.workspaceMb` or \
                     `workspaceFiles`";
-/// The programs that make room.
-const REMOVING: [&str; 2] = ["rm ", "rmdir "];
+/// Most directories of temporary files that are counted. A session has one, and one for each helper that was killed.
+const MOST_TEMPORARY: usize = 100;
 
 /// What a workspace may hold; `None` for no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,15 +54,32 @@ pub struct WorkspaceUse {
     pub has_more: bool,
 }
 
+/// The directories of a session that are counted.
+#[derive(Debug, Clone)]
+pub(crate) struct CountedPlace {
+    workspace: PathBuf,
+    /// Holds those with the temporary files of its commands.
+    scratch: PathBuf,
+}
+
 impl Quota {
-    /// Counts what is below `directory`, up to the limit on files. Links are not followed. Blocks.
+    /// Counts what is there, up to the limit on files. Links are not followed. Blocks.
     ///
     /// # Errors
-    /// The directory cannot be read.
-    pub(crate) fn count(&self, directory: &Path) -> io::Result<WorkspaceUse> {
+    /// The workspace cannot be read.
+    pub(crate) fn count(&self, place: &CountedPlace) -> io::Result<WorkspaceUse> {
         let most = self.files.map_or(MOST_ENTRIES, |files| files.saturating_add(1));
         let mut used = WorkspaceUse::default();
-        used.add(&SharedDirectory::open(directory)?, most, 0)?;
+        used.add(&SharedDirectory::open(&place.workspace)?, most, 0)?;
+        // There is none before the first command.
+        let Ok(scratch) = SharedDirectory::open(&place.scratch) else { return Ok(used) };
+        let prefix = TEMPORARY_PREFIX.as_bytes();
+        let names =
+            scratch.names(MOST_TEMPORARY, |name| name.as_encoded_bytes().starts_with(prefix))?;
+        used.has_more |= names.is_cut;
+        for temporary in names.names.iter().filter_map(|name| scratch.directory(name).ok()) {
+            used.add(&temporary, most, 0)?;
+        }
         Ok(used)
     }
 
@@ -66,11 +90,11 @@ impl Quota {
         let is_full = self.bytes.is_some_and(|most| used.bytes >= most);
         match (has_most_files, is_too_large || is_full) {
             (true, _) => Some(format!(
-                "the workspace of this session is full: it has {} files, which is the limit",
+                "the workspace of this session is full: it has {} files, temporary ones included, which is the limit",
                 self.files.unwrap_or_default()
             )),
             (_, true) => Some(format!(
-                "the workspace of this session is full: it has {} of {} MB",
+                "the workspace of this session is full: it has {} of {} MB, temporary files included",
                 used.bytes.div_ceil(MEGABYTE),
                 self.bytes.unwrap_or_default() / MEGABYTE
             )),
@@ -81,9 +105,12 @@ impl Quota {
 
 impl WorkspaceUse {
     fn add(&mut self, directory: &SharedDirectory, most: u64, depth: usize) -> io::Result<()> {
+        if depth > MOST_DEPTH {
+            self.has_more = true;
+            return Ok(());
+        }
         let left = usize::try_from(most.saturating_sub(self.files)).unwrap_or(usize::MAX);
         let names = directory.names(left, |_| true)?;
-        self.has_more |= names.is_cut || depth > MOST_DEPTH;
         for name in &names.names {
             if self.has_more || self.files >= most {
                 self.has_more = true;
@@ -98,6 +125,7 @@ impl WorkspaceUse {
                 self.add(&below, most, depth + 1)?;
             }
         }
+        self.has_more |= names.is_cut;
         Ok(())
     }
 }
@@ -117,7 +145,11 @@ impl fmt::Display for Quota {
 
 /// What is known of a session's workspace, from one run to the next.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct QuotaState(Arc<Mutex<Counted>>);
+pub(crate) struct QuotaState {
+    counted: Arc<Mutex<Counted>>,
+    /// Whether something that commands left running is watched.
+    is_watched: Arc<AtomicBool>,
+}
 
 #[derive(Debug, Default)]
 struct Counted {
@@ -131,11 +163,11 @@ struct Counted {
 
 impl QuotaState {
     fn lock(&self) -> MutexGuard<'_, Counted> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.counted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What the workspace holds, counted again if something may have changed and that costs little.
-    fn used(&self, quota: &Quota, directory: &Path) -> io::Result<WorkspaceUse> {
+    fn used(&self, quota: &Quota, place: &CountedPlace) -> io::Result<WorkspaceUse> {
         {
             let mut counted = self.lock();
             counted.calls += 1;
@@ -144,11 +176,18 @@ impl QuotaState {
                 return Ok(used);
             }
         }
-        let used = quota.count(directory)?;
+        let used = self.recount(quota, place)?;
+        let mut counted = self.lock();
+        counted.entries = counted.entries.saturating_add(used.files);
+        Ok(used)
+    }
+
+    /// Counts again.
+    fn recount(&self, quota: &Quota, place: &CountedPlace) -> io::Result<WorkspaceUse> {
+        let used = quota.count(place)?;
         let mut counted = self.lock();
         counted.used = Some(used);
         counted.is_old = false;
-        counted.entries = counted.entries.saturating_add(used.files);
         Ok(used)
     }
 
@@ -159,7 +198,7 @@ impl QuotaState {
 
 /// Refuses calls that could add to a full workspace.
 pub(crate) struct QuotaHook {
-    directory: PathBuf,
+    place: CountedPlace,
     quota: Quota,
     config: SessionConfig,
 }
@@ -167,18 +206,23 @@ pub(crate) struct QuotaHook {
 impl SessionConfig {
     /// The hook for a session with a workspace of its own.
     pub(crate) fn quota_hook(&self) -> Option<Arc<dyn Hook>> {
+        Some(self.own_quota()? as Arc<dyn Hook>)
+    }
+
+    fn own_quota(&self) -> Option<Arc<QuotaHook>> {
         let quota = self.quota().filter(|quota| quota.bytes.is_some() || quota.files.is_some())?;
-        Some(Arc::new(QuotaHook {
-            directory: self.own_workspace()?.to_owned(),
-            quota,
-            config: self.clone(),
-        }))
+        Some(Arc::new(QuotaHook { place: self.counted_place()?, quota, config: self.clone() }))
+    }
+
+    fn counted_place(&self) -> Option<CountedPlace> {
+        let scratch = self.home.session_store().artifact_directory(&self.session_key);
+        Some(CountedPlace { workspace: self.own_workspace()?.to_owned(), scratch })
     }
 
     /// Why a file of `bytes` that came with a message is not kept, if there is no room for it. Blocks.
     pub fn refuses_file(&self, bytes: u64) -> Option<String> {
-        let (quota, own) = self.quota().zip(self.own_workspace())?;
-        let refusal = match quota.count(own) {
+        let (quota, place) = self.quota().zip(self.counted_place())?;
+        let refusal = match quota.count(&place) {
             Ok(used) => quota.refusal(&used, bytes),
             Err(error) => Some(format!("the workspace of this session cannot be read: {error}")),
         };
@@ -193,31 +237,14 @@ impl SessionConfig {
         let Some(why) = refusal.filter(|_| is_new) else { return };
         let session = self.session_key.as_str();
         tracing::warn!(session, "{why}; {ROOM}");
-        self.tell(format!("{why}; {ROOM}"));
+        self.tell(Notice::Workspace { text: format!("{why}; {ROOM}") });
     }
 
     /// What the session's own workspace holds, and may hold. Blocks.
     pub fn workspace_use(&self) -> Option<(WorkspaceUse, Quota)> {
-        let (quota, own) = self.quota().zip(self.own_workspace())?;
-        Some((quota.count(own).unwrap_or_default(), quota))
+        let (quota, place) = self.quota().zip(self.counted_place())?;
+        Some((quota.count(&place).unwrap_or_default(), quota))
     }
-}
-
-/// Whether a call may add files to the workspace: those of tools that work where the workspace is.
-fn may_add_files(call: &PreparedCall) -> bool {
-    call.declaration.place != WorkPlace::Here && !call.declaration.is_read_only()
-}
-
-/// Whether a call only makes room: a plain `rm` or `rmdir`, without anything that the shell would carry out or write to.
-fn makes_room(call: &PreparedCall) -> bool {
-    let is_plain = |sign: char| {
-        sign.is_alphanumeric()
-            || matches!(sign, ' ' | '-' | '_' | '.' | '/' | '*' | '?' | '\'' | '"' | ',')
-    };
-    call.subject.commands().next().is_some_and(|command| {
-        let command = command.command.trim();
-        command.chars().all(is_plain) && REMOVING.iter().any(|program| command.starts_with(program))
-    })
 }
 
 impl Hook for QuotaHook {
@@ -237,9 +264,9 @@ impl Hook for QuotaHook {
             if !may_add_files(call) || makes_room(call) {
                 return Ok(ToolCallVerdict::Allow);
             }
-            let (state, quota, directory) =
-                (self.config.quota_state.clone(), self.quota, self.directory.clone());
-            let used = blocking(move || state.used(&quota, &directory)).await?;
+            let (state, quota, place) =
+                (self.config.quota_state.clone(), self.quota, self.place.clone());
+            let used = blocking(move || state.used(&quota, &place)).await?;
             let used =
                 used.map_err(|error| HookError(format!("the workspace cannot be read: {error}")))?;
             let refusal = self.quota.refusal(&used, 0);
@@ -249,8 +276,9 @@ impl Hook for QuotaHook {
             };
             Ok(ToolCallVerdict::Deny {
                 reason: format!(
-                    "{why}. Remove files that nobody needs with a plain command, such as `rm -r old/`, or tell the person \
-                     that the owner can make more room"
+                    "{why}. Remove files that nobody needs with a plain command, such as `rm -r old/`, `find . -name '*.o' \
+                     -delete` or `rm -rf $TMPDIR/x`, or tell the person that the owner can make more room. `ls` and `du` show \
+                     what there is, and jobs can be ended"
                 ),
             })
         })

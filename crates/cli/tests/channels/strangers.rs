@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::thread;
+
+use myclaw_testkit::BotMessage;
 
 use super::*;
 
@@ -318,6 +321,17 @@ fn with_rw_what_the_owner_obeys_stays_as_it_is_and_other_files_can_change() {
              mkdir {top}; ln -s /etc {top}; ln {top} linked; truncate -s 0 {name}; rm -rf new moved linked"
         )));
     }
+    // A repository without `.git`, in the workspace and below, and one that a `.git` file would name.
+    for at in [".", "sub/deep", "attachments"] {
+        for name in ["HEAD", "head"] {
+            tries.push(write(format!("{at}/{name}")));
+        }
+        tries.push(bash(format!(
+            "mkdir -p {at} && cd {at} && mkdir objects refs && echo '[core]' > config; echo 'ref: refs/heads/x' > HEAD; echo . > \
+             commondir; cp config x && mv x HEAD; ln -s refs/heads/x HEAD; git init -q --bare y; git init \
+             -q z; echo 'gitdir: y' > .git; rm -rf objects refs config commondir x y z"
+        )));
+    }
     tries.push(bash(
         "mkdir a && echo evil > a/AGENTS.md && mv a/AGENTS.md . ; mv a skills; mv a .git; rm -rf a",
     ));
@@ -344,6 +358,9 @@ fn with_rw_what_the_owner_obeys_stays_as_it_is_and_other_files_can_change() {
     );
     assert_eq!(after.remove(&ok.join("more.txt")).as_deref(), Some("fine\n"));
     after.remove(&ok);
+    for made in ["sub/deep", "sub", "attachments"] {
+        after.remove(&bench.home.workspace().join(made));
+    }
     assert_eq!(after, before, "{:?}", bench.results_of(EVE));
 }
 
@@ -391,6 +408,89 @@ fn a_full_workspace_takes_no_more_until_something_is_removed() {
     assert_eq!(fs::read_to_string(own.join("small")).unwrap(), "x", "{results:?}");
     assert!(!own.join("attachments").exists());
     gateway.child.wait_for_stderr("limits.workspaceMb");
+    // The people of the chat are told, once.
+    let is_notice = |sent: &&BotMessage| sent.text().contains("limits.workspaceMb");
+    bench.bot.wait_for_text("limits.workspaceMb");
+    assert_eq!(bench.bot.sent().iter().filter(is_notice).count(), 1, "{:?}", bench.bot.sent());
+    gateway.stop();
+}
+
+/// Waits for a minute.
+fn until(problem: &str, is: &dyn Fn() -> bool) {
+    let end = Instant::now() + Duration::from_secs(60);
+    while !is() {
+        assert!(Instant::now() < end, "{problem}");
+        thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// What a command left running, and jobs, are ended within seconds; the calls that make room always work.
+#[test]
+fn what_fills_a_workspace_in_the_background_is_ended_and_room_can_be_made() {
+    let limits = json!({"limits": {"workspaceMb": 2, "workspaceFiles": 1_000}});
+    let bench = open_bench(Script::new(), &limits);
+    let fill = |at: &str, tag: &str| {
+        format!(
+            "i=0; while [ $i -lt 60000 ]; do head -c 200000 /dev/zero > \"{at}/{tag}$i\"; i=$((i+1)); sleep 0.1; done"
+        )
+    };
+    let job = |command: String| ("bash", json!({"command": command, "background": true}));
+    let process = |action: &str| ("process", json!({"action": action, "id": "j1"}));
+    for step in [
+        calls(&[job(fill(".", "of-job"))]),
+        Reply::anthropic().text("started"),
+        // The message about the end of the job.
+        Reply::anthropic().text("it-has-ended"),
+        calls(&[
+            bash("touch more"),
+            process("list"),
+            process("log"),
+            process("kill"),
+            bash("ls && du -s ."),
+            bash("find . -name 'of-job*' -delete"),
+            bash("touch fits"),
+            bash(format!("({}) >/dev/null 2>&1 &", fill("$TMPDIR", "left"))),
+        ]),
+        Reply::anthropic().text("left-running"),
+    ] {
+        bench.model.push(step);
+    }
+    let gateway = bench.start();
+    bench.bot.write(EVE, "fill");
+    bench.bot.wait_for_text("started");
+    until("the job has not ended", &|| bench.asked().contains("j1 is over: failed: the workspace"));
+    until("the message was not answered", &|| bench.model.requests().len() == 3);
+    bench.bot.write(EVE, "make room");
+    bench.bot.wait_for_text("left-running");
+    let results = bench.results_of(EVE);
+    let results = &results[results.len() - 8..];
+    assert!(results[0].contains("the workspace of this session is full"), "{results:?}");
+    for taken in &results[1..] {
+        assert!(!taken.starts_with("Not run"), "{results:?}");
+    }
+    let own = workspace_of(&bench, EVE);
+    assert!(own.join("fits").exists() && !own.join("more").exists(), "{results:?}");
+    // Temporary files count too, and are gone with what made them.
+    let sessions = bench.home.state_directory().join("sessions");
+    let size = || -> u64 {
+        let mut waiting = vec![sessions.clone()];
+        let mut bytes = 0;
+        while let Some(at) = waiting.pop() {
+            for entry in fs::read_dir(at).into_iter().flatten().flatten() {
+                match entry.metadata() {
+                    Ok(about) if about.is_dir() => waiting.push(entry.path()),
+                    Ok(about) if entry.path().to_string_lossy().contains("/tmp-") => {
+                        bytes += about.len()
+                    }
+                    _ => {}
+                }
+            }
+        }
+        bytes
+    };
+    until("nothing was left running", &|| size() > 1 << 20);
+    until("what was left running has not ended", &|| size() == 0);
+    bench.bot.wait_for_text("limits.workspaceMb");
     gateway.stop();
 }
 
@@ -411,7 +511,11 @@ fn a_chat_from_before_gets_a_workspace_and_the_owner_is_told() {
     bench.configure(|_| {});
     let gateway = bench.start();
     bench.bot.write(ANN, "hello again");
-    bench.bot.wait_for("the second answer", |sent| (sent.len() == 2).then_some(()));
+    let is_answer = |sent: &&BotMessage| sent.text() == "fine";
+    bench.bot.wait_for("the second answer", |sent| {
+        (sent.iter().filter(is_answer).count() == 2).then_some(())
+    });
+    bench.bot.wait_for_text("has a workspace of its own now");
     gateway.child.wait_for_stderr("has a workspace of its own now");
     gateway.stop();
     assert!(workspace_of(&bench, ANN).is_dir());

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use myclaw_agent::sessions::EntryId;
-use myclaw_agent::{AgentRunEvent, FailureClass, ProgramRequest, Session, SessionEvent};
+use myclaw_agent::{AgentRunEvent, FailureClass, Notice, ProgramRequest, Session, SessionEvent};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -52,6 +52,8 @@ struct State {
     /// Those that the current run would answer.
     running: HashSet<EntryId>,
     failures: Vec<RunFailure>,
+    /// What the people of the session should know, until a run answers some of them.
+    notices: Vec<String>,
     outage: Option<Outage>,
     is_abort_asked: bool,
     /// What the program asks whose message the session has.
@@ -213,6 +215,21 @@ impl Desk {
         routes
     }
 
+    /// What is to be said in the chats that the current run answers.
+    pub(super) fn take_notices(&self) -> Vec<(Route, String)> {
+        if self.lock().notices.is_empty() {
+            return Vec::new();
+        }
+        let routes = self.running_routes();
+        if routes.is_empty() {
+            return Vec::new();
+        }
+        let notices = std::mem::take(&mut self.lock().notices);
+        let to_all =
+            |text: String| routes.iter().map(move |(route, _)| (route.clone(), text.clone()));
+        notices.into_iter().flat_map(to_all).collect()
+    }
+
     /// How many messages between sessions have led to what the current run does.
     pub(super) fn hops(&self) -> u32 {
         let state = self.lock();
@@ -260,13 +277,17 @@ impl Desk {
                 let mut state = self.lock();
                 state.running = state.taken.clone();
             }
-            SessionEvent::Run(event) => {
-                if let AgentRunEvent::Taken { ids, .. } = &event.kind {
+            SessionEvent::Run(event) => match &event.kind {
+                AgentRunEvent::Taken { ids, .. } => {
                     let mut state = self.lock();
                     state.taken.extend(ids);
                     state.running.extend(ids);
                 }
-            }
+                AgentRunEvent::Notice(Notice::Workspace { text }) => {
+                    self.lock().notices.push(text.clone());
+                }
+                _ => {}
+            },
             SessionEvent::End(outcome, _) => {
                 let mut state = self.lock();
                 let is_abort_asked = std::mem::take(&mut state.is_abort_asked);

@@ -1,5 +1,7 @@
 //! What the events of a run mean for others.
 
+use std::sync::Arc;
+
 use myclaw_agent::sessions::SessionKey;
 use myclaw_agent::{AgentRunEvent, SessionEvent};
 
@@ -8,7 +10,7 @@ use crate::usage::Caller;
 
 impl Delivery {
     /// Tells everybody who has to know of an event.
-    pub(super) fn heed(&self, key: &SessionKey, event: &SessionEvent<'_>) {
+    pub(super) fn heed(self: &Arc<Self>, key: &SessionKey, event: &SessionEvent<'_>) {
         if let SessionEvent::Run(event) = event {
             self.metrics.heed(&event.kind);
             self.hub.publish_run(key.as_str(), event);
@@ -21,6 +23,15 @@ impl Delivery {
         let desk = self.desks().get(key.as_str()).cloned();
         if let Some(desk) = desk {
             desk.heed(event);
+            for (route, text) in desk.take_notices() {
+                let this = Arc::clone(self);
+                self.tasks.spawn(async move {
+                    let said = format!("notice {}", this.ledger.next_ms());
+                    if let Err(error) = this.say(&route, &said, &text).await {
+                        tracing::warn!(%error, "a chat was not told: {text}");
+                    }
+                });
+            }
             if let SessionEvent::Run(event) = event {
                 self.telemetry.heed(event, desk.session.config().agent.id.as_str());
             }

@@ -63,7 +63,7 @@ fn a_session_that_moves_says_so_in_its_first_run() {
     assert_eq!(taken(&said), Vec::<String>::new());
     // What happens between two runs waits for the next.
     drop(listener);
-    config.tell("between".to_owned());
+    config.tell(Notice::Files { text: "between".to_owned() });
     let (_listener, said) = heard(&config);
     assert_eq!(taken(&said), ["between"]);
 }

@@ -24,6 +24,9 @@ const END_GRACE: Duration = Duration::from_millis(500);
 /// `SIGKILL`, which the kernel sends when memory runs out.
 const KILLED: i32 = 9;
 
+/// How the names of the directories for temporary files begin.
+pub const TEMPORARY_PREFIX: &str = "tmp-";
+
 /// The process and what ends with it.
 pub(super) struct Process {
     confined: Confined,
@@ -87,5 +90,5 @@ async fn read_end(mut errors: ChildStderr) -> Vec<u8> {
 /// A directory for temporary files that only this user can enter.
 pub(super) fn make_temporary(scratch: &Path) -> io::Result<TempDir> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(scratch)?;
-    tempfile::Builder::new().prefix("tmp-").tempdir_in(scratch)
+    tempfile::Builder::new().prefix(TEMPORARY_PREFIX).tempdir_in(scratch)
 }
