@@ -16,6 +16,9 @@ const MOST_EARLIER_CHARS: usize = 1_000;
 /// Why a message is dropped that holds no text, passage or file.
 pub(crate) const NOTHING_SHOWN: &str = "it holds nothing that can be shown";
 
+/// What a person is told whose press of a button has no effect.
+pub(crate) const NOT_YOURS: &str = "This button is not for you.";
+
 /// A message that somebody sent through a channel.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Arrival {

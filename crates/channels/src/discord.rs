@@ -5,6 +5,8 @@ mod api;
 mod content;
 mod event;
 mod format;
+mod place;
+mod press;
 mod receive;
 mod send;
 mod session;
@@ -168,6 +170,10 @@ impl Channel for Discord {
         poll: &'a Poll,
     ) -> BoxFuture<'a, Result<String, SendFailure>> {
         Box::pin(self.ask(part, poll))
+    }
+
+    fn has_buttons(&self) -> bool {
+        true
     }
 
     fn live(&self) -> Option<&dyn Live> {

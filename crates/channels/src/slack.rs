@@ -7,6 +7,7 @@ mod emoji;
 mod event;
 mod file;
 mod format;
+mod press;
 mod receive;
 mod send;
 mod thread;
@@ -198,6 +199,10 @@ impl Channel for Slack {
                 Change::Unsend => self.remove(part, message).await,
             }
         })
+    }
+
+    fn has_buttons(&self) -> bool {
+        true
     }
 
     fn live(&self) -> Option<&dyn Live> {

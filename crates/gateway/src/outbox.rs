@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use myclaw_channels::{
-    AfterInterruption, Change, Channel, Choices, Part, PartFile, PartKind as Author, Poll,
+    AfterInterruption, Button, Change, Channel, Choices, Part, PartFile, PartKind as Author, Poll,
     SendFailure, Target,
 };
 use tokio::sync::Notify;
@@ -95,6 +95,12 @@ impl Outbox {
     /// The channel of a route.
     pub(crate) fn channel(&self, route: &Route) -> Option<Arc<dyn Channel>> {
         self.channels.of(route)
+    }
+
+    /// A button for a command, where the channel of a route has buttons.
+    pub(crate) fn button(&self, route: &Route, text: &str, command: String) -> Option<Button> {
+        let has_buttons = self.channel(route).is_some_and(|channel| channel.has_buttons());
+        has_buttons.then(|| Button::new(text, command))
     }
 
     /// All channels.
@@ -367,7 +373,7 @@ impl Outbox {
             part: 0,
             parts: 1,
             text: wording(row),
-            buttons: Vec::new(),
+            buttons: self.button(&row.route, SEND_AGAIN, "/again".to_owned()).into_iter().collect(),
             act: None,
             refers: Refers { reply_to: row.refers.reply_to.clone(), tells_of, ..Refers::default() },
             pause_ms: None,
@@ -420,7 +426,10 @@ impl Drop for Sending<'_> {
     }
 }
 
-/// Notice to a person about a part that may be missing.
+/// The button of that command below the notice.
+const SEND_AGAIN: &str = "Send it again";
+
+/// What a person is told of a part that may be missing.
 fn wording(part: &Outgoing) -> String {
     let what = match (&part.refers.file, &part.act) {
         (Some(file), _) => format!("the file {}", file.name),

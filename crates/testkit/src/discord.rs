@@ -1,6 +1,7 @@
 //! A strict Discord: the Gateway and the routes of the REST API that MyClaw uses, written from the published reference. What
 //! Discord refuses, it refuses; a field that does not exist is noted as a mistake.
 
+mod press;
 mod route;
 
 use std::collections::VecDeque;

@@ -2,6 +2,7 @@
 //! Slack refuses, it refuses; what Slack would ignore, such as an argument that does not exist, it notes as a mistake.
 
 mod method;
+mod press;
 
 use std::collections::VecDeque;
 use std::io::BufReader;
@@ -98,6 +99,7 @@ struct State {
 /// An event until it is acknowledged.
 #[derive(Debug)]
 struct Delivery {
+    kind: &'static str,
     envelope: String,
     body: Value,
     attempts: u64,
@@ -179,8 +181,7 @@ impl SlackServer {
             "event_id": format!("Ev{number}"), "event_time": 1_700_000_000,
             "authorizations": [{"team_id": "T1", "user_id": BOT, "is_bot": true}],
         });
-        let envelope = format!("envelope-{number}");
-        state.events.push_back(Delivery { envelope, body, attempts: 0, under_way: None });
+        state.queue("events_api", body);
         ts
     }
 
@@ -373,7 +374,7 @@ impl SlackServer {
                         continue;
                     }
                     let envelope = json!({
-                        "type": "events_api", "envelope_id": delivery.envelope, "payload": delivery.body,
+                        "type": delivery.kind, "envelope_id": delivery.envelope, "payload": delivery.body,
                         "accepts_response_payload": false, "retry_attempt": delivery.attempts, "retry_reason": "",
                     });
                     delivery.attempts += 1;
@@ -474,6 +475,11 @@ impl State {
             "id": id, "name": name, "mimetype": "application/octet-stream", "size": bytes.len(),
             "url_private": format!("http://127.0.0.1:{}/files-pri/{id}", self.port),
         }))
+    }
+
+    fn queue(&mut self, kind: &'static str, body: Value) {
+        let envelope = format!("envelope-{}", self.number());
+        self.events.push_back(Delivery { kind, envelope, body, attempts: 0, under_way: None });
     }
 
     fn number(&mut self) -> u64 {

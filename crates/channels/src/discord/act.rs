@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::Discord;
 use super::api::ApiError;
+use super::press::components;
 use super::send::{UNKNOWN_MESSAGE, body_of, failure, messages, text_of};
 use crate::http::encode;
 use crate::{Choices, Part, Poll, SendFailure};
@@ -21,7 +22,9 @@ impl Discord {
     }
 
     pub(super) async fn edit_text(&self, part: &Part, message: &str) -> Result<(), SendFailure> {
-        let body = body_of(&text_of(&part.text)?);
+        let mut body = body_of(&text_of(&part.text)?);
+        // A message keeps its buttons unless a change names others, or none.
+        body["components"] = components(&part.buttons);
         let path = path_of(part, message);
         self.api.call::<Value>(Method::PATCH, &path, Some(&body)).await.map(drop).map_err(failure)
     }

@@ -243,9 +243,13 @@ impl Api {
     }
 }
 
-/// Names a route: the method, and the path with the first id only, such as `POST /channels/1/messages`.
+/// Names a route: the method, and the path with the first id only, such as `POST /channels/1/messages`. Each interaction has
+/// addresses of its own, which count for one rate.
 fn route_of(method: &Method, path: &str) -> String {
     let path = path.split('?').next().unwrap_or_default();
+    if path.starts_with("/interactions/") {
+        return format!("{method} /interactions");
+    }
     let is_id = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let parts = path.split('/').enumerate().map(|(at, part)| match at > 2 && is_id(part) {
         true => "*",
@@ -299,5 +303,6 @@ mod tests {
         assert_eq!(route("/channels/12/messages/34"), "PATCH /channels/12/messages/*");
         assert_eq!(route("/channels/12/messages?after=3"), "PATCH /channels/12/messages");
         assert_eq!(route("/users/@me"), "PATCH /users/@me");
+        assert_eq!(route("/interactions/12/token/callback"), "PATCH /interactions");
     }
 }

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::press::Press;
 use crate::{Attachment, Quoted, Sender};
 
 /// A message of the socket.
@@ -53,15 +54,22 @@ pub(super) struct Message {
 pub(super) enum Heard {
     New(Box<Message>),
     Edited(Box<Message>),
+    /// A button, with its command as a message.
+    Pressed(Box<(Message, Press)>),
     /// It cannot be read, for this reason.
     Unreadable(Value, String),
 }
 
 impl Heard {
+    pub(super) fn pressed(pressed: (Message, Press)) -> Self {
+        Self::Pressed(Box::new(pressed))
+    }
+
     /// The channel that it is in; empty if that is not known.
     pub(super) fn chat(&self) -> String {
         match self {
             Self::New(message) | Self::Edited(message) => message.channel_id.clone(),
+            Self::Pressed(pressed) => pressed.0.channel_id.clone(),
             Self::Unreadable(..) => String::new(),
         }
     }
@@ -91,7 +99,7 @@ pub(super) struct User {
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-struct Member {
+pub(super) struct Member {
     nick: Option<String>,
 }
 
@@ -151,7 +159,16 @@ impl User {
 }
 
 impl Message {
-    /// Why it gets no answer, independent of who may write: what programs say, and notes such as "joined the server" (docs.discord.com,
+    /// What a person says, in this channel, about the message of this id.
+    pub(super) fn of_person(
+        (author, member): (User, Option<Member>),
+        content: String,
+        (channel_id, id): (String, String),
+    ) -> Self {
+        Self { id, channel_id, author, member, content, ..Self::default() }
+    }
+
+    /// Why nobody answers it, whoever may write: what programs say, and notes such as "joined the server" (docs.discord.com,
     /// "Message Types").
     pub(super) fn is_not_said(&self) -> Option<String> {
         if self.webhook_id.is_some() || self.author.bot {

@@ -9,7 +9,8 @@ use tokio::time::Instant;
 use tokio_tungstenite::tungstenite::Message as Frame;
 
 use super::api::ApiError;
-use super::event::{File, Heard, Message, Payload, Place, Ready, Role};
+use super::event::{File, Heard, Message, Payload, Ready};
+use super::press::{Interaction, Press};
 use super::session::{Progress, Session};
 use super::{DISCORD, Discord, Me, WRONG_INTENTS, WRONG_TOKEN};
 use crate::arrival::{NOTHING_SHOWN, Whereabouts, store_dropped, store_unreadable};
@@ -17,7 +18,7 @@ use crate::lanes::Lanes;
 use crate::pause::{self, Pause, until_stored};
 use crate::taking::{hand_over, load};
 use crate::ws::Socket;
-use crate::{Arrival, Attachment, AttachmentContent, Chat, ChatKind, Intake, State};
+use crate::{Arrival, Attachment, AttachmentContent, Intake, State};
 
 /// The events that the bot asks for (docs.discord.com, "Gateway", "List of Intents"): servers, messages in them and
 /// direct ones, and the text of messages.
@@ -30,13 +31,11 @@ const MOST_OPEN: usize = 1_000;
 const HELLO_TIME: Duration = Duration::from_secs(20);
 /// A connection that lived this long was a good one. Discord allows an identification each five seconds.
 const STEADY: Duration = Duration::from_secs(10);
-/// Most channels that are remembered.
-const MOST_PLACES: usize = 10_000;
 
 /// Where a message names its chat and its sender.
 const WHEREABOUTS: Whereabouts = Whereabouts {
     chats: &["/channel_id", "/d/channel_id"],
-    senders: &["/author/id", "/d/author/id"],
+    senders: &["/author/id", "/d/author/id", "/member/user/id", "/user/id"],
 };
 
 /// How a connection ended.
@@ -287,6 +286,17 @@ impl Discord {
                 connection.progress.begin(seq);
                 return Ok(Some((seq, heard)));
             }
+            "INTERACTION_CREATE" => {
+                let heard = match Interaction::deserialize(&payload.d) {
+                    Ok(interaction) => interaction.pressed().map(Heard::pressed),
+                    Err(error) => Some(Heard::Unreadable(payload.d, error.to_string())),
+                };
+                if let Some(heard) = heard {
+                    connection.progress.begin(seq);
+                    return Ok(Some((seq, heard)));
+                }
+                connection.progress.pass(seq);
+            }
             _ => connection.progress.pass(seq),
         }
         Ok(None)
@@ -298,9 +308,14 @@ impl Discord {
     /// It has to be tried again.
     async fn take_heard(&self, heard: &Heard, me: &Me, intake: &dyn Intake) -> Result<(), String> {
         match heard {
-            Heard::New(message) => self.take(message, None, me, intake).await,
+            Heard::New(message) => self.take(message, (None, None), me, intake).await,
             Heard::Edited(message) => {
-                self.take(message, message.edited_timestamp.as_ref(), me, intake).await
+                let edit = message.edited_timestamp.as_ref();
+                self.take(message, (edit, None), me, intake).await
+            }
+            Heard::Pressed(pressed) => {
+                let (message, press) = pressed.as_ref();
+                self.take(message, (None, Some(press)), me, intake).await
             }
             Heard::Unreadable(raw, reason) => {
                 store_unreadable(intake, &self.account, raw, &WHEREABOUTS, reason).await
@@ -308,14 +323,14 @@ impl Discord {
         }
     }
 
-    /// Takes a message, or the version of it of the time `edit`.
+    /// Takes a message, the version of it of the time `edit`, or the command of a button that somebody pressed.
     ///
     /// # Errors
     /// It has to be tried again.
     async fn take(
         &self,
         message: &Message,
-        edit: Option<&String>,
+        (edit, press): (Option<&String>, Option<&Press>),
         me: &Me,
         intake: &dyn Intake,
     ) -> Result<(), String> {
@@ -331,18 +346,20 @@ impl Discord {
             account: self.options.account.clone(),
             chat,
             edits: edit.map(|_| source_id.clone()),
-            source_id: match edit {
-                Some(edit) => format!("{source_id}:edit:{edit}"),
-                None => source_id,
+            source_id: match (edit, press) {
+                (Some(edit), _) => format!("{source_id}:edit:{edit}"),
+                (None, Some(press)) => format!("{source_id}:press:{}", press.id),
+                (None, None) => source_id,
             },
             reply_id: Some(message.id.clone()),
             sender: message.sender(),
             text: message.said(&me.id, role.as_deref()),
             passages: message.passages(&me.id),
             attachments: files.iter().map(|(_, attachment)| attachment.clone()).collect(),
-            mentions_me: message.mentions(&me.id, role.as_deref()),
+            mentions_me: press.is_some() || message.mentions(&me.id, role.as_deref()),
             reply_to: message.quoted(&me.id),
             answers: message.answered().map(|answered| answered.id.clone()),
+            is_press: press.is_some(),
             ..Arrival::default()
         };
         let is_empty = || arrival.text.is_empty() && arrival.is_plain();
@@ -350,65 +367,16 @@ impl Discord {
         if let Some(reason) = message.is_not_said().or_else(empty) {
             return store_dropped(intake, arrival, reason).await;
         }
-        self.add_thread(&mut arrival, message, me, intake).await?;
+        if press.is_none() {
+            self.add_thread(&mut arrival, message, me, intake).await?;
+        }
         let files = self.load_files(&files);
-        hand_over(intake, arrival, &self.with_files, files).await.map(drop)
-    }
-
-    /// The role that Discord made for the bot in a server. Apps offer it next to the bot's name, so it stands for the bot.
-    async fn own_role(&self, message: &Message, me: &Me) -> Result<Option<String>, ApiError> {
-        let Some(guild) = message.guild_id.as_ref().filter(|_| !message.mention_roles.is_empty())
-        else {
-            return Ok(None);
-        };
-        if let Some(known) = self.lock().roles.get(guild).cloned() {
-            return Ok(known);
+        let receipt = hand_over(intake, arrival, &self.with_files, files).await?;
+        if let Some(press) = press {
+            let is_taken = receipt.is_some_and(|receipt| receipt.dropped.is_none());
+            self.end_press(press, is_taken).await;
         }
-        let roles = match self.api.get::<Vec<Role>>(&format!("/guilds/{guild}/roles")).await {
-            Ok(roles) => roles,
-            Err(ApiError::Refused(refused)) if refused.status != 429 => Vec::new(),
-            Err(error) => return Err(error),
-        };
-        let is_own = |role: &Role| role.tags.bot_id.as_deref() == Some(me.id.as_str());
-        let own = roles.into_iter().find(is_own).map(|role| role.id);
-        let mut memory = self.lock();
-        if memory.roles.len() >= MOST_PLACES {
-            memory.roles.clear();
-        }
-        memory.roles.insert(guild.clone(), own.clone());
-        Ok(own)
-    }
-
-    /// Where a message was said. A thread has an id like a channel; the rules are those of the channel that it is in.
-    async fn chat(&self, message: &Message) -> Result<Chat, ApiError> {
-        let id = &message.channel_id;
-        if message.guild_id.is_none() {
-            let kind = ChatKind::Direct;
-            return Ok(Chat { id: id.clone(), kind, ..Chat::default() });
-        }
-        let known = self.lock().places.get(id).cloned();
-        let place = match known {
-            Some(place) => place,
-            None => {
-                let place = match self.api.get::<Place>(&format!("/channels/{id}")).await {
-                    Ok(place) => place,
-                    // The bot may not look at it: a channel without a name.
-                    Err(ApiError::Refused(refused)) if refused.status != 429 => Place::default(),
-                    Err(error) => return Err(error),
-                };
-                let mut memory = self.lock();
-                if memory.places.len() >= MOST_PLACES {
-                    memory.places.clear();
-                }
-                memory.places.insert(id.clone(), place.clone());
-                place
-            }
-        };
-        let (id, thread) = match place.channel_of_thread() {
-            Some(channel) => (channel.to_owned(), Some(id.clone())),
-            None => (id.clone(), None),
-        };
-        Ok(Chat { id, other_id: None, kind: ChatKind::Group, thread, title: place.name })
+        Ok(())
     }
 
     async fn load_files(&self, files: &[(&File, Attachment)]) -> Vec<AttachmentContent> {

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::api::ApiError;
 use super::event::User;
 use super::format::render;
+use super::press::components;
 use super::{Discord, MOST_UNITS, split};
 use crate::form::Upload;
 use crate::http::encode;
@@ -79,13 +80,16 @@ impl Discord {
             return self.send_file(part, file).await;
         }
         let text = text_of(&part.text)?;
+        let mut body = body_of(&text);
+        if !part.buttons.is_empty() {
+            body["components"] = components(&part.buttons);
+        }
         let Some(preview) = &part.replaces else {
-            let mut body = body_of(&text);
             add_place(&mut body, part.reply_to.as_deref());
             return self.post(part, body).await;
         };
         let path = format!("{}/{}", messages(&part.target), encode(preview));
-        match self.api.call::<Value>(Method::PATCH, &path, Some(&body_of(&text))).await {
+        match self.api.call::<Value>(Method::PATCH, &path, Some(&body)).await {
             Ok(_) => Ok(preview.clone()),
             Err(ApiError::Refused(refused)) if refused.code == UNKNOWN_MESSAGE => {
                 Err(SendFailure::NoPreview)

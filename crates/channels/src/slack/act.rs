@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::api::{ApiError, Token};
 use super::emoji::name_of;
+use super::press::attachments;
 use super::send::{ALL_UPDATES, text_of};
 use super::{Slack, split};
 use crate::{Part, SendFailure};
@@ -25,8 +26,11 @@ impl Slack {
             return Err(never("the text is too long for one message of Slack"));
         }
         let text = text_of(&part.text)?;
-        let params =
-            json!({"channel": part.target.chat, "ts": message, "text": text, "parse": "none"});
+        // Slack keeps the buttons of a message unless a change names others, or none.
+        let params = json!({
+            "channel": part.target.chat, "ts": message, "text": text, "parse": "none",
+            "attachments": attachments(&part.buttons),
+        });
         self.updates.wait(ALL_UPDATES).await;
         let sent = self.api.call::<Value>(Token::Bot, "chat.update", &params).await;
         sent.map(drop).map_err(|error| self.failure(ALL_UPDATES, error))

@@ -85,11 +85,22 @@ pub(super) struct Said {
     pub(super) event: Event,
     /// The time of the edit, if it is a later version.
     pub(super) edit: Option<String>,
-    /// Why it gets no answer, independent of who may write.
+    /// The time of the press, if somebody pressed a button of the message of this time instead of writing the text.
+    pub(super) press: Option<String>,
+    /// Why nobody answers it, whoever may write.
     pub(super) dropped: Option<String>,
 }
 
 impl Event {
+    /// What a person says, in this chat, about the message of this time, which may be in a thread.
+    pub(super) fn of_person(
+        user: String,
+        text: String,
+        (channel, ts, thread_ts): (String, String, Option<String>),
+    ) -> Self {
+        Self { user: Some(user), text: Some(text), channel, ts, thread_ts, ..Self::default() }
+    }
+
     /// What somebody said, or what Slack notes in a chat, such as that somebody joined. Changes that Slack makes itself are
     /// no messages.
     pub(super) fn said(self) -> Option<Said> {
@@ -119,7 +130,7 @@ impl Event {
             }
             Some(kind) => Some(format!("it is a note of Slack that nobody wrote ({kind})")),
         };
-        Some(Said { event, edit, dropped })
+        Some(Said { event, edit, press: None, dropped })
     }
 
     /// Direct chats have ids that begin with `D`, which counts where the type is missing (`app_mention`).

@@ -14,7 +14,7 @@ use tokio_tungstenite::tungstenite::{Bytes, Message};
 
 use super::api::{ApiError, Token};
 use super::event::{Callback, Envelope, Said};
-use super::{MOST_NAMED, MOST_PEOPLE, Me, SLACK, Slack, wrong_token};
+use super::{MOST_NAMED, MOST_PEOPLE, Me, SLACK, Slack, press, wrong_token};
 use crate::arrival::{NOTHING_SHOWN, Whereabouts, store_dropped, store_unreadable};
 use crate::lanes::Lanes;
 use crate::pause::{self, Pause, until_stored};
@@ -220,8 +220,15 @@ impl Slack {
             _ => {}
         }
         let Some(id) = envelope.envelope_id else { return Next::Nothing };
-        if envelope.kind != "events_api" {
-            return Next::Acknowledge(id);
+        match envelope.kind.as_str() {
+            "events_api" => {}
+            "interactive" => {
+                return match press::said(&envelope.payload) {
+                    Some(said) => Next::Take(Box::new(said), id),
+                    None => Next::Acknowledge(id),
+                };
+            }
+            _ => return Next::Acknowledge(id),
         }
         match Callback::deserialize(&envelope.payload) {
             Ok(callback) => match callback.event.said() {
@@ -238,7 +245,7 @@ impl Slack {
     /// # Errors
     /// It has to be tried again.
     async fn take(&self, said: &Said, me: &Me, intake: &dyn Intake) -> Result<(), String> {
-        let Said { event, edit, dropped } = said;
+        let Said { event, edit, press, dropped } = said;
         let user = event.user.clone().unwrap_or_default();
         if user == me.user_id {
             return Ok(());
@@ -261,18 +268,20 @@ impl Slack {
                 ..Chat::default()
             },
             edits: edit.as_ref().map(|_| source_id.clone()),
-            source_id: match edit {
-                Some(edit) => format!("{source_id}:edit:{edit}"),
-                None => source_id,
+            source_id: match (edit, press) {
+                (Some(edit), _) => format!("{source_id}:edit:{edit}"),
+                (None, Some(press)) => format!("{source_id}:press:{user}:{press}"),
+                (None, None) => source_id,
             },
             reply_id: Some(event.ts.clone()),
-            sender: Sender { id: user, name, handle: None, other_id: None },
+            sender: Sender { id: user.clone(), name, handle: None, other_id: None },
             text: event.text(&me.user_id, &known),
             passages: event.passages(&known),
             attachments: files.iter().map(|(_, attachment)| attachment.clone()).collect(),
-            mentions_me: event.mentions(&me.user_id),
+            mentions_me: press.is_some() || event.mentions(&me.user_id),
             // Slack knows no answers but those in the thread of a message.
-            answers: event.thread().map(str::to_owned),
+            answers: event.thread().filter(|_| press.is_none()).map(str::to_owned),
+            is_press: press.is_some(),
             ..Arrival::default()
         };
         let is_empty = || arrival.text.is_empty() && arrival.is_plain();
@@ -280,9 +289,16 @@ impl Slack {
         if let Some(reason) = dropped.clone().or_else(empty) {
             return store_dropped(intake, arrival, reason).await;
         }
-        self.add_thread(&mut arrival, event, me, intake).await?;
+        if press.is_none() {
+            self.add_thread(&mut arrival, event, me, intake).await?;
+        }
+        let target = arrival.chat.target();
         let files = self.load_files(&files);
-        hand_over(intake, arrival, &self.with_files, files).await.map(drop)
+        let receipt = hand_over(intake, arrival, &self.with_files, files).await?;
+        if press.is_some() && receipt.is_none_or(|receipt| receipt.dropped.is_some()) {
+            self.refuse_press(&target, &user).await;
+        }
+        Ok(())
     }
 
     /// The name of a person. Slack tells it to apps with the scope `users:read`; without it, the id has to do.

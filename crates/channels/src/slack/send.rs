@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::api::{ApiError, Token};
 use super::event::File;
 use super::format::{escape, render, units};
+use super::press::attachments;
 use super::{MOST_UNITS, Slack, split};
 use crate::split::preview;
 use crate::{Live, Part, SendFailure, Target};
@@ -72,12 +73,16 @@ impl Slack {
         }
         let chat = &part.target.chat;
         let text = text_of(&part.text)?;
-        let metadata = json!({"event_type": METADATA, "event_payload": {"part": part.id}});
+        let mut more = json!({
+            "metadata": {"event_type": METADATA, "event_payload": {"part": part.id}},
+        });
+        if !part.buttons.is_empty() {
+            more["attachments"] = attachments(&part.buttons);
+        }
         if let Some(preview) = &part.replaces {
             self.updates.wait(ALL_UPDATES).await;
-            let params = json!({
-                "channel": chat, "ts": preview, "text": text, "parse": "none", "metadata": metadata,
-            });
+            let mut params = json!({"channel": chat, "ts": preview, "text": text, "parse": "none"});
+            add(&mut params, more);
             let sent = self.api.call::<Value>(Token::Bot, "chat.update", &params).await;
             return match sent {
                 Ok(_) => Ok(preview.clone()),
@@ -94,16 +99,11 @@ impl Slack {
             };
         }
         self.posts.wait(chat).await;
-        self.post(&part.target, &text, Some(metadata)).await
+        self.post(&part.target, &text, more).await
     }
 
-    /// Posts a text in mrkdwn.
-    async fn post(
-        &self,
-        target: &Target,
-        text: &str,
-        metadata: Option<Value>,
-    ) -> Result<String, SendFailure> {
+    /// Posts a text in mrkdwn, with these further fields.
+    async fn post(&self, target: &Target, text: &str, more: Value) -> Result<String, SendFailure> {
         // Slack fetches no addresses that a model has written.
         let mut params = json!({
             "channel": target.chat, "text": text, "parse": "none",
@@ -112,9 +112,7 @@ impl Slack {
         if let Some(thread) = &target.thread {
             params["thread_ts"] = json!(thread);
         }
-        if let Some(metadata) = metadata {
-            params["metadata"] = metadata;
-        }
+        add(&mut params, more);
         let sent = self.api.call::<Sent>(Token::Bot, "chat.postMessage", &params).await;
         sent.map(|sent| sent.ts).map_err(|error| self.failure(&target.chat, error))
     }
@@ -209,7 +207,7 @@ impl Live for Slack {
             if !self.options.preview || !self.posts.try_now(&target.chat, 0) {
                 return Ok(None);
             }
-            self.post(target, &text, None).await.map(Some)
+            self.post(target, &text, Value::Null).await.map(Some)
         })
     }
 
@@ -231,6 +229,13 @@ impl Live for Slack {
 
     fn edit_pause(&self) -> Duration {
         EDIT_PAUSE
+    }
+}
+
+/// Adds the fields of `more`.
+fn add(params: &mut Value, more: Value) {
+    if let (Value::Object(params), Value::Object(more)) = (params, more) {
+        params.extend(more);
     }
 }
 

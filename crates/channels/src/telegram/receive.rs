@@ -13,7 +13,7 @@ use super::api::ApiError;
 use super::content::Loadable;
 use super::update::{Message, Said, Update};
 use super::{CALL_TIME, TELEGRAM, Telegram, WRONG_TOKEN, is_wrong_token};
-use crate::arrival::{NOTHING_SHOWN, Whereabouts, store_dropped, store_unreadable};
+use crate::arrival::{NOT_YOURS, NOTHING_SHOWN, Whereabouts, store_dropped, store_unreadable};
 use crate::pause::{self, Pause, until_stored};
 use crate::taking::{hand_over, load};
 use crate::{Arrival, AttachmentContent, Chat, HookAnswer, HookRequest, Intake, State};
@@ -28,8 +28,6 @@ const MOST_UPDATES: usize = 100;
 const IDLE_PAUSE: Duration = Duration::from_secs(1);
 /// What Telegram is asked for.
 const UPDATES: [&str; 3] = ["message", "edited_message", "callback_query"];
-/// Reply to a press of a button that has no effect.
-const NOT_YOURS: &str = "This button is not for you.";
 /// Where an update names its chat and its sender.
 const WHEREABOUTS: Whereabouts = Whereabouts {
     chats: &["/message/chat/id", "/edited_message/chat/id"],

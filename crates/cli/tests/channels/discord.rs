@@ -8,15 +8,15 @@ use super::chaos::answered_once;
 use super::*;
 
 /// A person who may write.
-const KIM: &str = "42";
+pub(super) const KIM: &str = "42";
 /// A channel of a server.
-const ROOM: &str = "100";
+pub(super) const ROOM: &str = "100";
 /// Kills in a quick run.
 const DEFAULT_KILLS: u64 = 8;
 /// Longest life of a process.
 const LONGEST_LIFE: Duration = Duration::from_millis(1_200);
 
-type Desk = super::Desk<DiscordServer>;
+pub(super) type Desk = super::Desk<DiscordServer>;
 
 impl Vendor for DiscordServer {
     const CHANNEL: &'static str = "discord";
@@ -35,7 +35,7 @@ impl Vendor for DiscordServer {
 
 impl Desk {
     /// Somebody writes in the channel of the server.
-    fn say(&self, channel: &str, fields: &Value) -> String {
+    pub(super) fn say(&self, channel: &str, fields: &Value) -> String {
         let mut message = json!({"guild_id": "1", "member": {"nick": "Kimmy"}});
         for (key, value) in fields.as_object().unwrap() {
             message[key] = value.clone();
@@ -48,7 +48,7 @@ impl Desk {
         calls.map(|(_, body)| body).collect()
     }
 
-    fn end(self, gateway: Gateway) {
+    pub(super) fn end(self, gateway: Gateway) {
         gateway.stop();
         assert_eq!(self.server.mistakes(), [""; 0]);
     }
@@ -60,7 +60,7 @@ fn count(sent: &[DiscordMessage], words: &str) -> usize {
 }
 
 /// That the message is addressed to the bot.
-fn to_me(text: &str) -> Value {
+pub(super) fn to_me(text: &str) -> Value {
     json!({"content": format!("<@900> {text}"), "mentions": [{"id": "900", "username": "claw", "bot": true}]})
 }
 

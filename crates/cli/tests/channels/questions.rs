@@ -45,8 +45,7 @@ fn question(bench: &Bench, label: &str) -> (BotMessage, String) {
         let mut of_call = sent.iter().rev().filter(is_it);
         of_call.find(|message| message.text().contains(label)).cloned()
     });
-    let (_, rest) = found.text().split_once("/approve ").unwrap();
-    let code = rest.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap().to_owned();
+    let code = code_of(found.text());
     (found, code)
 }
 
@@ -369,24 +368,152 @@ fn a_question_of_a_sub_agent_is_told_in_the_chat_of_its_parent() {
     gateway.stop();
 }
 
+/// Makes a gateway ask about commands, whose questions this person answers.
+fn ask_owner(bench: &Bench, owner: &str) {
+    let path = bench.home.config_path();
+    let mut config: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    config["tools"] = json!({"ask": ["bash"], "approvals": {"owners": [owner]}});
+    bench.home.write_config(&config);
+}
+
+/// The code of a question.
+fn code_of(text: &str) -> String {
+    let rest = text.split_once("/approve ").unwrap().1;
+    rest.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap().to_owned()
+}
+
+fn commands(code: &str) -> [String; 3] {
+    ["approve", "always", "deny"].map(|word| format!("/{word} {code}"))
+}
+
+#[test]
+fn buttons_of_slack_count_for_the_person_who_presses_them() {
+    let desk = super::slack::Desk::new(Script::obedient());
+    let eve = super::slack::EVE;
+    ask_owner(&desk.bench, &format!("slack:{eve}"));
+    let gateway = desk.start();
+    let server: &SlackServer = &desk.server;
+    let to_me = |label: &str| format!("<@UBOT> {}", order(&desk.bench, label));
+    let root = desk.say(&json!({"text": to_me("but1")}));
+    let asked = server.wait_for_text("but1");
+    let code = code_of(asked.text());
+    assert_eq!(asked.buttons(), commands(&code));
+    // Somebody else, a button that stands for something else, and other things that people do in Slack.
+    server.press("UBEN", &asked, "/approve");
+    until("Ben is told", || server.whispers().len() == 1);
+    let told = ("C1".to_owned(), "UBEN".to_owned(), "This button is not for you.".to_owned());
+    assert_eq!(server.whispers(), [told]);
+    server.press_with("UBEN", &asked, &format!("/approve {code} once"));
+    server.press_with(eve, &asked, &order(&desk.bench, "but2"));
+    server.press_with(eve, &asked, "yes");
+    gateway.dropped(4);
+    for payload in [
+        json!({"type": "view_submission", "user": {"id": eve}}),
+        json!({"type": "block_actions", "user": {"id": eve}, "actions": []}),
+        json!({"type": "block_actions", "actions": [{"value": format!("/approve {code}"), "action_ts": "1.000001"}]}),
+        json!(null),
+    ] {
+        server.interact(payload);
+    }
+    until("all of it is acknowledged", || server.waiting() == 0);
+    let waits = gateway.client.get("/api/approvals").unwrap().1["approvals"].clone();
+    assert_eq!(waits.as_array().unwrap().len(), 1, "{waits}");
+    server.press(eve, &asked, "/approve");
+    until("it runs", || made(&desk.bench, "but1"));
+    server.wait_for("the end", |sent| {
+        let asked = sent.iter().find(|message| message.ts == asked.ts)?;
+        let is_over = asked.text().contains("Over: the owner approved it once");
+        (asked.buttons().is_empty() && is_over).then_some(())
+    });
+    // A copy of the message that is still on somebody's screen.
+    server.press(eve, &asked, "/deny");
+    server.wait_for_text("was over already: the owner approved it once");
+    // In a thread and alone, where "always" holds from then on.
+    desk.say(&json!({"text": to_me("but3"), "thread_ts": root}));
+    let asked = server.wait_for_text("but3");
+    assert_eq!(asked.params["thread_ts"], root);
+    server.press(eve, &asked, "/deny");
+    let denied = server.wait_for_text("Denied: the call is not made.");
+    assert_eq!(denied.params["thread_ts"], root);
+    server.write(eve, &order(&desk.bench, "but4"));
+    server.press(eve, &server.wait_for_text("but4"), "/always");
+    until("it runs", || made(&desk.bench, "but4"));
+    assert!(!made(&desk.bench, "but2") && !made(&desk.bench, "but3"));
+    let said = desk.bench.asked();
+    assert!(!said.contains("[no text]") && !said.contains("/always"), "{said}");
+    desk.end(gateway);
+}
+
+#[test]
+fn buttons_of_discord_count_for_the_person_who_presses_them() {
+    use super::discord::{Desk, KIM, ROOM, to_me};
+    let desk = Desk::new(Script::obedient());
+    ask_owner(&desk.bench, &format!("discord:{KIM}"));
+    let gateway = desk.start();
+    let server = &desk.server;
+    desk.say(ROOM, &to_me(&order(&desk.bench, "but1")));
+    let asked = server.wait_for_text("/approve");
+    let code = code_of(asked.text());
+    assert_eq!(asked.buttons(), commands(&code));
+    let answer = |press: &str| {
+        until("an answer", || !server.answers_to(press).is_empty());
+        server.answers_to(press)
+    };
+    let refusal =
+        json!({"type": 4, "data": {"content": "This button is not for you.", "flags": 64}});
+    let press = server.press("666", &asked, "/approve");
+    assert_eq!(answer(&press), [refusal.clone()]);
+    for (person, command) in [
+        ("666", format!("/always {code}")),
+        (KIM, order(&desk.bench, "but2").chars().take(100).collect()),
+        (KIM, "yes".to_owned()),
+    ] {
+        let press = server.press_with(person, &asked, &command);
+        assert_eq!(answer(&press), [refusal.clone()], "{command}");
+    }
+    // Commands of the app, menus and forms, and what cannot be read.
+    for event in [
+        json!({"id": "1", "token": "x", "type": 2, "data": {"name": "approve"}, "user": {"id": KIM}}),
+        json!({"id": "2", "token": "x", "type": 3, "data": {"component_type": 3, "custom_id": format!("/approve {code}")}, "user": {"id": KIM}, "channel_id": "542", "message": {"id": "1"}}),
+        json!({"id": "3", "token": "x", "type": 3, "data": {"component_type": 2, "custom_id": format!("/approve {code}")}}),
+        json!({"id": 4, "type": "no number"}),
+    ] {
+        server.happen("INTERACTION_CREATE", &event);
+    }
+    // The four presses, and the one that cannot be read.
+    gateway.dropped(5);
+    let waits = gateway.client.get("/api/approvals").unwrap().1["approvals"].clone();
+    assert_eq!(waits.as_array().unwrap().len(), 1, "{waits}");
+    let press = server.press(KIM, &asked, "/approve");
+    assert_eq!(answer(&press), [json!({"type": 6})]);
+    until("it runs", || made(&desk.bench, "but1"));
+    server.wait_for("the end", |sent| {
+        let asked = sent.iter().find(|message| message.id == asked.id)?;
+        let is_over = asked.text().contains("Over: the owner approved it once");
+        (asked.buttons().is_empty() && is_over).then_some(())
+    });
+    server.press(KIM, &asked, "/deny");
+    server.wait_for_text("was over already: the owner approved it once");
+    // Alone, where "always" holds from then on, and after a broken connection.
+    server.write(KIM, &order(&desk.bench, "but3"));
+    let asked = server.wait_for_text("but3");
+    let (begun, resumed, _) = server.connections();
+    server.break_socket(None);
+    let press = server.press(KIM, &asked, "/always");
+    server.wait_for_connection(begun + resumed);
+    assert_eq!(answer(&press), [json!({"type": 6})]);
+    until("it runs", || made(&desk.bench, "but3"));
+    assert!(!made(&desk.bench, "but2"));
+    desk.end(gateway);
+}
+
 #[test]
 fn slack_takes_commands_and_answers_in_the_thread_of_the_question() {
     let desk = super::slack::Desk::new(Script::obedient());
     let eve = super::slack::EVE;
-    let configured = |config: &mut Value| {
-        config["tools"] =
-            json!({"ask": ["bash"], "approvals": {"owners": [format!("slack:{eve}")]}});
-    };
-    let path = desk.bench.home.config_path();
-    let mut config: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
-    configured(&mut config);
-    desk.bench.home.write_config(&config);
+    ask_owner(&desk.bench, &format!("slack:{eve}"));
     let gateway = desk.start();
     let server: &SlackServer = &desk.server;
-    let code_of = |text: &str| {
-        let rest = text.split_once("/approve ").unwrap().1;
-        rest.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap().to_owned()
-    };
     server.write(eve, &order(&desk.bench, "sla1"));
     let asked = server.wait_for_text("/approve");
     let code = code_of(asked.text());

@@ -12,7 +12,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use myclaw_agent::sessions::SessionKey;
 use myclaw_agent::{Approval, ApprovalRequest, Approver, BoxFuture, Party};
-use myclaw_channels::Button;
 use myclaw_store::Place;
 use serde::{Deserialize, Serialize};
 use tokio::task::JoinHandle;
@@ -349,11 +348,6 @@ impl Delivery {
             self.end_question(&asked.id, CUT_FOR_PEOPLE).await?;
         }
         Ok(())
-    }
-
-    fn button(&self, route: &Route, text: &str, command: String) -> Option<Button> {
-        let has_buttons = self.outbox.channel(route).is_some_and(|channel| channel.has_buttons());
-        has_buttons.then(|| Button::new(text, command))
     }
 }
 

@@ -2,13 +2,14 @@
 
 use serde_json::{Value, json};
 
+use super::press;
 use super::{BOT, DiscordMessage, State, TOKEN};
 use crate::wire::Request;
 
 /// Most characters of a message.
 const MOST_CHARACTERS: usize = 2_000;
 /// Fields of a message that is sent (docs.discord.com, "Create Message").
-const CREATE: [&str; 8] = [
+const CREATE: [&str; 9] = [
     "content",
     "nonce",
     "enforce_nonce",
@@ -17,9 +18,10 @@ const CREATE: [&str; 8] = [
     "flags",
     "attachments",
     "poll",
+    "components",
 ];
 /// Fields of a message that is edited ("Edit Message").
-const EDIT: [&str; 3] = ["content", "allowed_mentions", "flags"];
+const EDIT: [&str; 4] = ["content", "allowed_mentions", "flags", "components"];
 
 /// A call that is in order.
 pub(super) struct Call {
@@ -66,12 +68,21 @@ pub(super) fn check(request: &Request) -> Result<Call, Wrong> {
             ("reaction", *channel, *message)
         }
         ["channels", channel, "typing"] => ("typing", *channel, ""),
+        ["interactions", id, token, "callback"] if *token == format!("tokenOf{id}") => {
+            ("interaction", *id, "")
+        }
         _ => return Err(wrong(404, 0, "404: Not Found")),
     };
     if [channel, message].iter().any(|id| !id.is_empty() && !is_id(id)) {
         return Err(wrong(400, 50_035, "an id is no snowflake"));
     }
     let (body, file) = body_of(request).map_err(|why| wrong(400, 50_109, &why))?;
+    if kind == "interaction" {
+        press::check_answer(&body).map_err(|why| wrong(400, 50_035, &why))?;
+        let name = format!("{} {kind} {channel}", request.method);
+        let [channel, message, query] = [channel, message, query].map(str::to_owned);
+        return Ok(Call { name, channel, message, query, body, file });
+    }
     let name = format!("{} {kind}", request.method);
     let allowed: &[&str] = match name.as_str() {
         "POST messages" => &CREATE,
@@ -147,6 +158,7 @@ fn fields(body: &Value, has_file: bool) -> Result<(), String> {
     if body["allowed_mentions"]["parse"] != json!([]) {
         return Err("allowed_mentions lets everybody be called".to_owned());
     }
+    press::check(&body["components"])?;
     let poll = &body["poll"];
     if poll.is_object() {
         let answers = poll["answers"].as_array().map_or(0, Vec::len);
@@ -217,6 +229,9 @@ pub(super) fn carry_out(state: &mut State, call: Call) -> (u16, Value) {
         "PATCH message" => match find(state) {
             Some(at) => {
                 state.sent[at].body["content"] = call.body["content"].clone();
+                if call.body["components"].is_array() {
+                    state.sent[at].body["components"] = call.body["components"].clone();
+                }
                 state.sent[at].edits += 1;
                 (200, shown(&state.sent[at]))
             }

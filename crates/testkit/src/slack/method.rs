@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::press;
 use super::{APP_TOKEN, BOT, BOT_TOKEN, SlackMessage, State};
 use crate::wire::Request;
 
@@ -27,16 +28,36 @@ const fn method(
 
 const HISTORY: &[&str] =
     &["cursor", "include_all_metadata", "inclusive", "latest", "limit", "oldest"];
-const METHODS: [Method; 13] = [
+const METHODS: [Method; 14] = [
     method("auth.test", "", &[], &[]),
     method("apps.connections.open", "connections:write", &[], &[]),
     method(
         "chat.postMessage",
         "chat:write",
         &["channel", "text"],
-        &["thread_ts", "parse", "link_names", "mrkdwn", "metadata", "unfurl_links", "unfurl_media"],
+        &[
+            "thread_ts",
+            "parse",
+            "link_names",
+            "mrkdwn",
+            "metadata",
+            "unfurl_links",
+            "unfurl_media",
+            "attachments",
+        ],
     ),
-    method("chat.update", "chat:write", &["channel", "ts", "text"], &["parse", "metadata"]),
+    method(
+        "chat.update",
+        "chat:write",
+        &["channel", "ts", "text"],
+        &["parse", "metadata", "attachments"],
+    ),
+    method(
+        "chat.postEphemeral",
+        "chat:write",
+        &["channel", "user", "text"],
+        &["parse", "thread_ts"],
+    ),
     method("chat.delete", "chat:write", &["channel", "ts"], &[]),
     method("reactions.add", "reactions:write", &["channel", "timestamp", "name"], &[]),
     method("users.info", "users:read", &["user"], &["include_locale"]),
@@ -121,6 +142,9 @@ fn arguments(params: &Value) -> Result<(), String> {
         if text.chars().count() > MOST_CHARACTERS {
             return Err("msg_too_long".to_owned());
         }
+    }
+    if let Some(attachments) = params["attachments"].as_str() {
+        press::check(attachments)?;
     }
     for key in ["thread_ts", "ts", "timestamp"] {
         let is_time = |text: &str| {
@@ -209,12 +233,15 @@ pub(super) fn carry_out(state: &mut State, name: &str, params: &Value) -> Result
             let message = state.sent.iter_mut().find(|message| message.ts == ts);
             let message = message.ok_or("message_not_found")?;
             message.params["text"] = params["text"].clone();
-            if params["metadata"].is_string() {
-                message.params["metadata"] = params["metadata"].clone();
+            for key in ["metadata", "attachments"] {
+                if params[key].is_string() {
+                    message.params[key] = params[key].clone();
+                }
             }
             message.edits += 1;
             Ok(json!({"channel": params["channel"], "ts": ts, "text": params["text"]}))
         }
+        "chat.postEphemeral" => Ok(json!({"message_ts": state.time()})),
         "chat.delete" => {
             let ts = text("ts");
             let at = state.sent.iter().position(|message| message.ts == ts);

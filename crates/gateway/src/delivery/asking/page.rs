@@ -88,7 +88,7 @@ impl Delivery {
             false => [("Next page", "question"), ("No", "deny")]
                 .into_iter()
                 .filter_map(|(text, word)| {
-                    self.button(&place.route, text, format!("/{word} {code}"))
+                    self.outbox.button(&place.route, text, format!("/{word} {code}"))
                 })
                 .collect(),
         };
@@ -123,6 +123,6 @@ impl Delivery {
         }
         wanted.push(("No".to_owned(), format!("/deny {code}")));
         let buttons = wanted.into_iter();
-        buttons.filter_map(|(text, command)| self.button(route, &text, command)).collect()
+        buttons.filter_map(|(text, command)| self.outbox.button(route, &text, command)).collect()
     }
 }

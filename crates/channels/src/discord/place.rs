@@ -1,0 +1,71 @@
+//! Where messages are said, and the bot's own role there.
+
+use super::api::ApiError;
+use super::event::{Message, Place, Role};
+use super::{Discord, Me};
+use crate::{Chat, ChatKind};
+
+/// Most channels that are remembered.
+const MOST_PLACES: usize = 10_000;
+
+impl Discord {
+    /// The role that Discord made for the bot in a server. Apps offer it beside the bot's name, so it stands for the bot.
+    pub(super) async fn own_role(
+        &self,
+        message: &Message,
+        me: &Me,
+    ) -> Result<Option<String>, ApiError> {
+        let Some(guild) = message.guild_id.as_ref().filter(|_| !message.mention_roles.is_empty())
+        else {
+            return Ok(None);
+        };
+        if let Some(known) = self.lock().roles.get(guild).cloned() {
+            return Ok(known);
+        }
+        let roles = match self.api.get::<Vec<Role>>(&format!("/guilds/{guild}/roles")).await {
+            Ok(roles) => roles,
+            Err(ApiError::Refused(refused)) if refused.status != 429 => Vec::new(),
+            Err(error) => return Err(error),
+        };
+        let is_own = |role: &Role| role.tags.bot_id.as_deref() == Some(me.id.as_str());
+        let own = roles.into_iter().find(is_own).map(|role| role.id);
+        let mut memory = self.lock();
+        if memory.roles.len() >= MOST_PLACES {
+            memory.roles.clear();
+        }
+        memory.roles.insert(guild.clone(), own.clone());
+        Ok(own)
+    }
+
+    /// Where a message was said. A thread has an id like a channel; the rules are those of the channel that it is in.
+    pub(super) async fn chat(&self, message: &Message) -> Result<Chat, ApiError> {
+        let id = &message.channel_id;
+        if message.guild_id.is_none() {
+            let kind = ChatKind::Direct;
+            return Ok(Chat { id: id.clone(), kind, ..Chat::default() });
+        }
+        let known = self.lock().places.get(id).cloned();
+        let place = match known {
+            Some(place) => place,
+            None => {
+                let place = match self.api.get::<Place>(&format!("/channels/{id}")).await {
+                    Ok(place) => place,
+                    // The bot may not look at it: a channel without a name.
+                    Err(ApiError::Refused(refused)) if refused.status != 429 => Place::default(),
+                    Err(error) => return Err(error),
+                };
+                let mut memory = self.lock();
+                if memory.places.len() >= MOST_PLACES {
+                    memory.places.clear();
+                }
+                memory.places.insert(id.clone(), place.clone());
+                place
+            }
+        };
+        let (id, thread) = match place.channel_of_thread() {
+            Some(channel) => (channel.to_owned(), Some(id.clone())),
+            None => (id.clone(), None),
+        };
+        Ok(Chat { id, other_id: None, kind: ChatKind::Group, thread, title: place.name })
+    }
+}
