@@ -37,13 +37,14 @@ pub trait Channel: Send + Sync + 'static {
     /// Closes connections that are open besides [`Channel::run`]: the config does not have this channel any more.
     fn retire(&self) {}
 
-    /// Looks at a request of its vendor before its body is read, which is empty here.
+    /// Looks at a request of its vendor before its body is read, which is empty here. A channel that takes requests has its
+    /// own.
     ///
     /// # Errors
     /// The answer, if the body makes no difference.
     fn admit(&self, head: &HookRequest) -> Result<(), HookAnswer> {
         let _ = head;
-        Ok(())
+        Err(HookAnswer::error(404, "this channel takes no requests"))
     }
 
     /// Answers an HTTP request of its vendor, which nothing has checked yet.

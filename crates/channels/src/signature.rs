@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use ring::digest::SHA256_OUTPUT_LEN;
 use ring::hmac;
 use secrecy::{ExposeSecret, SecretString};
 
@@ -33,8 +34,21 @@ pub(crate) fn sign(secret: &SecretString, time: u64, body: &[u8]) -> String {
 pub(crate) fn check_head(time: Option<&str>, signature: Option<&str>) -> Result<(), String> {
     let missing = |name: &str| format!("the header {name} is missing");
     time.ok_or_else(|| missing(TIME_HEADER))?;
-    signature.ok_or_else(|| missing(SIGNATURE_HEADER))?;
-    Ok(())
+    let signature = signature.ok_or_else(|| missing(SIGNATURE_HEADER))?;
+    is_signature(signature).then_some(()).ok_or_else(wrong)
+}
+
+/// Whether the value of a header looks like a signature.
+pub(crate) fn is_signature(value: &str) -> bool {
+    let digits = value.strip_prefix(SCHEME).and_then(bytes_of);
+    digits.is_some_and(|tag| tag.len() == SHA256_OUTPUT_LEN)
+}
+
+fn wrong() -> String {
+    format!(
+        "the signature is wrong; {SIGNATURE_HEADER} is `{SCHEME}` and the HMAC-SHA256, in hexadecimal digits, of the \
+         timestamp, a dot and the body"
+    )
 }
 
 /// Checks a signature.
@@ -53,10 +67,7 @@ pub(crate) fn check(
     // The time is checked after it, so that nobody learns anything about it without the secret.
     let is_right = is_signed(secret, signature, &signed(time, body));
     if !is_right {
-        return Err(format!(
-            "the signature is wrong; {SIGNATURE_HEADER} is `{SCHEME}` and the HMAC-SHA256, in hexadecimal digits, of \
-             the timestamp, a dot and the body"
-        ));
+        return Err(wrong());
     }
     let apart = time.parse::<u64>().ok().map(|time| time.abs_diff(now()));
     if apart.is_none_or(|apart| apart > WINDOW.as_secs()) {

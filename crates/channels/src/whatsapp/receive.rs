@@ -17,7 +17,7 @@ use super::send::reason_of;
 use super::{WHATSAPP, WRONG_TOKEN, WhatsApp, is_wrong_token};
 use crate::arrival::{Whereabouts, store_dropped, store_unreadable};
 use crate::pause::Pause;
-use crate::signature::is_signed;
+use crate::signature::{is_signature, is_signed};
 use crate::taking::{hand_over, load};
 use crate::{
     Arrival, Attachment, AttachmentContent, ChatKind, FileOf, HookAnswer, HookRequest, Intake,
@@ -46,20 +46,22 @@ impl WhatsApp {
         request: HookRequest,
         intake: &dyn Intake,
     ) -> HookAnswer {
-        match request.method.as_str() {
-            "GET" => self.verify(&request),
-            "POST" => self.receive_post(&request, intake).await,
-            _ => HookAnswer::error(405, "Meta asks with GET and posts with POST"),
+        match self.admit_hook(&request) {
+            Ok(()) => self.receive_post(&request, intake).await,
+            Err(answer) => answer,
         }
     }
 
-    /// Refuses what is posted without a signature, whatever it says.
+    /// Answers what the head decides: all but what is posted with something that looks like a signature.
     pub(super) fn admit_hook(&self, head: &HookRequest) -> Result<(), HookAnswer> {
-        let is_posted = head.method == "POST";
-        if is_posted && head.header(SIGNATURE_HEADER).is_none() {
-            return Err(HookAnswer::error(401, "the signature is missing or wrong"));
+        match head.method.as_str() {
+            "GET" => Err(self.verify(head)),
+            "POST" if !head.header(SIGNATURE_HEADER).is_some_and(is_signature) => {
+                Err(HookAnswer::error(401, "the signature is missing or wrong"))
+            }
+            "POST" => Ok(()),
+            _ => Err(HookAnswer::error(405, "Meta asks with GET and posts with POST")),
         }
-        Ok(())
     }
 
     /// Shows Meta that the owner of the app is also that of this gateway.

@@ -100,65 +100,175 @@ fn sockets_without_a_token_take_little_memory_and_no_place_of_the_owner() {
     gateway.stop();
 }
 
-/// A posted request of `path` with `headers`, and a body of 5 MiB of which all but the last byte is sent. What is answered
-/// before that, if anything.
-fn posted(client: &Client, path: &str, headers: &str) -> String {
+/// Longest wait for a refusal that may not come.
+const A_WHILE: Duration = Duration::from_secs(4);
+
+/// A request of `path` with `headers`, and a body of 5 MiB of which all but the last byte is sent. What is answered within this
+/// time, if anything.
+fn posted(client: &Client, path: &str, headers: &str, wait: Duration) -> String {
     use std::io::{Read as _, Write as _};
     let mut stream = std::net::TcpStream::connect(("127.0.0.1", client.port)).unwrap();
+    let (method, path) = path.split_once(' ').unwrap_or(("POST", path));
+    let length = 5 << 20;
+    let is_chunked = headers.contains("chunked");
+    let length_header =
+        if is_chunked { String::new() } else { format!("Content-Length: {length}\r\n") };
+    let chunk = if is_chunked { format!("{length:x}\r\n") } else { String::new() };
     let head = format!(
-        "POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n{headers}\r\n",
-        client.port,
-        5 << 20
+        "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nContent-Type: application/json\r\n{length_header}{headers}\r\n\
+         {chunk}",
+        client.port
     );
     stream.write_all(head.as_bytes()).unwrap();
     // The connection may be closed before all of it is written.
-    let _ = stream.write_all(&vec![b' '; (5 << 20) - 1]);
-    stream.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
+    let _ = stream.write_all(&vec![b' '; length - 1]);
+    stream.set_read_timeout(Some(wait)).unwrap();
     let mut answer = [0; 256];
     let read = stream.read(&mut answer).unwrap_or(0);
     String::from_utf8_lossy(&answer[..read]).into_owned()
 }
 
-#[test]
-fn bodies_of_strangers_take_little_memory() {
+/// A gateway with a webhook and with channels whose vendors cannot be reached.
+fn with_hooks() -> Bench {
     let bench = Bench::new(answering("fine"));
     let secret = "a-secret-of-at-least-16-characters";
     bench.configure(|config| {
-        config["channels"] =
-            json!({"webhook": {"mine": {"url": "http://127.0.0.1:9/", "secret": secret}}});
+        config["channels"] = json!({
+            "webhook": {"mine": {"url": "http://127.0.0.1:9/", "secret": secret}},
+            "telegram": {
+                "botToken": "1:x", "baseUrl": "http://127.0.0.1:9", "webhookUrl": "http://127.0.0.1:9/hooks/telegram/default",
+            },
+            "whatsapp": {
+                "phoneNumberId": "1", "accessToken": "x", "appSecret": secret, "verifyToken": "token-of-mine",
+                "baseUrl": "http://127.0.0.1:9",
+            },
+            "slack": {"appToken": "xapp-1", "botToken": "xoxb-1", "baseUrl": "http://127.0.0.1:9"},
+            "discord": {"botToken": "x", "baseUrl": "http://127.0.0.1:9"},
+        });
     });
+    bench
+}
+
+#[test]
+fn bodies_of_strangers_take_little_memory() {
+    let bench = with_hooks();
     let gateway = bench.start();
     let client = &gateway.client;
     let before = memory(&gateway);
-    // What a header or the path decides is answered before the body has come.
-    let signed = "X-MyClaw-Timestamp: 1\r\nX-MyClaw-Signature: sha256=00\r\n";
+    let tag = format!("sha256={}", "0a".repeat(32));
+    let signed = &format!("X-MyClaw-Timestamp: 1\r\nX-MyClaw-Signature: {tag}\r\n");
+    let by_meta = &format!("X-Hub-Signature-256: {tag}\r\n");
+    let chunked = "Transfer-Encoding: chunked\r\n";
+    let short = &signed.replace(&tag, "sha256=00");
+    // What a header or the path decides is answered before the body has come, in one piece or in chunks.
     for (path, headers, status) in [
         ("/hooks/webhook/mine", "", "401"),
-        ("/hooks/telegram/nobody", signed, "404"),
-        ("/hooks/webhook", signed, "404"),
+        ("/hooks/webhook/mine", "X-MyClaw-Timestamp: 1\r\n", "401"),
+        ("/hooks/webhook/mine", short.as_str(), "401"),
+        ("PUT /hooks/webhook/mine", signed.as_str(), "405"),
+        ("/hooks/telegram/default", "", "401"),
+        ("/hooks/telegram/default", "X-Telegram-Bot-Api-Secret-Token: wrong\r\n", "401"),
+        ("/hooks/telegram/nobody", signed.as_str(), "404"),
+        ("/hooks/whatsapp/default", "", "401"),
+        ("/hooks/whatsapp/default", "X-Hub-Signature-256: sha256=00\r\n", "401"),
+        ("/hooks/whatsapp/default", "X-Hub-Signature-256: sha1=00\r\n", "401"),
+        ("GET /hooks/whatsapp/default?hub.mode=subscribe&hub.verify_token=x", "", "403"),
+        ("PUT /hooks/whatsapp/default", by_meta.as_str(), "405"),
+        // Channels that hear of their vendors in other ways.
+        ("/hooks/slack/default", signed.as_str(), "404"),
+        ("/hooks/discord/default", signed.as_str(), "404"),
+        ("/hooks/webhook", signed.as_str(), "404"),
         ("/api/devices/pair", "", "413"),
         ("/health", "", "413"),
         ("/api/messages", "", "401"),
         ("/v1/responses", "Authorization: Bearer wrong\r\n", "401"),
     ] {
-        let answer = posted(client, path, headers);
-        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{path}: {answer}");
+        for more in ["", chunked] {
+            let answer = posted(client, path, &format!("{headers}{more}"), PATIENCE);
+            let expected = format!("HTTP/1.1 {status}");
+            assert!(answer.starts_with(&expected), "{path} {headers}{more}: {answer}");
+        }
     }
     // A signature covers the body, so that is read, as far as there is room for all of them.
-    let answers: Vec<String> = std::thread::scope(|scope| {
-        let post = |_| scope.spawn(|| posted(client, "/hooks/webhook/mine", signed));
-        let posting: Vec<_> = (0..40).map(post).collect();
-        let used = |_| {
-            std::thread::sleep(Duration::from_millis(100));
-            memory(&gateway).saturating_sub(before)
-        };
-        let most = (0..10).map(used).max().unwrap_or(0);
-        assert!(most < 90_000, "{most} kB for 40 bodies of 5 MiB that nobody has signed");
-        posting.into_iter().map(|posted| posted.join().unwrap()).collect()
+    for (path, headers) in [
+        ("/hooks/webhook/mine", signed.clone()),
+        ("/hooks/whatsapp/default", by_meta.clone()),
+        ("/hooks/whatsapp/default", format!("{by_meta}{chunked}")),
+    ] {
+        let (most, all) = std::thread::scope(|scope| {
+            let post = |_| scope.spawn(|| posted(client, path, &headers, A_WHILE));
+            let posting: Vec<_> = (0..40).map(post).collect();
+            let mut most = 0;
+            while posting.iter().any(|posted| !posted.is_finished()) {
+                most = most.max(memory(&gateway).saturating_sub(before));
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            let all: Vec<String> = posting.into_iter().map(|it| it.join().unwrap()).collect();
+            (most, all)
+        });
+        eprintln!("{path}: {most} kB");
+        assert!(most < 90_000, "{path}: {most} kB for 40 bodies of 5 MiB that nobody has signed");
+        assert!(all.iter().any(|answer| answer.starts_with("HTTP/1.1 503")), "{path}: {all:?}");
+        // They are given back, and the owner is not disturbed.
+        until("room", || {
+            let answer = posted_whole(client, "/hooks/whatsapp/default", by_meta);
+            answer.starts_with("HTTP/1.1 401")
+        });
+        assert_eq!(client.get("/api/status").unwrap().0, 200);
+    }
+    gateway.stop();
+}
+
+/// A posted request with a body of 2 MiB, and its answer.
+fn posted_whole(client: &Client, path: &str, headers: &str) -> String {
+    use std::io::{Read as _, Write as _};
+    let mut stream = std::net::TcpStream::connect(("127.0.0.1", client.port)).unwrap();
+    let (port, length) = (client.port, 2 << 20);
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\nContent-Length: {length}\r\n{headers}\r\n"
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    let _ = stream.write_all(&vec![b' '; length]);
+    let mut answer = String::new();
+    let _ = stream.read_to_string(&mut answer);
+    answer
+}
+
+/// Many connections of one address, each with a little of a large body, and the rest never comes.
+#[test]
+fn slow_bodies_of_many_connections_share_the_room_of_bodies() {
+    use std::io::Write as _;
+    let bench = with_hooks();
+    let gateway = bench.start();
+    let client = &gateway.client;
+    let before = memory(&gateway);
+    let tag = format!("X-Hub-Signature-256: sha256={}\r\n", "0a".repeat(32));
+    let part = vec![b' '; 256 * 1024];
+    let slow: Vec<_> = (0..300)
+        .map(|number| {
+            let mut stream = std::net::TcpStream::connect(("127.0.0.1", client.port)).unwrap();
+            let length = match number % 2 {
+                0 => "Content-Length: 5000000\r\n",
+                _ => "Transfer-Encoding: chunked\r\n",
+            };
+            let chunk = if number % 2 == 0 { "" } else { "4c4b40\r\n" };
+            let head = format!(
+                "POST /hooks/whatsapp/default HTTP/1.1\r\nHost: 127.0.0.1\r\n{length}{tag}\r\n{chunk}"
+            );
+            let _ = stream.write_all(head.as_bytes());
+            let _ = stream.write_all(&part);
+            stream
+        })
+        .collect();
+    // All that came is read now, or refused: 75 MiB were sent.
+    until("the owner is answered", || client.get("/api/status").unwrap().0 == 200);
+    let used = memory(&gateway).saturating_sub(before);
+    eprintln!("{used} kB");
+    assert!(used < 75_000, "{used} kB for 300 slow bodies");
+    drop(slow);
+    until("room", || {
+        posted_whole(client, "/hooks/whatsapp/default", &tag).starts_with("HTTP/1.1 401")
     });
-    assert!(answers.iter().any(|answer| answer.starts_with("HTTP/1.1 503")), "{answers:?}");
-    // They are given back, and the owner is not disturbed.
-    until("room", || client.get("/api/status").unwrap().0 == 200);
     gateway.stop();
 }
 

@@ -68,7 +68,7 @@ async fn hook(
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    let request = hook_request(&method, &query.unwrap_or_default(), &headers, body.to_vec());
+    let request = hook_request(&method, &query.unwrap_or_default(), &headers, body.into());
     let answer = match server.routing.channel(&channel, &account) {
         Some(of_vendor) => {
             let answer = of_vendor.receive(request, &*server.routing).await;
