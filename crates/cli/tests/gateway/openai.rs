@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
+use myclaw_testkit::Stop;
 
 use super::*;
 
@@ -316,6 +317,16 @@ fn for_clients() -> Script {
                 .step()
                 .event_by_event()
                 .pause(pause);
+        }
+        if last.contains("fail now") {
+            return Step::status(
+                400,
+                &[],
+                r#"{"type":"error","error":{"type":"invalid_request_error","message":"no"}}"#,
+            );
+        }
+        if last.contains("cut short") {
+            return Reply::anthropic().text("one two").stop(Stop::Length).step();
         }
         if last.contains("without end") {
             return Reply::anthropic().text("so").step().stall_after(200);

@@ -11,9 +11,19 @@ use crate::GatewayError;
 use crate::delivery::Delivery;
 use crate::rows::{Incoming, MessageId, MessageState};
 
+/// What an error says, for protocols that have another form for it.
+#[derive(Clone)]
+pub(super) struct Said {
+    pub(super) class: String,
+    pub(super) message: String,
+}
+
 /// An error: a class for programs and a message for people.
 pub(super) fn error(status: StatusCode, class: &str, message: &str) -> Response {
-    (status, Json(error_object(class, message))).into_response()
+    let mut response = (status, Json(error_object(class, message))).into_response();
+    let said = Said { class: class.to_owned(), message: message.to_owned() };
+    response.extensions_mut().insert(said);
+    response
 }
 
 /// The body of an error.

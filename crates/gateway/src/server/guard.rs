@@ -20,7 +20,7 @@ use super::answer::error;
 use super::devices::{CHANGE_PATH, PAIR_PATH};
 use super::front::{Caller, Link, household};
 use super::strangers::Place;
-use super::{MAX_BODY, Server, page, scope};
+use super::{MAX_BODY, Server, openai, page, scope};
 use crate::devices::{Known, Login, Scope};
 use crate::token::Token;
 
@@ -189,7 +189,9 @@ pub(super) async fn guard(
     }
     let caller = server.front().caller(&link, request.headers());
     request.extensions_mut().insert(caller.clone());
-    let mut response = checked(&server, (&link, &caller), request, next).await;
+    let path = request.uri().path().to_owned();
+    let response = checked(&server, (&link, &caller), request, next).await;
+    let mut response = openai::in_own_form(&path, response);
     page::protect(response.headers_mut());
     if caller.owns_name() && response.status() != StatusCode::MISDIRECTED_REQUEST {
         response.headers_mut().insert(STRICT_TRANSPORT_SECURITY, STRICT_TRANSPORT);

@@ -24,7 +24,7 @@ pub(super) use responses::{cancel, create, input_items, remove, retrieve};
 
 use self::files::File;
 pub(super) use self::files::is_picture;
-use super::answer::{class_of, message as message_object};
+use super::answer::{self, class_of, message as message_object};
 use super::rest::{Attachment, MOST_ATTACHMENTS, pictures};
 use super::{Server, route};
 use crate::GatewayError;
@@ -46,6 +46,9 @@ const SESSION_HEADER: &str = "x-myclaw-session";
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 /// Longest wait for an answer.
 const LONGEST_WAIT: Duration = Duration::from_secs(14 * 60);
+
+/// What the paths of these protocols begin with.
+const PATHS: &str = "/v1/";
 
 /// Status and body of an error.
 pub(super) type Failure = (StatusCode, Value);
@@ -314,6 +317,16 @@ fn refusal(failure: Failure) -> Response {
 
 fn failure(error: &GatewayError) -> Response {
     refusal(failed(error))
+}
+
+/// Gives an error of the gateway OpenAI's form, if it answers a request of OpenAI's protocols.
+pub(super) fn in_own_form(path: &str, mut response: Response) -> Response {
+    match response.extensions_mut().remove::<answer::Said>() {
+        Some(said) if path.starts_with(PATHS) => {
+            refusal((response.status(), error_object(&said.class, &said.message)))
+        }
+        _ => response,
+    }
 }
 
 /// An error in OpenAI's form.
