@@ -297,6 +297,7 @@ impl Chats {
         // The text goes out too: the chat may refuse voice messages, and a text can hold links.
         let saying = Saying { text: part.text.clone(), files: files.into_iter().collect() };
         let shown = showing::name(&binding.folder);
+        self.showing.has_said(binding);
         delivery.say_once(said, (&route, &shown), (kind, saying)).await.map_err(text)?;
         self.showing.go_on(&delivery, binding, &route);
         if let Some(path) = speech {

@@ -1,6 +1,6 @@
 //! What groups of the host do, shown in their chats as for sessions: typing, and previews of replies.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use myclaw_agent::config::HostBinding;
@@ -12,8 +12,9 @@ use crate::rows::Route;
 /// The groups that are shown.
 pub(super) struct Showing {
     delivery: Weak<Delivery>,
-    /// The folders of those that work.
-    working: Mutex<HashSet<String>>,
+    /// The folders of those that work, with what they have written since they said something last. They may write before it is
+    /// known where that is shown.
+    working: Mutex<HashMap<String, String>>,
 }
 
 /// Under which name a group is shown. No session has such a key.
@@ -28,7 +29,7 @@ impl Showing {
 
     /// Begins to show a group.
     pub(super) fn begin(self: &Arc<Self>, binding: HostBinding) {
-        self.lock().insert(binding.folder.clone());
+        self.lock().insert(binding.folder.clone(), String::new());
         let this = Arc::clone(self);
         tokio::spawn(async move {
             let Some(delivery) = this.delivery.upgrade() else { return };
@@ -42,15 +43,28 @@ impl Showing {
     pub(super) fn go_on(&self, delivery: &Delivery, binding: &HostBinding, route: &Route) {
         // Under the lock, so that nothing begins after the group has stopped.
         let working = self.lock();
-        if working.contains(&binding.folder) {
-            delivery.live.begin(&name(&binding.folder), &[(route.clone(), None)]);
+        if let Some(written) = working.get(&binding.folder) {
+            let shown = name(&binding.folder);
+            delivery.live.begin(&shown, &[(route.clone(), None)]);
+            delivery.live.show_text(&shown, written.clone());
         }
     }
 
     /// Shows what is written.
     pub(super) fn write(&self, binding: &HostBinding, text: String) {
+        let mut working = self.lock();
+        if let Some(written) = working.get_mut(&binding.folder) {
+            written.clone_from(&text);
+        }
         if let Some(delivery) = self.delivery.upgrade() {
             delivery.live.show_text(&name(&binding.folder), text);
+        }
+    }
+
+    /// Forgets what was written: it is said now.
+    pub(super) fn has_said(&self, binding: &HostBinding) {
+        if let Some(written) = self.lock().get_mut(&binding.folder) {
+            written.clear();
         }
     }
 
@@ -63,7 +77,7 @@ impl Showing {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashSet<String>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, String>> {
         self.working.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
