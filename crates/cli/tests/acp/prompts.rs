@@ -88,6 +88,23 @@ fn a_turn_that_fails_is_an_error_with_its_class() {
 }
 
 #[test]
+fn a_failing_server_is_no_timeout_for_editors() {
+    for (status, class) in [(500, "server_error"), (503, "server_error"), (504, "timeout")] {
+        let server =
+            ModelServer::spawn_blocking_thread(Script::repeat(Step::status(status, &[], "")));
+        let home = TempHome::new();
+        let mut config = TempHome::config_for(server.url(), WireFormat::AnthropicMessages);
+        config["agent"] = json!({"maxRetries": 0});
+        home.write_config(&config);
+        let mut client = Client::introduced(&home);
+        let session = client.new_session(&home);
+        let failed = client.converse(&session, "Hello?");
+        assert_eq!(failed["error"]["data"]["class"], class, "{failed}");
+        client.finish();
+    }
+}
+
+#[test]
 fn a_retry_is_reported_as_a_notice() {
     let overloaded =
         json!({"type": "error", "error": {"type": "overloaded_error", "message": "busy"}});

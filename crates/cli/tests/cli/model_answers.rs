@@ -8,6 +8,7 @@ use myclaw_testkit::{
 };
 use serde_json::{Value, json};
 
+use crate::rpc::{Client, prompt};
 use crate::{change_config, myclaw, run};
 
 /// Tokens of the window, and the bytes that the server takes for them.
@@ -213,4 +214,65 @@ fn a_failing_server_and_an_unknown_host_are_no_timeouts() {
     assert!(!stderr.contains("(timeout)"), "{stderr}");
     assert!(stderr.matches("retry ").count() <= 1, "{stderr}");
     assert!(stderr.contains("cannot be found"), "{stderr}");
+}
+
+/// A failure has one name for programs, and no other for people.
+#[test]
+fn a_failure_is_named_as_what_it_is_wherever_it_is_shown() {
+    let fails = |status: u16| {
+        let body = r#"{"error":{"message":"boom"}}"#;
+        (format!("status {status}"), Some(Step::status(status, &[], body)), None)
+    };
+    let reset = Reply::openai().text("half of it").step().reset_after(0);
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let nowhere = |what: &str, url: &str| (what.to_owned(), None, Some(url.to_owned()));
+    let cases = [
+        (fails(500), "server_error"),
+        (fails(502), "server_error"),
+        (fails(503), "server_error"),
+        (fails(529), "server_error"),
+        (fails(504), "timeout"),
+        (fails(408), "timeout"),
+        (("a reset".to_owned(), Some(reset), None), "network"),
+        (nowhere("a refused connection", &format!("http://{closed}/v1")), "network"),
+        (nowhere("an unknown host", "http://no-such-host.invalid/v1"), "network"),
+        // It speaks no TLS.
+        (("no TLS".to_owned(), Some(fails(500).1.unwrap()), Some("https".to_owned())), "network"),
+    ];
+    for ((what, step, url), name) in cases {
+        let script = step.map_or_else(Script::new, Script::repeat);
+        let (_server, home) = compatible(script);
+        change_config(&home, |config| {
+            config["agent"] = json!({"maxRetries": 0});
+            let base = config["provider"]["baseUrl"].as_str().unwrap().to_owned();
+            match url.as_deref() {
+                Some("https") => {
+                    config["provider"]["baseUrl"] = json!(base.replace("http:", "https:"));
+                }
+                Some(url) => config["provider"]["baseUrl"] = json!(url),
+                None => {}
+            }
+        });
+        let output = run(&home, &["run", "--json", "Hi."]);
+        let stdout = output.stdout();
+        let last: Value = serde_json::from_str(stdout.lines().last().unwrap()).unwrap();
+        assert_eq!((&last["type"], &last["class"]), (&json!("error"), &json!(name)), "{what}");
+        let mut client = Client::start(&home);
+        client.send(&prompt("Hi."));
+        client.wait_for("\"run_end\"");
+        let (_, lines) = client.finish();
+        let classes: Vec<&str> = lines.iter().filter_map(|line| line["class"].as_str()).collect();
+        assert!(
+            classes.iter().all(|class| *class == name) && !classes.is_empty(),
+            "{what}: {lines:#?}"
+        );
+        let is_timeout = name == "timeout";
+        for arguments in
+            [&["run", "Hi."][..], &["models", "test", "openai/gpt-4o"], &["auth", "list"]]
+        {
+            let output = run(&home, arguments);
+            let said = output.stdout() + &output.stderr();
+            assert!(is_timeout || !said.contains("timeout"), "{what} {arguments:?}: {said}");
+        }
+    }
 }

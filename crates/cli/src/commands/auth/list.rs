@@ -172,6 +172,14 @@ fn table(listed: &[Listed]) -> Vec<String> {
     columns(&std::iter::once(head.map(str::to_owned).to_vec()).chain(rows).collect::<Vec<_>>())
 }
 
+/// Why a key is not used, for people: most failures that count as time-outs are none.
+fn cause(reason: FailureReason) -> &'static str {
+    match reason {
+        FailureReason::Timeout => "no answer",
+        other => other.as_str(),
+    }
+}
+
 /// `ok, pinned`, `cooldown until 2026-11-21 23:42 (auth)`.
 fn state(key: &Listed) -> String {
     let mut words: Vec<String> = match key.state {
@@ -186,7 +194,7 @@ fn state(key: &Listed) -> String {
         format!(
             "cooldown{model} until {} ({})",
             local_minute(cooldown.until),
-            cooldown.reason.as_str()
+            cause(cooldown.reason)
         )
     }));
     words.extend(key.pinned.then(|| "pinned".to_owned()));
