@@ -36,7 +36,7 @@ fn the_pictures_of_an_album_are_one_message_of_telegram() {
         bench.bot.deliver(ANN, chat, &fields);
     };
     part(&private(), Some("which is best?"), "a");
-    std::thread::sleep(Duration::from_millis(300));
+    std::thread::sleep(Duration::from_millis(100));
     part(&private(), None, "a");
     part(&private(), None, "a");
     bench.bot.wait_for_text("seen");

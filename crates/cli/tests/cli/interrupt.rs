@@ -185,6 +185,6 @@ fn sigterm_ends_a_chat_although_a_hook_goes_on() {
     child.send("hello\n");
     server.wait_for_requests_blocking(1);
     child.signal(Signal::Terminate);
-    let output = child.wait(Duration::from_secs(5));
+    let output = child.wait(Duration::from_secs(20));
     output.assert_code(130);
 }
