@@ -1,6 +1,6 @@
 //! Telegram.
 
-use myclaw_testkit::{Step, Stop, TelegramFault};
+use myclaw_testkit::{BotMessage, Step, Stop, TelegramFault};
 
 use super::*;
 
@@ -135,6 +135,55 @@ fn what_may_be_missing_is_told_once_and_sent_again_when_asked_for() {
     let sent: Vec<String> = bench.bot.sent().iter().map(|sent| sent.text().to_owned()).collect();
     let count = |text: &str| sent.iter().filter(|sent| sent.contains(text)).count();
     assert_eq!((count("may be missing"), count("m1&gt;")), (1, 2), "{sent:?}");
+    assert_eq!(bench.model.requests().len(), 1, "the model was asked again");
+}
+
+#[test]
+fn the_button_below_the_notice_sends_once_what_may_be_missing_whatever_is_killed() {
+    let bench = Bench::new(echoing());
+    let gateway = bench.start();
+    bench.bot.fail_next("sendMessage", TelegramFault::Hang);
+    bench.bot.write(ANN, "<m1>");
+    let sendings = || bench.bot.calls().iter().filter(|call| call.0 == "sendMessage").count();
+    until("an attempt to send", || sendings() == 1);
+    gateway.kill();
+    let gateway = bench.start();
+    let notice = bench.bot.wait_for_text("may be missing here");
+    assert_eq!(notice.buttons(), ["/again"]);
+    // The press is stored, and the process ends before Telegram knows that, and before the answer is sent: the press comes again.
+    bench.bot.fail_next("sendMessage", TelegramFault::TooMany(3));
+    bench.bot.fail_next("answerCallbackQuery", TelegramFault::Hang);
+    let chat = json!({"id": ANN, "type": "private", "first_name": "Ann"});
+    let press = bench.bot.press(ANN, &chat, &notice, "/again");
+    let confirmations = |press: &str| {
+        let calls = bench.bot.calls();
+        calls.iter().filter(|(_, params)| params["callback_query_id"] == press).count()
+    };
+    until("the press is stored", || confirmations(&press) == 1 && sendings() == 3);
+    gateway.kill();
+    let gateway = bench.start();
+    until("the press came again", || confirmations(&press) == 2);
+    // The gateway may have been killed before it knew that nothing was sent: then it tells of that too, and is asked once more.
+    let answers = |sent: &[BotMessage]| {
+        sent.iter().filter(|message| message.text().contains("m1&gt;")).count()
+    };
+    let newer = bench.bot.wait_for("the answer again, or a notice", |sent| {
+        let newer =
+            sent.iter().find(|message| message.id > notice.id && message.buttons() == ["/again"]);
+        (answers(sent) == 2 || newer.is_some()).then(|| newer.cloned())
+    });
+    if let Some(newer) = &newer {
+        bench.bot.press(ANN, &chat, newer, "/again");
+    }
+    bench.bot.wait_for("the answer again", |sent| (answers(sent) == 2).then_some(()));
+    // The button stays, and does no harm.
+    bench.bot.press(ANN, &chat, &notice, "/again");
+    bench.bot.wait_for_text("Nothing is missing here");
+    gateway.stop();
+    let sent: Vec<String> = bench.bot.sent().iter().map(|sent| sent.text().to_owned()).collect();
+    let count = |text: &str| sent.iter().filter(|sent| sent.contains(text)).count();
+    let notices = 1 + usize::from(newer.is_some());
+    assert_eq!((count("may be missing"), count("m1&gt;")), (notices, 2), "{sent:?}");
     assert_eq!(bench.model.requests().len(), 1, "the model was asked again");
 }
 
