@@ -16,7 +16,7 @@ const MOST_EARLIER_CHARS: usize = 1_000;
 /// Why a message is dropped that holds no text, passage or file.
 pub(crate) const NOTHING_SHOWN: &str = "it holds nothing that can be shown";
 
-/// What a person is told whose press of a button has no effect.
+/// Reply to a press of a button that has no effect.
 pub(crate) const NOT_YOURS: &str = "This button is not for you.";
 
 /// A message that somebody sent through a channel.

@@ -429,7 +429,7 @@ impl Drop for Sending<'_> {
 /// The button of that command below the notice.
 const SEND_AGAIN: &str = "Send it again";
 
-/// What a person is told of a part that may be missing.
+/// Notice to a person about a part that may be missing.
 fn wording(part: &Outgoing) -> String {
     let what = match (&part.refers.file, &part.act) {
         (Some(file), _) => format!("the file {}", file.name),

@@ -168,7 +168,7 @@ impl Message {
         Self { id, channel_id, author, member, content, ..Self::default() }
     }
 
-    /// Why nobody answers it, whoever may write: what programs say, and notes such as "joined the server" (docs.discord.com,
+    /// Why it gets no answer, independent of who may write: what programs say, and notes such as "joined the server" (docs.discord.com,
     /// "Message Types").
     pub(super) fn is_not_said(&self) -> Option<String> {
         if self.webhook_id.is_some() || self.author.bot {

@@ -87,7 +87,7 @@ pub(super) struct Said {
     pub(super) edit: Option<String>,
     /// The time of the press, if somebody pressed a button of the message of this time instead of writing the text.
     pub(super) press: Option<String>,
-    /// Why nobody answers it, whoever may write.
+    /// Why it gets no answer, independent of who may write.
     pub(super) dropped: Option<String>,
 }
 
