@@ -81,6 +81,8 @@ pub(crate) fn examine(loaded: &Loaded, home: &Home) -> Examination {
     examine_web(config, &mut examination);
     examination.warnings.extend(permissions::advice(config));
     examination.warnings.extend(permissions::contradictions(config));
+    let unanswered = permissions::unanswered_questions(config).into_iter();
+    examination.warnings.extend(unanswered.map(|(what, next)| format!("{what}: {next}")));
     examination.warnings.extend(unknown_providers_of_rules(config));
     match unusable_commands(config, &home.paths) {
         Ok(unusable) => examination

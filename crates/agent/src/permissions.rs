@@ -14,6 +14,7 @@ mod senders;
 mod special;
 mod start_places;
 mod terms;
+mod unanswered;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -39,6 +40,7 @@ use levels::{Situation, exec_levels, tool_levels};
 pub use principal::Principal;
 pub use senders::Senders;
 pub(crate) use special::{contradictions, is_of_heartbeats, provider_rules};
+pub use unanswered::unanswered_questions;
 
 /// Name of the hook that asks the policy; the reason of a question begins with it.
 pub(crate) const POLICY: &str = "policy";

@@ -329,6 +329,66 @@ fn rules_that_cancel_each_other_are_named() {
 }
 
 #[test]
+fn questions_that_nobody_can_answer_in_their_chats_are_named() {
+    let telegram = json!({"botToken": "1:x"});
+    let slack = json!({"appToken": "xapp-1", "botToken": "xoxb-1"});
+    let found = |tools: Value, more: Value| {
+        let channels = json!({"telegram": telegram, "slack": slack});
+        let mut config = json!({"tools": tools, "channels": channels});
+        for (key, value) in more.as_object().unwrap() {
+            config[key] = value.clone();
+        }
+        unanswered_questions(&serde_json::from_value(config).unwrap())
+    };
+    let named = |tools: Value| {
+        let found = found(tools, json!({})).into_iter();
+        let name = |line: &str| {
+            let of = line.split_once(" asks in chats of ");
+            of.map(|(place, rest)| format!("{place} {}", rest.split(',').next().unwrap()))
+        };
+        found.map(|(line, _)| name(&line).unwrap_or(line)).collect::<Vec<_>>()
+    };
+    // Nothing is asked.
+    assert_eq!(named(json!({})), [""; 0]);
+    assert_eq!(named(json!({"ask": []})), [""; 0]);
+    let exec = |security: &str, ask: &str| json!({"exec": {"security": security, "ask": ask}});
+    assert_eq!(named(exec("allowlist", "off")), [""; 0]);
+    assert_eq!(named(exec("full", "on-miss")), [""; 0]);
+    // What asks, and where.
+    assert_eq!(named(json!({"ask": ["bash"]})), ["tools.ask telegram", "tools.ask slack"]);
+    assert_eq!(named(exec("allowlist", "on-miss")), ["tools.exec telegram", "tools.exec slack"]);
+    assert_eq!(named(exec("full", "always")), ["tools.exec telegram", "tools.exec slack"]);
+    let of_slack = json!({"byChannel": {"slack": {"ask": ["bash"]}}});
+    assert_eq!(named(of_slack), ["tools.byChannel.slack.ask slack"]);
+    let sender = |name: &str| json!({"bySender": {name: {"ask": ["bash"]}}});
+    assert_eq!(named(sender("telegram:42")), ["tools.bySender[\"telegram:42\"].ask telegram"]);
+    assert_eq!(named(sender("42")).len(), 2);
+    let sandbox = json!({"agents": {"defaults": {"sandbox": {"exec": {"security": "allowlist"}}}}});
+    assert_eq!(found(json!({}), sandbox).len(), 2);
+    let agent = json!({"agents": {"list": [{"id": "a", "tools": {"ask": ["write"]}}]}});
+    assert_eq!(found(json!({}), agent).len(), 2);
+    let letters = json!({"channels": {"email": {
+        "address": "claw@example.org", "password": "x", "imap": {"host": "h"}, "smtp": {"host": "h"},
+    }}});
+    assert_eq!(found(json!({"ask": ["bash"]}), letters), []);
+    // Who answers.
+    let asked = |approvals: Value| named(json!({"ask": ["bash"], "approvals": approvals}));
+    assert_eq!(asked(json!({"owners": ["telegram:42"]})), ["tools.ask slack"]);
+    assert_eq!(asked(json!({"owners": ["telegram:42", "slack:U1"]})), [""; 0]);
+    let own = json!({"owners": ["telegram:42"], "sendTo": "telegram:42"});
+    let lines = found(json!({"ask": ["bash"], "approvals": own}), json!({}));
+    assert!(lines.len() == 1 && lines[0].0.contains("sendTo answers those of other"), "{lines:?}");
+    // People and chats that no channel reaches.
+    let lines = asked(json!({"owners": ["telegram:42", "slack:U1", "discord:7"]}));
+    assert!(lines.len() == 1 && lines[0].contains("names discord:7"), "{lines:?}");
+    let owners = json!(["telegram:42"]);
+    let lines = asked(json!({"owners": owners, "sendTo": "signal:+491701234567"}));
+    assert!(lines[1].contains("sendTo is signal:+491701234567"), "{lines:?}");
+    let lines = asked(json!({"owners": owners, "sendTo": "slack:D1"}));
+    assert!(lines[1].contains("nobody can answer in slack:D1"), "{lines:?}");
+}
+
+#[test]
 fn what_starts_programs_is_neither_changed_nor_removed_unasked() {
     let permissions = permissions(json!({"tools": {"exec": {"security": "allowlist"}}}), "main");
     let directory = tempfile::tempdir().unwrap();

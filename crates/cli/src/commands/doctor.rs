@@ -8,6 +8,7 @@ use std::sync::Arc;
 use myclaw_agent::config::{Config, ConfigError, ResolvedAgent};
 use myclaw_agent::hooks::{UnusableCommand, unusable_commands};
 use myclaw_agent::llm::{LocalCandidate, LocalFinding, survey_local};
+use myclaw_agent::permissions::unanswered_questions;
 use myclaw_agent::speech::{speaker, speech_obstacles, transcriber};
 use myclaw_agent::{
     FailureClass, Home, LOCAL_SERVERS_VARIABLE, Selection, SelectionSource, Wanted,
@@ -137,6 +138,8 @@ fn examine(home: &Home) -> Result<Vec<Check>, CliError> {
             others.extend(channels::check(&config, home).await);
             others.extend(gateway::check(&config, home));
             others.extend(gateway::check_heartbeats(&config));
+            let unanswered = unanswered_questions(&config).into_iter();
+            others.extend(unanswered.map(|(what, next)| Check::warn("approvals", what, next)));
         }
         (others, check_local_servers(home).await)
     })?;

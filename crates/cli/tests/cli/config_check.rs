@@ -320,3 +320,29 @@ fn get_prints_the_default_of_a_key_and_refuses_one_that_does_not_exist() {
     unset.assert_code(1);
     assert!(unset.stderr().contains("docs/config.md says what applies then"), "{}", unset.stderr());
 }
+
+#[test]
+fn questions_that_nobody_can_answer_in_their_chat_are_warned_of() {
+    let config = |approvals: &str| {
+        let home = TempHome::new();
+        home.write_config_text(&format!(
+            "{{ channels: {{ telegram: {{ botToken: '1:x' }} }}, tools: {{ ask: ['bash'], approvals: {approvals} }} }}"
+        ));
+        let check = run(&home, &["config", "check"]);
+        check.assert_code(0);
+        (check.stderr(), run(&home, &["doctor"]).stdout())
+    };
+    let (check, doctor) = config("{}");
+    let what = "tools.ask asks in chats of telegram, where nobody can answer";
+    let next = "add yourself to tools.approvals.owners as \"telegram:ID\"";
+    assert!(check.contains(&format!("warning: {what}: {next}")), "{check}");
+    let doctor: String = doctor.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(doctor.contains(&format!("warn approvals {what}")), "{doctor}");
+    assert!(doctor.contains(&format!("-> {next}")), "{doctor}");
+    let (check, doctor) = config("{ owners: ['telegram:42'] }");
+    assert!(!check.contains("approvals") && !doctor.contains("approvals"), "{check}{doctor}");
+    let (check, _) =
+        config("{ owners: ['telegram:42', 'slack:U1'], sendTo: 'signal:+491701234567' }");
+    assert!(check.contains("owners names slack:U1, whose channel is not set up"), "{check}");
+    assert!(check.contains("sendTo is signal:+491701234567, whose channel is not"), "{check}");
+}

@@ -431,6 +431,41 @@ fn contradictions_are_found_too() {
 }
 
 #[test]
+fn people_and_chats_that_cannot_answer_questions_are_refused() {
+    let said = |approvals: &str| message(&format!("{{ tools: {{ approvals: {approvals} }} }}"));
+    for (owner, words) in [
+        ("42", "1:34: tools.approvals.owners[0]: expected a person as `channel:id`"),
+        ("telegram:", "expected a person as `channel:id`"),
+        ("telegram: ", "expected a person as `channel:id`"),
+        (":42", "expected a person as `channel:id`"),
+        ("Telegram:42", "expected a person as `channel:id`"),
+        ("email:me@example.org", "channels with chats are telegram, matrix,"),
+        ("webhook:ci", "channels with chats are telegram, matrix,"),
+        ("socket:me", "channels with chats are telegram, matrix,"),
+        ("telegram:@ann", "this does not prove who writes; write the number of your account"),
+        ("telegram:Ann", "this does not prove who writes"),
+        ("telegram:-1005", "this does not prove who writes"),
+        ("telegram:*", "this does not prove who writes"),
+        ("discord:ann#1234", "this does not prove who writes"),
+        ("irc:ann!a@host", "this does not prove who writes; write the name of your account"),
+        ("irc:@ann", "this does not prove who writes"),
+    ] {
+        let said = said(&format!("{{ owners: ['{owner}'] }}"));
+        assert!(said.contains(words), "{owner}: {said}");
+    }
+    // The one that is wrong is named.
+    let second = said("{ owners: ['telegram:42', 'discord:ann'] }");
+    assert!(second.contains("tools.approvals.owners[1]: this does not prove"), "{second}");
+    for chat in ["42", "telegram:", "email:me@example.org", "nonsense:1", ":1"] {
+        let said = said(&format!("{{ sendTo: '{chat}' }}"));
+        assert!(
+            said.contains("tools.approvals.sendTo: expected a chat as `channel:id`"),
+            "{chat}: {said}"
+        );
+    }
+}
+
+#[test]
 fn text_that_is_no_json5_is_explained() {
     for (text, expected) in [
         ("{\n  agent: {}\n  gateway: {}\n}", "3:3: expected a comma; is one missing before this?"),
