@@ -360,7 +360,6 @@ impl Discord {
             reply_to: message.quoted(&me.id),
             answers: message.answered().map(|answered| answered.id.clone()),
             is_press: press.is_some(),
-            ..Arrival::default()
         };
         let is_empty = || arrival.text.is_empty() && arrival.is_plain();
         let empty = || is_empty().then(|| NOTHING_SHOWN.to_owned());
