@@ -90,6 +90,9 @@ fn filters_take_no_more_than_their_limit() {
 }
 
 proptest! {
+    // Each case compiles four expressions, which is slow without optimisation.
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
     #[test]
     fn a_match_of_any_text_in_any_case_passes(
         before in "\\PC{0,40}", sought in "\\PC{1,12}", after in "\\PC{0,40}",
