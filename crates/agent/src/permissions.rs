@@ -323,6 +323,8 @@ impl Permissions {
             resolve: &resolve,
             real_path: &|path| path.canonicalize().ok(),
             repository: &repository::programs,
+            inner_repository: &repository::inner_repository,
+            start_place: &|path, form| self.written_place(path, form),
         };
         match exec.check(&request) {
             ExecVerdict::Allowed => Verdict::Allowed,

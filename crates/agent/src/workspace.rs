@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use myclaw_config::{ConfinementLimits, Paths, SandboxMode, WorkspaceAccessName};
 use myclaw_engine::{BOOTSTRAP_NAMES, PromptFiles};
 use myclaw_files::create_private_directory;
+use myclaw_policy::{names_obeyed_by_agents, names_obeyed_by_programs};
 use myclaw_sandbox::{Level, WorkspaceAccess};
 use myclaw_session::{CLI_CHANNEL, SessionKey};
 
@@ -33,66 +34,22 @@ pub(crate) use quota::QuotaState;
 pub use quota::{Quota, WorkspaceUse};
 use template::{TEMPLATE, copy_template};
 
-/// What programs of the owner start or obey later, in a directory that others may change: configs and hooks of version
-/// control, variables that a shell takes in, tasks of editors, jobs of continuous integration, and the files of build
-/// tools that run commands.
-const OBEYED_BY_PROGRAMS: [&str; 36] = [
-    ".git",
-    ".gitmodules",
-    ".gitattributes",
-    ".hg",
-    ".svn",
-    ".jj",
-    ".husky",
-    ".pre-commit-config.yaml",
-    ".envrc",
-    ".env",
-    ".direnv",
-    ".tool-versions",
-    ".mise.toml",
-    ".npmrc",
-    ".yarnrc",
-    ".yarnrc.yml",
-    ".pnpmfile.cjs",
-    ".cargo",
-    ".vscode",
-    ".idea",
-    ".zed",
-    ".fleet",
-    ".devcontainer",
-    ".vimrc",
-    ".nvimrc",
-    ".exrc",
-    ".editorconfig",
-    ".github",
-    ".gitlab-ci.yml",
-    ".circleci",
-    "Makefile",
-    "makefile",
-    "GNUmakefile",
-    "justfile",
-    "Taskfile.yml",
-    "package.json",
-];
-/// What this and other agents take for instructions, in addition to the bootstrap files.
-const OBEYED_BY_AGENTS: [&str; 9] = [
-    TEMPLATE,
-    "skills",
-    "commands",
-    "CLAUDE.md",
-    ".agents",
-    ".claude",
-    ".codex",
-    ".cursor",
-    ".mcp.json",
-];
+/// What this agent takes for instructions, in addition to the bootstrap files. The names that other agents and programs obey
+/// are those of the policy, which asks about the same ones where commands are restricted.
+const OBEYED_HERE: [&str; 3] = [TEMPLATE, "skills", "commands"];
 
-/// Files whose instructions agents take from every directory.
-const INSTRUCTIONS_EVERYWHERE: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
+/// Instructions that agents take from every directory, beside those of other agents.
+const INSTRUCTIONS_EVERYWHERE: &str = "AGENTS.md";
 
 /// The channels in the keys of sessions in which nobody else writes: no chat of another channel is routed to one, but to the
 /// main session where the owner says so.
 const OWNERS_CHANNELS: [&str; 3] = [CLI_CHANNEL, CRON_CHANNEL, WEB_CHANNEL];
+
+/// What this and other agents take for instructions.
+fn obeyed_by_agents() -> impl Iterator<Item = &'static str> {
+    let others = names_obeyed_by_agents().filter(|name| !BOOTSTRAP_NAMES.contains(name));
+    BOOTSTRAP_NAMES.into_iter().chain(OBEYED_HERE).chain(others)
+}
 
 /// Who writes the messages of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -222,12 +179,15 @@ impl SessionConfig {
         let is_own = self.directory.is_none() && self.own_workspace.is_some();
         let mode = sandbox_rules(&self.config, &self.agent).mode;
         let is_outside_obeyed = mode == SandboxMode::NonMain && *level == Level::Landlock;
-        let by_agents = BOOTSTRAP_NAMES.iter().chain(&OBEYED_BY_AGENTS).map(PathBuf::from);
+        // A name with a wildcard is no path.
+        let paths = |names: &mut dyn Iterator<Item = &'static str>| -> Vec<PathBuf> {
+            names.filter(|name| !name.contains('*')).map(PathBuf::from).collect()
+        };
         match self.party() {
             Party::Others if is_own => Vec::new(),
-            Party::Others => by_agents.chain(OBEYED_BY_PROGRAMS.map(PathBuf::from)).collect(),
+            Party::Others => paths(&mut obeyed_by_agents().chain(names_obeyed_by_programs())),
             Party::Owner if is_outside_obeyed && self.project_directory().is_none() => {
-                by_agents.collect()
+                paths(&mut obeyed_by_agents())
             }
             Party::Owner => Vec::new(),
         }
@@ -236,16 +196,16 @@ impl SessionConfig {
     /// The names that stay as they are in every directory of the workspace: programs and agents take what has them wherever
     /// they work. Of those without a dot only instructions are among them, or nobody could begin a project in a directory.
     pub(crate) fn protected_names(&self, level: &Level) -> Vec<String> {
-        let protected = match self.party() {
-            Party::Others => self.protected(level),
-            Party::Owner => Vec::new(),
+        if self.party() == Party::Owner || self.protected(level).is_empty() {
+            return Vec::new();
+        }
+        let is_taken = |name: &&str| {
+            name.starts_with(['.', '*'])
+                || INSTRUCTIONS_EVERYWHERE == *name
+                || (name.ends_with(".md") && !BOOTSTRAP_NAMES.contains(name))
         };
-        let names =
-            protected.into_iter().filter_map(|path| path.into_os_string().into_string().ok());
-        let is_taken = |name: &String| {
-            name.starts_with('.') || INSTRUCTIONS_EVERYWHERE.contains(&name.as_str())
-        };
-        names.filter(is_taken).collect()
+        let names = obeyed_by_agents().chain(names_obeyed_by_programs());
+        names.filter(is_taken).map(str::to_owned).collect()
     }
 
     /// What the session's own workspace may hold; `None` if it has none.

@@ -9,6 +9,7 @@ mod entry;
 mod line;
 mod place;
 mod refusal;
+mod written;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,6 +22,7 @@ pub use advice::allowlist_advice;
 use builtins::Builtin;
 use entry::{Entry, Program};
 pub use refusal::{Refusal, RefusalKind};
+pub use written::WrittenAs;
 
 /// The rules of one level.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,6 +80,11 @@ pub struct ExecRequest<'a> {
     pub real_path: &'a dyn Fn(&Path) -> Option<PathBuf>,
     /// What makes `git` start programs in that directory.
     pub repository: &'a dyn Fn(&Path) -> RepositoryPrograms,
+    /// A repository in the working tree of that directory's repository, of which git starts what the config names as soon
+    /// as it takes it for a part of the outer one. The text is shown to users.
+    pub inner_repository: &'a dyn Fn(&Path) -> Option<String>,
+    /// Why a program may be started later from that absolute path if it is written so. The text is shown to users.
+    pub start_place: &'a dyn Fn(&Path, WrittenAs<'_>) -> Option<String>,
 }
 
 /// What makes `git` start programs in a directory. The texts are shown to users.

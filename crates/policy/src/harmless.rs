@@ -18,8 +18,14 @@
 //! | `needs OPTIONS` | without one of these the program does something else |
 //! | `reads` | it changes no file |
 //! | `hooks` | it runs the hooks of a repository |
+//! | `trees` | it runs hooks, and takes the files of another commit into the working tree |
+//! | `writes WORDS` | the operands that it writes, `all` without this line: `none`, `first`, `last`, or `stem`, each operand also without its last ending; with `here` files with names that the line does not say, in the directory in which it runs |
+//! | `unless OPTIONS` | with one of these it writes nothing `here` |
+//! | `links` | it may make symbolic links |
+//! | `inert` | none of its options and operands starts a program |
 //! | `repository` | it reads the config of a git repository |
 //! | `launcher` | it runs what its arguments say; what follows spelled-out arguments is for that program |
+//! | `lines` | as `launcher`, and an argument may be a line for a shell |
 //! | `wraps [COUNT]` | it runs the command after its options and COUNT operands, which is judged by itself |
 //! | `sets VARIABLES` | before that command, these variables may be set |
 //! | `spelled` | nothing is harmless before an entry spells out an argument |
@@ -34,12 +40,17 @@
 
 mod catalog;
 mod option;
+mod started;
+mod writes;
 
 use crate::pattern::matches_name;
 use crate::sed;
 use catalog::CATALOG;
 pub(crate) use option::Kind;
-use option::{Found, OptionRule};
+use option::{Found, OptionRule, Reading};
+pub use started::{ignores_input, is_launcher, runs_lines, starts_nothing};
+pub(crate) use writes::{Form, Written, WrittenPath, anything};
+use writes::{Noted, Writes};
 
 /// A program that is described.
 #[derive(Debug, Default)]
@@ -50,6 +61,10 @@ pub(crate) struct Program {
     /// The words of each subcommand, with its description.
     subcommands: Vec<(Vec<&'static str>, Body)>,
     is_launcher: bool,
+    /// An argument may be a line for a shell.
+    runs_lines: bool,
+    /// None of its options and operands starts a program.
+    is_inert: bool,
     /// How many operands stand before the command that it runs, if it runs one that is judged by itself.
     wraps: Option<usize>,
     /// Variables that may be set for that command; one may end with `*`.
@@ -72,6 +87,8 @@ struct Body {
     needs: Vec<&'static str>,
     is_reading: bool,
     runs_hooks: bool,
+    takes_trees: bool,
+    writes: Writes,
     is_spelled_only: bool,
 }
 
@@ -87,28 +104,46 @@ pub(crate) struct Argument<'a> {
 pub(crate) enum Origin {
     /// The entry of the allowlist spells it out.
     Spelled,
+    /// The entry spells out an option and leaves its value open.
+    Valued,
     /// The entry spells out how it begins.
     Partly,
     /// The entry leaves it open, and the program gets this text.
     Open,
+    /// The entry leaves it open, and the shell makes names of files of it. None of them can be an option.
+    Several,
     /// The entry leaves it open, and the shell makes another text of it.
     Expanded,
 }
 
+impl Origin {
+    /// Whether the author of the entry decided that the program gets this option or operand.
+    fn is_spelled(self) -> bool {
+        matches!(self, Self::Spelled | Self::Valued)
+    }
+}
+
 /// What a harmless call may still do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Effects {
     /// It may change files.
     pub(crate) changes_files: bool,
+    /// The files that it may write, as far as the entry leaves them open.
+    pub(crate) written: Vec<Written>,
+    /// It may make symbolic links with names and targets that the line does not say.
+    pub(crate) makes_links: bool,
     /// What it runs of the repository's.
     pub(crate) repository: RepositoryUse,
 }
 
 impl Effects {
     /// The effects of a program that is described by two names.
-    pub(crate) fn and(self, other: Self) -> Self {
+    pub(crate) fn and(mut self, other: Self) -> Self {
+        self.written.extend(other.written);
         Self {
             changes_files: self.changes_files || other.changes_files,
+            written: self.written,
+            makes_links: self.makes_links || other.makes_links,
             repository: self.repository.max(other.repository),
         }
     }
@@ -123,6 +158,8 @@ pub(crate) enum RepositoryUse {
     Config,
     /// Its config, and all of its hooks.
     Hooks,
+    /// These, and the files of another commit.
+    Trees,
 }
 
 /// What a program that runs another one does with its arguments.
@@ -147,9 +184,13 @@ pub(crate) enum Doubt {
     Missing,
 }
 
-/// A call of a program that no file describes.
-pub(crate) const UNKNOWN: Effects =
-    Effects { changes_files: true, repository: RepositoryUse::None };
+/// A call of a program about whose files nothing is said.
+pub(crate) const UNKNOWN: Effects = Effects {
+    changes_files: true,
+    written: Vec::new(),
+    makes_links: false,
+    repository: RepositoryUse::None,
+};
 
 /// The description of the program with that file name.
 pub(crate) fn description(file_name: &str) -> Option<&'static Program> {
@@ -160,16 +201,23 @@ impl Program {
     /// Whether the arguments are harmless.
     pub(crate) fn check(&self, arguments: &[Argument<'_>]) -> Result<Effects, Doubt> {
         let has = |origin| arguments.iter().any(|argument| argument.origin == origin);
-        let is_open = arguments.iter().any(|argument| argument.origin != Origin::Spelled);
+        let is_open = arguments.iter().any(|argument| !argument.origin.is_spelled());
         if self.is_sed {
             let texts: Vec<&str> = arguments.iter().map(|argument| argument.text).collect();
-            let is_plain = !has(Origin::Expanded) && sed::is_plain(&texts);
+            // A script is spelled out.
+            let is_script = |at: usize| at == 0 || texts[at - 1].starts_with('-');
+            let is_known = |(at, argument): (usize, &Argument<'_>)| match argument.origin {
+                Origin::Expanded => false,
+                Origin::Several => !is_script(at),
+                _ => true,
+            };
+            let is_plain = arguments.iter().enumerate().all(is_known) && sed::is_plain(&texts);
             if !is_plain && (is_open || arguments.is_empty()) {
                 return Err(Doubt::Launcher);
             }
             return Ok(Effects { changes_files: !is_plain, ..UNKNOWN });
         }
-        let has_spelled = has(Origin::Spelled) || has(Origin::Partly);
+        let has_spelled = has(Origin::Spelled) || has(Origin::Valued) || has(Origin::Partly);
         if self.is_launcher && has_spelled {
             return Ok(UNKNOWN);
         }
@@ -201,7 +249,8 @@ impl Program {
         let mut walk = Walk::new(self);
         for (index, argument) in arguments.iter().enumerate() {
             // A dash alone means no variables to `env`.
-            if argument.origin == Origin::Expanded || argument.text == "-" {
+            if matches!(argument.origin, Origin::Expanded | Origin::Several) || argument.text == "-"
+            {
                 return None;
             }
             if walk.expects_operand(argument.text) {
@@ -224,7 +273,7 @@ impl Program {
 
     /// What it does itself while it runs a command.
     pub(crate) fn own_effects(&self) -> Effects {
-        Effects { changes_files: !self.body.is_reading, repository: RepositoryUse::None }
+        Effects { changes_files: !self.body.is_reading, ..UNKNOWN }
     }
 
     fn is_described(&self) -> bool {
@@ -261,6 +310,7 @@ struct Walk<'a> {
     value: Option<Kind>,
     options_ended: bool,
     operands: usize,
+    noted: Noted<'a>,
     /// Names of the options so far; `-x` for each letter.
     seen: Vec<String>,
 }
@@ -275,6 +325,7 @@ impl<'a> Walk<'a> {
             value: None,
             options_ended: false,
             operands: 0,
+            noted: Noted::default(),
             seen: Vec::new(),
         }
     }
@@ -285,17 +336,25 @@ impl<'a> Walk<'a> {
     }
 
     fn take(&mut self, index: usize, argument: &Argument<'a>) -> Result<(), Doubt> {
+        self.noted.arguments.push(*argument);
         if self.body.permits_all {
             return Ok(());
         }
         if argument.origin == Origin::Expanded {
             return Err(Doubt::Expanded(index));
         }
-        let (text, is_open) = (argument.text, argument.origin != Origin::Spelled);
+        if argument.origin == Origin::Several {
+            return self.take_several(index, argument);
+        }
+        let (text, is_open) = (argument.text, !argument.origin.is_spelled());
         let doubt = Err(Doubt::Argument(index));
         if let Some(kind) = self.value.take() {
             let is_option = has_dash(text) && !option::is_number(text);
-            return if is_open && (is_option || !kind.permits(text)) { doubt } else { Ok(()) };
+            if is_open && (is_option || !kind.permits(text)) {
+                return doubt;
+            }
+            self.noted.value(kind, text, argument.origin);
+            return Ok(());
         }
         let first_word = self.first_word.take();
         if has_dash(text) && !self.options_ended {
@@ -303,13 +362,16 @@ impl<'a> Walk<'a> {
                 self.options_ended = true;
                 return Ok(());
             }
-            return match self.option(text) {
+            return match self.option(text, argument.origin) {
                 Found::Harmless(taken) => {
                     self.value = taken;
                     Ok(())
                 }
                 Found::Unknown if is_open => doubt,
-                Found::Unknown => Ok(()),
+                Found::Unknown => {
+                    self.noted.is_beyond = true;
+                    Ok(())
+                }
             };
         }
         if index == 0 && self.program.begins_with_letters {
@@ -327,10 +389,25 @@ impl<'a> Walk<'a> {
         }
         self.options_ended |= self.program.ends_options_early;
         self.operands += 1;
+        self.noted.operands.push(*argument);
         match &self.body.operands {
             _ if !is_open => Ok(()),
             Some((kind, most)) if self.operands <= *most && kind.permits(text) => Ok(()),
             _ => doubt,
+        }
+    }
+
+    /// Names of files that the shell finds. They are operands, if any number of them may be there.
+    fn take_several(&mut self, index: usize, argument: &Argument<'a>) -> Result<(), Doubt> {
+        let is_operand = self.value.is_none()
+            && self.first_word.take().is_none()
+            && !self.is_before_subcommand
+            && !(index == 0 && self.program.begins_with_letters);
+        self.options_ended |= self.program.ends_options_early;
+        self.noted.operands.push(*argument);
+        match self.body.operands {
+            Some((Kind::Any, usize::MAX)) if is_operand => Ok(()),
+            _ => Err(Doubt::Expanded(index)),
         }
     }
 
@@ -343,6 +420,8 @@ impl<'a> Walk<'a> {
             needs: Vec::new(),
             is_reading: false,
             runs_hooks: true,
+            takes_trees: true,
+            writes: Writes::ALL,
             is_spelled_only: false,
         };
         self.is_before_subcommand = false;
@@ -356,14 +435,17 @@ impl<'a> Walk<'a> {
         begins_one
     }
 
-    fn option(&mut self, text: &str) -> Found {
+    fn option(&mut self, text: &'a str, origin: Origin) -> Found {
         let rules = [&self.body.options, &self.program.everywhere];
-        let (found, names) = if self.program.is_single {
+        let Reading { found, names, value } = if self.program.is_single {
             option::find_single(&rules, text)
         } else {
             option::find(&rules, text)
         };
         self.seen.extend(names);
+        if let Some((kind, value)) = value {
+            self.noted.value(kind, value, origin);
+        }
         found
     }
 
@@ -371,7 +453,10 @@ impl<'a> Walk<'a> {
     /// not described, or if two have values: nobody needs that, and their order would have to be right.
     fn letters(&mut self, text: &str) -> Option<()> {
         for letter in text.chars() {
-            match self.option(&format!("-{letter}")) {
+            let rules = [&self.body.options, &self.program.everywhere];
+            let reading = option::find(&rules, &format!("-{letter}")).into_parts();
+            self.seen.extend(reading.1);
+            match reading.0 {
                 Found::Harmless(None) => {}
                 Found::Harmless(kind) if self.value.is_none() => self.value = kind,
                 Found::Harmless(_) | Found::Unknown => return None,
@@ -381,7 +466,7 @@ impl<'a> Walk<'a> {
     }
 
     fn finish(self, is_open: bool) -> Result<Effects, Doubt> {
-        let Self { program, body, .. } = self;
+        let (program, body) = (self.program, self.body);
         // A word such as `list` of `ip netns list` may be missing.
         let is_complete =
             self.first_word.is_none_or(|first| program.subcommand(first, None).is_some());
@@ -393,9 +478,17 @@ impl<'a> Walk<'a> {
         let repository = match (program.uses_repository, body.runs_hooks) {
             (false, _) => RepositoryUse::None,
             (true, false) => RepositoryUse::Config,
+            (true, true) if body.takes_trees => RepositoryUse::Trees,
             (true, true) => RepositoryUse::Hooks,
         };
-        Ok(Effects { changes_files: !body.is_reading, repository })
+        let changes_files = !body.is_reading || self.noted.is_beyond;
+        let written = match changes_files {
+            true if body.permits_all || self.noted.is_beyond => self.noted.anything(&body.writes),
+            true => self.noted.written(&body.writes, &self.seen),
+            false => Vec::new(),
+        };
+        let makes_links = changes_files && body.writes.makes_links;
+        Ok(Effects { changes_files, written, makes_links, repository })
     }
 }
 

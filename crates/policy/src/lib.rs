@@ -28,17 +28,20 @@ pub use error::{PolicyError, PolicyProblem};
 pub use escape::{changes_direction, escape, is_deceptive, unescape};
 pub use exec::{
     ExecLevel, ExecPolicy, ExecRequest, ExecVerdict, InputVerdict, Refusal, RefusalKind,
-    RepositoryPrograms, ResolvedProgram, allowlist_advice,
+    RepositoryPrograms, ResolvedProgram, WrittenAs, allowlist_advice,
 };
+pub use harmless::{ignores_input, is_launcher, runs_lines, starts_nothing};
 pub use names::{
     alias_names, canonical_tool_name, group_members, group_names, known_tools, profile_members,
 };
 pub use pattern::{matches_argument, matches_name, matches_path};
-pub use places::{PlaceFacts, starts_programs};
+pub use places::{PlaceFacts, names_obeyed_by_agents, names_obeyed_by_programs, starts_programs};
 pub use sandbox::{
     DEFAULT_SANDBOX_ALLOWLIST, DEFAULT_SANDBOX_DENYLIST, SandboxScope, SessionFacts,
 };
-pub use shell::{Command, MAX_COMMAND_BYTES, Script, ShellError, Word, loose_commands, parse};
+pub use shell::{
+    Command, LooseCommand, MAX_COMMAND_BYTES, Script, ShellError, Word, loose_commands, parse,
+};
 pub use tool::{
     AskRule, Decision, DecisiveRule, Level, LevelRules, ToolPolicy, check_tool_entry, matches_tool,
 };

@@ -91,7 +91,7 @@ pub fn matches_argument(pattern: &str, argument: &str) -> bool {
 }
 
 /// Whether a part of the argument, also after an option's name, goes up to the parent directory.
-fn has_parent_component(argument: &str) -> bool {
+pub(crate) fn has_parent_component(argument: &str) -> bool {
     argument
         .split(['/', '=', ':', ','])
         .any(|part| part == ".." || (part.starts_with('-') && part.ends_with("..")))

@@ -5,6 +5,8 @@
 
 use std::path::{Component, Path};
 
+use crate::pattern::matches_name;
+
 /// What is known about a path in addition to its name. All paths are absolute and have no links in them.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PlaceFacts<'a> {
@@ -36,138 +38,143 @@ const SYSTEM_DIRECTORIES: [&str; 14] = [
     "/var/spool",
 ];
 
+/// Files in them that keep nothing.
+const HARMLESS_DEVICES: [&str; 6] =
+    ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
 /// Hidden directories of a home directory from which nothing is started.
 const HARMLESS_IN_HOME: [&str; 2] = [".cache", ".thumbnails"];
 
 /// Directories of a home directory that are not hidden, and from which programs are started.
 const PROGRAMS_IN_HOME: [&str; 2] = ["bin", "go/bin"];
 
-/// Directories that mean the same wherever they are, and why.
-const DIRECTORIES: [(&str, &str); 24] = [
-    (".git", "git starts programs that its config and its hooks name"),
-    (".hg", "Mercurial starts programs that its config names"),
-    (".svn", "Subversion starts the hooks in it"),
-    (".githooks", "git starts hooks from it"),
-    (".husky", "git starts hooks from it"),
-    (".vscode", "an editor starts tasks from it"),
-    (".idea", "an editor starts tasks from it"),
-    (".fleet", "an editor starts tasks from it"),
-    (".zed", "an editor starts tasks from it"),
-    (".cursor", "an editor starts programs that it names"),
-    (".claude", "an agent starts hooks from it"),
-    (".codex", "an agent starts programs that it names"),
-    (".gemini", "an agent starts programs that it names"),
-    (".devcontainer", "an editor starts programs that it names"),
-    (".github", "a build server starts programs that it names"),
-    (".gitlab", "a build server starts programs that it names"),
-    (".circleci", "a build server starts programs that it names"),
-    (".cargo", "cargo starts programs that its config names"),
-    (".mvn", "Maven starts programs that it names"),
-    (".bundle", "bundler loads plugins from it"),
-    (".yarn", "yarn starts its releases and plugins from it"),
-    (".direnv", "direnv loads environments from it"),
-    (".ssh", "ssh starts programs that its config names, and lets in whom it names"),
-    (".bin", "programs are started from it"),
+/// Who obeys a name, and when. Every name but [`Obeyed::AsInstructions`] needs a question where commands are restricted; every
+/// name but [`Obeyed::WhenRun`] is read-only in a workspace that the owner shares with others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Obeyed {
+    /// By programs of the owner, as soon as a directory is opened or entered, at `git status`, or by a build server.
+    WhenOpened,
+    /// By a tool that the owner starts for that very purpose.
+    WhenRun,
+    /// By agents, which start what it names.
+    ByAgents,
+    /// By agents, as a text.
+    AsInstructions,
+}
+
+use Obeyed::{AsInstructions, ByAgents, WhenOpened, WhenRun};
+
+/// Names that are obeyed wherever they are, why, and who has them. A `*` stands for any characters. All are compared without
+/// regard to case, as some file systems do.
+type Names = (Obeyed, &'static str, &'static [&'static str]);
+
+/// Names of directories: what is in them counts as well.
+#[rustfmt::skip]
+const DIRECTORIES: &[Names] = &[
+    (WhenOpened, "git starts programs that its config and its hooks name", &[".git"]),
+    (WhenOpened, "a program for version control starts what its config names", &[".hg", ".svn", ".jj", ".bzr", "_darcs", ".pijul"]),
+    (WhenOpened, "git starts hooks from it", &[".githooks", ".husky", ".lefthook"]),
+    (WhenOpened, "an editor starts tasks and programs from it", &[
+        ".vscode", ".idea", ".run", ".vs", ".zed", ".fleet", ".nova", ".helix", ".settings", ".theia", ".sublime", ".devcontainer",
+    ]),
+    (WhenOpened, "a build server starts programs that it names", &[
+        ".github", ".gitlab", ".forgejo", ".gitea", ".circleci", ".buildkite", ".woodpecker", ".teamcity", ".semaphore", ".tekton",
+        ".azure-pipelines",
+    ]),
+    (WhenOpened, "cargo starts programs that its config names", &[".cargo"]),
+    (WhenOpened, "a tool for builds starts programs that it names", &[".mvn", ".bundle", ".yarn"]),
+    (WhenOpened, "direnv loads environments from it", &[".direnv"]),
+    (WhenOpened, "a version manager runs the tasks in it", &[".mise"]),
+    (WhenRun, "ssh starts programs that its config names, and lets in whom it names", &[".ssh"]),
+    (WhenRun, "programs are started from it", &[".bin"]),
+    (ByAgents, "an agent starts hooks and programs that it names", &[
+        ".claude", ".codex", ".gemini", ".cursor", ".windsurf", ".opencode", ".roo", ".junie", ".clinerules", ".continue", ".kiro",
+        ".amazonq", ".augment", ".trae", ".qwen", ".goose", ".crush", ".agents",
+    ]),
 ];
 
-/// Files that mean the same wherever they are, and why. Compared without regard to case.
-const FILES: [(&str, &str); 95] = [
-    (".envrc", "direnv runs it"),
-    (".env", "programs take their environment from it"),
-    (".npmrc", "npm starts programs that it names"),
-    (".yarnrc", "yarn starts programs that it names"),
-    (".yarnrc.yml", "yarn starts programs that it names"),
-    (".pnpmfile.cjs", "pnpm runs it"),
-    (".gitattributes", "git starts filters that it chooses"),
-    (".gitmodules", "git fetches what it names"),
-    (".gitconfig", "git starts programs that it names"),
-    (".hgrc", "Mercurial starts programs that it names"),
-    (".vimrc", "an editor runs it"),
-    (".exrc", "an editor runs it"),
-    (".nvimrc", "an editor runs it"),
-    (".nvim.lua", "an editor runs it"),
-    (".lvimrc", "an editor runs it"),
-    (".dir-locals.el", "an editor runs it"),
-    (".emacs", "an editor runs it"),
-    (".gdbinit", "a debugger runs it"),
-    (".lldbinit", "a debugger runs it"),
-    (".bashrc", "a shell runs it"),
-    (".bash_profile", "a shell runs it"),
-    (".profile", "a shell runs it"),
-    (".zshrc", "a shell runs it"),
-    (".zshenv", "a shell runs it"),
-    (".netrc", "programs send the keys in it"),
-    (".pypirc", "programs send the keys in it"),
-    ("pip.conf", "pip installs from where it says"),
-    (".curlrc", "curl writes where it says"),
-    (".wgetrc", "wget writes where it says"),
-    (".tool-versions", "a version manager starts what it names"),
-    ("mise.toml", "a version manager runs the tasks in it"),
-    (".mise.toml", "a version manager runs the tasks in it"),
-    (".pre-commit-config.yaml", "git starts hooks that it names"),
-    ("lefthook.yml", "git starts hooks that it names"),
-    ("sitecustomize.py", "Python runs it whenever it starts"),
-    ("usercustomize.py", "Python runs it whenever it starts"),
-    ("conftest.py", "pytest runs it"),
-    ("setup.py", "pip runs it"),
-    ("build.rs", "cargo runs it"),
-    ("makefile", "make runs the commands in it"),
-    ("gnumakefile", "make runs the commands in it"),
-    ("justfile", "just runs the commands in it"),
-    (".justfile", "just runs the commands in it"),
-    ("taskfile.yml", "task runs the commands in it"),
-    ("taskfile.yaml", "task runs the commands in it"),
-    ("rakefile", "rake runs it"),
-    ("package.json", "npm runs the scripts in it"),
-    ("composer.json", "composer runs the scripts in it"),
-    ("build.gradle", "gradle runs it"),
-    ("build.gradle.kts", "gradle runs it"),
-    ("pom.xml", "Maven starts plugins that it names"),
-    ("cmakelists.txt", "cmake runs it"),
-    ("dockerfile", "docker runs the commands in it"),
-    ("docker-compose.yml", "docker starts what it names"),
-    (".gitlab-ci.yml", "a build server runs the commands in it"),
-    ("jenkinsfile", "a build server runs it"),
-    ("crontab", "cron runs the commands in it"),
-    ("docker-compose.yaml", "docker starts what it names"),
-    ("compose.yml", "docker starts what it names"),
-    ("compose.yaml", "docker starts what it names"),
-    ("containerfile", "a container tool runs the commands in it"),
-    ("tox.ini", "tox runs the commands in it"),
-    ("noxfile.py", "nox runs it"),
-    ("gemfile", "bundler runs it"),
-    ("guardfile", "guard runs it"),
-    ("vagrantfile", "vagrant runs it"),
-    ("procfile", "a process manager runs the commands in it"),
-    ("flake.nix", "nix runs it"),
-    ("shell.nix", "nix runs it"),
-    ("default.nix", "nix runs it"),
-    ("pyproject.toml", "Python tools start what it names"),
-    ("setup.cfg", "Python tools start what it names"),
-    ("settings.gradle", "gradle runs it"),
-    ("settings.gradle.kts", "gradle runs it"),
-    ("meson.build", "meson runs the commands in it"),
-    ("sconstruct", "scons runs it"),
-    ("sconscript", "scons runs it"),
-    ("build.bazel", "bazel runs the commands in it"),
-    ("workspace", "bazel runs the commands in it"),
-    ("module.bazel", "bazel runs the commands in it"),
-    (".bazelrc", "bazel runs the commands in it"),
-    ("taskfile.dist.yml", "task runs the commands in it"),
-    ("taskfile.dist.yaml", "task runs the commands in it"),
-    ("lefthook.yaml", "git starts hooks that it names"),
-    ("lefthook.toml", "git starts hooks that it names"),
-    ("lefthook.json", "git starts hooks that it names"),
-    (".lefthook.yml", "git starts hooks that it names"),
-    (".pre-commit-config.yml", "git starts hooks that it names"),
-    ("rust-toolchain", "rustup starts the compiler that it names"),
-    ("rust-toolchain.toml", "rustup starts the compiler that it names"),
-    ("deno.json", "deno runs the tasks in it"),
-    ("deno.jsonc", "deno runs the tasks in it"),
-    ("bunfig.toml", "bun loads code that it names"),
-    (".mise.local.toml", "a version manager runs the tasks in it"),
-    ("mise.local.toml", "a version manager runs the tasks in it"),
+/// Names of files.
+#[rustfmt::skip]
+const FILES: &[Names] = &[
+    (WhenOpened, "direnv runs it", &[".envrc", ".envrc.local", ".envrc.private"]),
+    (WhenOpened, "programs take their environment from it", &[".env", ".env.local", ".env.development", ".env.production", ".env.test", ".autoenv"]),
+    (WhenOpened, "npm, yarn, pnpm or bun starts programs that it names", &[
+        ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", "bunfig.toml", "package.json",
+    ]),
+    (WhenOpened, "git starts filters that it chooses, or fetches what it names", &[".gitattributes", ".gitmodules"]),
+    (WhenOpened, "a program for version control starts programs that it names", &[".gitconfig", ".hgrc"]),
+    (WhenOpened, "an editor runs it, or starts what it names", &[
+        ".vimrc", ".exrc", ".nvimrc", ".nvim.lua", ".lvimrc", "_vimrc", ".vim", ".dir-locals.el", ".dir-locals-2.el", ".emacs", ".projectile",
+        "*.code-workspace", "*.sublime-project", ".editorconfig", ".lazy.lua",
+    ]),
+    (WhenOpened, "a debugger runs it", &[".gdbinit", ".lldbinit"]),
+    (WhenOpened, "a version manager starts what it names", &[
+        ".tool-versions", "mise.toml", ".mise.toml", "mise.local.toml", ".mise.local.toml", ".rtx.toml", "rust-toolchain", "rust-toolchain.toml",
+        ".sdkmanrc",
+    ]),
+    (WhenOpened, "git starts hooks that it names", &[
+        ".pre-commit-config.yaml", ".pre-commit-config.yml", "lefthook.yml", "lefthook.yaml", "lefthook.toml", "lefthook.json",
+        ".lefthook.yml", ".lefthook.yaml", ".lefthook.toml", "lefthook-local.yml", ".overcommit.yml", ".lintstagedrc", ".lintstagedrc.*",
+    ]),
+    (WhenOpened, "a build server runs the commands in it", &[
+        ".gitlab-ci.yml", ".travis.yml", "Jenkinsfile", "azure-pipelines.yml", "azure-pipelines.yaml", ".drone.yml", ".drone.jsonnet",
+        ".cirrus.yml", ".woodpecker.yml", "appveyor.yml", ".appveyor.yml", "bitbucket-pipelines.yml", "buildspec.yml", "cloudbuild.yaml",
+        ".builds.yml", ".build.yml", "codemagic.yaml", "wercker.yml", "netlify.toml", "vercel.json", ".readthedocs.yaml",
+    ]),
+    (WhenOpened, "cargo and editors for Rust run it, or what it names", &["Cargo.toml", "build.rs"]),
+    (WhenOpened, "cmake and editors run it when they open the project", &["CMakeLists.txt", "CMakePresets.json", "CMakeUserPresets.json"]),
+    (WhenOpened, "a tool for builds and editors run it when they open the project", &[
+        "build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts", "init.gradle", "pom.xml", "build.sbt", "build.sc", "mix.exs",
+        "Package.swift", "Gemfile", "Directory.Build.props", "Directory.Build.targets",
+    ]),
+    (WhenOpened, "Python runs it, or an editor that looks for tests", &["conftest.py", "sitecustomize.py", "usercustomize.py"]),
+    (WhenOpened, "nix runs it, also through direnv", &["flake.nix", "shell.nix", "default.nix", "devenv.nix"]),
+    (WhenOpened, "make runs the commands in it", &["makefile", "GNUmakefile", "BSDmakefile", "Makefile"]),
+    (WhenOpened, "a runner of tasks runs the commands in it", &[
+        "justfile", ".justfile", "Taskfile.yml", "Taskfile.yaml", "Taskfile.dist.yml", "Taskfile.dist.yaml", "Tiltfile", "turbo.json",
+    ]),
+    (WhenOpened, "watchman starts what it names", &[".watchmanconfig"]),
+    (WhenRun, "a shell runs it", &[".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".kshrc"]),
+    (WhenRun, "programs send the keys in it", &[".netrc", ".pypirc"]),
+    (WhenRun, "pip installs from where it says", &["pip.conf"]),
+    (WhenRun, "a program writes where it says", &[".curlrc", ".wgetrc"]),
+    (WhenRun, "pip runs it, or what it names", &["setup.py", "setup.cfg", "pyproject.toml"]),
+    (WhenRun, "a runner of tests runs the commands in it", &["tox.ini", "noxfile.py", "pytest.ini"]),
+    (WhenRun, "rake, guard or composer runs the commands in it", &["Rakefile", "Guardfile", "composer.json"]),
+    (WhenRun, "a container tool runs the commands in it", &[
+        "Dockerfile", "Dockerfile.*", "*.dockerfile", "Containerfile", "docker-compose.yml", "docker-compose.yaml", "docker-compose.*.yml",
+        "docker-compose.*.yaml", "compose.yml", "compose.yaml", "compose.*.yml", "compose.*.yaml",
+    ]),
+    (WhenRun, "vagrant runs it", &["Vagrantfile"]),
+    (WhenRun, "a process manager runs the commands in it", &["Procfile", "Procfile.*"]),
+    (WhenRun, "cron runs the commands in it", &["crontab"]),
+    (WhenRun, "a tool for builds runs the commands in it", &[
+        "meson.build", "SConstruct", "SConscript", "BUILD.bazel", "WORKSPACE", "WORKSPACE.bazel", "MODULE.bazel", ".bazelrc", "build.xml", "wscript",
+        "configure.ac", "dune-project", "build.zig", "*.csproj", "*.fsproj", "*.vbproj", "*.vcxproj", "*.sln",
+    ]),
+    (WhenRun, "deno runs the tasks in it", &["deno.json", "deno.jsonc"]),
+    (ByAgents, "an agent starts programs that it names", &[
+        "opencode.json", "opencode.jsonc", ".aider.conf.yml", ".mcp.json", ".cursorrules", ".windsurfrules", ".roomodes", "crush.json",
+    ]),
+    (AsInstructions, "an agent obeys it", &[
+        "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md", "AGENT.md", "AGENTS.md", "QWEN.md", "CRUSH.md", "WARP.md", ".goosehints", ".roorules", ".rules",
+        ".augment-guidelines",
+    ]),
 ];
+
+/// What programs of the owner start or obey in a directory as soon as they look at it.
+pub fn names_obeyed_by_programs() -> impl Iterator<Item = &'static str> {
+    names(&[WhenOpened])
+}
+
+/// What agents take for instructions, and the settings that name what they start.
+pub fn names_obeyed_by_agents() -> impl Iterator<Item = &'static str> {
+    names(&[ByAgents, AsInstructions])
+}
+
+fn names(who: &'static [Obeyed]) -> impl Iterator<Item = &'static str> {
+    let rows = DIRECTORIES.iter().chain(FILES).filter(|(obeyed, ..)| who.contains(obeyed));
+    rows.flat_map(|(_, _, names)| names.iter().copied())
+}
 
 /// Tools that run a config in the form of a script, such as `vite.config.ts`.
 const SCRIPT_CONFIGS: [&str; 20] = [
@@ -226,16 +233,22 @@ fn named_place(path: &Path) -> Option<String> {
             _ => None,
         })
         .collect();
-    let named = |table: &[(&str, &str)], name: &str| {
-        let found = table.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?;
-        Some(format!("{}: {}", found.0, found.1))
+    let named = |table: &[Names], name: &str| {
+        let is_meant = |known: &&&str| match known.contains('*') {
+            true => matches_name(&known.to_ascii_lowercase(), &name.to_ascii_lowercase()),
+            false => known.eq_ignore_ascii_case(name),
+        };
+        let mut rows = table.iter().filter(|(obeyed, ..)| *obeyed != AsInstructions);
+        rows.find_map(|(_, why, names)| {
+            names.iter().find(is_meant).map(|known| format!("{known}: {why}"))
+        })
     };
     let (last, directories) = names.split_last()?;
     directories
         .iter()
-        .find_map(|name| named(&DIRECTORIES, name))
-        .or_else(|| named(&DIRECTORIES, last))
-        .or_else(|| named(&FILES, last))
+        .chain([last])
+        .find_map(|name| named(DIRECTORIES, name))
+        .or_else(|| named(FILES, last))
         .or_else(|| is_script_config(last).then(|| format!("{last}: its tool runs it")))
 }
 
@@ -252,6 +265,9 @@ fn place_of_the_user(path: &Path, facts: &PlaceFacts<'_>) -> Option<String> {
         }
         let of_programs = PROGRAMS_IN_HOME.iter().find(|name| inside.starts_with(name))?;
         return Some(format!("programs are started from ~/{of_programs}"));
+    }
+    if HARMLESS_DEVICES.iter().any(|device| path == Path::new(device)) {
+        return None;
     }
     let system = SYSTEM_DIRECTORIES.iter().find(|directory| path.starts_with(directory))?;
     Some(format!("{system} belongs to the system"))

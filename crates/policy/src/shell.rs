@@ -13,7 +13,7 @@ mod loose;
 mod word;
 
 pub use error::ShellError;
-pub use loose::loose_commands;
+pub use loose::{LooseCommand, loose_commands};
 pub use word::Word;
 
 use crate::escape::is_deceptive;

@@ -7,15 +7,15 @@
 )]
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use myclaw_config::{
     CommandRule, ConfigPath, ExecAsk, ExecRules, ExecSecurity, ProgramRule, SandboxMode,
     SandboxRules,
 };
 use myclaw_policy::{
-    ExecLevel, ExecPolicy, ExecRequest, ExecVerdict, Level, RepositoryPrograms, ResolvedProgram,
-    SessionFacts,
+    ExecLevel, ExecPolicy, ExecRequest, ExecVerdict, Level, PlaceFacts, RepositoryPrograms,
+    ResolvedProgram, SessionFacts, WrittenAs, starts_programs,
 };
 
 const LINES: &str = include_str!("data/harmless_lines.tsv");
@@ -54,7 +54,48 @@ struct Machine {
     files: BTreeMap<PathBuf, PathBuf>,
     /// Directories in which git starts something, with what.
     repositories: BTreeMap<PathBuf, RepositoryPrograms>,
+    /// Directories with another repository in their working tree.
+    inner_repositories: BTreeMap<PathBuf, String>,
+    /// Whether writing counts, with /home/ann/work as the only place in which files with unknown names start nothing.
+    judges_places: bool,
     environment: BTreeMap<String, String>,
+}
+
+impl Machine {
+    /// Places as the agent sees them: of a home directory every hidden file, the directories of PATH, and some names.
+    fn start_place(&self, path: &Path, form: WrittenAs<'_>) -> Option<String> {
+        if !self.judges_places {
+            return None;
+        }
+        let mut lexical = PathBuf::new();
+        for part in path.components() {
+            match part {
+                Component::ParentDir => drop(lexical.pop()),
+                Component::CurDir => {}
+                part => lexical.push(part),
+            }
+        }
+        let facts = PlaceFacts {
+            home: Some(Path::new("/home/ann")),
+            working: &[Path::new("/home/ann/work")],
+            programs: &[Path::new("/usr/bin"), Path::new("/home/ann/tools")],
+            is_executable: false,
+        };
+        let is_directory = ["/home/ann", "/home/ann/work", "/home/ann/work/out", "/home/ann/tools"]
+            .iter()
+            .any(|directory| lexical == Path::new(directory));
+        let own = starts_programs(&lexical, &facts);
+        match form {
+            WrittenAs::Copies(sources) if is_directory => own.or_else(|| {
+                let copy = |source: &PathBuf| lexical.join(source.file_name().unwrap_or_default());
+                sources.iter().find_map(|source| starts_programs(&copy(source), &facts))
+            }),
+            WrittenAs::Unnamed if !lexical.starts_with("/home/ann/work/out") => {
+                own.or_else(|| Some("its names are not known".to_owned()))
+            }
+            _ => own,
+        }
+    }
 }
 
 /// `allowed`, or the kind of reason for which it asks.
@@ -71,6 +112,8 @@ fn verdict(policy: &ExecPolicy, machine: &Machine, line: &str) -> String {
         },
         real_path: &|path| machine.files.get(path).cloned(),
         repository: &|path| machine.repositories.get(path).cloned().unwrap_or_default(),
+        inner_repository: &|path| machine.inner_repositories.get(path).cloned(),
+        start_place: &|path, form| machine.start_place(path, form),
     };
     match policy.check(&request) {
         ExecVerdict::Allowed => "allowed".to_owned(),
@@ -349,6 +392,11 @@ fn a_star_stays_in_its_directory_and_links_count_as_what_they_lead_to() {
             ("python3 scripts/link.py", "star"),
             ("python3 scripts/sub/x.py", "star"),
             ("python3 scripts/../evil.py", "star"),
+            ("python3 scripts/../scripts/lint.py", "star"),
+            ("python3 evil/../scripts/lint.py", "arguments"),
+            ("cp /opt/data/../data/a out/x", "star"),
+            ("cp /opt/data/a out/y/../x", "star"),
+            ("run --file=/opt/data/../data/a https://example.com/x", "star"),
             ("python3 ./scripts/lint.py", "allowed"),
             ("python3 evil/scripts/x.py", "arguments"),
             ("cd evil && python3 scripts/x.py", "star"),
@@ -431,4 +479,201 @@ fn git_asks_where_the_repository_names_programs() {
     }
     machine.environment = BTreeMap::from([("CDPATH".to_owned(), "/x".to_owned())]);
     shown(&policy, &machine, &[("cd a && git log", "unknown-directory"), ("git log", "allowed")]);
+}
+
+/// Commands that write a file. `@` stands for its path.
+const FORMS: [&str; 40] = [
+    "gcc -o @ a.c",
+    "gcc -c a.c -MF @",
+    "clang -o @ a.c",
+    "cp a @",
+    "cp -t @ a",
+    "cp --target-directory=@ a",
+    "cp -a a b @",
+    "mv a @",
+    "mv -f a @",
+    "ln -s a @",
+    "ln -s @ a",
+    "ln -f a @",
+    "install -m 755 a @",
+    "install -D -t @ a",
+    "rsync -a a @",
+    "dd if=a of=@",
+    "touch @",
+    "mkdir -p @",
+    "chmod +x @",
+    "truncate -s 0 @",
+    "zip @ a",
+    "zip -r @ a b",
+    "tar -cf @ a",
+    "tar cf @ a",
+    "tar --create --file=@ a",
+    "tar -xf a --one-top-level=@",
+    "ffmpeg -i a @",
+    "ffmpeg -y -i a b @",
+    "git mv a @",
+    "gzip @",
+    "xz -d @",
+    "unheard-of @",
+    "unheard-of --output=@",
+    "unheard-of --output @",
+    "unheard-of -o@",
+    "unheard-of of=@",
+    "unheard-of -Wl,-Map,@",
+    "ls && cp a @",
+    "timeout 5 cp a @",
+    "nice cp a @",
+];
+
+/// Places from which programs are started.
+const PLACES: [&str; 14] = [
+    "/home/ann/.bashrc",
+    "/home/ann/bin/ls",
+    "../tools/ls",
+    "/home/ann/tools/ls",
+    "../.profile",
+    "/etc/cron.d/x",
+    "/usr/bin/ls",
+    ".envrc",
+    "sub/.git/config",
+    ".vscode/tasks.json",
+    "Makefile",
+    "sub/JENKINSFILE",
+    ".travis.yml",
+    "Cargo.toml",
+];
+
+/// What commands write is judged as if a tool for files wrote it.
+#[test]
+fn no_command_writes_where_programs_are_started() {
+    let policy = everything();
+    let machine = Machine {
+        judges_places: true,
+        environment: BTreeMap::from([("HOME".to_owned(), "/home/ann".to_owned())]),
+        ..Machine::default()
+    };
+    let mut permitted = Vec::new();
+    for (form, place) in FORMS.iter().flat_map(|form| PLACES.map(|place| (form, place))) {
+        let line = form.replace('@', place);
+        if verdict(&policy, &machine, &line) == "allowed" {
+            permitted.push(line);
+        }
+        for free in ["out/x", "notes.txt"] {
+            let line = form.replace('@', free);
+            // What is not known of a directory is asked about.
+            let asks = ["target", " -t ", "top-level"].iter().any(|it| line.contains(it));
+            let expected = if asks { None } else { Some("allowed") };
+            let actual = verdict(&policy, &machine, &line);
+            assert!(expected.is_none_or(|it| it == actual), "{line}: {actual}");
+        }
+    }
+    assert!(permitted.is_empty(), "{}", permitted.join("\n"));
+}
+
+/// Command lines with what they write, and the verdict.
+const WRITERS: &[(&str, &str)] = &[
+    ("cp .bashrc notes.txt", "allowed"),
+    ("cp .bashrc out", "start-place"),
+    ("cp Makefile notes.txt", "allowed"),
+    ("cp /tmp/Makefile .", "start-place"),
+    ("cp /tmp/Makefile out", "start-place"),
+    ("cp -t out a Makefile", "start-place"),
+    ("cp -r x/. .", "start-place"),
+    ("cp -r x/ .", "start-place"),
+    ("cp a ~/.bashrc", "expanded-argument"),
+    ("cp src/*.c out", "allowed"),
+    ("cp src/*.c .", "start-place"),
+    ("cp *.c out", "expanded-argument"),
+    ("cp a b$X", "expanded-argument"),
+    ("rm -f *.o", "allowed"),
+    ("cp a ls; cd ../tools", "allowed"),
+    ("cd ../tools && cp a ls", "start-place"),
+    ("cd .. && touch .profile", "start-place"),
+    ("cd ~ && touch a", "unknown-directory"),
+    ("cd $X && cp a b", "unknown-directory"),
+    ("cd ~ && tar -xf a.tar", "unknown-directory"),
+    ("cd $X && touch /srv/a", "allowed"),
+    ("tar -xf a.tar", "start-place"),
+    ("tar -tf a.tar", "allowed"),
+    ("tar -xOf a.tar", "allowed"),
+    ("tar xf a.tar", "start-place"),
+    ("cd out && tar xzf a.tar", "start-place"),
+    ("cd /home/ann/work/out && tar xzf a.tar", "start-place"),
+    ("tar -xf a.tar --one-top-level=out/a", "allowed"),
+    ("tar -xf a.tar --one-top-level", "start-place"),
+    ("unzip -o a.zip", "start-place"),
+    ("unzip -l a.zip", "allowed"),
+    ("patch -p1 -u -i a.patch", "start-place"),
+    ("patch --dry-run -p1 -u", "allowed"),
+    ("gunzip Makefile.gz", "start-place"),
+    ("zstd -d .envrc.zst", "start-place"),
+    ("ffmpeg -i Makefile out/a.mp4", "allowed"),
+    ("ffmpeg -i a tee:x", "not-harmless"),
+    ("ffmpeg -i a -f tee x", "not-harmless"),
+    ("unheard-of ~/.bashrc", "start-place"),
+    ("unheard-of ~/x", "allowed"),
+    ("unheard-of $X", "unknown-target"),
+    ("unheard-of ~root/x", "unknown-target"),
+    ("unheard-of out/*", "allowed"),
+    ("unheard-of /home/ann/*", "start-place"),
+    ("ln -s a b && cp c b", "beside-link"),
+    ("cp c b && ln -s a b", "allowed"),
+    ("tar -xf a --one-top-level=out/a && touch b", "beside-link"),
+    ("sort -o x a", "allowed"),
+    ("sort -o .env a", "allowed"),
+    ("sort -o .envrc a", "not-harmless"),
+    ("sort --output=.envrc a", "not-harmless"),
+    ("sort --output=x a", "allowed"),
+    ("git add Makefile", "allowed"),
+    ("git rm Makefile", "allowed"),
+    ("ls Makefile; cat .envrc; grep x /etc/passwd", "allowed"),
+    ("dd if=/dev/zero of=out/x", "allowed"),
+];
+
+#[test]
+fn what_a_command_writes_is_found_where_it_runs() {
+    let policy = policy(vec![
+        CommandRule::Program("*".to_owned()),
+        entry("sort", &["-o", "*", "..."]),
+        entry("sort", &["--output=*", "..."]),
+        entry("sort", &["-o", ".env", "..."]),
+    ]);
+    let machine = Machine {
+        judges_places: true,
+        environment: BTreeMap::from([("HOME".to_owned(), "/home/ann".to_owned())]),
+        ..Machine::default()
+    };
+    shown(&policy, &machine, WRITERS);
+}
+
+#[test]
+fn git_asks_before_it_takes_a_tree_with_a_repository_in_it() {
+    let policy = everything();
+    let inner = BTreeMap::from([(PathBuf::from("/home/ann/work"), "sub".to_owned())]);
+    let machine = Machine { inner_repositories: inner, ..Machine::default() };
+    for command in [
+        "checkout x",
+        "checkout -b x",
+        "checkout -- .",
+        "switch x",
+        "switch -c x",
+        "restore -s x .",
+        "reset --hard x",
+        "reset",
+        "stash",
+        "stash pop",
+        "stash branch x",
+        "merge --ff-only x",
+        "merge --no-edit x",
+        "cherry-pick -n x",
+        "revert --no-edit x",
+    ] {
+        let line = format!("git {command}");
+        assert_eq!(verdict(&policy, &machine, &line), "repository", "{line}");
+        assert_eq!(verdict(&policy, &Machine::default(), &line), "allowed", "{line}");
+    }
+    for command in ["worktree add ../x", "submodule update", "checkout --recurse-submodules x"] {
+        assert_ne!(verdict(&policy, &machine, &format!("git {command}")), "allowed");
+    }
+    shown(&policy, &machine, &[("git status", "allowed"), ("git log", "allowed")]);
 }

@@ -94,6 +94,8 @@ fn strictness(levels: &[ExecLevel], sandbox: &SandboxRules, command: &str) -> u8
         workspace: Path::new("/home/ann/work"),
         real_path: &|_| None,
         repository: &|_| RepositoryPrograms::default(),
+        inner_repository: &|_| None,
+        start_place: &|_, _| None,
     };
     match policy.check(&request) {
         ExecVerdict::Allowed => 0,

@@ -123,6 +123,8 @@ fn verdict(policy: &ExecPolicy, line: &str) -> String {
         resolve: &resolve,
         real_path: &|_| None,
         repository: &|_| RepositoryPrograms::default(),
+        inner_repository: &|_| None,
+        start_place: &|_, _| None,
     };
     match policy.check(&request) {
         ExecVerdict::Allowed => "allowed".to_owned(),

@@ -24,7 +24,7 @@ pub struct Confinement {
     /// without their case, because some file systems compare names so. [`Level::Limits`] protects nothing.
     #[serde(default)]
     pub protected: Vec<PathBuf>,
-    /// Names that are protected in the same way in the workspace and in every directory below it.
+    /// Names that are protected in the same way in the workspace and in every directory below it. A `*` stands for any characters.
     #[serde(default)]
     pub protected_names: Vec<String>,
     /// More files and directories that may be read and executed; absolute paths that exist.

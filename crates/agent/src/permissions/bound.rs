@@ -7,135 +7,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use myclaw_engine::{BoundFact, CommandLine};
-use myclaw_policy::{Command, Word, loose_commands};
+use myclaw_policy::{
+    Command, LooseCommand, Word, ignores_input, is_launcher, loose_commands, runs_lines,
+    starts_nothing,
+};
 
 use super::programs;
 use state::{FileState, Text};
 
-/// Programs that run none of their operands, so that an approval holds although a file changes that they read. Programs
-/// with an option that starts another one are not here.
-const READERS: [&str; 51] = [
-    "[",
-    "basename",
-    "cat",
-    "cd",
-    "chmod",
-    "chown",
-    "cmp",
-    "comm",
-    "cp",
-    "cut",
-    "date",
-    "df",
-    "diff",
-    "dirname",
-    "du",
-    "echo",
-    "egrep",
-    "false",
-    "fgrep",
-    "file",
-    "grep",
-    "head",
-    "hostname",
-    "id",
-    "ln",
-    "ls",
-    "md5sum",
-    "mkdir",
-    "mv",
-    "nl",
-    "od",
-    "printf",
-    "pwd",
-    "readlink",
-    "realpath",
-    "rm",
-    "rmdir",
-    "seq",
-    "sha1sum",
-    "sha256sum",
-    "sha512sum",
-    "sleep",
-    "stat",
-    "tail",
-    "tee",
-    "test",
-    "touch",
-    "tr",
-    "true",
-    "uname",
-    "wc",
-];
-/// Programs that run an operand as a command line.
-const SHELLS: [&str; 8] = ["sh", "bash", "dash", "zsh", "ksh", "ash", "busybox", "eval"];
-/// Programs that run what they read, without a version at the end. `apply` and `am` are commands of git.
-const INPUT_RUNNERS: [&str; 64] = [
-    "R",
-    "Rscript",
-    "am",
-    "ansible-playbook",
-    "apply",
-    "ash",
-    "at",
-    "awk",
-    "bash",
-    "batch",
-    "bc",
-    "bun",
-    "busybox",
-    "crontab",
-    "csh",
-    "dash",
-    "dc",
-    "deno",
-    "doas",
-    "ed",
-    "env",
-    "eval",
-    "ex",
-    "expect",
-    "fish",
-    "gawk",
-    "gdb",
-    "ghci",
-    "gmake",
-    "irb",
-    "julia",
-    "ksh",
-    "lua",
-    "luajit",
-    "m4",
-    "make",
-    "mawk",
-    "mysql",
-    "nawk",
-    "node",
-    "nodejs",
-    "octave",
-    "parallel",
-    "patch",
-    "perl",
-    "php",
-    "psql",
-    "pwsh",
-    "pypy",
-    "python",
-    "ruby",
-    "sed",
-    "sh",
-    "source",
-    "sqlite",
-    "ssh",
-    "su",
-    "sudo",
-    "tclsh",
-    "tcsh",
-    "vi",
-    "vim",
-    "xargs",
-    "zsh",
-];
 /// Variables that decide which program a name means.
 const SEARCH_VARIABLES: [&str; 2] = ["PATH=", "CDPATH="];
 /// Files that programs run without being told so, by the names of the programs.
@@ -153,6 +32,8 @@ const UNSAID: [(&str, &[&str]); 12] = [
     ("pytest", &["conftest.py", "pytest.ini", "pyproject.toml"]),
     ("tox", &["tox.ini", "pyproject.toml"]),
 ];
+/// Why a line with an input that is run is asked about each time.
+const RUNS_INPUT: &str = "a program in it may run what it reads";
 /// Most files of a command. One that names more cannot be approved for good.
 const MAX_FILES: usize = 200;
 /// Most bytes of all files of a command that are read. Of further ones the size and the times of the last change count.
@@ -184,7 +65,7 @@ pub(super) fn bound(
         files: BTreeSet::new(),
         gap: None,
     };
-    finder.line(&command.command, MAX_DEPTH);
+    finder.line(&command.command, MAX_DEPTH, Reading::Line);
     for value in command.environment.values() {
         finder.operand(value);
     }
@@ -196,11 +77,18 @@ fn file_name(word: &str) -> &str {
     Path::new(word).file_name().and_then(|name| name.to_str()).unwrap_or(word)
 }
 
-/// Whether a word names a program that runs what it reads.
-fn runs_input(word: &str) -> bool {
-    let name = file_name(word);
-    let base = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
-    INPUT_RUNNERS.contains(&name) || INPUT_RUNNERS.contains(&base)
+/// How a text is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    /// A shell runs it.
+    Line,
+    /// It may be a line, or any other text.
+    Text,
+}
+
+/// Whether the command is more than a reader, such as `grep xargs`.
+fn reads_more(command: &Command) -> bool {
+    !starts_nothing(command.program())
 }
 
 /// Whether a word names a program that makes command lines of what it reads, or of a file.
@@ -219,21 +107,31 @@ struct Finder<'a> {
 }
 
 impl Finder<'_> {
-    fn line(&mut self, line: &str, depth: usize) {
+    fn line(&mut self, line: &str, depth: usize, reading: Reading) {
         let Some(commands) = loose_commands(line) else {
-            self.miss("what it runs is only known when it runs");
+            if reading == Reading::Line {
+                self.miss("what it runs is only known when it runs");
+            }
             return;
         };
-        for command in &commands {
+        let gap = self.gap.clone();
+        for LooseCommand { command, .. } in &commands {
             self.command(command, depth);
         }
-        // A `|` in quotes counts as well: then the line is asked about once too often. The file after `<` is bound.
-        let has_input = line.replace("||", "").contains('|');
-        let takes_commands = |word: &Word| runs_input(&word.text);
-        if commands.iter().flat_map(|command| &command.words).any(takes_commands)
-            && (has_input || commands.iter().any(|command| command.words.iter().any(is_xargs)))
-        {
-            self.miss("a program in it may run what it reads");
+        if reading == Reading::Text {
+            // It may as well be no line, so what is only known when it runs is no gap.
+            self.gap = gap;
+        }
+        // The file after `<` is bound.
+        let runs_input = |LooseCommand { command, is_piped }: &LooseCommand| {
+            let takes_it = match reading {
+                Reading::Line => !ignores_input(command),
+                Reading::Text => is_launcher(file_name(command.program())),
+            };
+            (*is_piped && takes_it) || (command.words.iter().any(is_xargs) && reads_more(command))
+        };
+        if commands.iter().any(runs_input) {
+            self.miss(RUNS_INPUT);
         }
     }
 
@@ -265,12 +163,14 @@ impl Finder<'_> {
             self.go(to);
         }
         // `/tmp/cat` may be anything.
-        if READERS.contains(&&*program.text) {
+        if starts_nothing(&program.text) {
             return;
         }
+        let takes_line = |word: &Word| runs_lines(file_name(&word.text));
+        let reading = if words.iter().any(takes_line) { Reading::Line } else { Reading::Text };
         for word in operands {
             self.word(word);
-            self.nested(word, SHELLS.contains(&name), depth);
+            self.nested(word, reading, depth);
         }
         let unsaid = UNSAID.iter().find(|(program, _)| *program == name);
         for file in unsaid.map_or(&[][..], |(_, files)| files) {
@@ -281,18 +181,12 @@ impl Finder<'_> {
     }
 
     /// An operand may be a command line of its own.
-    fn nested(&mut self, word: &Word, is_shell: bool, depth: usize) {
+    fn nested(&mut self, word: &Word, reading: Reading, depth: usize) {
         if !word.text.contains([' ', '\n', ';', '|', '&']) {
             return;
         }
         match depth.checked_sub(1) {
-            Some(depth) if is_shell => self.line(&word.text, depth),
-            Some(depth) => {
-                // It may as well be a text, so what cannot be read in it is no gap.
-                let gap = self.gap.clone();
-                self.line(&word.text, depth);
-                self.gap = gap;
-            }
+            Some(depth) => self.line(&word.text, depth, reading),
             None => self.miss("it has command lines within command lines"),
         }
     }

@@ -19,6 +19,8 @@ const MAX_CONFIG_BYTES: u64 = 256 * 1024;
 const MAX_PATH_BYTES: u64 = 8 * 1024;
 /// Most hooks and samples in a directory.
 const MAX_HOOKS: usize = 1_000;
+/// Most entries of a working tree that are looked through for other repositories.
+const MAX_ENTRIES: usize = 100_000;
 /// The hook that commands run which only read, when they store what they found in the index.
 const READING_HOOK: &str = "post-index-change";
 
@@ -188,6 +190,37 @@ fn inspect(directory: &Path, found: &mut RepositoryPrograms) {
             found.changing_command.get_or_insert(hook);
         }
     }
+}
+
+/// A repository in the working tree of the one of that directory. git takes it for a part of the outer one when a commit
+/// says so, which is not looked up here: such a commit can be made with other files than those that are there.
+pub(super) fn inner_repository(directory: &Path) -> Option<String> {
+    let real = directory.canonicalize().ok()?;
+    // The outermost tree holds those of all repositories that git may choose.
+    let tree =
+        real.ancestors().filter(|level| level.join(".git").symlink_metadata().is_ok()).last()?;
+    let mut waiting = vec![tree.to_owned()];
+    let mut left = MAX_ENTRIES;
+    while let Some(next) = waiting.pop() {
+        let Ok(entries) = fs::read_dir(&next) else { continue };
+        for entry in entries.flatten() {
+            left = left.saturating_sub(1);
+            if left == 0 {
+                return Some(format!(
+                    "a repository that may be in {}, which holds more files than are looked through",
+                    tree.display()
+                ));
+            }
+            if entry.file_name().eq_ignore_ascii_case(".git") {
+                if next != *tree {
+                    return Some(format!("the repository {} inside it", next.display()));
+                }
+            } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                waiting.push(entry.path());
+            }
+        }
+    }
+    None
 }
 
 /// The path in a file of one line.

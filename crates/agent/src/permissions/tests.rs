@@ -412,3 +412,104 @@ fn what_starts_programs_is_neither_changed_nor_removed_unasked() {
         assert_eq!(is_asked_now, is_asked, "{access:?} {path}: {verdict:?}");
     }
 }
+
+/// Commands that write where nothing is started.
+const FREE_WRITERS: &[&str] = &[
+    "cp a out",
+    "cp a out/b",
+    "mv a sub/deep",
+    "cp -r sub out",
+    "gcc -o out/x a.c",
+    "tar -xf a.tar --one-top-level=out/new",
+    "cd out && touch x",
+    "tool .",
+    "tool --output=out/x a",
+    "rsync -a sub/ out/",
+];
+
+/// Commands that write a program, a file that is obeyed, or files with names that are not known.
+const ASKED_WRITERS: &[&str] = &[
+    "cp a bin/ls",
+    "cp a bin",
+    "cp a sub/../bin",
+    "cp a linked/b",
+    "cp a linked/b/ls",
+    "cp a hidden",
+    "cp a broken",
+    "cp -P hidden out",
+    "mv hidden out",
+    "cp Makefile out",
+    "cp -t out Makefile",
+    "cp -r x/. holds",
+    "cp -r x/. .",
+    "rsync -a x/ holds/",
+    "rsync -a x/ dotless/",
+    "rsync -a x/ linked/",
+    "tar -xf a.tar",
+    "tar -xf a.tar --one-top-level=holds",
+    "unzip -o a.zip",
+    "cd sub && unzip -o a.zip",
+    "ln -s bin out/b",
+    "ln -s a bin/x",
+    "ln a dotless/run.sh",
+    "gcc -o bin/ls a.c",
+    "gcc -o dotless/run.sh a.c",
+    "dd if=a of=bin/ls",
+    "tool --output=bin/ls a",
+    "tool -obin/ls a",
+    "tool /",
+    "cd bin && touch x",
+    "cd holds && touch .git/config",
+    "touch missing/../bin/ls",
+];
+
+/// What commands write is judged by the same places, with the files as they are.
+#[test]
+fn commands_do_not_write_what_starts_programs_unasked() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path().canonicalize().unwrap();
+    let config = json!({"tools": {"exec": {"security": "allowlist", "allowlist": [
+        "cp", "mv", "ln", "tar", "unzip", "rsync", "gcc", "dd", "touch", "tool", "cd", "ls",
+    ]}}});
+    let mut session = session(config, "main");
+    session.directory = Some(root.clone());
+    let mut permissions = Permissions::new(&session, None, &[]).unwrap();
+    let bin = root.join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    let everywhere: std::ffi::OsString = format!("{}:/usr/bin:/bin", bin.display()).into();
+    permissions.environment.insert("PATH".to_owned(), everywhere.into_string().unwrap());
+    let program = |path: &str| {
+        std::fs::write(root.join(path), "").unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(root.join(path), mode).unwrap();
+    };
+    for name in ["cp", "mv", "ln", "tar", "unzip", "rsync", "gcc", "dd", "touch", "tool", "ls"] {
+        program(&format!("bin/{name}"));
+    }
+    for name in ["out", "sub/deep", "holds/.git", "linked", "dotless"] {
+        std::fs::create_dir_all(root.join(name)).unwrap();
+    }
+    program("dotless/run.sh");
+    std::fs::write(root.join("Makefile"), "").unwrap();
+    std::fs::write(root.join("a"), "").unwrap();
+    std::os::unix::fs::symlink(&bin, root.join("linked/b")).unwrap();
+    std::os::unix::fs::symlink(bin.join("ls"), root.join("hidden")).unwrap();
+    std::os::unix::fs::symlink(root.join("nowhere"), root.join("broken")).unwrap();
+    let verdict = |command: &str| {
+        let subject = permissions.command(command);
+        match permissions.check_subject("bash", &subject, "openai/gpt-x") {
+            Verdict::Allowed => "allowed".to_owned(),
+            Verdict::NeedsApproval(reason) | Verdict::Denied(reason) => reason,
+        }
+    };
+    for command in FREE_WRITERS {
+        assert_eq!(verdict(command), "allowed", "{command}");
+    }
+    for command in ASKED_WRITERS {
+        let verdict = verdict(command);
+        assert!(
+            verdict.contains("start a program later") || verdict.contains("may put a link"),
+            "{command}: {verdict}"
+        );
+    }
+}

@@ -193,10 +193,42 @@ fn others_in_a_directory_of_the_owner_do_not_change_what_is_obeyed_there() {
     for name in [".git", ".envrc", "Makefile", "AGENTS.md", "skills"] {
         assert!(protected.iter().any(|path| path == Path::new(name)), "{name}");
     }
-    for name in [".git", ".envrc", ".vscode", "AGENTS.md", "CLAUDE.md"] {
+    for name in [
+        ".travis.yml",
+        "Jenkinsfile",
+        "mise.toml",
+        "Cargo.toml",
+        "build.rs",
+        "flake.nix",
+        "opencode.json",
+    ] {
+        assert!(protected.iter().any(|path| path == Path::new(name)), "{name}");
+    }
+    for name in ["Dockerfile", "compose.yaml", "tox.ini", "setup.py", "Procfile"] {
+        assert!(!protected.iter().any(|path| path == Path::new(name)), "{name}");
+    }
+    for name in [
+        ".git",
+        ".envrc",
+        ".vscode",
+        "AGENTS.md",
+        "CLAUDE.md",
+        "GEMINI.md",
+        ".travis.yml",
+        ".nvim.lua",
+        ".gemini",
+        ".cursorrules",
+        ".aider.conf.yml",
+        ".forgejo",
+        ".drone.yml",
+        ".envrc.local",
+        "*.code-workspace",
+    ] {
         assert!(names.iter().any(|other| other == name), "{name}");
     }
-    for name in ["Makefile", "package.json", "skills", "commands"] {
+    for name in
+        ["Makefile", "package.json", "skills", "commands", "Cargo.toml", "Jenkinsfile", "SOUL.md"]
+    {
         assert!(!names.iter().any(|other| other == name), "{name}");
     }
     assert_eq!(first.protected_names(&Level::Landlock), Vec::<String>::new());

@@ -6,7 +6,7 @@ use myclaw_config::{CommandRule, ConfigPath, ProgramRule};
 
 use super::place::Place;
 use super::{RefusalKind, ResolvedProgram};
-use crate::harmless::{self, Argument, Doubt, Effects, Origin, UNKNOWN, Wrapped};
+use crate::harmless::{self, Argument, Doubt, Effects, Origin, UNKNOWN, Wrapped, anything};
 use crate::pattern::{matches_name, matches_path};
 use crate::shell::{Command, Word};
 use crate::{PolicyError, PolicyProblem};
@@ -102,7 +102,7 @@ impl Entry {
         }
         let words = command.arguments();
         let origins = match &self.args {
-            None => words.iter().map(origin_of_rest).collect(),
+            None => words.iter().map(Origin::of_open).collect(),
             Some(patterns) => match origins(patterns, words, place) {
                 Ok(origins) => origins,
                 Err(pattern) => return Coverage::Partial(mismatch(program, pattern)),
@@ -116,11 +116,21 @@ impl Entry {
         let mut effects: Option<Effects> = None;
         for description in program.descriptions().into_iter().flatten() {
             match description.check(&arguments) {
-                Ok(others) => effects = Some(effects.map_or(others, |own| own.and(others))),
+                Ok(others) => {
+                    effects = Some(match effects {
+                        Some(own) => own.and(others),
+                        None => others,
+                    });
+                }
                 Err(doubt) => return Coverage::Partial(refusal(doubt, program, words)),
             }
         }
-        Coverage::Full(effects.unwrap_or(UNKNOWN))
+        let effects =
+            effects.unwrap_or_else(|| Effects { written: anything(&arguments), ..UNKNOWN });
+        match place.check_written(command.program(), &effects.written) {
+            Ok(()) => Coverage::Full(effects),
+            Err(kind) => Coverage::Partial(kind),
+        }
     }
 
     fn names(&self, program: &Program<'_>) -> bool {
@@ -158,7 +168,7 @@ impl Program<'_> {
         let words = command.arguments();
         let arguments: Vec<Argument<'_>> = words
             .iter()
-            .map(|word| Argument { text: &word.text, origin: origin_of_rest(word) })
+            .map(|word| Argument { text: &word.text, origin: Origin::of_open(word) })
             .collect();
         match description.wrapped(&arguments)? {
             Wrapped::Command(index) => {
@@ -205,7 +215,7 @@ fn origins<'a>(
     let mut stopped = None;
     for (index, word) in words.iter().enumerate() {
         match patterns.get(index) {
-            None => origins.push(origin_of_rest(word)),
+            None => origins.push(Origin::of_open(word)),
             Some(pattern) if !word.is_literal() || !begins_alike(pattern, &word.text) => {
                 return Err(None);
             }
@@ -227,16 +237,12 @@ fn begins_alike(pattern: &str, argument: &str) -> bool {
     !(pattern.starts_with('*') && argument.starts_with('-'))
 }
 
-fn origin_of_rest(word: &Word) -> Origin {
-    if word.is_literal() { Origin::Open } else { Origin::Expanded }
-}
-
 fn origin_of(pattern: &str) -> Origin {
     let Some((start, _)) = pattern.split_once('*') else { return Origin::Spelled };
     match start {
         "" => Origin::Open,
         // The author named the option and leaves its value open.
-        _ if start.starts_with('-') && start.contains('=') => Origin::Spelled,
+        _ if start.starts_with('-') && start.contains('=') => Origin::Valued,
         _ if start.starts_with('-') => Origin::Open,
         _ => Origin::Partly,
     }

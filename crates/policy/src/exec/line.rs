@@ -32,6 +32,15 @@ pub(super) fn miss(
             place.follow(command);
         }
     }
+    // A link that an earlier command makes leads a later one elsewhere.
+    let mut may_have_links = false;
+    for (command, own) in commands.iter().zip(&effects) {
+        if may_have_links && !own.written.is_empty() {
+            let kind = RefusalKind::BesideLink(command.program().to_owned());
+            return Some((kind, Some(command.clone())));
+        }
+        may_have_links |= own.makes_links;
+    }
     let changes = effects.iter().filter(|own| own.changes_files).count();
     for (command, own) in commands.into_iter().zip(&effects) {
         let others = changes - usize::from(own.changes_files);
@@ -114,8 +123,10 @@ fn check_repository(
         .ok_or_else(|| RefusalKind::UnknownDirectory(command.program().to_owned()))?;
     for directory in directories.iter().flat_map(|start| named_directories(start, command)) {
         let found = (request.repository)(&directory);
-        let hook = found.changing_command.filter(|_| uses == RepositoryUse::Hooks);
-        if let Some(what) = found.any_command.or(hook) {
+        let hook = found.changing_command.filter(|_| uses >= RepositoryUse::Hooks);
+        let inner = || (request.inner_repository)(&directory);
+        let inner = if uses == RepositoryUse::Trees { inner() } else { None };
+        if let Some(what) = found.any_command.or(hook).or(inner) {
             return Err(refuse(crate::escape(&what)));
         }
     }

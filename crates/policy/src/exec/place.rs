@@ -3,7 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use super::ExecRequest;
-use crate::pattern::{matches_argument, matches_path};
+use crate::pattern::{has_parent_component, matches_argument, matches_path};
 use crate::shell::{Command, Word};
 
 /// Most directories that are followed through the `cd` commands of a line. Nobody writes more.
@@ -22,6 +22,10 @@ impl<'a> Place<'a> {
     pub(super) fn new(request: &'a ExecRequest<'a>) -> Self {
         let directories = Some(vec![request.directory.to_owned()]);
         Self { request, directories, has_moved: false }
+    }
+
+    pub(super) fn request(&self) -> &ExecRequest<'a> {
+        self.request
     }
 
     pub(super) fn has_moved(&self) -> bool {
@@ -82,6 +86,10 @@ impl<'a> Place<'a> {
         };
         if !pattern_path.contains('/') || pattern_path.contains("://") {
             return matches_argument(pattern, argument);
+        }
+        // `scripts/../scripts/x` is no name that the author of `scripts/*` meant, wherever it leads.
+        if pattern_path.contains('*') && has_parent_component(argument_path) {
+            return false;
         }
         let Some(directories) = &self.directories else { return false };
         let pattern = self.request.workspace.join(pattern_path);

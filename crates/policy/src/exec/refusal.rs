@@ -87,6 +87,24 @@ pub enum RefusalKind {
          own"
     )]
     BesideChange(String),
+    /// It writes where programs are started later.
+    #[error("`{program}` may write {path}, which may start a program later: {why}")]
+    StartPlace {
+        /// The program.
+        program: String,
+        /// The path.
+        path: String,
+        /// Why it starts a program.
+        why: String,
+    },
+    /// What it writes is known to the shell only.
+    #[error("which files `{0}` writes is only known when it runs; write their names out")]
+    UnknownTarget(String),
+    /// An earlier command may make a link where this one writes.
+    #[error(
+        "`{0}` writes files, and an earlier command of the line may put a link in their place; run it in a call of its own"
+    )]
+    BesideLink(String),
     /// `cd` leads to a directory that is not known.
     #[error("`{0}` runs in a directory that is not known; write it out after `cd`")]
     UnknownDirectory(String),
@@ -126,6 +144,9 @@ impl RefusalKind {
             Self::Star { .. } => "star",
             Self::Repository { .. } => "repository",
             Self::BesideChange(_) => "beside-change",
+            Self::StartPlace { .. } => "start-place",
+            Self::UnknownTarget(_) => "unknown-target",
+            Self::BesideLink(_) => "beside-link",
             Self::UnknownDirectory(_) => "unknown-directory",
             Self::ExpandedArgument(_) => "expanded-argument",
             Self::RelativeAfterCd(_) => "relative-after-cd",

@@ -43,6 +43,8 @@ fn verdict_with(
         resolve: &resolve,
         real_path: &|_| None,
         repository: &|_| RepositoryPrograms::default(),
+        inner_repository: &|_| None,
+        start_place: &|_, _| None,
     })
 }
 

@@ -85,6 +85,8 @@ impl Catalog {
         match keyword {
             "everywhere" => program.everywhere.extend(options()?),
             "launcher" => program.is_launcher = true,
+            "lines" => (program.is_launcher, program.runs_lines) = (true, true),
+            "inert" => program.is_inert = true,
             "wraps" => {
                 program.is_launcher = true;
                 program.wraps = Some(if rest.is_empty() { 0 } else { rest.parse().ok()? });
@@ -143,6 +145,14 @@ impl Body {
             "needs" => self.needs.extend(rest.split_whitespace()),
             "reads" => self.is_reading = true,
             "hooks" => self.runs_hooks = true,
+            "trees" => (self.runs_hooks, self.takes_trees) = (true, true),
+            "writes" => {
+                for word in rest.split_whitespace() {
+                    self.writes.directive(word)?;
+                }
+            }
+            "unless" => self.writes.unless.extend(rest.split_whitespace()),
+            "links" => self.writes.makes_links = true,
             "spelled" => self.is_spelled_only = true,
             _ => return None,
         }

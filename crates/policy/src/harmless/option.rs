@@ -17,6 +17,12 @@ pub(crate) enum Kind {
     Plain,
     /// `plus`: a plus sign at the beginning.
     Plus,
+    /// `file`: a file that is written. No colon, which would name another machine.
+    File,
+    /// `into`: a directory in which files are written whose names the line does not say.
+    Into,
+    /// `target`: a directory into which all operands are copied.
+    Target,
     /// Exactly this word.
     Word(&'static str),
 }
@@ -37,7 +43,7 @@ enum Form {
     /// A value, attached or as the next argument.
     Value(Kind),
     /// An attached value, or nothing.
-    Attached,
+    Attached(Kind),
     /// Any text that is a part of the option.
     Prefix,
     /// The name is a dash; a number follows.
@@ -63,14 +69,17 @@ impl Kind {
             "format" => Self::Format,
             "plain" => Self::Plain,
             "plus" => Self::Plus,
+            "file" => Self::File,
+            "into" => Self::Into,
+            "target" => Self::Target,
             _ => Self::Word(word),
         }
     }
 
     pub(crate) fn permits(self, text: &str) -> bool {
         match self {
-            Self::Any => true,
-            Self::Local => !text.contains(':'),
+            Self::Any | Self::Into | Self::Target => true,
+            Self::Local | Self::File => !text.contains(':'),
             Self::Null => matches!(text, "/dev/null" | "-"),
             Self::Text => !text.starts_with('@'),
             Self::Format => !text.starts_with('@') && !text.contains("%output"),
@@ -88,8 +97,8 @@ impl OptionRule {
             rule("-", Form::Number)
         } else if let Some((name, kind)) = word.split_once('=') {
             rule(name, Form::Value(Kind::parse(kind)))
-        } else if let Some(name) = word.strip_suffix('?') {
-            rule(name, Form::Attached)
+        } else if let Some((name, kind)) = word.split_once('?') {
+            rule(name, Form::Attached(Kind::parse(kind)))
         } else if let Some(name) = word.strip_suffix('*') {
             rule(name, Form::Prefix)
         } else {
@@ -106,66 +115,96 @@ pub(crate) fn is_number(text: &str) -> bool {
     rest.len() < digits.len() && rest.len() <= 1 && rest.chars().all(char::is_alphanumeric)
 }
 
-/// Finds what an argument of a program with long options of two dashes and combined letters is, with the names of its
-/// options. An abbreviated long option counts as unknown.
-pub(crate) fn find(rules: &[&Vec<OptionRule>], text: &str) -> (Found, Vec<String>) {
+/// An argument with a dash, as the program reads it.
+pub(crate) struct Reading<'a> {
+    pub(crate) found: Found,
+    /// The names of its options; `-x` for each letter.
+    pub(crate) names: Vec<String>,
+    /// The value that is attached to the last of them.
+    pub(crate) value: Option<(Kind, &'a str)>,
+}
+
+impl<'a> Reading<'a> {
+    fn new(found: Found, names: Vec<String>) -> Self {
+        Self { found, names, value: None }
+    }
+
+    /// Without the value, which no letter alone has.
+    pub(crate) fn into_parts(self) -> (Found, Vec<String>) {
+        (self.found, self.names)
+    }
+
+    /// An option with an attached value.
+    fn with_value(kind: Kind, value: &'a str, names: Vec<String>) -> Self {
+        let found = if kind.permits(value) { Found::Harmless(None) } else { Found::Unknown };
+        Self { found, names, value: Some((kind, value)) }
+    }
+}
+
+/// Finds what an argument of a program with long options of two dashes and combined letters is. An abbreviated long option
+/// counts as unknown.
+pub(crate) fn find<'a>(rules: &[&Vec<OptionRule>], text: &'a str) -> Reading<'a> {
     if text.starts_with("--") {
         return find_long(rules, text);
     }
     if is_digits(text) && rule(rules, "-", |form| form == Form::Number).is_some() {
-        return (Found::Harmless(None), vec!["-#".to_owned()]);
+        return Reading::new(Found::Harmless(None), vec!["-#".to_owned()]);
     }
     let mut names = Vec::new();
     for (at, letter) in text.char_indices().skip(1) {
         let name = format!("-{letter}");
         let Some(form) = rule(rules, &name, |form| form != Form::Number) else {
-            return (Found::Unknown, names);
+            return Reading::new(Found::Unknown, names);
         };
         names.push(name);
         let rest = text.get(at + letter.len_utf8()..).unwrap_or_default();
         match form {
             Form::Flag | Form::Number => {}
-            Form::Value(kind) if rest.is_empty() => return (Found::Harmless(Some(kind)), names),
-            Form::Value(kind) if kind.permits(rest) => return (Found::Harmless(None), names),
-            Form::Value(_) => return (Found::Unknown, names),
-            Form::Attached | Form::Prefix => return (Found::Harmless(None), names),
+            Form::Value(kind) if rest.is_empty() => {
+                return Reading::new(Found::Harmless(Some(kind)), names);
+            }
+            Form::Attached(_) if rest.is_empty() => {}
+            Form::Value(kind) | Form::Attached(kind) => {
+                return Reading::with_value(kind, rest, names);
+            }
+            Form::Prefix => return Reading::new(Found::Harmless(None), names),
         }
     }
-    (Found::Harmless(None), names)
+    Reading::new(Found::Harmless(None), names)
 }
 
 /// As [`find`], for a program whose long options have one dash, so that letters are not combined.
-pub(crate) fn find_single(rules: &[&Vec<OptionRule>], text: &str) -> (Found, Vec<String>) {
+pub(crate) fn find_single<'a>(rules: &[&Vec<OptionRule>], text: &'a str) -> Reading<'a> {
     if is_digits(text) && rule(rules, "-", |form| form == Form::Number).is_some() {
-        return (Found::Harmless(None), vec!["-#".to_owned()]);
+        return Reading::new(Found::Harmless(None), vec!["-#".to_owned()]);
     }
-    let (found, names) = find_long(rules, text);
-    if found != Found::Unknown {
-        return (found, names);
+    let reading = find_long(rules, text);
+    if reading.found != Found::Unknown {
+        return reading;
     }
     let is_prefix = |rule: &&OptionRule| {
         rule.form == Form::Prefix && text.starts_with(rule.name) && !text.starts_with("--")
     };
     match rules.iter().flat_map(|rules| rules.iter()).find(is_prefix) {
-        Some(rule) => (Found::Harmless(None), vec![rule.name.to_owned()]),
-        None => (Found::Unknown, Vec::new()),
+        Some(rule) => Reading::new(Found::Harmless(None), vec![rule.name.to_owned()]),
+        None => Reading::new(Found::Unknown, Vec::new()),
     }
 }
 
-fn find_long(rules: &[&Vec<OptionRule>], text: &str) -> (Found, Vec<String>) {
+fn find_long<'a>(rules: &[&Vec<OptionRule>], text: &'a str) -> Reading<'a> {
     let (name, value) = match text.split_once('=') {
         Some((name, value)) => (name, Some(value)),
         None => (text, None),
     };
-    let form = rule(rules, name, |form| !matches!(form, Form::Number | Form::Prefix));
-    let found = match (form, value) {
-        (Some(Form::Flag | Form::Attached), None) => Found::Harmless(None),
-        (Some(Form::Attached), Some(_)) => Found::Harmless(None),
-        (Some(Form::Value(kind)), None) => Found::Harmless(Some(kind)),
-        (Some(Form::Value(kind)), Some(value)) if kind.permits(value) => Found::Harmless(None),
-        _ => Found::Unknown,
-    };
-    (found, vec![name.to_owned()])
+    let names = vec![name.to_owned()];
+    match (rule(rules, name, |form| !matches!(form, Form::Number | Form::Prefix)), value) {
+        (Some(Form::Flag | Form::Attached(_)), None) => Reading::new(Found::Harmless(None), names),
+        (Some(Form::Value(kind)), None) => Reading::new(Found::Harmless(Some(kind)), names),
+        (Some(Form::Value(kind) | Form::Attached(kind)), Some(value)) => {
+            Reading::with_value(kind, value, names)
+        }
+        _ => Reading::new(Found::Unknown, names),
+    }
 }
 
 fn is_digits(text: &str) -> bool {

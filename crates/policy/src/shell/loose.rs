@@ -4,24 +4,37 @@
 
 use super::{Command, RESERVED, Word, word};
 
+/// A command of a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LooseCommand {
+    /// Its words.
+    pub command: Command,
+    /// What another command writes may be its input.
+    pub is_piped: bool,
+}
+
 /// The commands of a line, as far as its words say what they are. Words of the shell's own language in front of a command
 /// are left out, and so are the files that output goes to.
 ///
 /// `None` if it has a construct whose words are known only when it runs, such as `$(…)` or a here-document.
-pub fn loose_commands(line: &str) -> Option<Vec<Command>> {
+pub fn loose_commands(line: &str) -> Option<Vec<LooseCommand>> {
     if line.len() > super::MAX_COMMAND_BYTES {
         return None;
     }
-    let mut reader = Reader { rest: line, commands: Vec::new(), words: Vec::new() };
+    let mut reader = Reader { rest: line, ..Reader::default() };
     reader.run()?;
     reader.end();
     Some(reader.commands)
 }
 
+#[derive(Default)]
 struct Reader<'a> {
     rest: &'a str,
-    commands: Vec<Command>,
+    commands: Vec<LooseCommand>,
     words: Vec<Word>,
+    is_piped: bool,
+    /// A group or a compound command has the output of another command as its input. Where it ends is not looked for.
+    is_group_piped: bool,
 }
 
 impl Reader<'_> {
@@ -34,7 +47,21 @@ impl Reader<'_> {
             }
             let Some(next) = self.rest.chars().next() else { return Some(()) };
             match next {
-                '\n' | ';' | '|' | '(' | ')' => {
+                '|' if !self.rest.starts_with("||") => {
+                    self.take(if self.rest.starts_with("|&") { 2 } else { 1 });
+                    self.end();
+                    self.is_piped = true;
+                }
+                '(' => {
+                    self.take(1);
+                    self.end();
+                    self.is_group_piped |= self.is_piped;
+                }
+                '|' => {
+                    self.take(2);
+                    self.end();
+                }
+                '\n' | ';' | ')' => {
                     self.take(1);
                     self.end();
                 }
@@ -55,6 +82,7 @@ impl Reader<'_> {
                 '{' | '}' if self.is_alone() => {
                     self.take(1);
                     self.end();
+                    self.is_group_piped |= self.is_piped;
                 }
                 _ => {
                     let word = self.word()?;
@@ -99,10 +127,15 @@ impl Reader<'_> {
 
     fn end(&mut self) {
         let words = std::mem::take(&mut self.words);
+        if words.is_empty() {
+            return;
+        }
         let is_reserved = |word: &Word| !word.is_quoted && RESERVED.contains(&word.text.as_str());
+        self.is_group_piped |= self.is_piped && words.first().is_some_and(is_reserved);
+        let is_piped = std::mem::take(&mut self.is_piped) || self.is_group_piped;
         let words: Vec<Word> = words.into_iter().skip_while(is_reserved).collect();
         if !words.is_empty() {
-            self.commands.push(Command { words });
+            self.commands.push(LooseCommand { command: Command { words }, is_piped });
         }
     }
 }

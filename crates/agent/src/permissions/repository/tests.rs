@@ -216,3 +216,44 @@ fn files_that_cannot_be_read_count_as_programs() {
     directory.run(PLAIN);
     assert!(directory.verdict("cd nowhere && git log").contains("does not exist"));
 }
+
+/// git takes a repository for a part of the outer one as soon as a commit says so, and runs what its config names.
+#[test]
+fn a_commit_with_a_repository_in_it_is_not_switched_to_without_a_question() {
+    for (index, command) in [
+        "git checkout other",
+        "git checkout -f other",
+        "git switch other",
+        "git reset --hard other",
+        "git merge --ff-only other",
+        "git restore -s other -SW .",
+        "git cherry-pick -n other",
+        "git stash apply",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let directory = Directory::new(&format!("switch-{index}"));
+        directory.run(&format!("{PLAIN}\n{EVIL}"));
+        directory.run(
+            "mkdir keep; git init -q sub; cd sub; git config user.name a; git config user.email a@b; \
+             git commit -q --allow-empty -m a; cd ..; git checkout -q -b other; \
+             git update-index --add --cacheinfo 160000,$(git -C sub rev-parse HEAD),sub; git commit -q -m sub; \
+             mv sub aside; git checkout -q -; rm -rf sub; mv aside sub",
+        );
+        directory.run("git -C sub config core.fsmonitor $PWD/evil");
+        let verdict = directory.verdict(command);
+        assert!(
+            verdict.contains("the repository") && verdict.contains("/sub"),
+            "{command}: {verdict}"
+        );
+        assert_eq!(directory.verdict("git log"), "allowed", "{command}");
+        // git itself obeys: the attack is real.
+        if command.contains("checkout") || command.contains("switch") {
+            directory.run(&format!("{command} && git status; ls mark"));
+            directory.run("git checkout -q -f -; rm mark");
+        }
+        directory.run("rm -rf sub");
+        assert_eq!(directory.verdict(command), "allowed", "{command} without a repository");
+    }
+}

@@ -215,6 +215,68 @@ fn what_is_only_known_when_it_runs_cannot_be_approved_for_good() {
     }
 }
 
+/// Lines in which a program may run what it reads, also in quotes.
+const RUN_INPUT: &[&str] = &[
+    "flock /tmp/l -c 'cat t.sh | sh'",
+    "flock -c \"head t.sh | bash\" /tmp/l",
+    "watch 'cat t.sh | sh'",
+    "watch -n1 \"grep . list | xargs sh\"",
+    "su -c 'cat t.sh | sh' ann",
+    "su ann -c 'sh *.sh'",
+    "sudo sh -c 'cat t.sh | sh'",
+    "ssh localhost 'cat t.sh | sh'",
+    "script -qc 'cat t.sh | sh' log",
+    "timeout 5 sh -c 'cat t.sh | python3'",
+    "nice bash -c 'cat t.sh | perl'",
+    "docker exec x sh -c 'cat t.sh | sh'",
+    "find . -exec sh -c 'cat t.sh | sh' ;",
+    "echo t.sh | xargs sh -c",
+    "cat list | env -S sh",
+    "env -S 'cat t.sh | sh'",
+    "cat t.sh | busybox sh",
+    "cat t.sql | sqlite3 x",
+    "cat t.pl | ruby3.1",
+    "cat t.sh | ksh93",
+    "cat t.sh | ./run",
+    "cat t.sh | (cat; sh)",
+    "cat t.sh | while true; do sh; done",
+    "ls | sed 's/.*/sh &/e'",
+    "ls | sed -n 'w out'",
+    "cat t.awk | awk -f -",
+    "cat t | parallel",
+    "git commit -m \"$(cat t.sh | sh)\"",
+];
+
+/// Lines in which programs read text only.
+const READ_INPUT: &[&str] = &[
+    "ls | sed 's/a/b/'",
+    "ls | sed -n -e 's/^[^.]*//p' -e '1,5p'",
+    "cat x | grep y | head",
+    "cat x | sort | uniq -c | sort -rn",
+    "cat x.json | jq .",
+    "cat x.json | jq -r '.a | .b'",
+    "ls | tee list",
+    "cat x | timeout 5 grep y",
+    "git log --oneline | head -n 3",
+    "ls | cut -c1-3; sh t.sh",
+    "ps aux | grep sh | wc -l",
+    "git commit -m 'read a | b'",
+    "grep -E 'sh|bash' t.sh",
+];
+
+#[test]
+fn an_input_that_is_run_is_approved_once_and_one_that_is_read_for_good() {
+    let place = Place::new();
+    for command in RUN_INPUT {
+        let terms = place.terms("bash", &json!({"command": command}));
+        assert_eq!(terms.always, [], "{command}");
+        assert!(terms.shown.iter().any(|fact| fact.label == "only once"), "{command}");
+    }
+    for command in READ_INPUT {
+        assert!(place.command(command).is_some(), "{command}");
+    }
+}
+
 #[test]
 fn the_call_itself_is_bound() {
     let place = Place::new();

@@ -75,7 +75,7 @@ impl Rules {
         let Some(below) = self.brokered.iter().find_map(|root| path.strip_prefix(root).ok()) else {
             return Standing::Elsewhere;
         };
-        if self.names.iter().any(|name| below.iter().any(|part| is_same(part, name.as_ref()))) {
+        if self.names.iter().any(|name| below.iter().any(|part| is_named(part, name))) {
             return Standing::Protected;
         }
         if self.protected.iter().any(|protected| is_below(path, protected)) {
@@ -212,6 +212,17 @@ fn is_below(path: &Path, root: &Path) -> bool {
         (Some(Component::Normal(name)), Component::Normal(wanted)) => is_same(name, wanted),
         (component, wanted) => component == Some(wanted),
     })
+}
+
+/// Whether a name is the one that is protected, in which a `*` stands for any characters.
+fn is_named(one: &OsStr, protected: &str) -> bool {
+    if !protected.contains('*') {
+        return is_same(one, protected.as_ref());
+    }
+    let (name, protected): (String, String) =
+        (folded(&one.to_string_lossy()).collect(), folded(protected).collect());
+    let (start, end) = protected.split_once('*').unwrap_or((protected.as_str(), ""));
+    name.len() >= start.len() + end.len() && name.starts_with(start) && name.ends_with(end)
 }
 
 /// Whether some file system takes two names for the same: without case, and without characters that show nothing.

@@ -73,3 +73,16 @@ fn only_what_is_below_a_writable_path_may_be_changed() {
         assert!(!rules.may_change(Path::new(path)), "{path}");
     }
 }
+
+#[test]
+fn a_star_in_a_name_stands_for_any_characters() {
+    let protected = |name: &str| {
+        ["*.code-workspace", ".lintstagedrc.*"].iter().any(|one| is_named(name.as_ref(), one))
+    };
+    for name in ["a.code-workspace", "A.Code-Workspace ", ".code-workspace", ".LINTSTAGEDRC.js"] {
+        assert!(protected(name), "{name}");
+    }
+    for name in ["code-workspace", "a.code-workspace.txt", ".lintstagedrc", "x.lintstagedrc.js"] {
+        assert!(!protected(name), "{name}");
+    }
+}

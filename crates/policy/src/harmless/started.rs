@@ -1,0 +1,57 @@
+//! What an approval of a command has to know: which programs start others, and what they take for a program.
+
+use super::{Argument, Origin, Wrapped, description};
+use crate::shell::{Command, Word};
+
+impl Origin {
+    /// The origin of a word about which an entry says nothing.
+    pub(crate) fn of_open(word: &Word) -> Self {
+        // The shell leaves such a beginning as it is, whatever it finds.
+        let begins_literally =
+            !word.text.starts_with(['-', '*', '?', '[', '~', '$']) && !word.text.contains('$');
+        match word.is_literal() {
+            true => Self::Open,
+            false if begins_literally => Self::Several,
+            false => Self::Expanded,
+        }
+    }
+}
+
+/// Whether none of the options and operands of the program starts another one, so that an approval holds although a file
+/// changes that it reads.
+pub fn starts_nothing(program: &str) -> bool {
+    description(program).is_some_and(|it| !it.is_launcher && (it.is_inert || it.body.permits_all))
+}
+
+/// Whether the program with that file name runs what its arguments, its input or its directory say: a shell, an interpreter,
+/// a tool for builds.
+pub fn is_launcher(program: &str) -> bool {
+    description(program).is_some_and(|it| it.is_launcher || it.body.is_spelled_only)
+}
+
+/// Whether an argument of the program with that file name may be a line for a shell.
+pub fn runs_lines(program: &str) -> bool {
+    description(program).is_some_and(|it| it.runs_lines)
+}
+
+/// Whether the command is known to run nothing of what it reads from its input.
+pub fn ignores_input(command: &Command) -> bool {
+    let program = command.program();
+    if program.contains('/') {
+        return false;
+    }
+    if starts_nothing(program) {
+        return true;
+    }
+    let Some(description) = description(program) else { return false };
+    let words = command.arguments();
+    let arguments: Vec<Argument<'_>> = words
+        .iter()
+        .map(|word| Argument { text: &word.text, origin: Origin::of_open(word) })
+        .collect();
+    if let Some(Wrapped::Command(index)) = description.wrapped(&arguments) {
+        let words = words.get(index..).unwrap_or_default().to_vec();
+        return ignores_input(&Command { words });
+    }
+    description.check(&arguments).is_ok()
+}
