@@ -241,7 +241,7 @@ fn groups_of_tools_and_places_in_other_spellings_are_found() {
         ),
         (
             "plain-connection",
-            "medium",
+            "high",
             "/provider/baseUrl",
             json!("http://127.0.0.1:9@models.example.org/v1"),
         ),
