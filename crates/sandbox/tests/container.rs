@@ -15,8 +15,16 @@ const HELPER: &str = env!("CARGO_BIN_EXE_myclaw-sandbox-helper");
 const SHELL: &str = "/bin/busybox";
 const IMAGE: &str = "localhost/myclaw-sandbox-test";
 
+/// The same with the libraries that the helper needs.
+const IMAGE_WITH_LIBRARIES: &str = "localhost/myclaw-sandbox-test-libraries";
+
 /// Builds the image; false if the machine lacks what it takes.
 fn build_image() -> bool {
+    build(IMAGE, &[])
+}
+
+/// Builds an image with these libraries of this machine.
+fn build(image: &str, libraries: &[String]) -> bool {
     if probe().podman.is_none() || !std::path::Path::new(SHELL).exists() {
         println!(
             "skipped: podman or busybox is not installed (apt install podman runc busybox-static)"
@@ -25,9 +33,14 @@ fn build_image() -> bool {
     }
     let directory = tempfile::tempdir().unwrap();
     fs::copy(SHELL, directory.path().join("sh")).unwrap();
-    fs::write(directory.path().join("Dockerfile"), "FROM scratch\nCOPY sh /bin/sh\n").unwrap();
+    let mut recipe = "FROM scratch\nCOPY sh /bin/sh\n".to_owned();
+    for (number, library) in libraries.iter().enumerate() {
+        fs::copy(library, directory.path().join(number.to_string())).unwrap();
+        recipe.push_str(&format!("COPY {number} {library}\n"));
+    }
+    fs::write(directory.path().join("Dockerfile"), recipe).unwrap();
     let output = Command::new("podman")
-        .args(["--runtime", "runc", "build", "--quiet", "--tag", IMAGE])
+        .args(["--runtime", "runc", "build", "--quiet", "--tag", image])
         .arg(directory.path())
         .output()
         .unwrap();
@@ -99,4 +112,70 @@ async fn podman_confines_a_command() {
     confinement.level = level("localhost/myclaw-no-such-image");
     let result = sandbox.run(spec(":"), &confinement, &CancellationToken::new(), &mut |_| {}).await;
     assert!(matches!(result, Err(SandboxError::Setup(_))), "{result:?}");
+}
+
+/// The helper is the first process of the container, and carries out the calls that could change what is protected.
+#[tokio::test]
+async fn protected_paths_stay_as_they_are_in_a_container() {
+    let needed = Command::new("ldd").arg(HELPER).output().unwrap();
+    let needed = String::from_utf8(needed.stdout).unwrap();
+    let paths = needed
+        .lines()
+        .filter_map(|line| line.split_whitespace().find(|word| word.starts_with('/')));
+    let libraries: Vec<String> = paths.map(str::to_owned).collect();
+    if !build(IMAGE_WITH_LIBRARIES, &libraries) {
+        return;
+    }
+    // Below a place that is open inside, and below one that is not.
+    for parent in ["/tmp", "/var/lib"] {
+        let Ok(directory) = tempfile::tempdir_in(parent) else { continue };
+        let workspace = directory.path().canonicalize().unwrap();
+        for name in [".git", "sub/.vscode", "bare/objects", "bare/refs", "x"] {
+            fs::create_dir_all(workspace.join(name)).unwrap();
+        }
+        let owners =
+            ["AGENTS.md", ".git/config", "sub/.vscode/tasks.json", "bare/HEAD", "bare/config"];
+        for name in owners {
+            fs::write(workspace.join(name), "owner").unwrap();
+        }
+        let sandbox = Sandbox::new(HELPER, [OsString::from("__sandbox-exec")]);
+        let image = IMAGE_WITH_LIBRARIES.to_owned();
+        let level = Level::Container { engine: Engine::Podman, image };
+        let mut confinement = Confinement::new(level, &workspace);
+        confinement.protected = ["AGENTS.md", "HEARTBEAT.md"].map(Into::into).to_vec();
+        confinement.protected_names = [".git", ".vscode"].map(str::to_owned).to_vec();
+        let script = "for i in AGENTS.md HEARTBEAT.md agents.md .git/config .git/new sub/.vscode/tasks.json sub/.vscode/new \
+                      sub/.git bare/config bare/HEAD bare/new HEAD sub/HEAD sub/head x/.git x/.vscode; do echo evil >$i; done; \
+                      echo fine >x/free; echo fine >free";
+        let mut spec = ChildSpec::new("/bin/sh", &workspace);
+        spec.args = ["-c", script].map(OsString::from).to_vec();
+        let finished =
+            sandbox.run(spec, &confinement, &CancellationToken::new(), &mut |_| {}).await.unwrap();
+        let printed = finished.output.tail;
+        let free = fs::read_to_string(workspace.join("free")).unwrap_or_default();
+        assert_eq!(free, "fine\n", "{printed} {:?}", finished.exit);
+        for name in owners {
+            assert_eq!(
+                fs::read_to_string(workspace.join(name)).unwrap(),
+                "owner",
+                "{parent}: {name}"
+            );
+        }
+        let made = [
+            "HEARTBEAT.md",
+            "agents.md",
+            ".git/new",
+            "sub/.vscode/new",
+            "sub/.git",
+            "bare/new",
+            "HEAD",
+            "sub/HEAD",
+            "sub/head",
+            "x/.git",
+            "x/.vscode",
+        ];
+        for name in made {
+            assert!(!workspace.join(name).exists(), "{parent}: {name}: {printed}");
+        }
+    }
 }

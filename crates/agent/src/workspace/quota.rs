@@ -8,7 +8,7 @@ mod watch;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
@@ -147,8 +147,10 @@ impl fmt::Display for Quota {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct QuotaState {
     counted: Arc<Mutex<Counted>>,
-    /// Whether something that commands left running is watched.
+    /// Whether it is watched after a command.
     is_watched: Arc<AtomicBool>,
+    /// How many commands run that make room.
+    making_room: Arc<AtomicUsize>,
 }
 
 #[derive(Debug, Default)]

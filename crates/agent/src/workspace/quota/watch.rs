@@ -10,12 +10,14 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::room::command_makes_room;
-use super::{QuotaHook, WorkspaceUse};
+use super::{QuotaHook, QuotaState, WorkspaceUse};
 use crate::SessionConfig;
 use crate::blocking::blocking;
 
 /// Between two counts.
 const PERIOD: Duration = Duration::from_secs(3);
+/// The same, where nothing changes.
+const QUIET_PERIOD: Duration = Duration::from_secs(12);
 /// Counting takes at most this part of the time: a large workspace is counted less often.
 const SHARE_OF_TIME: u32 = 20;
 
@@ -45,25 +47,27 @@ impl Runner for WatchedRunner {
     ) -> Running<'a> {
         let line = spec.args.last().and_then(|line| line.to_str()).unwrap_or_default();
         if command_makes_room(line) {
-            return self.executor.run(spec, link, cancel, on_output);
+            return Box::pin(async move {
+                let _guard = MakingRoom::begin(&self.hook.config.quota_state);
+                self.executor.run(spec, link, cancel, on_output).await
+            });
         }
         Box::pin(async move {
             let ended = cancel.child_token();
             let mut running = self.executor.run(spec, link, &ended, on_output);
-            let finished = tokio::select! {
+            tokio::select! {
                 biased;
-                finished = &mut running => finished?,
+                finished = &mut running => {
+                    self.watch_leftovers();
+                    finished
+                }
                 why = self.hook.is_full() => {
                     ended.cancel();
                     running.await?;
                     let reason = format!("{why}. The command was ended with everything that it had started");
-                    return Err(ExecError::Elsewhere { reason });
+                    Err(ExecError::Elsewhere { reason })
                 }
-            };
-            if !finished.left_running.is_empty() {
-                self.watch_leftovers();
             }
-            Ok(finished)
         })
     }
 
@@ -73,33 +77,62 @@ impl Runner for WatchedRunner {
 }
 
 impl WatchedRunner {
-    /// What commands left running has no call that could be ended. So the helper ends with it, if it fills the workspace.
+    /// Watches the workspace until nothing runs in the sandbox: a command may leave something running that shows nowhere. That
+    /// has no call which could be ended, so the sandbox ends with it.
     fn watch_leftovers(&self) {
         let (hook, executor) = (Arc::clone(&self.hook), Arc::downgrade(&self.executor));
         if hook.config.quota_state.is_watched.swap(true, Ordering::Relaxed) {
             return;
         }
         tokio::spawn(async move {
-            let mut before = WorkspaceUse::default();
+            let mut before: Option<WorkspaceUse> = None;
             let mut pause = PERIOD;
             loop {
                 sleep(pause).await;
-                // The sandbox ends when nothing runs in it.
+                // The sandbox ends when nothing has run in it for some time.
                 let Some(executor) = executor.upgrade().filter(|executor| executor.is_running())
                 else {
                     break;
                 };
-                let Some(counted) = hook.count().await else { continue };
-                pause = counted.pause;
-                let grows = (counted.used.bytes, counted.used.files) > (before.bytes, before.files);
-                if let Some(why) = counted.refusal.filter(|_| grows) {
+                let Some(found) = hook.count().await else { continue };
+                // What is over the limit on files is not counted, so whether it grows is not known.
+                let grows = before.is_some_and(|before| {
+                    let is_more =
+                        (found.used.bytes, found.used.files) > (before.bytes, before.files);
+                    is_more
+                        || (found.used.has_more && MakingRoom::count(&hook.config.quota_state) == 0)
+                });
+                if let Some(why) = found.refusal.filter(|_| grows) {
                     executor.end(&why);
                     break;
                 }
-                before = counted.used;
+                let is_quiet = before == Some(found.used);
+                pause =
+                    found.pause.max(if is_quiet { QUIET_PERIOD.min(pause * 2) } else { PERIOD });
+                before = Some(found.used);
             }
             hook.config.quota_state.is_watched.store(false, Ordering::Relaxed);
         });
+    }
+}
+
+/// A command that makes room runs as long as this is there.
+struct MakingRoom(QuotaState);
+
+impl MakingRoom {
+    fn begin(state: &QuotaState) -> Self {
+        state.making_room.fetch_add(1, Ordering::Relaxed);
+        Self(state.clone())
+    }
+
+    fn count(state: &QuotaState) -> usize {
+        state.making_room.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for MakingRoom {
+    fn drop(&mut self) {
+        self.0.making_room.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
