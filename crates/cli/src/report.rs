@@ -5,6 +5,7 @@ use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use myclaw_agent::approvals::escape;
 use myclaw_agent::llm::{StreamEvent, Usage};
 use myclaw_agent::tools::FROM_PROGRAM;
 use myclaw_agent::{AgentRunEvent, Approval, ContextChange, EventCallback, RunResult};
@@ -245,11 +246,13 @@ pub(crate) fn tokens_and_cost(usage: &Usage) -> String {
 /// What a call is about, in one short line.
 pub(crate) fn summarise_arguments(arguments: &Map<String, Value>) -> String {
     let found = SUBJECT_ARGUMENTS.iter().find_map(|name| arguments.get(*name)?.as_str());
-    match found {
+    let about = match found {
         Some(text) => first_line(text),
         None if arguments.is_empty() => String::new(),
         None => first_line(&Value::Object(arguments.clone()).to_string()),
-    }
+    };
+    // As in a question: what the model wrote cannot look like something else.
+    escape(&about)
 }
 
 /// `text` with its line ends and other runs of white space as single spaces: a message that must not be cut.

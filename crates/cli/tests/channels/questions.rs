@@ -462,14 +462,14 @@ fn buttons_of_discord_count_for_the_person_who_presses_them() {
     let refusal =
         json!({"type": 4, "data": {"content": "This button is not for you.", "flags": 64}});
     let press = server.press("666", &asked, "/approve");
-    assert_eq!(answer(&press), [refusal.clone()]);
+    assert_eq!(answer(&press), std::slice::from_ref(&refusal));
     for (person, command) in [
         ("666", format!("/always {code}")),
         (KIM, order(&desk.bench, "but2").chars().take(100).collect()),
         (KIM, "yes".to_owned()),
     ] {
         let press = server.press_with(person, &asked, &command);
-        assert_eq!(answer(&press), [refusal.clone()], "{command}");
+        assert_eq!(answer(&press), std::slice::from_ref(&refusal), "{command}");
     }
     // Commands of the app, menus and forms, and what cannot be read.
     for event in [

@@ -89,7 +89,7 @@ fn debug_lines_follow_a_model_call_and_the_log_without_any_text() {
     for event in [
         "myclaw_llm::driver: sending the request host=",
         "the server answers status=529",
-        "the call failed class=\"timeout\" status=529",
+        "the call failed class=\"server_error\" status=529",
         "the server answers status=200",
         "first event after_ms=",
         "the message is whole stop=Stop",
