@@ -1,12 +1,15 @@
 //! The keys that the program knows, and their removal from what tools return.
 //!
 //! A model, and everybody who reads its session, sees results of tools. A key that the program uses itself has no place in
-//! them, whichever tool came across it. This keeps keys out that somebody stumbles over. It is no barrier against a program
-//! that changes a key before it prints it.
+//! them, whichever tool came across it. This keeps keys out that somebody stumbles over, also in the usual encodings. It is no
+//! barrier against a program that changes a key in a way of its own before it prints it.
+
+mod encoded;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
+use std::ops::Range;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use aho_corasick::{AhoCorasick, MatchKind};
@@ -108,27 +111,33 @@ impl KnownSecrets {
         }
     }
 
-    /// `text` without the keys: as they are, as JSON, as part of a URL, in base 64 and in hexadecimal digits. At the ends of
-    /// the text, where a tool may have cut it, also without a part of a key of at least 8 bytes. Everything else stays, byte
-    /// by byte.
+    /// `text` without the keys: as they are, backwards, as JSON, as part of a URL, in base 64 and in hexadecimal digits, also
+    /// in several lines and as the usual dumps of bytes. At the ends of the text, where a tool may have cut it, also without
+    /// a part of a key of at least 8 bytes. Everything else stays, byte by byte.
     pub fn without<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let state = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let Some(finder) = &state.finder else { return Cow::Borrowed(text) };
         let (begins, ends) = parts_at_ends(text, &state.values);
-        let middle = &text[begins..text.len() - ends];
-        let mut clean = String::new();
-        let mut done = 0;
-        for found in finder.find_iter(middle) {
-            clean.push_str(&middle[done..found.start()]);
-            clean.push_str(REMOVED);
-            done = found.end();
-        }
-        if done == 0 && begins == 0 && ends == 0 {
+        let mut places: Vec<Range<usize>> = finder.find_iter(text).map(|it| it.range()).collect();
+        places.extend(encoded::places(text, finder));
+        places.extend([0..begins, text.len() - ends..text.len()]);
+        places.retain(|place| !place.is_empty());
+        if places.is_empty() {
             return Cow::Borrowed(text);
         }
-        clean.push_str(&middle[done..]);
-        let mark = |length: usize| if length > 0 { REMOVED } else { "" };
-        Cow::Owned(format!("{}{clean}{}", mark(begins), mark(ends)))
+        places.sort_unstable_by_key(|place| place.start);
+        let mut clean = String::with_capacity(text.len());
+        let mut done = 0;
+        for place in places {
+            // What overlaps goes as one.
+            if place.start >= done {
+                clean.push_str(&text[done..place.start]);
+                clean.push_str(REMOVED);
+            }
+            done = done.max(place.end);
+        }
+        clean.push_str(&text[done..]);
+        Cow::Owned(clean)
     }
 }
 
@@ -179,6 +188,7 @@ fn forms(secret: &str) -> Vec<String> {
             forms.extend(text.get(start..end).map(str::to_owned));
         }
     }
+    forms.push(secret.chars().rev().collect());
     forms.push(secret.to_owned());
     // A form that is cut short could be found in ordinary text.
     forms.retain(|form| form.len() >= MIN_BYTES);

@@ -97,3 +97,87 @@ fn a_key_that_is_learned_later_goes_as_well() {
     assert_eq!(known.without(KEY), "[redacted]");
     assert_eq!(format!("{known:?}"), "KnownSecrets");
 }
+
+/// The output of the usual programs for the same bytes.
+fn dumps(bytes: &[u8]) -> Vec<String> {
+    let lines = |each: &dyn Fn(usize, &[u8]) -> String| {
+        bytes.chunks(16).enumerate().map(|(at, line)| each(at * 16, line)).collect::<String>()
+    };
+    let pairs = |line: &[u8], group: usize| {
+        let groups = line.chunks(group);
+        let groups =
+            groups.map(|it| it.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
+        groups.collect::<Vec<_>>().join(" ")
+    };
+    let shown = |line: &[u8]| {
+        line.iter()
+            .map(|byte| if byte.is_ascii_graphic() { char::from(*byte) } else { '.' })
+            .collect::<String>()
+    };
+    let halves =
+        |line: &[u8]| line.chunks(8).map(|half| pairs(half, 1)).collect::<Vec<_>>().join("  ");
+    vec![
+        lines(&|at, line| format!("{at:08x}: {:<39}  {}\n", pairs(line, 2), shown(line))),
+        lines(&|at, line| format!("{at:08x}: {:<47}  {}\n", pairs(line, 1), shown(line))),
+        lines(&|at, line| format!("{at:08x}  {:<48}  |{}|\n", halves(line), shown(line))),
+        lines(&|at, line| format!("{at:07o} {}\n", pairs(line, 1))),
+        lines(&|_, line| format!(" {}\n", pairs(line, 1))),
+        lines(&|_, line| format!("{}\n", pairs(line, 16))),
+        lines(&|_, line| format!("{}:\n", pairs(line, 1).replace(' ', ":"))),
+        lines(&|_, line| format!("  0x{},\n", pairs(line, 1).replace(' ', ", 0x"))),
+        lines(&|_, line| format!("\\x{}", pairs(line, 1).to_uppercase().replace(' ', "\\x"))),
+        lines(&|_, line| format!("%{}", pairs(line, 1).replace(' ', "%"))),
+    ]
+}
+
+#[test]
+fn a_key_goes_from_dumps_and_from_what_is_spread_over_lines() {
+    use base64::engine::general_purpose::STANDARD;
+    let folded = |text: &str, width: usize| {
+        let letters: Vec<char> = text.chars().collect();
+        let lines = letters.chunks(width).map(|line| line.iter().collect::<String>());
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    let key = "sk-ant-0123456789abcdefGHIJKLMNOPQRSTUVWXYZ_tail";
+    let known = KnownSecrets::default();
+    known.learn([key]);
+    for before in ["", "a", "key=", "{\"apiKey\": \"", "zyxwvut-zyxwvut-zyx"] {
+        let file = format!("{before}{key}\" and more of the file\n");
+        let mut shown = dumps(file.as_bytes());
+        for width in [20, 60, 64, 76] {
+            shown.push(folded(&STANDARD.encode(&file), width));
+            shown.push(folded(&shown[5].replace('\n', ""), width));
+        }
+        shown.push(folded(&file, 10));
+        shown.push(file.chars().rev().collect());
+        shown.push(file.replace('-', "%2D"));
+        shown.push(file.replace('s', "%73").replace('4', "%34"));
+        for (number, text) in shown.iter().enumerate() {
+            let text = format!("first line\n{text}\nlast line, 12 ab cd");
+            let clean = known.without(&text).into_owned();
+            assert!(clean.contains(REMOVED), "{before:?} {number}: {text}");
+            assert!(clean.starts_with("first line\n"), "{number}: {clean}");
+            assert!(clean.ends_with("\nlast line, 12 ab cd"), "{number}: {clean}");
+            // Nothing of it can be read in the text at the end of a line either.
+            for part in key.as_bytes().windows(8).map(|part| std::str::from_utf8(part).unwrap()) {
+                assert!(!clean.contains(part), "{before:?} {number}: {part} of {clean}");
+            }
+        }
+    }
+}
+
+#[test]
+fn text_with_numbers_and_blanks_stays() {
+    let known = KnownSecrets::default();
+    known.learn(["sk-ant-0123456789abcdef", "pass word of mine", "12345678"]);
+    for text in [
+        "00000000: 736b 2d61 6e74  sk-ant\n",
+        "12 34 56 78 and 1234 5678",
+        "100% of 50%25 and %zz %",
+        "ab cd ef\n\n0x12, 0x34\n",
+        "über 12\n%ü %2 é%C3%BC",
+        "deadbeef\n",
+    ] {
+        assert!(matches!(known.without(text), Cow::Borrowed(same) if same == text), "{text}");
+    }
+}

@@ -1,0 +1,178 @@
+//! Finds keys in encodings that spread them over a text: over several lines, between blanks, with the numbers of a dump.
+//!
+//! Each way of reading the text gives bytes and where each of them begins in the text, and costs time in proportion to the
+//! length of the text, however many keys there are.
+
+use std::ops::Range;
+
+use aho_corasick::AhoCorasick;
+
+/// Shortest form that counts in a text without its blanks, in bytes: a shorter one may be two words of a sentence.
+const MIN_SPREAD: usize = 16;
+/// Bytes in a line of a dump; behind them is the same as text.
+const DUMPED: usize = 16;
+/// Bytes after which `hexdump -C` leaves a wider gap.
+const HALF: usize = 8;
+
+/// The ways of reading a text.
+#[derive(Clone, Copy)]
+enum Reading {
+    /// Without its blanks and line ends: base 64 and plain digits in lines of any length.
+    WithoutBlanks,
+    /// The hexadecimal digits of `73 6b`, `73:6b`, `\x73\x6b`, `0x73, 0x6b` and `%73%6b`, in small letters.
+    Digits,
+    /// With its escapes of a URL read, whichever characters are escaped.
+    Unescaped,
+    /// The bytes of dumps: `xxd`, `hexdump -C` and `od -t x1` write an address, the bytes, and the same as text.
+    Dumped,
+}
+
+/// The parts of `text` that are keys in one of these encodings.
+pub(super) fn places(text: &str, finder: &AhoCorasick) -> Vec<Range<usize>> {
+    let mut places = Vec::new();
+    let mut bytes = Vec::with_capacity(text.len());
+    for reading in [Reading::WithoutBlanks, Reading::Digits, Reading::Unescaped, Reading::Dumped] {
+        bytes.clear();
+        reading.read(text, &mut |_, byte| bytes.push(byte));
+        let least = reading.shortest();
+        let mut found = finder.find_iter(&bytes).filter(|it| it.len() >= least).peekable();
+        if found.peek().is_none() {
+            continue;
+        }
+        // Where each byte begins matters to few texts.
+        let mut starts = Vec::with_capacity(bytes.len());
+        reading.read(text, &mut |start, _| starts.push(start));
+        places
+            .extend(found.map(|it| starts[it.start()]..reading.end_of(text, starts[it.end() - 1])));
+    }
+    places
+}
+
+impl Reading {
+    /// Shortest form that counts, in bytes.
+    fn shortest(self) -> usize {
+        match self {
+            Self::WithoutBlanks | Self::Digits => MIN_SPREAD,
+            Self::Unescaped | Self::Dumped => 0,
+        }
+    }
+
+    /// Where a byte ends that begins at `start`.
+    fn end_of(self, text: &str, start: usize) -> usize {
+        match self {
+            Self::Unescaped if escape(text, start).is_some() => start + 3,
+            // The text at the end of the line shows the same bytes.
+            Self::Dumped => text[start..].find('\n').map_or(text.len(), |length| start + length),
+            _ => text.ceil_char_boundary(start + 1),
+        }
+    }
+
+    /// Gives each byte, with the place where it begins in the text. A NUL stands where nothing may be joined.
+    fn read(self, text: &str, give: &mut impl FnMut(usize, u8)) {
+        match self {
+            Self::WithoutBlanks => {
+                for (at, byte) in
+                    text.bytes().enumerate().filter(|(_, it)| !it.is_ascii_whitespace())
+                {
+                    give(at, byte);
+                }
+            }
+            Self::Digits => read_digits(text.as_bytes(), give),
+            Self::Unescaped if text.contains('%') => read_unescaped(text, give),
+            Self::Unescaped => {}
+            Self::Dumped => read_dumps(text, give),
+        }
+    }
+}
+
+fn read_digits(bytes: &[u8], give: &mut impl FnMut(usize, u8)) {
+    let mut is_apart = true;
+    let mut at = 0;
+    while at < bytes.len() {
+        let byte = bytes[at];
+        let is_prefix = matches!(byte, b'0' | b'\\') && bytes.get(at + 1) == Some(&b'x');
+        match byte {
+            _ if is_prefix => at += 1,
+            b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F' => {
+                give(at, byte.to_ascii_lowercase());
+                is_apart = false;
+            }
+            b' ' | b'\t' | b'\r' | b'\n' | b',' | b':' | b';' | b'-' | b'%' | b'"' | b'\'' => {}
+            _ if is_apart => {}
+            _ => {
+                give(at, 0);
+                is_apart = true;
+            }
+        }
+        at += 1;
+    }
+}
+
+fn read_unescaped(text: &str, give: &mut impl FnMut(usize, u8)) {
+    let mut at = 0;
+    while let Some(byte) = text.as_bytes().get(at) {
+        let code = escape(text, at);
+        give(at, code.unwrap_or(*byte));
+        at += if code.is_some() { 3 } else { 1 };
+    }
+}
+
+/// The byte of the escape that is at this place of the text.
+fn escape(text: &str, at: usize) -> Option<u8> {
+    text.get(at..at + 3)?.strip_prefix('%').and_then(pair)
+}
+
+fn read_dumps(text: &str, give: &mut impl FnMut(usize, u8)) {
+    let mut is_apart = true;
+    let mut from = 0;
+    for line in text.split_inclusive('\n') {
+        let is_dump = read_dump(line, from, give);
+        // What is no dump ends one.
+        if !is_dump && !is_apart {
+            give(from, 0);
+        }
+        is_apart = !is_dump;
+        from += line.len();
+    }
+}
+
+/// Reads a line that begins at `from`. Whether it is one of a dump.
+fn read_dump(line: &str, from: usize, give: &mut impl FnMut(usize, u8)) -> bool {
+    let is_gap = |letter: char| matches!(letter, ' ' | '\t' | '\r' | '\n');
+    let mut at = line.len() - line.trim_start().len();
+    let mut read = 0;
+    let mut is_first = true;
+    while at < line.len() {
+        let rest = &line[at..];
+        let word = rest.split(is_gap).next().unwrap_or_default();
+        let digits = word.strip_suffix(':').unwrap_or(word);
+        let is_digits = digits.len() > 1 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+        // An address has more digits than a group of bytes.
+        let is_address = is_first && is_digits && (digits.len() < word.len() || digits.len() > 5);
+        if !is_address {
+            if !is_digits || digits.len() < word.len() || !digits.len().is_multiple_of(2) {
+                break;
+            }
+            for place in (0..digits.len()).step_by(2) {
+                if let Some(byte) = pair(&digits[place..place + 2]) {
+                    give(from + at + place, byte);
+                    read += 1;
+                }
+            }
+        }
+        is_first = false;
+        at += word.len();
+        let gap = line[at..].len() - line[at..].trim_start_matches(is_gap).len();
+        if read >= DUMPED || gap > 1 && read > 0 && read != HALF {
+            break;
+        }
+        at += gap;
+    }
+    read > 0
+}
+
+/// The byte of two hexadecimal digits.
+fn pair(digits: &str) -> Option<u8> {
+    let is_digits = digits.len() == 2 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    u8::from_str_radix(digits, 16).ok().filter(|_| is_digits)
+}
