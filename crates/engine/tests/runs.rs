@@ -357,6 +357,45 @@ async fn signatures_may_be_rejected_again() {
     assert_eq!(bench.server.requests().len(), 7);
 }
 
+/// Hosts that check each field answer 422: Mistral, and those that are built with FastAPI.
+#[tokio::test]
+async fn a_host_that_refuses_a_field_of_thinking_is_asked_once_more_without_it() {
+    for (status, message) in [
+        (422, "messages.1.assistant.reasoning: Extra inputs are not permitted"),
+        (422, "body -> messages -> 1 -> reasoning_content: unknown field"),
+        (400, "property 'reasoning' is unsupported, messages.1"),
+        (422, "Invalid `signature` in `thinking` block"),
+    ] {
+        let refusal = move || {
+            let error = json!({"type": "invalid_request_error", "message": message});
+            Step::status(status, &[], json!({"type": "error", "error": error}).to_string())
+        };
+        let script =
+            Script::answer_with(move |request, _| match request.body_text().contains("sign") {
+                true => refusal(),
+                false => Reply::anthropic().thinking("Hm.", "sign").text("So.").into(),
+            });
+        let bench = Bench::new(FORMAT, script).await;
+        for _ in 0..2 {
+            assert_eq!(bench.run("hi").await.unwrap().reply, "So.", "{status} {message}");
+        }
+        assert_eq!(bench.server.requests().len(), 3, "{status} {message}");
+    }
+    // Another refusal is no reason to ask again.
+    let script = Script::answer_with(|_, number| match number {
+        0 => Reply::anthropic().thinking("Hm.", "sign").text("So.").into(),
+        _ => Step::status(
+            422,
+            &[],
+            r#"{"error": {"message": "messages.1.content: too many images"}}"#,
+        ),
+    });
+    let bench = Bench::new(FORMAT, script).await;
+    assert_eq!(bench.run("hi").await.unwrap().reply, "So.");
+    assert!(bench.run("hi").await.is_err());
+    assert_eq!(bench.server.requests().len(), 2);
+}
+
 /// A refusal of signatures.
 fn rejected() -> Step {
     let message = "messages.1.content.0: Invalid `signature` in `thinking` block";

@@ -167,7 +167,8 @@ const REJECTED_THINKING: [&[&str]; 8] = [
 impl ModelError {
     /// Whether the provider rejects thinking in earlier messages: the same request without it may succeed.
     pub fn rejects_thinking(&self) -> bool {
-        let is_refusal = matches!(self.status, None | Some(400));
+        // 422 is what hosts answer that check each field: Mistral, and those that are built with FastAPI.
+        let is_refusal = matches!(self.status, None | Some(400 | 422));
         let text = self.message.to_lowercase();
         let has = |words: &[&str]| words.iter().all(|word| text.contains(word));
         is_refusal && REJECTED_THINKING.iter().any(|words| has(words))
