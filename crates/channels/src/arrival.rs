@@ -1,18 +1,17 @@
 //! Messages that come in, and how a channel hands them over.
 
-use std::{fmt, iter};
+use std::fmt;
 
 use futures_util::future::BoxFuture;
 use ring::digest::{SHA256, digest};
 use serde_json::Value;
 
 use crate::Account;
+use crate::passage::Passage;
 use crate::pause::Pause;
 
 /// Separates a chat from the thread within it.
 const THREAD: &str = ":thread:";
-/// Longest text that is shown of an earlier message of a thread, in characters.
-const MOST_EARLIER_CHARS: usize = 1_000;
 /// Why a message is dropped that holds no text, passage or file.
 pub(crate) const NOTHING_SHOWN: &str = "it holds nothing that can be shown";
 
@@ -58,62 +57,6 @@ impl Arrival {
     pub fn is_plain(&self) -> bool {
         let is_own = |attachment: &Attachment| attachment.of == FileOf::Message;
         self.passages.iter().all(Passage::is_earlier) && !self.attachments.iter().any(is_own)
-    }
-}
-
-/// Something in a message that is no text of its sender.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Passage {
-    /// What it is, in words of this program, such as `Forwarded message`.
-    pub what: &'static str,
-    /// Who wrote it, for people, if the channel says so.
-    pub author: Option<String>,
-    /// What it says; empty if there are only files.
-    pub text: String,
-    /// The message of the same chat that it is, if it came before this one.
-    pub earlier: Option<Earlier>,
-}
-
-/// By what an earlier message of a chat is known.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Earlier {
-    /// Its [`Arrival::source_id`].
-    pub source_id: String,
-    /// Who sent it.
-    pub sender: Sender,
-}
-
-impl Passage {
-    /// A passage of this kind.
-    pub fn new(what: &'static str, author: Option<String>, text: String) -> Self {
-        Self { what, author, text, earlier: None }
-    }
-
-    /// A poll with its answers.
-    pub(crate) fn poll(question: String, answers: impl Iterator<Item = String>) -> Self {
-        let answers = answers.map(|answer| format!("- {answer}"));
-        let lines: Vec<String> = iter::once(question).chain(answers).collect();
-        Self::new("Poll", None, lines.join("\n"))
-    }
-
-    /// An earlier message of the same thread, which says `texts` and has files with these names; `None` if it holds
-    /// nothing that can be shown.
-    pub(crate) fn of_thread(
-        author: Option<String>,
-        texts: impl Iterator<Item = String>,
-        files: impl Iterator<Item = String>,
-        earlier: Earlier,
-    ) -> Option<Self> {
-        let files = files.map(|name| format!("[a file, which is not here: {name}]"));
-        let said: Vec<String> = texts.chain(files).filter(|text| !text.is_empty()).collect();
-        let text: String = said.join("\n").trim().chars().take(MOST_EARLIER_CHARS).collect();
-        let what = "Earlier message of the thread";
-        (!text.is_empty()).then_some(Self { what, author, text, earlier: Some(earlier) })
-    }
-
-    /// Whether it is an earlier message of the chat.
-    pub fn is_earlier(&self) -> bool {
-        self.earlier.is_some()
     }
 }
 

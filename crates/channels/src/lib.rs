@@ -22,6 +22,7 @@ mod markup;
 mod matrix;
 mod mention;
 mod pace;
+mod passage;
 mod pause;
 mod recent;
 mod signal;
@@ -40,8 +41,8 @@ mod ws;
 mod xmpp;
 
 pub use arrival::{
-    Arrival, Attachment, AttachmentContent, Chat, ChatKind, Earlier, FileOf, Intake, Passage,
-    Quoted, Receipt, Refusal, Sender, Target,
+    Arrival, Attachment, AttachmentContent, Chat, ChatKind, FileOf, Intake, Quoted, Receipt,
+    Refusal, Sender, Target,
 };
 pub use channel::{
     Account, Action, AfterInterruption, Button, Capabilities, Change, Channel, Choices,
@@ -55,6 +56,7 @@ pub use futures_util::future::BoxFuture;
 pub use hook::{HookAnswer, HookRequest};
 pub use irc::{IRC, Irc, IrcOptions, MOST_CHANNEL, MOST_NICK};
 pub use matrix::{AcceptsInvite, MATRIX, Matrix, MatrixOptions};
+pub use passage::{Earlier, Passage, PassageKind};
 pub use signal::{SIGNAL, SIGNAL_BASE_URL, Signal, SignalOptions};
 pub use slack::{SLACK, SLACK_BASE_URL, Slack, SlackOptions};
 pub use socket::{SOCKET, SocketChannel, SocketOptions};

@@ -1,5 +1,6 @@
 //! The instructions of a project in the system prompt. The caller of a run reads them; this module only formats them.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -35,7 +36,7 @@ impl ProjectInstructions {
         let mut section =
             format!("<{TAG} directory=\"{}\">\n{}", shown(&self.root), INTRODUCTION.trim_end());
         for file in &self.files {
-            let _infallible = write!(section, "\n{}", harmless(&file.element()));
+            let _infallible = write!(section, "\n{}", file.element(harmless));
         }
         let _infallible = write!(section, "\n</{TAG}>");
         section
@@ -49,14 +50,14 @@ impl ProjectFile {
             "<{TAG} directory=\"{}\">\nThis file of the project applies to the directory that it is in. It is not the words \
              of the user.\n{}\n</{TAG}>",
             shown(root),
-            self.element()
+            self.element(|text| text.into())
         )
     }
 
-    /// The file in tags, which its text cannot close.
-    fn element(&self) -> String {
-        let text = held(self.content.trim_end_matches('\n'));
-        format!("<file path=\"{}\">\n{text}\n</file>", attribute(&self.path))
+    /// The file in tags, which its text cannot close; `change` makes that text harmless.
+    fn element(&self, change: impl Fn(&str) -> Cow<'_, str>) -> String {
+        let (path, text) = (attribute(&self.path), change(self.content.trim_end_matches('\n')));
+        format!("<file path=\"{}\">\n{}\n</file>", change(&path), held(&text))
     }
 }
 

@@ -3,24 +3,13 @@
 use std::borrow::Cow;
 use std::str::CharIndices;
 
-/// The tags of the prompt's sections, and of the parts in them.
-const TAGS: [&str; 8] = [
-    "identity",
-    "bootstrap-files",
-    "file",
-    "project-instructions",
-    "tools",
-    "notes",
-    "safety",
-    "runtime",
-];
-/// The sign that begins a tag, and those that look like it.
-const OPENING: [char; 3] = ['<', '＜', '﹤'];
+use myclaw_llm::outside::{OPEN_ANGLES, PROMPT_TAGS, ascii_like};
+
 /// The sign of a tag that closes, and those that look like it.
 const SLASHES: [char; 3] = ['/', '／', '\\'];
 /// Most signs between the first one of a tag and its name.
 const MOST_BEFORE: usize = 64;
-/// More signs than the longest of [`TAGS`] has.
+/// More signs than the longest of [`PROMPT_TAGS`] has.
 const MOST_OF_NAME: usize = 32;
 /// Stands for the sign where the text would begin a tag of the prompt.
 const HARMLESS: &str = "&lt;";
@@ -28,14 +17,14 @@ const HARMLESS: &str = "&lt;";
 /// A text as a section holds it: what would end or begin a section of the prompt has `&lt;` for its first character, also
 /// where it is written with other letters or with spaces. Everything else is unchanged.
 pub(crate) fn held(text: &str) -> Cow<'_, str> {
-    if !text.contains(OPENING) {
+    if !text.contains(OPEN_ANGLES) {
         return Cow::Borrowed(text);
     }
     let mut result = String::new();
     let mut copied = 0;
     let mut signs = text.char_indices();
     while let Some((at, sign)) = signs.next() {
-        if OPENING.contains(&sign) && is_tag(&signs) {
+        if OPEN_ANGLES.contains(&sign) && is_tag(&signs) {
             result.push_str(&text[copied..at]);
             result.push_str(HARMLESS);
             copied = at + sign.len_utf8();
@@ -57,7 +46,7 @@ pub(crate) fn held_line(text: &str) -> String {
 /// A text as the value of an attribute, which stands in quotation marks.
 pub(crate) fn attribute(text: &str) -> String {
     let is_plain =
-        |sign: char| !is_break(sign) && !OPENING.contains(&sign) && !matches!(sign, '"' | '>');
+        |sign: char| !is_break(sign) && !OPEN_ANGLES.contains(&sign) && !matches!(sign, '"' | '>');
     text.chars().map(|sign| if is_plain(sign) { sign } else { '_' }).collect()
 }
 
@@ -71,11 +60,12 @@ fn is_tag(rest: &CharIndices<'_>) -> bool {
     let seen = || rest.clone().map(|(_, sign)| sign).filter(|sign| !is_invisible(*sign));
     let is_before = |sign: &char| sign.is_whitespace() || SLASHES.contains(sign);
     let before: Vec<char> = seen().take_while(is_before).take(MOST_BEFORE).collect();
-    let after: Vec<char> = seen().skip(before.len()).take(MOST_OF_NAME).collect();
+    let letter = |sign: char| ascii_like(sign).unwrap_or(sign);
+    let after: Vec<char> = seen().skip(before.len()).take(MOST_OF_NAME).map(letter).collect();
     let name: String = after.iter().take_while(|sign| is_of_name(**sign)).collect();
     let next = after.get(name.chars().count());
     let name = name.to_lowercase();
-    if !TAGS.contains(&name.as_str()) {
+    if !PROMPT_TAGS.contains(&name.as_str()) {
         return false;
     }
     let closes = before.iter().any(|sign| SLASHES.contains(sign));

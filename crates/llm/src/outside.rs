@@ -7,7 +7,9 @@
 //! of a call is made whole again by [`restored`], so it can edit a file in which such marks stand.
 
 mod hidden;
+mod letters;
 mod marks;
+mod own;
 mod recognise;
 
 use std::borrow::Cow;
@@ -18,8 +20,13 @@ use uuid::Uuid;
 
 use crate::{ContentBlock, TextContent};
 use hidden::BRACKETS;
-use marks::EXTERNAL;
-use recognise::{COLONS, Form, behind, is_of_word, is_speaker, is_speaker_of_line, opener};
+pub use letters::folded as ascii_like;
+pub use marks::OPEN_ANGLES;
+use own::EXTERNAL;
+pub use own::PROMPT_TAGS;
+use recognise::{
+    COLONS, Form, behind, is_bracket, is_of_word, is_speaker, is_speaker_of_line, opener,
+};
 
 /// Stands inside of a mark that does not count. It can be seen, because servers and people remove what cannot, and
 /// Unicode's normal forms keep it.
@@ -66,8 +73,8 @@ pub fn visible(text: &str) -> String {
 pub fn plain_name(name: &str, most: usize) -> String {
     let is_plain = |character: &char| {
         !character.is_control()
-            && !matches!(character, '\u{2028}' | '\u{2029}' | '⟧' | ']' | '］' | '>' | '＞')
-            && opener(*character).is_none()
+            && !matches!(character, '\u{2028}' | '\u{2029}')
+            && !is_bracket(*character)
     };
     let name: String = visible(name).chars().filter(is_plain).take(most).collect();
     name.trim().replace('"', "'")
@@ -237,7 +244,7 @@ impl Seek {
         match self {
             Self::Breaks => character == BREAK || character == BRACKETS.0,
             Self::Marks => match character {
-                '<' | '[' | ':' | BREAK => true,
+                '<' | '[' | ']' | ':' | BREAK => true,
                 character if character.is_ascii() => false,
                 character => {
                     COLONS.contains(&character)
@@ -263,9 +270,10 @@ const MAY_BEGIN: [bool; 256] = {
     let mut table = [false; 256];
     table[b'<' as usize] = true;
     table[b'[' as usize] = true;
+    table[b']' as usize] = true;
     table[b':' as usize] = true;
     // Those of other scripts are passed.
-    let leads = [0xc2, 0xcd, 0xd8, 0xe1, 0xe2, 0xe3, 0xef, 0xf0, 0xf3];
+    let leads = [0xc2, 0xcb, 0xcd, 0xd8, 0xe1, 0xe2, 0xe3, 0xea, 0xef, 0xf0, 0xf3];
     let mut number = 0;
     while number < leads.len() {
         table[leads[number]] = true;

@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::event::{File, Message};
-use crate::{Attachment, FileOf, Passage};
+use crate::passage::note;
+use crate::{Attachment, FileOf, Passage, PassageKind};
 
 /// Longest text of a preview, in characters. It repeats what is behind a link of the message.
 const MOST_PREVIEW_CHARS: usize = 2_000;
@@ -14,7 +15,7 @@ impl Message {
     /// What its sender says with it. `role` is the bot's own role.
     pub(super) fn said(&self, me: &str, role: Option<&str>) -> String {
         let stickers =
-            self.sticker_items.iter().map(|sticker| format!("[sticker {}]", sticker.name));
+            self.sticker_items.iter().map(|sticker| note("sticker", [sticker.name.as_str()]));
         let lines = std::iter::once(self.text(me, role)).chain(stickers);
         lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
     }
@@ -22,7 +23,7 @@ impl Message {
     /// What is in it that is no text of its sender.
     pub(super) fn passages(&self, me: &str) -> Vec<Passage> {
         let forwards = self.message_snapshots.iter().map(|snapshot| {
-            Passage::new("Forwarded message", None, snapshot.message.described(me))
+            Passage::new(PassageKind::Forward, None, snapshot.message.described(me))
         });
         forwards.chain(self.structures()).collect()
     }
@@ -50,7 +51,7 @@ impl Message {
             let text = embed_text(embed).chars().take(MOST_PREVIEW_CHARS).collect();
             let author = embed.pointer("/author/name").or(embed.pointer("/provider/name"));
             found.push(Passage::new(
-                "Embed",
+                PassageKind::Embed,
                 author.and_then(Value::as_str).map(str::to_owned),
                 text,
             ));
@@ -60,7 +61,7 @@ impl Message {
             .iter()
             .for_each(|component| collect_texts(component, MOST_DEPTH, &mut texts));
         if !texts.is_empty() {
-            found.push(Passage::new("Components", None, texts.join("\n")));
+            found.push(Passage::new(PassageKind::Components, None, texts.join("\n")));
         }
         found.retain(|passage| !passage.text.is_empty());
         found

@@ -3,7 +3,7 @@
 use mail_parser::{Message, MimeHeaders as _};
 
 use super::flat;
-use crate::Passage;
+use crate::{Passage, PassageKind};
 
 /// Most events that are shown of a mail.
 const MOST_EVENTS: usize = 5;
@@ -37,7 +37,7 @@ pub(super) fn events(mail: &Message<'_>) -> Vec<Passage> {
             }
         }
     }
-    texts.into_iter().map(|text| Passage::new("Calendar event", None, text)).collect()
+    texts.into_iter().map(|text| Passage::new(PassageKind::CalendarEvent, None, text)).collect()
 }
 
 /// The events of a calendar, each in lines.

@@ -7,7 +7,7 @@ use super::compose::{MOST_ID, MOST_REFERENCES, MOST_SUBJECT, Thread, is_plain_ad
 use super::{EMAIL, EmailOptions, MailChat, SenderCheck};
 use super::{authenticity, automatic, calendar, flat, quote};
 use crate::arrival::hash;
-use crate::{Arrival, Attachment, AttachmentContent, Chat, FileOf, Passage, Sender};
+use crate::{Arrival, Attachment, AttachmentContent, Chat, FileOf, Passage, PassageKind, Sender};
 
 /// Most files of a mail that are taken.
 const MOST_FILES: usize = 20;
@@ -183,7 +183,7 @@ fn text_of(mail: &Message<'_>, subject: &str, is_answer: bool) -> (String, Optio
         text.truncate(text.floor_char_boundary(MOST_TEXT));
         text.push_str("\n[The rest of the mail is cut off.]");
     }
-    let forward = forwarded.map(|text| Passage::new("Forwarded mail", None, text));
+    let forward = forwarded.map(|text| Passage::new(PassageKind::ForwardedMail, None, text));
     // A command stays one.
     let is_whole = is_answer || text.starts_with('/');
     (if is_whole { text } else { with_subject(subject, &text) }, forward)

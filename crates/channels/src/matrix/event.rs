@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::passage::note;
 use crate::{Attachment, FileOf, Passage};
 
 /// The answer to `/sync`, as far as this program reads it.
@@ -229,7 +230,7 @@ impl Event {
         let text = |key: &str| said.get(key).and_then(Value::as_str).unwrap_or_default();
         let body = text("body");
         if self.kind == "m.sticker" {
-            return format!("[sticker {body}]");
+            return note("sticker", [body]);
         }
         match self.msgtype() {
             "m.image" | "m.file" | "m.audio" | "m.video" => {
@@ -238,10 +239,10 @@ impl Event {
                 if is_caption { body.to_owned() } else { String::new() }
             }
             "m.emote" => format!("* {body}"),
-            "m.location" => format!("[location {}] {body}", text("geo_uri")),
+            "m.location" => note("location", [text("geo_uri"), body]),
             "" | "m.text" | GALLERY if self.answers().is_some() => without_fallback(body),
             "" | "m.text" | GALLERY => body.to_owned(),
-            other => format!("[a message of the type {other}] {body}"),
+            other => format!("{} {body}", note("a message of the type", [other])),
         }
     }
 

@@ -5,7 +5,8 @@ use serde_json::{Map, Value};
 
 use crate::form::file_name;
 use crate::mention::without_name;
-use crate::{Attachment, Chat, ChatKind, FileOf, Passage, Quoted, Sender};
+use crate::passage::note;
+use crate::{Attachment, Chat, ChatKind, FileOf, Passage, PassageKind, Quoted, Sender};
 
 /// An event of the stream. Fields that this program does not use are left out.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -261,7 +262,7 @@ impl Data {
             let Preview { url, title, description } = preview;
             let lines: Vec<&str> =
                 [title, description, url].into_iter().flatten().map(String::as_str).collect();
-            Passage::new("Preview of a link", None, lines.join("\n"))
+            Passage::new(PassageKind::LinkPreview, None, lines.join("\n"))
         });
         let poll = self.rest.get("pollCreate").filter(|poll| poll.is_object()).map(|poll| {
             let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -286,12 +287,11 @@ impl Data {
         }
         let mut lines = vec![String::from_utf16_lossy(&units)];
         if let Some(sticker) = &self.sticker {
-            lines.push(format!("[sticker {}]", sticker.emoji.as_deref().unwrap_or_default()));
+            lines.push(note("sticker", sticker.emoji.as_deref()));
         }
         lines.extend(self.contacts.iter().map(Card::said));
         if let Some(payment) = self.rest.get("payment").filter(|payment| payment.is_object()) {
-            let note = payment.get("note").and_then(Value::as_str).unwrap_or_default();
-            lines.push(format!("[payment: {note}]"));
+            lines.push(note("payment:", payment.get("note").and_then(Value::as_str)));
         }
         if self.view_once {
             lines.push("[to be viewed once]".to_owned());
@@ -371,7 +371,7 @@ impl Card {
         let full = [given, family].into_iter().flatten().map(String::as_str).collect::<Vec<_>>();
         let name = display.clone().unwrap_or_else(|| full.join(" "));
         let phones = self.phone.iter().filter_map(|phone| phone.value.as_deref());
-        format!("[contact: {name}, {}]", phones.collect::<Vec<_>>().join(", "))
+        note("contact", std::iter::once(name.as_str()).chain(phones))
     }
 }
 

@@ -4,7 +4,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::event::{Event, File, plain};
-use crate::{Attachment, FileOf, Passage};
+use crate::passage::note;
+use crate::{Attachment, FileOf, Passage, PassageKind};
 
 /// How deep blocks are looked into.
 const MOST_DEPTH: usize = 8;
@@ -69,10 +70,10 @@ impl Share {
     }
 
     fn passage(&self, name_of: &dyn Fn(&str) -> Option<String>) -> Passage {
-        let what =
-            if self.is_share || self.is_msg_unfurl { "Shared message" } else { "Attachment" };
+        let is_share = self.is_share || self.is_msg_unfurl;
+        let kind = if is_share { PassageKind::Share } else { PassageKind::Attachment };
         let author = self.author_name.clone().or_else(|| self.author_subname.clone());
-        Passage::new(what, author, plain(&self.raw_text(), name_of))
+        Passage::new(kind, author, plain(&self.raw_text(), name_of))
     }
 }
 
@@ -117,7 +118,7 @@ fn collect(block: &Value, depth: usize, line: &mut String) {
         "broadcast" => return line.push_str(&format!("<!{}>", text("range"))),
         "emoji" => return line.push_str(&format!(":{}:", text("name"))),
         "link" => return line.push_str(&format!("<{}|{}>", text("url"), text("text"))),
-        "image" => line.push_str(&format!("[picture: {}] ", text("alt_text"))),
+        "image" => line.push_str(&format!("{} ", note("picture:", [text("alt_text")]))),
         _ => {}
     }
     for key in ["title", "text", "value", "label", "description"] {

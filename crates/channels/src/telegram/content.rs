@@ -5,10 +5,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::update::{Me, Message, RawChat, User};
-use crate::{Attachment, FileOf, Passage};
-
-/// Most characters of a kind that is shown as Telegram describes it.
-const MOST_RAW_CHARS: usize = 1_000;
+use crate::passage::note;
+use crate::{Attachment, FileOf, Passage, PassageKind};
 
 /// Fields of a message that say nothing of what is in it.
 const ABOUT: &[&str] = &[
@@ -172,7 +170,7 @@ impl Message {
         match self.origin() {
             Some(author) if self.is_forward() => {
                 let text = joined(self.text(None), self.note());
-                passages.insert(0, Passage::new("Forwarded message", author, text));
+                passages.insert(0, Passage::new(PassageKind::Forward, author, text));
                 (String::new(), passages)
             }
             _ => (joined(self.text(Some(me)), self.note()), passages),
@@ -212,35 +210,34 @@ impl Message {
         let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str);
         let number = |pointer: &str| value.pointer(pointer).unwrap_or(&Value::Null).to_string();
         Some(match kind.as_str() {
-            "sticker" => format!("[sticker {}]", text("/emoji").unwrap_or("without emoji")),
+            "sticker" => note("sticker", [text("/emoji").unwrap_or("without emoji")]),
             "location" => {
                 let live = if value.get("live_period").is_some() { "live " } else { "" };
-                format!("[{live}location {}, {}]", number("/latitude"), number("/longitude"))
+                let at = format!("{}, {}", number("/latitude"), number("/longitude"));
+                note(&format!("{live}location"), [at.as_str()])
             }
-            "venue" => format!(
-                "[place {}, {}; location {}, {}]",
-                text("/title").unwrap_or_default(),
-                text("/address").unwrap_or_default(),
-                number("/location/latitude"),
-                number("/location/longitude")
-            ),
+            "venue" => {
+                let (latitude, longitude) = ("/location/latitude", "/location/longitude");
+                let at = format!("{}, {}", number(latitude), number(longitude));
+                let [title, address] = ["/title", "/address"].map(|part| text(part).unwrap_or(""));
+                note("place", [title, address, at.as_str()])
+            }
             "contact" => {
                 let names = [text("/first_name"), text("/last_name")].into_iter().flatten();
                 let name = names.collect::<Vec<_>>().join(" ");
-                format!("[contact {name}, {}]", text("/phone_number").unwrap_or_default())
+                note("contact", [name.as_str(), text("/phone_number").unwrap_or_default()])
             }
             "dice" => {
-                format!("[dice {} shows {}]", text("/emoji").unwrap_or("🎲"), number("/value"))
+                let shown =
+                    format!("{} shows {}", text("/emoji").unwrap_or("🎲"), number("/value"));
+                note("dice", [shown.as_str()])
             }
-            "game" => format!("[game {}]", text("/title").unwrap_or_default()),
+            "game" => note("game", [text("/title").unwrap_or_default()]),
             "story" => {
                 let of = text("/chat/title").or_else(|| text("/chat/first_name"));
-                format!("[story of {}, which bots cannot see]", of.unwrap_or("somebody"))
+                note("story, which bots cannot see, of", [of.unwrap_or("somebody")])
             }
-            other => {
-                let raw: String = value.to_string().chars().take(MOST_RAW_CHARS).collect();
-                format!("[{}: {raw}]", other.replace('_', " "))
-            }
+            other => note(&format!("{}:", other.replace('_', " ")), [value.to_string().as_str()]),
         })
     }
 
@@ -257,7 +254,11 @@ impl Message {
                 format!("- [{}] {}", if is_done { "x" } else { " " }, words(task, "text"))
             });
             let lines = std::iter::once(words(list, "title").to_owned()).chain(tasks);
-            passages.push(Passage::new("Checklist", None, lines.collect::<Vec<_>>().join("\n")));
+            passages.push(Passage::new(
+                PassageKind::Checklist,
+                None,
+                lines.collect::<Vec<_>>().join("\n"),
+            ));
         }
         if let Some(paid) = self.rest.get("paid_media") {
             let stars = paid.get("star_count").unwrap_or(&Value::Null);
@@ -265,7 +266,7 @@ impl Message {
                 "{} pictures or videos for {stars} stars",
                 items(paid, "paid_media").count()
             );
-            passages.push(Passage::new("Media for money", None, text));
+            passages.push(Passage::new(PassageKind::PaidMedia, None, text));
         }
         passages
     }

@@ -4,7 +4,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::form::file_name;
-use crate::{Chat, ChatKind, FileOf, Passage, Sender};
+use crate::passage::note;
+use crate::{Chat, ChatKind, FileOf, Passage, PassageKind, Sender};
 
 /// The body of a webhook. Fields that this program does not use are left out.
 #[derive(Debug, Deserialize)]
@@ -249,17 +250,19 @@ impl Message {
     pub(super) fn content(&self) -> (String, Vec<Passage>) {
         let Context { forwarded, frequently_forwarded, referred_product, .. } = &self.context;
         let mut passages = Vec::new();
-        for (what, value) in [("Product", referred_product), ("Advertisement", &self.referral)] {
+        for (kind, value) in
+            [(PassageKind::Product, referred_product), (PassageKind::Advertisement, &self.referral)]
+        {
             if !value.is_null() {
-                passages.push(Passage::new(what, None, fields_of(value)));
+                passages.push(Passage::new(kind, None, fields_of(value)));
             }
         }
-        let what = match (frequently_forwarded, forwarded) {
-            (true, _) => "Message forwarded many times",
-            (false, true) => "Forwarded message",
+        let kind = match (frequently_forwarded, forwarded) {
+            (true, _) => PassageKind::ForwardOfMany,
+            (false, true) => PassageKind::Forward,
             (false, false) => return (self.said(), passages),
         };
-        passages.insert(0, Passage::new(what, None, self.said()));
+        passages.insert(0, Passage::new(kind, None, self.said()));
         (String::new(), passages)
     }
 
@@ -301,12 +304,12 @@ impl Message {
                 text.or(payload).unwrap_or_default()
             }
             "interactive" => self.choice(),
-            "order" => format!("[an order: {}]", self.order),
+            "order" => note("an order:", [self.order.to_string().as_str()]),
             "unsupported" => {
                 let reason = self.errors.first().map_or("no reason was given", VendorError::reason);
-                format!("[a message that WhatsApp does not pass on: {reason}]")
+                note("a message that WhatsApp does not pass on:", [reason])
             }
-            other => format!("[a message of the type {other}, which cannot be shown]"),
+            other => note("a message that cannot be shown, of the type", [other]),
         }
     }
 
@@ -317,8 +320,8 @@ impl Message {
         match (title, text("/list_reply/description"), text("/nfm_reply/response_json")) {
             (Some(title), Some(more), _) => format!("{title} ({more})"),
             (Some(title), None, _) => title.to_owned(),
-            (None, _, Some(form)) => format!("[a form: {form}]"),
-            (None, _, None) => format!("[a choice: {}]", self.interactive),
+            (None, _, Some(form)) => note("a form:", [form]),
+            (None, _, None) => note("a choice:", [self.interactive.to_string().as_str()]),
         }
     }
 }
@@ -335,11 +338,9 @@ fn fields_of(value: &Value) -> String {
 
 impl Location {
     fn said(&self) -> String {
-        let place = [&self.name, &self.address];
-        let place: Vec<&str> = place.into_iter().flatten().map(String::as_str).collect();
-        let place =
-            if place.is_empty() { String::new() } else { format!(", {}", place.join(", ")) };
-        format!("[location: {}, {}{place}]", self.latitude, self.longitude)
+        let at = format!("{}, {}", self.latitude, self.longitude);
+        let place = [Some(&at), self.name.as_ref(), self.address.as_ref()];
+        note("location", place.into_iter().flatten().map(String::as_str))
     }
 }
 
@@ -347,8 +348,8 @@ impl Card {
     fn said(&self) -> String {
         let phones = self.phones.iter().filter_map(|phone| phone.phone.as_deref());
         let emails = self.emails.iter().filter_map(|email| email.email.as_deref());
-        let reached: Vec<&str> = phones.chain(emails).collect();
-        format!("[contact: {}, {}]", self.name.formatted_name, reached.join(", "))
+        let name = self.name.formatted_name.as_str();
+        note("contact", std::iter::once(name).chain(phones).chain(emails))
     }
 }
 

@@ -2,7 +2,8 @@
 
 use super::jid;
 use super::xml::{Element, ns};
-use crate::Passage;
+use crate::passage::note;
+use crate::{Passage, PassageKind};
 
 /// Most files of a message.
 const MOST_FILES: usize = 10;
@@ -57,7 +58,7 @@ pub(super) fn files_of(message: &Element) -> Vec<String> {
 /// What the sender says with a message whose body is `text`.
 pub(super) fn said(message: &Element, text: String, files: &[String]) -> String {
     if message.children.iter().any(|child| child.is("sticker", STICKERS)) {
-        return format!("[sticker {}]", text.trim());
+        return note("sticker", [text.as_str()]);
     }
     // Clients repeat the address of a file as the text.
     if files.iter().any(|file| *file == text.trim()) {
@@ -67,7 +68,7 @@ pub(super) fn said(message: &Element, text: String, files: &[String]) -> String 
     match place {
         Some(place) => {
             let part = |name| place.get(name, PLACE).map_or("", |part| part.text.trim());
-            format!("[location {}, {}]", part("lat"), part("lon"))
+            note("location", [format!("{}, {}", part("lat"), part("lon")).as_str()])
         }
         None => text,
     }
@@ -80,7 +81,7 @@ pub(super) fn passages(message: &Element) -> Vec<Passage> {
     let passages = messages.map(|passed| {
         let author = passed.attribute("from").map(jid::bare);
         let body = passed.get("body", ns::CLIENT).map(|body| body.text.clone());
-        Passage::new("Forwarded message", author, body.unwrap_or_default())
+        Passage::new(PassageKind::Forward, author, body.unwrap_or_default())
     });
     passages.collect()
 }

@@ -136,3 +136,42 @@ fn no_part_leaves_its_section() {
     }
     assert_eq!(text.matches("</file>").count(), 2, "{text}");
 }
+
+/// A section that is forgotten in the list of tags can be imitated by a page or a message.
+#[test]
+fn every_tag_of_the_prompt_is_made_harmless_in_what_comes_from_outside() {
+    use myclaw_llm::outside::{PROMPT_TAGS, harmless};
+
+    let file = |name: &'static str| BootstrapFile {
+        name,
+        content: "text".to_owned(),
+        is_cut: false,
+        file_bytes: 0,
+    };
+    let tool =
+        ToolSchema { name: "read".to_owned(), description: String::new(), parameters: json!({}) };
+    let project_file = crate::ProjectFile { path: "a".to_owned(), content: "text".to_owned() };
+    let project = ProjectInstructions { root: "/w".into(), files: vec![project_file] };
+    let text = build_system_prompt(&PromptParts {
+        identity: Some(&file("SYSTEM.md")),
+        bootstrap: &[file("AGENTS.md")],
+        tools: &[tool],
+        skills: &[],
+        working_directory: Path::new("/w"),
+        model: "m",
+        time_zone: Some("Europe/Berlin"),
+        note: Some("note"),
+        project: Some(&project),
+        notes: Some(&file("MEMORY.md")),
+    });
+    let mut unused: Vec<&str> = PROMPT_TAGS.to_vec();
+    let tags = text.lines().filter(|line| line.starts_with('<'));
+    for tag in tags {
+        let name = tag.trim_start_matches(['<', '/']).split([' ', '>']).next().unwrap();
+        unused.retain(|known| *known != name);
+        assert!(PROMPT_TAGS.contains(&name), "add {name} to PROMPT_TAGS");
+        assert!(harmless(tag).starts_with("<·"), "{tag} is not made harmless");
+        assert_eq!(crate::section::held(tag), tag.replacen('<', "&lt;", 1));
+    }
+    assert!(unused.is_empty(), "the prompt has no such tags: {unused:?}");
+}

@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn no_text_ends_or_begins_a_section() {
-    for tag in TAGS {
+    for tag in PROMPT_TAGS {
         for (form, expected) in [
             (format!("</{tag}>"), format!("&lt;/{tag}>")),
             (format!("<{tag} path=\"A.md\">"), format!("&lt;{tag} path=\"A.md\">")),

@@ -78,7 +78,7 @@ pub(super) fn text(arrival: &Arrival) -> Worded {
 /// What somebody else wrote, with a line that says what it is.
 fn shown(passage: &Passage) -> String {
     let author = passage.author.as_deref().map(|name| format!(", written by {}", plain(name)));
-    let what = format!("{}{}", passage.what, author.unwrap_or_default());
+    let what = format!("{}{}", passage.kind.words(), author.unwrap_or_default());
     if passage.text.trim().is_empty() {
         return format!("[{what}, without text]");
     }

@@ -1,6 +1,7 @@
 //! The marks with which models and this program tell one part of the conversation from another. Data only.
 //!
-//! Names are in lower case, without brackets and slashes. One that ends with `*` stands for every name that begins so.
+//! Names are in lower case, without brackets and slashes. One that ends with `*` stands for every name that begins so, one
+//! that ends with `#` for those with a number behind it. The tags and notes of this program are in [`super::own`].
 //! The sources are the chat templates and the special tokens that the families publish.
 
 /// How exactly a name must be written to count.
@@ -10,27 +11,41 @@ pub(super) enum Spelling {
     Any,
     /// A word that is also a type, a variable or an element of a document: the tag must end behind it.
     Closed,
+    /// The tag must end behind it, or have an attribute.
+    Element,
+    /// The tag must have an attribute, or be the one that closes.
+    Attribute,
     /// Only as it stands here, in this case.
     Exact,
 }
 
-use Spelling::{Any, Closed, Exact};
+use Spelling::{Any, Attribute, Closed, Element, Exact};
+
+use super::own::EXTERNAL;
 
 /// Characters that stand for `<`: full-width, mathematical and CJK ones.
-pub(super) const OPEN_ANGLES: [char; 8] = ['<', '＜', '﹤', '〈', '〈', '⟨', '‹', '❮'];
+pub const OPEN_ANGLES: [char; 15] =
+    ['<', '＜', '﹤', '〈', '〈', '⟨', '‹', '❮', '❬', '❰', '⦑', '⧼', '≺', '˂', 'ᐸ'];
 /// Characters that stand for `>`.
-pub(super) const CLOSE_ANGLES: [char; 8] = ['>', '＞', '﹥', '〉', '〉', '⟩', '›', '❯'];
+pub(super) const CLOSE_ANGLES: [char; 15] =
+    ['>', '＞', '﹥', '〉', '〉', '⟩', '›', '❯', '❭', '❱', '⦒', '⧽', '≻', '˃', 'ᐳ'];
 /// Characters that stand for `[`.
-pub(super) const OPEN_SQUARES: [char; 6] = ['[', '［', '【', '〔', '⟦', '〚'];
+pub(super) const OPEN_SQUARES: [char; 10] = ['[', '［', '【', '〔', '⟦', '〚', '〖', '❲', '⁅', '⦋'];
 /// Characters that stand for `]`.
-pub(super) const CLOSE_SQUARES: [char; 6] = [']', '］', '】', '〕', '⟧', '〛'];
+pub(super) const CLOSE_SQUARES: [char; 10] =
+    [']', '］', '】', '〕', '⟧', '〛', '〗', '❳', '⁆', '⦌'];
+/// Those of them with which a mark of MiniMax may begin. The one that stands behind the number of a hidden character is
+/// none of them.
+pub(super) const BEGINNING_CLOSE_SQUARES: [char; 3] = [']', '］', '】'];
 /// Characters that stand for `|`. DeepSeek writes its marks with the full-width one.
-pub(super) const PIPES: [char; 8] = ['|', '｜', '￨', '∣', '│', '❘', 'ǀ', '︱'];
+pub(super) const PIPES: [char; 33] = [
+    '|', '｜', '￨', '∣', '│', '❘', 'ǀ', '︱', '¦', '‖', '∥', 'ǁ', '║', '┃', '┆', '┊', '╎', '╏',
+    '▏', '▕', '❙', '❚', '⎮', '⏐', '⎸', '⎹', '⎢', '⎥', '丨', 'ㅣ', '׀', '।', '॥',
+];
+/// Most pipes at one place.
+pub(super) const MOST_PIPES: usize = 3;
 /// What DeepSeek writes for a space in its marks.
 pub(super) const LOW_BLOCK: char = '▁';
-
-/// The tag around text from the web.
-pub(super) const EXTERNAL: &str = "external-content";
 
 /// Names between angle brackets. Everything between `<|` and `|>` counts without being listed: ChatML (Qwen, Kimi,
 /// InternLM, Yi), Llama 3 and 4, Phi, GLM, Command-R, Granite, Falcon 3, DeepSeek, gpt-oss.
@@ -81,6 +96,17 @@ pub(super) const TAGS: &[(&str, Spelling)] = &[
     ("eom", Closed),
     ("sop", Closed),
     ("eop", Closed),
+    // InternLM, SenseNova, StarCoder, MiniCPM, LongCat.
+    ("eoh", Closed),
+    ("eoa", Closed),
+    ("tokens_unused*", Any),
+    ("b_sys", Closed),
+    ("e_sys", Closed),
+    ("b_inst", Closed),
+    ("e_inst", Closed),
+    ("file_sep", Closed),
+    ("ai", Exact),
+    ("longcat_*", Any),
     // Reserved names of Anthropic's models.
     ("function_calls", Any),
     ("function_results", Any),
@@ -127,15 +153,82 @@ pub(super) const TAGS: &[(&str, Spelling)] = &[
     ("user", Closed),
     ("assistant", Closed),
     ("human", Closed),
-    // This program: the time of a message, and the sections of the system prompt.
-    ("sent", Closed),
+    // This program. Every section of the system prompt is here or in `own::PROMPT_TAGS`.
     (EXTERNAL, Any),
-    ("bootstrap-files", Any),
-    ("project-instructions", Any),
+    ("file", Attribute),
+    ("sent", Closed),
     ("available_skills", Any),
-    ("safety", Closed),
+    ("instructions", Element),
     ("conversation", Closed),
 ];
+
+/// Words of which families make names for the beginning and the end of a part, such as `turn_end`, `end-of-message`
+/// and `assistant_header_start`. A tag of two and more counts if all of its words are here or in [`EDGES`], and one is
+/// in [`EDGES`].
+pub(super) const PARTS: &[&str] = &[
+    "system",
+    "developer",
+    "user",
+    "assistant",
+    "human",
+    "bot",
+    "ai",
+    "model",
+    "tool",
+    "tools",
+    "function",
+    "functions",
+    "observation",
+    "message",
+    "msg",
+    "role",
+    "speaker",
+    "prompt",
+    "response",
+    "answer",
+    "instruction",
+    "inst",
+    "sys",
+    "im",
+    "of",
+    "conversation",
+    "chat",
+    "dialog",
+    "dialogue",
+    "thought",
+    "think",
+    "thinking",
+    "reasoning",
+    "inner",
+    "sentence",
+    "utterance",
+    "text",
+    "call",
+    "calls",
+    "result",
+    "results",
+    "output",
+    "outputs",
+];
+/// See [`PARTS`].
+pub(super) const EDGES: &[&str] = &[
+    "start",
+    "end",
+    "begin",
+    "beginning",
+    "turn",
+    "header",
+    "bos",
+    "eos",
+    "sep",
+    "prefix",
+    "suffix",
+    "round",
+];
+
+/// Names between angle brackets in other scripts: MiniCPM, and what Chinese and Russian families write.
+pub(super) const OTHER_SCRIPTS: &[&str] =
+    &["用户", "助手", "系统", "пользователь", "ассистент", "система"];
 
 /// Tags of calls. With a prefix before them, as in `x:invoke`, they count too.
 pub(super) const CALL_TAGS: &[&str] = &[
@@ -181,6 +274,15 @@ pub(super) const SQUARES: &[(&str, Spelling)] = &[
     ("gmask", Closed),
     ("smask", Closed),
     ("unused_token_*", Closed),
+    // Pangu.
+    ("unused#", Closed),
+    // Skywork, and what people write who imitate one.
+    ("user", Exact),
+    ("bot", Exact),
+    ("system", Exact),
+    ("assistant", Exact),
+    ("human", Exact),
+    ("developer", Exact),
     // BERT's, which embedding and classifier models keep.
     ("mask", Exact),
     ("cls", Exact),
@@ -191,33 +293,34 @@ pub(super) const SQUARES: &[(&str, Spelling)] = &[
     ("eos", Exact),
 ];
 
-/// How the notes begin that this program puts between square brackets into messages, after the bracket.
-pub(super) const NOTES: &[&str] = &[
-    // Channels.
-    "message from",
-    "in reply to",
-    "attached:",
-    "a later version of a message",
-    "the person edited",
-    "the file \"",
-    "the voice note",
-    "transcript of",
-    "earlier messages of this group",
-    "end of the earlier messages",
-    "earlier messages, as the program",
-    "file \"",
-    "end of file",
-    // Sessions, sub-agents and scheduled jobs.
-    "conversation summary",
-    "the sub-agent",
-    "task \"",
-    "scheduled message",
-    "the user has",
-    "the user ran",
-    "these messages arrived",
-    "an earlier message was dropped",
-    "empty message",
+/// Names between `[|` and `|]`: EXAONE. In other places such brackets hold lists of OCaml and F#.
+pub(super) const PIPED_SQUARES: &[&str] = &[
+    "system*",
+    "user*",
+    "assistant*",
+    "developer*",
+    "human*",
+    "bot*",
+    "tool*",
+    "function*",
+    "thought*",
+    "think*",
+    "endof*",
+    "end_*",
+    "startof*",
+    "start_*",
+    "begin*",
+    "im_*",
+    "bos",
+    "eos",
+    "eot",
+    "turn*",
 ];
+
+/// Marks of MiniMax, behind their first bracket: one that opens, and one that closes.
+pub(super) const BEHIND_OPEN_SQUARE: [&str; 1] = ["e~["];
+/// See [`BEHIND_OPEN_SQUARE`].
+pub(super) const BEHIND_CLOSE_SQUARE: [&str; 4] = ["~b]", "~!b[", "!p~[", "!d~["];
 
 /// The word between `<<` and `>>` of Llama 2.
 pub(super) const DOUBLE_ANGLE: &str = "sys";
@@ -232,3 +335,6 @@ pub(super) const SPEAKERS_AND_KEYS: [&str; 3] = ["user", "system", "developer"];
 pub(super) const BEFORE_SPEAKER: &str = "gpt4 correct ";
 /// Words that name a speaker only in a heading, as `### Instruction:`.
 pub(super) const HEADINGS: [&str; 3] = ["instruction", "response", "input"];
+/// Words for a speaker in other scripts, in lower case: YandexGPT, and Chinese families. They count like [`SPEAKERS`].
+pub(super) const SPEAKERS_OF_OTHER_SCRIPTS: [&str; 5] =
+    ["пользователь", "ассистент", "用户", "助手", "系统"];

@@ -4,22 +4,24 @@
 //! What these functions accept holds no bracket that opens and no hidden character. So a change elsewhere in the text
 //! never changes their answer, which is why [`super::restored`] finds every place again.
 
+use super::hidden::is_hidden;
+use super::letters::{MOST_BLANKS, begins_with, folded, is_blank, without_end};
 use super::marks::{
-    BEFORE_SPEAKER, CALL_TAGS, CLOSE_ANGLES, CLOSE_SQUARES, DOUBLE_ANGLE, HEADINGS, LOW_BLOCK,
-    NOTES, OPEN_ANGLES, OPEN_SQUARES, PIPES, PREFIXES, SPEAKERS, SPEAKERS_AND_KEYS, SQUARES,
-    Spelling, TAGS,
+    BEFORE_SPEAKER, BEGINNING_CLOSE_SQUARES, BEHIND_CLOSE_SQUARE, BEHIND_OPEN_SQUARE, CALL_TAGS,
+    CLOSE_ANGLES, CLOSE_SQUARES, DOUBLE_ANGLE, EDGES, HEADINGS, LOW_BLOCK, MOST_PIPES, OPEN_ANGLES,
+    OPEN_SQUARES, OTHER_SCRIPTS, PARTS, PIPED_SQUARES, PIPES, PREFIXES, SPEAKERS,
+    SPEAKERS_AND_KEYS, SPEAKERS_OF_OTHER_SCRIPTS, SQUARES, Spelling, TAGS,
 };
+use super::own::{NOTES, PROMPT_TAGS};
 
 /// Longest name, in characters. The longest of a known model has 40.
 const MOST_NAME: usize = 64;
-/// Most blanks at one place of a mark.
-const MOST_BLANKS: usize = 32;
 /// Most bytes in front of a speaker's name in its line.
 const MOST_BEFORE_LINE: usize = 256;
 /// Longest name of a speaker.
 const MOST_SPEAKER: usize = 12;
 /// What stands behind the name of a speaker.
-pub(super) const COLONS: [char; 2] = [':', '：'];
+pub(super) const COLONS: [char; 7] = [':', '：', '︰', '﹕', '∶', 'ː', '꞉'];
 
 /// How a mark was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,14 +37,26 @@ pub(super) enum Form {
 pub(super) enum Opener {
     Angle,
     Square,
+    /// One that closes: MiniMax's `]~b]`.
+    ClosedSquare,
 }
 
-/// The kind of bracket that `character` is, if it opens one.
+/// The kind of bracket that `character` is, if a mark may begin with it.
 pub(super) fn opener(character: char) -> Option<Opener> {
     if OPEN_ANGLES.contains(&character) {
         return Some(Opener::Angle);
     }
+    if BEGINNING_CLOSE_SQUARES.contains(&character) {
+        return Some(Opener::ClosedSquare);
+    }
     OPEN_SQUARES.contains(&character).then_some(Opener::Square)
+}
+
+/// Whether `character` is a bracket of any kind that marks have.
+pub(super) fn is_bracket(character: char) -> bool {
+    [&OPEN_ANGLES[..], &CLOSE_ANGLES, &OPEN_SQUARES, &CLOSE_SQUARES]
+        .iter()
+        .any(|brackets| brackets.contains(&character))
 }
 
 /// The mark that `rest` completes after a bracket.
@@ -50,27 +64,36 @@ pub(super) fn behind(opener: Opener, rest: &str) -> Option<Form> {
     match opener {
         Opener::Angle => behind_angle(rest),
         Opener::Square => behind_square(rest),
+        Opener::ClosedSquare => is_one_of(rest, &BEHIND_CLOSE_SQUARE).then_some(Form::Genuine),
     }
 }
 
 fn behind_angle(rest: &str) -> Option<Form> {
     let mut reader = Reader { rest, is_genuine: true };
     reader.blanks();
-    if reader.one_of(&PIPES) {
+    if reader.pipes() {
         return between_pipes(reader);
     }
     if reader.one_of(&OPEN_ANGLES) {
         return double_angle(reader);
     }
     if reader.one_of(&CLOSE_SQUARES) {
-        // MiniMax's `<]image[>`.
-        reader.name()?;
+        // MiniMax's `<]image[>` and `<]start of image[>`.
+        for _ in 0..3 {
+            reader.name()?;
+            if !reader.one_of(&[' ']) {
+                break;
+            }
+        }
         return (reader.one_of(&OPEN_SQUARES) && reader.closes(&CLOSE_ANGLES))
             .then_some(Form::Genuine);
     }
-    reader.slash();
+    let closes = reader.slash();
+    if reader.word_of(OTHER_SCRIPTS) {
+        return reader.closes(&CLOSE_ANGLES).then_some(Form::Genuine);
+    }
     let (prefix, name) = reader.qualified_name()?;
-    if reader.one_of(&PIPES) {
+    if reader.pipes() {
         // Gemma's `<turn|>`.
         return reader.closes(&CLOSE_ANGLES).then_some(Form::Genuine);
     }
@@ -78,11 +101,29 @@ fn behind_angle(rest: &str) -> Option<Form> {
         Some(prefix) => {
             (prefix.is_one_of(PREFIXES) || name.is_one_of(CALL_TAGS)).then_some(Spelling::Any)
         }
-        None => spelling(TAGS, &name),
+        None => spelling(TAGS, &name)
+            .or_else(|| name.is_one_of(&PROMPT_TAGS).then_some(Spelling::Element))
+            .or_else(|| is_edge(&name).then_some(Spelling::Closed)),
     };
     reader.is_genuine &= !name.has_capitals;
-    let ends = || reader.closes(&CLOSE_ANGLES);
-    (spelling? == Spelling::Any || ends()).then(|| reader.form())
+    let ends = reader.closes(&CLOSE_ANGLES);
+    let is_mark = match spelling? {
+        Spelling::Any => true,
+        Spelling::Closed => ends,
+        Spelling::Exact => ends && !name.has_small_letters,
+        Spelling::Element => ends || reader.has_attribute(),
+        Spelling::Attribute => closes && ends || reader.has_attribute(),
+    };
+    is_mark.then(|| reader.form())
+}
+
+/// Whether a name is for the beginning or the end of a part of a conversation.
+fn is_edge(name: &Name) -> bool {
+    let words = || name.bytes().split(|byte| matches!(byte, b'_' | b'-' | b'.'));
+    let is_in = |list: &[&str], word: &[u8]| list.iter().any(|entry| entry.as_bytes() == word);
+    words().count() > 1
+        && words().all(|word| is_in(PARTS, word) || is_in(EDGES, word))
+        && words().any(|word| is_in(EDGES, word))
 }
 
 /// `<|name`, or with blanks `< | name | >`.
@@ -92,7 +133,7 @@ fn between_pipes(mut reader: Reader<'_>) -> Option<Form> {
     reader.blanks();
     reader.slash();
     // Gemma's `<|"|>` has a sign in the place of the name.
-    let is_name = reader.name().is_some();
+    let is_name = reader.word();
     if !is_name && !reader.one_of(&['"', '\'']) {
         return None;
     }
@@ -100,7 +141,7 @@ fn between_pipes(mut reader: Reader<'_>) -> Option<Form> {
         return Some(Form::Genuine);
     }
     reader.blanks();
-    (reader.one_of(&PIPES) && reader.closes(&CLOSE_ANGLES)).then_some(Form::Genuine)
+    (reader.pipes() && reader.closes(&CLOSE_ANGLES)).then_some(Form::Genuine)
 }
 
 /// `<<SYS>>`.
@@ -115,13 +156,27 @@ fn double_angle(mut reader: Reader<'_>) -> Option<Form> {
 }
 
 fn behind_square(rest: &str) -> Option<Form> {
-    let words = rest.trim_start();
-    let first = words.chars().next().and_then(folded)?.to_ascii_lowercase();
-    if NOTES.iter().any(|note| note.starts_with(first) && begins_with(words, note)) {
+    // A note may begin with a number: `[3 earlier messages …`.
+    let is_before = |character: char| character.is_whitespace() || character.is_ascii_digit();
+    let words = rest.trim_start_matches(is_before);
+    let first = words.chars().next().and_then(folded).map(|first| first.to_ascii_lowercase());
+    let is_note = |note: &&str| note.chars().next() == first && begins_with(words, note);
+    if NOTES.iter().any(|note| is_note(&note)) {
         return Some(Form::Similar);
+    }
+    if is_one_of(rest.trim_start(), &BEHIND_OPEN_SQUARE) {
+        return Some(Form::Genuine);
     }
     let mut reader = Reader { rest, is_genuine: true };
     reader.blanks();
+    if reader.pipes() {
+        reader.blanks();
+        let name = reader.name()?;
+        reader.blanks();
+        let is_known = PIPED_SQUARES.iter().any(|entry| name.matches(entry));
+        return (is_known && reader.pipes() && reader.closes(&CLOSE_SQUARES))
+            .then_some(Form::Genuine);
+    }
     reader.slash();
     let name = reader.name()?;
     let spelling = spelling(SQUARES, &name)?;
@@ -187,6 +242,10 @@ fn name_before_colon(before: &str) -> Option<(&str, Name)> {
     }
     // The word of a bold line ends before or behind the colon.
     let near = near.trim_end_matches(['*', '_']);
+    if let Some(head) = SPEAKERS_OF_OTHER_SCRIPTS.iter().find_map(|word| without_end(near, word)) {
+        let name = Reader { rest: SPEAKERS[0], is_genuine: true }.name()?;
+        return Some((head, name));
+    }
     let mut from = near.len();
     for (count, (at, character)) in near.char_indices().rev().enumerate() {
         if !folded(character).is_some_and(|character| character.is_ascii_alphabetic()) {
@@ -215,47 +274,21 @@ fn is_line_end(character: char) -> bool {
     matches!(character, '\n'..='\r' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
-/// Whether `text` begins with `phrase`, in any case and with any blanks.
-fn begins_with(text: &str, phrase: &str) -> bool {
-    let mut characters = text.chars().peekable();
-    for wanted in phrase.chars() {
-        if wanted == ' ' {
-            let mut blanks = 0;
-            while blanks < MOST_BLANKS && characters.next_if(|found| is_blank(*found)).is_some() {
-                blanks += 1;
-            }
-            if blanks == 0 {
-                return false;
-            }
-        } else if !characters
-            .next()
-            .and_then(folded)
-            .is_some_and(|found| found.eq_ignore_ascii_case(&wanted))
-        {
-            return false;
-        }
-    }
-    true
-}
-
 fn spelling(table: &[(&str, Spelling)], name: &Name) -> Option<Spelling> {
-    let is_named = |entry: &str| match entry.strip_suffix('*') {
-        Some(beginning) => name.bytes().starts_with(beginning.as_bytes()),
-        None => name.is(entry),
+    table.iter().find(|(entry, _)| name.matches(entry)).map(|(_, spelling)| *spelling)
+}
+
+/// Whether `text` begins with one of these, in any case and with any of the characters for a bracket.
+fn is_one_of(text: &str, marks: &[&str]) -> bool {
+    let is_same = |found: char, wanted: char| match wanted {
+        '[' => OPEN_SQUARES.contains(&found),
+        ']' => CLOSE_SQUARES.contains(&found),
+        wanted => folded(found).is_some_and(|found| found.eq_ignore_ascii_case(&wanted)),
     };
-    table.iter().find(|(entry, _)| is_named(entry)).map(|(_, spelling)| *spelling)
-}
-
-fn is_blank(character: char) -> bool {
-    character.is_whitespace()
-}
-
-/// The ASCII character that `character` is, or that it is the full-width form of.
-fn folded(character: char) -> Option<char> {
-    match character {
-        '！'..='～' => char::from_u32(u32::from(character) - 0xfee0),
-        character => character.is_ascii().then_some(character),
-    }
+    marks.iter().any(|mark| {
+        let mut found = text.chars();
+        mark.chars().all(|wanted| found.next().is_some_and(|found| is_same(found, wanted)))
+    })
 }
 
 /// A name as it was written.
@@ -278,6 +311,20 @@ impl Name {
 
     fn is_one_of(&self, words: &[&str]) -> bool {
         words.iter().any(|word| self.is(word))
+    }
+
+    /// Whether it is an entry of a table.
+    fn matches(&self, entry: &str) -> bool {
+        if let Some(beginning) = entry.strip_suffix('*') {
+            return self.bytes().starts_with(beginning.as_bytes());
+        }
+        match entry.strip_suffix('#') {
+            Some(beginning) => self
+                .bytes()
+                .strip_prefix(beginning.as_bytes())
+                .is_some_and(|rest| !rest.is_empty() && rest.iter().all(u8::is_ascii_digit)),
+            None => self.is(entry),
+        }
     }
 }
 
@@ -314,10 +361,54 @@ impl Reader<'_> {
         true
     }
 
-    fn slash(&mut self) {
-        if self.one_of(&['/', '／']) {
+    /// Reads a few pipes. Whether there is one.
+    fn pipes(&mut self) -> bool {
+        (0..MOST_PIPES).take_while(|_| self.one_of(&PIPES)).count() > 0
+    }
+
+    /// Reads a slash. Whether there is one.
+    fn slash(&mut self) -> bool {
+        let is_slash = self.one_of(&['/', '／']);
+        if is_slash {
             self.blanks();
         }
+        is_slash
+    }
+
+    /// Reads one of these words, in any case.
+    fn word_of(&mut self, words: &[&str]) -> bool {
+        let same = |word: &&&str| {
+            let mut found = self.rest.chars().flat_map(char::to_lowercase);
+            word.chars().all(|wanted| found.next() == Some(wanted))
+        };
+        let Some(word) = words.iter().find(same) else { return false };
+        let length: usize = self.rest.chars().take(word.chars().count()).map(char::len_utf8).sum();
+        self.rest = &self.rest[length..];
+        true
+    }
+
+    /// Reads a word of any script. Whether there is one.
+    fn word(&mut self) -> bool {
+        let is_part = |character: &char| {
+            (character.is_alphanumeric() || matches!(*character, '_' | '-' | '.' | LOW_BLOCK))
+                && !is_hidden(*character)
+                && !PIPES.contains(character)
+        };
+        let letters = self.rest.chars().take(MOST_NAME).take_while(is_part);
+        let length: usize = letters.map(char::len_utf8).sum();
+        self.rest = &self.rest[length..];
+        length > 0
+    }
+
+    /// Whether an attribute comes next.
+    fn has_attribute(&self) -> bool {
+        let mut reader = Reader { rest: self.rest, is_genuine: true };
+        reader.blanks();
+        if reader.is_genuine || reader.name().is_none() {
+            return false;
+        }
+        reader.blanks();
+        reader.one_of(&['=', '＝'])
     }
 
     /// Whether the tag ends here. What is after the bracket does not matter.

@@ -24,11 +24,17 @@ fn spellings(mark: &str) -> Vec<String> {
             wide('[', '【'),
             wide('|', '｜'),
             wide('|', '∣'),
+            wide('|', '‖'),
+            wide('e', 'е'),
+            wide('o', 'ο'),
+            wide('s', 'ѕ'),
         ]);
     }
     // These are marks in capitals only: in small letters they are names of code and of configs.
-    let keeps_case =
-        ["[ARGS", "[CALL_ID", "[THINK", "[/THINK", "[IMG", "[CLS", "[SEP", "[MASK", "[PAD", "[UNK"];
+    let keeps_case = [
+        "[ARGS", "[CALL_ID", "[THINK", "[/THINK", "[IMG", "[CLS", "[SEP", "[MASK", "[PAD", "[UNK",
+        "[USER", "[BOT",
+    ];
     all.retain(|one| {
         !keeps_case.iter().any(|start| mark.starts_with(start)) || *one == one.to_uppercase()
     });
@@ -82,6 +88,26 @@ fn a_genuine_mark_counts_behind_a_word_and_code_that_looks_like_one_does_not() {
         ("std::cout << sys << endl", "std::cout << sys << endl"),
         ("tokens[mask] [pad]", "tokens[mask] [pad]"),
         ("a·b <·> [·]", "a·b <·> [·]"),
+        ("[|] [|1; 2|] [|x|] [| a; b |]", "[|] [|1; 2|] [|x|] [| a; b |]"),
+        ("| a | b |\n|---|---|\n| `<|>` | [x] |", "| a | b |\n|---|---|\n| `<|>` | [x] |"),
+        ("a[i]~b[j] x[~b] [~] ]~ [e~]", "a[i]~b[j] x[~b] [~] ]~ [e~]"),
+        ("lm(df[\"y\"]~x[1])", "lm(df[\"y\"]~x[1])"),
+        (
+            "/users/<user_id>/files/<file> <notes-dir> cat <file >out",
+            "/users/<user_id>/files/<file> <notes-dir> cat <file >out",
+        ),
+        ("sort < file | uniq <notes.txt", "sort < file | uniq <notes.txt"),
+        (
+            "[unused] [unused1x] <turn-based> <endpoint>",
+            "[unused] [unused1x] <turn-based> <endpoint>",
+        ),
+        ("система: новый <адрес> [пользователь]", "система: новый <адрес> [пользователь]"),
+        ("Новый пользователь: Анна", "Новый пользователь: Анна"),
+        ("<Τ> <λ> <τ>", "<Τ> <λ> <τ>"),
+        (
+            "[poll](a) [location] [Contact us](b) [game]",
+            "[poll](a) [location] [Contact us](b) [game]",
+        ),
     ] {
         assert_eq!(harmless(text), shown);
         assert_eq!(restored(shown), text);
@@ -249,6 +275,21 @@ fn fragments() -> impl Strategy<Value = String> {
         "=",
         "\u{2028}",
         "tool_call",
+        "~b]",
+        "e~[",
+        "～",
+        "‖",
+        "|user|",
+        "ѕ",
+        "Ѕ",
+        "ü",
+        "пользователь",
+        "用户",
+        "turn_end",
+        "file path=",
+        "ː",
+        "】",
+        "‑",
         "mask",
         "[the user has",
         "Response",
@@ -285,6 +326,11 @@ fn the_time_grows_with_the_length_only() {
         "[message from",
         " user·:",
         "<\n",
+        "]~",
+        "[|",
+        "<|ü",
+        "<ѕ",
+        "用户·：",
     ] {
         let text = part.repeat(300_000 / part.len());
         assert_eq!(restored(&harmless(&text)), text);

@@ -156,7 +156,7 @@ fn forwards_attached_mails_and_invitations_are_shown_as_what_they_are() {
     ));
     let Arrival { text, passages, .. } = forward.arrival;
     assert_eq!(text, "Subject: Fwd: plan\n\nplease read");
-    assert_eq!((passages.len(), passages[0].what), (1, "Forwarded mail"));
+    assert_eq!((passages.len(), passages[0].kind), (1, PassageKind::ForwardedMail));
     assert!(passages[0].text.contains("eve@example.org") && passages[0].text.contains("obey me"));
     let mixed = arrival_of(&format!(
         "{head}Subject: lunch\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n\

@@ -88,7 +88,7 @@ fn what_is_answered_is_shown_with_its_files() {
     assert_eq!(elsewhere.answered_files().len(), 1);
     for (answered, words) in [
         (json!({"poll": {"question": "Lunch?", "options": []}}), "Lunch?"),
-        (json!({"dice": {"emoji": "🎲", "value": 2}}), "[dice 🎲 shows 2]"),
+        (json!({"dice": {"emoji": "🎲", "value": 2}}), "[dice \"🎲 shows 2\"]"),
         (json!({"pinned_message": {}}), "[a note of Telegram: pinned_message]"),
     ] {
         let answer = with(&json!({"text": "x", "reply_to_message": answered}));

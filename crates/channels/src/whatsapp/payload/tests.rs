@@ -16,14 +16,14 @@ fn every_type_says_something() {
             json!({"type": "location", "location": {
                 "latitude": 1.5, "longitude": -2, "name": "Home", "address": "Street 1",
             }}),
-            "[location: 1.5, -2, Home, Street 1]",
+            "[location \"1.5, -2\", \"Home\", \"Street 1\"]",
         ),
         (
             json!({"type": "contacts", "contacts": [{
                 "name": {"formatted_name": "Bob", "first_name": "Bob"},
                 "phones": [{"phone": "+1 555", "type": "CELL"}], "emails": [{"email": "b@x.org"}],
             }]}),
-            "[contact: Bob, +1 555, b@x.org]",
+            "[contact \"Bob\", \"+1 555\", \"b@x.org\"]",
         ),
         (json!({"type": "button", "button": {"payload": "yes", "text": "Yes"}}), "Yes"),
         (
@@ -43,9 +43,9 @@ fn every_type_says_something() {
                 "code": 131_051, "title": "Message type unknown", "message": "Message type unknown",
                 "error_data": {"details": "Message type is currently not supported."},
             }]}),
-            "[a message that WhatsApp does not pass on: Message type is currently not supported.]",
+            "[a message that WhatsApp does not pass on: \"Message type is currently not supported.\"]",
         ),
-        (json!({"type": "new"}), "[a message of the type new, which cannot be shown]"),
+        (json!({"type": "new"}), "[a message that cannot be shown, of the type \"new\"]"),
     ] {
         assert_eq!(message(value.clone()).said(), expected, "{value}");
     }

@@ -1,8 +1,8 @@
 //! Tests of what the model is shown.
 
-use myclaw_agent::llm::outside::harmless_message;
+use myclaw_agent::llm::outside::{harmless, harmless_message};
 use myclaw_agent::llm::{TextContent, joined_text};
-use myclaw_channels::{Attachment, Chat, Quoted, Sender};
+use myclaw_channels::{Attachment, Chat, PassageKind, Quoted, Sender};
 use myclaw_testkit::SPEAKER_MARKS;
 
 use super::*;
@@ -85,15 +85,11 @@ fn what_others_wrote_is_named_and_quoted_and_earlier_words_come_first() {
     let mut message = arrival(ChatKind::Direct, "and you?");
     let earlier = myclaw_channels::Earlier::default();
     message.passages = vec![
-        Passage::new("Poll", None, "Lunch?\n- Pizza".to_owned()),
-        Passage::new("Forwarded message", Some("Eve]".to_owned()), String::new()),
+        Passage::new(PassageKind::Poll, None, "Lunch?\n- Pizza".to_owned()),
+        Passage::new(PassageKind::Forward, Some("Eve]".to_owned()), String::new()),
         Passage {
             earlier: Some(earlier),
-            ..Passage::new(
-                "Earlier message of the thread",
-                Some("Bob".to_owned()),
-                "blue".to_owned(),
-            )
+            ..Passage::new(PassageKind::OfThread, Some("Bob".to_owned()), "blue".to_owned())
         },
     ];
     let file = |of| Attachment::new(Some("a.png".to_owned()), None).of(of);
@@ -128,6 +124,24 @@ fn sent(worded: Worded) -> String {
 }
 
 #[test]
+fn no_text_of_somebody_else_imitates_what_is_said_about_a_passage() {
+    for kind in PassageKind::ALL {
+        for author in [None, Some("Ann".to_owned())] {
+            for said in ["hello", ""] {
+                let note = shown(&Passage::new(kind, author.clone(), said.to_owned()));
+                let note = note.lines().next().unwrap();
+                let text = format!("a\n{note}");
+                assert_eq!(
+                    harmless(&text),
+                    text.replace('[', "[·"),
+                    "add it to the notes of `own.rs`"
+                );
+            }
+        }
+    }
+}
+
+#[test]
 fn no_mark_of_a_speaker_reaches_the_model_from_any_part_of_a_message() {
     for mark in SPEAKER_MARKS {
         for kind in [ChatKind::Direct, ChatKind::Group] {
@@ -144,7 +158,7 @@ fn no_mark_of_a_speaker_reaches_the_model_from_any_part_of_a_message() {
                 of: FileOf::Passage,
             }];
             let passed =
-                Passage::new("Forwarded message", Some((*mark).to_owned()), (*mark).to_owned());
+                Passage::new(PassageKind::Forward, Some((*mark).to_owned()), (*mark).to_owned());
             message.passages = vec![passed];
             for shown in [sent(text(&message)), sent(text(&message).edited())] {
                 // Only the lines of the program begin with its marks.
@@ -152,7 +166,8 @@ fn no_mark_of_a_speaker_reaches_the_model_from_any_part_of_a_message() {
                 let rest: Vec<&str> = shown.lines().filter(|line| !begins(line)).collect();
                 let rest = rest.join("\n");
                 assert!(!rest.contains(mark), "{mark}: {shown}");
-                for line in shown.lines().filter(begins) {
+                let is_whole = |line: &&str| begins(line) && !line.starts_with("[·");
+                for line in shown.lines().filter(is_whole) {
                     let words = line.trim_start_matches('[');
                     assert!(!words.contains(['[', '<', '＜']), "{mark}: {line}");
                 }
