@@ -129,7 +129,8 @@ fn finding(
     SecurityFinding { check, severity, message: message.into(), fix: fix.into() }
 }
 
-/// What is open because of some entries of the list at `path`. The command leaves them out.
+/// What is open because of some entries of the list at `path`. The command leaves them out, and the list if there are no
+/// others.
 fn finding_in_list(
     (check, severity, message): (&'static str, Severity, impl Into<String>),
     path: &str,
@@ -137,7 +138,11 @@ fn finding_in_list(
     is_open: impl Fn(&str) -> bool,
 ) -> Option<SecurityFinding> {
     let (open, rest): (Vec<&str>, Vec<&str>) = entries.into_iter().partition(|it| is_open(it));
-    let fix = || set(path, &Value::from(rest).to_string());
+    // An empty list may mean something else than none: without tools a sandboxed session can do nothing.
+    let fix = || match rest.is_empty() {
+        true => unset(path),
+        false => set(path, &Value::from(rest).to_string()),
+    };
     (!open.is_empty()).then(|| finding(check, severity, message, fix()))
 }
 
