@@ -34,8 +34,8 @@ pub enum ScheduleError {
     Zone(String),
     /// A time cannot be read.
     #[error(
-        "`{0}` is not a time; write one like `2026-12-24T18:00`, `2026-12-24T18:00:00+01:00`, or `20m` for a time from \
-         now"
+        "`{0}` is not a time; write one like `2026-12-24T18:00`, `2026-12-24T18:00:00+01:00`, `tomorrow 9:00`, or `20m` \
+         for a time from now"
     )]
     Time(String),
     /// A duration cannot be read.

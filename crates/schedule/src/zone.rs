@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jiff::civil::DateTime;
+use jiff::civil::{DateTime, Time};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 
@@ -21,9 +21,9 @@ pub fn local_zone() -> String {
     TimeZone::system().iana_name().unwrap_or("UTC").to_owned()
 }
 
-/// Reads a time: milliseconds since the Unix epoch, a duration from `now`, a time with an offset, or a local time in
-/// `zone`. A local time that does not exist is read as the same time before the change, which is later; one that occurs
-/// twice is the first.
+/// Reads a time: milliseconds since the Unix epoch, a duration from `now`, a time with an offset, a local time in `zone`, or
+/// `today 18:00` and `tomorrow 9:00`; `tomorrow` alone is this time of the next day. A local time that does not exist is read
+/// as the same time before the change, which is later; one that occurs twice is the first.
 ///
 /// # Errors
 /// It is written in another way.
@@ -39,15 +39,44 @@ pub fn parse_time(text: &str, zone: &TimeZone, now: u64) -> Result<u64, Schedule
         let wait: Duration = wait;
         return Ok(now.saturating_add(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)));
     }
-    let instant = if let Ok(zoned) = text.parse::<Zoned>() {
+    let local = |local: DateTime| {
+        let ambiguous = zone.to_ambiguous_timestamp(local);
+        ambiguous.compatible().map_err(|_| unknown())
+    };
+    let instant = if let Some(read) = near_day(text, &instant(now).to_zoned(zone.clone())) {
+        local(read.ok_or_else(unknown)?)?
+    } else if let Ok(zoned) = text.parse::<Zoned>() {
         zoned.timestamp()
     } else if let Ok(instant) = text.parse::<Timestamp>() {
         instant
     } else {
-        let local: DateTime = text.parse().map_err(|_| unknown())?;
-        zone.to_ambiguous_timestamp(local).compatible().map_err(|_| unknown())?
+        local(text.parse().map_err(|_| unknown())?)?
     };
     u64::try_from(instant.as_millisecond()).map_err(|_| unknown())
+}
+
+/// The time of a text that begins with `today` or `tomorrow`; `Some(None)` if the rest is no time of day.
+fn near_day(text: &str, now: &Zoned) -> Option<Option<DateTime>> {
+    let text = text.to_lowercase();
+    let mut words = text.split_whitespace().filter(|word| *word != "at");
+    let date = match words.next()? {
+        "today" => now.date(),
+        "tomorrow" => now.date().tomorrow().ok()?,
+        _ => return None,
+    };
+    let time = match (words.next(), words.next()) {
+        (None, None) if date > now.date() => Some(now.time()),
+        (Some(time), None) => {
+            let (hour, minute) = time.split_once(':').unwrap_or((time, "0"));
+            let is_number = |part: &str| {
+                (1..=2).contains(&part.len()) && part.bytes().all(|it| it.is_ascii_digit())
+            };
+            let read = || Time::new(hour.parse().ok()?, minute.parse().ok()?, 0, 0).ok();
+            if is_number(hour) && is_number(minute) { read() } else { None }
+        }
+        _ => None,
+    };
+    Some(time.map(|time| date.to_datetime(time)))
 }
 
 /// The time as an instant. Times after the year 9999 count as the last instant of it.

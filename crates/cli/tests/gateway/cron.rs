@@ -166,7 +166,7 @@ fn what_cannot_be_used_has_one_message_each() {
     refused(&["add", "x", "--every", "0m"], "from 1 second");
     refused(&["add", "x", "--every", "often"], "is not a duration");
     refused(&["add", "x", "--at", "2020-01-01T00:00"], "is in the past");
-    refused(&["add", "x", "--at", "tomorrow"], "is not a time");
+    refused(&["add", "x", "--at", "tomorrow morning"], "is not a time");
     refused(&["add", "x"], "a new job needs a schedule: give --at, --every or --cron");
     refused(&["add", " ", "--every", "1h"], "give the message in quotes");
     refused(&["add", "x", "--every", "1h", "--agent", "nobody"], "nobody");

@@ -56,7 +56,22 @@ fn durations_and_times_are_read_as_people_write_them() {
     assert_eq!(read("2026-07-01T12:00"), read("2026-07-01T10:00:00Z"));
     assert_eq!(read("2026-07-01T12:00:00+02:00"), read("2026-07-01T10:00:00Z"));
     assert_eq!(read("2026-07-01 12:00[Europe/Berlin]"), read("2026-07-01T10:00:00Z"));
-    assert_eq!((read("tomorrow"), read(""), read("1969-01-01T00:00:00Z")), (None, None, None));
+    assert_eq!((read("some day"), read(""), read("1969-01-01T00:00:00Z")), (None, None, None));
+    // It is one o'clock on the first of January 1970 in Berlin.
+    assert_eq!(read("tomorrow"), read("1970-01-02T01:00:01"));
+    assert_eq!(read("tomorrow 9:00"), read("1970-01-02T09:00"));
+    assert_eq!(read("Tomorrow at 18"), read("1970-01-02T18:00"));
+    assert_eq!(read("today 23:30"), read("1970-01-01T23:30"));
+    for text in [
+        "today",
+        "tomorrow 25:00",
+        "tomorrow 9:00 sharp",
+        "tomorrow morning",
+        "today +9:00",
+        "tomorrow 9:",
+    ] {
+        assert_eq!(read(text), None, "{text}");
+    }
 }
 
 #[test]
