@@ -161,7 +161,7 @@ fn behind_square(rest: &str) -> Option<Form> {
     let words = rest.trim_start_matches(is_before);
     let first = words.chars().next().and_then(folded).map(|first| first.to_ascii_lowercase());
     let is_note = |note: &&str| note.chars().next() == first && begins_with(words, note);
-    if NOTES.iter().any(|note| is_note(&note)) {
+    if NOTES.iter().any(is_note) {
         return Some(Form::Similar);
     }
     if is_one_of(rest.trim_start(), &BEHIND_OPEN_SQUARE) {
