@@ -19,7 +19,7 @@ pub enum Notice {
     #[error("waiting for another run to end")]
     WaitingForLane {},
     /// The run waits for a session that another process has open.
-    #[error("waiting for the session, which another process runs{}: {}", holder(*.process_id), .path.display())]
+    #[error("another process works in this session{}, and this run is next: {}", holder(*.process_id), .path.display())]
     WaitingForSession {
         /// Id of that process, if it is known.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -230,7 +230,10 @@ pub enum Notice {
     )]
     SessionTooLong {},
     /// Only parts of the newest messages are sent, because they are longer than the model's window.
-    #[error("the newest messages are longer than the model's window; only parts are sent")]
+    #[error(
+        "the newest messages are longer than the model's window, so only parts are sent; put long texts into files, or choose \
+             a model with a larger window"
+    )]
     MessagesCut {},
     /// A model could not write the summary; another one is asked.
     #[error("{model} could not summarise the older messages ({error}); {next} is asked instead")]
@@ -251,7 +254,9 @@ pub enum Notice {
         error: String,
     },
     /// No model could write the summary; the older messages are left out.
-    #[error("the older messages could not be summarised ({error}); they are left out instead")]
+    #[error(
+        "the older messages could not be summarised ({error}), so the model does not get them; the session keeps them"
+    )]
     SummaryReplaced {
         /// The failure, in one line.
         error: String,

@@ -97,7 +97,7 @@ async fn a_session_that_another_process_runs_is_waited_for() {
     });
     assert_eq!(result.unwrap().reply, "ok");
     let notice = bench.events_named("notice")[0]["message"].as_str().unwrap().to_owned();
-    assert!(notice.contains("another process runs"), "{notice}");
+    assert!(notice.contains("another process works"), "{notice}");
 }
 
 #[tokio::test]

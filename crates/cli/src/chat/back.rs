@@ -126,7 +126,8 @@ impl Chat {
         };
         let branches = branches(&sessions, self.session.key());
         if branches.len() < 2 {
-            return self.say("this session has no branches; Esc twice, /fork and /retry make some");
+            return self
+                .say("this session has no branches yet; Esc twice, /fork or /retry makes one");
         }
         let lines: Vec<String> =
             branches.iter().map(|(depth, key)| self.branch(*depth, key)).collect();

@@ -162,7 +162,7 @@ fn a_session_that_another_process_runs_is_waited_for() {
     let held = store.open(&key, LockWait::Fail).expect("the session");
     server.push(summary());
     let child = RunningChild::spawn(&mut myclaw(&home, &["sessions", "compact", "trip"]));
-    child.wait_for_stderr("waiting for the session, which another process runs (process ");
+    child.wait_for_stderr("another process works in this session (process ");
     drop(held);
     child.wait(Duration::from_secs(30)).assert_code(0);
     assert_eq!(rows_of_type(&home, "compaction").len(), 1);

@@ -223,9 +223,12 @@ fn the_chat_and_rpc_undo_too() {
     );
     chat.assert_code(0);
     let said = chat.stdout();
-    for text in
-        ["undid the file changes of turn 1", "nothing to undo", "made again", "takes no argument"]
-    {
+    for text in [
+        "undid the file changes of turn 1",
+        "nothing to undo",
+        "restored the file changes",
+        "takes no argument",
+    ] {
         assert!(said.contains(text), "{said}");
     }
     assert_eq!(files(&home), after);

@@ -168,7 +168,7 @@ pub(crate) fn missing_path(path: &ResolvedPath) -> ToolError {
     if let (Some(directory), Some(wanted)) = (existing, wanted) {
         let near = near_names(directory, &wanted.as_os_str().to_string_lossy());
         if near.is_empty() {
-            text.push_str("; look for it with find or ls");
+            text.push_str("; no name near it is similar");
         } else {
             let near = printable(&near.join(", "));
             text.push_str(&format!("; in {} there is {near}", directory.display()));

@@ -26,7 +26,7 @@ fn one_file_that_does_not_fit_stops_the_whole_patch() {
          three\nThe closest place is line 1:\n     1 | one\n     2 | two\n     3 | three\n\
          - b: hunk 2 (line 13 of the patch): these lines are not in the file:\n     1 | four\nNothing in the file is \
          like them.\n\
-         - missing: missing does not exist; look for it with find or ls\n\
+         - missing: missing does not exist; no name near it is similar\n\
          - new/d: fits\n\
          Correct what did not fit and send the whole patch again."
     );

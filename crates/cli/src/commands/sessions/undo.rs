@@ -67,8 +67,8 @@ pub(crate) fn describe(undone: &Undone, direction: Direction, mode: UndoMode) ->
     let verb = match (direction, mode) {
         (Direction::Undo, UndoMode::Apply) => "undid",
         (Direction::Undo, UndoMode::DryRun) => "would undo",
-        (Direction::Redo, UndoMode::Apply) => "made again",
-        (Direction::Redo, UndoMode::DryRun) => "would make again",
+        (Direction::Redo, UndoMode::Apply) => "restored",
+        (Direction::Redo, UndoMode::DryRun) => "would restore",
     };
     let mut text =
         format!("{verb} the file changes of turn {} of {}:", undone.turn, local_minute(undone.ts));

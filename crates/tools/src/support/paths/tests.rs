@@ -191,7 +191,7 @@ fn a_missing_path_suggests_near_names() {
     let path = resolve_path(&place.context, "entirely-different", Access::Read).unwrap();
     assert_eq!(
         missing_path(&path).to_string(),
-        "entirely-different does not exist; look for it with find or ls"
+        "entirely-different does not exist; no name near it is similar"
     );
 }
 
