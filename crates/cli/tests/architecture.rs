@@ -4,6 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use myclaw_agent::llm::outside::harmless;
+
 /// The crates from top to bottom, each with those that it may use. The test kit is for tests of all of them.
 const CRATES: [(&str, &[&str]); 27] = [
     ("cli", &["gateway", "host", "runner", "agent"]),
@@ -278,6 +280,125 @@ fn files_in_directories_that_others_can_change_are_opened_in_one_way() {
     }
     assert!(found.is_empty(), "use SharedDirectory, or see OWN_FILES:\n{}", found.join("\n"));
     assert!(unused.is_empty(), "these open no files any more, so remove them: {unused:?}");
+}
+
+/// The crates that write texts for models.
+const WORDING: [&str; 8] =
+    ["agent", "channels", "engine", "gateway", "host", "runner", "tools", "web"];
+
+/// How notes between square brackets begin that nobody is deceived by, and why: all others are made harmless in what comes
+/// from outside.
+const PLAIN_NOTES: [(&str, &[&str]); 7] = [
+    (
+        "behind the kind of a passage; a test of `wording.rs` in the gateway walks all kinds",
+        &[", without text", "the lines quoted twice"],
+    ),
+    (
+        "about the result of a tool, as a part of it",
+        &[
+            "bytes before this are shown by action log",
+            "job ",
+            "Some bytes are not valid",
+            "The file is in ",
+            "NUL characters",
+            "no text",
+            "truncated ",
+            "This call has now given",
+            "aborted",
+            "chars of old output",
+            "an old picture",
+            "refused by the network",
+            "what the node returned",
+            "end]",
+            "cut here",
+            "the rest was cut",
+        ],
+    ),
+    (
+        "within what somebody else wrote, which is quoted",
+        &[
+            "a story]",
+            "a note of Telegram",
+            "to be viewed once",
+            "The rest of the mail",
+            "a file is not here",
+        ],
+    ),
+    ("of the host, whose whole prompt is made harmless", &["the file {ATTACHMENTS}", "Voice: "]),
+    ("of the requests of other programs, in what is quoted", &["called "]),
+    ("what a model wrote by mistake", &["tool_call", "tool_request"]),
+    (
+        "for people, or for other programs",
+        &[
+            "DONE]",
+            "redacted]",
+            "an image of type",
+            "image: ",
+            "x]",
+            "UNAVAILABLE",
+            "LIMIT]",
+            "INUSE]",
+        ],
+    ),
+];
+
+/// A note that is forgotten here can be imitated by a stranger.
+#[test]
+fn every_note_of_the_program_is_made_harmless_in_what_comes_from_outside() {
+    let mut found = Vec::new();
+    let mut unused: Vec<&str> = PLAIN_NOTES.iter().flat_map(|(_, notes)| *notes).copied().collect();
+    let mut count = 0;
+    for file in WORDING.iter().flat_map(|name| sources(&crates().join(name).join("src"))) {
+        let text = fs::read_to_string(&file).unwrap();
+        // A module that is for tests only has a file of its own there.
+        let code = match file.ends_with("channels/src/kinds.rs") {
+            true => "",
+            false => text.split("#[cfg(test)]").next().unwrap_or_default(),
+        };
+        for (number, line) in (1..).zip(code.lines()) {
+            for note in notes_of(line) {
+                count += 1;
+                if let Some(at) = unused.iter().position(|known| note.starts_with(known)) {
+                    unused.remove(at);
+                }
+                let is_plain = PLAIN_NOTES
+                    .iter()
+                    .any(|(_, notes)| notes.iter().any(|known| note.starts_with(known)));
+                let shown = format!("[{}", note.replace("\\\"", "\""));
+                if !is_plain && harmless(&shown) == shown {
+                    found.push(format!("{}:{number}: [{note}", file.display()));
+                }
+            }
+        }
+    }
+    assert!(count > 40, "{count} notes were found");
+    assert!(
+        found.is_empty(),
+        "add the note to crates/llm/src/outside/own.rs, or see PLAIN_NOTES:\n{}",
+        found.join("\n")
+    );
+    assert!(unused.is_empty(), "no note begins so any more, so remove them: {unused:?}");
+}
+
+/// The texts between quotation marks that begin with a note, as far as they are in this line. A part that is filled in at
+/// the beginning is left out.
+fn notes_of(line: &str) -> Vec<&str> {
+    let line = line.trim_start();
+    if line.starts_with("//") {
+        return Vec::new();
+    }
+    let begins = line.match_indices("\"").map(|(at, _)| &line[at + 1..]);
+    begins
+        .filter_map(|text| text.trim_start_matches("\\n").strip_prefix('['))
+        .map(|note| match note.strip_prefix('{') {
+            Some(filled) => {
+                filled.split_once('}').map_or("", |(_, rest)| rest).trim_start_matches([' ', ':'])
+            }
+            None => note,
+        })
+        .filter(|note| note.chars().filter(|letter| letter.is_alphabetic()).count() > 2)
+        .filter(|note| note.starts_with(|letter: char| letter.is_alphabetic() || letter == ','))
+        .collect()
 }
 
 /// Whether a line calls or imports what opens, lists, makes or removes files. What is made private and empty is no file.

@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use myclaw_testkit::TempHome;
+use myclaw_testkit::{ModelServer, Reply, RunningChild, Script, TempHome};
+use serde_json::json;
 
-use crate::run;
+use crate::{myclaw, run};
 
 /// Where a line of the docs is.
 struct Shown {
@@ -117,4 +118,114 @@ fn every_command_line_of_the_docs_is_understood() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// How lines begin that are not run here, and why. They are parsed like all others.
+const NOT_RUN: [(&str, &[&str]); 6] = [
+    (
+        "goes on until somebody ends it",
+        &["attach", "gateway", "node --url", "host --", "config edit", "gateway logs"],
+    ),
+    (
+        "is a conversation at a terminal",
+        &["-c", "--resume", "-C", "chat", "Why does", "onboard", "init"],
+    ),
+    (
+        "needs an account, its key or a program of somebody else",
+        &[
+            "auth add",
+            "auth test",
+            "channels add",
+            "channels probe",
+            "models test",
+            "groups add",
+            "runner --download-weights",
+        ],
+    ),
+    (
+        "names something that only that machine has",
+        &[
+            "approvals revoke 3f9a",
+            "auth clear-cooldown",
+            "auth order",
+            "auth pin",
+            "auth prefer",
+            "auth remove",
+            "auth unpin",
+            "cron runs",
+            "devices approve",
+            "nodes approve",
+            "run -C",
+            "sessions fork",
+            "sessions import ~",
+            "skills show",
+            "sessions undo",
+            "run --session trip --model",
+        ],
+    ),
+    ("needs a gateway that runs", &["channels status", "devices code", "gateway status"]),
+    ("tries to leave the sandbox of this machine, which has tests of its own", &["sandbox test"]),
+];
+
+/// Lines that end with 1 in such a home, because they have something to report.
+const REPORTS: [&str; 3] = ["doctor", "skills check", "pairing list"];
+
+/// Lines that change what the others read, so they come last, in this order.
+const LAST: [&str; 5] =
+    ["config set", "config get", "config unset", "sessions prune", "sessions delete"];
+
+/// A home with a model, a session `trip` and a transcript to import.
+fn lived_in() -> (ModelServer, TempHome) {
+    let server = ModelServer::spawn_blocking_thread(Script::repeat(
+        Reply::anthropic().text("The train to Rome leaves at nine."),
+    ));
+    let home = TempHome::new();
+    home.write_config(&json!({
+        "provider": {"name": "anthropic", "model": "claude-sonnet-4-6", "baseUrl": server.url(),
+            "authProfiles": [{"id": "work", "apiKey": "key-0123456789"}]},
+    }));
+    for message in ["The train to Rome", "And back?", "Thanks"] {
+        run(&home, &["run", "--session", "trip", message]).assert_code(0);
+    }
+    let exported = run(&home, &["sessions", "export", "trip"]);
+    exported.assert_code(0);
+    home.write("trip.jsonl", exported.stdout());
+    (server, home)
+}
+
+/// Every line that needs no network, account or terminal does what it says in a home that has been used a little.
+#[test]
+fn the_command_lines_of_the_docs_work() {
+    let (_server, home) = lived_in();
+    let begins = |line: &str, starts: &[&str]| starts.iter().any(|start| line.starts_with(start));
+    let mut unused: Vec<&str> = NOT_RUN.iter().flat_map(|(_, starts)| *starts).copied().collect();
+    let mut lines: Vec<(String, Shown)> =
+        shown().into_iter().map(|shown| (shown.words.join(" "), shown)).collect();
+    lines.sort_by_key(|(line, _)| {
+        LAST.iter().position(|start| line.starts_with(start)).map_or(0, |at| at + 1)
+    });
+    lines.dedup_by(|one, other| one.0 == other.0);
+    let (mut count, mut wrong) = (0, Vec::new());
+    for (line, Shown { place, words }) in lines {
+        if NOT_RUN.iter().any(|(_, starts)| begins(&line, starts)) {
+            unused.retain(|start| !line.starts_with(start));
+            continue;
+        }
+        count += 1;
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let mut command = myclaw(&home, &words);
+        command.current_dir(home.path()).stdin(std::process::Stdio::null());
+        let output = RunningChild::run(&mut command);
+        let is_right = match output.code() {
+            Some(0) => true,
+            Some(1) => begins(&line, &REPORTS),
+            _ => false,
+        };
+        if !is_right {
+            wrong.push(format!("{place}: myclaw {line}: {:?}: {}", output.code(), output.stderr()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(count > 40, "{count} lines were run");
+    assert!(unused.is_empty(), "the docs have no such lines: {unused:?}");
 }

@@ -129,6 +129,7 @@ fn open_to_people() -> Vec<OpenValue> {
             json!({"confinement": {"readOnly": ["/home", "/opt/x"]}}),
         ),
         ("sandbox-tools-wide", "medium", sandbox, json!({"allowlist": ["read", "*"]})),
+        ("sandbox-tools-wide", "medium", sandbox, json!({"allowlist": ["*"]})),
         ("sessions-reach-others", "medium", "/tools/sessions", json!({"others": "all"})),
         ("sessions-reach-others", "medium", "/tools/message", json!({"otherChats": "all"})),
         (
@@ -207,6 +208,44 @@ fn each_open_value_of_the_config_is_found_and_closed() {
         put(&mut config, pointer, value);
         write(&home, &config);
         is_closed_by_its_command(&home, check, severity);
+    }
+}
+
+/// A list whose entries are all open goes away: an empty one would take every tool from sandboxed sessions.
+#[test]
+fn a_list_without_other_entries_is_taken_out() {
+    for (pointer, value, key) in [
+        (
+            "/agents/defaults/sandbox",
+            json!({"allowlist": ["*"]}),
+            "agents.defaults.sandbox.allowlist",
+        ),
+        (
+            "/agents/defaults/sandbox",
+            json!({"allowlist": ["sessions_send", "group:nodes"]}),
+            "agents.defaults.sandbox.allowlist",
+        ),
+        (
+            "/agents/list",
+            json!([{"id": "main", "sandbox": {"allowlist": ["cron"]}}]),
+            "agents.list[0].sandbox.allowlist",
+        ),
+        ("/tools/fs", json!({"stateDirectories": ["sessions"]}), "tools.fs.stateDirectories"),
+        ("/gateway", json!({"trustedProxies": ["0.0.0.0/0"]}), "gateway.trustedProxies"),
+    ] {
+        let (home, mut config) = closed();
+        put(&mut config, pointer, value);
+        write(&home, &config);
+        let (_, found) = findings(&home);
+        let fixes: Vec<&str> = found.iter().filter_map(|it| it["fix"].as_str()).collect();
+        assert_eq!(fixes.len(), 1, "{fixes:?}");
+        let fix = fixes[0].replace('\'', "");
+        assert_eq!(fix, format!("myclaw config unset {key}"), "{pointer}");
+        is_closed_by_its_command(
+            &home,
+            found[0]["check"].as_str().expect("text"),
+            found[0]["severity"].as_str().expect("text"),
+        );
     }
 }
 
