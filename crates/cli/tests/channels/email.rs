@@ -276,7 +276,7 @@ fn neither_a_subject_nor_the_name_of_a_sender_imitates_a_speaker() {
         let quoted = json!(mark).to_string();
         let quoted = quoted.trim_matches('"');
         // The name of a speaker counts at the beginning of a line only; elsewhere it is a word.
-        let is_name = mark.ends_with([':', '\u{ff1a}']);
+        let is_name = mark.ends_with([':', '\u{ff1a}', '\u{2236}']);
         let is_read =
             if is_name { last.contains(&format!("\\n{quoted}")) } else { last.contains(quoted) };
         if is_read {

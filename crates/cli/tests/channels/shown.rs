@@ -275,7 +275,7 @@ fn the_picture_of_a_sticker_is_shown_and_of_one_that_moves_its_preview() {
         bench.bot.deliver(ANN, &private(), &json!({"sticker": sticker}));
         bench.bot.wait_for("the answer", |sent| (sent.len() > before).then_some(()));
         let asked = bench.asked();
-        let newest = asked.rsplit("[sticker \"😀\"]").next().unwrap().to_owned();
+        let newest = asked.rsplit(r#"[sticker \"😀\"]"#).next().unwrap().to_owned();
         assert_ne!(newest, asked, "it is not named: {asked}");
         pictures(&asked)
     };
