@@ -103,7 +103,7 @@ impl PassageKind {
 /// By what an earlier message of a chat is known.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Earlier {
-    /// Its [`Arrival::source_id`].
+    /// Its [`crate::Arrival::source_id`].
     pub source_id: String,
     /// Who sent it.
     pub sender: Sender,

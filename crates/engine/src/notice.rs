@@ -255,7 +255,7 @@ pub enum Notice {
     },
     /// No model could write the summary; the older messages are left out.
     #[error(
-        "the older messages could not be summarised ({error}), so the model does not get them; the session keeps them"
+        "the older messages could not be summarised ({error}); they are not sent, and the session keeps them"
     )]
     SummaryReplaced {
         /// The failure, in one line.
