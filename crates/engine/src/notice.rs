@@ -254,9 +254,7 @@ pub enum Notice {
         error: String,
     },
     /// No model could write the summary; the older messages are left out.
-    #[error(
-        "the older messages could not be summarised ({error}); they are not sent, and the session keeps them"
-    )]
+    #[error("the older messages could not be summarised ({error}) and are not sent; they are kept")]
     SummaryReplaced {
         /// The failure, in one line.
         error: String,
