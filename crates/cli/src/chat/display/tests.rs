@@ -70,14 +70,14 @@ fn text_and_tools_stand_apart_and_the_live_line_leaves_no_trace() {
         delta("Done."),
     ]);
     assert!(written.contains("p/m"), "{written:?}");
-    let expected = "Let me *look*.\n\n✓ bash ls\\x1b[2J  1.5 s\n  no such\n  file\n\nDone.";
+    let expected = "Let me *look*.\n\n✓ bash ls\\u{1b}[2J  1.5 s\n  no such\n  file\n\nDone.";
     assert_eq!(left_behind(&written), expected);
 }
 
 #[test]
 fn a_failed_tool_says_why() {
     let written = drawn([tool_start(), tool_end(true)]);
-    assert_eq!(left_behind(&written), "✗ bash ls\\x1b[2J  1.5 s\n  no such\n  file");
+    assert_eq!(left_behind(&written), "✗ bash ls\\u{1b}[2J  1.5 s\n  no such\n  file");
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn the_live_line_counts_what_else_runs() {
     scene.take(tool_start());
     scene.take(tool_start());
     scene.compose(SIZE);
-    assert!(scene.pending.contains("bash ls\\x1b[2J (and 1 more)"), "{:?}", scene.pending);
+    assert!(scene.pending.contains("bash ls\\u{1b}[2J (and 1 more)"), "{:?}", scene.pending);
     assert!(scene.is_waiting());
 }
 
