@@ -133,7 +133,9 @@ fn tools_cannot_leave_a_container() {
         let is_held = !result.contains("REACHED") && !result.contains(SECRET);
         assert!(is_held && !result.contains("\"apiKey\""), "{tool} {arguments}: {result}");
     }
-    assert!(!results[9].contains("KEY"), "{}", results[9]);
+    // Git's own settings for commands have such a name.
+    let mut names = results[9].lines().filter(|line| !line.starts_with("GIT_CONFIG_KEY_"));
+    assert!(!names.any(|line| line.contains("KEY")), "{}", results[9]);
     assert_eq!(results[10], "lo", "the container has a way out");
     assert_eq!(fs::read_dir(home.path().join("outside")).expect("the directory").count(), 1);
     assert_eq!(server.connections(), 0);
