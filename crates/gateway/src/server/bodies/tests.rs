@@ -18,5 +18,6 @@ fn one_client_leaves_room_for_others_and_gives_its_own_back() {
     drop((greedy, other));
     assert!(rest.grow(2 * MOST_OF_ONE_CLIENT));
     drop(rest);
-    assert_eq!((bodies.lock().total, bodies.lock().of_clients.len()), (0, 0));
+    let state = bodies.lock();
+    assert_eq!((state.total, state.of_clients.len()), (0, 0));
 }
