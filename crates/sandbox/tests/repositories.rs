@@ -215,7 +215,7 @@ async fn directories_and_files_with_names_of_a_repository_are_free() {
     let script = "set -e; mkdir objects refs hooks; echo x >config; echo x >objects/x; mkdir -p src/head src/HEAD; \
                   echo x >src/head/x; echo y >src/HEAD/y; mv src/head/x src/HEAD/x; rm -r src/HEAD/x; echo x >commondir; \
                   echo x >HEADER; cat lone/HEAD; echo x >lone/notes; rm -r objects refs hooks config commondir src; \
-                  HOME=$PWD git -C mine/bare rev-parse --is-bare-repository";
+                  HOME=$PWD git -c safe.bareRepository=all -C mine/bare rev-parse --is-bare-repository";
     for level in levels() {
         let home = Home::new(level.clone());
         let printed = "ref: refs/heads/main\ntrue\n";
