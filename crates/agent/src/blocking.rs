@@ -35,7 +35,7 @@ pub(crate) async fn with_threads<T>(
     AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|panic| Err(no_thread(panic)))
 }
 
-/// What a panic says about threads. Every other panic goes on.
+/// What a panic says about threads. Every other panic is passed on.
 pub(crate) fn no_thread(panic: Box<dyn Any + Send>) -> AgentError {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     if !text.or(panic.downcast_ref::<&str>().copied()).is_some_and(|it| it.starts_with(NO_THREAD)) {

@@ -2,6 +2,7 @@
 //!
 //! A sandboxed session can change everything in that directory, so no link is followed, and the file is replaced as a whole.
 
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
@@ -15,9 +16,9 @@ use serde_json::Value;
 use crate::SessionConfig;
 use crate::blocking::blocking;
 
-/// How much is looked at in one piece.
+/// Bytes that are searched at once.
 const PIECE: usize = 1 << 20;
-/// What is looked at again with the next piece, which may hold the rest of a key.
+/// Bytes that are searched again with the next piece, which may hold the rest of a key.
 const OVERLAP: usize = 64 << 10;
 /// The ending of the file that takes the place of another.
 const NEW: &str = "new";
@@ -116,10 +117,8 @@ fn cleaned(
         };
         text.push_str(&String::from_utf8_lossy(&bytes[..end]));
         bytes.drain(..end);
-        let (clean, is_changed) = match known.without(&text) {
-            std::borrow::Cow::Owned(clean) => (clean, true),
-            std::borrow::Cow::Borrowed(clean) => (clean.to_owned(), false),
-        };
+        let clean = known.without(&text);
+        let is_changed = matches!(clean, Cow::Owned(_));
         let kept = if read == 0 { 0 } else { OVERLAP };
         let at = clean.floor_char_boundary(clean.len().saturating_sub(kept));
         pass_on(&clean[..at], is_changed)?;

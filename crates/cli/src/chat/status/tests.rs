@@ -1,4 +1,5 @@
 use std::fs;
+use std::path::Path;
 
 use unicode_width::UnicodeWidthStr;
 
@@ -37,15 +38,18 @@ fn counts_are_short() {
     assert_eq!([850, 128_000, 1_048_576].map(short_count), ["850", "128k", "1M"]);
 }
 
+/// Writes a file and makes its directories.
+fn write_below(root: &Path, path: &str, text: &str) {
+    let path = root.join(path);
+    fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
+    fs::write(path, text).expect("a file");
+}
+
 #[test]
 fn the_branch_is_found_from_a_directory_below_and_in_a_linked_work_tree() {
     let directory = tempfile::tempdir().expect("a directory");
     let root = directory.path();
-    let write = |path: &str, text: &str| {
-        let path = root.join(path);
-        fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
-        fs::write(path, text).expect("a file");
-    };
+    let write = |path: &str, text: &str| write_below(root, path, text);
     write("a/.git/HEAD", "ref: refs/heads/feature/x\n");
     write("a/src/lib.rs", "");
     write("b/.git", "gitdir: ../store/worktrees/b\n");
@@ -65,11 +69,7 @@ fn the_branch_is_found_from_a_directory_below_and_in_a_linked_work_tree() {
 fn the_branch_of_another_repository_is_not_shown() {
     let directory = tempfile::tempdir().expect("a directory");
     let root = directory.path();
-    let write = |path: &str, text: &str| {
-        let path = root.join(path);
-        fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
-        fs::write(path, text).expect("a file");
-    };
+    let write = |path: &str, text: &str| write_below(root, path, text);
     write("private/.git/HEAD", "ref: refs/heads/secret-plan\n");
     write("private/.git/worktrees/w/HEAD", "ref: refs/heads/secret-plan\n");
     write("private/.git/worktrees/w/gitdir", "/elsewhere/.git\n");
