@@ -1,4 +1,4 @@
-//! What is in a message beside the text of its sender: what others wrote, and things that are neither text nor file.
+//! What is in a message besides the text of its sender: what others wrote, and things that are neither text nor file.
 
 use std::iter;
 

@@ -1,7 +1,7 @@
-//! Questions about tool calls in chats: where they are told, and how they end there.
+//! Questions about tool calls in chats: where they are posted, and how they end there.
 //!
-//! A question that is told in a chat has a code, which is drawn anew each time that it is asked. So an answer that comes
-//! late, or again, names a question that is over. What was told is in the store until the question is over; what an earlier
+//! A question in a chat has a code, which is drawn anew each time that it is asked. So an answer that comes
+//! late, or again, names a question that is over. What was posted is in the store until the question is over; what an earlier
 //! process left there counts as no, because nobody can know which answer its readers gave meanwhile.
 
 mod answer;
@@ -24,7 +24,7 @@ use crate::questions::{Answer, Question, Questions, denied};
 use crate::rows::{Act, ActOn, Outgoing, PartId, PartKind, PartState, Route, hash};
 pub(crate) use answer::ChatAnswer;
 
-/// Kind of the records of questions that were told in chats, and queue of those that are not over.
+/// Kind of the records of questions that were posted in chats, and queue of those that are not over.
 const KIND: &str = "chat-question";
 /// Kind of the records that name the question of a message, after it is over.
 const MESSAGE: &str = "chat-question-message";
@@ -39,7 +39,7 @@ const CUT: &str = "the program was restarted while the question waited for the u
 const CUT_FOR_PEOPLE: &str =
     "the gateway was restarted while it waited, so it counts as no. Nothing was done.";
 
-/// The questions that were told in chats and are not over, by code.
+/// The questions that were posted in chats and are not over, by code.
 #[derive(Default)]
 pub(super) struct Asked {
     open: Mutex<HashMap<String, AskedQuestion>>,
@@ -47,7 +47,7 @@ pub(super) struct Asked {
     cut: Mutex<HashSet<String>>,
 }
 
-/// A question that was told in chats.
+/// A question that was posted in chats.
 struct AskedQuestion {
     /// The id of the question, which is a digest of all that it shows.
     id: String,
@@ -56,7 +56,7 @@ struct AskedQuestion {
     answered_in: Option<Route>,
 }
 
-/// A chat in which a question was told.
+/// A chat in which a question was posted.
 struct AskedPlace {
     route: Route,
     /// The messages of the question, in groups that are sent at once.
@@ -113,9 +113,9 @@ impl Approver for Asking {
                 Ok(waiting) => waiting,
                 Err(full) => return full,
             };
-            let mut told = Told::begin(self.delivery.clone(), call, waiting.question());
+            let mut posted = Posted::begin(self.delivery.clone(), call, waiting.question());
             let decided = waiting.decide(request).await;
-            told.decided = Some(match &decided {
+            posted.decided = Some(match &decided {
                 Approval::Once => Answer::Once,
                 Approval::Always(_) => Answer::Always,
                 _ => Answer::No,
@@ -125,30 +125,30 @@ impl Approver for Asking {
     }
 }
 
-/// A question while it waits. However that ends, the chats are told.
-struct Told {
+/// A question while it waits. Dropping it posts its end in the chats.
+struct Posted {
     delivery: Weak<Delivery>,
     code: String,
-    telling: Option<JoinHandle<()>>,
+    posting: Option<JoinHandle<()>>,
     /// When no answer counts as no, and how long that is, in milliseconds.
     limit: (u64, u64),
     decided: Option<Answer>,
 }
 
-impl Told {
+impl Posted {
     fn begin(delivery: Weak<Delivery>, call: String, question: &Question) -> Self {
         let (code, question) = (new_code(), question.clone());
         let limit = question.limit();
-        let telling = delivery.upgrade().map(|this| {
+        let posting = delivery.upgrade().map(|this| {
             let (code, delivery) = (code.clone(), Arc::clone(&this));
             // A task: a run that ends now does not leave half of it.
             this.tasks.spawn(async move {
-                if let Err(error) = delivery.tell(&code, call, question).await {
-                    tracing::error!(%error, "a question is not told in its chat");
+                if let Err(error) = delivery.post_question(&code, call, question).await {
+                    tracing::error!(%error, "a question is not posted in its chat");
                 }
             })
         });
-        Self { delivery, code, telling, limit, decided: None }
+        Self { delivery, code, posting, limit, decided: None }
     }
 
     fn outcome(&self) -> String {
@@ -168,29 +168,34 @@ impl Told {
 /// The clock of the run and that of the question may differ by so much.
 const SLACK_MS: u64 = 250;
 
-impl Drop for Told {
+impl Drop for Posted {
     fn drop(&mut self) {
-        let (Some(this), Some(telling)) = (self.delivery.upgrade(), self.telling.take()) else {
+        let (Some(this), Some(posting)) = (self.delivery.upgrade(), self.posting.take()) else {
             return;
         };
-        // A run that is dropped at the end of the process goes on in the next one, which tells the chats.
+        // A run that is dropped at the end of the process is continued by the next one, which posts the end.
         if self.decided.is_none() && this.closing.is_cancelled() {
             return;
         }
         let (code, outcome, delivery) = (self.code.clone(), self.outcome(), Arc::clone(&this));
         this.tasks.spawn(async move {
             // It never panics; if it did, there would be nothing to end.
-            drop(telling.await);
+            drop(posting.await);
             if let Err(error) = delivery.end_question(&code, &outcome).await {
-                tracing::error!(%error, "the end of a question is not told in its chat");
+                tracing::error!(%error, "the end of a question is not posted in its chat");
             }
         });
     }
 }
 
 impl Delivery {
-    /// Tells the chats of a session a question.
-    async fn tell(&self, code: &str, call: String, question: Question) -> Result<(), GatewayError> {
+    /// Posts a question in the chats of its session.
+    async fn post_question(
+        &self,
+        code: &str,
+        call: String,
+        question: Question,
+    ) -> Result<(), GatewayError> {
         let routes = self.routes_of_question(&question).await?;
         if routes.is_empty() {
             return Ok(());
@@ -219,7 +224,7 @@ impl Delivery {
         Ok(())
     }
 
-    /// The chats in which a question is told: those of the session or of the sessions for which it works, and the owner's.
+    /// The chats in which a question is posted: those of the session or of the sessions for which it works, and the owner's.
     async fn routes_of_question(&self, question: &Question) -> Result<Vec<Route>, GatewayError> {
         let mut routes: Vec<Route> = Vec::new();
         for session in question.sessions() {
@@ -276,7 +281,7 @@ impl Delivery {
         }))
     }
 
-    /// Ends a question: tells the chats in which it was not answered, and takes the buttons away.
+    /// Ends a question: posts the end where it was not answered, and takes the buttons away.
     async fn end_question(&self, code: &str, outcome: &str) -> Result<(), GatewayError> {
         let asked = lock(&self.asked.open).remove(code);
         let Some((version, mut record)) = self.ledger.record::<AskedRecord>(KIND, code).await?
@@ -341,7 +346,7 @@ impl Delivery {
         })
     }
 
-    /// Ends the questions that waited when an earlier process ended. Before any session goes on.
+    /// Ends the questions that waited when an earlier process ended. Before any session continues.
     pub(super) async fn end_cut_questions(&self) -> Result<(), GatewayError> {
         for asked in self.ledger.queue::<AskedRecord>(KIND).await? {
             lock(&self.asked.cut).insert(asked.row.call);
