@@ -128,7 +128,7 @@ const FILES: &[Names] = &[
     ]),
     (WhenOpened, "Python runs it, or an editor that looks for tests", &["conftest.py", "sitecustomize.py", "usercustomize.py"]),
     (WhenOpened, "nix runs it, also through direnv", &["flake.nix", "shell.nix", "default.nix", "devenv.nix"]),
-    (WhenOpened, "make runs the commands in it", &["makefile", "GNUmakefile", "BSDmakefile", "Makefile"]),
+    (WhenOpened, "make runs the commands in it", &["Makefile", "GNUmakefile", "BSDmakefile"]),
     (WhenOpened, "a runner of tasks runs the commands in it", &[
         "justfile", ".justfile", "Taskfile.yml", "Taskfile.yaml", "Taskfile.dist.yml", "Taskfile.dist.yaml", "Tiltfile", "turbo.json",
     ]),

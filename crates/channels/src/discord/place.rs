@@ -1,5 +1,9 @@
 //! Where messages are said, and the bot's own role there.
 
+use std::collections::HashMap;
+
+use serde::de::DeserializeOwned;
+
 use super::api::ApiError;
 use super::event::{Message, Place, Role};
 use super::{Discord, Me};
@@ -9,7 +13,7 @@ use crate::{Chat, ChatKind};
 const MOST_PLACES: usize = 10_000;
 
 impl Discord {
-    /// The role that Discord made for the bot in a server. Apps offer it beside the bot's name, so it stands for the bot.
+    /// The role that Discord made for the bot in a server. Apps offer it next to the bot's name, so it stands for the bot.
     pub(super) async fn own_role(
         &self,
         message: &Message,
@@ -22,18 +26,10 @@ impl Discord {
         if let Some(known) = self.lock().roles.get(guild).cloned() {
             return Ok(known);
         }
-        let roles = match self.api.get::<Vec<Role>>(&format!("/guilds/{guild}/roles")).await {
-            Ok(roles) => roles,
-            Err(ApiError::Refused(refused)) if refused.status != 429 => Vec::new(),
-            Err(error) => return Err(error),
-        };
+        let roles: Vec<Role> = self.visible(&format!("/guilds/{guild}/roles")).await?;
         let is_own = |role: &Role| role.tags.bot_id.as_deref() == Some(me.id.as_str());
         let own = roles.into_iter().find(is_own).map(|role| role.id);
-        let mut memory = self.lock();
-        if memory.roles.len() >= MOST_PLACES {
-            memory.roles.clear();
-        }
-        memory.roles.insert(guild.clone(), own.clone());
+        remember(&mut self.lock().roles, guild, own.clone());
         Ok(own)
     }
 
@@ -48,17 +44,9 @@ impl Discord {
         let place = match known {
             Some(place) => place,
             None => {
-                let place = match self.api.get::<Place>(&format!("/channels/{id}")).await {
-                    Ok(place) => place,
-                    // The bot may not look at it: a channel without a name.
-                    Err(ApiError::Refused(refused)) if refused.status != 429 => Place::default(),
-                    Err(error) => return Err(error),
-                };
-                let mut memory = self.lock();
-                if memory.places.len() >= MOST_PLACES {
-                    memory.places.clear();
-                }
-                memory.places.insert(id.clone(), place.clone());
+                // One that the bot may not see is a channel without a name.
+                let place: Place = self.visible(&format!("/channels/{id}")).await?;
+                remember(&mut self.lock().places, id, place.clone());
                 place
             }
         };
@@ -68,4 +56,20 @@ impl Discord {
         };
         Ok(Chat { id, other_id: None, kind: ChatKind::Group, thread, title: place.name })
     }
+
+    /// What Discord has at `path`; the default if the bot may not see it.
+    async fn visible<T: DeserializeOwned + Default>(&self, path: &str) -> Result<T, ApiError> {
+        match self.api.get(path).await {
+            Err(ApiError::Refused(refused)) if refused.status != 429 => Ok(T::default()),
+            found => found,
+        }
+    }
+}
+
+/// Adds an entry. A map that is full is emptied first.
+fn remember<T>(map: &mut HashMap<String, T>, id: &str, value: T) {
+    if map.len() >= MOST_PLACES {
+        map.clear();
+    }
+    map.insert(id.to_owned(), value);
 }
