@@ -9,6 +9,7 @@ use crate::rows::{Incoming, MessageId, MessageState, Route};
 
 /// Why a version is dropped that says the same as the one before. Channels report reactions and previews of links as edits.
 const UNCHANGED: &str = "the edit changes nothing";
+const UNKNOWN: &str = "the edited message is not known";
 
 /// A message of which a later version came.
 enum Original {
@@ -16,8 +17,10 @@ enum Original {
     Answered,
     /// The agent has not seen it.
     Dropped,
-    /// The later version is not for the agent, for this reason.
-    Useless(String),
+    /// The agent knows it, and the later version says the same.
+    Unchanged,
+    /// The gateway does not have it.
+    Unknown,
 }
 
 impl Router {
@@ -52,7 +55,8 @@ impl Router {
                 self.delivery.forget_kept(route, &original).await?;
                 Ok(worded)
             }
-            Original::Useless(reason) => Err(reason),
+            Original::Unchanged => Err(UNCHANGED.to_owned()),
+            Original::Unknown => Err(UNKNOWN.to_owned()),
         })
     }
 
@@ -65,7 +69,7 @@ impl Router {
     ) -> Result<Original, GatewayError> {
         let first = MessageId::of(route, source_id);
         let Some(original) = self.delivery.ledger.message(&first).await? else {
-            return Ok(Original::Useless("the edited message is not known".to_owned()));
+            return Ok(Original::Unknown);
         };
         let newest = self.delivery.newest_version(&first).await?;
         let newest = match newest == first {
@@ -75,7 +79,7 @@ impl Router {
         let is_dropped = |row: &Incoming| matches!(row.state, MessageState::Dropped { .. });
         let last = newest.as_ref().unwrap_or(&original);
         Ok(match is_dropped(last) {
-            false if says(&last.text, text) => Original::Useless(UNCHANGED.to_owned()),
+            false if says(&last.text, text) => Original::Unchanged,
             true if is_dropped(&original) => Original::Dropped,
             _ => Original::Answered,
         })
@@ -88,10 +92,8 @@ impl Router {
         route: &Route,
     ) -> Result<Option<String>, GatewayError> {
         let Some(first) = &arrival.edits else { return Ok(None) };
-        Ok(match self.original(route, first, &arrival.text).await? {
-            Original::Useless(reason) if reason == UNCHANGED => Some(reason),
-            _ => None,
-        })
+        let original = self.original(route, first, &arrival.text).await?;
+        Ok(matches!(original, Original::Unchanged).then(|| UNCHANGED.to_owned()))
     }
 }
 
