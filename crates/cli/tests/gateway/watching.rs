@@ -222,11 +222,11 @@ fn an_only_client_that_stops_reading_goes_on_where_it_can_and_keeps_pace_again()
         |count: usize| -> String { (0..count).map(|number| format!("{word}{number} ")).collect() };
     let (answer, last) = (numbered(500), numbered(60));
     let gate = Gate::closed();
-    let (of_turns, of_last, held) = (answer.clone(), last.clone(), gate.clone());
+    let (of_last, held) = (last.clone(), gate.clone());
     let bench = Bench::new(Script::answer_with(move |request, number| {
         match json!(request.messages().last()).to_string().contains("the last one") {
             true => speaking_step(&of_last, 60, None),
-            false => speaking_step(&of_turns, 500, (number == 0).then_some(&held)),
+            false => speaking_step(&answer, 500, (number == 0).then_some(&held)),
         }
     }));
     let gateway = bench.start();
