@@ -1,5 +1,5 @@
 //! Measures the `myclaw` binary and the bare loop, both against a scripted model server in this process, and prints
-//! a table. It reports and never judges: the exit code is 0 whatever the figures are. See `docs/benchmarks.md`.
+//! a table. It reports and never judges: the exit code is 0 whatever the figures are. See `docs/develop/benchmarks.md`.
 #![forbid(unsafe_code)]
 
 mod contestant;

@@ -1,4 +1,4 @@
-// The frames of the gateway's WebSocket, as far as this page uses them; docs/gateway.md describes them.
+// The frames of the gateway's WebSocket, as far as this page uses them; docs/operate/gateway.md describes them.
 
 export interface ImageBlock {
   type: "image";

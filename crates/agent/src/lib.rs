@@ -211,5 +211,5 @@ pub mod tools {
 
 /// The example of this page must compile.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/engine.md")]
+#[doc = include_str!("../../../docs/develop/engine.md")]
 struct EnginePage;

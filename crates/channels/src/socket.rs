@@ -187,7 +187,9 @@ impl SocketChannel {
             Err(error) => {
                 return Some(failure(
                     None,
-                    &format!("not a line of this protocol: {error}; docs/channels.md has it"),
+                    &format!(
+                        "not a line of this protocol: {error}; docs/channels/README.md has it"
+                    ),
                 ));
             }
         };

@@ -9,7 +9,7 @@ use myclaw_agent::{AgentError, FailureClass};
 
 use crate::terminal::Paint;
 
-/// The exit codes. The numbers are part of the interface and are documented in `docs/cli.md`.
+/// The exit codes. The numbers are part of the interface and are documented in `docs/use/cli.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Exit {

@@ -7,21 +7,22 @@ use serde_json::Value;
 use crate::config_path::ConfigPath;
 
 const MCP: &str = "MCP is not supported yet";
-const RULES: &str = "which tools may run is in `tools.allow`, `tools.deny` and `tools.ask`, and which commands in `tools.exec`; docs/policy.md";
-const SANDBOX: &str = "write it as `agents.defaults.sandbox: { mode: \"all\" }`; docs/sandbox.md";
+const RULES: &str = "which tools may run is in `tools.allow`, `tools.deny` and `tools.ask`, and which commands in `tools.exec`; docs/operate/policy.md";
+const SANDBOX: &str =
+    "write it as `agents.defaults.sandbox: { mode: \"all\" }`; docs/operate/sandbox.md";
 const MODEL: &str = "write it as `agents.defaults.model: \"provider/model\"`";
 const KEYS: &str = "keep a key with `myclaw auth add PROVIDER`, or write `provider: { authProfiles: [{ id: \"main\", apiKey: \"${NAME}\" }] }`";
 const ADDRESS: &str = "the address of a provider is `provider.baseUrl`, or `models.providers.NAME.baseUrl` for one of several";
 const ENVIRONMENT: &str =
-    "variables for MyClaw are in the file `.env` of its state directory; docs/config.md";
+    "variables for MyClaw are in the file `.env` of its state directory; docs/use/config.md";
 const INSTRUCTIONS: &str =
-    "instructions are in AGENTS.md of the workspace or of the project; docs/workspace.md";
+    "instructions are in AGENTS.md of the workspace or of the project; docs/use/workspace.md";
 const SHELL: &str = "commands run with `bash`; what may run is in `tools.exec`";
 const THINKING: &str = "write it as `agents.defaults.thinkingDefault: \"low\"`";
 const PROVIDERS: &str = "write it as `models: { providers: { NAME: { … } } }`";
 const PLUGINS: &str =
-    "there are no plugins; tools of your own are skills with scripts, docs/skills.md";
-const COMMANDS: &str = "commands of your own are files `commands/NAME.md`; docs/chat.md";
+    "there are no plugins; tools of your own are skills with scripts, docs/use/skills.md";
+const COMMANDS: &str = "commands of your own are files `commands/NAME.md`; docs/use/chat.md";
 const PROFILE: &str = "put it into `authProfiles: [{ id: \"main\", apiKey: \"${NAME}\" }]`";
 const CHANNEL: &str = "a channel runs if it is in the file; take it out to stop it";
 const MATCH: &str = "did you mean `match`?";
@@ -40,7 +41,10 @@ const KEYS_ELSEWHERE: [(&str, &str); 66] = [
     ("allowedTools", RULES),
     ("disallowedTools", RULES),
     ("approval_policy", RULES),
-    ("approvals", "how long a question waits is `tools.approvals.timeoutSeconds`; docs/policy.md"),
+    (
+        "approvals",
+        "how long a question waits is `tools.approvals.timeoutSeconds`; docs/operate/policy.md",
+    ),
     ("GOOSE_MODE", RULES),
     ("shell", SHELL),
     ("sandbox", SANDBOX),
@@ -73,10 +77,10 @@ const KEYS_ELSEWHERE: [(&str, &str); 66] = [
     ("developer_instructions", INSTRUCTIONS),
     (
         "project_doc_max_bytes",
-        "files of a project are read up to 50,000 characters each; docs/projects.md",
+        "files of a project are read up to 50,000 characters each; docs/use/projects.md",
     ),
     ("identity", "write it as `agents.defaults.identity: { … }`"),
-    ("routing", "which agent answers where is in `bindings`; docs/channels.md"),
+    ("routing", "which agent answers where is in `bindings`; docs/channels/README.md"),
     ("telegram", "write it as `channels: { telegram: { … } }`"),
     ("discord", "write it as `channels: { discord: { … } }`"),
     ("slack", "write it as `channels: { slack: { … } }`"),
@@ -85,7 +89,10 @@ const KEYS_ELSEWHERE: [(&str, &str); 66] = [
     ("matrix", "write it as `channels: { matrix: { … } }`"),
     ("heartbeat", "write it as `agents.defaults.heartbeat: { every: \"30m\" }`"),
     ("workspace", "write it as `agents.defaults.workspace: \"~/agent\"`"),
-    ("session", "which direct messages share a session is `channels.dmScope`; docs/channels.md"),
+    (
+        "session",
+        "which direct messages share a session is `channels.dmScope`; docs/channels/README.md",
+    ),
     ("theme", "write it as `terminal.theme: \"dark\"`"),
     ("tui", "the look of the chat is in `terminal`"),
     ("browser", "write it as `tools.browser: { … }`"),
@@ -94,9 +101,9 @@ const KEYS_ELSEWHERE: [(&str, &str); 66] = [
     ("enabledPlugins", PLUGINS),
     ("command", COMMANDS),
     ("commands", COMMANDS),
-    ("notify", "write it as a hook `hooks.agent_end`; docs/hooks.md"),
+    ("notify", "write it as a hook `hooks.agent_end`; docs/operate/hooks.md"),
     ("statusLine", "the status line cannot be changed yet"),
-    ("memory", "write it as `agents.defaults.memorySearch: { … }`; docs/workspace.md"),
+    ("memory", "write it as `agents.defaults.memorySearch: { … }`; docs/use/workspace.md"),
 ];
 
 /// Keys of a section in other programs.

@@ -296,7 +296,7 @@ pub enum Notice {
     EmptyAnswer {},
     /// The model wrote a call as text, so it did not run. The model is asked once more.
     #[error(
-        "{model} wrote its call of {tool} as text, so it did not run; it is asked once more. Its server needs a tool parser; see docs/models.md"
+        "{model} wrote its call of {tool} as text, so it did not run; it is asked once more. Its server needs a tool parser; see docs/use/models.md"
     )]
     CallWrittenAsText {
         /// `provider/model`.

@@ -1,8 +1,8 @@
 //! Hooks as commands: runs the config's commands behind the engine's [`Hook`] trait.
 //!
 //! A command gets one JSON object on its standard input, and may answer with one on its standard output;
-//! `docs/hooks.md` is the contract. This crate knows how to run a command and how to read its answer. It must not know
-//! terminals, tools or models, nor how a run uses an answer.
+//! `docs/operate/hooks.md` is the contract. This crate knows how to run a command and how to read its answer. It must not
+//! know terminals, tools or models, nor how a run uses an answer.
 //!
 //! | module | is |
 //! |---|---|

@@ -1,8 +1,8 @@
 //! The host: the other side of the container runner.
 //!
 //! It takes messages of chats, starts one container for each group that has work, writes the job to the container's
-//! standard input, reads the answers from its standard output, and talks with it through files. `docs/host.md` describes
-//! it.
+//! standard input, reads the answers from its standard output, and talks with it through files. `docs/operate/host.md`
+//! describes it.
 //!
 //! | module | is |
 //! |---|---|

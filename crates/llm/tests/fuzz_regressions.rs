@@ -1,4 +1,4 @@
-//! Inputs that once broke a property of the fuzz targets (see `docs/fuzzing.md`), checked again.
+//! Inputs that once broke a property of the fuzz targets (see `docs/develop/fuzzing.md`), checked again.
 #![expect(clippy::expect_used, reason = "a helper that fails fails the test that uses it")]
 
 use std::fs;

@@ -26,7 +26,7 @@ pub enum PolicyProblem {
     /// A rule in the form of another program.
     #[error(
         "`{name}` names no tool: a rule here is for a whole tool, such as `bash`. Which commands may run is in `tools.exec` \
-         (docs/policy.md)"
+         (docs/operate/policy.md)"
     )]
     NotATool {
         /// The entry.

@@ -2,7 +2,7 @@
 //!
 //! It reads the job from standard input, answers in blocks between markers on standard output, and talks with its host
 //! through files. It is the engine with another profile: one model and key from the job, a prompt of its own, a session
-//! in a JSON file, and the tools of this protocol. `docs/runner.md` describes the protocol.
+//! in a JSON file, and the tools of this protocol. `docs/develop/runner.md` describes the protocol.
 //!
 //! | module | is |
 //! |---|---|

@@ -2,7 +2,7 @@
 //!
 //! The whole session is in memory while it is open. Its file is replaced as a whole when the run makes it durable, when
 //! the index entry changes, and at the end. Entries appended since the last of these are lost in a crash. The format is
-//! described in `docs/sessions.md`.
+//! described in `docs/develop/sessions.md`.
 
 mod document;
 

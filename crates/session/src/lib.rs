@@ -3,7 +3,7 @@
 //! A session's log is a file of JSON lines that only grows, and the log is the only source of truth: `sessions.json` is
 //! an index derived from it. This crate stores and finds entries. It must not know what a model is, what a message
 //! means to one, or which step comes next. Everything here is blocking standard I/O: callers decide on which thread it
-//! runs. The formats are described for users and tool writers in `docs/sessions.md`.
+//! runs. The formats are described for users and tool writers in `docs/develop/sessions.md`.
 #![forbid(unsafe_code)]
 
 mod about;

@@ -1,6 +1,6 @@
 //! Puts a gateway under load, and the bare relay where there is something to compare, and prints a table. It reports
 //! and never judges: the exit code is 0 whatever the figures are. Everything is bounded in count and time, and nothing
-//! leaves the machine. See `docs/benchmarks.md`.
+//! leaves the machine. See `docs/develop/benchmarks.md`.
 #![forbid(unsafe_code)]
 
 mod figures;

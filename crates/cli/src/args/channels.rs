@@ -5,15 +5,15 @@ use clap::{Args, Subcommand, ValueEnum};
 use super::help;
 
 /// Where the owner gets the token that opens sockets on Slack.
-pub(crate) const SLACK_APP: &str = "Make an app at api.slack.com/apps (docs/slack.md has a manifest), and generate an \
-     app-level token with the scope connections:write under Basic Information.";
+pub(crate) const SLACK_APP: &str = "Make an app at api.slack.com/apps (docs/channels/slack.md has a manifest), and \
+     generate an app-level token with the scope connections:write under Basic Information.";
 /// Where the owner gets the token of a bot on Slack.
 pub(crate) const SLACK_BOT: &str =
     "Install the app in your workspace; the page OAuth & Permissions shows the token of its bot.";
 
 /// Where the owner gets the token of a bot on Discord.
-pub(crate) const DISCORD_BOT: &str = "Make an application at discord.com/developers/applications (docs/discord.md); its \
-     page Bot gives you a token, and there \"Message Content Intent\" has to be switched on.";
+pub(crate) const DISCORD_BOT: &str = "Make an application at discord.com/developers/applications (docs/channels/discord.md); \
+     its page Bot gives you a token, and there \"Message Content Intent\" has to be switched on.";
 
 /// Arguments of `channels`.
 #[derive(Debug, Args)]

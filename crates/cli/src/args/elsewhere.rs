@@ -18,9 +18,10 @@ const LOGIN: &str = "`myclaw auth add PROVIDER` keeps a key, or signs in";
 const LOGOUT: &str = "`myclaw auth remove PROVIDER` forgets a key";
 const SESSIONS: &str = "`myclaw sessions list` lists the sessions";
 const CONFIG: &str = "`myclaw config get` prints the config, and `myclaw config edit` changes it";
-const RULES: &str = "which tools and commands may run is in `tools` of the config; docs/policy.md";
+const RULES: &str =
+    "which tools and commands may run is in `tools` of the config; docs/operate/policy.md";
 const QUIT: &str = "a chat ends with `/quit`";
-const PROMPT: &str = "instructions are in AGENTS.md of the workspace; docs/workspace.md";
+const PROMPT: &str = "instructions are in AGENTS.md of the workspace; docs/use/workspace.md";
 
 /// Words in the place of a command, and what does the same here.
 const COMMANDS: [(&str, &str); 84] = [
@@ -33,8 +34,8 @@ const COMMANDS: [(&str, &str); 84] = [
     ("send", "`myclaw run \"…\"` prints one answer, and `myclaw cron wake \"…\"` tells a gateway"),
     ("message", "`myclaw run \"…\"` prints one answer"),
     ("mcp", MCP),
-    ("plugin", "there are no plugins; docs/skills.md"),
-    ("plugins", "there are no plugins; docs/skills.md"),
+    ("plugin", "there are no plugins; docs/use/skills.md"),
+    ("plugins", "there are no plugins; docs/use/skills.md"),
     ("extensions", MCP),
     ("install", "`myclaw onboard` sets MyClaw up, and `myclaw gateway install` its service"),
     (
@@ -64,8 +65,14 @@ const COMMANDS: [(&str, &str); 84] = [
     ("fork", "`myclaw sessions fork NAME NEW` copies a session"),
     ("compact", "`myclaw sessions compact NAME` summarises a session"),
     ("delete", "`myclaw sessions delete NAME` deletes a session"),
-    ("memory", "notes are files of the workspace, MEMORY.md and memory/*.md; docs/workspace.md"),
-    ("remember", "notes are files of the workspace, MEMORY.md and memory/*.md; docs/workspace.md"),
+    (
+        "memory",
+        "notes are files of the workspace, MEMORY.md and memory/*.md; docs/use/workspace.md",
+    ),
+    (
+        "remember",
+        "notes are files of the workspace, MEMORY.md and memory/*.md; docs/use/workspace.md",
+    ),
     ("setup", "`myclaw onboard` sets MyClaw up"),
     ("configure", "`myclaw onboard` sets MyClaw up, and `myclaw config edit` changes the config"),
     ("settings", CONFIG),
@@ -78,9 +85,9 @@ const COMMANDS: [(&str, &str); 84] = [
     ("server", GATEWAY),
     ("daemon", GATEWAY),
     ("service", GATEWAY),
-    ("web", "the page in the browser comes from `myclaw gateway`; docs/web-ui.md"),
-    ("ui", "the page in the browser comes from `myclaw gateway`; docs/web-ui.md"),
-    ("dashboard", "the page in the browser comes from `myclaw gateway`; docs/web-ui.md"),
+    ("web", "the page in the browser comes from `myclaw gateway`; docs/use/web-ui.md"),
+    ("ui", "the page in the browser comes from `myclaw gateway`; docs/use/web-ui.md"),
+    ("dashboard", "the page in the browser comes from `myclaw gateway`; docs/use/web-ui.md"),
     ("stop", STOP),
     ("restart", RESTART),
     ("status", "`myclaw doctor` shows what is configured, and `myclaw gateway status` what runs"),
@@ -90,20 +97,23 @@ const COMMANDS: [(&str, &str); 84] = [
     ("cost", "`myclaw usage` shows calls, tokens and cost"),
     ("stats", "`myclaw usage` shows calls, tokens and cost"),
     ("agents", "agents are in `agents.list` of the config; `myclaw --agent ID` talks to one"),
-    ("hooks", "hooks are in `hooks` of the config; docs/hooks.md"),
+    ("hooks", "hooks are in `hooks` of the config; docs/operate/hooks.md"),
     ("permissions", RULES),
     ("allow", RULES),
     ("tools", "`myclaw policy explain` lists the tools"),
     ("provider", "`myclaw models list` lists providers with their models"),
     ("providers", "`myclaw models list` lists providers with their models"),
     ("schedule", "`myclaw cron` plans what the agent does by itself"),
-    ("heartbeat", "a heartbeat is in `agents.defaults.heartbeat` of the config; docs/schedule.md"),
+    (
+        "heartbeat",
+        "a heartbeat is in `agents.defaults.heartbeat` of the config; docs/use/schedule.md",
+    ),
     ("reset", "`myclaw sessions delete NAME` deletes a session; ~/.myclaw holds everything"),
     ("backup", "copy the directory ~/.myclaw while no gateway runs; it holds everything"),
     ("security", "`myclaw doctor --security` shows what is open"),
     ("secrets", LOGIN),
     ("system", "`myclaw cron wake \"…\"` tells the agent of a gateway"),
-    ("webhooks", "a webhook is in `channels.webhook` of the config; docs/channels.md"),
+    ("webhooks", "a webhook is in `channels.webhook` of the config; docs/channels/README.md"),
     ("docs", "`myclaw COMMAND --help` explains each command"),
     ("agent", RUN),
     ("review", "`myclaw run \"Review the last commit\"` lets the agent do it"),
@@ -152,9 +162,13 @@ const SUBCOMMANDS: [(&str, &str, &str); 38] = [
     (
         "skills",
         "install",
-        "a skill is a directory in ~/.myclaw/skills: put it there; docs/skills.md",
+        "a skill is a directory in ~/.myclaw/skills: put it there; docs/use/skills.md",
     ),
-    ("skills", "add", "a skill is a directory in ~/.myclaw/skills: put it there; docs/skills.md"),
+    (
+        "skills",
+        "add",
+        "a skill is a directory in ~/.myclaw/skills: put it there; docs/use/skills.md",
+    ),
     ("channels", "login", "`myclaw channels add` adds one"),
     ("cron", "rm", "`myclaw cron remove JOB` removes one"),
 ];
@@ -180,7 +194,7 @@ const OPTIONS: [(&str, &str); 28] = [
     ("--full-auto", RULES),
     (
         "--sandbox",
-        "which sessions are sandboxed is in `agents.defaults.sandbox.mode`; docs/sandbox.md",
+        "which sessions are sandboxed is in `agents.defaults.sandbox.mode`; docs/operate/sandbox.md",
     ),
     ("--mcp-config", MCP),
     ("--system-prompt", PROMPT),
@@ -189,7 +203,7 @@ const OPTIONS: [(&str, &str); 28] = [
     ("--cwd", "-C DIR chooses the directory in which the tools work"),
     ("--cd", "-C DIR chooses the directory in which the tools work"),
     ("--workdir", "-C DIR chooses the directory in which the tools work"),
-    ("--max-turns", "`agents.defaults.limits` of the config bounds a message; docs/config.md"),
+    ("--max-turns", "`agents.defaults.limits` of the config bounds a message; docs/use/config.md"),
     ("--api-key", LOGIN),
     ("--provider", "`--model PROVIDER/MODEL` names both"),
 ];

@@ -93,7 +93,7 @@ line as well.
 Commands: prompt, steer, follow_up, abort, approve, bash, set_model, set_thinking, compact, undo, get_state, get_messages, \
 get_session_stats, get_commands, fork, new_session, switch_session, rename, export, delete, list_sessions, list_models, \
 list_jobs, kill_job, list_skills. An `id` is repeated in the reply. A field that is not known is an error. Any command may \
-name a `session`; the default is the current one. docs/rpc.md describes all of it.
+name a `session`; the default is the current one. docs/develop/rpc.md describes all of it.
 
 A prompt for a busy session is handled by its `mode`, else by messages.queue.mode of the config: steer (read before the \
 next step), followup (answered afterwards), collect (answered afterwards, together with others; the default), \
@@ -108,7 +108,7 @@ Examples:
 
 pub(super) const ACP: &str = "\
 Serve an editor that speaks the Agent Client Protocol (version 1), such as Zed. The editor starts this command itself: \
-its settings name `myclaw` with the argument `acp`. docs/acp.md shows how, and lists what is supported.
+its settings name `myclaw` with the argument `acp`. docs/use/acp.md shows how, and lists what is supported.
 
 The editor chooses the directory for the tools and the session to begin or continue. Standard output \
 carries only the protocol; other messages go to standard error. When the editor closes standard \
@@ -299,14 +299,15 @@ Examples:
   myclaw sandbox test --agent ops         the level that is configured for another agent
 
 Exit codes:
-  0    every attempt was stopped, except for the known gaps of the level (docs/sandbox.md)
+  0    every attempt was stopped, except for the known gaps of the level (docs/operate/sandbox.md)
   1    an attempt got out or could not be made, or the level is not available";
 
 pub(super) const CRON: &str = "\
 Plan what the agent does by itself. A job is due once (--at), at an interval (--every) or at the local times of a cron \
 expression (--cron); then the agent gets its message, in its main session or in a session of the job's own, and the \
 answer goes to where you wrote last. The gateway runs the jobs: each due time once, also if the process is killed.\n\n\
-The commands ask the gateway that runs. If none does, they read and change its store. docs/schedule.md has the details.";
+The commands ask the gateway that runs. If none does, they read and change its store. docs/use/schedule.md has \
+the details.";
 
 pub(super) const CRON_EXAMPLES: &str = "\
 Examples:

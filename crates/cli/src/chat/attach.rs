@@ -46,7 +46,7 @@ const DEFAULT_SESSION: &str = "main";
 pub(crate) fn run(args: &AttachArgs) -> Result<(), CliError> {
     if !is_interactive() {
         return Err(CliError::usage(
-            "attach needs a terminal; scripts send messages to the gateway over HTTP (docs/gateway.md)",
+            "attach needs a terminal; scripts send messages to the gateway over HTTP (docs/operate/gateway.md)",
         ));
     }
     let home = find_home()?;

@@ -208,7 +208,7 @@ fn check_speech(config: &Config) -> Vec<Check> {
         };
         return vec![Check::ok(NAME, what)];
     }
-    let next = "install the program, or correct `command`; docs/speech.md has examples";
+    let next = "install the program, or correct `command`; docs/use/speech.md has examples";
     let check = |(section, problem): (&str, String)| {
         Check::warn(NAME, format!("{section}.command: {problem}"), next)
     };
@@ -433,7 +433,7 @@ fn check_hooks(config: &Config, home: &Home) -> Vec<Check> {
         Check::fail(
             NAME,
             format!("{}: {}", command.place, command.error),
-            "correct the command in the config file, or take it out; `docs/hooks.md` says more",
+            "correct the command in the config file, or take it out; `docs/operate/hooks.md` says more",
         )
         .with_exit(Exit::Config)
     };

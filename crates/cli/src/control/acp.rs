@@ -2,7 +2,7 @@
 //!
 //! The messages are types of the protocol's own crate. This module reads and writes them, and translates between them
 //! and a session. Requests are handled one after the other, except for prompts, which are answered when their turn is
-//! over. `docs/acp.md` describes the mapping.
+//! over. `docs/use/acp.md` describes the mapping.
 
 mod agent;
 mod client_sessions;

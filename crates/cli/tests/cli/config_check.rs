@@ -260,7 +260,7 @@ fn what_people_know_from_other_programs_is_explained() {
     for (text, words) in [
         ("{ mcpServers: {} }", "MCP is not supported yet"),
         ("{ mcp: { github: {} } }", "MCP is not supported yet"),
-        ("{ permissions: { deny: ['Bash'] } }", "docs/policy.md"),
+        ("{ permissions: { deny: ['Bash'] } }", "docs/operate/policy.md"),
         ("{ shell: 'zsh' }", "commands run with `bash`"),
         ("{ GOOSE_MODEL: 'gpt-5' }", "agents.defaults.model"),
         ("{ approval_policy: 'never' }", "`tools.exec`"),
@@ -318,7 +318,11 @@ fn get_prints_the_default_of_a_key_and_refuses_one_that_does_not_exist() {
     }
     let unset = run(&home, &["config", "get", "agents.defaults.model"]);
     unset.assert_code(1);
-    assert!(unset.stderr().contains("docs/config.md says what applies then"), "{}", unset.stderr());
+    assert!(
+        unset.stderr().contains("docs/use/config.md says what applies then"),
+        "{}",
+        unset.stderr()
+    );
 }
 
 #[test]

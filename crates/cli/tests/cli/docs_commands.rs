@@ -1,12 +1,12 @@
 //! The command lines of the docs: each is one that the program understands.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use myclaw_testkit::{ModelServer, Reply, RunningChild, Script, TempHome};
 use serde_json::json;
 
-use crate::{myclaw, run};
+use crate::{docs_links, myclaw, run};
 
 /// Where a line of the docs is.
 struct Shown {
@@ -15,13 +15,7 @@ struct Shown {
 }
 
 fn pages() -> Vec<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let listed = fs::read_dir(root.join("docs")).expect("the docs");
-    let mut pages: Vec<PathBuf> = listed.map(|entry| entry.expect("an entry").path()).collect();
-    pages.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
-    pages.push(root.join("README.md"));
-    pages.sort();
-    pages
+    docs_links::pages().into_iter().filter(|page| !page.ends_with("CHANGELOG.md")).collect()
 }
 
 /// The lines of the code blocks for a shell, each with the lines that continue it.

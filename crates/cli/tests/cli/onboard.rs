@@ -51,7 +51,7 @@ fn options_set_everything_up_and_a_second_time_changes_nothing() {
         output.stderr()
     );
     let first = text(&home);
-    assert!(first.contains("// All keys: docs/config.md") && !first.contains(KEY), "{first}");
+    assert!(first.contains("// All keys: docs/use/config.md") && !first.contains(KEY), "{first}");
     assert!(fs::metadata(place).expect("the workspace").is_dir());
     run(&home, &["config", "check"]).assert_code(0);
     let answer = run(&home, &["run", "hello"]);

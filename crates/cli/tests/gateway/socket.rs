@@ -390,7 +390,7 @@ fn validate(bench: &Bench, ajv: &std::ffi::OsStr, mut frames: Vec<Value>) -> Str
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut command = std::process::Command::new("node");
     command.arg(root.join("tests/third-party/schema.mjs")).env("AJV", ajv);
-    command.env("SCHEMA", root.join("docs/gateway-protocol.schema.json"));
+    command.env("SCHEMA", root.join("docs/develop/gateway-protocol.schema.json"));
     command.env("FRAMES", bench.home.write("frames", lines));
     let checked = RunningChild::spawn(&mut command).wait(PATIENCE);
     checked.assert_code(0);

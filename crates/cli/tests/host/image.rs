@@ -15,7 +15,7 @@ const IMAGE: &str = "localhost/myclaw-image-test:latest";
 /// The code of the script where packages cannot be downloaded.
 const NO_PACKAGES: i32 = 75;
 
-/// Most megabytes of the packages of Debian 12 in the image, as docs/host.md says.
+/// Most megabytes of the packages of Debian 12 in the image, as docs/operate/host.md says.
 const MOST_OF_PACKAGES: u64 = 14;
 
 /// The image with Chromium.

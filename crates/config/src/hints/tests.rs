@@ -40,7 +40,7 @@ fn keys_of_other_programs_are_explained() {
     for (path, key, word) in [
         (ConfigPath::default().key("mcpServers"), "mcpServers", "MCP is not supported"),
         (ConfigPath::default().key("agents").key("mcp"), "mcp", "MCP is not supported"),
-        (ConfigPath::default().key("permissions"), "permissions", "docs/policy.md"),
+        (ConfigPath::default().key("permissions"), "permissions", "docs/operate/policy.md"),
         (ConfigPath::default().key("provider").key("apiKey"), "apiKey", "authProfiles"),
         (ConfigPath::default().key("hooks").key("PreToolUse"), "PreToolUse", "tool_call"),
         (

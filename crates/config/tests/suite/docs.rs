@@ -8,7 +8,8 @@ use serde_json::Value;
 use crate::support::Home;
 
 fn page() -> String {
-    std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/config.md")).unwrap()
+    std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/use/config.md"))
+        .unwrap()
 }
 
 /// The fenced blocks of the page, each with what stands behind its opening fence.

@@ -33,7 +33,7 @@ pub(super) fn correct(
     if !is_first {
         let message = format!(
             "{model} writes its calls of tools as text, as here of `{tool}`, so they do not run: its server needs a tool \
-             parser (vLLM: --enable-auto-tool-choice and --tool-call-parser; llama.cpp: --jinja); see docs/models.md"
+             parser (vLLM: --enable-auto-tool-choice and --tool-call-parser; llama.cpp: --jinja); see docs/use/models.md"
         );
         return Err(RunError::Model(ModelError::new(ErrorClass::Unknown, message)));
     }

@@ -28,7 +28,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
                         .to_owned()
                 }
                 JsonRejection::JsonDataError(data) => format!(
-                    "the body cannot be used: {}; docs/gateway.md describes the requests",
+                    "the body cannot be used: {}; docs/operate/gateway.md describes the requests",
                     reason(data)
                 ),
                 JsonRejection::JsonSyntaxError(syntax) => {
@@ -47,7 +47,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
         let query = Query::from_request_parts(parts, state).await;
         query.map(|Query(query)| Self(query)).map_err(|error| {
             let why = format!(
-                "the parameters of the address cannot be used: {}; docs/gateway.md describes them",
+                "the parameters of the address cannot be used: {}; docs/operate/gateway.md describes them",
                 reason(&error)
             );
             GatewayError::Unusable(why)

@@ -255,7 +255,7 @@ pub(super) async fn approve(
 }
 
 pub(super) async fn not_found() -> Response {
-    let message = "there is no such path; docs/gateway.md lists them";
+    let message = "there is no such path; docs/operate/gateway.md lists them";
     error(StatusCode::NOT_FOUND, "not_found", message)
 }
 

@@ -98,8 +98,9 @@ pub(super) fn check(
     }
     match of_path.find(|(method, ..)| *method == name) {
         None => {
-            let message =
-                format!("{path} cannot be asked with {method}; docs/gateway.md lists the methods");
+            let message = format!(
+                "{path} cannot be asked with {method}; docs/operate/gateway.md lists the methods"
+            );
             Err(Box::new(error(StatusCode::METHOD_NOT_ALLOWED, "method", &message)))
         }
         Some((.., needs)) if scope.may(*needs) => Ok(()),

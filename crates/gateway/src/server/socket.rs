@@ -373,7 +373,8 @@ impl Client {
             }
             Ok(Frame::Auth { .. }) => return true,
             Err(error) => {
-                let message = format!("not a request: {error}; docs/gateway.md has the protocol");
+                let message =
+                    format!("not a request: {error}; docs/operate/gateway.md has the protocol");
                 let error = json!({"class": "parse", "message": message});
                 json!({"type": "response", "id": null, "ok": false, "error": error})
             }
@@ -477,7 +478,9 @@ impl Client {
 }
 
 fn missing(method: &str, name: &str) -> GatewayError {
-    GatewayError::Unusable(format!("{method} needs `{name}`; docs/gateway.md has the protocol"))
+    GatewayError::Unusable(format!(
+        "{method} needs `{name}`; docs/operate/gateway.md has the protocol"
+    ))
 }
 
 /// The event is JSON already.

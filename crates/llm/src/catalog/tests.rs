@@ -285,7 +285,7 @@ proptest! {
 
 #[test]
 fn the_documentation_has_this_table() {
-    let page = include_str!("../../../../docs/models.md");
+    let page = include_str!("../../../../docs/use/models.md");
     let documented: Vec<&str> = page.lines().filter(|line| line.starts_with("| `")).collect();
     let code = |text: &str| format!("`{text}`");
     let or_none = |text: String| if text.is_empty() { "none".to_owned() } else { text };

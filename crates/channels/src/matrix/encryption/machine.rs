@@ -30,7 +30,7 @@ use super::rows::Rows;
 /// use: two machines would encrypt two texts under one index.
 static OPEN: Mutex<BTreeMap<PathBuf, Weak<Encryption>>> = Mutex::const_new(BTreeMap::new());
 
-/// Messages of all devices are read, as the other side chooses them. See docs/matrix.md.
+/// Messages of all devices are read, as the other side chooses them. See docs/channels/matrix.md.
 pub(super) const TRUST: DecryptionSettings =
     DecryptionSettings { sender_device_trust_requirement: TrustRequirement::Untrusted };
 

@@ -2,7 +2,7 @@
 
 pub(in crate::args) const CHANNELS: &str = "\
 Show and test the channels through which messages arrive. They are set up in the config file, in `channels`, and run in \
-the gateway. docs/channels.md describes them.";
+the gateway. docs/channels/README.md describes them.";
 
 pub(in crate::args) const CHANNELS_EXAMPLES: &str = "\
 Examples:

@@ -2,7 +2,7 @@
 
 pub(in crate::args) const DEVICES: &str = "\
 Decide which other browsers, scripts, phones and machines may use the gateway, and for what. A code says what the new \
-device may do; the device pairs with it, and you approve it. docs/devices.md describes the scopes.";
+device may do; the device pairs with it, and you approve it. docs/operate/devices.md describes the scopes.";
 
 pub(in crate::args) const DEVICES_EXAMPLES: &str = "\
 Examples:

@@ -2,12 +2,12 @@
 
 pub(in crate::args) const GATEWAY: &str = "\
 Run the process that is always on. It listens on this machine, on the port gateway.port of the config file (18789), \
-and is reachable from others only if gateway.bind says so (docs/remote.md). It answers programs and web chats that present \
-its token. The first start creates the token, in the file gateway/token of the state directory.
+and is reachable from others only if gateway.bind says so (docs/operate/remote.md). It answers programs and web chats \
+that present its token. The first start creates the token, in the file gateway/token of the state directory.
 
 Every message is on disk before it is acknowledged, and is answered or reported exactly once, even if the process is \
 killed: the next start goes on with what was begun. The first SIGINT or SIGTERM takes no more messages and waits up to \
-ten seconds for running turns; the second ends the process at once. docs/gateway.md describes the protocol.";
+ten seconds for running turns; the second ends the process at once. docs/operate/gateway.md describes the protocol.";
 
 pub(in crate::args) const GATEWAY_EXAMPLES: &str = "\
 Examples:

@@ -10,7 +10,7 @@ says which chats are answered. The key and the model of the runners are OPENROUT
 OPENROUTER_BASE_URL, from the environment or ~/.myclaw/.env; runners get them through standard input only. \
 \
 With --model-socket they do not get them at all: the host adds the key to their calls, and they need no network. \
-docs/host.md describes all of it.";
+docs/operate/host.md describes all of it.";
 
 pub(in crate::args) const HOST_EXAMPLES: &str = "\
 Examples:

@@ -3,7 +3,7 @@
 pub(in crate::args) const NODE: &str = "\
 Connect this machine to a gateway elsewhere, which may then use it: run commands and file tools, take pictures, notify. \
 The config file of this machine decides what is allowed: its policy, its sandbox and the commands in `node`. \
-docs/nodes.md describes it.";
+docs/operate/nodes.md describes it.";
 
 pub(in crate::args) const NODE_EXAMPLES: &str = "\
 Examples:

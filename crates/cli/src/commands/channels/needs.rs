@@ -121,7 +121,7 @@ static NEEDS: [Needs; 11] = [
         secrets: &[secret(
             "accessToken",
             "MATRIX_ACCESS_TOKEN",
-            "Make an account for the agent, and log in with it once; docs/matrix.md has the command.",
+            "Make an account for the agent, and log in with it once; docs/channels/matrix.md has the command.",
         )],
     },
     Needs {
@@ -141,7 +141,7 @@ static NEEDS: [Needs; 11] = [
             field(
                 "authservId",
                 Given::AuthservId,
-                "the first word of the field Authentication-Results in the mails that it receives (docs/email.md)",
+                "the first word of the field Authentication-Results in the mails that it receives (docs/channels/email.md)",
             ),
         ],
         secrets: &[secret(
@@ -164,7 +164,7 @@ static NEEDS: [Needs; 11] = [
             secret(
                 "accessToken",
                 "WHATSAPP_ACCESS_TOKEN",
-                "It is the permanent token of a system user; docs/whatsapp.md says how to get it.",
+                "It is the permanent token of a system user; docs/channels/whatsapp.md says how to get it.",
             ),
             secret(
                 "appSecret",

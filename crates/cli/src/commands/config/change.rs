@@ -56,7 +56,7 @@ fn default_of(path: &ConfigPath, file: &ConfigFile) -> Result<Value, CliError> {
             Ok(value.clone())
         }
         _ => Err(CliError::failure(format!(
-            "{path} is not in {}; docs/config.md says what applies then",
+            "{path} is not in {}; docs/use/config.md says what applies then",
             file.path().display()
         ))),
     }

@@ -158,7 +158,7 @@ pub(super) fn check_files(
         })
         .collect();
     if let Some(Err(error)) = store.as_ref().map(AuthStore::load) {
-        checks.push(Check::warn(NAME, error.to_string(), "see docs/auth.md"));
+        checks.push(Check::warn(NAME, error.to_string(), "see docs/use/auth.md"));
     }
     if checks.is_empty() {
         checks.push(Check::ok(NAME, "readable by their owner alone"));

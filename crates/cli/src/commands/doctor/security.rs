@@ -27,7 +27,7 @@ pub(super) fn run(args: &DoctorArgs, home: &Home) -> Result<(), CliError> {
     }
     if findings.is_empty() && !args.json {
         printer.line(format_args!(
-            "nothing is open that a check knows; docs/security.md says what that means"
+            "nothing is open that a check knows; docs/operate/security.md says what that means"
         ))?;
     }
     printer.finish()?;

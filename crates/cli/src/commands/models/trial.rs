@@ -124,7 +124,7 @@ impl Shown {
         let call = match &self.tool_call {
             Some(arguments) => format!("{TOOL} {arguments}"),
             None if written_call(&self.text, |name| name == TOOL).is_some() => {
-                "the model wrote its call as text: its server needs a tool parser; see docs/models.md"
+                "the model wrote its call as text: its server needs a tool parser; see docs/use/models.md"
                     .to_owned()
             }
             None => {

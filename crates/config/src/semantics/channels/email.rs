@@ -37,7 +37,7 @@ pub(super) fn check(email: &EmailConfig, findings: &mut Vec<Finding>) {
             path.clone(),
             "`authservId` is missing, so nobody can tell forged senders",
             "open a mail of this account, show its source, and use the first word of the field Authentication-Results; \
-             if there is none, every sender can be forged: docs/email.md says what senderCheck: \"none\" means",
+             if there is none, every sender can be forged: docs/channels/email.md says what senderCheck: \"none\" means",
         ));
     }
     check_server(&email.imap, path.clone().key("imap"), findings);

@@ -2,7 +2,7 @@
 
 use super::session::PlannerSession;
 
-const PAGE: &str = include_str!("../../../../../docs/demo-model.md");
+const PAGE: &str = include_str!("../../../../../docs/use/demo-model.md");
 
 /// The lines of the page's examples: a request, and the calls it leads to.
 fn documented() -> Vec<(String, Vec<String>)> {

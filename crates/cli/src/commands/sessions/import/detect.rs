@@ -104,7 +104,7 @@ fn by_beginning(beginning: &[u8]) -> Option<Format> {
 
 fn unknown(path: &Path) -> CliError {
     CliError::failure(format!(
-        "{} is not a known session file; docs/sessions.md lists the known formats, and --format selects one",
+        "{} is not a known session file; docs/develop/sessions.md lists the known formats, and --format selects one",
         path.display()
     ))
 }
