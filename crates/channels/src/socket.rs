@@ -188,7 +188,7 @@ impl SocketChannel {
                 return Some(failure(
                     None,
                     &format!(
-                        "not a line of this protocol: {error}; docs/channels/README.md has it"
+                        "not a line of this protocol: {error}; docs/channels/socket.md has it"
                     ),
                 ));
             }

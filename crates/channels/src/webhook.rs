@@ -92,7 +92,7 @@ impl Webhook {
             Err(error) => {
                 return HookAnswer::error(
                     400,
-                    &format!("not a message: {error}; docs/channels/README.md has the fields"),
+                    &format!("not a message: {error}; docs/channels/webhook.md has the fields"),
                 );
             }
         };

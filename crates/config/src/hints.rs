@@ -80,7 +80,7 @@ const KEYS_ELSEWHERE: [(&str, &str); 66] = [
         "files of a project are read up to 50,000 characters each; docs/use/projects.md",
     ),
     ("identity", "write it as `agents.defaults.identity: { … }`"),
-    ("routing", "which agent answers where is in `bindings`; docs/channels/README.md"),
+    ("routing", "which agent answers where is in `bindings`; docs/channels/sessions.md"),
     ("telegram", "write it as `channels: { telegram: { … } }`"),
     ("discord", "write it as `channels: { discord: { … } }`"),
     ("slack", "write it as `channels: { slack: { … } }`"),
@@ -91,7 +91,7 @@ const KEYS_ELSEWHERE: [(&str, &str); 66] = [
     ("workspace", "write it as `agents.defaults.workspace: \"~/agent\"`"),
     (
         "session",
-        "which direct messages share a session is `channels.dmScope`; docs/channels/README.md",
+        "which direct messages share a session is `channels.dmScope`; docs/channels/sessions.md",
     ),
     ("theme", "write it as `terminal.theme: \"dark\"`"),
     ("tui", "the look of the chat is in `terminal`"),

@@ -113,7 +113,7 @@ const COMMANDS: [(&str, &str); 84] = [
     ("security", "`myclaw doctor --security` shows what is open"),
     ("secrets", LOGIN),
     ("system", "`myclaw cron wake \"…\"` tells the agent of a gateway"),
-    ("webhooks", "a webhook is in `channels.webhook` of the config; docs/channels/README.md"),
+    ("webhooks", "a webhook is in `channels.webhook` of the config; docs/channels/webhook.md"),
     ("docs", "`myclaw COMMAND --help` explains each command"),
     ("agent", RUN),
     ("review", "`myclaw run \"Review the last commit\"` lets the agent do it"),

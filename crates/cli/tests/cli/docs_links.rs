@@ -104,6 +104,26 @@ fn every_link_of_the_docs_leads_to_a_page_and_a_heading() {
     assert!(count > 300, "{count} links were found");
 }
 
+/// Who comes to docs/ finds each page from its index, and from that of its directory.
+#[test]
+fn every_page_is_in_the_index_of_its_directory_and_of_all() {
+    let docs = root().join("docs");
+    let index = fs::read_to_string(docs.join("README.md")).expect("the index");
+    let mut wrong = Vec::new();
+    for page in pages().iter().filter_map(|page| page.strip_prefix(&docs).ok()) {
+        let (directory, name) = (page.parent().expect("a directory"), page.file_name());
+        let of_directory = fs::read_to_string(docs.join(directory).join("README.md"));
+        let name = name.unwrap_or_default().to_string_lossy().into_owned();
+        let is_listed = name == "README.md"
+            || of_directory.is_ok_and(|listed| listed.contains(&format!("]({name})")));
+        let target = page.display().to_string();
+        if !is_listed || (target != "README.md" && !index.contains(&format!("]({target})"))) {
+            wrong.push(target);
+        }
+    }
+    assert!(wrong.is_empty(), "no index lists {}", wrong.join(", "));
+}
+
 /// The paths of pages in a text: `docs/` with what follows, if no other path stands before it.
 fn named_pages(text: &str) -> Vec<String> {
     let mut found = Vec::new();
