@@ -116,12 +116,12 @@ pub struct Attachment {
     pub media_type: Option<String>,
     /// Its bytes, or the reason why they are missing.
     pub content: AttachmentContent,
-    /// To what of the message it belongs.
+    /// Which part of the message it belongs to.
     pub of: FileOf,
 }
 
 impl Attachment {
-    /// A file of the message itself, before it is downloaded.
+    /// Metadata of a file of the message itself; the content is downloaded later.
     pub fn new(name: Option<String>, media_type: Option<String>) -> Self {
         let content = AttachmentContent::Missing("it was not downloaded".to_owned());
         Self { name, media_type, content, of: FileOf::Message }
@@ -134,7 +134,7 @@ impl Attachment {
     }
 }
 
-/// To what a file belongs.
+/// The part of a message that a file belongs to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum FileOf {
     /// The message itself.
@@ -216,7 +216,7 @@ pub trait Intake: Send + Sync + 'static {
     /// It cannot be told.
     fn wants_files<'a>(&'a self, arrival: &'a Arrival) -> BoxFuture<'a, Result<bool, Refusal>>;
 
-    /// Stores a message that its channel does not let through, such as one with a forged sender. It gets no answer, and the
+    /// Stores a message that its channel refuses, such as one with a forged sender. It gets no answer, and the
     /// owner sees it with the reason.
     ///
     /// # Errors
@@ -306,7 +306,7 @@ pub(crate) async fn store_unreadable(
     store_dropped(intake, arrival, format!("it cannot be read: {reason}")).await
 }
 
-/// What stands for the id of a message that has none.
+/// The id that is given to a message without one.
 pub(crate) fn hash(bytes: &[u8]) -> String {
     digest(&SHA256, bytes).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }

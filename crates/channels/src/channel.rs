@@ -11,7 +11,7 @@ use crate::{HookAnswer, HookRequest, Intake, Target};
 
 /// A way to reach people and programs: one account of it.
 pub trait Channel: Send + Sync + 'static {
-    /// Which account it is, and how it is at this moment.
+    /// Its account, with the present state.
     fn account(&self) -> &Account;
 
     /// The kind of channel, such as `telegram`.
@@ -146,7 +146,7 @@ pub trait Live: Send + Sync {
         Box::pin(std::future::ready(Ok(None)))
     }
 
-    /// Shows more of a reply in the message `id`. A failure is not reported: the next one, or the reply, mends it.
+    /// Shows more of a reply in the message `id`. A failure is not reported: the next edit, or the reply, replaces the text.
     fn edit<'a>(&'a self, target: &'a Target, id: &'a str, text: &'a str) -> BoxFuture<'a, ()> {
         let _ = (target, id, text);
         Box::pin(std::future::ready(()))
@@ -340,7 +340,7 @@ impl PartKind {
 pub enum SendFailure {
     /// It was not delivered; another attempt may succeed, after this time if the channel named one.
     Later {
-        /// The channel's own word on when to try again.
+        /// The wait that the channel asks for.
         after: Option<Duration>,
         /// For people.
         reason: String,

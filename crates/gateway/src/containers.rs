@@ -48,7 +48,7 @@ pub(crate) struct Containers {
 pub(crate) enum Handed {
     /// The host has it. Whether it is for the agent.
     Taken { is_for_agent: bool },
-    /// It gets no answer, and why; what the sender is told.
+    /// It gets no answer: the reason, and the text for its sender.
     Dropped { reason: String, say: Option<String> },
 }
 
@@ -225,7 +225,7 @@ async fn remember(delivery: &Delivery, folder: &str, route: &Route) -> Result<()
     }
     let version = known.map(|(version, _)| version);
     match delivery.ledger.put(ROUTE, folder, route, version, None).await {
-        // Another message was faster, from another thread of the same chat.
+        // A message from another thread of the same chat was stored first. Losing this race is harmless.
         Err(GatewayError::Internal(_)) if version.is_none() => Ok(()),
         other => other.map(|_| ()),
     }

@@ -1,9 +1,22 @@
-//! From a message to its answer: steps 1 to 5.
+//! From a message to its answer: steps 1 to 5 of the gateway's table in `ARCHITECTURE.md`.
+//!
+//! **What arrives** are messages with an id that their source chose: from channels through the routing, from clients,
+//! schedules, sub-agents and other sessions ([`Delivery::accept_from`]). **What leaves** are parts of answers in the store,
+//! which the outbox sends, and events in the hub.
 //!
 //! A message is first in the store, then in its session's inbox, then in its log, and at last its answer is in the
-//! store. Each session has a desk with the messages that have no answer yet. [`Delivery::advance`] looks where they are
-//! and moves each one step on. It is called when a message arrives, when a run ends, and at the start: what a killed
-//! process left is no special case.
+//! store. Each session has a desk with the messages that have no answer yet. `advance` looks where they are and moves each
+//! one step on. It is called when a message arrives, when a run ends, and at the start: what a killed process left is no
+//! special case.
+//!
+//! **What may fail:** before the acknowledgement, a message is refused (too long, too many are open, the store cannot be
+//! written), and its source keeps it. After it, nothing is lost: a step that fails is tried again after a pause, a run
+//! that fails ends in a report to the sender or, while a model is away, in another run, and a killed process continues at
+//! its next start.
+//!
+//! **Why this shape:** no transaction spans the store and the logs. So a message moves in one direction only, each step is
+//! idempotent by the message's id, and recovery is to repeat steps. Which step is next is read from the store, the inbox
+//! and the log; a desk in memory is a cache of that and may be lost at any moment.
 
 mod acceptance;
 mod advance;

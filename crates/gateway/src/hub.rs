@@ -1,8 +1,19 @@
 //! The events of sessions, for everybody who watches.
 //!
+//! **What arrives** are the events of runs and of the gateway, from the tasks of the runs ([`Hub::publish_run`]). **What
+//! leaves** are the same events with a number for each session, as JSON, and for watchers that join a session what these
+//! events say that the log does not yet ([`Live`]).
+//!
 //! Each session has one numbered sequence of events, of which the newest are kept for some time. A watcher reads from
-//! there at its own pace, so a slow one delays neither the run nor other watchers. One that falls too far behind gets the
-//! number from which it can continue, and reads the rest from the session's history.
+//! there at its own pace, so a slow one delays neither the run nor other watchers.
+//!
+//! **What may fail:** nothing that a run would see; publishing neither waits nor returns an error. A watcher that falls
+//! behind what is kept (30 seconds, 1,024 events or 1 MiB) gets the number from which it can continue, and reads the rest
+//! from the session's history.
+//!
+//! **Why this shape:** a queue for each watcher would copy each delta as often as there are clients, and would have to
+//! drop or block when one is slow. With one sequence, memory is bounded for each session, whatever the number of clients
+//! is. Each sequence has a lock of its own, so that runs on several threads do not wait for each other.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};

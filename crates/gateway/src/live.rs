@@ -65,7 +65,7 @@ impl Live {
     pub(crate) fn begin(&self, session: &str, routes: &[(Route, Option<String>)]) {
         let mut all = self.lock();
         if all.get(session).is_some_and(|shown| shown.stop.is_cancelled()) {
-            // What was paused ends by itself.
+            // It was paused, so its task ends; a new entry takes its place.
             all.remove(session);
         }
         for (route, reply_to) in routes {
@@ -189,7 +189,7 @@ impl Task {
             }
         };
         tokio::select! {
-            // An indication that was cut off does no harm.
+            // An interrupted call of "typing" does no harm.
             () = typing => {}
             () = self.preview(shows) => {}
         }

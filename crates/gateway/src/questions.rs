@@ -54,7 +54,7 @@ pub(crate) struct FullAnswer {
 pub(crate) enum AnswerError {
     /// No question with this id waits.
     NoQuestion,
-    /// The question does not offer it, and waits on.
+    /// The question does not offer this answer, and stays open.
     NotOffered,
 }
 
@@ -67,7 +67,7 @@ pub(crate) struct Question {
     shown: approvals::Question,
     /// Milliseconds since the Unix epoch.
     asked_at: u64,
-    /// When no answer counts as no.
+    /// After this time a missing answer counts as no.
     expires_at: u64,
     /// The sessions on whose behalf this one works, whose clients are asked too.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -1,4 +1,4 @@
-//! All of it together.
+//! A host: its parts, its start, its tasks, and its end.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ use crate::{
 
 /// Most chats without a group that are remembered, for the main group.
 const MAX_STRANGERS: usize = 200;
-/// How often what was over long ago is removed from the store.
+/// How often old records of finished work are removed from the store.
 const PRUNED_EVERY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Gets one line for each thing that the owner should know.
@@ -97,11 +97,11 @@ pub(crate) struct Shared {
     pub(crate) options: HostOptions,
     pub(crate) ledger: Ledger,
     groups: Mutex<Arc<Groups>>,
-    /// Wakes what attends to a group.
+    /// Wakes the task that works for a group.
     wakes: Mutex<HashMap<Folder, Arc<Notify>>>,
-    /// Wakes what transcribes recordings for a group.
+    /// Wakes the task that transcribes recordings for a group.
     listeners: Mutex<HashMap<Folder, Arc<Notify>>>,
-    /// Wakes what delivers parts.
+    /// Wakes the task that delivers parts.
     pub(crate) outbox: Notify,
     /// Held while a task is read and changed.
     pub(crate) tasks: tokio::sync::Mutex<()>,
@@ -120,7 +120,7 @@ pub(crate) struct Shared {
     pub(crate) messenger: OnceLock<Arc<dyn Messenger>>,
     /// Tasks that wait for a reply, with the time of the question in the ledger's order.
     pub(crate) questions: Mutex<HashMap<Folder, u64>>,
-    /// Held while the files of a group are attended to; the groups whose files could not be used when they were looked at
+    /// Held while the files of a group are processed; the groups with files that could not be used at the last look.
     /// last.
     pub(crate) unusable: tokio::sync::Mutex<HashSet<Folder>>,
     /// What groups have used of the model behind the socket.
@@ -241,7 +241,7 @@ struct Service<'a> {
     channel: FileChannel,
     watch: Watch,
     parts: JoinSet<Result<(), HostError>>,
-    /// The groups that something attends to.
+    /// The groups that have a task.
     attended: HashMap<Folder, AbortHandle>,
     /// When the store was pruned last.
     pruned: Instant,
@@ -340,7 +340,7 @@ impl Shared {
         (self.options.say)(line);
     }
 
-    /// Wakes what attends to a group.
+    /// Wakes the task that works for a group.
     pub(crate) fn wake(&self, folder: &Folder) {
         self.wake_of(folder).notify_one();
     }
@@ -355,12 +355,12 @@ impl Shared {
         Arc::clone(lock(&self.wakes).entry(folder.clone()).or_default())
     }
 
-    /// Wakes what transcribes recordings for a group.
+    /// Wakes the task that transcribes recordings for a group.
     pub(crate) fn listener_of(&self, folder: &Folder) -> Arc<Notify> {
         Arc::clone(lock(&self.listeners).entry(folder.clone()).or_default())
     }
 
-    /// Wakes what delivers parts.
+    /// Wakes the task that delivers parts.
     pub(crate) fn has_parts(&self) {
         self.outbox.notify_one();
     }

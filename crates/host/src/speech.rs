@@ -16,7 +16,7 @@ use crate::ledger::Stored;
 use crate::rows::Message;
 use crate::{Folder, HostError, Inbound, Outbound, OutboundKind};
 
-/// Whether nothing of a message has to be transcribed first.
+/// Whether a message has no recording that must be transcribed first.
 pub(crate) fn is_heard(shared: &Shared, message: &Message) -> bool {
     message.unheard.is_empty() || shared.options.transcriber.is_none()
 }
@@ -45,7 +45,7 @@ impl Shared {
     }
 }
 
-/// Whether somebody may have spoken in a file.
+/// Whether a file may be a recording of speech.
 pub(crate) fn is_speech(bytes: &[u8]) -> bool {
     AudioFormat::of(bytes).is_some()
 }

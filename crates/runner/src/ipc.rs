@@ -245,7 +245,7 @@ fn message(path: PathBuf, say: &dyn Fn(&str)) -> Option<Incoming> {
             Err(_) if is_young(&path) => return None,
             Err(problem) => problem,
         },
-        // Somebody else took it.
+        // Another process has taken it.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
         Err(error) => error.to_string(),
     };

@@ -104,7 +104,7 @@ pub enum Partial {
 /// A job that failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RunnerError {
-    /// The host knows: the last block has the reason.
+    /// The failure was reported: the last block has the reason.
     #[error("{0}")]
     Reported(String),
     /// Nobody reads the output any more. The session is saved.
@@ -240,7 +240,7 @@ impl<'a> Running<'a> {
         {
             (self.job.say)("the session of the job is unknown or cannot be read; a new one begins");
         }
-        // A sign from before was for another job.
+        // The sign was there before the job began, so it is for an earlier one.
         self.ipc.forget_close();
         let speaker = self.speaker();
         let toolbox = tools(&Toolbox { job: self.job, ipc: &self.ipc, group: &group, speaker });

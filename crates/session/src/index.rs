@@ -1,5 +1,19 @@
 //! Session metadata, derived from the logs and kept for quick listing: `sessions.json`, and a journal of the changes
 //! that it does not hold yet.
+//!
+//! **What arrives** are changes of one entry ([`SessionIndex::record`]), at the begin and end of each turn, from any
+//! process. **What leaves** are lists, single entries and searches for a key.
+//!
+//! A change is one line that is appended to the journal under a shared lock. From time to time the journal is folded: the
+//! entries with all changes replace `sessions.json`, and the journal begins anew, under the exclusive lock. Readers read
+//! both files and apply the journal to the entries that they need.
+//!
+//! **What may fail:** a lock that another process holds for too long, a full disk, a damaged file. No session depends on
+//! the index, so a run continues with a warning; what is missing is made again from the logs, and a damaged file is set
+//! aside and reported ([`IndexRepair`]).
+//!
+//! **Why this shape:** a turn must not cost more because there are many sessions. To replace a file with thousands of
+//! entries at each turn would; an append does not, and folding costs a small constant for each turn on average.
 
 mod adopt;
 mod journal;

@@ -36,7 +36,7 @@ pub struct SqliteStore {
     reads: Option<mpsc::Sender<Reading>>,
     threads: Vec<JoinHandle<()>>,
     path: PathBuf,
-    /// Given back last.
+    /// Released last, after both threads have ended.
     _lock: LockFile,
 }
 

@@ -20,7 +20,7 @@ const MOST_HTML: usize = 2_000_000;
 #[derive(Debug)]
 pub(super) struct Incoming {
     pub(super) arrival: Arrival,
-    /// Why it gets no answer, whoever may write.
+    /// Why it gets no answer, independent of who may write.
     pub(super) refused: Option<String>,
 }
 

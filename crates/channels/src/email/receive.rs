@@ -13,7 +13,7 @@ use crate::{Intake, Refusal, State};
 /// Most bytes of a header that are read.
 const MOST_HEADER: usize = 256 * 1024;
 /// How far back mails are looked at again after the server has numbered them anew: its dates are not in the order in which
-/// mails appear, and whoever was taken already is recognised.
+/// mails appear, and a mail that was taken already is recognised.
 const LOOK_BACK: i64 = 2 * 24 * 3600;
 
 /// Attempts to read a mail before the next ones are read without it. With the pauses between them they take half a

@@ -54,7 +54,7 @@ impl Signal {
         Own { id, other }
     }
 
-    /// Who has sent an envelope.
+    /// The sender of an envelope.
     ///
     /// # Errors
     /// What is known of people cannot be read or kept; it has to be tried again.

@@ -28,7 +28,7 @@ const LAST_CHANCE: Duration = Duration::from_secs(30);
 const OWNER_PAUSE: Duration = Duration::from_secs(10 * 60);
 /// Most messages that are being stored; no more are read until some are.
 const MOST_OPEN: usize = 200;
-/// Between two looks after the rooms.
+/// Time between two checks of the rooms.
 const ROOMS: Duration = Duration::from_secs(60);
 /// Names the questions that stand for acknowledgements where the server has none.
 const CONFIRM: &str = "confirm-";
@@ -37,7 +37,7 @@ const CONFIRM: &str = "confirm-";
 struct Work<'a> {
     /// What is being stored; each gives the number of its stanza.
     lanes: Lanes<'a, u64>,
-    /// What else goes on.
+    /// Other work of the connection, such as the set-up and joining rooms.
     chores: FuturesUnordered<BoxFuture<'a, ()>>,
 }
 
@@ -49,7 +49,7 @@ impl Xmpp {
         loop {
             let begun = Instant::now();
             let Err(error) = self.attempt(&mut session, intake).await;
-            // What has no session any more is uncertain; those who wait for it learn so.
+            // Stanzas of the ended session are uncertain; the tasks that wait for them get that result.
             session = session.filter(|session| session.id.is_some());
             self.account.set(State::Waiting(advice(&error)));
             if begun.elapsed() >= LONGEST {

@@ -1,7 +1,19 @@
 //! Step `act`: runs the calls of the last assistant message.
 //!
-//! Results enter the log in call order. Adjacent calls of read-only tools run at the same time; every other call runs
-//! alone, and its result is in the log before the next call begins.
+//! **What arrives** are the calls of that message that have no result in the log, those of an interrupted run included.
+//! **What leaves** is one result in the log for each of them, in call order, and events for the front-end.
+//!
+//! Adjacent calls of read-only tools run at the same time; every other call runs alone, and its result is in the log
+//! before the next call begins. Before a tool runs, its name and arguments are fitted to a schema, the hooks are asked,
+//! what the call will do is read once, and that value is judged, approved and given to the tool.
+//!
+//! **What may fail** in a call (no such tool, wrong arguments, a refusal, an error of the tool, a time limit) becomes a
+//! result that the model reads, and the run continues. Only an abort and a log that cannot be written end the step; calls
+//! that did not begin then get results that say so.
+//!
+//! **Why this shape:** a provider refuses a request with an unpaired call, so every path ends in a result, and a killed
+//! process leaves at most the calls that were running. The order in the log is that of the calls, so that the same
+//! message gives the same bytes in every later request.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -7,11 +7,11 @@ use super::{Receipt, Router, route_of, wording};
 use crate::GatewayError;
 use crate::rows::{Incoming, MessageId, MessageState, Route};
 
-/// Why a version is dropped that says the same as the one before. Channels report reactions and previews of links as edits.
+/// Why a version with unchanged text is dropped. Channels report reactions and previews of links as edits.
 const UNCHANGED: &str = "the edit changes nothing";
 const UNKNOWN: &str = "the edited message is not known";
 
-/// A message of which a later version came.
+/// What the gateway knows of a message that its writer has edited.
 enum Original {
     /// The agent knows it.
     Answered,
@@ -85,7 +85,7 @@ impl Router {
         })
     }
 
-    /// Why a command is not obeyed that came as a later version of a message: that it was the same before.
+    /// Why an edited message that is a command is not obeyed: its earlier version was the same command.
     pub(super) async fn unchanged_command(
         &self,
         arrival: &Arrival,

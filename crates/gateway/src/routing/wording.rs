@@ -26,7 +26,7 @@ const MOST_SHOWN_BYTES: usize = 64 * 1024;
 /// Directory of the workspace for other files.
 const DIRECTORY: &str = "attachments";
 
-/// The text of a message, and what of it is not the program's.
+/// The text of a message for the model, with the parts of it that the program did not write.
 pub(super) struct Worded {
     pub(super) text: String,
     /// The bytes that the sender wrote, unless each of their lines is quoted.
@@ -196,12 +196,12 @@ pub(crate) struct ShownFile {
     /// Its name, without anything that could be a path.
     pub(crate) name: String,
     pub(crate) bytes: Vec<u8>,
-    /// What is said in it, or why that is not known, if it is a voice note and somebody listens.
+    /// The transcript of a voice note, or why there is no transcript. `None` for other files, and without speech recognition.
     pub(crate) heard: Option<Result<String, String>>,
 }
 
 /// What the model is shown of a message with files: what was `said`, pictures, short texts, and where the others are.
-/// `refuses` says why the directory takes no file of so many bytes, if it does not. Blocks.
+/// `refuses` gives the reason if the directory takes no file of that size. Blocks.
 ///
 /// # Errors
 /// A file cannot be written; the text says why.

@@ -203,7 +203,7 @@ impl Runner {
         }
     }
 
-    /// Why a heartbeat needs no model call at this time.
+    /// Why this heartbeat makes no model call.
     async fn why_not(
         &self,
         stored: &StoredJob,
@@ -313,7 +313,7 @@ impl Runner {
             }
         }
         drop(slot);
-        // Others may wait for the place.
+        // Other occurrences may wait for the place that is free now.
         self.book.changed.notify_one();
     }
 

@@ -30,12 +30,12 @@ enum Outcome {
     Failed(String),
     /// Somebody wanted it to stop.
     Stopped,
-    /// The host was ended while it went on.
+    /// The host was stopped during the run.
     Interrupted,
 }
 
 impl Run<'_> {
-    /// Stores what has become of everything that the run was for.
+    /// Stores the outcome of the messages and the task of the run.
     pub(super) async fn end(
         mut self,
         finished: Result<Finished, BackendError>,
@@ -291,7 +291,7 @@ fn shortened(text: &str) -> String {
     text.chars().take(SHOWN_ERROR).collect()
 }
 
-/// The end of a text.
+/// The last characters of a text.
 fn tail(text: &str) -> String {
     let text = text.trim_end();
     let count = text.chars().count();

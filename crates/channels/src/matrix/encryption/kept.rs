@@ -12,7 +12,7 @@ use crate::Intake;
 
 const KEPT: &str = "kept";
 const NOTICE: &str = "notice";
-/// Notices that no chat has got yet are found under this.
+/// The sort of the rows of notices that were not sent yet.
 const UNSENT: &str = "unsent";
 /// Most messages that are kept. Further ones are only written to the log.
 const MOST: usize = 1_000;
@@ -74,7 +74,7 @@ impl Encryption {
         self.rows.write(batch).await?;
         let json = serde_json::to_value(event)?;
         if let (Ok(room), Ok(event)) = (ruma::RoomId::parse(room), raw(&json)) {
-            // Sent with the next flush. A failure only means that nobody is asked.
+            // Sent with the next flush. A failure only means that other devices are not asked for the key.
             if let Err(error) = self.machine.request_room_key(&event, &room).await {
                 tracing::debug!(%error, "a key is not asked for");
             }

@@ -1,5 +1,8 @@
 //! Step `fit`: makes the request fit the model's context window.
 //!
+//! **What arrives** is the end of the log, and the refusal of a provider that found the request too large. **What leaves**
+//! are entries of the log after which the next request is smaller, or an error with advice.
+//!
 //! Requests are made smaller by entries of the log, so that every later request of the session begins with the same
 //! bytes: a compaction replaces older messages by a summary, a reduction leaves out parts of long messages. The
 //! messages themselves stay in the file.
@@ -7,6 +10,13 @@
 //! When a provider refuses a request, the rungs of a ladder are tried in order, each at most once between two
 //! successful calls, and only if it makes the request smaller. So the ladder always ends: with a request that fits, or
 //! with a clear error after at most one refused call for each rung and one before.
+//!
+//! **What may fail:** the call for the summary. If that failure will pass, the summary is postponed and the next rung is
+//! tried; otherwise a text without a model takes its place. Sizes are estimates until a provider has counted or refused a
+//! request; from then on its numbers count.
+//!
+//! **Why this shape:** what is left out is decided once and written down. If it were decided anew for each request, the
+//! beginning of the request would change from turn to turn, and the provider's cache would be of no use.
 
 mod compact;
 mod history;

@@ -1,9 +1,17 @@
 //! Writing an event to a client from the task in which it comes.
 //!
-//! A client's own task waits for most of its life. While it does, its connection lies here, and a new event is written at
-//! once by whoever adds it, if the client has all earlier ones, has got none a moment before, and the connection takes it
-//! without waiting. To wake the client's task for each delta would cost more than to write it. In all other cases the task
-//! is woken and sees to the rest.
+//! **What arrives** is the newest event of a session, from the hub, in the task of the run ([`Watcher::take`]). **What
+//! leaves** is its frame on the WebSocket of a client, or a wake-up of the client's own task, which then writes it.
+//!
+//! A client's own task waits most of the time. While it does, its connection lies here, and a new event is written at once
+//! by the task that publishes it, if the client has all earlier ones, has got none a moment before, and the connection
+//! takes it without waiting. In all other cases the client's task is woken and does the rest.
+//!
+//! **What may fail:** the lock is held, the connection is full or broken, an event is missing in between. Each of these
+//! means "not written" and wakes the client's task; the publisher never waits and never sees an error. The number of the
+//! last event that was written decides what is next, so no event is written twice or left out.
+//!
+//! **Why this shape:** to wake a task for each delta costs more than to write it, and nearly all events are deltas.
 
 use std::pin::Pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
