@@ -33,6 +33,8 @@ pub struct TrialAnswer {
     pub message: AssistantMessage,
     /// The level at which the model was asked to think: the lowest that it offers.
     pub thinking: ThinkingLevel,
+    /// The options that the host refused, and that were left out.
+    pub left_out: Vec<String>,
     /// Number of pieces in which the answer arrived.
     pub pieces: u32,
     /// Time until the first piece.
@@ -102,19 +104,21 @@ impl Trial {
             limits,
         };
         let began = Instant::now();
-        let (mut pieces, mut first_piece) = (0, None);
-        let mut sink = |event: StreamEvent| {
-            if event.is_visible_output() {
+        let (mut pieces, mut first_piece, mut left_out) = (0, None, Vec::new());
+        let mut sink = |event: StreamEvent| match event {
+            StreamEvent::OptionLeftOut { option, .. } => left_out.push(option),
+            event if event.is_visible_output() => {
                 pieces += 1;
                 first_piece.get_or_insert_with(|| began.elapsed());
             }
+            _ => {}
         };
         let outcome = self.providers.provider(model).call(request, cancel, &mut sink).await;
         let total = began.elapsed();
         match outcome {
             Ok(message) => {
                 let first_piece = first_piece.unwrap_or(total);
-                Ok(TrialAnswer { message, thinking, pieces, first_piece, total })
+                Ok(TrialAnswer { message, thinking, left_out, pieces, first_piece, total })
             }
             Err(CallFailure::Failed { error, .. }) => Err(TrialFailure::Call(error)),
             Err(CallFailure::Aborted { .. }) => Err(TrialFailure::Aborted),

@@ -134,6 +134,16 @@ pub enum Notice {
         /// The failure, in one line.
         error: String,
     },
+    /// A host does not take an option of the request.
+    #[error("{error}; {model} is asked again without `{option}`")]
+    OptionLeftOut {
+        /// `provider/model`.
+        model: String,
+        /// Names of the fields of the request.
+        option: String,
+        /// The failure, in one line.
+        error: String,
+    },
     /// A bootstrap file was shortened in the system prompt.
     #[error("{file} was cut to {limit} characters in the prompt")]
     BootstrapFileCut {

@@ -14,6 +14,7 @@ use std::time::{Duration, SystemTime};
 use reqwest::header::HeaderMap;
 
 use crate::retry_after::{limits_reset, retry_after};
+use crate::wire::optional::Refusal;
 use crate::{ErrorClass, ModelError};
 
 pub use body::one_line;
@@ -74,6 +75,12 @@ pub(crate) fn http_error(
         retry_after: delay_for(class, delay),
         ..ModelError::new(class, with_hint(&message, hint))
     }
+}
+
+/// What a body says about the fields of the request.
+pub(crate) fn refusal(body: &str) -> Refusal {
+    let ErrorBody { field, words, .. } = parse(body, SystemTime::UNIX_EPOCH);
+    Refusal { field, words }
 }
 
 /// The error inside an answer whose status was 200.

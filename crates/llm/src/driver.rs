@@ -1,5 +1,6 @@
 //! The one driver of every wire format: it owns the connection, the time limits and the abort.
 
+mod left_out;
 mod models;
 pub mod oauth;
 mod refusal;
@@ -25,6 +26,7 @@ use crate::{
     ModelRequest, Provider, StopReason, StreamEvent, Trouble,
 };
 
+use left_out::{Failure, LeftOut, MAX_LEFT_OUT};
 pub use models::list_models;
 use refusal::no_answer;
 pub use refusal::{read_capped, read_refusal};
@@ -53,6 +55,8 @@ pub struct HttpProvider {
     has_answered: AtomicBool,
     /// The authentication of calls that need more than a key.
     access: Vec<Box<dyn Access>>,
+    /// The options that hosts have refused.
+    left_out: LeftOut,
 }
 
 impl HttpProvider {
@@ -114,12 +118,37 @@ impl HttpProvider {
     ) -> Result<(AssistantMessage, Response), ModelError> {
         let unsent = |error| unsent(request, error);
         let prepared = caller.apply(*request);
-        let encoded = wire::encode(&prepared).map_err(unsent)?;
         let history = request.messages.as_slice();
-        let decoder =
-            Decoder::new(prepared.model, history, now_in_milliseconds()).map_err(unsent)?;
-        let outcome = self.exchange(&prepared, caller, encoded, place.insert(decoder), sink).await;
-        outcome.map_err(|error| caller.explain(error))
+        let mut options = self.left_out.options_of(prepared.model);
+        let mut retries = 0;
+        loop {
+            let mut encoded = wire::encode(&prepared).map_err(unsent)?;
+            options.leave_out(&mut encoded);
+            let body = encoded.body.clone();
+            let decoder =
+                Decoder::new(prepared.model, history, now_in_milliseconds()).map_err(unsent)?;
+            let decoder = place.insert(decoder);
+            let failure = match self.exchange(&prepared, caller, encoded, decoder, sink).await {
+                Ok(answer) => {
+                    self.left_out.learn(prepared.model, options);
+                    return Ok(answer);
+                }
+                Err(failure) => failure,
+            };
+            let refused = match retries < MAX_LEFT_OUT && !decoder.has_visible_output() {
+                true => options.refuse(prepared.model.api, &body, &failure),
+                false => None,
+            };
+            let Some(option) = refused else {
+                if !failure.is_refusal() {
+                    self.left_out.learn(prepared.model, options);
+                }
+                return Err(caller.explain(failure.error));
+            };
+            debug!(option, "the host refuses an option; asking again without it");
+            sink(StreamEvent::OptionLeftOut { option, error: failure.error.message });
+            retries += 1;
+        }
     }
 
     async fn exchange(
@@ -129,7 +158,7 @@ impl HttpProvider {
         encoded: EncodedRequest,
         decoder: &mut Decoder<'_>,
         sink: EventSink<'_>,
-    ) -> Result<(AssistantMessage, Response), ModelError> {
+    ) -> Result<(AssistantMessage, Response), Failure> {
         let limits = request.limits;
         let server = Server { request, url: encoded.url.clone() };
         let mut timer = EventTimer::start(limits);
@@ -138,14 +167,14 @@ impl HttpProvider {
         let mut response = tokio::select! {
             biased;
             sent = self.ask(&client, &server, caller, encoded) => sent?,
-            () = timer.expired() => return Err(server.silent(&timer)),
+            () = timer.expired() => return Err(server.silent(&timer).into()),
         };
         debug!(status = response.status().as_u16(), "the server answers");
         if !response.status().is_success() {
             return Err(server.refused(response).await);
         }
         if let Some(error) = no_answer(&response) {
-            return Err(server.said(error));
+            return Err(server.said(error).into());
         }
         let mut body = AnswerBody::default();
         let message =
@@ -441,15 +470,16 @@ impl Server<'_> {
         self.said(ModelError { trouble: Trouble::Silence, ..error })
     }
 
-    async fn refused(&self, response: Response) -> ModelError {
-        let mut error = self.said(read_refusal(response).await);
+    async fn refused(&self, response: Response) -> Failure {
+        let (error, refusal) = refusal::read(response).await;
+        let mut error = self.said(error);
         if matches!(error.status, Some(404 | 405)) {
             // The query may hold a key.
             let mut url = self.url.clone();
             url.set_query(None);
             error.message = format!("{} (the call went to {url})", error.message);
         }
-        self.without_secrets(error)
+        Failure { error: self.without_secrets(error), refusal: Some(refusal) }
     }
 
     fn without_secrets(&self, mut error: ModelError) -> ModelError {

@@ -9,6 +9,13 @@ use crate::{AssistantMessage, StopReason, ToolCall};
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum StreamEvent {
+    /// The host does not take an option of the request, and is asked again without it.
+    OptionLeftOut {
+        /// Name of the field.
+        option: String,
+        /// What the host said, in one line.
+        error: String,
+    },
     /// The provider began to answer.
     Start,
     /// A text block begins.
@@ -100,7 +107,8 @@ impl StreamEvent {
             | Self::ToolCallStart { .. }
             | Self::ToolCallDelta { .. }
             | Self::ToolCallEnd { .. } => true,
-            Self::Start
+            Self::OptionLeftOut { .. }
+            | Self::Start
             | Self::TextStart { .. }
             | Self::TextEnd { .. }
             | Self::ThinkingStart { .. }

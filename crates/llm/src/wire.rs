@@ -21,6 +21,7 @@ mod numbered_blocks;
 mod openai;
 pub mod openai_completions;
 pub mod openai_responses;
+pub(crate) mod optional;
 mod pieces;
 #[cfg(test)]
 mod testing;

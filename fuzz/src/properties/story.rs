@@ -50,6 +50,7 @@ impl Story {
         self.has_begun = true;
         match event {
             StreamEvent::Start => {}
+            StreamEvent::OptionLeftOut { .. } => panic!("a decoder refuses no option: {event:?}"),
             StreamEvent::TextStart { index } => self.begin(*index, Told::Text(String::new())),
             StreamEvent::ThinkingStart { index } => {
                 self.begin(*index, Told::Thinking(String::new()));

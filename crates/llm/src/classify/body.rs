@@ -20,6 +20,8 @@ pub(super) struct ErrorBody {
     pub(super) words: String,
     /// A status inside the body, for answers whose HTTP status says nothing.
     pub(super) status: Option<u16>,
+    /// The field of the request that is the cause, where a member of its own names it.
+    pub(super) field: Option<String>,
     pub(super) retry_after: Option<Duration>,
     /// The body is HTML; the message is its title.
     pub(super) is_web_page: bool,
@@ -50,6 +52,7 @@ impl ErrorBody {
             self.words = format!("{}\n{}", self.words, inner.words);
         }
         self.status = self.status.or(inner.status);
+        self.field = inner.field.or(self.field.take());
         self.retry_after = inner.retry_after.or(self.retry_after);
     }
 }
@@ -116,14 +119,15 @@ fn from_json(value: &Value, text: &str, now: SystemTime, depth: usize) -> ErrorB
         &value["error"],
         &value["message"],
         &value["detail"],
-        &value["detail"][0]["msg"],
         &value["errors"][0]["message"],
         &value["base_resp"]["status_msg"],
         value,
     ]
     .into_iter()
     .find_map(|candidate| candidate.as_str().filter(|message| !message.trim().is_empty()))
-    .map_or_else(|| if error.is_object() { text.to_owned() } else { String::new() }, str::to_owned);
+    .map(str::to_owned)
+    .or_else(|| field_errors(value, error))
+    .unwrap_or_else(|| if error.is_object() { text.to_owned() } else { String::new() });
     // Gateways pass on the error of the host behind them as text, some of them as the message itself.
     let (message, nested) = match message.trim_start().starts_with('{') && message != text {
         true => (String::new(), Some(message)),
@@ -141,6 +145,7 @@ fn from_json(value: &Value, text: &str, now: SystemTime, depth: usize) -> ErrorB
         ]
         .into_iter()
         .find_map(http_status),
+        field: [&error["param"], &value["param"]].into_iter().find_map(field_name),
         retry_after: delay(error, &message, now),
         message,
         is_web_page: false,
@@ -151,6 +156,40 @@ fn from_json(value: &Value, text: &str, now: SystemTime, depth: usize) -> ErrorB
         body.add_nested(parse_nested(&nested, now, depth - 1));
     }
     body
+}
+
+/// The name of a field, where there is one.
+fn field_name(value: &Value) -> Option<String> {
+    let name = value.as_str()?.trim();
+    (!name.is_empty() && !matches!(name, "None" | "null")).then(|| name.to_owned())
+}
+
+/// Most errors of single fields that are read.
+const MAX_FIELD_ERRORS: usize = 5;
+
+/// The errors of single fields, as FastAPI and the hosts that are built with it list them: each with its place.
+fn field_errors(value: &Value, error: &Value) -> Option<String> {
+    let lists = [
+        &value["detail"],
+        &error["detail"],
+        &value["message"],
+        &error["message"],
+        &value["message"]["detail"],
+        &error["message"]["detail"],
+    ];
+    let list = lists.into_iter().find_map(Value::as_array)?;
+    let lines = list.iter().take(MAX_FIELD_ERRORS).filter_map(|error| {
+        let reason = error["msg"].as_str()?;
+        let steps = error["loc"].as_array().into_iter().flatten();
+        let place = steps.map(|step| match step.as_str() {
+            Some(name) => name.to_owned(),
+            None => step.to_string(),
+        });
+        let place = place.collect::<Vec<_>>().join(".");
+        Some(if place.is_empty() { reason.to_owned() } else { format!("{place}: {reason}") })
+    });
+    let lines = lines.collect::<Vec<_>>().join("; ");
+    (!lines.is_empty()).then_some(lines)
 }
 
 /// The values that may be codes, the most specific first.

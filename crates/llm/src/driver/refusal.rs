@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 use reqwest::Response;
 use reqwest::header::{CONTENT_ENCODING, LOCATION};
 
+use crate::wire::optional::Refusal;
 use crate::{ErrorClass, ModelError, classify};
 
 /// How long an error body may take.
@@ -36,6 +37,11 @@ fn compression(response: &Response) -> Option<&str> {
 
 /// The error of a response without a status of success.
 pub async fn read_refusal(response: Response) -> ModelError {
+    read(response).await.0
+}
+
+/// The same, with what the body says about the fields of the request.
+pub(super) async fn read(response: Response) -> (ModelError, Refusal) {
     let status = response.status().as_u16();
     let headers = response.headers().clone();
     if response.status().is_redirection() {
@@ -48,15 +54,15 @@ pub async fn read_refusal(response: Response) -> ModelError {
         let message = format!(
             "answered {status}, a redirect to {target}: if that is right, make it the base URL"
         );
-        return ModelError {
-            status: Some(status),
-            ..ModelError::new(ErrorClass::Unknown, message)
-        };
+        let error = ModelError::new(ErrorClass::Unknown, message);
+        return (ModelError { status: Some(status), ..error }, Refusal::default());
     }
     let compressed = compression(&response).map(|name| format!("(a body compressed by {name})"));
     let body = read_capped(response, MAX_ERROR_BODY, ERROR_BODY_LIMIT).await;
     let body = compressed.map_or(body, String::into_bytes);
-    classify::http_error(status, &headers, &String::from_utf8_lossy(&body), SystemTime::now())
+    let body = String::from_utf8_lossy(&body);
+    let error = classify::http_error(status, &headers, &body, SystemTime::now());
+    (error, classify::refusal(&body))
 }
 
 /// The part of the body that arrives within the limits.

@@ -79,7 +79,8 @@ async fn refused(corpus: impl IntoIterator<Item = &'static str>) -> Vec<String> 
             if case.place == Place::Event {
                 continue;
             }
-            let server = Server::start([case.refusal()]).await;
+            // A refused option is left out, and the request made again.
+            let server = Server::start(vec![case.refusal(); 4]).await;
             let outcome = call(&provider(), &model(Api::OpenaiCompletions, &server.url())).await;
             let error = outcome.error();
             let found = (error.class, error.status, &error.code);

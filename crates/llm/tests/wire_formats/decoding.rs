@@ -203,7 +203,7 @@ pub(crate) fn assert_matches_events(message: &AssistantMessage, events: &[Stream
             StreamEvent::Done { reason, message: whole } => {
                 assert_eq!((*reason, whole.as_ref()), (message.stop_reason, message));
             }
-            StreamEvent::Error { .. } => panic!("{event:?}"),
+            StreamEvent::Error { .. } | StreamEvent::OptionLeftOut { .. } => panic!("{event:?}"),
         }
     }
     ended.sort_unstable();

@@ -25,6 +25,8 @@ mod google;
 #[cfg(test)]
 mod hosts;
 #[cfg(test)]
+mod left_out;
+#[cfg(test)]
 mod oddities;
 #[cfg(test)]
 mod omissions;

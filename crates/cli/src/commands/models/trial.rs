@@ -63,6 +63,9 @@ struct Shown {
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_call: Option<String>,
     thinking: ThinkingLevel,
+    /// The options that the host refused.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    left_out: Vec<String>,
     /// Number of pieces in which the answer arrived.
     pieces: u32,
     usage: Usage,
@@ -85,7 +88,7 @@ async fn run_trial(
         .call(model, profile.as_ref(), question, limits, cancel)
         .await;
     let profile = profile.map(|profile| profile.id).unwrap_or_default();
-    let TrialAnswer { message, thinking, pieces, first_piece, total } =
+    let TrialAnswer { message, thinking, left_out, pieces, first_piece, total } =
         answer.map_err(|failure| failed(failure, active, &profile))?;
     Ok(Shown {
         model: active.reference(),
@@ -95,6 +98,7 @@ async fn run_trial(
         text: message.text(),
         tool_call: reported(&message),
         thinking,
+        left_out,
         pieces,
         usage: message.usage,
         first_piece_ms: milliseconds(first_piece),
@@ -139,13 +143,18 @@ impl Shown {
             0 => "no token counts came; cost will show as zero".to_owned(),
             _ => tokens_and_cost(&self.usage),
         };
-        vec![
+        let mut rows = vec![
             row("text", !self.text.trim().is_empty(), text),
             row("tool call", self.tool_call.is_some(), call),
             row("streaming", self.pieces > 1, streaming),
             row("usage", self.usage.total_tokens > 0, usage),
             row("latency", true, format!("{} ms", self.total_ms)),
-        ]
+        ];
+        if !self.left_out.is_empty() {
+            let what = format!("the host refuses {}; left out", self.left_out.join(", "));
+            rows.push(row("options", true, what));
+        }
+        rows
     }
 }
 

@@ -12,7 +12,7 @@ use tracing::{Instrument, debug, info, info_span};
 use super::{Caller, context, unsigned};
 use crate::turn::Shared;
 use crate::turn::fit::SummaryRequest;
-use crate::{AgentRunEvent, CutAnswers};
+use crate::{AgentRunEvent, CutAnswers, Notice};
 
 /// The kind of message that is requested.
 pub(super) enum Question<'q> {
@@ -115,7 +115,13 @@ impl Caller<'_> {
             limits: self.rules.limits,
         };
         let events = &shared.run.events;
-        let mut sink = |event: StreamEvent| events.emit(AgentRunEvent::LlmStream { event });
+        let reference = self.model.reference();
+        let mut sink = |event: StreamEvent| match event {
+            StreamEvent::OptionLeftOut { option, error } => {
+                events.notice(left_out(&reference, option, error));
+            }
+            event => events.emit(AgentRunEvent::LlmStream { event }),
+        };
         let provider = self.engine.provider(model);
         let outcome = provider.call(request, shared.run.cancel.token(), &mut sink).await;
         shared.log.put_back(messages);
@@ -142,9 +148,19 @@ impl Caller<'_> {
             limits: self.rules.limits,
         };
         let provider = self.engine.provider(model);
-        let outcome = provider.call(request, shared.run.cancel.token(), &mut |_event| {}).await;
+        let reference = self.model.reference();
+        let mut sink = |event: StreamEvent| {
+            if let StreamEvent::OptionLeftOut { option, error } = event {
+                shared.notice(left_out(&reference, option, error));
+            }
+        };
+        let outcome = provider.call(request, shared.run.cancel.token(), &mut sink).await;
         outcome.and_then(unless_failed)
     }
+}
+
+fn left_out(model: &str, option: String, error: String) -> Notice {
+    Notice::OptionLeftOut { model: model.to_owned(), option, error }
 }
 
 /// Turns a message that reports a provider's failure into the error of a failed call.
