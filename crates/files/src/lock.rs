@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
+
 use crate::private_options;
 
 /// First pause between two tries; it doubles up to [`LONGEST_PAUSE`].
@@ -14,10 +17,14 @@ const FIRST_PAUSE: Duration = Duration::from_millis(1);
 /// Longest pause between two tries: short enough that nobody notices, long enough to cost nothing.
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
+/// How long a lock may outlive the process that took it: a child process that it was starting has a copy of the open file until
+/// it starts its program.
+const LEFT_BEHIND: Duration = Duration::from_secs(2);
+
 /// How to wait while another holder has the lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LockWait {
-    /// Give up at once.
+    /// Give up at once, or after 2 s if the process that took the lock is gone.
     Fail,
     /// Try again until this much time has passed.
     Until(Duration),
@@ -87,8 +94,12 @@ impl Waiting {
 
     /// Sleeps until the next try, or gives up.
     fn pause(&self, pause: &mut Duration, process_id: Option<u32>) -> Result<(), LockError> {
-        let LockWait::Until(limit) = self.wait else {
-            return Err(LockError::Held { process_id, waited: Duration::ZERO });
+        let limit = match self.wait {
+            LockWait::Until(limit) => limit,
+            LockWait::Fail if process_id.is_some_and(has_ended) => LEFT_BEHIND,
+            LockWait::Fail => {
+                return Err(LockError::Held { process_id, waited: self.started.elapsed() });
+            }
         };
         let waited = self.started.elapsed();
         let left = limit.saturating_sub(waited);
@@ -216,6 +227,20 @@ pub fn is_still_at(file: &File, path: &Path) -> io::Result<bool> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),
     }
+}
+
+/// Whether no such process runs. One that its parent has not collected yet has ended, where the system shows that.
+fn has_ended(process_id: u32) -> bool {
+    let id = i32::try_from(process_id).ok().and_then(Pid::from_raw);
+    let Some(id) = id else { return true };
+    if test_kill_process(id) == Err(Errno::SRCH) {
+        return true;
+    }
+    // The name of the program stands in brackets and may have any characters; the state follows.
+    let state = std::fs::read_to_string(format!("/proc/{process_id}/stat"));
+    state.is_ok_and(|text| {
+        text.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['Z', 'X']))
+    })
 }
 
 fn write_process_id(file: &mut File) -> io::Result<()> {

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use myclaw_files::{
@@ -92,6 +92,52 @@ fn a_lock_names_its_holder_and_leaves_nothing() {
     drop(held);
     assert!(!path.exists());
     LockFile::acquire(&path, LockWait::Fail).unwrap();
+}
+
+/// What a process leaves behind that is killed while it starts a child.
+#[test]
+fn a_lock_that_only_a_child_of_a_dead_process_has_is_waited_for() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("lock");
+    let held_by = |owner: u32, script: &str| {
+        let file = private_options().write(true).create(true).truncate(true).open(&path).unwrap();
+        file.try_lock().unwrap();
+        fs::write(&path, format!("{owner}\n")).unwrap();
+        rustix::io::fcntl_setfd(&file, rustix::io::FdFlags::empty()).unwrap();
+        Command::new("sh").args(["-c", script]).stdin(Stdio::piped()).spawn().unwrap()
+    };
+    let dead = || {
+        let mut child = Command::new("true").spawn().unwrap();
+        child.wait().unwrap();
+        child.id()
+    };
+    let mut child = held_by(dead(), "sleep 0.5");
+    assert!(is_locked(&path).unwrap());
+    drop(LockFile::acquire(&path, LockWait::Fail).unwrap());
+    child.wait().unwrap();
+
+    // A killed process that its parent has not collected yet.
+    let mut killed = Command::new("sleep").arg("1000").spawn().unwrap();
+    killed.kill().unwrap();
+    let killed_id = rustix::process::Pid::from_child(&killed);
+    let options = rustix::process::WaitIdOptions::EXITED | rustix::process::WaitIdOptions::NOWAIT;
+    rustix::process::waitid(rustix::process::WaitId::Pid(killed_id), options).unwrap();
+    let mut child = held_by(killed.id(), "sleep 0.5");
+    drop(LockFile::acquire(&path, LockWait::Fail).unwrap());
+    child.wait().unwrap();
+    killed.wait().unwrap();
+
+    // Both refusals name the process that took it. Nobody waits for one that lives, and for long for one that does not.
+    let owners = [(std::process::id(), false), (dead(), true)];
+    for (owner, is_waited_for) in owners {
+        let mut child = held_by(owner, "read line");
+        let error = LockFile::acquire(&path, LockWait::Fail).unwrap_err();
+        let LockError::Held { process_id, waited } = error else { panic!("{error:?}") };
+        assert_eq!(process_id, Some(owner));
+        assert_eq!(waited >= Duration::from_secs(2), is_waited_for, "{waited:?}");
+        drop(child.stdin.take());
+        child.wait().unwrap();
+    }
 }
 
 #[test]
