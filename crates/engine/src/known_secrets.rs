@@ -13,8 +13,6 @@ use std::ops::Range;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use aho_corasick::{AhoCorasick, MatchKind};
-use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use myclaw_llm::ContentBlock;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
@@ -25,6 +23,18 @@ use crate::ToolOutput;
 const REMOVED: &str = "[redacted]";
 /// Shortest key that is removed, in bytes. Shorter ones are placeholders, and words of ordinary text.
 const MIN_BYTES: usize = 8;
+/// Digits with which programs write bytes, and the bits of each: hexadecimal digits, base 64 and base 32, each with the alphabets
+/// in use.
+const BASES: [(&[u8], usize); 8] = [
+    (b"0123456789abcdef", 4),
+    (b"0123456789ABCDEF", 4),
+    (b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", 6),
+    (b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", 6),
+    (b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", 5),
+    (b"abcdefghijklmnopqrstuvwxyz234567", 5),
+    (b"0123456789ABCDEFGHIJKLMNOPQRSTUV", 5),
+    (b"0123456789abcdefghijklmnopqrstuv", 5),
+];
 /// Characters that stay as they are in a URL, beside letters and digits.
 const URL_SAFE: &percent_encoding::AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
@@ -111,8 +121,8 @@ impl KnownSecrets {
         }
     }
 
-    /// `text` without the keys: as they are, backwards, as JSON, as part of a URL, in base 64 and in hexadecimal digits, also
-    /// in several lines and as the usual dumps of bytes. At the ends of the text, where a tool may have cut it, also without
+    /// `text` without the keys: as they are, backwards, as JSON, with escapes (of URLs, HTML, JSON, shells and C), in base 64, in
+    /// base 32 and in hexadecimal digits, also in several lines and as the usual dumps of bytes. At the ends of the text, where a tool may have cut it, also without
     /// a part of a key of at least 8 bytes. Everything else stays, byte by byte.
     pub fn without<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let state = self.0.read().unwrap_or_else(PoisonError::into_inner);
@@ -167,32 +177,30 @@ fn forms(secret: &str) -> Vec<String> {
     let json = Value::from(secret).to_string();
     let json = json[1..json.len() - 1].to_owned();
     let percent = utf8_percent_encode(secret, URL_SAFE).to_string();
-    let hexadecimal: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
-    let mut forms = vec![
-        json.replace('/', "\\/"),
-        json,
-        lower_escapes(&percent),
-        percent,
-        hexadecimal.to_uppercase(),
-        hexadecimal,
-    ];
-    // In base 64, what comes before a key decides how its bytes fall into groups of three.
-    for skipped in 0..3 {
-        let mut bytes = vec![0; skipped];
-        bytes.extend(secret.bytes());
-        for alphabet in [&STANDARD_NO_PAD, &URL_SAFE_NO_PAD] {
-            let text = alphabet.encode(&bytes);
-            // The characters at the ends also hold bits of what surrounds the key.
-            let start = [0, 2, 3][skipped];
-            let end = bytes.len() * 8 / 6;
-            forms.extend(text.get(start..end).map(str::to_owned));
-        }
+    let mut forms = vec![json.replace('/', "\\/"), json, lower_escapes(&percent), percent];
+    for (alphabet, bits) in BASES {
+        // What comes before a key decides how its bytes fall into digits, and each digit at its ends also holds bits of what
+        // surrounds it.
+        let period = (1..=bits).find(|bytes| bytes * 8 % bits == 0).unwrap_or(bits);
+        forms.extend(
+            (0..period).map(|skipped| digits_of(secret.as_bytes(), skipped * 8, alphabet, bits)),
+        );
     }
     forms.push(secret.chars().rev().collect());
     forms.push(secret.to_owned());
     // A form that is cut short could be found in ordinary text.
     forms.retain(|form| form.len() >= MIN_BYTES);
     forms
+}
+
+/// The digits of `bits` bits that hold bits of `bytes` and nothing else, if `before` bits precede them.
+fn digits_of(bytes: &[u8], before: usize, alphabet: &[u8], bits: usize) -> String {
+    let first = before.next_multiple_of(bits) - before;
+    let bit = |at: usize| bytes[at / 8] >> (7 - at % 8) & 1;
+    let digits = (first..).step_by(bits).take_while(|start| start + bits <= bytes.len() * 8);
+    let value =
+        |start: usize| (start..start + bits).fold(0, |value, at| value << 1 | usize::from(bit(at)));
+    digits.map(|start| char::from(alphabet[value(start)])).collect()
 }
 
 /// The same escapes of a URL with small letters.

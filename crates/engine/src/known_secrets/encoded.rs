@@ -14,6 +14,33 @@ const DUMPED: usize = 16;
 /// Bytes after which `hexdump -C` leaves a wider gap.
 const HALF: usize = 8;
 
+/// Escapes of one character: what they begin with, the base of the number that follows, its fewest and its most digits, and
+/// what they end with, which may be missing in HTML. The first one that fits counts.
+const ESCAPES: [(&str, u32, usize, usize, &str); 11] = [
+    ("%", 16, 2, 2, ""),
+    ("%u", 16, 4, 4, ""),
+    ("&#x", 16, 1, 7, ";"),
+    ("&#X", 16, 1, 7, ";"),
+    ("&#", 10, 1, 7, ";"),
+    ("\\x", 16, 2, 2, ""),
+    ("\\u", 16, 4, 4, ""),
+    ("\\x{", 16, 1, 6, "}"),
+    ("\\u{", 16, 1, 6, "}"),
+    ("\\0", 8, 3, 3, ""),
+    ("\\", 8, 3, 3, ""),
+];
+/// How each of them begins.
+const ESCAPED_BY: [char; 3] = ['%', '&', '\\'];
+/// Named characters of HTML that a key may have.
+const NAMED: [(&str, u8); 6] = [
+    ("&amp;", b'&'),
+    ("&lt;", b'<'),
+    ("&gt;", b'>'),
+    ("&quot;", b'"'),
+    ("&apos;", b'\''),
+    ("&equals;", b'='),
+];
+
 /// The ways of reading a text.
 #[derive(Clone, Copy)]
 enum Reading {
@@ -21,7 +48,7 @@ enum Reading {
     WithoutBlanks,
     /// The hexadecimal digits of `73 6b`, `73:6b`, `\x73\x6b`, `0x73, 0x6b` and `%73%6b`, in small letters.
     Digits,
-    /// With its escapes of a URL read, whichever characters are escaped.
+    /// With its escapes read, whichever characters are escaped: see [`ESCAPES`].
     Unescaped,
     /// The bytes of dumps: `xxd`, `hexdump -C` and `od -t x1` write an address, the bytes, and the same as text.
     Dumped,
@@ -60,7 +87,7 @@ impl Reading {
     /// Where a byte ends that begins at `start`.
     fn end_of(self, text: &str, start: usize) -> usize {
         match self {
-            Self::Unescaped if escape(text, start).is_some() => start + 3,
+            Self::Unescaped => start + escape(text, start).map_or(1, |(_, length)| length),
             // The text at the end of the line shows the same bytes.
             Self::Dumped => text[start..].find('\n').map_or(text.len(), |length| start + length),
             _ => text.ceil_char_boundary(start + 1),
@@ -78,8 +105,7 @@ impl Reading {
                 }
             }
             Self::Digits => read_digits(text.as_bytes(), give),
-            Self::Unescaped if text.contains('%') => read_unescaped(text, give),
-            Self::Unescaped => {}
+            Self::Unescaped => read_unescaped(text, give),
             Self::Dumped => read_dumps(text, give),
         }
     }
@@ -108,18 +134,45 @@ fn read_digits(bytes: &[u8], give: &mut impl FnMut(usize, u8)) {
     }
 }
 
+/// Gives nothing for a text without escapes.
 fn read_unescaped(text: &str, give: &mut impl FnMut(usize, u8)) {
-    let mut at = 0;
-    while let Some(byte) = text.as_bytes().get(at) {
-        let code = escape(text, at);
-        give(at, code.unwrap_or(*byte));
-        at += if code.is_some() { 3 } else { 1 };
+    let mut escapes = text
+        .match_indices(ESCAPED_BY)
+        .filter_map(|(at, _)| escape(text, at).map(|escape| (at, escape)))
+        .peekable();
+    if escapes.peek().is_none() {
+        return;
     }
+    let mut done = 0;
+    let plain = |from: usize, to: usize, give: &mut dyn FnMut(usize, u8)| {
+        (from..to).for_each(|at| give(at, text.as_bytes()[at]));
+    };
+    for (at, (byte, length)) in escapes {
+        // An escape does not begin in another one.
+        if at >= done {
+            plain(done, at, give);
+            give(at, byte);
+            done = at + length;
+        }
+    }
+    plain(done, text.len(), give);
 }
 
-/// The byte of the escape that is at this place of the text.
-fn escape(text: &str, at: usize) -> Option<u8> {
-    text.get(at..at + 3)?.strip_prefix('%').and_then(pair)
+/// The byte of the escape that is at this place of the text, and the length of the escape. What stands for more than a byte is
+/// no part of a key.
+fn escape(text: &str, at: usize) -> Option<(u8, usize)> {
+    let rest = text.get(at..)?;
+    let number = |(start, base, least, most, end): &(&str, u32, usize, usize, &str)| {
+        let digits = rest.strip_prefix(start)?;
+        let count =
+            digits.bytes().take(*most).take_while(|it| char::from(*it).is_digit(*base)).count();
+        let (digits, after) = digits.split_at_checked(count).filter(|_| count >= *least)?;
+        let byte = u32::from_str_radix(digits, *base).ok().and_then(|it| u8::try_from(it).ok())?;
+        let end = if after.starts_with(end) { end.len() } else { 0 };
+        Some((byte, start.len() + count + end))
+    };
+    let named = |(name, byte): &(&str, u8)| rest.starts_with(name).then_some((*byte, name.len()));
+    ESCAPES.iter().find_map(number).or_else(|| NAMED.iter().find_map(named))
 }
 
 fn read_dumps(text: &str, give: &mut impl FnMut(usize, u8)) {

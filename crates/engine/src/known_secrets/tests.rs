@@ -1,3 +1,4 @@
+use base64::Engine as _;
 use serde_json::json;
 
 use super::*;
@@ -161,6 +162,87 @@ fn a_key_goes_from_dumps_and_from_what_is_spread_over_lines() {
             // Nothing of it can be read in the text at the end of a line either.
             for part in key.as_bytes().windows(8).map(|part| std::str::from_utf8(part).unwrap()) {
                 assert!(!clean.contains(part), "{before:?} {number}: {part} of {clean}");
+            }
+        }
+    }
+}
+
+/// Each byte with an escape of its own, only those that are no letters, and each second one.
+fn escaped(text: &str, escape: &dyn Fn(u8) -> String) -> [String; 3] {
+    let when = |is_escaped: &dyn Fn(usize, u8) -> bool| {
+        let each = text.bytes().enumerate().map(|(at, byte)| match is_escaped(at, byte) {
+            true => escape(byte),
+            false => char::from(byte).to_string(),
+        });
+        each.collect::<String>()
+    };
+    [when(&|_, _| true), when(&|_, byte| !byte.is_ascii_alphanumeric()), when(&|at, _| at % 2 == 0)]
+}
+
+#[test]
+fn a_key_goes_whatever_escapes_it_has() {
+    let key = "sk-ant-01/&\"=<'>_Zt9";
+    let known = KnownSecrets::default();
+    known.learn([key]);
+    let escapes: [&dyn Fn(u8) -> String; 13] = [
+        &|byte| format!("\\{byte:03o}"),
+        &|byte| format!("\\0{byte:03o}"),
+        &|byte| format!("\\x{byte:02x}"),
+        &|byte| format!("\\x{{{byte:X}}}"),
+        &|byte| format!("\\u{byte:04X}"),
+        &|byte| format!("\\u{{{byte:x}}}"),
+        &|byte| format!("%{byte:02X}"),
+        &|byte| format!("%u{byte:04x}"),
+        &|byte| format!("&#{byte};"),
+        &|byte| format!("&#{byte:04};"),
+        &|byte| format!("&#x{byte:x};"),
+        &|byte| format!("&#X{byte:03X};"),
+        &|byte| match byte {
+            b'&' => "&amp;".to_owned(),
+            b'<' => "&lt;".to_owned(),
+            b'>' => "&gt;".to_owned(),
+            b'"' => "&quot;".to_owned(),
+            b'\'' => "&apos;".to_owned(),
+            b'=' => "&equals;".to_owned(),
+            other => format!("&#{other};"),
+        },
+    ];
+    for (number, escape) in escapes.iter().enumerate() {
+        for text in escaped(key, escape) {
+            let clean = known.without(&format!("α%41&x\\n {text} ω%zz\\9&#;")).into_owned();
+            assert_eq!(clean, "α%41&x\\n [redacted] ω%zz\\9&#;", "{number}: {text}");
+        }
+    }
+}
+
+/// In base 32 by the same rule as `base32` and `basenc` write it.
+fn base32(bytes: &[u8], alphabet: &[u8]) -> String {
+    let bits: String = bytes.iter().map(|byte| format!("{byte:08b}")).collect();
+    let padded = format!("{bits:0<width$}", width = bits.len().next_multiple_of(5));
+    let digits = padded.as_bytes().chunks(5).map(|five| {
+        let value = usize::from_str_radix(std::str::from_utf8(five).unwrap(), 2).unwrap();
+        char::from(alphabet[value])
+    });
+    let text: String = digits.collect();
+    format!("{text:=<width$}", width = text.len().next_multiple_of(8))
+}
+
+#[test]
+fn a_key_goes_in_base_32_wherever_it_begins() {
+    let (standard, hex) =
+        (b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", b"0123456789ABCDEFGHIJKLMNOPQRSTUV");
+    assert_eq!(base32(b"foobar", standard), "MZXW6YTBOI======");
+    for before in ["", "u", "us", "use", "user", "user:", "{\"apiKey\":\""] {
+        for alphabet in [standard, hex] {
+            let whole = base32(format!("{before}{KEY}\" and more").as_bytes(), alphabet);
+            let lines = whole.as_bytes().chunks(12).map(|line| std::str::from_utf8(line).unwrap());
+            let lines = lines.collect::<Vec<_>>().join("\n");
+            for text in [whole.to_lowercase(), whole, lines] {
+                let clean = without(&format!("first {text} last"));
+                assert!(clean.contains(REMOVED), "{before:?}: {text}");
+                // What is left of the key are bits at its ends.
+                let left = clean.len() - "first [redacted] last".len();
+                assert!(left < text.len() - KEY.len() * 8 / 5 + 8, "{before:?}: {clean}");
             }
         }
     }

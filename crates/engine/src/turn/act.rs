@@ -103,7 +103,10 @@ impl Act {
     }
 
     /// The tool that a message calls in its text instead of by a call, and whether the model may be told so.
-    pub(super) fn written_call(&mut self, message: &AssistantMessage) -> Option<WrittenCall> {
+    pub(super) fn tool_called_in_text(
+        &mut self,
+        message: &AssistantMessage,
+    ) -> Option<WrittenCall> {
         let is_answer = matches!(message.stop_reason, StopReason::Stop | StopReason::ToolUse);
         if !is_answer || message.tool_calls().next().is_some() {
             return None;

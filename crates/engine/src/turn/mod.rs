@@ -151,7 +151,7 @@ impl Turn<'_> {
                 self.intake.answered();
                 self.shared.tally.count(&message.usage);
                 self.act.clean_names(&mut message);
-                let written = self.act.written_call(&message);
+                let written = self.act.tool_called_in_text(&message);
                 self.shared.log.append(Message::Assistant(message))?;
                 if let Some(written) = written {
                     unread_call::correct(&mut self.shared, self.call.model(), written)?;
