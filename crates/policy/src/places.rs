@@ -63,8 +63,8 @@ enum Obeyed {
 
 use Obeyed::{AsInstructions, ByAgents, WhenOpened, WhenRun};
 
-/// Names that are obeyed wherever they are, why, and who has them. A `*` stands for any characters. All are compared without
-/// regard to case, as some file systems do.
+/// Names that are obeyed wherever they are, why, and who has them. A `*` stands for any characters. All but [`IN_CAPITALS`] are
+/// compared without regard to case, as some file systems do.
 type Names = (Obeyed, &'static str, &'static [&'static str]);
 
 /// Names of directories: what is in them counts as well.
@@ -161,6 +161,10 @@ const FILES: &[Names] = &[
     ]),
 ];
 
+/// A name of [`FILES`] that only counts as it is written there: in small letters it is the usual name of a directory, such as
+/// the agent's own.
+const IN_CAPITALS: &str = "WORKSPACE";
+
 /// What programs of the owner start or obey in a directory as soon as they look at it.
 pub fn names_obeyed_by_programs() -> impl Iterator<Item = &'static str> {
     names(&[WhenOpened])
@@ -236,6 +240,7 @@ fn named_place(path: &Path) -> Option<String> {
     let named = |table: &[Names], name: &str| {
         let is_meant = |known: &&&str| match known.contains('*') {
             true => matches_name(&known.to_ascii_lowercase(), &name.to_ascii_lowercase()),
+            false if **known == IN_CAPITALS => **known == name,
             false => known.eq_ignore_ascii_case(name),
         };
         let mut rows = table.iter().filter(|(obeyed, ..)| *obeyed != AsInstructions);

@@ -463,6 +463,43 @@ const ASKED_WRITERS: &[&str] = &[
     "touch missing/../bin/ls",
 ];
 
+/// The name of the agent's own directory is no name of a file that bazel obeys, whichever case counts.
+#[test]
+fn archives_are_unpacked_unasked_into_the_agents_own_directory() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path().canonicalize().unwrap().join("workspace");
+    std::fs::create_dir_all(root.join("bin")).unwrap();
+    let config =
+        json!({"tools": {"exec": {"security": "allowlist", "allowlist": ["unzip", "tar", "cp"]}}});
+    let mut session = session(config, "main");
+    session.directory = Some(root.clone());
+    let mut permissions = Permissions::new(&session, None, &[]).unwrap();
+    let programs = directory.path().join("programs");
+    std::fs::create_dir(&programs).unwrap();
+    for name in ["unzip", "tar", "cp"] {
+        let path = programs.join(name);
+        std::fs::write(&path, "").unwrap();
+        std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+            .unwrap();
+    }
+    permissions.environment.insert("PATH".to_owned(), programs.display().to_string());
+    let is_asked = |command: &str| {
+        let verdict =
+            permissions.check_subject("bash", &permissions.command(command), "openai/gpt-x");
+        !matches!(verdict, Verdict::Allowed)
+    };
+    for command in ["unzip -o a.zip", "tar -xf a.tar", "cp a.tar b.tar", "cp a ../workspace/b"] {
+        assert!(!is_asked(command), "{command}");
+    }
+    for command in ["cp a WORKSPACE", "cp a module.bazel", "cp a sub/WORKSPACE.bazel"] {
+        assert!(is_asked(command), "{command}");
+    }
+    std::fs::write(root.join("bin/MODULE.bazel"), "").unwrap();
+    for command in ["unzip -o a.zip", "tar -xf a.tar"] {
+        assert!(is_asked(command), "{command}");
+    }
+}
+
 /// What commands write is judged by the same places, with the files as they are.
 #[test]
 fn commands_do_not_write_what_starts_programs_unasked() {

@@ -67,6 +67,11 @@ fn places_from_which_programs_are_started_have_a_reason() {
         "/var/spool/cron/crontabs/ann",
         "/srv/repository/.hg/hgrc",
         "/root/.profile",
+        "/home/ann/project/WORKSPACE",
+        "/home/ann/.agent/workspace/WORKSPACE",
+        "/home/ann/project/sub/workspace.bazel",
+        "/home/ann/project/MODULE.bazel",
+        "/home/ann/project/module.BAZEL",
     ] {
         assert!(reason(path).is_some(), "{path}");
     }
@@ -83,6 +88,10 @@ fn other_places_have_none() {
         "/home/ann/project/AGENTS.md",
         "/home/ann/project/code-workspace",
         "/home/ann/workspace/notes.txt",
+        "/home/ann/.agent/workspace",
+        "/home/ann/.agent/workspace/a.tar",
+        "/home/ann/project/workspace",
+        "/home/ann/project/Workspace/b.zip",
         "/dev/null",
         "/dev/zero",
         "/home/ann/project/git/config",
