@@ -154,6 +154,7 @@ impl SessionConfig {
         let this = self.clone();
         let looking = blocking(move || {
             this.make_working_directory()?;
+            this.note_hidden_repositories();
             let placed = match permissions::scope(&this) {
                 SandboxScope::Unsandboxed => None,
                 SandboxScope::Sandboxed => Some(this.placed()?),

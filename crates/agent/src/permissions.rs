@@ -14,6 +14,7 @@ mod senders;
 mod special;
 mod start_places;
 mod terms;
+mod tree;
 mod unanswered;
 
 use std::collections::BTreeMap;
@@ -38,6 +39,7 @@ pub(crate) use hook::apply;
 pub(crate) use levels::advice;
 use levels::{Situation, exec_levels, tool_levels};
 pub use principal::Principal;
+pub(crate) use repository::hidden_repositories;
 pub use senders::Senders;
 pub(crate) use special::{contradictions, is_of_heartbeats, provider_rules};
 pub use unanswered::unanswered_questions;

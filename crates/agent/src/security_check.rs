@@ -10,6 +10,7 @@ mod tools;
 use std::path::Path;
 
 use myclaw_config::Config;
+use myclaw_policy::is_deceptive;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -49,11 +50,12 @@ struct Setup<'a> {
 }
 
 /// All checks.
-const CHECKS: [fn(&Setup<'_>) -> Vec<SecurityFinding>; 21] = [
+const CHECKS: [fn(&Setup<'_>) -> Vec<SecurityFinding>; 22] = [
     access::open_direct_messages,
     access::open_groups,
     access::shared_main_session,
     access::shared_workspace,
+    access::hidden_repositories,
     access::plain_connections,
     access::gateway_address,
     access::gateway_token,
@@ -156,11 +158,18 @@ fn unset(path: &str) -> String {
     format!("myclaw config unset {}", quoted(path))
 }
 
-/// A word as a shell reads it.
+/// A word as bash reads it, without characters that a terminal obeys.
 fn quoted(word: &str) -> String {
     let is_plain = |char: char| char.is_ascii_alphanumeric() || "-_./:@%+=,".contains(char);
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();
+    }
+    if word.chars().any(is_deceptive) {
+        let bytes = word.bytes().map(|byte| match byte {
+            b' '..=b'~' if byte != b'\'' && byte != b'\\' => char::from(byte).to_string(),
+            _ => format!("\\x{byte:02x}"),
+        });
+        return format!("$'{}'", bytes.collect::<String>());
     }
     format!("'{}'", word.replace('\'', "'\\''"))
 }

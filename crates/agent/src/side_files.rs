@@ -50,7 +50,7 @@ impl SessionConfig {
                     bytes.div_ceil(MEGABYTE)
                 );
                 tracing::info!(session, files, bytes, "{message}");
-                self.tell(Notice::Files { text: message });
+                self.emit_notice(Notice::Files { text: message });
             }
             Err(error) => tracing::warn!(session, %error, "side files of {of} cannot be removed"),
         }

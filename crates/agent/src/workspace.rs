@@ -23,6 +23,7 @@ use crate::permissions::{Principal, sandbox_rules};
 use crate::session_config::{CRON_CHANNEL, SUBAGENT_CHANNEL, WEB_CHANNEL};
 use crate::{AgentError, FailureClass, Home, SessionConfig};
 
+mod hidden;
 mod moved;
 mod notices;
 mod quota;

@@ -219,7 +219,7 @@ const OWN_FILES: [(&str, &[&str]); 6] = [
             "agent/src/permissions/bound/state.rs",
             "agent/src/permissions/repository.rs",
             "agent/src/permissions/repository/index.rs",
-            "agent/src/permissions/start_places.rs",
+            "agent/src/permissions/tree.rs",
         ],
     ),
     (

@@ -5,6 +5,7 @@
 //! take, and names what is not known to be harmless. It reads the files in their plainest form only: what it does not
 //! understand counts as a program.
 
+mod hidden;
 mod index;
 
 use std::fs;
@@ -13,6 +14,9 @@ use std::path::{Path, PathBuf};
 
 use myclaw_files::read_regular;
 use myclaw_policy::RepositoryPrograms;
+
+pub(crate) use self::hidden::hidden_repositories;
+use super::tree::{Met, Tree};
 
 /// Longest config and longest file with one path that are read. Usual ones have less than a kilobyte.
 const MAX_CONFIG_BYTES: u64 = 256 * 1024;
@@ -199,24 +203,25 @@ pub(super) fn inner_repository(directory: &Path) -> Option<String> {
     // The outermost tree holds those of all repositories that git may choose.
     let tree =
         real.ancestors().filter(|level| level.join(".git").symlink_metadata().is_ok()).last()?;
-    let mut waiting = vec![tree.to_owned()];
-    let mut left = MAX_ENTRIES;
-    while let Some(next) = waiting.pop() {
-        let Ok(entries) = fs::read_dir(&next) else { continue };
-        for entry in entries.flatten() {
-            left = left.saturating_sub(1);
-            if left == 0 {
+    let mut walk = Tree::new(tree, MAX_ENTRIES);
+    while let Some(met) = walk.next() {
+        match met {
+            Met::Entry(entry) if entry.file_name().eq_ignore_ascii_case(".git") => {
+                let inside = entry.path();
+                let repository = inside.parent().unwrap_or(tree);
+                if repository != tree {
+                    return Some(format!("the repository {} inside it", repository.display()));
+                }
+                if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    walk.leave_out();
+                }
+            }
+            Met::Entry(_) | Met::Unreadable(_) => {}
+            Met::TooMany => {
                 return Some(format!(
                     "a repository that may be in {}, which holds more files than are looked through",
                     tree.display()
                 ));
-            }
-            if entry.file_name().eq_ignore_ascii_case(".git") {
-                if next != *tree {
-                    return Some(format!("the repository {} inside it", next.display()));
-                }
-            } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                waiting.push(entry.path());
             }
         }
     }

@@ -7,6 +7,7 @@ use myclaw_engine::{Target, TargetAccess};
 use myclaw_policy::{PlaceFacts, WrittenAs, starts_programs};
 
 use super::Permissions;
+use super::tree::{Met, Tree};
 
 /// Most entries of a directory, and of those below, that are looked through for places from which programs are started.
 const MAX_ENTRIES: usize = 5_000;
@@ -73,32 +74,25 @@ impl Permissions {
 
     /// A place below the directory from which programs are started.
     fn place_below(&self, directory: &Path) -> Option<String> {
-        let mut waiting = vec![directory.to_owned()];
-        let mut left = MAX_ENTRIES;
-        while let Some(next) = waiting.pop() {
-            let Ok(entries) = std::fs::read_dir(&next) else {
-                return Some(format!("{} cannot be read", next.display()));
-            };
-            for entry in entries.flatten() {
-                let path = entry.path();
-                left = left.saturating_sub(1);
-                if left == 0 {
+        for met in Tree::new(directory, MAX_ENTRIES) {
+            let entry = match met {
+                Met::Entry(entry) => entry,
+                Met::Unreadable(path) => return Some(format!("{} cannot be read", path.display())),
+                Met::TooMany => {
                     return Some("it holds more files than are looked through".to_owned());
                 }
-                let why = match entry.file_type() {
-                    Ok(kind) if kind.is_symlink() => match real_place(&path) {
-                        Some(real) if real.starts_with(directory) => None,
-                        Some(real) if !real.is_dir() => self.start_place(&real),
-                        _ => Some("it is a link to another directory".to_owned()),
-                    },
-                    _ => self.start_place(&path),
-                };
-                if let Some(why) = why {
-                    return Some(format!("{} is in it, and {why}", path.display()));
-                }
-                if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                    waiting.push(path);
-                }
+            };
+            let path = entry.path();
+            let why = match entry.file_type() {
+                Ok(kind) if kind.is_symlink() => match real_place(&path) {
+                    Some(real) if real.starts_with(directory) => None,
+                    Some(real) if !real.is_dir() => self.start_place(&real),
+                    _ => Some("it is a link to another directory".to_owned()),
+                },
+                _ => self.start_place(&path),
+            };
+            if let Some(why) = why {
+                return Some(format!("{} is in it, and {why}", path.display()));
             }
         }
         None

@@ -1,9 +1,12 @@
 //! Who can write to an agent, and who can reach the gateway.
 
-use myclaw_config::{Bind, ExposeSecret as _};
+use std::path::PathBuf;
+
+use myclaw_config::{Bind, ExposeSecret as _, SandboxMode, WorkspaceAccessName};
 use serde_json::Value;
 
-use super::{SecurityFinding, Setup, Severity, finding, finding_in_list, set, unset};
+use super::{SecurityFinding, Setup, Severity, finding, finding_in_list, quoted_path, set, unset};
+use crate::permissions;
 
 /// Shortest token that nobody guesses, in characters: 128 bits in hexadecimal digits.
 const SHORTEST_TOKEN: usize = 32;
@@ -98,6 +101,48 @@ pub(super) fn shared_workspace(setup: &Setup<'_>) -> Vec<SecurityFinding> {
         )
     });
     found.collect()
+}
+
+/// Repositories of git that a sandboxed session may have put into a workspace in which programs of the owner work.
+pub(super) fn hidden_repositories(setup: &Setup<'_>) -> Vec<SecurityFinding> {
+    let mut found = Vec::new();
+    let mut seen: Vec<PathBuf> = Vec::new();
+    for id in setup.config.agent_ids() {
+        let Ok(agent) = setup.config.resolve_agent(Some(id.as_str())) else { continue };
+        let rules = permissions::sandbox_rules(setup.config, &agent);
+        let severity = match rules.confinement.workspace_access {
+            Some(WorkspaceAccessName::Rw) if setup.has_channels() => Severity::High,
+            None | Some(WorkspaceAccessName::Rw) if rules.mode != SandboxMode::Off => {
+                Severity::Medium
+            }
+            _ => continue,
+        };
+        if seen.contains(&agent.workspace) {
+            continue;
+        }
+        let hidden = permissions::hidden_repositories(&agent.workspace);
+        if let Some(message) = hidden.message() {
+            let moved = hidden.found.iter().map(|repository| {
+                let (mark, aside) = repository.mark();
+                format!("mv -- {} {}", quoted_path(mark), quoted_path(&aside))
+            });
+            let fixes: Vec<String> = moved.collect();
+            found.push(finding("hidden-repository", severity, message, fixes.join(" && ")));
+        }
+        if hidden.is_cut && severity == Severity::High {
+            found.push(finding(
+                "hidden-repository",
+                Severity::Low,
+                format!(
+                    "{} holds more files than are looked through for repositories that others may have put there",
+                    agent.workspace.display()
+                ),
+                format!("find {} -name HEAD -not -path '*/.git/*'", quoted_path(&agent.workspace)),
+            ));
+        }
+        seen.push(agent.workspace);
+    }
+    found
 }
 
 /// Connections to models that everybody on the way can read. Channels refuse them by themselves.

@@ -59,7 +59,7 @@ impl SessionConfig {
             before = %self.agent.workspace.display(),
             "{MOVED}"
         );
-        self.tell(Notice::Workspace { text: MOVED.to_owned() });
+        self.emit_notice(Notice::Workspace { text: MOVED.to_owned() });
         let noted = own.file_name().zip(own.parent()).map(|(name, workspaces)| {
             let notes = workspaces.join(NOTES);
             create_private_directory(&notes)?;

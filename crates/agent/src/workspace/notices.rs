@@ -8,17 +8,19 @@ use myclaw_engine::{EventCallback, Notice, RunEvent};
 
 use crate::SessionConfig;
 
-/// Tells the front-end of a session, or keeps what is to be told until there is one.
+/// Passes the notices about the files of a session to its front-end, or keeps them until there is one.
 #[derive(Clone, Default)]
-pub(crate) struct FileNotices(Arc<Mutex<Told>>);
+pub(crate) struct FileNotices(Arc<Mutex<NoticeState>>);
 
 #[derive(Default)]
-struct Told {
+struct NoticeState {
     /// That of the run. It may hold what holds this.
     listener: Option<Weak<dyn Fn(RunEvent) + Send + Sync>>,
     waiting: Vec<Notice>,
     /// Whether it was said that the workspace is full, since it last had room.
     is_full: bool,
+    /// Whether the workspace was looked through for repositories.
+    has_looked: bool,
 }
 
 impl fmt::Debug for FileNotices {
@@ -28,33 +30,38 @@ impl fmt::Debug for FileNotices {
 }
 
 impl FileNotices {
-    fn change<T>(&self, change: impl FnOnce(&mut Told) -> T) -> T {
+    fn change<T>(&self, change: impl FnOnce(&mut NoticeState) -> T) -> T {
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Whether to say that the workspace is full: `is_full` now, and not said yet.
     pub(super) fn begins_to_be_full(&self, is_full: bool) -> bool {
-        self.change(|told| !std::mem::replace(&mut told.is_full, is_full) && is_full)
+        self.change(|state| !std::mem::replace(&mut state.is_full, is_full) && is_full)
+    }
+
+    /// Whether to look through the workspace for repositories: once.
+    pub(super) fn begins_to_look(&self) -> bool {
+        self.change(|state| !std::mem::replace(&mut state.has_looked, true))
     }
 }
 
 impl SessionConfig {
     /// Lets `listener` have the notices about the session's files while somebody else keeps it, as a run does. It first gets
     /// those that had no listener.
-    pub fn tell_about_files(&self, listener: &EventCallback) {
-        let waiting = self.file_notices.change(|told| {
-            told.listener = Some(Arc::downgrade(listener));
-            std::mem::take(&mut told.waiting)
+    pub fn subscribe_to_file_notices(&self, listener: &EventCallback) {
+        let waiting = self.file_notices.change(|state| {
+            state.listener = Some(Arc::downgrade(listener));
+            std::mem::take(&mut state.waiting)
         });
-        waiting.into_iter().for_each(|notice| self.tell(notice));
+        waiting.into_iter().for_each(|notice| self.emit_notice(notice));
     }
 
-    /// Says something about the session's files.
-    pub(crate) fn tell(&self, notice: Notice) {
-        let listener = self.file_notices.change(|told| {
-            let listener = told.listener.as_ref().and_then(Weak::upgrade);
+    /// Emits a notice about the session's files.
+    pub(crate) fn emit_notice(&self, notice: Notice) {
+        let listener = self.file_notices.change(|state| {
+            let listener = state.listener.as_ref().and_then(Weak::upgrade);
             if listener.is_none() {
-                told.waiting.push(notice.clone());
+                state.waiting.push(notice.clone());
             }
             listener
         });

@@ -239,7 +239,7 @@ impl SessionConfig {
         let Some(why) = refusal.filter(|_| is_new) else { return };
         let session = self.session_key.as_str();
         tracing::warn!(session, "{why}; {ROOM}");
-        self.tell(Notice::Workspace { text: format!("{why}; {ROOM}") });
+        self.emit_notice(Notice::Workspace { text: format!("{why}; {ROOM}") });
     }
 
     /// What the session's own workspace holds, and may hold. Blocks.

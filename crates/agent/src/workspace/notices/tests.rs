@@ -19,7 +19,7 @@ fn heard(config: &SessionConfig) -> (EventCallback, Arc<Mutex<Vec<String>>>) {
             into.lock().unwrap().push(notice.to_string());
         }
     });
-    config.tell_about_files(&listener);
+    config.subscribe_to_file_notices(&listener);
     (listener, heard)
 }
 
@@ -63,7 +63,7 @@ fn a_session_that_moves_says_so_in_its_first_run() {
     assert_eq!(taken(&said), Vec::<String>::new());
     // What happens between two runs waits for the next.
     drop(listener);
-    config.tell(Notice::Files { text: "between".to_owned() });
+    config.emit_notice(Notice::Files { text: "between".to_owned() });
     let (_listener, said) = heard(&config);
     assert_eq!(taken(&said), ["between"]);
 }
