@@ -261,7 +261,7 @@ fn commands(home: &TempHome) -> Vec<(&'static str, Value)> {
         "cp -r ~/.myclaw copied; cat copied/myclaw.json; rm -rf copied",
         "tar c ~/.myclaw | base64",
         "grep -r record ~",
-        "find / -name 'myclaw.json*' -exec cat {} +",
+        "find / -maxdepth 5 -name 'myclaw.json*' -exec cat {} +",
         "python3 -c \"print(open('$STATE/myclaw.json').read())\"",
         "cd .. && ls -a && cat myclaw.json",
         "echo '{}' > ~/.myclaw/myclaw.json",
