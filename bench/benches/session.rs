@@ -9,7 +9,7 @@ use std::path::Path;
 
 use divan::{Bencher, black_box};
 use myclaw_session::{
-    CompactionEntry, DaySpending, Entry, EntryId, Keeper, LockWait, MetaPatch, QueuedKind,
+    CompactionEntry, DaySpending, Entry, EntryId, Inbox, Keeper, LockWait, MetaPatch, QueuedKind,
     QueuedMessage, Role, SessionKey, SessionLog, SessionStore, Spent, TailLimit, TranscriptMessage,
 };
 use tempfile::TempDir;
@@ -73,7 +73,7 @@ fn acknowledge_a_steering_message(bencher: Bencher<'_, '_>, waiting: usize) {
     let inbox = SessionStore::new(directory.path()).inbox(&SessionKey::for_cli("main", "bench"));
     let earlier: Vec<QueuedMessage> = (0..waiting).map(|_| steering()).collect();
     inbox
-        .open_or_create()
+        .hold_or_create()
         .and_then(|mut open| open.change(&earlier, &[]))
         .expect("messages that wait");
     bencher

@@ -221,7 +221,7 @@ impl Engine {
         };
         let ledger = roster.ledger(rules.cooldowns);
         let inbox = sessions.inbox(key);
-        let interrupts = Interrupts::new(inbox.clone(), opened.watch, opened.interrupts);
+        let interrupts = Interrupts::new(Arc::clone(&inbox), opened.watch, opened.interrupts);
         let pauses = Pauses::default();
         let most_calls = rules.max_iterations.limit();
         Turn {

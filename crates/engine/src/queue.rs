@@ -108,8 +108,8 @@ impl SessionInbox {
             return Ok(Arrival::Idle);
         }
         let inbox = self.store.inbox(&self.key);
-        let mut open = inbox.open_or_create()?;
-        let pending = open.pending()?;
+        let mut held = inbox.hold_or_create()?;
+        let pending = held.pending()?;
         let given = messages[0].id;
         let waiting = waiting(pending);
         if waiting.iter().any(|other| other.message.id == given) {
@@ -126,8 +126,8 @@ impl SessionInbox {
             messages.splice(0..0, remains);
         }
         let settled: Vec<EntryId> = dropped.iter().flat_map(Waiting::ids).collect();
-        open.change(&messages, &settled)?;
-        drop(open);
+        held.change(&messages, &settled)?;
+        drop(held);
         // The run may have ended before the message was stored, as with a steering message.
         if !self.store.is_in_use(&self.key)? {
             let mut withdrawn = false;

@@ -12,8 +12,8 @@ use futures_util::future::BoxFuture;
 use myclaw_config::ContextPruning;
 use myclaw_engine::{Clock, RunParams};
 use myclaw_session::{
-    Entry, EntryId, Inbox, Keeper, LockWait, QueuedKind, QueuedMessage, Role, SessionKey,
-    SessionStore, TranscriptMessage,
+    Entry, EntryId, FileInbox, Inbox, Keeper, LockWait, QueuedKind, QueuedMessage, Role,
+    SessionKey, SessionStore, TranscriptMessage,
 };
 use myclaw_testkit::{RecordedRequest, Reply, Script, Step, WireFormat};
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ const FORMAT: WireFormat = WireFormat::AnthropicMessages;
 /// Puts an interrupt into the inbox when it is first looked at after the answer.
 struct InterruptingClock {
     has_answered: Arc<AtomicBool>,
-    inbox: Inbox,
+    inbox: FileInbox,
 }
 
 impl Clock for InterruptingClock {

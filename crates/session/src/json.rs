@@ -21,10 +21,10 @@ use crate::entry::new_session_id;
 use crate::error::IoContext;
 use crate::store::{ARTIFACT_EXTENSION, INBOX_EXTENSION, LOCK_EXTENSION};
 use crate::{
-    Entry, Inbox, IndexUpdate, LockWait, MetaPatch, OpenSession, SessionError, SessionKey,
-    Sessions, SyncHandle, Tail, TailLimit, TranscriptMessage,
+    Entry, FileInbox, Inbox, IndexUpdate, LockWait, MetaPatch, OpenSession, SessionError,
+    SessionKey, Sessions, SyncHandle, Tail, TailLimit, TranscriptMessage,
 };
-use document::Document;
+pub(crate) use document::Document;
 
 /// Extension of a session's file.
 const EXTENSION: &str = "json";
@@ -145,6 +145,16 @@ impl Session {
         locked(&self.document).as_mut().map(work)
     }
 
+    /// Runs `work` on the content, whether the session is open here or not. Does nothing if there is none.
+    fn read(&self, mut work: impl FnMut(&Document)) -> Result<(), SessionError> {
+        if self.with_document(|document| work(document)).is_none()
+            && let Some(document) = Document::load(&self.path())?
+        {
+            work(&document);
+        }
+        Ok(())
+    }
+
     /// Replaces the file, unless nothing has changed since it was written.
     fn save(&self, durability: Durability) -> Result<(), SessionError> {
         let _replacing = locked(&self.replacing);
@@ -194,8 +204,8 @@ impl Sessions for JsonSessions {
         is_locked(&path).context("lock", &path)
     }
 
-    fn inbox(&self, key: &SessionKey) -> Inbox {
-        Inbox::new(self.session(key).beside(INBOX_EXTENSION))
+    fn inbox(&self, key: &SessionKey) -> Arc<dyn Inbox> {
+        Arc::new(FileInbox::new(self.session(key).beside(INBOX_EXTENSION)))
     }
 
     fn record(&self, key: &SessionKey, patch: MetaPatch) -> IndexUpdate {
@@ -223,13 +233,19 @@ impl Sessions for JsonSessions {
         key: &SessionKey,
         visit: &mut dyn FnMut(TranscriptMessage) -> ControlFlow<()>,
     ) -> Result<(), SessionError> {
-        let session = self.session(key);
-        if session.with_document(|document| document.visit_oldest(visit)).is_none()
-            && let Some(document) = Document::load(&session.path())?
-        {
-            document.visit_oldest(visit);
-        }
-        Ok(())
+        self.session(key).read(|document| document.visit_oldest(visit))
+    }
+
+    fn visit_newest(
+        &self,
+        key: &SessionKey,
+        visit: &mut dyn FnMut(TranscriptMessage) -> ControlFlow<()>,
+    ) -> Result<(), SessionError> {
+        self.session(key).read(|document| document.visit_newest(visit))
+    }
+
+    fn sync(&self, key: &SessionKey) -> Result<(), SessionError> {
+        self.session(key).save(Durability::Synced)
     }
 }
 

@@ -20,6 +20,7 @@ mod json;
 mod key;
 mod line;
 mod log;
+mod memory;
 mod meta;
 mod reader;
 mod repair;
@@ -41,7 +42,10 @@ pub use entry::{
 pub use error::SessionError;
 pub use fork::{Fork, ForkOrigin};
 pub use id::EntryId;
-pub use inbox::{Inbox, InboxWatch, Keeper, OpenInbox, QueuedKind, QueuedMessage, durability_of};
+pub use inbox::{
+    FileInbox, HeldInbox, Inbox, InboxCallback, InboxWatch, Keeper, QueuedKind, QueuedMessage,
+    durability_of,
+};
 pub use index::{
     IndexRepair, IndexedSession, MetaPatch, PruneReport, PruneScope, SessionEntry, SessionIndex,
     UpdatedAt,
@@ -49,6 +53,7 @@ pub use index::{
 pub use json::JsonSessions;
 pub use key::{CLI_CHANNEL, PeerKind, PositionalKey, SessionKey, SessionKeyError, SessionKeyParts};
 pub use log::SessionLog;
+pub use memory::MemorySessions;
 pub use meta::Meta;
 pub use myclaw_files::LockWait;
 pub use reader::{Entries, SessionReader};
@@ -56,7 +61,7 @@ pub use repair::MovedAside;
 pub use search::{
     Case, SearchError, SearchFilters, SearchHit, SearchQuery, SearchReport, SearchScope,
 };
-pub use sessions::{IndexUpdate, OpenSession, Sessions, SyncHandle};
+pub use sessions::{IndexUpdate, MessageSearch, OpenSession, Sessions, SyncHandle};
 pub use side_files::RemovedFiles;
 pub use spending::{DaySpending, Spent};
 pub use store::SessionStore;

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +16,7 @@ use crate::line::{self, Line};
 use crate::repair::torn_bytes;
 use crate::tail::{
     beginning_ms, fill_missing_times, read_last_compaction, read_messages_before, read_tail,
+    visit_messages_backward,
 };
 use crate::{
     About, CompactionEntry, Entry, EntryId, FORMAT_VERSION, SessionHeader, SessionKey, Tail,
@@ -196,6 +198,19 @@ impl SessionReader {
             fill_missing_times(messages, || beginning_ms(&self.file));
         }
         Ok(messages)
+    }
+
+    /// Passes the messages to `visit`, the newest first, until it breaks off. Reads no more of the file than that needs.
+    /// A row without a time has the time 0.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn visit_newest(
+        &self,
+        visit: &mut dyn FnMut(TranscriptMessage) -> ControlFlow<()>,
+    ) -> Result<(), SessionError> {
+        visit_messages_backward(self.parts_backward(), visit)
+            .context("read the session log", &self.path)
     }
 
     /// How many bytes at the end are no whole line. The next writer moves them to a file beside the log.

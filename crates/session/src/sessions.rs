@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::{
-    Entry, Inbox, IndexRepair, LockWait, MetaPatch, SessionError, SessionKey, SessionLog,
-    SessionStore, Tail, TailLimit, TranscriptMessage,
+    Entry, EntryId, Inbox, IndexRepair, LockWait, MetaPatch, QueuedMessage, SessionError,
+    SessionKey, SessionLog, SessionStore, Tail, TailLimit, TranscriptMessage,
 };
 
-/// A store of sessions. [`SessionStore`] keeps a log of JSON lines for each, [`crate::JsonSessions`] one JSON file.
+/// A store of sessions. [`SessionStore`] keeps a log of JSON lines for each, [`crate::JsonSessions`] one JSON file, and
+/// [`crate::MemorySessions`] nothing that outlives the process.
 ///
 /// All calls block: callers decide on which thread they run.
 pub trait Sessions: fmt::Debug + Send + Sync {
@@ -28,7 +29,7 @@ pub trait Sessions: fmt::Debug + Send + Sync {
     fn is_in_use(&self, key: &SessionKey) -> Result<bool, SessionError>;
 
     /// The messages that wait for the session.
-    fn inbox(&self, key: &SessionKey) -> Inbox;
+    fn inbox(&self, key: &SessionKey) -> Arc<dyn Inbox>;
 
     /// Changes the metadata of a session without reading it.
     fn record(&self, key: &SessionKey, patch: MetaPatch) -> IndexUpdate;
@@ -59,6 +60,63 @@ pub trait Sessions: fmt::Debug + Send + Sync {
         key: &SessionKey,
         visit: &mut dyn FnMut(TranscriptMessage) -> ControlFlow<()>,
     ) -> Result<(), SessionError>;
+
+    /// Passes the session's messages to `visit`, the newest first, until `visit` breaks off. Needs no lock. A row without a
+    /// time has the time 0.
+    ///
+    /// # Errors
+    /// The session cannot be read.
+    fn visit_newest(
+        &self,
+        key: &SessionKey,
+        visit: &mut dyn FnMut(TranscriptMessage) -> ControlFlow<()>,
+    ) -> Result<(), SessionError>;
+
+    /// Makes durable what was appended to the session so far, by whomever. Needs no lock.
+    ///
+    /// # Errors
+    /// The system could not guarantee it.
+    fn sync(&self, key: &SessionKey) -> Result<(), SessionError>;
+
+    /// Searches the inbox and the log for messages, as both are at one moment: a message that a run takes meanwhile is in
+    /// at least one of them. Settles what still waits although the log has it, because a run was killed between the two.
+    ///
+    /// # Errors
+    /// The inbox or the log cannot be read.
+    fn whereabouts(
+        &self,
+        key: &SessionKey,
+        search: &mut dyn MessageSearch,
+    ) -> Result<(), SessionError> {
+        let inbox = self.inbox(key);
+        // A run takes a message by writing a row and then emptying the inbox, and holds the inbox for both. So both are
+        // read while it is held.
+        let mut held = if inbox.may_hold_messages() { inbox.hold()? } else { None };
+        let pending = held.as_ref().map(|held| held.pending()).transpose()?.unwrap_or_default();
+        if search.waiting(&pending).is_continue() {
+            self.visit_newest(key, &mut |row| search.row(row))?;
+        }
+        let taken: Vec<EntryId> =
+            pending.iter().map(|message| message.id).filter(|id| search.has_found(*id)).collect();
+        if let Some(held) = &mut held
+            && !taken.is_empty()
+        {
+            held.settle_taken(&pending, &taken)?;
+        }
+        Ok(())
+    }
+}
+
+/// A search for messages in a session, by their ids ([`Sessions::whereabouts`]).
+pub trait MessageSearch {
+    /// Called once, first, with all messages that wait. Breaks off if the log is not needed.
+    fn waiting(&mut self, pending: &[QueuedMessage]) -> ControlFlow<()>;
+
+    /// Called with the messages of the log, the newest first, until it breaks off.
+    fn row(&mut self, row: TranscriptMessage) -> ControlFlow<()>;
+
+    /// Whether the log names this message as taken.
+    fn has_found(&self, id: EntryId) -> bool;
 }
 
 /// A session opened for writing. Nobody else can write to it while this value lives.
@@ -124,8 +182,8 @@ impl Sessions for SessionStore {
         Self::is_in_use(self, key)
     }
 
-    fn inbox(&self, key: &SessionKey) -> Inbox {
-        Self::inbox(self, key)
+    fn inbox(&self, key: &SessionKey) -> Arc<dyn Inbox> {
+        Arc::new(Self::inbox(self, key))
     }
 
     fn record(&self, key: &SessionKey, patch: MetaPatch) -> IndexUpdate {
@@ -166,6 +224,18 @@ impl Sessions for SessionStore {
             }
         }
         Ok(())
+    }
+
+    fn visit_newest(
+        &self,
+        key: &SessionKey,
+        visit: &mut dyn FnMut(TranscriptMessage) -> ControlFlow<()>,
+    ) -> Result<(), SessionError> {
+        self.reader(key)?.map_or(Ok(()), |reader| reader.visit_newest(visit))
+    }
+
+    fn sync(&self, key: &SessionKey) -> Result<(), SessionError> {
+        self.reader(key)?.map_or(Ok(()), |reader| reader.sync())
     }
 }
 

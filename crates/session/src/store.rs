@@ -10,7 +10,7 @@ use tracing::debug;
 use crate::error::{IoContext, SessionError};
 use crate::history::HISTORY_MARK;
 use crate::repair::{MovedAside, TORN_MARK};
-use crate::{Inbox, LockWait, SessionIndex, SessionKey, SessionLog, SessionReader, micros};
+use crate::{FileInbox, LockWait, SessionIndex, SessionKey, SessionLog, SessionReader, micros};
 
 /// Extension of a log.
 pub(crate) const LOG_EXTENSION: &str = "jsonl";
@@ -118,8 +118,8 @@ impl SessionStore {
     }
 
     /// The messages that wait for a session.
-    pub fn inbox(&self, key: &SessionKey) -> Inbox {
-        Inbox::new(self.beside(key, INBOX_EXTENSION))
+    pub fn inbox(&self, key: &SessionKey) -> FileInbox {
+        FileInbox::new(self.beside(key, INBOX_EXTENSION))
     }
 
     /// True if the session is open for writing at this moment, in this process or another.

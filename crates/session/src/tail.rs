@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read, Seek};
+use std::ops::ControlFlow;
 use std::time::UNIX_EPOCH;
 
 use crate::backward::BackwardLines;
@@ -151,6 +152,24 @@ pub(crate) fn read_messages_before<R: Read + Seek>(
     }
     messages.reverse();
     Ok(sought.is_none().then_some(messages))
+}
+
+/// Passes the messages to `visit`, the last one first, until it breaks off.
+pub(crate) fn visit_messages_backward<R: Read + Seek>(
+    parts: impl IntoIterator<Item = R>,
+    visit: &mut dyn FnMut(TranscriptMessage) -> ControlFlow<()>,
+) -> io::Result<()> {
+    for part in parts {
+        let mut lines = BackwardLines::new(part)?;
+        while let Some(found) = lines.next_line()? {
+            if let Line::Entry(Entry::Message(message)) = line::decode(found.bytes, found.offset)
+                && visit(message).is_break()
+            {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The last compaction, if there is one. Only lines that may be one are decoded.

@@ -1,18 +1,20 @@
 //! Sends messages that begin a turn or join one, and finds out where sent messages are.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use myclaw_config::{QueueConfig, QueueMode};
 use myclaw_engine::{AnswerSearch, Arrival, TakenState};
 use myclaw_llm::ContentBlock;
-use myclaw_session::{EntryId, Keeper};
+use myclaw_session::{EntryId, Keeper, MessageSearch, QueuedMessage, Sessions, TranscriptMessage};
 
 use super::{Accepted, Session, Work};
 use crate::{AgentError, FailureClass};
 
-/// Rows that are read from the end of a log at once. Usually the newest ones are enough.
-const ROWS_AT_ONCE: usize = 32;
+/// Rows of a log that are searched for a message that waits too: a run that took it may have been killed before it
+/// settled it.
+const NEWEST_ROWS: usize = 32;
 
 /// Where a message is that was sent with a given id.
 #[derive(Debug, Clone, PartialEq)]
@@ -124,61 +126,82 @@ impl Session {
         let store = self.config().home.session_store();
         let (key, works) = (self.key().clone(), self.work().is_some());
         let looked = tokio::task::spawn_blocking(move || {
-            let inbox = store.inbox(&key);
-            // A run takes a message by writing a row and then emptying the inbox, both under this lock. So the two are
-            // read under it: a message that moves is in at least one of them.
-            let mut open = if inbox.may_hold_messages() { inbox.open()? } else { None };
-            let pending = open.as_ref().map(|open| open.pending()).transpose()?.unwrap_or_default();
-            let waiting: HashSet<EntryId> = pending.iter().map(|message| message.id).collect();
-            let waits = |id: EntryId| match waiting.contains(&id) {
-                true => Some(Handover::Waiting),
-                false => waiting
-                    .contains(&id.of_remains())
-                    .then_some(Handover::Taken(TakenState::Dropped)),
-            };
-            let mut search = AnswerSearch::new(ids.iter().copied());
-            let reader = store.reader(&key)?;
-            let mut before = None;
-            while let Some(reader) = &reader
-                && !search.is_complete()
-            {
-                let rows = reader.messages_before(before, ROWS_AT_ONCE)?.unwrap_or_default();
-                let Some(oldest) = rows.first() else { break };
-                before = Some(oldest.id);
-                rows.into_iter().rev().for_each(|row| search.row(row));
-                // A waiting message is usually not in the log, so the log is not searched to its beginning for it.
-                if ids.iter().all(|id| waits(*id).is_some() || search.has_found(*id)) {
-                    break;
-                }
+            let mut search = Search::new(ids);
+            store.whereabouts(&key, &mut search)?;
+            let found = search.into_found();
+            let is_answered =
+                |state: &Handover| matches!(state, Handover::Taken(TakenState::Answered { .. }));
+            // An answer that leaves the session while a run goes on must not be lost behind it.
+            if works && found.values().any(is_answered) {
+                store.sync(&key)?;
             }
-            let mut found = search.into_found();
-            // A run was killed between the two: what it took must not be dropped when others arrive.
-            let taken: Vec<EntryId> =
-                found.keys().filter(|id| waiting.contains(*id)).copied().collect();
-            if let Some(open) = &mut open
-                && !taken.is_empty()
-            {
-                open.settle_taken(&pending, &taken)?;
-            }
-            // An answer that leaves the session while the run goes on must not be lost behind it.
-            let is_answered = |state: &TakenState| matches!(state, TakenState::Answered { .. });
-            if works
-                && let Some(reader) = &reader
-                && found.values().any(is_answered)
-            {
-                reader.sync()?;
-            }
-            let states = ids.into_iter().map(|id| {
-                let state = match found.remove(&id) {
-                    Some(state) => Handover::Taken(state),
-                    None => waits(id).unwrap_or(Handover::Missing),
-                };
-                (id, state)
-            });
-            Ok::<_, AgentError>(states.collect())
+            Ok::<_, AgentError>(found)
         });
         looked.await.map_err(|error| {
             AgentError::new(FailureClass::Internal, format!("internal error: {error}"))
         })?
+    }
+}
+
+/// The search for messages that were sent with these ids.
+struct Search {
+    ids: Vec<EntryId>,
+    waiting: HashSet<EntryId>,
+    answers: AnswerSearch,
+    /// Rows that were read.
+    rows: usize,
+}
+
+impl Search {
+    fn new(ids: Vec<EntryId>) -> Self {
+        let answers = AnswerSearch::new(ids.iter().copied());
+        Self { ids, waiting: HashSet::new(), answers, rows: 0 }
+    }
+
+    fn of_waiting(&self, id: EntryId) -> Option<Handover> {
+        let waits = |id| self.waiting.contains(&id);
+        if waits(id) {
+            return Some(Handover::Waiting);
+        }
+        waits(id.of_remains()).then_some(Handover::Taken(TakenState::Dropped))
+    }
+
+    fn into_found(mut self) -> HashMap<EntryId, Handover> {
+        let ids = std::mem::take(&mut self.ids);
+        let waiting: Vec<Option<Handover>> = ids.iter().map(|id| self.of_waiting(*id)).collect();
+        let mut found = self.answers.into_found();
+        let state = |(id, waiting): (EntryId, Option<Handover>)| {
+            let taken = found.remove(&id).map(Handover::Taken);
+            (id, taken.or(waiting).unwrap_or(Handover::Missing))
+        };
+        ids.into_iter().zip(waiting).map(state).collect()
+    }
+}
+
+impl MessageSearch for Search {
+    fn waiting(&mut self, pending: &[QueuedMessage]) -> ControlFlow<()> {
+        self.waiting = pending.iter().map(|message| message.id).collect();
+        match self.answers.is_complete() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+
+    fn row(&mut self, row: TranscriptMessage) -> ControlFlow<()> {
+        self.answers.row(row);
+        self.rows += 1;
+        // A waiting message is usually not in the log, so the log is not searched to its beginning for it.
+        let is_known = |id: &EntryId| {
+            self.answers.has_found(*id)
+                || (self.rows >= NEWEST_ROWS && self.of_waiting(*id).is_some())
+        };
+        match self.answers.is_complete() || self.ids.iter().all(is_known) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+
+    fn has_found(&self, id: EntryId) -> bool {
+        self.answers.has_found(id)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use myclaw_session::{EntryId, Keeper, QueuedKind, QueuedMessage, SessionKey, SessionStore};
+use myclaw_session::{EntryId, Inbox, Keeper, QueuedKind, QueuedMessage, SessionKey, SessionStore};
 use myclaw_testkit::{
     ModelServer, Reply, RunningChild, Script, Signal, Step, TempHome, WireFormat, validate_pairing,
     wait_until_gone,

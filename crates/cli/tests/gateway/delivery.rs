@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use myclaw_session::{QueuedMessage, SessionKey, SessionStore};
+use myclaw_session::{Inbox, QueuedMessage, SessionKey, SessionStore};
 use serde_json::json;
 
 use super::socket::{Socket, block_on};
@@ -213,7 +213,7 @@ fn a_message_that_was_dropped_just_before_a_kill_is_reported_and_not_answered() 
         // As if a third message had dropped the second, and the kill had come before the outcome was stored.
         let waiting = inbox.pending().unwrap().remove(0);
         let remains = QueuedMessage::remains_of(&waiting, waiting.content.clone());
-        let mut open = inbox.open().unwrap().unwrap();
+        let mut open = inbox.hold().unwrap().unwrap();
         match place {
             Remains::Wait => open.change(&[remains], &[waiting.id]).unwrap(),
             Remains::AreTaken => {

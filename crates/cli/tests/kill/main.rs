@@ -8,6 +8,7 @@
     reason = "all of this is test code, where a panic is a failed test"
 )]
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use myclaw_session::{EntryId, Inbox, Keeper, QueuedKind, QueuedMessage, SessionKey, SessionStore};
@@ -48,14 +49,15 @@ fn seed() -> u64 {
 
 /// Somebody who talks into the session from outside, and remembers what was acknowledged.
 struct Speaker {
-    inbox: Inbox,
+    inbox: Arc<dyn Inbox>,
     acknowledged: Vec<EntryId>,
 }
 
 impl Speaker {
     fn new(home: &TempHome) -> Self {
         let store = SessionStore::new(home.sessions_directory());
-        Self { inbox: store.inbox(&SessionKey::for_cli("main", SESSION)), acknowledged: Vec::new() }
+        let inbox = Arc::new(store.inbox(&SessionKey::for_cli("main", SESSION)));
+        Self { inbox, acknowledged: Vec::new() }
     }
 
     /// Says something; when this returns, it is acknowledged.

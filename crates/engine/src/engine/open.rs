@@ -45,7 +45,7 @@ pub(super) struct Opened {
 /// change to another thread and back.
 pub(super) async fn open(params: &RunParams, roster: &Roster) -> Result<Opened, RunError> {
     let inbox = params.stores.sessions.inbox(&params.session_key);
-    let watch = Watch::begin(&inbox);
+    let watch = Watch::begin(&*inbox);
     let loader = Loader {
         store: Arc::clone(&params.stores.sessions),
         key: params.session_key.clone(),
@@ -101,7 +101,7 @@ pub(super) async fn open(params: &RunParams, roster: &Roster) -> Result<Opened, 
 struct Loader {
     store: Arc<dyn Sessions>,
     key: SessionKey,
-    inbox: Inbox,
+    inbox: Arc<dyn Inbox>,
     roster: Roster,
     budget: u64,
     switched_off: SwitchedOff,
@@ -127,7 +127,7 @@ impl Loader {
             Err(error) => return Err(error.into()),
         };
         // Held while the log is read: a dropped run may still be removing the messages it took.
-        let mut held = if self.inbox.may_hold_messages() { self.inbox.open()? } else { None };
+        let mut held = if self.inbox.may_hold_messages() { self.inbox.hold()? } else { None };
         let (log, opening) = OpenLog::load(session, self.budget, self.switched_off)?;
         let mut waiting = Vec::new();
         if let Some(held) = &mut held {

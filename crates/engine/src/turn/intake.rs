@@ -1,11 +1,12 @@
 //! Step `intake`: adds user messages to the log, at the beginning of the turn and during it.
 //!
 //! Waiting messages are taken in this order, so that a crash at any point neither loses nor repeats one: the inbox is
-//! locked; the rows, which name the messages' ids, are appended to the log in one write; the log is made durable; the
+//! held; the rows, which name the messages' ids, are appended to the log in one write; the log is made durable; the
 //! messages are removed from the inbox. Opening a session after a crash finds the ids in its last rows. For messages that
 //! their senders keep until they are answered, nothing has to be durable before the end of the turn.
 
 use std::fmt::Write;
+use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_config::DeliveryMode;
@@ -13,7 +14,7 @@ use myclaw_files::Durability;
 use myclaw_llm::outside::harmless;
 use myclaw_llm::{ContentBlock, Message, UserMessage, joined_text};
 use myclaw_session::{
-    EntryId, FIRST_WORDS, Inbox, MetaPatch, OpenInbox, QueuedKind, QueuedMessage, SessionError,
+    EntryId, FIRST_WORDS, HeldInbox, Inbox, MetaPatch, QueuedKind, QueuedMessage, SessionError,
     TranscriptMessage, durability_of, first_words,
 };
 use serde_json::Map;
@@ -58,7 +59,7 @@ pub(crate) struct Delivery {
 
 /// The step and its state.
 pub(crate) struct Intake {
-    inbox: Inbox,
+    inbox: Arc<dyn Inbox>,
     delivery: Delivery,
     pub(super) interrupts: Interrupts,
     /// The user message of this run, until it is in the log.
@@ -69,7 +70,7 @@ pub(crate) struct Intake {
 
 impl Intake {
     pub(crate) fn new(
-        inbox: Inbox,
+        inbox: Arc<dyn Inbox>,
         delivery: Delivery,
         interrupts: Interrupts,
         user_message: Vec<ContentBlock>,
@@ -197,7 +198,7 @@ impl Intake {
         Ok(true)
     }
 
-    /// Locks the inbox and reads the waiting messages; `None` if there are none. Usually this only checks a file's
+    /// Holds the inbox and reads the waiting messages; `None` if there are none. Usually this only checks a file's
     /// length.
     ///
     /// # Errors
@@ -205,16 +206,16 @@ impl Intake {
     async fn waiting(
         &self,
         shared: &Shared,
-    ) -> Result<Option<(OpenInbox, Vec<QueuedMessage>)>, RunError> {
+    ) -> Result<Option<(Box<dyn HeldInbox>, Vec<QueuedMessage>)>, RunError> {
         let at_once = match self.inbox.bytes() {
             0 => return Ok(None),
-            1..=READ_AT_ONCE => Some(read(self.inbox.try_open())),
+            1..=READ_AT_ONCE => Some(read(self.inbox.try_hold())),
             _ => None,
         };
         let found = match at_once {
             Some(Err(SessionError::Locked { .. })) | None => {
-                let inbox = self.inbox.clone();
-                blocking(move || read(inbox.open())).await?
+                let inbox = Arc::clone(&self.inbox);
+                blocking(move || read(inbox.hold())).await?
             }
             Some(found) => found?,
         };
@@ -253,11 +254,11 @@ impl Intake {
 
 /// Reads the waiting messages of an inbox; `None` for an empty one.
 fn read(
-    opened: Result<Option<OpenInbox>, SessionError>,
-) -> Result<Option<(OpenInbox, Vec<QueuedMessage>)>, SessionError> {
-    let Some(open) = opened? else { return Ok(None) };
-    let pending = open.pending()?;
-    Ok(Some((open, pending)).filter(|(_, pending)| !pending.is_empty()))
+    opened: Result<Option<Box<dyn HeldInbox>>, SessionError>,
+) -> Result<Option<(Box<dyn HeldInbox>, Vec<QueuedMessage>)>, SessionError> {
+    let Some(held) = opened? else { return Ok(None) };
+    let pending = held.pending()?;
+    Ok(Some((held, pending)).filter(|(_, pending)| !pending.is_empty()))
 }
 
 /// Waiting messages that become one message of the session.

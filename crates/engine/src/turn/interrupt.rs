@@ -29,7 +29,7 @@ pub(crate) fn interrupts(pending: &[QueuedMessage]) -> impl Iterator<Item = &Que
 
 /// The messages that stop this run.
 pub(crate) struct Interrupts {
-    inbox: Inbox,
+    inbox: Arc<dyn Inbox>,
     watch: Arc<Watch>,
     /// Messages that waited when the run began. They do not stop it, because it answers them.
     known: Vec<EntryId>,
@@ -38,21 +38,21 @@ pub(crate) struct Interrupts {
 /// Notes that messages may have been added to an inbox.
 pub(crate) struct Watch {
     changed: Arc<Notify>,
-    inbox: InboxWatch,
+    inbox: Box<dyn InboxWatch>,
 }
 
 impl Watch {
     /// Begins to watch. What is in the inbox already is to be read afterwards: then no message is missed.
-    pub(crate) fn begin(inbox: &Inbox) -> Self {
+    pub(crate) fn begin(inbox: &dyn Inbox) -> Self {
         let changed = Arc::new(Notify::new());
         let notify = Arc::clone(&changed);
-        Self { changed, inbox: inbox.watch(move || notify.notify_one()) }
+        Self { changed, inbox: inbox.watch(Arc::new(move || notify.notify_one())) }
     }
 }
 
 impl Interrupts {
     /// `watch` began before the inbox was read, in which `known` were found.
-    pub(crate) fn new(inbox: Inbox, watch: Watch, known: Vec<EntryId>) -> Self {
+    pub(crate) fn new(inbox: Arc<dyn Inbox>, watch: Watch, known: Vec<EntryId>) -> Self {
         Self { inbox, watch: Arc::new(watch), known }
     }
 
@@ -87,7 +87,7 @@ pub(super) fn report(shared: &Shared) {
 }
 
 async fn look(
-    inbox: Inbox,
+    inbox: Arc<dyn Inbox>,
     watch: Arc<Watch>,
     known: Vec<EntryId>,
     abort: CancellationToken,
@@ -109,9 +109,9 @@ async fn look(
 
 /// What waits in an inbox. Most changes that are noticed are those of the run itself, which empty the file or hold it, so no
 /// thread is taken for an empty one, and none waits for one that is held.
-async fn pending(inbox: &Inbox) -> Vec<QueuedMessage> {
+async fn pending(inbox: &Arc<dyn Inbox>) -> Vec<QueuedMessage> {
     while inbox.may_hold_messages() {
-        let reading = inbox.clone();
+        let reading = Arc::clone(inbox);
         let read = tokio::task::spawn_blocking(move || reading.try_pending()).await;
         match read {
             Ok(Err(SessionError::Locked { .. })) => tokio::time::sleep(HELD_PAUSE).await,

@@ -9,25 +9,25 @@ use std::collections::HashMap;
 use std::fmt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use myclaw_files::parent_of;
+
+use super::{InboxCallback, InboxWatch};
 
 /// Pause between two polls where the system reports nothing: short enough for somebody who waits.
 const PAUSE: Duration = Duration::from_millis(500);
 /// Stack of the thread, whose calls are shallow.
 const STACK_BYTES: usize = 128 * 1024;
 
-type Notify = Arc<dyn Fn() + Send + Sync>;
-
 /// All watches of this process.
 static WATCHES: LazyLock<Mutex<Watches>> = LazyLock::new(Mutex::default);
 
 #[derive(Default)]
 struct Watches {
-    by_path: HashMap<PathBuf, Vec<(u64, Notify)>>,
+    by_path: HashMap<PathBuf, Vec<(u64, InboxCallback)>>,
     last_id: u64,
     /// How messages of other processes are noticed; `None` until the first watch is added.
     source: Option<Source>,
@@ -41,34 +41,34 @@ enum Source {
 }
 
 /// Ends its watch when it is dropped.
-pub struct InboxWatch {
+pub(super) struct FileWatch {
     path: PathBuf,
     id: u64,
 }
 
-impl fmt::Debug for InboxWatch {
+impl fmt::Debug for FileWatch {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_tuple("InboxWatch").field(&self.path).finish()
+        formatter.debug_tuple("FileWatch").field(&self.path).finish()
     }
 }
 
-impl InboxWatch {
-    pub(super) fn new(path: &Path, notify: Notify) -> Self {
+impl FileWatch {
+    pub(super) fn new(path: &Path, notify: InboxCallback) -> Self {
         let mut watches = watches();
         watches.last_id += 1;
         let id = watches.last_id;
         watches.by_path.entry(path.to_path_buf()).or_default().push((id, notify));
         Self { path: path.to_path_buf(), id }
     }
+}
 
-    /// Notices messages of other processes too, from now on. What they wrote before is not reported: read the inbox
-    /// afterwards.
-    pub fn notice_other_processes(&self) {
+impl InboxWatch for FileWatch {
+    fn notice_other_processes(&self) {
         watches().listen_to(&parent_of(&self.path));
     }
 }
 
-impl Drop for InboxWatch {
+impl Drop for FileWatch {
     fn drop(&mut self) {
         let mut watches = watches();
         if let Some(of_path) = watches.by_path.get_mut(&self.path) {

@@ -20,7 +20,7 @@ const MAX_BYTES: u64 = 256 * 1024 * 1024;
 
 /// A session in memory.
 #[derive(Debug, Default)]
-pub(super) struct Document {
+pub(crate) struct Document {
     /// In milliseconds since the Unix epoch, like `updated_at`.
     created_at: u64,
     updated_at: u64,
@@ -37,7 +37,7 @@ pub(super) struct Document {
     /// The number of rows that are not entries.
     skipped: usize,
     /// True if the file does not hold all of this.
-    pub(super) is_changed: bool,
+    pub(crate) is_changed: bool,
 }
 
 /// The file as it is written.
@@ -64,7 +64,7 @@ enum Row<'a> {
 
 impl Document {
     /// Reads a file; `None` if there is none.
-    pub(super) fn load(path: &Path) -> Result<Option<Self>, SessionError> {
+    pub(crate) fn load(path: &Path) -> Result<Option<Self>, SessionError> {
         let failed = |source| SessionError::from_io("read the session file", path, source);
         let bytes = match read_regular(path, MAX_BYTES) {
             Ok(bytes) => bytes,
@@ -110,12 +110,12 @@ impl Document {
     }
 
     /// True if it has no content that makes it a session.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty() && self.entries.is_empty()
     }
 
     /// The text of the file, if it must be written. It counts as written from then on.
-    pub(super) fn take_text(&mut self, id: &str) -> Option<serde_json::Result<Vec<u8>>> {
+    pub(crate) fn take_text(&mut self, id: &str) -> Option<serde_json::Result<Vec<u8>>> {
         if self.is_empty() || !std::mem::take(&mut self.is_changed) {
             return None;
         }
@@ -131,7 +131,7 @@ impl Document {
         Some(text)
     }
 
-    pub(super) fn append(&mut self, entries: &[Entry]) {
+    pub(crate) fn append(&mut self, entries: &[Entry]) {
         let Some(first) = entries.first() else { return };
         if self.is_empty() {
             self.created_at = first.ts().filter(|time| *time > 0).unwrap_or_else(now_ms);
@@ -141,24 +141,31 @@ impl Document {
         self.is_changed = true;
     }
 
-    pub(super) fn record(&mut self, key: &SessionKey, id: &str, patch: MetaPatch) {
+    pub(crate) fn record(&mut self, key: &SessionKey, id: &str, patch: MetaPatch) {
         let file = format!("{id}.{}", super::EXTENSION);
         let changed = patch.apply_to(self.index.take(), key, id.to_owned());
         self.index = changed.map(|entry| SessionEntry { session_file: file, ..entry });
         self.is_changed = true;
     }
 
-    pub(super) fn tail(&self, limit: TailLimit) -> Tail {
+    pub(crate) fn tail(&self, limit: TailLimit) -> Tail {
         Tail { skipped_lines: self.skipped, ..tail_of(&self.entries, limit) }
     }
 
-    pub(super) fn visit_oldest(&self, visit: &mut dyn FnMut(TranscriptMessage) -> ControlFlow<()>) {
-        for entry in &self.entries {
-            if let Entry::Message(message) = entry
-                && visit(message.clone()).is_break()
-            {
-                break;
-            }
-        }
+    pub(crate) fn visit_oldest(&self, visit: &mut dyn FnMut(TranscriptMessage) -> ControlFlow<()>) {
+        let _ = messages(self.entries.iter()).try_for_each(|message| visit(message.clone()));
     }
+
+    pub(crate) fn visit_newest(&self, visit: &mut dyn FnMut(TranscriptMessage) -> ControlFlow<()>) {
+        let _ = messages(self.entries.iter().rev()).try_for_each(|message| visit(message.clone()));
+    }
+}
+
+fn messages<'a>(
+    entries: impl Iterator<Item = &'a Entry>,
+) -> impl Iterator<Item = &'a TranscriptMessage> {
+    entries.filter_map(|entry| match entry {
+        Entry::Message(message) => Some(message),
+        _ => None,
+    })
 }

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use myclaw_session::{
-    Entry, EntryId, Keeper, LockWait, MetaPatch, QueuedKind, QueuedMessage, SessionKey,
+    Entry, EntryId, Inbox, Keeper, LockWait, MetaPatch, QueuedKind, QueuedMessage, SessionKey,
     SessionStore,
 };
 
@@ -271,7 +271,7 @@ fn fill_inbox(directory: &Path) {
     report("intact", bytes.ends_with(b"\n") && inbox.pending().unwrap() == acknowledged);
     // Waiting messages can be taken although nothing can be written.
     let ids: Vec<EntryId> = acknowledged.iter().map(|message| message.id).collect();
-    let mut open = inbox.open().unwrap().unwrap();
+    let mut open = inbox.hold().unwrap().unwrap();
     report("one_cannot_be_settled", open.change(&[], &ids[..1]).is_err());
     report("still_intact", open.pending().unwrap() == acknowledged);
     drop(open);
@@ -283,7 +283,7 @@ fn fill_inbox(directory: &Path) {
         acknowledged.push(again);
         report("usable_again", inbox.pending().unwrap() == acknowledged);
     }
-    report("all_can_be_settled", inbox.open().unwrap().unwrap().change(&[], &ids).is_ok());
+    report("all_can_be_settled", inbox.hold().unwrap().unwrap().change(&[], &ids).is_ok());
 }
 
 /// Sends a message to an inbox in which one message waits, and in one in which 10,000 do, and reports the bytes that
@@ -301,7 +301,7 @@ fn acknowledge(directory: &Path) {
             keeper: Keeper::Inbox,
         };
         let earlier: Vec<QueuedMessage> = (0..waiting).map(|_| message()).collect();
-        inbox.open_or_create().unwrap().change(&earlier, &[]).unwrap();
+        inbox.hold_or_create().unwrap().change(&earlier, &[]).unwrap();
         let next = message();
         let read_before = io_counter("rchar");
         let writes_before = io_counter("syscw");

@@ -1,11 +1,12 @@
 //! Waiting messages: durable, each in one state, for any writer.
 
 use std::fs;
+use std::sync::Arc;
 
 use myclaw_files::Durability;
 use myclaw_session::{
-    DaySpending, EntryId, Inbox, Keeper, QueuedKind, QueuedMessage, SessionError, SessionStore,
-    Spent, durability_of,
+    DaySpending, EntryId, FileInbox, Inbox, Keeper, QueuedKind, QueuedMessage, SessionError,
+    SessionStore, Spent, durability_of,
 };
 use proptest::prelude::*;
 
@@ -23,7 +24,7 @@ fn message(kind: QueuedKind, content: &str) -> QueuedMessage {
     }
 }
 
-fn lines(inbox: &Inbox) -> usize {
+fn lines(inbox: &FileInbox) -> usize {
     fs::read_to_string(inbox.path()).unwrap().lines().count()
 }
 
@@ -40,7 +41,7 @@ fn a_pushed_message_waits_until_it_is_settled() {
 
     assert_eq!(lines(&inbox), 2, "one line a message");
     assert_eq!(inbox.pending().unwrap(), [first.clone(), second.clone()]);
-    inbox.open().unwrap().unwrap().change(&[], &[first.id]).unwrap();
+    inbox.hold().unwrap().unwrap().change(&[], &[first.id]).unwrap();
     assert_eq!(inbox.pending().unwrap(), std::slice::from_ref(&second));
     assert!(inbox.remove(second.id).unwrap());
     assert!(!inbox.remove(second.id).unwrap(), "a message is removed once");
@@ -56,17 +57,17 @@ fn a_pushed_message_waits_until_it_is_settled() {
 fn whoever_does_not_wait_learns_that_an_inbox_is_held() {
     let home = Home::new();
     let inbox = home.store().inbox(&work());
-    assert!(inbox.try_open().unwrap().is_none());
+    assert!(inbox.try_hold().unwrap().is_none());
     let sent = message(QueuedKind::Steer, "first");
     inbox.push(&sent).unwrap();
     assert_eq!(inbox.bytes(), fs::metadata(inbox.path()).unwrap().len());
 
-    let held = inbox.open().unwrap().unwrap();
-    assert!(matches!(inbox.try_open(), Err(SessionError::Locked { .. })));
+    let held = inbox.hold().unwrap().unwrap();
+    assert!(matches!(inbox.try_hold(), Err(SessionError::Locked { .. })));
     assert!(matches!(inbox.try_pending(), Err(SessionError::Locked { .. })));
     drop(held);
     assert_eq!(inbox.try_pending().unwrap(), std::slice::from_ref(&sent));
-    assert_eq!(inbox.try_open().unwrap().unwrap().pending().unwrap(), [sent]);
+    assert_eq!(inbox.try_hold().unwrap().unwrap().pending().unwrap(), [sent]);
 }
 
 #[test]
@@ -103,7 +104,7 @@ fn writers_at_the_same_time_lose_nothing() {
     let mut seen = Vec::new();
     while seen.len() < 100 {
         let is_over = writers.iter().all(std::thread::JoinHandle::is_finished);
-        let Some(mut open) = inbox.open().unwrap() else { continue };
+        let Some(mut open) = inbox.hold().unwrap() else { continue };
         let pending = open.pending().unwrap();
         if is_over && pending.is_empty() {
             break;
@@ -259,7 +260,7 @@ proptest! {
                 }
                 Step::Settle(back) if back < expected.len() => {
                     let id = expected.remove(expected.len() - 1 - back).id;
-                    inbox.open().unwrap().unwrap().change(&[], &[id]).unwrap();
+                    inbox.hold().unwrap().unwrap().change(&[], &[id]).unwrap();
                 }
                 Step::Remove(back) if back < expected.len() => {
                     let id = expected.remove(expected.len() - 1 - back).id;
@@ -328,9 +329,9 @@ fn watchers_are_notified_of_messages_from_this_process_and_others() {
     fs::create_dir_all(home.sessions()).unwrap();
     let (store, other) = (home.store(), myclaw_session::SessionKey::for_cli("main", "other"));
     let elsewhere = myclaw_session::SessionKey::for_cli("main", "with-1");
-    let watch = |inbox: Inbox| {
+    let watch = |inbox: FileInbox| {
         let (sender, notified) = std::sync::mpsc::channel();
-        (inbox.watch(move || sender.send(()).unwrap_or_default()), notified)
+        (inbox.watch(Arc::new(move || sender.send(()).unwrap_or_default())), notified)
     };
     let (_first, notified) = watch(store.inbox(&work()));
     let (_second, of_other) = watch(store.inbox(&other));
@@ -363,7 +364,7 @@ fn only_messages_that_their_senders_keep_need_no_disk() {
     assert_eq!(needs(&[kept.id]), Durability::Unsynced);
     assert_eq!(needs(&[own.id]), Durability::Synced);
     assert_eq!(needs(&[kept.id, own.id]), Durability::Synced);
-    inbox.open().unwrap().unwrap().settle_taken(&pending, &[kept.id]).unwrap();
+    inbox.hold().unwrap().unwrap().settle_taken(&pending, &[kept.id]).unwrap();
     assert_eq!(inbox.pending().unwrap(), std::slice::from_ref(&own));
     // A line of an older version does not say who keeps its message.
     let line = fs::read_to_string(inbox.path()).unwrap();
@@ -379,8 +380,8 @@ fn reading_notifies_nobody() {
     inbox.push(&message(QueuedKind::Steer, "waits")).unwrap();
     let (sender, notified) = std::sync::mpsc::channel();
     let of_last = sender.clone();
-    let watch = inbox.watch(move || sender.send("read").unwrap_or_default());
-    let _last = last.watch(move || of_last.send("last").unwrap_or_default());
+    let watch = inbox.watch(Arc::new(move || sender.send("read").unwrap_or_default()));
+    let _last = last.watch(Arc::new(move || of_last.send("last").unwrap_or_default()));
     watch.notice_other_processes();
     for _ in 0..3 {
         assert_eq!(inbox.pending().unwrap().len(), 1);
