@@ -39,6 +39,9 @@ pub(crate) fn arguments(
     }
     arguments.place("--dev", Path::new("/dev"));
     arguments.place("--proc", Path::new("/proc"));
+    // Settings of the kernel in it belong to root and have no namespace: for root they could be changed, without any capability,
+    // and some name programs that the kernel starts outside.
+    arguments.place("--remount-ro", Path::new("/proc"));
     arguments.memory(TEMPORARY_BYTES, Path::new("/tmp"));
     arguments.memory(OTHER_BYTES, Path::new("/run"));
     arguments.memory(OTHER_BYTES, Path::new("/var/tmp"));

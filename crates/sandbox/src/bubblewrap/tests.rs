@@ -33,6 +33,13 @@ fn what_may_be_changed_comes_after_what_may_be_read() {
     assert!(line(&confinement).ends_with(end), "{}", line(&confinement));
 }
 
+/// For root, the settings of the kernel that are in it could be changed otherwise.
+#[test]
+fn the_files_of_the_kernel_are_read_only() {
+    let line = line(&Confinement::new(Level::Bubblewrap, "/w"));
+    assert!(line.contains(" --proc /proc --remount-ro /proc "), "{line}");
+}
+
 #[test]
 fn access_to_the_workspace() {
     let mut confinement = Confinement::new(Level::Bubblewrap, "/w");

@@ -12,6 +12,16 @@ use super::files::{contains_secret, has_secret};
 use super::scene::SECRET;
 use super::{Attempt, Scene, calls, missed};
 
+/// Programs that the kernel starts, and what else root may change without a capability.
+const SETTINGS: [&str; 6] = [
+    "/proc/sys/kernel/core_pattern",
+    "/proc/sys/kernel/modprobe",
+    "/proc/sys/kernel/hotplug",
+    "/proc/sys/vm/panic_on_oom",
+    "/proc/irq/default_smp_affinity",
+    "/proc/sysrq-trigger",
+];
+
 pub(super) const ATTEMPTS: &[Attempt] = &[
     Attempt {
         name: "read another process's environment",
@@ -53,6 +63,7 @@ pub(super) const ATTEMPTS: &[Attempt] = &[
         name: "enter another process's namespace",
         run: |scene| calls::enter_namespace(&scene.of_victim("ns/net")),
     },
+    Attempt { name: "change a setting of the kernel", run: change_settings },
     Attempt { name: "mount a file system", run: |scene| calls::mount(&scene.workspace) },
     Attempt {
         name: "change the root directory",
@@ -73,6 +84,18 @@ pub(super) const ATTEMPTS: &[Attempt] = &[
     Attempt { name: "TIOCSTI", run: |_| calls::terminal_input(libc::TIOCSTI) },
     Attempt { name: "TIOCLINUX", run: |_| calls::terminal_input(libc::TIOCLINUX) },
 ];
+
+/// Opened and not written, so that nothing changes if it is possible.
+fn change_settings(_: &Scene) -> io::Result<()> {
+    let mut refused = None;
+    for path in SETTINGS {
+        match fs::OpenOptions::new().write(true).open(path) {
+            Ok(_) => return Ok(()),
+            Err(error) => refused = Some(error),
+        }
+    }
+    refused.map_or(Ok(()), Err)
+}
 
 fn through_root(scene: &Scene) -> io::Result<()> {
     let below = scene.secret_file();
