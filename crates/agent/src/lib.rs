@@ -91,7 +91,7 @@ pub use trial::{Question, Trial, TrialAnswer, TrialFailure};
 pub use undo::UndoMode;
 pub use web_tools::FileDownloads;
 pub use workspace::{
-    MovedSession, Party, Quota, WorkspaceUse, moved_sessions, workspace_of_session,
+    MovedSession, Party, Quota, WorkspaceUse, moved_sessions, protected_names, workspace_of_session,
 };
 
 pub use futures_util::future::BoxFuture;

@@ -16,7 +16,7 @@ use myclaw_config::{ConfinementLimits, Paths, SandboxMode, WorkspaceAccessName};
 use myclaw_engine::{BOOTSTRAP_NAMES, PromptFiles};
 use myclaw_files::create_private_directory;
 use myclaw_policy::{names_obeyed_by_agents, names_obeyed_by_programs};
-use myclaw_sandbox::{Level, WorkspaceAccess};
+use myclaw_sandbox::{Level, ProtectedNames, WorkspaceAccess};
 use myclaw_session::{CLI_CHANNEL, SessionKey};
 
 use crate::permissions::{Principal, sandbox_rules};
@@ -50,6 +50,27 @@ const OWNERS_CHANNELS: [&str; 3] = [CLI_CHANNEL, CRON_CHANNEL, WEB_CHANNEL];
 fn obeyed_by_agents() -> impl Iterator<Item = &'static str> {
     let others = names_obeyed_by_agents().filter(|name| !BOOTSTRAP_NAMES.contains(name));
     BOOTSTRAP_NAMES.into_iter().chain(OBEYED_HERE).chain(others)
+}
+
+/// What stays as it is in a directory that others change and the owner uses as well. In every directory below, programs and
+/// agents take what has these names wherever they work. Of those without a dot only instructions are among them, or nobody could
+/// begin a project in a directory.
+pub fn protected_names() -> ProtectedNames {
+    let is_taken = |name: &&str| {
+        name.starts_with(['.', '*'])
+            || INSTRUCTIONS_EVERYWHERE == *name
+            || (name.ends_with(".md") && !BOOTSTRAP_NAMES.contains(name))
+    };
+    let names = || obeyed_by_agents().chain(names_obeyed_by_programs());
+    ProtectedNames {
+        at_top: paths(names()),
+        everywhere: names().filter(is_taken).map(str::to_owned).collect(),
+    }
+}
+
+/// The names as paths. One with a wildcard is none.
+fn paths(names: impl Iterator<Item = &'static str>) -> Vec<PathBuf> {
+    names.filter(|name| !name.contains('*')).map(PathBuf::from).collect()
 }
 
 /// Who writes the messages of a session.
@@ -180,33 +201,22 @@ impl SessionConfig {
         let is_own = self.directory.is_none() && self.own_workspace.is_some();
         let mode = sandbox_rules(&self.config, &self.agent).mode;
         let is_outside_obeyed = mode == SandboxMode::NonMain && *level == Level::Landlock;
-        // A name with a wildcard is no path.
-        let paths = |names: &mut dyn Iterator<Item = &'static str>| -> Vec<PathBuf> {
-            names.filter(|name| !name.contains('*')).map(PathBuf::from).collect()
-        };
         match self.party() {
             Party::Others if is_own => Vec::new(),
-            Party::Others => paths(&mut obeyed_by_agents().chain(names_obeyed_by_programs())),
+            Party::Others => protected_names().at_top,
             Party::Owner if is_outside_obeyed && self.project_directory().is_none() => {
-                paths(&mut obeyed_by_agents())
+                paths(obeyed_by_agents())
             }
             Party::Owner => Vec::new(),
         }
     }
 
-    /// The names that stay as they are in every directory of the workspace: programs and agents take what has them wherever
-    /// they work. Of those without a dot only instructions are among them, or nobody could begin a project in a directory.
+    /// The names that stay as they are in every directory of the workspace.
     pub(crate) fn protected_names(&self, level: &Level) -> Vec<String> {
         if self.party() == Party::Owner || self.protected(level).is_empty() {
             return Vec::new();
         }
-        let is_taken = |name: &&str| {
-            name.starts_with(['.', '*'])
-                || INSTRUCTIONS_EVERYWHERE == *name
-                || (name.ends_with(".md") && !BOOTSTRAP_NAMES.contains(name))
-        };
-        let names = obeyed_by_agents().chain(names_obeyed_by_programs());
-        names.filter(is_taken).map(str::to_owned).collect()
+        protected_names().everywhere
     }
 
     /// What the session's own workspace may hold; `None` if it has none.

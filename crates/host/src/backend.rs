@@ -145,6 +145,23 @@ fn local_arguments(runner: &RunnerProgram, launch: &Launch) -> Vec<std::ffi::OsS
     arguments
 }
 
+/// The further directories of the group that it may change. The owner's programs work in them too.
+fn shared_directories(launch: &Launch) -> impl Iterator<Item = &Mount> {
+    launch.mounts.iter().filter(|mount| {
+        mount.access == Access::ReadWrite
+            && mount.container.starts_with(crate::mounts::EXTRA)
+            && mount.host.is_dir()
+    })
+}
+
+/// Why a group with such a directory cannot run.
+fn unprotected(error: &SandboxError) -> BackendError {
+    BackendError::Unusable(format!(
+        "the names that your programs obey cannot be protected in the directories that the group may change: {error}. Or give \
+         these directories the access `readOnly`"
+    ))
+}
+
 /// Puts links to the mounts below the workspace, under the names of the protocol.
 fn link_mounts(launch: &Launch) -> Result<(), BackendError> {
     let failed = |path: &std::path::Path, error: std::io::Error| {

@@ -20,11 +20,12 @@ pub struct Confinement {
     /// What may be done in the workspace.
     pub access: WorkspaceAccess,
     /// Files and directories that stay as they are, with everything below them, although the workspace may be changed;
-    /// paths relative to the workspace, without `.` and `..`. One that does not exist cannot be made. Letters count
+    /// paths relative to the workspace, or absolute ones in another directory that may be changed, without `.` and `..`. One that does not exist cannot be made. Letters count
     /// without their case, because some file systems compare names so. [`Level::Limits`] protects nothing.
     #[serde(default)]
     pub protected: Vec<PathBuf>,
-    /// Names that are protected in the same way in the workspace and in every directory below it. A `*` stands for any characters.
+    /// Names that are protected in the same way in the workspace and in every directory below it, and in and below each other
+    /// directory with a path in `protected`. A `*` stands for any characters.
     #[serde(default)]
     pub protected_names: Vec<String>,
     /// More files and directories that may be read and executed; absolute paths that exist.
@@ -42,6 +43,15 @@ pub struct Confinement {
     /// What may be used up.
     #[serde(default)]
     pub limits: Limits,
+}
+
+/// Names that stay as they are in a directory that a less trusted party changes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProtectedNames {
+    /// In the directory itself.
+    pub at_top: Vec<PathBuf>,
+    /// In the directory and in every one below. A `*` stands for any characters.
+    pub everywhere: Vec<String>,
 }
 
 /// What enforces a [`Confinement`], from weak to strong.
@@ -158,12 +168,19 @@ impl Confinement {
         }
     }
 
+    /// Protects names in a directory of `read_write`.
+    pub fn protect(&mut self, directory: &Path, names: &ProtectedNames) {
+        self.protected.extend(names.at_top.iter().map(|name| directory.join(name)));
+        self.protected_names.clone_from(&names.everywhere);
+    }
+
     /// The protected paths, if there is anything to protect them from.
     pub(crate) fn protected_places(&self) -> Vec<PathBuf> {
         let workspace = real_place(&self.workspace);
         let names = self.protected_names.iter().map(Path::new);
         let protected = self.protected.iter().map(PathBuf::as_path).chain(names);
-        let protected = protected.filter(|_| self.access == WorkspaceAccess::Rw);
+        let may_change = |path: &&Path| path.is_absolute() || self.access == WorkspaceAccess::Rw;
+        let protected = protected.filter(may_change);
         protected.map(|path| workspace.join(path)).collect()
     }
 

@@ -40,7 +40,9 @@ mod system;
 mod system_files;
 mod thread;
 
-pub use confinement::{Confinement, Engine, Level, Limits, Network, WorkspaceAccess};
+pub use confinement::{
+    Confinement, Engine, Level, Limits, Network, ProtectedNames, WorkspaceAccess,
+};
 #[cfg(target_os = "linux")]
 pub use enter::enter_and_exec;
 pub use error::SandboxError;

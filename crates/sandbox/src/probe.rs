@@ -146,7 +146,7 @@ impl Probe {
         ))
     }
 
-    fn check_landlock(&self) -> Result<(), SandboxError> {
+    pub(crate) fn check_landlock(&self) -> Result<(), SandboxError> {
         let reason = match self.landlock {
             LANDLOCK_NEEDED.. => return Ok(()),
             0 => "this kernel has no Landlock, or it is switched off".to_owned(),
@@ -165,7 +165,11 @@ impl Probe {
 /// A path that leads out of the workspace, or to the workspace itself, would protect something else than it says.
 fn check_protected(confinement: &Confinement) -> Result<(), SandboxError> {
     let is_name = |component: Component<'_>| matches!(component, Component::Normal(_));
-    let is_path = |path: &Path| !path.as_os_str().is_empty() && path.components().all(is_name);
+    let is_path = |path: &Path| {
+        let is_elsewhere = confinement.read_write.iter().any(|root| path.starts_with(root));
+        let path = path.strip_prefix("/").ok().filter(|_| is_elsewhere).unwrap_or(path);
+        !path.as_os_str().is_empty() && path.components().all(is_name)
+    };
     let paths = confinement.protected.iter().map(PathBuf::as_path);
     let names = confinement.protected_names.iter().map(Path::new);
     let wrong = paths
@@ -174,7 +178,8 @@ fn check_protected(confinement: &Confinement) -> Result<(), SandboxError> {
         .find(|(_, is_right)| !is_right);
     wrong.map_or(Ok(()), |(path, _)| {
         Err(SandboxError::Demand(format!(
-            "the protected path {:?} is not a path below the workspace; name it without a leading slash, `.` and `..`",
+            "the protected path {:?} is not a path below a directory that may be changed; name it without `.` and `..`, and without a leading slash in \
+             the workspace",
             path.display()
         )))
     })

@@ -189,6 +189,36 @@ impl Sandbox {
         Ok(Confined { child, level: confinement.level.clone(), token, removal })
     }
 
+    /// The program that confines, which a container needs for [`Sandbox::guard`].
+    pub fn helper(&self) -> &Path {
+        &self.helper
+    }
+
+    /// What stands before `program` and its arguments in a container that the caller makes, so that it keeps what is protected;
+    /// nothing else of the confinement has an effect. All paths are those of the container, and `helper` is where it has the
+    /// file of [`Sandbox::helper`]. Empty if nothing is protected.
+    ///
+    /// # Errors
+    /// A path is none, or the kernel has no Landlock.
+    pub fn guard(
+        &self,
+        confinement: &Confinement,
+        helper: &Path,
+        program: &Path,
+    ) -> Result<Vec<OsString>, SandboxError> {
+        if confinement.protected_places().is_empty() {
+            return Ok(Vec::new());
+        }
+        self.probe.check(confinement)?;
+        self.probe.check_landlock()?;
+        let mut plan = Plan { token: token(), supervised_by: Some(0), ..Plan::default() };
+        rules::in_a_container(confinement, &mut plan);
+        let mut command = vec![helper.into()];
+        command.extend(self.hidden.iter().cloned());
+        command.extend([encode(&plan)?, program.into()]);
+        Ok(command)
+    }
+
     /// A command that confines itself as demanded and then runs `spec`, with the same directory, environment and limits.
     pub(crate) fn prepare(
         &self,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_agent::config::Config;
-use myclaw_agent::{Home, own_sandbox};
+use myclaw_agent::{Home, own_sandbox, protected_names};
 use myclaw_host::{
     Backend, ContainerBackend, Engine, FileChannel, Host, HostError, HostHome, HostOptions, Level,
     Limits, ModelLimits, ModelUpstream, ProcessBackend, RunnerProgram, SandboxBackend, Secrets,
@@ -146,8 +146,13 @@ fn backend(args: &HostArgs) -> Result<Arc<dyn Backend>, CliError> {
     let runner = RunnerProgram { program, arguments: vec!["runner".to_owned()] };
     let container = |engine| {
         let image = (engine, args.image.clone());
-        let backend =
-            ContainerBackend::new(runner.clone(), own_sandbox()?, image, args.network.clone());
+        let backend = ContainerBackend::new(
+            runner.clone(),
+            own_sandbox()?,
+            image,
+            args.network.clone(),
+            protected_names(),
+        );
         Ok::<Arc<dyn Backend>, CliError>(Arc::new(backend))
     };
     match args.backend {
@@ -163,7 +168,7 @@ fn backend(args: &HostArgs) -> Result<Arc<dyn Backend>, CliError> {
                 ));
             }
             let level = if has_bubblewrap { Level::Bubblewrap } else { Level::Landlock };
-            Ok(Arc::new(SandboxBackend::new(runner, sandbox, level)))
+            Ok(Arc::new(SandboxBackend::new(runner, sandbox, level, protected_names())))
         }
     }
 }

@@ -141,3 +141,71 @@ fn answers_and_is_removed(engine: &str) {
     stop(host);
     wait_until("the container is removed", || containers(engine, &folder).is_empty());
 }
+
+#[test]
+fn a_container_of_podman_keeps_what_programs_of_the_owner_obey() {
+    if has_image("podman") {
+        keeps_what_programs_obey(&["--backend", "podman", "--image", IMAGE, "--network", "host"]);
+    }
+}
+
+#[test]
+fn a_sandbox_keeps_what_programs_of_the_owner_obey() {
+    keeps_what_programs_obey(&["--backend", "sandbox"]);
+}
+
+/// In a further directory that the group may change.
+fn keeps_what_programs_obey(backend: &[&str]) {
+    // No other test on this machine has containers of this name.
+    let folder = format!("shared{}{}", backend[1], std::process::id());
+    let bench = Bench::new("");
+    let shared = bench.path("open/wiki");
+    for directory in [".git", "sub", "deep/sub", ".github"] {
+        fs::create_dir_all(shared.join(directory)).unwrap();
+    }
+    fs::write(shared.join(".git/config"), "[core]\n").unwrap();
+    fs::write(shared.join("page.txt"), "old\n").unwrap();
+    let roots = json!([{"path": bench.path("open"), "allowReadWrite": true}]);
+    let list = bench.path("allowlist.json");
+    fs::write(&list, json!({"allowedRoots": roots, "nonMainReadOnly": false}).to_string()).unwrap();
+    let mount = format!("{}:wiki:rw", shared.display());
+    bench.add("c", &folder, &["--all", "--mount", &mount]);
+    // The home of a test is below the `/tmp` that a sandbox has for itself, where names are protected as well.
+    let (inside, own) = match backend[1] {
+        "podman" => ("/workspace/extra/wiki".to_owned(), "/workspace/group/.envrc".to_owned()),
+        _ => {
+            let own = bench.host(&format!("groups/{folder}/own.txt"));
+            (shared.display().to_string(), own.display().to_string())
+        }
+    };
+    let command = format!(
+        "cd {inside} || exit; for name in .git/config .git/hooks .envrc .env .github/x .vimrc Makefile package.json CLAUDE.md \
+         AGENTS.md SOUL.md Cargo.toml sub/.envrc sub/AGENTS.md deep/sub/.ENVRC sub/x.code-workspace; do echo evil > $name; done; \
+         echo new > page.txt; echo more > sub/Makefile; echo more > deep/new.txt; echo mine > {own}; \
+         echo t > /tmp/t && cat /tmp/t; cat .git/config"
+    );
+    let server = ModelServer::spawn_blocking_thread(Script::from([
+        Reply::openai().tool_call("1", "Bash", json!({"command": command})),
+        Reply::openai().text("Done."),
+    ]));
+    let mut host = bench.command(&["host", "--allowlist", list.to_str().unwrap()]);
+    host.args(backend).args(["--idle-limit", "10m", "--grace", "2s"]);
+    host.env("OPENROUTER_API_KEY", "k").env("OPENROUTER_BASE_URL", format!("{}/v1", server.url()));
+    let host = RunningChild::spawn(&mut host);
+    bench.send("m1", "c", "Write.");
+    assert_eq!(bench.texts(1), ["Done."]);
+    let requests = server.requests();
+    let result = requests[1].messages().last().unwrap()["content"].to_string();
+    assert_eq!(result.matches("Read-only file system").count(), 16, "{result}");
+    assert!(result.contains("t\\n[core]"), "{result}");
+    stop(host);
+    let read = |path: &str| fs::read_to_string(shared.join(path)).unwrap();
+    assert_eq!(read(".git/config"), "[core]\n");
+    assert_eq!((read("page.txt"), read("sub/Makefile")), ("new\n".into(), "more\n".into()));
+    assert_eq!(read("deep/new.txt"), "more\n");
+    let name = Path::new(&own).file_name().unwrap();
+    assert!(bench.host(&format!("groups/{folder}")).join(name).exists());
+    for name in [".envrc", "Makefile", "CLAUDE.md", "sub/.envrc", "deep/sub/.ENVRC", ".github/x"] {
+        assert!(!shared.join(name).exists(), "{name}");
+    }
+}

@@ -7,18 +7,22 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use myclaw_exec::{ChildSpec, Exit, Finished, Link, run, run_attached};
-use myclaw_sandbox::{Engine, Sandbox};
+use myclaw_sandbox::{Confinement, Engine, Level, ProtectedNames, Sandbox, WorkspaceAccess};
 use tokio_util::sync::CancellationToken;
 
 use crate::model::SOCKET;
 
-use super::{Access, Backend, BackendError, Launch, RunnerProgram, child};
+use super::{
+    Access, Backend, BackendError, Launch, RunnerProgram, child, shared_directories, unprotected,
+};
 
 /// Longest run of a command of podman or docker that is not the container itself, without the time that the container is
 /// given to end.
 const COMMAND_LIMIT: Duration = Duration::from_secs(60);
 /// Where the runner's program is in a container. It comes from this machine, so it is as new as the host.
 const PROGRAM: &str = "/usr/local/bin/myclaw";
+/// Where the program is that keeps protected names in directories of the owner.
+const HELPER: &str = "/usr/local/bin/myclaw-sandbox";
 /// Where podman looks for runc.
 const RUNC: [&str; 6] = [
     "/usr/bin/runc",
@@ -44,18 +48,36 @@ pub struct ContainerBackend {
     engine: Engine,
     image: String,
     network: Option<String>,
+    names: ProtectedNames,
 }
 
 impl ContainerBackend {
     /// With containers of `image`. `network` is the name of a network of the engine; without it, it is the engine's
-    /// default one, or none if runners reach the model through a socket.
+    /// default one, or none if runners reach the model through a socket. The names stay as they are in further directories
+    /// of groups.
     pub fn new(
         runner: RunnerProgram,
         sandbox: Sandbox,
         (engine, image): (Engine, String),
         network: Option<String>,
+        names: ProtectedNames,
     ) -> Self {
-        Self { runner, sandbox, engine, image, network }
+        Self { runner, sandbox, engine, image, network, names }
+    }
+
+    /// What stands before the runner's program, if the group may change directories that the owner uses too.
+    fn guard(&self, launch: &Launch) -> Result<Vec<OsString>, BackendError> {
+        let level = Level::Container { engine: self.engine, image: self.image.clone() };
+        let mut inside = Confinement::new(level, "/workspace");
+        inside.access = WorkspaceAccess::None;
+        let changed = launch.mounts.iter().filter(|mount| mount.access == Access::ReadWrite);
+        inside.read_write = changed.map(|mount| mount.container.clone()).collect();
+        inside.read_write.push(HOME.into());
+        for mount in shared_directories(launch) {
+            inside.protect(&mount.container, &self.names);
+        }
+        let guard = self.sandbox.guard(&inside, Path::new(HELPER), Path::new(PROGRAM));
+        guard.map_err(|error| unprotected(&error))
     }
 
     fn arguments(&self, launch: &Launch) -> Result<Vec<OsString>, BackendError> {
@@ -100,8 +122,13 @@ impl ContainerBackend {
         for mount in &launch.mounts {
             arguments.push(volume(&mount.host, &mount.container, mount.access)?);
         }
+        let guard = self.guard(launch)?;
+        if !guard.is_empty() {
+            arguments.push(volume(self.sandbox.helper(), Path::new(HELPER), Access::ReadOnly)?);
+        }
         arguments.push("--entrypoint=".into());
         arguments.push(self.image.clone().into());
+        arguments.extend(guard);
         arguments.push(PROGRAM.into());
         arguments.extend(self.runner.arguments.iter().map(OsString::from));
         arguments.extend(launch.options.iter().map(OsString::from));

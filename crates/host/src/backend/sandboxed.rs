@@ -2,11 +2,12 @@
 
 use futures_util::future::BoxFuture;
 use myclaw_exec::{Finished, Link};
-use myclaw_sandbox::{Confinement, Level, Network, Sandbox, WorkspaceAccess};
+use myclaw_sandbox::{Confinement, Level, Network, ProtectedNames, Sandbox, WorkspaceAccess};
 use tokio_util::sync::CancellationToken;
 
 use super::{
     Access, Backend, BackendError, Launch, RunnerProgram, child, link_mounts, local_arguments,
+    shared_directories, unprotected,
 };
 
 /// Runs runners in the sandbox. They see the group's directories and the programs of the system, and have the network,
@@ -16,12 +17,18 @@ pub struct SandboxBackend {
     runner: RunnerProgram,
     sandbox: Sandbox,
     level: Level,
+    names: ProtectedNames,
 }
 
 impl SandboxBackend {
-    /// With this program, at this level.
-    pub fn new(runner: RunnerProgram, sandbox: Sandbox, level: Level) -> Self {
-        Self { runner, sandbox, level }
+    /// With this program, at this level. The names stay as they are in further directories of groups.
+    pub fn new(
+        runner: RunnerProgram,
+        sandbox: Sandbox,
+        level: Level,
+        names: ProtectedNames,
+    ) -> Self {
+        Self { runner, sandbox, level, names }
     }
 
     fn confinement(&self, launch: &Launch) -> Confinement {
@@ -37,6 +44,9 @@ impl SandboxBackend {
                 Access::ReadOnly => confinement.read_only.push(mount.host.clone()),
                 Access::ReadWrite => confinement.read_write.push(mount.host.clone()),
             }
+        }
+        for mount in shared_directories(launch) {
+            confinement.protect(&mount.host, &self.names);
         }
         confinement
     }
@@ -72,6 +82,10 @@ impl Backend for SandboxBackend {
             let mut spec = child(&self.runner.program, &launch, payload);
             spec.args = local_arguments(&self.runner, &launch);
             let confinement = self.confinement(&launch);
+            if shared_directories(&launch).next().is_some() {
+                let checked = self.sandbox.probe().check(&confinement);
+                checked.map_err(|error| unprotected(&error))?;
+            }
             let running = self.sandbox.run_attached(spec, link, &confinement, stop, on_output);
             Ok(running.await?)
         })

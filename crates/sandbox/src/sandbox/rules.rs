@@ -8,6 +8,12 @@ use crate::{Confinement, Network, SandboxError};
 /// Places that belong to the namespaces of a confined process. Not `/proc`: its files lead to other processes.
 const OWN_PLACES: [&str; 4] = ["/dev", "/run", "/tmp", "/var/tmp"];
 
+/// What images have at the top. None of it is shared with the machine.
+const PLACES_OF_IMAGES: [&str; 14] = [
+    "/app", "/bin", "/etc", "/home", "/lib", "/lib64", "/media", "/mnt", "/opt", "/root", "/sbin",
+    "/srv", "/usr", "/var",
+];
+
 /// Landlock, the filter and the broker are all that confines.
 pub(super) fn on_the_machine(confinement: &Confinement, plan: &mut Plan) {
     let broker = broker(confinement);
@@ -44,6 +50,14 @@ pub(super) fn in_namespaces(confinement: &Confinement, root: Root, plan: &mut Pl
 
 pub(super) fn filter_in_namespaces() -> FilterRules {
     FilterRules { families: vec![libc::AF_UNIX, libc::AF_INET, libc::AF_INET6], ipc: Ipc::Private }
+}
+
+/// As in namespaces, for a container whose image may be changed as well.
+pub(super) fn in_a_container(confinement: &Confinement, plan: &mut Plan) {
+    in_namespaces(confinement, Root::Image, plan);
+    if let Some(files) = &mut plan.files {
+        files.own.extend(PLACES_OF_IMAGES.map(PathBuf::from));
+    }
 }
 
 fn broker(confinement: &Confinement) -> BrokerRules {
