@@ -146,18 +146,28 @@ impl Passage {
 /// One line about something in a message that is neither text nor file, such as `[contact "Ben", "+1"]`. The values come
 /// from others, so each is on one line in quotation marks and has no brackets; empty ones are left out.
 pub(crate) fn note<'v>(what: &str, values: impl IntoIterator<Item = &'v str>) -> String {
-    let is_plain = |character: &char| {
-        !character.is_control()
-            && !matches!(character, '\u{2028}' | '\u{2029}' | '[' | ']' | '［' | '］' | '【' | '】')
-    };
-    let shown = values.into_iter().filter_map(|value| {
-        let value = value.replace(char::is_whitespace, " ").replace('"', "'");
-        let value: String = value.chars().filter(is_plain).take(MOST_NOTE_CHARS).collect();
-        Some(value.trim().to_owned()).filter(|value| !value.is_empty())
-    });
+    let shown = values.into_iter().map(plain).filter(|value| !value.is_empty());
     let shown: Vec<String> = shown.map(|value| format!("\"{value}\"")).collect();
     match shown.is_empty() {
         true => format!("[{}]", what.trim_end_matches(':')),
         false => format!("[{what} {}]", shown.join(", ")),
     }
+}
+
+/// A mention of somebody by a name that they chose: one word or more on one line, which cannot pose as a line of the
+/// program.
+pub(crate) fn mention(name: &str) -> String {
+    let name = plain(name);
+    format!("@{}", if name.is_empty() { "somebody" } else { &name })
+}
+
+/// A value from others on one line, without brackets, double quotation marks and control characters.
+pub(crate) fn plain(value: &str) -> String {
+    let is_plain = |character: &char| {
+        !character.is_control()
+            && !matches!(character, '\u{2028}' | '\u{2029}' | '[' | ']' | '［' | '］' | '【' | '】')
+    };
+    let value = value.replace(char::is_whitespace, " ").replace('"', "'");
+    let value: String = value.chars().filter(is_plain).take(MOST_NOTE_CHARS).collect();
+    value.trim().to_owned()
 }

@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::content::Share;
+use crate::passage;
 use crate::{Attachment, ChatKind};
 
 /// A message of the socket. Fields that this program does not use are left out.
@@ -221,10 +222,10 @@ fn shown(reference: &str, name_of: &dyn Fn(&str) -> Option<String>) -> String {
     match (characters.next(), label) {
         (Some('@'), _) => {
             let id = characters.as_str();
-            format!("@{}", name_of(id).as_deref().or(label).unwrap_or(id))
+            passage::mention(name_of(id).as_deref().or(label).unwrap_or(id))
         }
-        (Some('#'), label) => format!("#{}", label.unwrap_or(characters.as_str())),
-        (Some('!'), Some(label)) => label.to_owned(),
+        (Some('#'), label) => format!("#{}", passage::plain(label.unwrap_or(characters.as_str()))),
+        (Some('!'), Some(label)) => passage::plain(label),
         (Some('!'), None) => {
             format!("@{}", characters.as_str().split('^').next().unwrap_or_default())
         }
