@@ -653,8 +653,9 @@ const scenarios = {
     const tile = (name) => page.locator(".tile", { hasText: name }).locator("b");
     const sums = page.getByRole("group", { name: "Sums" });
     await sums.getByRole("rowheader", { name: "anthropic/" }).waitFor();
-    assert.equal(await tile("Model calls").innerText(), "2");
-    assert.equal(await sums.getByRole("row").count(), 2);
+    // The page may be there before the last call is counted.
+    await eventually("both calls are counted", async () => (await tile("Model calls").innerText()) === "2");
+    await eventually("one model is listed", async () => (await sums.getByRole("row").count()) === 2);
     // Bars are drawn: pixels of the first colour.
     const painted = () =>
       page.locator(".plot canvas").evaluate((canvas) => {
@@ -666,12 +667,17 @@ const scenarios = {
     await page.getByRole("radio", { name: "Tokens" }).check();
     await eventually("bars are drawn", async () => (await painted()) > 100);
     await page.getByText("Tokens over time, as a table").click();
-    assert.equal(await page.getByRole("group", { name: "Tokens over time" }).getByRole("row").count(), 2);
+    const times = page.getByRole("group", { name: "Tokens over time" }).getByRole("row");
+    await eventually("one day is listed", async () => (await times.count()) === 2);
     // Another division, with the keyboard.
     await page.getByRole("radio", { name: "Model" }).focus();
-    for (let step = 0; step < 3; step++) await page.keyboard.press("ArrowRight");
+    for (let step = 0; step < 3; step++) {
+      await page.keyboard.press("ArrowRight");
+      // The next key counts from the one that is chosen.
+      await eventually("the radio button is chosen", () => page.evaluate(() => document.activeElement.checked === true));
+    }
     await sums.getByRole("button", { name: /garden/ }).waitFor();
-    assert.equal(await sums.getByRole("row").count(), 3);
+    await eventually("both sessions are listed", async () => (await sums.getByRole("row").count()) === 3);
     await page.getByRole("radio", { name: "24 hours" }).check();
     await page.getByRole("columnheader", { name: "Hour" }).waitFor();
     await check(page, "usage");
