@@ -170,7 +170,8 @@ impl Driver {
         let engine = Arc::clone(&self.engine);
         let config_keys = params.rules.config_keys.clone();
         let run = in_own_task(async move { engine.run(params).await });
-        has_reply(run.await?.map_err(|error| run_error(&error, selection))?, &config_keys)
+        let run = run.await.map_err(|failure| no_thread(failure.into_panic()))?;
+        has_reply(run.map_err(|error| run_error(&error, selection))?, &config_keys)
     }
 
     /// Summarises all but the newest messages, without a turn.
@@ -195,12 +196,10 @@ impl Driver {
 ///
 /// # Errors
 /// The system allows no thread.
-async fn in_own_task<T: Send + 'static>(
+fn in_own_task<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
-) -> Result<T, AgentError> {
-    // Aborts the task when the future is dropped.
-    let done = AbortOnDropHandle::new(tokio::spawn(work)).await;
-    done.map_err(|failure| no_thread(failure.into_panic()))
+) -> AbortOnDropHandle<T> {
+    AbortOnDropHandle::new(tokio::spawn(work))
 }
 
 /// A run without an answer counts as a failure, even if it did other work.

@@ -426,9 +426,12 @@ impl Session {
     }
 
     async fn run_turn(self: &Arc<Self>, running: Running) -> Result<RunResult, AgentError> {
-        let (config, own) = self.prepared().await?;
-        let (asked, selection) = asked_by_program::models(&self.driver, &config, own).await?;
-        let params = self.params((&config, &selection), running, self.listener()).await?;
+        // Boxed: what prepares a turn is large, and its memory would be held for as long as the turn.
+        let (config, own) = Box::pin(self.prepared()).await?;
+        let models = Box::pin(asked_by_program::models(&self.driver, &config, own));
+        let (asked, selection) = models.await?;
+        let params = Box::pin(self.params((&config, &selection), running, self.listener()));
+        let params = params.await?;
         self.driver.run(asked_by_program::with(params, asked), &selection).await
     }
 

@@ -122,7 +122,7 @@ impl Engine {
         roster: &Roster,
         before: Option<&RunResult>,
     ) -> Result<Result<RunResult, RunError>, RunError> {
-        let opened = open(params, roster).await?;
+        let opened = Box::pin(open(params, roster)).await?;
         if before.is_some() && !opened.interrupts.is_empty() {
             // The sender of the interrupt cancels this run and starts another one, which answers the message.
             return Err(RunError::Aborted);

@@ -5,6 +5,7 @@ mod models;
 pub mod oauth;
 mod refusal;
 
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -22,8 +23,8 @@ use crate::http::{Clients, is_broken_connection, transport_error};
 use crate::redact::redact;
 use crate::wire::{self, AnswerBody, Decoder, EncodedRequest, Progress, cut_stream, host_label};
 use crate::{
-    AssistantMessage, CallFailure, CallLimits, ErrorClass, EventSink, HttpOptions, ModelError,
-    ModelRequest, Provider, StopReason, StreamEvent, Trouble,
+    Apart, AssistantMessage, CallFailure, CallLimits, ErrorClass, EventSink, HttpOptions,
+    ModelError, ModelRequest, Provider, StopReason, StreamEvent, Trouble,
 };
 
 use left_out::{Failure, LeftOut, MAX_LEFT_OUT};
@@ -176,6 +177,8 @@ impl HttpProvider {
         if let Some(error) = no_answer(&response) {
             return Err(server.said(error).into());
         }
+        // They lie in a buffer of the connection, which would be held for as long as the answer comes.
+        drop(std::mem::take(response.headers_mut()));
         let mut body = AnswerBody::default();
         let message =
             read_answer(&server, &mut response, &mut body, &mut timer, decoder, sink).await?;
@@ -232,9 +235,10 @@ impl Provider for HttpProvider {
     ) -> BoxFuture<'a, Result<AssistantMessage, CallFailure>> {
         Box::pin(async move {
             let mut decoder = None;
+            let cancelled = pin!(cancel.cancelled());
             let outcome = tokio::select! {
                 biased;
-                () = cancel.cancelled() => None,
+                () = Apart::new(cancelled) => None,
                 outcome = self.attempt(&request, &mut decoder, sink) => Some(outcome),
             };
             match outcome {
@@ -369,7 +373,9 @@ struct EventTimer {
     last_event: Instant,
     deadline: Instant,
     began: bool,
-    sleep: std::pin::Pin<Box<Sleep>>,
+    /// When the timer fires.
+    due: Instant,
+    sleep: Apart<Pin<Box<Sleep>>>,
 }
 
 impl EventTimer {
@@ -381,7 +387,8 @@ impl EventTimer {
             last_event: now,
             deadline,
             began: false,
-            sleep: Box::pin(tokio::time::sleep_until(deadline)),
+            due: deadline,
+            sleep: Apart::new(Box::pin(tokio::time::sleep_until(deadline))),
         }
     }
 
@@ -409,19 +416,24 @@ impl EventTimer {
 
     fn move_deadline(&mut self, deadline: Instant) {
         self.deadline = deadline;
-        if deadline < self.sleep.deadline() {
-            self.sleep.as_mut().reset(deadline);
+        if deadline < self.due {
+            self.move_timer();
         }
+    }
+
+    fn move_timer(&mut self) {
+        self.due = self.deadline;
+        self.sleep.work().as_mut().reset(self.deadline);
     }
 
     /// Returns when no event has come in time.
     async fn expired(&mut self) {
         loop {
-            self.sleep.as_mut().await;
+            (&mut self.sleep).await;
             if self.deadline <= Instant::now() {
                 return;
             }
-            self.sleep.as_mut().reset(self.deadline);
+            self.move_timer();
         }
     }
 }

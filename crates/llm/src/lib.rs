@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod access;
+mod apart;
 mod builtin;
 mod catalog;
 mod classify;
@@ -30,6 +31,7 @@ mod usage;
 mod variables;
 pub mod wire;
 
+pub use apart::Apart;
 pub use builtin::{BUILTIN_PROVIDER, DEMO_MODEL_ID, DemoProvider, demo_model};
 pub use catalog::{
     Catalog, KeyNeed, ModelRef, ModelRefError, ProviderInfo, ResolveModel, first_provider_with_key,

@@ -4,6 +4,7 @@
 //! because some providers refuse a session with tool calls if they are missing, and because the provider's cache
 //! depends on them. The request forbids tool calls; a call that arrives anyway is not made.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use myclaw_llm::{AssistantMessage, Message, ToolCall};
@@ -45,7 +46,7 @@ impl Turn<'_> {
         self.shared.run.cancel.restart_time();
         let cancel = self.shared.run.cancel.token().clone();
         let limit = TimeLimit::new(CLOSING_TIME, &self.shared.run.pauses);
-        let answer = within(Some(limit), &cancel, self.next_message()).await;
+        let answer = within(Some(limit), &cancel, pin!(self.next_message())).await;
         match answer {
             Ok(message) => {
                 if message.text().trim().is_empty() {

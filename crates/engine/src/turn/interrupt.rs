@@ -8,6 +8,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use myclaw_llm::Apart;
 use myclaw_session::{EntryId, Inbox, InboxWatch, QueuedKind, QueuedMessage, SessionError};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -127,15 +128,15 @@ fn is_new(pending: &[QueuedMessage], known: &[EntryId]) -> bool {
     interrupts(pending).any(|message| !known.contains(&message.id))
 }
 
-/// Runs `work` to completion, and polls `watch` meanwhile.
+/// Runs `work` to completion, and polls `watch` meanwhile. The work is pinned by the caller: here it would be held twice.
 pub(super) async fn unless_ended<T>(
-    work: impl Future<Output = T>,
+    mut work: impl Future<Output = T> + Unpin,
     watch: impl Future<Output = Infallible>,
 ) -> T {
-    let (mut work, mut watch) = (pin!(work), pin!(watch));
+    let watch = pin!(watch);
     tokio::select! {
         biased;
         outcome = &mut work => outcome,
-        never = &mut watch => match never {},
+        never = Apart::new(watch) => match never {},
     }
 }

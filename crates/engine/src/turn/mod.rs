@@ -34,6 +34,8 @@ pub(crate) use interrupt::{Interrupts, Watch, interrupts};
 pub(crate) use shared::{Cancellation, Prompt, RunContext, Schemas, Shared, Tally};
 pub(crate) use time_limit::Pauses;
 
+use std::pin::pin;
+
 use myclaw_llm::{AssistantMessage, Message};
 
 use crate::open_log::NextStep;
@@ -59,7 +61,7 @@ impl Turn<'_> {
     /// Runs the turn until it ends or is interrupted. Afterwards its messages are on disk, even if it failed.
     pub(crate) async fn run(mut self) -> Result<RunResult, RunError> {
         let watch = self.intake.interrupts.watch(&self.shared.run.cancel);
-        let outcome = interrupt::unless_ended(self.run_steps(), watch).await;
+        let outcome = interrupt::unless_ended(pin!(self.run_steps()), watch).await;
         if outcome.is_err() {
             interrupt::report(&self.shared);
             self.save_failed_run().await;
@@ -72,7 +74,8 @@ impl Turn<'_> {
         self.fit.account_for_older_messages(&mut self.shared)?;
         if let Some(calls) = asked {
             // Their results must precede the user's message. Each tool has a time limit of its own.
-            self.act.run_tools(&mut self.shared, &self.intake, calls).await?;
+            let running = self.act.run_tools(&mut self.shared, &self.intake, calls);
+            Box::pin(running).await?;
         }
         if self.intake.take_user_message(&mut self.shared).await? {
             self.begin_message();
@@ -80,7 +83,8 @@ impl Turn<'_> {
         let ending = loop {
             let (limit, cancel) =
                 (self.bounds.time_limit(), self.shared.run.cancel.token().clone());
-            match within(limit, &cancel, self.step()).await {
+            let stepped = within(limit, &cancel, pin!(self.step())).await;
+            match stepped {
                 Ok(None) => {}
                 Ok(Some(ending)) => break ending,
                 Err(RunError::Aborted)
@@ -98,7 +102,7 @@ impl Turn<'_> {
             }
             Ending::Bound(bound) => {
                 closing::announce(&self.shared, bound, &self.bounds.config_key(bound));
-                self.summarise_closing(bound).await?;
+                Box::pin(self.summarise_closing(bound)).await?;
             }
         }
         self.make_durable().await?;
@@ -114,7 +118,7 @@ impl Turn<'_> {
         self.fit.account_for_older_messages(&mut self.shared)?;
         let watch = self.intake.interrupts.watch(&self.shared.run.cancel);
         let compacting = self.fit.compact_manually(&mut self.shared, &mut self.call, focus);
-        let report = interrupt::unless_ended(compacting, watch).await;
+        let report = interrupt::unless_ended(pin!(compacting), watch).await;
         if report.is_err() {
             interrupt::report(&self.shared);
         }
@@ -146,7 +150,7 @@ impl Turn<'_> {
                 if let Some(bound) = reached.or_else(repeats) {
                     return Ok(Some(Ending::at(bound, self.shared.tally.iterations)));
                 }
-                self.fit.before_call(&mut self.shared, &mut self.call).await?;
+                Box::pin(self.fit.before_call(&mut self.shared, &mut self.call)).await?;
                 let mut message = self.next_message().await?;
                 self.intake.answered();
                 self.shared.tally.count(&message.usage);
@@ -158,7 +162,8 @@ impl Turn<'_> {
                 }
             }
             NextStep::RunTools(pending) => {
-                self.act.run_tools(&mut self.shared, &self.intake, pending).await?;
+                // Boxed: the state of a step is held by each turn that streams.
+                Box::pin(self.act.run_tools(&mut self.shared, &self.intake, pending)).await?;
             }
         }
         Ok(None)
@@ -173,12 +178,12 @@ impl Turn<'_> {
                     return Ok(*message);
                 }
                 Answer::Overflow(error) => {
-                    self.fit.recover(&mut self.shared, &mut self.call, &error).await?;
+                    Box::pin(self.fit.recover(&mut self.shared, &mut self.call, &error)).await?;
                 }
                 Answer::OtherModel => {
                     self.fit.answered();
                     // The window of the new model may be smaller.
-                    self.fit.before_call(&mut self.shared, &mut self.call).await?;
+                    Box::pin(self.fit.before_call(&mut self.shared, &mut self.call)).await?;
                 }
             }
         }

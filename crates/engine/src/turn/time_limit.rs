@@ -4,6 +4,7 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use myclaw_llm::Apart;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -119,18 +120,19 @@ impl TimeLimit {
     }
 }
 
-/// Runs `work`, and fires `cancel` if it takes longer than `limit`, so that the current step ends in an orderly way.
+/// Runs `work`, and fires `cancel` if it takes longer than `limit`, so that the current step ends in an orderly way. The work is
+/// pinned by the caller: here it would be held twice.
 pub(super) async fn within<T>(
     limit: Option<TimeLimit>,
     cancel: &CancellationToken,
-    work: impl Future<Output = T>,
+    mut work: impl Future<Output = T> + Unpin,
 ) -> T {
-    let mut work = pin!(work);
     if let Some(limit) = limit {
+        let over = pin!(limit.is_over());
         tokio::select! {
             biased;
             outcome = &mut work => return outcome,
-            () = limit.is_over() => cancel.cancel(),
+            () = Apart::new(over) => cancel.cancel(),
         }
     }
     work.await
