@@ -5,6 +5,7 @@
 //! case.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -39,6 +40,8 @@ pub(crate) struct Live {
     ledger: Ledger,
     outbox: Arc<Outbox>,
     shown: Mutex<HashMap<String, Shown>>,
+    /// How many there are, for events, most of which concern none.
+    count: AtomicUsize,
 }
 
 /// What is shown of a session.
@@ -58,7 +61,7 @@ struct Preview {
 
 impl Live {
     pub(crate) fn new(ledger: Ledger, outbox: Arc<Outbox>) -> Self {
-        Self { ledger, outbox, shown: Mutex::default() }
+        Self { ledger, outbox, shown: Mutex::default(), count: AtomicUsize::new(0) }
     }
 
     /// Begins to show that a session works on messages of these routes. Each has the id that an answer refers to.
@@ -93,10 +96,14 @@ impl Live {
             };
             shown.tasks.push((route.clone(), tokio::spawn(task.run())));
         }
+        self.count.store(all.len(), Ordering::Release);
     }
 
     /// Notes what the model writes.
     pub(crate) fn heed(&self, session: &str, event: &AgentRunEvent) {
+        if self.count.load(Ordering::Acquire) == 0 {
+            return;
+        }
         let all = self.lock();
         let Some(shown) = all.get(session) else { return };
         let mut text = shown.text.lock().unwrap_or_else(PoisonError::into_inner);
@@ -128,7 +135,13 @@ impl Live {
 
     /// Stops showing a session. Nothing is edited when this returns. Gives the routes for which that is not certain.
     pub(crate) async fn end(&self, session: &str) -> Vec<Route> {
-        let Some(shown) = self.lock().remove(session) else { return Vec::new() };
+        let removed = {
+            let mut all = self.lock();
+            let removed = all.remove(session);
+            self.count.store(all.len(), Ordering::Release);
+            removed
+        };
+        let Some(shown) = removed else { return Vec::new() };
         shown.stop.cancel();
         let mut unsure = Vec::new();
         for (route, mut task) in shown.tasks {

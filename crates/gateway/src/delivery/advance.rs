@@ -58,7 +58,8 @@ impl Delivery {
         loop {
             desk.wake.notified().await;
             let mut pause = FIRST_PAUSE;
-            while let Err(error) = self.advance(desk, &mut open).await {
+            // Boxed: a desk waits for most of its life, and holds little then.
+            while let Err(error) = Box::pin(self.advance(desk, &mut open)).await {
                 let session = desk.session.key().as_str();
                 tracing::error!(session, %error, "messages cannot be worked on; trying again");
                 tokio::time::sleep(pause).await;

@@ -243,11 +243,16 @@ impl Deltas {
         if self.ends.len() >= MOST_JOINED || self.text.len() + delta.len() > MOST_TEXT {
             return None;
         }
-        let quoted = serde_json::to_string(delta).ok()?;
-        let text = &quoted[1..quoted.len() - 1];
-        self.text.push_str(text);
+        let before = self.text.len();
+        // Most deltas are the same in JSON.
+        if delta.bytes().any(|byte| byte < b' ' || matches!(byte, b'"' | b'\\')) {
+            let quoted = serde_json::to_string(delta).ok()?;
+            self.text.push_str(&quoted[1..quoted.len() - 1]);
+        } else {
+            self.text.push_str(delta);
+        }
         self.ends.push(self.text.len() as u32);
-        Some((text.len(), self.event(self.ends.len() - 1)))
+        Some((self.text.len() - before, self.event(self.ends.len() - 1)))
     }
 
     /// The event for all deltas but the first ones.

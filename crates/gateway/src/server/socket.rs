@@ -4,6 +4,7 @@ mod line;
 
 use std::collections::HashMap;
 use std::error::Error as _;
+use std::fmt::Write as _;
 use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -485,10 +486,17 @@ fn missing(method: &str, name: &str) -> GatewayError {
 
 /// The event is JSON already.
 fn event_frame(session: &str, Joined { numbers, text }: &Joined) -> String {
-    let (session, last) = (Value::from(session), numbers.end());
-    let from = match numbers.start() {
-        first if first == last => String::new(),
-        first => format!(r#""from":{first},"#),
-    };
-    format!(r#"{{"type":"event","session":{session},{from}"sequence":{last},"event":{text}}}"#)
+    // All of it, with the longest numbers: it never grows.
+    let mut frame = String::with_capacity(text.len() + 2 * session.len() + 128);
+    frame.push_str(r#"{"type":"event","session":"#);
+    // Writing to a string cannot fail.
+    let _ = write!(frame, "{},", Value::from(session));
+    let (first, last) = (numbers.start(), numbers.end());
+    if first != last {
+        let _ = write!(frame, r#""from":{first},"#);
+    }
+    let _ = write!(frame, r#""sequence":{last},"event":"#);
+    frame.push_str(text);
+    frame.push('}');
+    frame
 }
