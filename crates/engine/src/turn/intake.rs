@@ -39,6 +39,9 @@ const MOST_REMAINS: usize = 50;
 /// Precedes collected messages that are answered together.
 const COLLECTED: &str = "[These messages arrived while you were busy. Answer them together.]";
 
+/// An inbox that is held, and what waits in it.
+type HeldMessages = (Box<dyn HeldInbox>, Vec<QueuedMessage>);
+
 /// The points of a turn at which messages are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Point {
@@ -203,10 +206,7 @@ impl Intake {
     ///
     /// # Errors
     /// [`RunError::Aborted`] if a waiting message interrupts the run.
-    async fn waiting(
-        &self,
-        shared: &Shared,
-    ) -> Result<Option<(Box<dyn HeldInbox>, Vec<QueuedMessage>)>, RunError> {
+    async fn waiting(&self, shared: &Shared) -> Result<Option<HeldMessages>, RunError> {
         let at_once = match self.inbox.bytes() {
             0 => return Ok(None),
             1..=READ_AT_ONCE => Some(read(self.inbox.try_hold())),
@@ -255,7 +255,7 @@ impl Intake {
 /// Reads the waiting messages of an inbox; `None` for an empty one.
 fn read(
     opened: Result<Option<Box<dyn HeldInbox>>, SessionError>,
-) -> Result<Option<(Box<dyn HeldInbox>, Vec<QueuedMessage>)>, SessionError> {
+) -> Result<Option<HeldMessages>, SessionError> {
     let Some(held) = opened? else { return Ok(None) };
     let pending = held.pending()?;
     Ok(Some((held, pending)).filter(|(_, pending)| !pending.is_empty()))

@@ -84,7 +84,8 @@ pub(crate) fn hidden_repositories(directory: &Path) -> HiddenRepositories {
             walk.leave_out();
         }
         let Some(level) = path.parent() else { continue };
-        if !is_git && !(name.eq_ignore_ascii_case("HEAD") && is_repository(level)) {
+        let is_mark = is_git || (name.eq_ignore_ascii_case("HEAD") && is_repository(level));
+        if !is_mark {
             continue;
         }
         let mut programs = RepositoryPrograms::default();
