@@ -15,6 +15,7 @@ use myclaw_session::{
     CompactionEntry, Entry, Role, SessionError, SessionReader, TranscriptMessage,
 };
 
+pub(crate) use redaction::Redactors;
 pub use redaction::{redact_about, redact_entry, redact_row};
 
 /// The form of a document.

@@ -8,6 +8,7 @@ use myclaw_llm::HttpOptions;
 use myclaw_session::{SessionKey, SessionStore};
 
 use crate::AgentError;
+use crate::export::Redactors;
 use crate::memory::Models;
 use crate::session_config::check_agent;
 
@@ -25,6 +26,8 @@ pub struct Home {
     pub(crate) meanings: Models,
     /// The keys that are removed from the results of tools.
     pub(crate) known_secrets: Arc<KnownSecrets>,
+    /// The keys that are removed from what people are shown.
+    pub(crate) redactors: Arc<Redactors>,
 }
 
 impl Home {
@@ -41,7 +44,7 @@ impl Home {
     /// An environment and directories that are known already.
     pub fn new(environment: Environment, paths: Paths) -> Self {
         let (meanings, known_secrets) = (Models::default(), Arc::default());
-        Self { environment, paths, meanings, known_secrets }
+        Self { environment, paths, meanings, known_secrets, redactors: Arc::default() }
     }
 
     /// How requests are made. Proxies, keys and credentials are looked for in the environment.

@@ -1,5 +1,10 @@
 //! Keeps keys out of documents: they go to other people, and to other machines.
 
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use myclaw_auth::AuthStore;
 use myclaw_llm::Redactor;
 use myclaw_session::{
     About, Entry, EntryId, Meta, Role, SessionError, SessionHeader, SessionReader,
@@ -12,19 +17,74 @@ use crate::Home;
 use crate::secrets::written_secrets;
 use crate::session_config::stored_keys;
 
+/// The keys that a redactor was made of last, and the files that they come from.
+#[derive(Default)]
+pub(crate) struct Redactors(Mutex<Option<Known>>);
+
+/// The keys are not shown.
+impl std::fmt::Debug for Redactors {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Redactors").finish_non_exhaustive()
+    }
+}
+
+struct Known {
+    files: Vec<Version>,
+    secrets: Vec<String>,
+}
+
+impl Known {
+    fn is_current(&self) -> bool {
+        self.files.iter().all(|file| file.found == stamp(&file.path))
+    }
+}
+
+/// The version of a file that was read.
+struct Version {
+    path: PathBuf,
+    found: Option<Stamp>,
+}
+
+/// Number on the disk, size, and the times of the last change of content and of anything.
+type Stamp = (u64, u64, (i64, i64), (i64, i64));
+
+impl Version {
+    fn of(path: PathBuf) -> Self {
+        Self { found: stamp(&path), path }
+    }
+}
+
+/// `None` if there is no such file.
+fn stamp(path: &Path) -> Option<Stamp> {
+    let found = std::fs::metadata(path).ok()?;
+    let (modified, changed) =
+        ((found.mtime(), found.mtime_nsec()), (found.ctime(), found.ctime_nsec()));
+    Some((found.ino(), found.len(), modified, changed))
+}
+
 impl Home {
     /// Removes what is removed from the log: the keys that are written in the config and in the key stores of the agents, the
-    /// variables whose names say that they hold one, and what looks like a key. Reads those files; blocks.
+    /// variables whose names say that they hold one, and what looks like a key. Reads those files if they have changed
+    /// since the last time; blocks.
     pub fn redactor(&self) -> Redactor {
+        let mut kept = self.redactors.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = kept.as_ref().filter(|known| known.is_current()) {
+            return Redactor::new(known.secrets.iter().map(String::as_str));
+        }
+        // The versions are taken first: what is written meanwhile is read the next time.
+        let config_file = Version::of(self.paths.config_file().to_owned());
         let config = myclaw_config::load_or_default(&self.environment).map(|loaded| loaded.config);
         // An owner with a broken config may export too; the patterns and the variables are known without it.
         let config = config.unwrap_or_default();
-        let agents = config.agent_ids().into_iter();
-        let secrets: Vec<String> = agents
-            .filter_map(|id| config.resolve_agent(Some(id.as_str())).ok())
-            .flat_map(|agent| written_secrets(&config, &stored_keys(&agent), &self.environment))
-            .collect();
-        Redactor::new(secrets.iter().map(String::as_str))
+        let (mut files, mut secrets) = (vec![config_file], Vec::new());
+        for id in config.agent_ids() {
+            let Ok(agent) = config.resolve_agent(Some(id.as_str())) else { continue };
+            let store = agent.agent_dir.as_deref().map(AuthStore::in_agent_dir);
+            files.extend(store.map(|store| Version::of(store.path().to_owned())));
+            secrets.extend(written_secrets(&config, &stored_keys(&agent), &self.environment));
+        }
+        let known = kept.insert(Known { files, secrets });
+        Redactor::new(known.secrets.iter().map(String::as_str))
     }
 
     /// At most `limit` messages before one, as [`redact_row`] leaves them; `None` if there is no such message. Blocks.
@@ -108,3 +168,6 @@ pub fn redact_about(about: &mut About, redactor: &mut Redactor) {
 pub(super) fn redact_header(header: &mut SessionHeader, redactor: &mut Redactor) {
     header.directory.iter_mut().for_each(|text| redactor.clean_in_place(text));
 }
+
+#[cfg(test)]
+mod tests;
