@@ -13,24 +13,28 @@ use tokio_util::sync::CancellationToken;
 
 const HELPER: &str = env!("CARGO_BIN_EXE_myclaw-sandbox-helper");
 const SHELL: &str = "/bin/busybox";
-const IMAGE: &str = "localhost/myclaw-sandbox-test";
 
-/// The same with the libraries that the helper needs.
-const IMAGE_WITH_LIBRARIES: &str = "localhost/myclaw-sandbox-test-libraries";
+/// One test at a time starts containers: each looks at all of this process.
+static CONTAINERS: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
-/// Builds the image; false if the machine lacks what it takes.
-fn build_image() -> bool {
-    build(IMAGE, &[])
+/// An image of this process, which is removed afterwards. Another run of the tests has one of its own.
+struct Image(String);
+
+impl Drop for Image {
+    fn drop(&mut self) {
+        drop(Command::new("podman").args(["rmi", "--force", &self.0]).output());
+    }
 }
 
-/// Builds an image with these libraries of this machine.
-fn build(image: &str, libraries: &[String]) -> bool {
+/// Builds an image with these libraries of this machine; `None` if the machine lacks what it takes.
+fn build(name: &str, libraries: &[String]) -> Option<Image> {
     if probe().podman.is_none() || !std::path::Path::new(SHELL).exists() {
         println!(
             "skipped: podman or busybox is not installed (apt install podman runc busybox-static)"
         );
-        return false;
+        return None;
     }
+    let image = Image(format!("localhost/{name}-{}", std::process::id()));
     let directory = tempfile::tempdir().unwrap();
     fs::copy(SHELL, directory.path().join("sh")).unwrap();
     let mut recipe = "FROM scratch\nCOPY sh /bin/sh\n".to_owned();
@@ -40,12 +44,12 @@ fn build(image: &str, libraries: &[String]) -> bool {
     }
     fs::write(directory.path().join("Dockerfile"), recipe).unwrap();
     let output = Command::new("podman")
-        .args(["--runtime", "runc", "build", "--quiet", "--tag", image])
+        .args(["--runtime", "runc", "build", "--quiet", "--tag", &image.0])
         .arg(directory.path())
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    true
+    Some(image)
 }
 
 /// The containers of this process.
@@ -59,15 +63,14 @@ fn containers() -> String {
 
 #[tokio::test]
 async fn podman_confines_a_command() {
-    if !build_image() {
-        return;
-    }
+    let _alone = CONTAINERS.lock().await;
+    let Some(image) = build("myclaw-sandbox-test", &[]) else { return };
     let directory = tempfile::tempdir().unwrap();
     let workspace = directory.path().canonicalize().unwrap();
     fs::write(workspace.join("file"), "text\n").unwrap();
     let sandbox = Sandbox::new(HELPER, [OsString::from("__sandbox-exec")]);
     let level = |image: &str| Level::Container { engine: Engine::Podman, image: image.to_owned() };
-    let mut confinement = Confinement::new(level(IMAGE), &workspace);
+    let mut confinement = Confinement::new(level(&image.0), &workspace);
     let cancel = CancellationToken::new();
     let spec = |script: &str| {
         let mut spec = ChildSpec::new("/bin/sh", &workspace);
@@ -123,9 +126,8 @@ async fn protected_paths_stay_as_they_are_in_a_container() {
         .lines()
         .filter_map(|line| line.split_whitespace().find(|word| word.starts_with('/')));
     let libraries: Vec<String> = paths.map(str::to_owned).collect();
-    if !build(IMAGE_WITH_LIBRARIES, &libraries) {
-        return;
-    }
+    let _alone = CONTAINERS.lock().await;
+    let Some(image) = build("myclaw-sandbox-test-libraries", &libraries) else { return };
     // Below a place that is open inside, and below one that is not.
     for parent in ["/tmp", "/var/lib"] {
         let Ok(directory) = tempfile::tempdir_in(parent) else { continue };
@@ -139,7 +141,7 @@ async fn protected_paths_stay_as_they_are_in_a_container() {
             fs::write(workspace.join(name), "owner").unwrap();
         }
         let sandbox = Sandbox::new(HELPER, [OsString::from("__sandbox-exec")]);
-        let image = IMAGE_WITH_LIBRARIES.to_owned();
+        let image = image.0.clone();
         let level = Level::Container { engine: Engine::Podman, image };
         let mut confinement = Confinement::new(level, &workspace);
         confinement.protected = ["AGENTS.md", "HEARTBEAT.md"].map(Into::into).to_vec();
