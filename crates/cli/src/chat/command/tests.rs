@@ -99,3 +99,126 @@ fn the_help_names_every_command() {
         assert!(HELP.contains(name), "{name}");
     }
 }
+
+/// Each command with a good and a bad line; for commands that take anything, the bad one is the empty argument or `None`.
+const TABLE: [(&str, &str, Option<(&str, &str)>); 32] = [
+    ("/help", "/help", Some(("/help me", "/help takes no argument"))),
+    ("/new", "/new trip", None),
+    ("/clear", "/clear trip", None),
+    ("/fork", "/fork plan-b", None),
+    ("/retry", "/retry", Some(("/retry 2", "/retry takes no argument"))),
+    ("/tree", "/tree", Some(("/tree main", "/tree takes no argument"))),
+    ("/back", "/back", Some(("/back 3", "/back takes no argument"))),
+    (
+        "/image",
+        "/image plan.png why?",
+        Some(("/image ", "/image needs a file: /image plan.png what is this?")),
+    ),
+    ("/title", "/title A trip", None),
+    ("/search", "/search train", Some(("/search", "/search needs a text: /search TEXT"))),
+    (
+        "/export",
+        "/export notes.md",
+        Some(("/export", "/export needs a file: /export notes.md, .html or .jsonl")),
+    ),
+    ("/copy", "/copy", Some(("/copy 2", "/copy takes no argument"))),
+    ("/context", "/context", Some(("/context all", "/context takes no argument"))),
+    ("/cost", "/cost", Some(("/cost today", "/cost takes no argument"))),
+    ("/skills", "/skills", None),
+    ("/config", "/config", Some(("/config edit", "/config takes no argument"))),
+    ("/later", "/later tidy up", Some(("/later  ", "/later needs a text: /later TEXT"))),
+    ("/stop", "/later stop", Some(("/stop", "/stop has nothing to stop: no turn runs"))),
+    ("/model", "/model ollama/qwen3:8b", None),
+    ("/thinking", "/thinking high", None),
+    ("/sessions", "/sessions trip", None),
+    ("/resume", "/resume", Some(("/resume trip", "/resume takes no argument"))),
+    ("/compact", "/compact the costs", None),
+    (
+        "/undo",
+        "/undo",
+        Some((
+            "/undo 2",
+            "/undo takes no argument; `myclaw sessions undo NAME --turn N` undoes a certain turn",
+        )),
+    ),
+    (
+        "/redo",
+        "/redo",
+        Some((
+            "/redo all",
+            "/redo takes no argument; `myclaw sessions undo NAME --turn N` undoes a certain turn",
+        )),
+    ),
+    ("/skill", "/skill trip now", None),
+    (
+        "/queue",
+        "/queue drop 2",
+        Some((
+            "/queue drop two",
+            "/queue lists the waiting messages; /queue drop NUMBER takes one back",
+        )),
+    ),
+    (
+        "/jobs",
+        "/jobs kill j1",
+        Some(("/jobs stop", "/jobs lists the background jobs; /jobs kill ID ends one")),
+    ),
+    ("/continue", "/continue", Some(("/continue please", "/continue takes no argument"))),
+    ("/usage", "/usage", Some(("/usage month", "/usage takes no argument"))),
+    ("/quit", "/quit", Some(("/quit now", "/quit takes no argument"))),
+    ("/exit", "/exit", Some(("/exit 1", "/exit takes no argument"))),
+];
+
+#[test]
+fn every_command_takes_a_good_line_and_says_what_is_wrong_with_a_bad_one() {
+    assert_eq!(TABLE.map(|(name, ..)| name), NAMES);
+    for (name, good, bad) in TABLE {
+        let parsed = parse(good);
+        assert!(!matches!(parsed, Parsed::Unknown(_)), "{good}: {parsed:?}");
+        // Only what is sent later is a message.
+        assert_eq!(matches!(parsed, Parsed::Message(_)), good.starts_with("/later"), "{good}");
+        match bad {
+            Some((bad, message)) => {
+                assert!(bad.starts_with(name), "{bad}");
+                assert_eq!(parse(bad), Parsed::Unknown(message.to_owned()), "{bad}");
+            }
+            None => assert!(matches!(parse(name), Parsed::Command(_)), "{name}"),
+        }
+    }
+}
+
+#[test]
+fn commands_of_other_agents_are_answered_with_and_without_an_argument() {
+    for (line, here) in [
+        ("/theme", "`myclaw config set terminal.theme dark` sets the colours, for the next chat"),
+        (
+            "/theme solarized",
+            "`myclaw config set terminal.theme dark` sets the colours, for the next chat",
+        ),
+        (
+            "/plan",
+            "there is no plan mode yet; ask for a plan first, and say that no file may change",
+        ),
+        (
+            "/plan the trip",
+            "there is no plan mode yet; ask for a plan first, and say that no file may change",
+        ),
+        ("/mcp", "MCP is not supported yet"),
+        ("/vim on", "the prompt has no keys of vi yet"),
+        (
+            "/btw why?",
+            "there are no questions aside yet; a message during a turn is read at its next step",
+        ),
+        ("/effort high", "`/thinking LEVEL` sets how much the model thinks"),
+        ("/status", "`/usage`, `/context` and `/config` show the state of the session"),
+    ] {
+        let name = line.split(' ').next().unwrap_or_default();
+        let expected = format!("there is no command `{name}` here: {here}");
+        assert_eq!(parse(line), Parsed::Unknown(expected), "{line}");
+    }
+    // Each of them has one answer.
+    let names: Vec<&str> =
+        super::elsewhere::COMMANDS.iter().flat_map(|(names, _)| names.iter().copied()).collect();
+    let distinct: std::collections::HashSet<&&str> = names.iter().collect();
+    assert_eq!(distinct.len(), names.len());
+}
