@@ -27,7 +27,8 @@ pub(crate) fn run(args: WorkflowsArgs) -> Result<(), CliError> {
     match args.command {
         WorkflowsCommand::List { whose, json } => {
             let registry = load(&directory(whose)?)?;
-            print(registry.workflows.iter().map(|workflow| (workflow, None)), json)
+            let nothing = "no workflows; `myclaw workflows check` says more";
+            print(registry.workflows.iter().map(|workflow| (workflow, None)), nothing, json)
         }
         WorkflowsCommand::Search { query, whose, weights, json } => {
             let directory = directory(whose)?;
@@ -48,7 +49,11 @@ pub(crate) fn run(args: WorkflowsArgs) -> Result<(), CliError> {
             let found = ranking.ranked.iter().filter_map(|ranked| {
                 Some((registry.workflows.get(ranked.index)?, Some(ranked.score)))
             });
-            print(found, json)
+            let nothing = match registry.workflows.is_empty() {
+                true => "no workflows; `myclaw workflows check` says more",
+                false => "no workflow fits; `myclaw workflows list` shows all",
+            };
+            print(found, nothing, json)
         }
         WorkflowsCommand::Run { name, arguments, limit, whose } => {
             run_one(&directory(whose)?, &name, &arguments, limit.0)
@@ -71,6 +76,7 @@ fn load(directory: &std::path::Path) -> Result<Registry, CliError> {
 
 fn print<'a>(
     workflows: impl Iterator<Item = (&'a Workflow, Option<f64>)>,
+    nothing: &str,
     as_json: bool,
 ) -> Result<(), CliError> {
     let mut printer = Printer::stdout();
@@ -90,7 +96,7 @@ fn print<'a>(
         }
     }
     if rows.is_empty() && !as_json {
-        printer.line("no workflows; `myclaw workflows check` says more")?;
+        printer.line(nothing)?;
     }
     printer.safe_lines(columns(&rows))?;
     printer.finish()
