@@ -126,6 +126,72 @@ fn a_wait_for_a_model_is_stopped_by_the_person_or_forbidden_by_the_owner() {
 }
 
 #[test]
+fn what_is_reported_of_a_failure_speaks_to_whom_it_concerns() {
+    let away =
+        "The model does not answer at the moment. What you wrote is kept; ask again in a while.";
+    let busy = "The model has too much to do at the moment. What you wrote is kept; ask again in some minutes.";
+    let used_up =
+        "I cannot answer: the account for the model is used up. Tell the owner of this agent.";
+    let refused = "I cannot answer: the model does not let me in. Tell the owner of this agent.";
+    let too_long = "This conversation has become too long for the model. Write /new, or !new, to begin a new one.";
+    let error = |kind: &str, message: &str| {
+        json!({"type": "error", "error": {"type": kind, "message": message}}).to_string()
+    };
+    let json_head =
+        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n";
+    let broken = format!("{json_head}{{\"content");
+    for (failure, class, message) in [
+        (Step::status(500, &[], error("api_error", "Internal server error")), "server_error", away),
+        (Step::status(529, &[], error("overloaded_error", "Overloaded")), "server_error", away),
+        (
+            Step::status(401, &[], error("authentication_error", "invalid x-api-key")),
+            "auth",
+            refused,
+        ),
+        (Step::status(402, &[], error("billing_error", "no credit")), "billing", used_up),
+        (Step::status(429, &[], error("rate_limit_error", "slow down")), "rate_limit", busy),
+        (
+            Step::status(429, &[("retry-after", "1")], error("rate_limit_error", "slow down")),
+            "rate_limit",
+            busy,
+        ),
+        (
+            Step::status(
+                400,
+                &[],
+                error("invalid_request_error", "prompt is too long: 9 tokens > 8 maximum"),
+            ),
+            "context_overflow",
+            too_long,
+        ),
+        (Step::raw(broken.clone()).then_close(), "server_error", away),
+        (Step::raw("").then_close(), "network", away),
+    ] {
+        let bench = Bench::new(Script::repeat(failure));
+        bench.configure(|config| config["agent"] = json!({"maxRetries": 0}));
+        let gateway = bench.start();
+        let id = gateway.client.send("main", "one", "hello").unwrap();
+        let report = gateway.client.outcome(&id).unwrap();
+        let said = (&report["state"], &report["class"], &report["message"]);
+        assert_eq!(said, (&json!("reported"), &json!(class), &json!(message)));
+        gateway.stop();
+    }
+    // What nobody has a sentence for is shown, without the address.
+    let page = "<html><head><title>Welcome</title></head></html>";
+    let bench = Bench::new(Script::repeat(Step::status(404, &[], page)));
+    bench.configure(|config| config["agent"] = json!({"maxRetries": 0}));
+    let gateway = bench.start();
+    let id = gateway.client.send("main", "one", "hello").unwrap();
+    let report = gateway.client.outcome(&id).unwrap();
+    let message = report["message"].as_str().unwrap();
+    assert!(
+        message.contains("answered 404 with a web page") && !message.contains("127.0.0.1"),
+        "{message}"
+    );
+    gateway.stop();
+}
+
+#[test]
 fn a_session_that_cannot_run_reports_its_messages() {
     let bench = Bench::new(answering("never"));
     // A model without a key.
