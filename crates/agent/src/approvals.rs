@@ -119,7 +119,8 @@ impl Approver for SessionApprover {
                 }
                 Ok(Approval::Always(_)) => Approval::Once,
                 Ok(Approval::Denied { reason }) => {
-                    // An answer "always" to the same question, before something changed, does not hold any more.
+                    // An answer "always" from before the change does not hold any more where it covers the changed call too,
+                    // as one for a file does. One for a script covers the content that was shown, and that is not this one.
                     if !request.changes.is_empty() {
                         let ids: Vec<String> =
                             request.always.iter().map(|scope| scope.id().to_owned()).collect();

@@ -164,7 +164,7 @@ fn what_is_reported_of_a_failure_speaks_to_whom_it_concerns() {
             "context_overflow",
             too_long,
         ),
-        (Step::raw(broken.clone()).then_close(), "server_error", away),
+        (Step::raw(broken).then_close(), "server_error", away),
         (Step::raw("").then_close(), "network", away),
     ] {
         let bench = Bench::new(Script::repeat(failure));

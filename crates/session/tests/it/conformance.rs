@@ -357,9 +357,9 @@ fn a_held_inbox_is_read_and_changed_by_its_holder_alone() {
         held.change(std::slice::from_ref(&second), &[first.id]).unwrap();
         assert_eq!(held.pending().unwrap(), std::slice::from_ref(&second));
         drop(held);
-        assert_eq!(others.pending().unwrap(), [second.clone()]);
+        assert_eq!(others.pending().unwrap(), std::slice::from_ref(&second));
         assert!(!inbox.remove(first.id).unwrap());
-        inbox.hold().unwrap().unwrap().settle_taken(&[second.clone()], &[second.id]).unwrap();
+        inbox.hold().unwrap().unwrap().settle_taken(std::slice::from_ref(&second), &[second.id]).unwrap();
         assert_eq!(others.bytes(), 0);
     });
 }

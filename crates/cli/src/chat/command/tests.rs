@@ -100,8 +100,11 @@ fn the_help_names_every_command() {
     }
 }
 
+/// A command, a line that it takes, and perhaps one that it refuses with the words of the refusal.
+type Row = (&'static str, &'static str, Option<(&'static str, &'static str)>);
+
 /// Each command with a good and a bad line; for commands that take anything, the bad one is the empty argument or `None`.
-const TABLE: [(&str, &str, Option<(&str, &str)>); 32] = [
+const TABLE: [Row; 32] = [
     ("/help", "/help", Some(("/help me", "/help takes no argument"))),
     ("/new", "/new trip", None),
     ("/clear", "/clear trip", None),
