@@ -359,7 +359,12 @@ fn a_held_inbox_is_read_and_changed_by_its_holder_alone() {
         drop(held);
         assert_eq!(others.pending().unwrap(), std::slice::from_ref(&second));
         assert!(!inbox.remove(first.id).unwrap());
-        inbox.hold().unwrap().unwrap().settle_taken(std::slice::from_ref(&second), &[second.id]).unwrap();
+        inbox
+            .hold()
+            .unwrap()
+            .unwrap()
+            .settle_taken(std::slice::from_ref(&second), &[second.id])
+            .unwrap();
         assert_eq!(others.bytes(), 0);
     });
 }
