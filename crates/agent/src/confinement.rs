@@ -5,7 +5,7 @@ mod network;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_config::{ConfinementConfig, ConfinementLevel, SandboxMode, SandboxNetwork};
@@ -18,6 +18,7 @@ use myclaw_sandbox::{
     with_open_paths,
 };
 use myclaw_tools::CommandPlace;
+use parking_lot::Mutex;
 
 use self::network::SessionProxy;
 use crate::blocking::blocking;
@@ -218,7 +219,7 @@ impl SessionConfig {
     /// directories of skills that exist.
     fn placed(&self) -> Result<Placed, AgentError> {
         let skills = self.present_skills()?;
-        let mut place = self.executor.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut place = self.executor.0.lock();
         if let Some(placed) = place.as_ref().filter(|placed| placed.skills == skills) {
             return Ok(placed.clone());
         }

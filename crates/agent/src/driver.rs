@@ -1,12 +1,13 @@
 //! Runs in sessions: the engine and the listener that all sessions of a front-end share.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use myclaw_engine::{
     Approver, CompactionReport, ConfigKeys, Engine, ProgramRequest, RunError, RunParams, RunResult,
     Tool,
 };
 use myclaw_llm::{ErrorClass, ModelError, StopReason};
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
@@ -140,7 +141,7 @@ impl Driver {
 
     /// Registers the background jobs of a session, which end with this driver.
     pub(crate) fn has_jobs(&self, jobs: &Arc<BackgroundJobs>) {
-        let mut known = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.jobs.lock();
         known.retain(|other| other.strong_count() > 0);
         if !known.iter().any(|other| Weak::as_ptr(other) == Arc::as_ptr(jobs)) {
             known.push(Arc::downgrade(jobs));
@@ -151,7 +152,7 @@ impl Driver {
     pub async fn finish(&self) {
         self.tasks.close();
         self.tasks.wait().await;
-        let known = std::mem::take(&mut *self.jobs.lock().unwrap_or_else(PoisonError::into_inner));
+        let known = std::mem::take(&mut *self.jobs.lock());
         for jobs in known.iter().filter_map(Weak::upgrade) {
             jobs.close(&|event| (self.on_event)(&event.session, SessionEvent::Run(&event))).await;
         }

@@ -3,12 +3,13 @@
 use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use myclaw_config::StateDirectoryAccess;
 use myclaw_exec::{HiddenPaths, HidingProgram, HidingRunner, IfImpossible, Visibility};
 use myclaw_files::{ClosedPaths, Opening};
 use myclaw_tools::CommandPlace;
+use parking_lot::Mutex;
 
 use crate::confinement::{ToolPlace, program};
 use crate::helper;
@@ -137,7 +138,7 @@ impl SessionConfig {
             }
         };
         let hidden = hidden_paths(closed);
-        let mut slot = self.executor.1.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slot = self.executor.1.0.lock();
         if let Some(runner) = slot.as_ref().filter(|made| *made.hidden() == hidden) {
             return Ok(Some(Arc::clone(runner)));
         }

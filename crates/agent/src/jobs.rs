@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, join_all};
@@ -17,6 +17,7 @@ use myclaw_tools::{
     JobEnded, JobEnding, JobListener, JobOwner, JobRecord, Jobs, JobsOptions, Killer,
     end_leftovers, message_of_leftover,
 };
+use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
 use crate::outputs::remove_keys;
@@ -110,7 +111,7 @@ impl BackgroundJobs {
         yield_after: Option<Duration>,
     ) -> Arc<Jobs> {
         self.recovered.get_or_init(|| self.recover()).await;
-        let mut sessions = self.lock();
+        let mut sessions = self.sessions.lock();
         let of_session = sessions.entry(key.clone()).or_default();
         let make = || {
             let listener = Listener { jobs: Arc::downgrade(self), key: key.clone() };
@@ -146,13 +147,13 @@ impl BackgroundJobs {
 
     /// Records that a session is open, so that a turn can begin in it.
     pub(crate) fn opened(&self, session: &Arc<Session>) {
-        let mut sessions = self.lock();
+        let mut sessions = self.sessions.lock();
         sessions.entry(session.key().clone()).or_default().open = Arc::downgrade(session);
     }
 
     /// Records that the user sends a message in a session. Messages that were held back are delivered before it.
     pub(crate) async fn attended(&self, key: &SessionKey) {
-        let held_back = match self.lock().get_mut(key) {
+        let held_back = match self.sessions.lock().get_mut(key) {
             Some(of_session) => {
                 of_session.unattended = 0;
                 std::mem::take(&mut of_session.held_back)
@@ -166,7 +167,7 @@ impl BackgroundJobs {
 
     async fn deliver(&self, key: &SessionKey, text: String) {
         let open = {
-            let mut sessions = self.lock();
+            let mut sessions = self.sessions.lock();
             let of_session = sessions.entry(key.clone()).or_default();
             of_session.unattended += 1;
             if of_session.unattended > MAX_UNATTENDED_MESSAGES {
@@ -218,7 +219,7 @@ impl BackgroundJobs {
         key: &SessionKey,
         on_event: &(dyn Fn(RunEvent) + Send + Sync),
     ) {
-        let jobs = self.lock().get_mut(key).and_then(|of_session| of_session.jobs.take());
+        let jobs = self.sessions.lock().get_mut(key).and_then(|of_session| of_session.jobs.take());
         let Some(jobs) = jobs else { return };
         let ended = jobs.close().await;
         self.remove_keys(&ended).await;
@@ -244,15 +245,11 @@ impl BackgroundJobs {
     }
 
     fn all(&self) -> Vec<(SessionKey, Arc<Jobs>)> {
-        let sessions = self.lock();
+        let sessions = self.sessions.lock();
         let with_jobs = |(key, of_session): (&SessionKey, &OfSession)| {
             Some((key.clone(), Arc::clone(of_session.jobs.as_ref()?)))
         };
         sessions.iter().filter_map(with_jobs).collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<SessionKey, OfSession>> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

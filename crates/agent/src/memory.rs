@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use myclaw_embed::{Embedder, NamedText, VectorCache, Weights, similarity};
 use myclaw_files::create_private_directory;
 use myclaw_tools::{Compared, Meaning, Memory, MemoryOptions};
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::SessionConfig;
@@ -79,7 +80,7 @@ struct Loaded {
 
 impl Models {
     fn of(&self, directory: &Path) -> Arc<Model> {
-        let mut models = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut models = self.0.lock();
         let model = models.entry(directory.to_owned()).or_insert_with(|| {
             let weights = Weights { directory: directory.to_owned(), source: None };
             Arc::new(Model { weights, loaded: Mutex::new(None) })
@@ -106,7 +107,7 @@ impl Meaning for NoteMeaning {
         passages: &[&str],
         cancel: &CancellationToken,
     ) -> Result<Vec<Compared>, String> {
-        let mut loaded = self.model.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut loaded = self.model.loaded.lock();
         if loaded.is_none() {
             // A model that is missing may be there at the next search, and looking for it takes no time.
             let embedder = self.model.weights.load(&|_| {}).map_err(|error| error.to_string())?;

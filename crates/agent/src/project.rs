@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use myclaw_config::{PROJECT_MARKERS, project_root};
@@ -15,6 +15,7 @@ use myclaw_engine::{
 };
 use myclaw_files::{Followed, SharedDirectory, text_of_bytes, without_controls};
 use myclaw_llm::ContentBlock;
+use parking_lot::Mutex;
 
 use crate::blocking::blocking;
 use crate::{AgentError, FailureClass, SessionConfig};
@@ -40,11 +41,7 @@ const MAX_IMPORTS: usize = 50;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SeenInstructions(Arc<Mutex<BTreeSet<PathBuf>>>);
 
-impl SeenInstructions {
-    fn lock(&self) -> MutexGuard<'_, BTreeSet<PathBuf>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+impl SeenInstructions {}
 
 impl SessionConfig {
     /// The directory that a front-end on a terminal works in: the current one, if it belongs to a project and the config
@@ -244,7 +241,7 @@ impl Hook for ProjectHook {
         _summary: &'a str,
     ) -> BoxFuture<'a, Result<(), HookError>> {
         // The summary may have replaced them.
-        self.seen.lock().clear();
+        self.seen.0.lock().clear();
         Box::pin(async { Ok(()) })
     }
 }
@@ -267,7 +264,7 @@ fn notes(
             }
             for file in instruction_files(root, &at) {
                 let mut left = MAX_FILE_CHARS;
-                let found = read_with_imports(&shared, file, &mut left, &mut seen.lock());
+                let found = read_with_imports(&shared, file, &mut left, &mut seen.0.lock());
                 notes.extend(found.iter().map(|file| file.as_note(root)));
             }
         }

@@ -3,7 +3,7 @@
 //! A message is acknowledged only once it is on disk, whether or not a turn runs. One turn or compaction runs at a time, as
 //! a task of its own, so callers of the session do not wait for it.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use myclaw_config::Config;
 use myclaw_engine::{
@@ -13,6 +13,7 @@ use myclaw_engine::{
 use myclaw_llm::{ContentBlock, ThinkingLevel};
 use myclaw_session::{EntryId, QueuedKind, SessionKey};
 use myclaw_tools::{Direction, Undone, WhichTurn};
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -100,7 +101,7 @@ struct Place<'a>(&'a Session);
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        self.0.lock().running = None;
+        self.0.state.lock().running = None;
     }
 }
 
@@ -116,7 +117,7 @@ impl Session {
     /// Opens another session of the agent, which begins with the model and the thinking level of this one.
     pub fn open_beside(&self, key: SessionKey) -> Arc<Self> {
         let state = {
-            let before = self.lock();
+            let before = self.state.lock();
             let mut state = State::new(before.config.for_session(key), before.model.clone());
             (state.selection, state.thinking) = (before.selection.clone(), before.thinking);
             state
@@ -152,7 +153,7 @@ impl Session {
 
     /// The config of the session, which the next run uses.
     pub fn config(&self) -> Arc<SessionConfig> {
-        Arc::clone(&self.lock().config)
+        Arc::clone(&self.state.lock().config)
     }
 
     /// Replaces the environment and the config file from the next run on; work in progress keeps those it began with.
@@ -161,7 +162,7 @@ impl Session {
     /// # Errors
     /// The new config has no such agent. The session keeps the one before.
     pub fn use_config(&self, home: Home, config: Arc<Config>) -> Result<(), AgentError> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.config = Arc::new(state.config.with_config(home, config)?);
         state.selection = None;
         Ok(())
@@ -174,7 +175,7 @@ impl Session {
 
     /// The current work, if any.
     pub fn work(&self) -> Option<Work> {
-        self.lock().running.as_ref().map(|running| running.work)
+        self.state.lock().running.as_ref().map(|running| running.work)
     }
 
     /// The messages that wait to be answered, the oldest first.
@@ -198,10 +199,10 @@ impl Session {
     /// # Errors
     /// No model can be used: a key is missing, or the config names a model that does not exist.
     pub async fn selection(&self) -> Result<Arc<Selection>, AgentError> {
-        if let Some(selection) = &self.lock().selection {
+        if let Some(selection) = &self.state.lock().selection {
             return Ok(Arc::clone(selection));
         }
-        let model = self.lock().model.clone();
+        let model = self.state.lock().model.clone();
         self.select_model(model.as_deref()).await
     }
 
@@ -213,7 +214,7 @@ impl Session {
         loop {
             let config = self.config();
             let selection = Arc::new(config.select_model(name).await?);
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             if !Arc::ptr_eq(&config, &state.config) {
                 // The config was replaced meanwhile.
                 continue;
@@ -227,19 +228,19 @@ impl Session {
 
     /// Changes the thinking level from the next call on.
     pub fn set_thinking(&self, level: ThinkingLevel) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.thinking = Some(level);
         state.switch();
     }
 
     /// The requested thinking level, if there is one.
     pub fn asked_thinking(&self) -> Option<ThinkingLevel> {
-        self.lock().thinking
+        self.state.lock().thinking
     }
 
     /// The requested thinking level and the one in use, which differ if the model does not offer the former.
     pub fn thinking(&self, selection: &Selection) -> (ThinkingLevel, ThinkingLevel) {
-        let requested = self.config().requested_thinking(self.lock().thinking);
+        let requested = self.config().requested_thinking(self.state.lock().thinking);
         (requested, selection.model().thinking_level(requested))
     }
 
@@ -331,7 +332,7 @@ impl Session {
 
     /// Aborts the current work. False if there was none. Waiting messages keep waiting.
     pub fn abort(&self) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.is_due = false;
         state.running.as_ref().map(|running| running.cancel.cancel()).is_some()
     }
@@ -362,7 +363,7 @@ impl Session {
     /// Starts a turn for waiting messages, unless work goes on.
     pub(crate) fn go_on(self: &Arc<Self>) {
         let Some(running) = self.begin(Work::Turn) else {
-            self.lock().is_due = true;
+            self.state.lock().is_due = true;
             return;
         };
         let this = Arc::clone(self);
@@ -375,7 +376,7 @@ impl Session {
     }
 
     fn begin_with(&self, work: Work, cancel: CancellationToken) -> Option<Running> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.running.is_some() {
             return None;
         }
@@ -410,7 +411,7 @@ impl Session {
     async fn next_turn(&self) -> Option<Running> {
         loop {
             {
-                let mut state = self.lock();
+                let mut state = self.state.lock();
                 if !std::mem::take(&mut state.is_due) || self.driver.stop().is_cancelled() {
                     state.running = None;
                     return None;
@@ -420,7 +421,7 @@ impl Session {
             if self.inbox.pending().await.is_ok_and(|pending| pending.is_empty()) {
                 continue;
             }
-            self.lock().running = None;
+            self.state.lock().running = None;
             return self.begin(Work::Turn);
         }
     }
@@ -477,7 +478,7 @@ impl Session {
         config.subscribe_to_file_notices(&on_event);
         self.driver.spawn(config.trim_side_files());
         params.tools = self.driver.adapted(config, params.tools);
-        params.thinking = self.lock().thinking_of(selection);
+        params.thinking = self.state.lock().thinking_of(selection);
         params.switch = running.switch;
         params.quiet = self.quiet.clone();
         params.note = self.driver.note_for(config);
@@ -493,10 +494,5 @@ impl Session {
 
     pub(crate) fn emit(&self, event: SessionEvent<'_>) {
         (self.driver.on_event())(self.key(), event);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // The state is consistent after every statement, so a panic elsewhere does not corrupt it.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

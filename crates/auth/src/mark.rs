@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use myclaw_config::KeySource;
+use parking_lot::Mutex;
 use ring::digest::{Context, SHA256};
 use ring::rand::SecureRandom as _;
 use secrecy::{ExposeSecret as _, SecretString};
@@ -40,7 +41,7 @@ impl Eq for KnownKeys {}
 impl KnownKeys {
     /// Stores the key of the profile that the store calls `name`, or forgets it.
     pub(crate) fn note(&self, name: String, key: Option<SecretString>) {
-        let mut keys = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut keys = self.0.lock();
         match key {
             Some(key) => keys.insert(name, key),
             None => keys.remove(&name),
@@ -49,7 +50,7 @@ impl KnownKeys {
 
     /// The key of that profile, if it is known.
     pub(crate) fn get(&self, name: &str) -> Option<SecretString> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+        self.0.lock().get(name).cloned()
     }
 }
 

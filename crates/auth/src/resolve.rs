@@ -6,9 +6,10 @@ mod renewal;
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use myclaw_config::KeySource;
+use parking_lot::Mutex;
 use secrecy::{ExposeSecret as _, SecretString};
 use tokio_util::sync::CancellationToken;
 
@@ -134,7 +135,7 @@ impl KeyResolver {
     /// Forgets the output of a profile's command: a key that was refused may have been replaced since.
     pub fn forget(&self, profile: &AuthProfile) {
         if let Some(command) = profile.source.as_ref().and_then(command::of_source) {
-            self.printed.lock().unwrap_or_else(PoisonError::into_inner).remove(&command.words);
+            self.printed.lock().remove(&command.words);
         }
     }
 
@@ -166,7 +167,7 @@ impl KeyResolver {
                 let Some(command) = command::of_source(source) else {
                     return Err(KeyError::Aborted);
                 };
-                let known = || self.printed.lock().unwrap_or_else(PoisonError::into_inner);
+                let known = || self.printed.lock();
                 if let Some(key) = known().get(&command.words) {
                     return Ok(key.clone());
                 }

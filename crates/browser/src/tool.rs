@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use myclaw_engine::{
@@ -13,6 +13,7 @@ use myclaw_engine::{
 use myclaw_files::read_regular;
 use myclaw_llm::{ContentBlock, ToolSchema};
 use myclaw_tools::{picture_from_bytes, run_blocking};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -50,11 +51,11 @@ impl fmt::Debug for BrowserSlot {
 
 impl BrowserSlot {
     fn get(&self) -> Option<Arc<Browser>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.lock().clone()
     }
 
     fn put(&self, browser: Option<Arc<Browser>>) -> Option<Arc<Browser>> {
-        std::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), browser)
+        std::mem::replace(&mut *self.0.lock(), browser)
     }
 
     /// Ends the browser, if there is one, and waits until its processes are gone.

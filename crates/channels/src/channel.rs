@@ -1,10 +1,11 @@
 //! The trait [`Channel`], and what a channel says about itself.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use crate::{HookAnswer, HookRequest, Intake, Target};
@@ -436,17 +437,17 @@ impl Account {
 
     /// Its state.
     pub fn state(&self) -> State {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.state.lock().clone()
     }
 
     /// What does not work as the config says, though the channel works; for people.
     pub fn note(&self) -> Option<String> {
-        self.note.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.note.lock().clone()
     }
 
     /// Says what does not work as the config says; `None` if all of it does.
     pub fn set_note(&self, note: Option<String>) {
-        let mut current = self.note.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.note.lock();
         if *current == note {
             return;
         }
@@ -462,7 +463,7 @@ impl Account {
 
     /// Changes its state.
     pub fn set(&self, state: State) {
-        let mut current = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.state.lock();
         if *current == state {
             return;
         }

@@ -13,9 +13,10 @@ mod session;
 mod thread;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use secrecy::SecretString;
 use serde::Deserialize;
 use tokio::sync::Semaphore;
@@ -98,18 +99,13 @@ impl Discord {
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Memory> {
-        // The memory is whole after every statement, so a panic elsewhere does not spoil it.
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The bot, which the server names once.
     async fn me(&self) -> Result<Me, ApiError> {
-        if let Some(me) = self.lock().me.clone() {
+        if let Some(me) = self.memory.lock().me.clone() {
             return Ok(me);
         }
         let me: Me = self.api.get("/users/@me").await?;
-        self.lock().me = Some(me.clone());
+        self.memory.lock().me = Some(me.clone());
         Ok(me)
     }
 }

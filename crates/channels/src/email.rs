@@ -12,9 +12,10 @@ mod receive;
 mod smtp;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::wire::{ServerAddress, advice};
@@ -156,7 +157,7 @@ impl Email {
 
     /// The account works if it receives and the SMTP server takes the login.
     fn set_service(&self, change: impl FnOnce(&mut (State, Option<String>))) {
-        let mut service = self.service.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut service = self.service.lock();
         change(&mut service);
         self.account.set(match &*service {
             (State::Working, Some(refused)) => State::Waiting(refused.clone()),
@@ -186,8 +187,7 @@ impl Email {
 
     /// What a part refers to.
     fn thread_of(&self, part: &Part) -> Thread {
-        // The map is whole after every statement, so a panic elsewhere does not spoil it.
-        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut threads = self.threads.lock();
         if threads.len() >= MOST_THREADS {
             threads.clear();
         }

@@ -9,10 +9,11 @@ mod message;
 mod receive;
 mod unconfirmed;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use secrecy::SecretString;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
@@ -87,14 +88,9 @@ impl Irc {
         Self { options, account, memory: Mutex::default() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Memory> {
-        // The memory is whole after every statement, so a panic elsewhere does not spoil it.
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// When a line may go that is ready now.
     fn next_slot(&self) -> Instant {
-        let mut memory = self.lock();
+        let mut memory = self.memory.lock();
         let now = Instant::now();
         let steady = memory.next_line.map_or(now, |next| next.max(now));
         memory.next_line = Some(steady + LINE_PAUSE);
@@ -104,7 +100,7 @@ impl Irc {
 
     /// Whether a line may go that nobody misses, without delaying others.
     fn has_room(&self) -> bool {
-        let is_idle = self.lock().next_line.is_none_or(|next| next <= Instant::now());
+        let is_idle = self.memory.lock().next_line.is_none_or(|next| next <= Instant::now());
         is_idle && self.next_slot() <= Instant::now()
     }
 
@@ -142,7 +138,7 @@ impl Irc {
         let later = || SendFailure::Later { after: None, reason: "not connected".to_owned() };
         let slot = self.next_slot();
         tokio::time::sleep_until(slot).await;
-        let outgoing = self.lock().outgoing.clone().ok_or_else(later)?;
+        let outgoing = self.memory.lock().outgoing.clone().ok_or_else(later)?;
         let (sent, answer) = oneshot::channel();
         let line = Outgoing { target: target.to_owned(), text, sent };
         outgoing.send(line).await.map_err(|_| later())?;

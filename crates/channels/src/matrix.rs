@@ -12,10 +12,11 @@ mod thread;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use secrecy::SecretString;
 use serde::Deserialize;
 use tokio::sync::Semaphore;
@@ -148,14 +149,9 @@ impl Matrix {
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Memory> {
-        // The memory is whole after every statement, so a panic elsewhere does not spoil it.
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The account, which the server names once.
     async fn me(&self) -> Result<Me, ApiError> {
-        if let Some(me) = self.lock().me.clone() {
+        if let Some(me) = self.memory.lock().me.clone() {
             return Ok(me);
         }
         let WhoAmI { user_id: id, device_id: device } =
@@ -167,18 +163,18 @@ impl Matrix {
             profile => profile?,
         };
         let me = Me { id, name: profile.displayname, device };
-        self.lock().me = Some(me.clone());
+        self.memory.lock().me = Some(me.clone());
         Ok(me)
     }
 
     /// Notes that the server wants quiet.
     fn be_quiet(&self, time: Duration) {
-        let mut memory = self.lock();
+        let mut memory = self.memory.lock();
         memory.quiet_until = memory.quiet_until.max(Some(Instant::now() + time));
     }
 
     fn is_quiet(&self) -> bool {
-        self.lock().quiet_until.is_some_and(|until| until > Instant::now())
+        self.memory.lock().quiet_until.is_some_and(|until| until > Instant::now())
     }
 }
 

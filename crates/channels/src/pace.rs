@@ -1,9 +1,9 @@
 //! Rates that a vendor documents, and the pauses that it asks for.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 /// Most keys that are remembered.
@@ -48,6 +48,7 @@ impl Pace {
         let now = Instant::now();
         let most = self.most.saturating_sub(kept);
         let is_free = self
+            .places
             .lock()
             .get(key)
             .is_none_or(|place| most > 0 && place.next(most, self.window, now) <= now);
@@ -60,17 +61,17 @@ impl Pace {
     /// Makes no call for some time, because the server said so.
     pub(crate) fn pause(&self, key: &str, time: Duration) {
         let until = Instant::now() + time.min(LONGEST_QUIET);
-        let mut places = self.lock();
+        let mut places = self.places.lock();
         let place = places.entry(key.to_owned()).or_default();
         place.quiet_until = place.quiet_until.max(Some(until));
     }
 
     fn quiet_until(&self, key: &str) -> Option<Instant> {
-        self.lock().get(key).and_then(|place| place.quiet_until)
+        self.places.lock().get(key).and_then(|place| place.quiet_until)
     }
 
     fn reserve(&self, key: &str, now: Instant) -> Instant {
-        let mut places = self.lock();
+        let mut places = self.places.lock();
         if places.len() >= MOST_KEYS {
             places.retain(|_, place| {
                 let last = place.given.back().copied().max(place.quiet_until);
@@ -84,11 +85,6 @@ impl Pace {
             place.given.pop_front();
         }
         at
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Place>> {
-        // The map is whole after every statement, so a panic elsewhere does not spoil it.
-        self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

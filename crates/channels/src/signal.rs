@@ -10,9 +10,10 @@ mod people;
 mod receive;
 mod send;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Semaphore;
 
 use crate::recent::Recent;
@@ -84,20 +85,19 @@ impl Signal {
     }
 
     fn texts(&self) -> MutexGuard<'_, Recent<String>> {
-        // The entries are whole after every statement, so a panic elsewhere does not spoil them.
-        self.texts.lock().unwrap_or_else(PoisonError::into_inner)
+        self.texts.lock()
     }
 
     fn files(&self) -> MutexGuard<'_, Recent<Vec<File>>> {
-        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+        self.files.lock()
     }
 
     fn people(&self) -> MutexGuard<'_, Recent<Person>> {
-        self.people.lock().unwrap_or_else(PoisonError::into_inner)
+        self.people.lock()
     }
 
     fn contacts(&self) -> MutexGuard<'_, Contacts> {
-        self.contacts.lock().unwrap_or_else(PoisonError::into_inner)
+        self.contacts.lock()
     }
 }
 

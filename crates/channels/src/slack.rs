@@ -13,10 +13,11 @@ mod send;
 mod thread;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use secrecy::SecretString;
 use serde::Deserialize;
 use serde_json::json;
@@ -119,18 +120,13 @@ impl Slack {
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Memory> {
-        // The memory is whole after every statement, so a panic elsewhere does not spoil it.
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The bot, which the server names once.
     async fn me(&self) -> Result<Me, ApiError> {
-        if let Some(me) = self.lock().me.clone() {
+        if let Some(me) = self.memory.lock().me.clone() {
             return Ok(me);
         }
         let me: Me = self.api.call(Token::Bot, "auth.test", &json!({})).await?;
-        self.lock().me = Some(me.clone());
+        self.memory.lock().me = Some(me.clone());
         Ok(me)
     }
 }

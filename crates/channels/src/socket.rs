@@ -6,10 +6,11 @@
 use std::collections::HashMap;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
@@ -91,11 +92,6 @@ impl SocketChannel {
         Self { options, account, chats: Mutex::default(), news: Notify::new(), retired }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Listener>> {
-        // The map is whole after every statement, so a panic elsewhere does not spoil it.
-        self.chats.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     async fn serve(self: Arc<Self>, intake: Arc<dyn Intake>) {
         let listener = match bind(&self.options.path).await {
             Ok(listener) => listener,
@@ -128,7 +124,7 @@ impl SocketChannel {
                     () = this.converse(stream, connection, &*intake) => {}
                     () = this.retired.cancelled() => {}
                 }
-                this.lock().retain(|_, listener| listener.connection != connection);
+                this.chats.lock().retain(|_, listener| listener.connection != connection);
                 drop(place);
             });
         }
@@ -209,7 +205,7 @@ impl SocketChannel {
             }
             Line::Ack { part } => {
                 let confirmed =
-                    self.lock().values_mut().find_map(|listener| listener.open.remove(&part));
+                    self.chats.lock().values_mut().find_map(|listener| listener.open.remove(&part));
                 // Nobody may wait any more.
                 confirmed.map(|confirmed| confirmed.send(()));
                 None
@@ -253,7 +249,7 @@ impl SocketChannel {
         if chat.is_empty() || chat.len() > MOST_NAME {
             return Err(format!("chat needs 1 to {MOST_NAME} bytes"));
         }
-        let mut chats = self.lock();
+        let mut chats = self.chats.lock();
         if chats.get(chat).is_some_and(|listener| listener.connection == connection) {
             return Ok(());
         }
@@ -273,12 +269,12 @@ impl SocketChannel {
             tokio::pin!(news);
             // From here on, no script is missed.
             news.as_mut().enable();
-            let found = self.lock().get(&chat).map(|listener| listener.lines.clone());
+            let found = self.chats.lock().get(&chat).map(|listener| listener.lines.clone());
             if let Some(lines) = found
                 && let Ok(place) = lines.reserve().await
             {
                 let (sender, confirmed) = oneshot::channel();
-                match self.lock().get_mut(&chat) {
+                match self.chats.lock().get_mut(&chat) {
                     Some(listener) => listener.open.insert(part.id.clone(), sender),
                     None => continue,
                 };

@@ -11,10 +11,11 @@ mod receive;
 mod send;
 mod update;
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use ring::hmac;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
@@ -120,13 +121,13 @@ impl Telegram {
 
     /// The bot's account, once the server has named it.
     fn me(&self) -> Option<Me> {
-        self.me.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.me.lock().clone()
     }
 
     async fn ask_who_i_am(&self) -> Result<Me, ApiError> {
         let user: User = self.api.call("getMe", &json!({}), CALL_TIME).await?;
         let me = Me { id: user.id, username: user.username.unwrap_or(user.first_name) };
-        *self.me.lock().unwrap_or_else(PoisonError::into_inner) = Some(me.clone());
+        *self.me.lock() = Some(me.clone());
         Ok(me)
     }
 

@@ -11,9 +11,10 @@ mod receive;
 mod send;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use parking_lot::{Mutex, MutexGuard};
 use secrecy::SecretString;
 use tokio::sync::{Notify, Semaphore, mpsc};
 
@@ -84,8 +85,7 @@ pub struct WhatsAppApp {
 
 impl WhatsAppApp {
     fn numbers(&self) -> MutexGuard<'_, HashMap<String, mpsc::Sender<Job>>> {
-        // The map is whole after every statement, so a panic elsewhere does not spoil it.
-        self.numbers.lock().unwrap_or_else(PoisonError::into_inner)
+        self.numbers.lock()
     }
 }
 
@@ -127,8 +127,7 @@ impl WhatsApp {
     }
 
     fn memory(&self) -> MutexGuard<'_, Memory> {
-        // The memory is whole after every statement, so a panic elsewhere does not spoil it.
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+        self.memory.lock()
     }
 }
 

@@ -18,10 +18,11 @@ mod upload;
 mod xml;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use secrecy::SecretString;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use uuid::Uuid;
@@ -197,11 +198,6 @@ impl Xmpp {
         Self { options, account, memory: Mutex::default(), pace, with_files }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Memory> {
-        // The memory is whole after every statement, so a panic elsewhere does not spoil it.
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The account's own address, as addresses are compared.
     fn me(&self) -> String {
         jid::bare(&self.options.address)
@@ -209,7 +205,7 @@ impl Xmpp {
 
     /// Puts a stanza into the queue of the connection; false if there is no connection.
     async fn put(&self, stanza: Element, done: Done) -> bool {
-        let outgoing = self.lock().outgoing.clone();
+        let outgoing = self.memory.lock().outgoing.clone();
         match outgoing {
             Some(outgoing) => outgoing.send(Outgoing { stanza, done }).await.is_ok(),
             None => false,

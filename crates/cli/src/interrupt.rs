@@ -8,10 +8,11 @@
 use std::io::{self, IsTerminal as _};
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
@@ -249,5 +250,5 @@ fn leave(before_leaving: &OnceLock<Farewell>) -> ! {
 }
 
 fn lock(target: &Mutex<Target>) -> MutexGuard<'_, Target> {
-    target.lock().unwrap_or_else(PoisonError::into_inner)
+    target.lock()
 }

@@ -6,12 +6,13 @@
 mod file;
 
 use std::io;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{OnceLock, PoisonError, RwLock};
 
 use myclaw_agent::config::{Config, Environment, LogLevel, ResolvedAgent};
 use myclaw_agent::llm::redact;
 use myclaw_agent::{Home, stored_keys, written_secrets};
+use parking_lot::RwLock;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::registry;
@@ -49,7 +50,7 @@ pub(crate) fn start_with_config(config: &Config, agent: &ResolvedAgent, home: &H
     sinks.redacts.store(logging.redact_sensitive, Ordering::Relaxed);
     // A second config is that of the same user: the secrets of the first one stay secret.
     let secrets = written_secrets(config, &stored_keys(agent), &home.environment);
-    let mut known = sinks.secrets.write().unwrap_or_else(PoisonError::into_inner);
+    let mut known = sinks.secrets.write();
     known.extend(secrets);
     // A gateway reads many configs.
     known.sort_unstable();
@@ -137,7 +138,7 @@ impl io::Write for &Sinks {
         let text = text.trim_end();
         let mut line = match self.redacts.load(Ordering::Relaxed) {
             true => {
-                let secrets = self.secrets.read().unwrap_or_else(PoisonError::into_inner);
+                let secrets = self.secrets.read();
                 redact(text, secrets.iter().map(String::as_str))
             }
             false => text.to_owned(),

@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 use std::io::Write;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use myclaw_agent::approvals::escape;
 use myclaw_agent::llm::{StreamEvent, Usage};
 use myclaw_agent::tools::FROM_PROGRAM;
 use myclaw_agent::{AgentRunEvent, Approval, ContextChange, EventCallback, RunResult};
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -89,7 +90,7 @@ impl TextReporter {
         if let AgentRunEvent::LlmStream { event } = &event {
             return self.report_stream(event);
         }
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         match event {
             AgentRunEvent::LlmStart { .. } => state.has_text = false,
             AgentRunEvent::LlmStream { .. } | AgentRunEvent::ToolExecutionUpdate { .. } => {}
@@ -131,7 +132,7 @@ impl TextReporter {
     fn report_stream(&self, event: &StreamEvent) {
         match event {
             StreamEvent::TextDelta { delta, .. } if !delta.is_empty() => {
-                self.state.lock().unwrap_or_else(PoisonError::into_inner).has_text = true;
+                self.state.lock().has_text = true;
                 self.output.push_text(delta);
             }
             // Blocks of text stand apart.

@@ -3,11 +3,11 @@
 //! A process that serves many messages requests the config for each one. The cache saves reading the file every time.
 
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::load::load;
 use crate::{ConfigError, Environment, Loaded, Paths};
+use parking_lot::Mutex;
 
 /// How long a config counts as fresh: less than a person needs to save the file and send a message.
 const FRESH_FOR: Duration = Duration::from_millis(200);
@@ -46,7 +46,7 @@ impl ConfigCache {
     /// As [`crate::load_config`].
     pub fn load_at(&self, environment: &Environment, now: Instant) -> Result<Loaded, ConfigError> {
         let paths = Paths::resolve(environment)?;
-        if let Some(slot) = &*self.slot.lock().unwrap_or_else(PoisonError::into_inner)
+        if let Some(slot) = &*self.slot.lock()
             && slot.path == paths.config_file()
             && now.saturating_duration_since(slot.read_at) < FRESH_FOR
         {
@@ -65,7 +65,7 @@ impl ConfigCache {
 
     /// Clears the cache.
     pub fn clear(&self) {
-        *self.slot.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.slot.lock() = None;
     }
 
     fn refresh(
@@ -76,7 +76,7 @@ impl ConfigCache {
     ) -> Result<Loaded, ConfigError> {
         let loaded = load(environment, paths)?;
         let slot = Slot { path: loaded.path.clone(), loaded: loaded.clone(), read_at: now };
-        *self.slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(slot);
+        *self.slot.lock() = Some(slot);
         Ok(loaded)
     }
 }

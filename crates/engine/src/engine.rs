@@ -4,11 +4,12 @@ mod open;
 mod thinking;
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use myclaw_auth::KeyResolver;
 use myclaw_llm::{Model, Provider, ThinkingLevel, ToolUse};
+use parking_lot::Mutex;
 use tracing::{Instrument, info, info_span};
 
 use crate::event::RunFrame;
@@ -266,7 +267,7 @@ impl Engine {
 
     /// The schemas of the run's tools. A turn with the same tools as the one before shares its schemas.
     fn schemas_of(&self, params: &RunParams) -> Arc<Schemas> {
-        let newest = || self.schemas.lock().unwrap_or_else(PoisonError::into_inner);
+        let newest = || self.schemas.lock();
         let schemas = Arc::clone(&*newest());
         if schemas.are_of(&params.tools) {
             return schemas;

@@ -10,10 +10,11 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use myclaw_llm::ContentBlock;
+use parking_lot::RwLock;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
@@ -65,12 +66,12 @@ impl KnownSecrets {
         let is_new = |state: &State, secret: &&str| {
             secret.len() >= MIN_BYTES && !state.values.contains(*secret)
         };
-        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.0.read();
         if !secrets.iter().any(|secret| is_new(&known, secret)) {
             return;
         }
         drop(known);
-        let mut state = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.write();
         let new: Vec<&str> = secrets.into_iter().filter(|secret| is_new(&state, secret)).collect();
         state.values.extend(new.into_iter().map(str::to_owned));
         let forms: BTreeSet<String> = state.values.iter().flat_map(|value| forms(value)).collect();
@@ -125,7 +126,7 @@ impl KnownSecrets {
     /// base 32 and in hexadecimal digits, also in several lines and as the usual dumps of bytes. At the ends of the text, where a tool may have cut it, also without
     /// a part of a key of at least 8 bytes. Everything else stays, byte by byte.
     pub fn without<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let state = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let state = self.0.read();
         let Some(finder) = &state.finder else { return Cow::Borrowed(text) };
         let (begins, ends) = parts_at_ends(text, &state.values);
         let mut places: Vec<Range<usize>> = finder.find_iter(text).map(|it| it.range()).collect();

@@ -6,11 +6,12 @@
 //! runs is forgotten, so an idle session costs nothing.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use myclaw_config::LaneWidths;
 use myclaw_session::SessionKey;
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The origin of a run. Each has its own global lane.
@@ -87,7 +88,7 @@ struct State {
 impl Lanes {
     /// Number of lanes in use, including those of sessions.
     pub fn in_use(&self) -> usize {
-        self.lock().len()
+        self.lanes.lock().len()
     }
 
     async fn enter_one(&self, name: LaneName, width: usize) -> Place {
@@ -98,17 +99,12 @@ impl Lanes {
     }
 
     fn visit(&self, name: LaneName, width: usize) -> Visit {
-        let mut lanes = self.lock();
+        let mut lanes = self.lanes.lock();
         let state = lanes
             .entry(name.clone())
             .or_insert_with(|| State { places: Arc::new(Semaphore::new(width)), users: 0 });
         state.users += 1;
         Visit { lanes: self.clone(), name, places: Arc::clone(&state.places) }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<LaneName, State>> {
-        // The map is consistent after every statement, so a panic elsewhere does not corrupt it.
-        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -139,7 +135,7 @@ struct Visit {
 
 impl Drop for Visit {
     fn drop(&mut self) {
-        let mut lanes = self.lanes.lock();
+        let mut lanes = self.lanes.lanes.lock();
         if let Some(state) = lanes.get_mut(&self.name) {
             state.users -= 1;
             if state.users == 0 {

@@ -1,11 +1,18 @@
 //! Notices: what a run reports without ending. Each has a code and fields for programs, and a default sentence for
 //! people.
 
-use std::path::{Path, PathBuf};
+mod words;
+
+use std::path::PathBuf;
 use std::time::Duration;
 
 use myclaw_llm::{ErrorClass, ThinkingLevel};
 use serde::{Serialize, Serializer};
+
+use words::{
+    holder, hook_summary_unused, jobs_ended, messages_waiting, thinking_level_changed,
+    unreadable_lines,
+};
 
 /// Something that the user should know and that did not stop the run.
 ///
@@ -416,62 +423,6 @@ impl HookPoint {
             Self::SessionCompact => "after a compaction",
             Self::AgentEnd => "at the end of the run",
         }
-    }
-}
-
-fn holder(process_id: Option<u32>) -> String {
-    process_id.map_or_else(String::new, |id| format!(" (process {id})"))
-}
-
-fn jobs_ended(jobs: &[EndedJob]) -> String {
-    let named = |job: &EndedJob| format!("{} ({})", job.id, job.command);
-    let names = jobs.iter().map(named).collect::<Vec<String>>().join(", ");
-    match jobs.len() {
-        1 => format!("a background job was ended with its session: {names}"),
-        count => format!("{count} background jobs were ended with their session: {names}"),
-    }
-}
-
-fn messages_waiting(count: usize) -> String {
-    match count {
-        1 => "an earlier message still waits in this session and is answered too".to_owned(),
-        count => {
-            format!("{count} earlier messages still wait in this session and are answered too")
-        }
-    }
-}
-
-fn thinking_level_changed(
-    model: &str,
-    asked: ThinkingLevel,
-    used: ThinkingLevel,
-    offered: &[ThinkingLevel],
-) -> String {
-    if offered.is_empty() {
-        return format!("{model} cannot think before it answers; the thinking level is {used}");
-    }
-    let offered: Vec<&str> = offered.iter().map(|level| level.as_str()).collect();
-    let offered = offered.join(", ");
-    format!("{model} does not offer the thinking level {asked} but {offered}; {used} is used")
-}
-
-fn unreadable_lines(count: usize, path: &Path) -> String {
-    match count {
-        1 => format!("1 unreadable line of {} skipped; it stays in the file", path.display()),
-        count => {
-            format!("{count} unreadable lines of {} skipped; they stay in the file", path.display())
-        }
-    }
-}
-
-fn hook_summary_unused(hook: &str, problem: SummaryProblem) -> String {
-    match problem {
-        SummaryProblem::Empty => {
-            format!("the hook {hook} gave an empty summary; the model is asked")
-        }
-        SummaryProblem::TooLong => format!(
-            "the summary of the hook {hook} is longer than the messages that it replaces; the model is asked"
-        ),
     }
 }
 

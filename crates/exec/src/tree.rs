@@ -12,10 +12,11 @@
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::time::{Instant, sleep};
 
@@ -231,7 +232,7 @@ impl Tree {
     /// The live members; `None` where the process table cannot be read.
     fn survey(&self) -> Option<Vec<Member>> {
         let table = process_table()?;
-        let mut seen = lock(&self.seen);
+        let mut seen = self.seen.lock();
         let root = match self.root {
             Root::Child(pid) => pid.as_raw_pid(),
             // With another start time the id belongs to an unrelated process, and so does a group of that number.
@@ -387,11 +388,6 @@ fn parse_entry(line: &str) -> Option<Entry> {
         session: fields.get(3)?.parse().ok()?,
         start: fields.get(19)?.parse().ok()?,
     })
-}
-
-/// A panic while the map was locked cannot leave it half-changed in a way that matters.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

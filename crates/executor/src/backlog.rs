@@ -1,8 +1,8 @@
 //! Output on its way: the newest part of what was not taken yet.
 
 use std::mem;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::protocol::MAX_PIECE_BYTES;
@@ -31,7 +31,7 @@ impl Chunk {
 impl Backlog {
     /// Adds output.
     pub(crate) fn push(&self, piece: &[u8]) {
-        let mut waiting = self.lock();
+        let mut waiting = self.waiting.lock();
         waiting.bytes.extend_from_slice(piece);
         let surplus = waiting.bytes.len().saturating_sub(MAX_PIECE_BYTES);
         if surplus > 0 {
@@ -47,7 +47,7 @@ impl Backlog {
     /// Adds output that another backlog held.
     pub(crate) fn push_chunk(&self, chunk: &Chunk) {
         if chunk.skipped_bytes > 0 {
-            let mut waiting = self.lock();
+            let mut waiting = self.waiting.lock();
             let before = mem::take(&mut waiting.bytes);
             let lines = memchr::memchr_iter(b'\n', &before).count() as u64;
             let bytes = (before.len() as u64).saturating_add(chunk.skipped_bytes);
@@ -60,19 +60,15 @@ impl Backlog {
 
     /// What there is, if there is any.
     pub(crate) fn take(&self) -> Option<Chunk> {
-        let chunk = mem::take(&mut *self.lock());
+        let chunk = mem::take(&mut *self.waiting.lock());
         (!chunk.is_empty()).then_some(chunk)
     }
 
     /// Returns when there is output. May be dropped and called again, by one caller at a time.
     pub(crate) async fn filled(&self) {
-        while self.lock().is_empty() {
+        while self.waiting.lock().is_empty() {
             self.grew.notified().await;
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Chunk> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

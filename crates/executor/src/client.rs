@@ -5,13 +5,14 @@ mod helper;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use myclaw_engine::{Tool, ToolError, ToolInvocation, ToolOutput};
 use myclaw_exec::EnvironmentPolicy;
 use myclaw_sandbox::{Confinement, Sandbox};
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::OnceCell;
 
@@ -113,7 +114,7 @@ impl Executor {
 
     /// The running helper, or the place for the next one.
     fn current(&self) -> Arc<OnceCell<Helper>> {
-        let mut place = self.helper.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut place = self.helper.lock();
         if place.get().is_some_and(Helper::has_ended) {
             *place = Arc::default();
         }

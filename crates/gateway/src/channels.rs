@@ -1,10 +1,11 @@
 //! The channels that are connected, which a reload of the config adds, replaces and removes.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_channels::{Channel, Intake, State as ChannelState};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -62,7 +63,7 @@ impl Channels {
 
     /// Makes all channels receive, until `stop` fires.
     pub(crate) fn receive(&self, intake: Arc<dyn Intake>, stop: CancellationToken) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.receiver = Some((intake, stop));
         state.receive();
     }
@@ -72,7 +73,7 @@ impl Channels {
     pub(crate) async fn replace(&self, setups: Vec<ChannelSetup>) -> ChannelChanges {
         let mut changes = ChannelChanges::default();
         let over = {
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             let mut before = std::mem::take(&mut state.connections);
             for setup in setups {
                 match before.iter().position(|connection| connection.is_for(&setup)) {
@@ -95,13 +96,13 @@ impl Channels {
             connection.end().await;
         }
         // Only now: two receivers of one bot take each other's messages, and one path has one socket.
-        self.lock().receive();
+        self.state.lock().receive();
         changes
     }
 
     /// An account of a channel, without that of the server.
     pub(crate) fn find(&self, name: &str, account: &str) -> Option<Arc<dyn Channel>> {
-        let state = self.lock();
+        let state = self.state.lock();
         let mut made = state.connections.iter().filter_map(|connection| connection.channel());
         made.find(|channel| channel.name() == name && channel.account().name() == account).cloned()
     }
@@ -113,7 +114,7 @@ impl Channels {
 
     /// All of them, that of the server first.
     pub(crate) fn all(&self) -> Vec<Arc<dyn Channel>> {
-        let state = self.lock();
+        let state = self.state.lock();
         let connected = state.connections.iter().filter_map(Connection::channel);
         std::iter::once(&self.own).chain(connected).cloned().collect()
     }
@@ -150,7 +151,7 @@ impl Channels {
 
     /// The channels with their states, for clients.
     pub(crate) fn describe(&self) -> Vec<Value> {
-        let state = self.lock();
+        let state = self.state.lock();
         let describe = |Connection { setup, .. }: &Connection| {
             let state = setup.state();
             json!({
@@ -163,7 +164,7 @@ impl Channels {
 
     /// The channel, the account and the name of the state of each.
     pub(crate) fn states(&self) -> Vec<(String, String, &'static str)> {
-        let state = self.lock();
+        let state = self.state.lock();
         let of = |Connection { setup, .. }: &Connection| {
             (setup.channel.to_owned(), setup.account.clone(), setup.state().as_str())
         };
@@ -175,7 +176,7 @@ impl Channels {
         let mut told: HashSet<String> = HashSet::new();
         while stop.run_until_cancelled(tokio::time::sleep(LOOK)).await.is_some() {
             let states: Vec<(String, ChannelState)> = {
-                let state = self.lock();
+                let state = self.state.lock();
                 let named = |Connection { setup, .. }: &Connection| (setup.name(), setup.state());
                 state.connections.iter().map(named).collect()
             };
@@ -201,11 +202,6 @@ impl Channels {
                 }
             }
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // The state is whole after every statement, so a panic elsewhere does not spoil it.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

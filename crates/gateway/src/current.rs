@@ -1,9 +1,10 @@
 //! The config in force, which a reload replaces.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use myclaw_agent::Home;
 use myclaw_agent::config::Config;
+use parking_lot::RwLock;
 
 /// An environment and the config that was read with it.
 #[derive(Debug, Clone)]
@@ -24,7 +25,7 @@ impl Current {
     }
 
     pub(crate) fn get(&self) -> Arc<InForce> {
-        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.0.read())
     }
 
     pub(crate) fn config(&self) -> Arc<Config> {
@@ -32,6 +33,6 @@ impl Current {
     }
 
     pub(crate) fn replace(&self, new: Arc<InForce>) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = new;
+        *self.0.write() = new;
     }
 }

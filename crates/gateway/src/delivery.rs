@@ -39,13 +39,14 @@ mod versions;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use myclaw_agent::llm::ImageContent;
 use myclaw_agent::sessions::SessionKey;
 use myclaw_agent::{Approver, Driver, FailureClass, JobWake, ProgramRequest, Session, engine};
 use myclaw_store::Store;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::json;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -424,11 +425,10 @@ impl Delivery {
     }
 
     fn desks(&self) -> MutexGuard<'_, HashMap<String, Arc<Desk>>> {
-        // The map is whole after every statement, so a panic elsewhere does not spoil it.
-        self.desks.lock().unwrap_or_else(PoisonError::into_inner)
+        self.desks.lock()
     }
 
     fn waiters(&self) -> MutexGuard<'_, HashMap<MessageId, Arc<Notify>>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock()
     }
 }

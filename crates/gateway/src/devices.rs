@@ -9,10 +9,10 @@ mod codes;
 mod scope;
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use myclaw_store::{Place, Version};
+use parking_lot::Mutex;
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -164,7 +164,7 @@ impl Devices {
         let name: String =
             name.trim().chars().filter(|char| !char.is_control()).take(MAX_NAME).collect();
         {
-            let known = self.lock();
+            let known = self.known.lock();
             let pending = known.values().filter(|entry| entry.device.is_pending()).count();
             if known.len() >= MOST_DEVICES || pending >= MOST_PENDING {
                 return Err(GatewayError::Unusable(format!(
@@ -189,14 +189,14 @@ impl Devices {
         let mut shown = device.shown();
         shown["token"] = json!(token);
         let entry = Entry { version, device, gone: CancellationToken::new() };
-        self.lock().insert(entry.device.id.clone(), entry);
+        self.known.lock().insert(entry.device.id.clone(), entry);
         Ok(shown)
     }
 
     /// Who presents this token.
     pub(crate) fn who(&self, token: &str) -> Known {
         let hash = hash(token);
-        let known = self.lock();
+        let known = self.known.lock();
         let is_it =
             |entry: &&Entry| bool::from(entry.device.token_hash.as_bytes().ct_eq(hash.as_bytes()));
         match known.values().find(is_it) {
@@ -219,11 +219,11 @@ impl Devices {
         let is_news = |entry: &Entry| {
             entry.device.last_seen_at.is_none_or(|last| last.saturating_add(SEEN_MS) <= now)
         };
-        if !self.lock().get(id).is_some_and(is_news) {
+        if !self.known.lock().get(id).is_some_and(is_news) {
             return;
         }
         let _changing = self.changing.lock().await;
-        let found = self.lock().get(id).filter(|entry| is_news(entry)).map(Entry::record);
+        let found = self.known.lock().get(id).filter(|entry| is_news(entry)).map(Entry::record);
         let Some((version, mut device)) = found else { return };
         device.last_seen_at = Some(now);
         // Without it, the device is shown as seen earlier.
@@ -274,7 +274,7 @@ impl Devices {
                 self.update(device.clone(), version);
                 self.cut(&device.id);
                 self.ledger.remove(KIND, &device.id, version).await?;
-                self.lock().remove(&device.id);
+                self.known.lock().remove(&device.id);
                 Ok((device.clone(), device.shown()))
             }
         }
@@ -284,7 +284,7 @@ impl Devices {
     pub(crate) fn list(&self) -> Vec<Device> {
         let now = now_ms();
         let mut devices: Vec<Device> =
-            self.lock().values().map(|entry| entry.device.clone()).collect();
+            self.known.lock().values().map(|entry| entry.device.clone()).collect();
         devices.retain(|device| !device.is_old(now));
         devices.sort_by_key(|device| device.created_at);
         devices
@@ -296,7 +296,7 @@ impl Devices {
     }
 
     fn named(&self, name: &str) -> Result<(Version, Device), GatewayError> {
-        let (known, name) = (self.lock(), name.trim());
+        let (known, name) = (self.known.lock(), name.trim());
         if let Some(entry) = known.get(&name.to_ascii_lowercase()) {
             return Ok(entry.record());
         }
@@ -314,13 +314,13 @@ impl Devices {
 
     /// Ends the connections of a device.
     fn cut(&self, id: &str) {
-        if let Some(entry) = self.lock().get_mut(id) {
+        if let Some(entry) = self.known.lock().get_mut(id) {
             std::mem::take(&mut entry.gone).cancel();
         }
     }
 
     fn update(&self, device: Device, version: Version) {
-        if let Some(entry) = self.lock().get_mut(&device.id) {
+        if let Some(entry) = self.known.lock().get_mut(&device.id) {
             (entry.version, entry.device) = (version, device);
         }
     }
@@ -336,6 +336,7 @@ impl Devices {
 
     async fn remove_old(&self, now: u64) -> Result<(), GatewayError> {
         let old: Vec<(Version, Device)> = self
+            .known
             .lock()
             .values()
             .filter(|entry| entry.device.is_old(now))
@@ -343,14 +344,9 @@ impl Devices {
             .collect();
         for (version, device) in old {
             self.ledger.remove(KIND, &device.id, version).await?;
-            self.lock().remove(&device.id);
+            self.known.lock().remove(&device.id);
         }
         Ok(())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Entry>> {
-        // The map is whole after every statement, so a panic elsewhere does not spoil it.
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

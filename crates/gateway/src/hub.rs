@@ -17,10 +17,11 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use myclaw_agent::RunEvent;
+use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use serde::Serialize;
 use tokio::sync::watch;
 
@@ -197,16 +198,16 @@ impl Hub {
         let used = self.events.fetch_add(1, Ordering::Relaxed) + 1;
         let known = self.sequences();
         if let Some(sequence) = known.get(session) {
-            let mut sequence = locked(sequence);
+            let mut sequence = sequence.lock();
             sequence.last_used = used;
             return work(&mut sequence);
         }
         drop(known);
-        let mut round = locked(&self.round);
-        let mut all = self.by_session.write().unwrap_or_else(PoisonError::into_inner);
+        let mut round = self.round.lock();
+        let mut all = self.by_session.write();
         if all.len() >= MOST_SESSIONS && !all.contains_key(session) {
             let quiet = all.iter().filter_map(|(key, one)| {
-                let one = locked(one);
+                let one = one.lock();
                 one.is_quiet().then_some((one.last_used, key))
             });
             if let Some(oldest) = quiet.min().map(|(_, key)| key.clone()) {
@@ -219,18 +220,18 @@ impl Hub {
             // Numbers go on from those of every sequence before, so that one that was removed is not continued wrongly.
             Mutex::new(Sequence::after(used))
         });
-        work(sequence.get_mut().unwrap_or_else(PoisonError::into_inner))
+        work(sequence.get_mut())
     }
 
     fn sequences(&self) -> RwLockReadGuard<'_, HashMap<String, Mutex<Sequence>>> {
-        self.by_session.read().unwrap_or_else(PoisonError::into_inner)
+        self.by_session.read()
     }
 
     /// Removes old events, also those of sessions in which nothing happens any more. Looks at as many sessions as time has
     /// passed since the last look, and goes on with the next ones later.
     fn sweep(&self, now: Instant) {
         // Somebody else does it otherwise.
-        let Ok(mut round) = self.round.try_lock() else { return };
+        let Some(mut round) = self.round.try_lock() else { return };
         let passed = now.saturating_duration_since(round.swept).as_secs_f64() / SWEEP.as_secs_f64();
         let due = (passed * round.sessions.len() as f64) as usize;
         if due == 0 {
@@ -241,16 +242,11 @@ impl Hub {
         for _ in 0..due.min(round.sessions.len()).min(MOST_SWEPT) {
             let Some(session) = round.sessions.pop_front() else { return };
             if let Some(sequence) = sequences.get(&session) {
-                locked(sequence).kept.forget(now, KEPT);
+                sequence.lock().kept.forget(now, KEPT);
             }
             round.sessions.push_back(session);
         }
     }
-}
-
-/// Every value here is whole after each statement, so a panic elsewhere does not spoil it.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Sequence {

@@ -5,14 +5,15 @@
 //! case.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use myclaw_agent::AgentRunEvent;
 use myclaw_agent::llm::StreamEvent;
 use myclaw_channels::{Channel, Live as Shows, Target};
 use myclaw_store::{Place, Version, Write};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -66,7 +67,7 @@ impl Live {
 
     /// Begins to show that a session works on messages of these routes. Each has the id that an answer refers to.
     pub(crate) fn begin(&self, session: &str, routes: &[(Route, Option<String>)]) {
-        let mut all = self.lock();
+        let mut all = self.shown.lock();
         if all.get(session).is_some_and(|shown| shown.stop.is_cancelled()) {
             // It was paused, so its task ends; a new entry takes its place.
             all.remove(session);
@@ -104,9 +105,9 @@ impl Live {
         if self.count.load(Ordering::Acquire) == 0 {
             return;
         }
-        let all = self.lock();
+        let all = self.shown.lock();
         let Some(shown) = all.get(session) else { return };
-        let mut text = shown.text.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut text = shown.text.lock();
         match event {
             // What was said before a tool call is not the reply.
             AgentRunEvent::LlmStart { .. } => text.clear(),
@@ -121,14 +122,14 @@ impl Live {
 
     /// Notes all of what is written so far.
     pub(crate) fn show_text(&self, session: &str, text: String) {
-        if let Some(shown) = self.lock().get(session) {
-            *shown.text.lock().unwrap_or_else(PoisonError::into_inner) = text;
+        if let Some(shown) = self.shown.lock().get(session) {
+            *shown.text.lock() = text;
         }
     }
 
     /// Begins no further edit. [`Live::end`] waits for one that was begun.
     pub(crate) fn pause(&self, session: &str) {
-        if let Some(shown) = self.lock().get(session) {
+        if let Some(shown) = self.shown.lock().get(session) {
             shown.stop.cancel();
         }
     }
@@ -136,7 +137,7 @@ impl Live {
     /// Stops showing a session. Nothing is edited when this returns. Gives the routes for which that is not certain.
     pub(crate) async fn end(&self, session: &str) -> Vec<Route> {
         let removed = {
-            let mut all = self.lock();
+            let mut all = self.shown.lock();
             let removed = all.remove(session);
             self.count.store(all.len(), Ordering::Release);
             removed
@@ -168,11 +169,6 @@ impl Live {
             let id = myclaw_store::RecordId::new(KIND, key);
             (preview.message, Write::Remove { id, expected })
         }))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Shown>> {
-        // The map is whole after every statement, so a panic elsewhere does not spoil it.
-        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -223,7 +219,7 @@ impl Task {
             if last.elapsed() < shows.edit_pause() {
                 continue;
             }
-            let text = self.text.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let text = self.text.lock().clone();
             let text = without_files(&text);
             if text.trim().is_empty() || text == seen {
                 continue;

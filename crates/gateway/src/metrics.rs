@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use myclaw_agent::{AgentRunEvent, RunOutcome};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::rows::{PartKind, PartState};
@@ -80,7 +80,7 @@ impl Metrics {
             PartKind::Report => &self.reported,
         };
         counter.fetch_add(messages.len() as u64, Ordering::Relaxed);
-        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut turns = self.turns.lock();
         for milliseconds in messages {
             let seconds = milliseconds as f64 / 1_000.0;
             turns.count += 1;
@@ -123,12 +123,7 @@ impl Metrics {
                     RunOutcome::Aborted => "aborted",
                     _ => "done",
                 };
-                *self
-                    .runs
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .entry(outcome)
-                    .or_default() += 1;
+                *self.runs.lock().entry(outcome).or_default() += 1;
             }
             _ => {}
         }
@@ -136,7 +131,7 @@ impl Metrics {
 
     /// Usage by model since the start, for clients.
     pub(crate) fn usage(&self) -> Value {
-        let models = self.models.lock().unwrap_or_else(PoisonError::into_inner);
+        let models = self.models.lock();
         let rows = models.iter().map(|(model, used)| {
             json!({
                 "model": model,
@@ -185,18 +180,18 @@ impl Metrics {
         }
         let name = "myclaw_hooks_refused_total";
         out.head(name, "counter", "Requests of vendors that were not theirs, by channel.");
-        for (channel, number) in &*self.refused.lock().unwrap_or_else(PoisonError::into_inner) {
+        for (channel, number) in &*self.refused.lock() {
             out.sample(name, &[("channel", channel)], number);
         }
         let name = "myclaw_runs_total";
         out.head(name, "counter", "Runs that have ended.");
-        for (outcome, number) in &*self.runs.lock().unwrap_or_else(PoisonError::into_inner) {
+        for (outcome, number) in &*self.runs.lock() {
             out.sample(name, &[("outcome", outcome)], number);
         }
         self.of_models(&mut out);
         let name = "myclaw_tool_calls_total";
         out.head(name, "counter", "Tool calls that have ended.");
-        for (tool, calls) in &*self.tools.lock().unwrap_or_else(PoisonError::into_inner) {
+        for (tool, calls) in &*self.tools.lock() {
             out.sample(name, &[("tool", tool), ("outcome", "done")], &calls.done);
             out.sample(name, &[("tool", tool), ("outcome", "failed")], &calls.failed);
         }
@@ -204,7 +199,7 @@ impl Metrics {
     }
 
     fn of_turns(&self, out: &mut Page) {
-        let turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        let turns = self.turns.lock();
         let name = "myclaw_turn_seconds_bucket";
         let help = "Answers and reports that came in at most so many seconds after their message.";
         out.head(name, "counter", help);
@@ -225,7 +220,7 @@ impl Metrics {
     fn of_deliveries(&self, out: &mut Page) {
         let name = "myclaw_deliveries_total";
         out.head(name, "counter", "Parts of answers and reports that are over, by channel.");
-        for (channel, parts) in &*self.deliveries.lock().unwrap_or_else(PoisonError::into_inner) {
+        for (channel, parts) in &*self.deliveries.lock() {
             let Deliveries { sent, failed, uncertain } = parts;
             for (outcome, number) in [("sent", sent), ("failed", failed), ("uncertain", uncertain)]
             {
@@ -235,7 +230,7 @@ impl Metrics {
     }
 
     fn of_models(&self, out: &mut Page) {
-        let models = self.models.lock().unwrap_or_else(PoisonError::into_inner);
+        let models = self.models.lock();
         let name = "myclaw_model_calls_total";
         out.head(name, "counter", "Model calls that gave a message.");
         for (model, used) in &*models {
@@ -262,7 +257,7 @@ impl Metrics {
 }
 
 fn count<T: Default>(map: &Mutex<BTreeMap<String, T>>, name: String, change: impl FnOnce(&mut T)) {
-    let mut map = map.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut map = map.lock();
     let is_known = map.len() < MOST_NAMES || map.contains_key(&name);
     change(map.entry(if is_known { name } else { OTHER.to_owned() }).or_default());
 }

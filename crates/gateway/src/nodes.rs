@@ -3,10 +3,11 @@
 mod message;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -82,7 +83,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut online = self.nodes.lock();
+        let mut online = self.nodes.online.lock();
         if online.get(&self.id).is_some_and(|now| Arc::ptr_eq(now, &self.online)) {
             online.remove(&self.id);
         }
@@ -109,7 +110,7 @@ impl Nodes {
             next: AtomicU64::new(1),
             replaced: CancellationToken::new(),
         });
-        if let Some(earlier) = self.lock().insert(id.to_owned(), Arc::clone(&online)) {
+        if let Some(earlier) = self.online.lock().insert(id.to_owned(), Arc::clone(&online)) {
             earlier.replaced.cancel();
         }
         (Place { nodes: Arc::clone(self), id: id.to_owned(), online }, taken)
@@ -126,7 +127,7 @@ impl Nodes {
         arguments: Map<String, Value>,
     ) -> Result<Vec<Content>, GatewayError> {
         let node = self.named(name)?;
-        let online = self.lock().get(&node.id).cloned();
+        let online = self.online.lock().get(&node.id).cloned();
         let label = node.label();
         let unusable = |why: String| GatewayError::Unusable(format!("the node {label} {why}"));
         let Some(online) = online else {
@@ -187,7 +188,7 @@ impl Nodes {
     /// A node with everything that is known about it.
     pub(crate) fn described(&self, node: &Device) -> Value {
         let mut shown = node.shown();
-        let online = self.lock().get(&node.id).cloned();
+        let online = self.online.lock().get(&node.id).cloned();
         shown["connected"] = json!(online.is_some());
         if let Some(online) = online {
             shown["connectedSince"] = json!(online.since);
@@ -202,10 +203,5 @@ impl Nodes {
         let mut devices = self.devices.list();
         devices.retain(|device| device.scope == Scope::Node);
         devices
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Online>>> {
-        // The map is whole after every statement, so a panic elsewhere does not spoil it.
-        self.online.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

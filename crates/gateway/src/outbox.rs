@@ -5,13 +5,14 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use myclaw_channels::{
     AfterInterruption, Button, Change, Channel, Choices, Part, PartFile, PartKind as Author, Poll,
     SendFailure, Target,
 };
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::task::TaskTracker;
 
@@ -62,7 +63,7 @@ impl Outbox {
 
     /// Sends parts, after those of their routes that wait already.
     pub(crate) fn push(self: &Arc<Self>, parts: Vec<UnsentPart>) {
-        let mut routes = self.lock();
+        let mut routes = self.routes.lock();
         for part in parts {
             let route = part.row.route.clone();
             match routes.get_mut(&route) {
@@ -156,7 +157,7 @@ impl Outbox {
 
     /// The next part of a route. Without one, the route is idle from now on.
     fn next(&self, route: &Route) -> Option<UnsentPart> {
-        let mut routes = self.lock();
+        let mut routes = self.routes.lock();
         let part = routes.get_mut(route)?.pop_front();
         if part.is_none() {
             routes.remove(route);
@@ -408,12 +409,7 @@ impl Outbox {
 
     /// How many parts wait to be sent.
     pub(crate) fn waiting(&self) -> usize {
-        self.lock().values().map(VecDeque::len).sum()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Route, VecDeque<UnsentPart>>> {
-        // The map is whole after every statement, so a panic elsewhere does not spoil it.
-        self.routes.lock().unwrap_or_else(PoisonError::into_inner)
+        self.routes.lock().values().map(VecDeque::len).sum()
     }
 }
 

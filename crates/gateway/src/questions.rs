@@ -4,12 +4,13 @@
 //! that call, and an answer that was meant for another one finds no question.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use myclaw_agent::approvals;
 use myclaw_agent::{Approval, ApprovalRequest, ScopeKind};
+use parking_lot::Mutex;
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -128,7 +129,7 @@ pub(crate) struct Waiting<'a> {
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         let id = self.question.id.as_str();
-        self.questions.lock().remove(id);
+        self.questions.open.lock().remove(id);
         let (answer, by) = self.answer.take().unzip();
         let answer = answer.map(|given| given.answer);
         let event =
@@ -160,7 +161,7 @@ impl Questions {
 
     /// From now on, questions of `session` are also questions of the sessions `above` it.
     pub(crate) fn ask_also(&self, session: &str, above: Vec<String>) {
-        let mut known = self.above.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.above.lock();
         if known.len() >= MOST_FAMILIES {
             // An open session with a question keeps its own copy; another one is asked about when it is opened again.
             known.clear();
@@ -169,13 +170,13 @@ impl Questions {
     }
 
     fn above(&self, session: &str) -> Vec<String> {
-        let known = self.above.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.above.lock();
         known.get(session).cloned().unwrap_or_default()
     }
 
     /// The open questions, of one session or of all, the oldest first.
     pub(crate) fn list(&self, session: Option<&str>) -> Vec<Question> {
-        let open = self.lock();
+        let open = self.open.lock();
         let all = open.values().map(|open| &open.question);
         let mut wanted: Vec<Question> =
             all.filter(|one| session.is_none_or(|key| one.is_of(key))).cloned().collect();
@@ -185,7 +186,7 @@ impl Questions {
 
     /// The open question with this id.
     pub(crate) fn find(&self, id: &str) -> Option<Question> {
-        self.lock().get(id).map(|open| open.question.clone())
+        self.open.lock().get(id).map(|open| open.question.clone())
     }
 
     /// Answers a question, which it gives back. `by` says who answers.
@@ -198,7 +199,7 @@ impl Questions {
         given: FullAnswer,
         by: String,
     ) -> Result<Question, AnswerError> {
-        let mut open = self.lock();
+        let mut open = self.open.lock();
         let question = &open.get(id).ok_or(AnswerError::NoQuestion)?.question;
         if given.answer == Answer::Always && !question.shown.offers(given.scope) {
             return Err(AnswerError::NotOffered);
@@ -227,11 +228,6 @@ impl Questions {
         (question.asked_at, question.expires_at) = (asked_at, asked_at.saturating_add(limit));
         question
     }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Open>> {
-        // The map is whole after every statement, so a panic elsewhere does not spoil it.
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Questions {
@@ -243,7 +239,7 @@ impl Questions {
         let question = self.question(request);
         let (answered, answering) = oneshot::channel();
         {
-            let mut open = self.lock();
+            let mut open = self.open.lock();
             if open.len() >= MOST_OPEN {
                 return Err(denied(
                     "too many questions wait for the user already; try again later",

@@ -14,7 +14,7 @@ mod versions;
 mod wording;
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use myclaw_agent::FailureClass;
 use myclaw_agent::config::{AckReactionScope, Config, Persona};
@@ -22,6 +22,7 @@ use myclaw_agent::sessions::{PeerKind, SessionKey};
 use myclaw_channels::{
     Action, Arrival, Change, Channel, ChatKind, Part, PartKind, Receipt, SOCKET, WEBHOOK,
 };
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::GatewayError;
@@ -121,8 +122,7 @@ impl Router {
                 })
             })
             .collect();
-        let dropped: Vec<Value> =
-            self.dropped.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect();
+        let dropped: Vec<Value> = self.dropped.lock().iter().cloned().collect();
         Ok(
             json!({"channels": channels, "undelivered": trouble, "undeliveredCount": count, "dropped": dropped}),
         )
@@ -385,7 +385,7 @@ impl Router {
             "name": arrival.sender.name,
             "reason": reason,
         });
-        let mut dropped = self.dropped.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut dropped = self.dropped.lock();
         if dropped.len() >= MOST_SHOWN {
             dropped.pop_front();
         }

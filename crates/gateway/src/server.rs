@@ -27,7 +27,7 @@ mod socket;
 mod strangers;
 
 use std::net::SocketAddr;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -124,12 +124,12 @@ impl Server {
 
     /// How clients reach the gateway at this moment.
     pub(crate) fn front(&self) -> Arc<Front> {
-        Arc::clone(&self.front.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.front.read())
     }
 
     /// Replaces it for connections and requests that begin from now on.
     pub(crate) fn use_front(&self, front: Front) {
-        *self.front.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(front);
+        *self.front.write() = Arc::new(front);
     }
 
     /// Answers requests, for ever.

@@ -5,12 +5,12 @@
 //! sessions keep the rules of those on whose behalf they worked.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use myclaw_agent::SUBAGENT_CHANNEL;
 use myclaw_agent::permissions::Principal;
 use myclaw_agent::sessions::SessionKey;
 use myclaw_store::{Place, Write};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use crate::GatewayError;
@@ -131,7 +131,7 @@ impl Children {
     /// Reads the running ones. Returns them.
     pub(crate) async fn load(&self) -> Result<Vec<Child>, GatewayError> {
         let running = self.ledger.queue::<Child>(RUNNING).await?;
-        let mut known = self.lock();
+        let mut known = self.known.lock();
         for stored in &running {
             known.insert(stored.row.session.clone(), Known::of(&stored.row));
         }
@@ -145,7 +145,7 @@ impl Children {
         }
         let Some(id) = child_id(session) else { return Ok(None) };
         let Some(child) = self.record(&id).await? else { return Ok(None) };
-        let mut known = self.lock();
+        let mut known = self.known.lock();
         if known.len() >= MOST_KNOWN {
             known.retain(|_, one| one.child.is_running());
         }
@@ -160,12 +160,12 @@ impl Children {
 
     /// The sub-agent of a session, if it is in memory.
     pub(crate) fn get(&self, session: &str) -> Option<Child> {
-        self.lock().get(session).map(|known| known.child.clone())
+        self.known.lock().get(session).map(|known| known.child.clone())
     }
 
     /// The running ones for which `is_wanted`, the oldest first.
     pub(crate) fn running(&self, is_wanted: impl Fn(&Child) -> bool) -> Vec<Child> {
-        let known = self.lock();
+        let known = self.known.lock();
         let all = known.values().map(|known| &known.child);
         let mut found: Vec<Child> =
             all.filter(|child| child.is_running() && is_wanted(child)).cloned().collect();
@@ -175,7 +175,7 @@ impl Children {
 
     /// Those that a session has begun, as far as they are in memory: the running ones, and ended ones. The newest first.
     pub(crate) fn of(&self, parent: &str) -> Vec<Child> {
-        let known = self.lock();
+        let known = self.known.lock();
         let all = known.values().map(|known| &known.child);
         let mut found: Vec<Child> = all.filter(|child| child.parent == parent).cloned().collect();
         found.sort_by_key(|child| std::cmp::Reverse(child.started_at));
@@ -187,7 +187,7 @@ impl Children {
     pub(crate) fn reserve(&self, child: &Child, most: usize) -> Result<Write, GatewayError> {
         let write =
             write_of(CHILD, &child.id, child, None, Some(Place::new(RUNNING, child.started_at)))?;
-        let mut known = self.lock();
+        let mut known = self.known.lock();
         let running = || known.values().map(|known| &known.child).filter(|one| one.is_running());
         let of_parent = running().filter(|one| one.parent == child.parent).count();
         if of_parent >= most {
@@ -207,18 +207,18 @@ impl Children {
 
     /// Gives the place of one back that was not stored.
     pub(crate) fn forget(&self, session: &str) {
-        self.lock().remove(session);
+        self.known.lock().remove(session);
     }
 
     /// Notes that the time of a sub-agent is over.
     pub(crate) fn timed_out(&self, session: &str) {
-        if let Some(known) = self.lock().get_mut(session) {
+        if let Some(known) = self.known.lock().get_mut(session) {
             known.is_timed_out = true;
         }
     }
 
     pub(crate) fn is_timed_out(&self, session: &str) -> bool {
-        self.lock().get(session).is_some_and(|known| known.is_timed_out)
+        self.known.lock().get(session).is_some_and(|known| known.is_timed_out)
     }
 
     /// The end of a running one, with the write that stores it. `None` if it has ended before.
@@ -243,12 +243,7 @@ impl Children {
 
     /// Notes an end that is stored.
     pub(crate) fn ended(&self, child: &Child) {
-        self.lock().insert(child.session.clone(), Known::of(child));
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Known>> {
-        // The map is whole after every statement, so a panic elsewhere does not spoil it.
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock().insert(child.session.clone(), Known::of(child));
     }
 }
 

@@ -7,11 +7,11 @@
 mod export;
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 
 use myclaw_agent::config::Config;
 use myclaw_agent::llm::StopReason;
 use myclaw_agent::{AgentRunEvent, RunEvent, RunId, RunOutcome, RunWork};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 pub(crate) use export::Exporter;
@@ -73,12 +73,12 @@ impl Telemetry {
         if !self.exporter.is_on() {
             // A reload may have switched it off since the run began.
             if matches!(event.kind, AgentRunEvent::RunEnd { .. }) {
-                self.runs.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+                self.runs.lock().remove(&id);
             }
             return;
         }
         let now = export::now_ns();
-        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut runs = self.runs.lock();
         if let AgentRunEvent::RunStart { work } = event.kind {
             runs.insert(id, OpenRun::new(agent, event.session.as_str(), work, now));
             return;

@@ -10,7 +10,7 @@ use myclaw_files::{SharedDirectory, from_json};
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::host::{Shared, lock};
+use crate::host::Shared;
 use crate::rows::{Context, Part, Task, TaskKind, TaskState};
 use crate::shared_directory::{FOR_CONTAINER, MAX_JSON_BYTES, json_files, open_or_replace};
 use crate::tasks::{first_run, schedule, snapshot};
@@ -204,7 +204,7 @@ impl<'a> Desk<'a> {
                 self.send(group, groups, id, (chat_jid, text, OutboundKind::Message)).await?;
                 if is_question {
                     let now = self.shared.ledger.next_ms();
-                    lock(&self.shared.questions).insert(group.folder.clone(), now);
+                    self.shared.questions.lock().insert(group.folder.clone(), now);
                 }
                 Ok(())
             }
@@ -304,7 +304,7 @@ impl<'a> Desk<'a> {
             return refused("its text is empty");
         }
         // Before the part: if the host is killed in between, the file is still there.
-        let query = lock(&self.shared.queries).get(&group.folder).cloned();
+        let query = self.shared.queries.lock().get(&group.folder).cloned();
         if let Some(query) = query {
             self.shared.ledger.note_spoke(&query).await?;
         }

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use myclaw_speech::{Speaker, Transcriber};
 use myclaw_store::{SqliteStore, Store, StoreError};
+use parking_lot::Mutex;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::{AbortHandle, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
@@ -293,7 +294,7 @@ impl Service<'_> {
         match Groups::load(&shared.options.home) {
             Ok(groups) => {
                 self.complaint.clear();
-                *lock(&shared.groups) = Arc::new(groups);
+                *shared.groups.lock() = Arc::new(groups);
             }
             Err(error) => {
                 let complaint = format!("the groups stay as they are: {error}");
@@ -333,7 +334,7 @@ pub(crate) fn ended_with<T>(
 
 impl Shared {
     pub(crate) fn groups(&self) -> Arc<Groups> {
-        Arc::clone(&lock(&self.groups))
+        Arc::clone(&self.groups.lock())
     }
 
     pub(crate) fn say(&self, line: &str) {
@@ -352,12 +353,12 @@ impl Shared {
     }
 
     pub(crate) fn wake_of(&self, folder: &Folder) -> Arc<Notify> {
-        Arc::clone(lock(&self.wakes).entry(folder.clone()).or_default())
+        Arc::clone(self.wakes.lock().entry(folder.clone()).or_default())
     }
 
     /// Wakes the task that transcribes recordings for a group.
     pub(crate) fn listener_of(&self, folder: &Folder) -> Arc<Notify> {
-        Arc::clone(lock(&self.listeners).entry(folder.clone()).or_default())
+        Arc::clone(self.listeners.lock().entry(folder.clone()).or_default())
     }
 
     /// Wakes the task that delivers parts.
@@ -383,7 +384,8 @@ impl Shared {
         let usage = self.options.home.usage(folder);
         make(&myclaw_files::parent_of(&usage))?;
         let account = Arc::clone(
-            lock(&self.accounts)
+            self.accounts
+                .lock()
                 .entry(folder.clone())
                 .or_insert_with(|| Arc::new(Account::open(&upstream.limits, usage))),
         );
@@ -398,11 +400,11 @@ impl Shared {
 
     /// The chats that belong to no group, for the main group.
     pub(crate) fn strangers(&self) -> BTreeMap<String, String> {
-        lock(&self.strangers).clone()
+        self.strangers.lock().clone()
     }
 
     pub(crate) fn meet(&self, chat: String, name: String) {
-        let mut strangers = lock(&self.strangers);
+        let mut strangers = self.strangers.lock();
         if strangers.len() < MAX_STRANGERS || strangers.contains_key(&chat) {
             strangers.insert(chat, name);
         }
@@ -427,10 +429,6 @@ impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         self.0.send_modify(|count| *count -= 1);
     }
-}
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Opens the store of a host. What is in its way is said in terms of the directory, which is an option of the host.

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -23,6 +23,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::json;
@@ -31,7 +32,6 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::host::lock;
 pub use upstream::{ModelLimits, ModelUpstream};
 use usage::UsageBook;
 pub use usage::{DayUsage, GroupUsage};
@@ -82,7 +82,7 @@ impl Account {
         let place = Arc::clone(&self.places).try_acquire_owned().map_err(|_| {
             too_many(format!("{} calls of the group go on; wait for one", limits.at_once))
         })?;
-        let mut recent = lock(&self.recent);
+        let mut recent = self.recent.lock();
         while recent.front().is_some_and(|begun| begun.elapsed() >= MINUTE) {
             recent.pop_front();
         }

@@ -1,6 +1,5 @@
 //! What people ask of a group besides answers.
 
-use crate::host::lock;
 use crate::{Folder, Host, HostError};
 
 /// Most messages that are counted.
@@ -21,7 +20,7 @@ impl Host {
     /// Stops what a group does. What that was for is reported as not answered; messages that it has not read are answered
     /// then. False if it does nothing.
     pub fn stop(&self, folder: &Folder) -> bool {
-        let working = lock(&self.0.working).get(folder).cloned();
+        let working = self.0.working.lock().get(folder).cloned();
         working.inspect(|stop| stop.cancel()).is_some()
     }
 
@@ -45,7 +44,7 @@ impl Host {
         let beginnings = ledger.beginnings(folder).await?;
         let open = ledger.open_messages(folder, MAX_COUNTED).await?.len();
         Ok(GroupStatus {
-            is_working: lock(&self.0.working).contains_key(folder),
+            is_working: self.0.working.lock().contains_key(folder),
             open,
             session: state.session_id.filter(|_| state.beginnings == beginnings),
         })

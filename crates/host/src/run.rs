@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::backend::{Access, BackendError, Launch, Mount};
 use crate::desk::{Desk, write_snapshots};
-use crate::host::{Shared, lock};
+use crate::host::Shared;
 use crate::job::{Job, without_internal};
 use crate::ledger::{Stored, now_ms};
 use crate::mounts::{self, Applicant};
@@ -143,8 +143,8 @@ pub(crate) async fn run(
     let payload = job.payload();
     write_snapshots(shared, &group.folder).await?;
     let run = RunState { traces, work, passed: Vec::new(), query: Query::Silent, queries: 0 };
-    lock(&shared.queries).insert(group.folder.clone(), run.query_key());
-    lock(&shared.questions).remove(&group.folder);
+    shared.queries.lock().insert(group.folder.clone(), run.query_key());
+    shared.questions.lock().remove(&group.folder);
     state.row.run = Some(run);
     shared.ledger.save_state(state, Vec::new()).await?;
     let mut run = Run {
@@ -329,7 +329,7 @@ impl Run<'_> {
         run.query = if run.passed.is_empty() { Query::Over } else { Query::Silent };
         self.is_voice &= run.query == Query::Silent;
         run.queries += 1;
-        lock(&self.shared.queries).insert(self.group.folder.clone(), run.query_key());
+        self.shared.queries.lock().insert(self.group.folder.clone(), run.query_key());
         self.state.row.failures = 0;
         if self.is_idle() {
             self.rests();
@@ -353,7 +353,7 @@ impl Run<'_> {
                 return Ok(());
             }
         }
-        let asked = lock(&self.shared.questions).get(&self.group.folder).copied();
+        let asked = self.shared.questions.lock().get(&self.group.folder).copied();
         let since = match (&self.task, asked) {
             _ if is_session_over || self.shared.stopping.is_cancelled() => return Ok(()),
             (None, _) => 0,

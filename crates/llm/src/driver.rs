@@ -4,8 +4,9 @@ mod left_out;
 mod models;
 pub mod oauth;
 mod refusal;
+mod timer;
 
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -13,7 +14,6 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use reqwest::{Client, Response};
 use secrecy::{ExposeSecret, SecretString};
-use tokio::time::{Instant, Sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 use url::Url;
@@ -23,27 +23,20 @@ use crate::http::{Clients, is_broken_connection, transport_error};
 use crate::redact::redact;
 use crate::wire::{self, AnswerBody, Decoder, EncodedRequest, Progress, cut_stream, host_label};
 use crate::{
-    Apart, AssistantMessage, CallFailure, CallLimits, ErrorClass, EventSink, HttpOptions,
-    ModelError, ModelRequest, Provider, StopReason, StreamEvent, Trouble,
+    Apart, AssistantMessage, CallFailure, ErrorClass, EventSink, HttpOptions, ModelError,
+    ModelRequest, Provider, StopReason, StreamEvent, Trouble,
 };
 
 use left_out::{Failure, LeftOut, MAX_LEFT_OUT};
 pub use models::list_models;
 use refusal::no_answer;
 pub use refusal::{read_capped, read_refusal};
-
-/// How long the token counts of a complete message may take to arrive.
-const COUNTERS_LIMIT: Duration = Duration::from_secs(3);
+use timer::EventTimer;
 
 /// Most bytes, and the longest time, between the end of the stream and the end of the body. If the body is read to its
 /// end, the connection can serve the next call; beyond these limits a new connection is cheaper.
 const MAX_TRAILER: usize = 64 * 1024;
 const TRAILER_LIMIT: Duration = Duration::from_millis(250);
-
-/// Keep-alive events (such as Anthropic's `ping`) show that the server is alive, not that the model is: they extend the
-/// limit between two events to at most this many times its length. Some models say nothing while they write one long
-/// argument.
-const KEEP_ALIVE_STRETCH: u32 = 3;
 
 /// The error text of a partial message after an abort.
 const ABORTED: &str = "aborted";
@@ -365,77 +358,6 @@ async fn read_trailer(mut response: Response) {
     };
     // Whether it took too long does not matter: the connection is closed then.
     let _ = tokio::time::timeout(TRAILER_LIMIT, to_the_end).await;
-}
-
-/// Watches the time between events. Moving the deadline costs nothing; the timer itself is moved only when it fires.
-struct EventTimer {
-    limits: CallLimits,
-    last_event: Instant,
-    deadline: Instant,
-    began: bool,
-    /// When the timer fires.
-    due: Instant,
-    sleep: Apart<Pin<Box<Sleep>>>,
-}
-
-impl EventTimer {
-    fn start(limits: CallLimits) -> Self {
-        let now = Instant::now();
-        let deadline = now + limits.first_event;
-        Self {
-            limits,
-            last_event: now,
-            deadline,
-            began: false,
-            due: deadline,
-            sleep: Apart::new(Box::pin(tokio::time::sleep_until(deadline))),
-        }
-    }
-
-    /// An event came.
-    fn advance(&mut self) {
-        if !std::mem::replace(&mut self.began, true) {
-            debug!(after_ms = self.last_event.elapsed().as_millis() as u64, "first event");
-        }
-        self.last_event = Instant::now();
-        self.move_deadline(self.last_event + self.limits.between_events);
-    }
-
-    /// A sign that the server is alive came.
-    fn keep_alive(&mut self) {
-        if self.began {
-            let furthest = self.last_event + self.limits.between_events * KEEP_ALIVE_STRETCH;
-            self.move_deadline(furthest.min(Instant::now() + self.limits.between_events));
-        }
-    }
-
-    /// The message is whole.
-    fn complete(&mut self) {
-        self.move_deadline(Instant::now() + COUNTERS_LIMIT.min(self.limits.between_events));
-    }
-
-    fn move_deadline(&mut self, deadline: Instant) {
-        self.deadline = deadline;
-        if deadline < self.due {
-            self.move_timer();
-        }
-    }
-
-    fn move_timer(&mut self) {
-        self.due = self.deadline;
-        self.sleep.work().as_mut().reset(self.deadline);
-    }
-
-    /// Returns when no event has come in time.
-    async fn expired(&mut self) {
-        loop {
-            (&mut self.sleep).await;
-            if self.deadline <= Instant::now() {
-                return;
-            }
-            self.move_timer();
-        }
-    }
 }
 
 /// The called server, for error messages.

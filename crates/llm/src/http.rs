@@ -7,11 +7,11 @@
 use std::error::Error as StdError;
 use std::io::ErrorKind;
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::time::Duration;
 
 use hyper_util::client::proxy::matcher::Matcher;
 use myclaw_proxy::{Way, through_environment, way_to};
+use parking_lot::Mutex;
 use reqwest::{Certificate, Client, ClientBuilder, redirect, retry};
 use url::Url;
 
@@ -117,13 +117,13 @@ impl Clients {
     }
 
     fn existing(&self, kind: ClientKind) -> Option<Client> {
-        let made = self.made.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let made = self.made.lock();
         made.iter().find(|(made_kind, _)| *made_kind == kind).map(|(_, client)| client.clone())
     }
 
     /// Keeps `client`, unless another task was faster, whose client is then used.
     fn keep(&self, kind: ClientKind, client: Client) -> Client {
-        let mut made = self.made.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut made = self.made.lock();
         if let Some((_, other)) = made.iter().find(|(made_kind, _)| *made_kind == kind) {
             return other.clone();
         }

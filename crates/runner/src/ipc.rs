@@ -6,12 +6,12 @@
 use std::io::{self, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use myclaw_engine::{Clock as _, SystemClock};
 use myclaw_files::{Durability, NewFile, from_json, read_regular, remove_if_there};
 use myclaw_speech::Audio;
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 
 use crate::payload::Payload;
@@ -204,14 +204,14 @@ impl Ipc {
             // A file that stays is a message that comes again, which the user sees.
             drop(remove_if_there(&path));
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            self.settled.lock().unwrap_or_else(PoisonError::into_inner).push(name);
+            self.settled.lock().push(name);
         }
     }
 
     /// The names of the files that the query has taken, which ends now. By them the host knows which messages are
     /// answered.
     pub(crate) fn end_query(&self) -> Vec<String> {
-        std::mem::take(&mut *self.settled.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.settled.lock())
     }
 
     /// Whether the host wants the job to end.
@@ -229,7 +229,7 @@ impl Ipc {
     }
 
     fn taken(&self) -> MutexGuard<'_, Vec<PathBuf>> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+        self.taken.lock()
     }
 }
 

@@ -3,8 +3,8 @@
 use std::io::{Read, Write};
 use std::num::NonZeroU32;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use myclaw_agent::{HttpProviders, key_resolver};
@@ -17,6 +17,7 @@ use myclaw_llm::{ContentBlock, HttpOptions, StreamEvent, redact};
 use myclaw_session::{DaySpending, JsonSessions, SessionKey, Sessions};
 use myclaw_speech::{Speaker, Way};
 use myclaw_web::AllowedHost;
+use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
 use crate::Markers;
@@ -189,7 +190,7 @@ impl Growing {
 }
 
 fn lock(growing: &Mutex<Growing>) -> MutexGuard<'_, Growing> {
-    growing.lock().unwrap_or_else(PoisonError::into_inner)
+    growing.lock()
 }
 
 /// A job that is being done.

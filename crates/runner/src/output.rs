@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 use std::os::fd::AsFd as _;
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, poll};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
@@ -128,7 +128,7 @@ impl Output {
     fn write(&self, block: &impl Serialize) {
         // These structs have texts only, which cannot fail to be encoded.
         let block = self.markers.around(&serde_json::to_string(block).unwrap_or_default());
-        let mut sink = self.sink.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sink = self.sink.lock();
         let written = sink.write_all(block.as_bytes()).and_then(|()| sink.flush());
         if written.is_err() {
             self.gone.cancel();

@@ -25,10 +25,11 @@ mod view;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_files::{LockKind, create_private_directory, set_aside};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tracing::debug;
@@ -239,7 +240,7 @@ impl SessionIndex {
 
     /// The repairs of damaged files since the last call.
     pub fn take_repairs(&self) -> Vec<IndexRepair> {
-        std::mem::take(&mut *self.repairs.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.repairs.lock())
     }
 
     /// Removes the entry of `key`; its log stays (see [`SessionStore::delete`]). Returns whether there was one.
@@ -398,7 +399,7 @@ impl SessionIndex {
 
     /// The snapshot that was read last, if the file has not changed since.
     fn known_snapshot(&self, stamp: Stamp) -> Option<Arc<Snapshot>> {
-        let cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        let cache = self.cache.lock();
         cache.as_ref().filter(|cached| cached.stamps.0 == Some(stamp))?.view.snapshot()
     }
 
@@ -443,7 +444,7 @@ impl SessionIndex {
             SessionError::from_io("save the corrupt session index to", &backup, source)
         })?;
         let repair = IndexRepair { path: path.to_path_buf(), backup };
-        self.repairs.lock().unwrap_or_else(PoisonError::into_inner).push(repair);
+        self.repairs.lock().push(repair);
         Ok(())
     }
 }

@@ -10,12 +10,13 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_files::{
     Durability, LockFile, NewFile, create_private_directory, is_locked, sync_directory,
 };
+use parking_lot::Mutex;
 
 use crate::entry::new_session_id;
 use crate::error::IoContext;
@@ -97,13 +98,13 @@ impl JsonSessions {
             .filter(|session| matches!(Document::load(&session.path()), Ok(Some(_))));
         let session = known.unwrap_or_else(|| Session::new(self, key, new_session_id()));
         let id = session.id.clone();
-        locked(&self.by_key).insert(key.clone(), Arc::new(session));
+        self.by_key.lock().insert(key.clone(), Arc::new(session));
         id
     }
 
     fn session(&self, key: &SessionKey) -> Arc<Session> {
         let make = || Arc::new(Session::new(self, key, new_session_id()));
-        Arc::clone(locked(&self.by_key).entry(key.clone()).or_insert_with(make))
+        Arc::clone(self.by_key.lock().entry(key.clone()).or_insert_with(make))
     }
 }
 
@@ -136,13 +137,13 @@ impl Session {
         let path = self.beside(LOCK_EXTENSION);
         let lock = LockFile::acquire(&path, wait).context("lock", &path)?;
         let document = Document::load(&self.path())?.unwrap_or_default();
-        *locked(&self.document) = Some(document);
+        *self.document.lock() = Some(document);
         Ok(OpenJson { session: self, _lock: lock })
     }
 
     /// Runs `work` on the content; returns `None` if the session is not open here.
     fn with_document<T>(&self, work: impl FnOnce(&mut Document) -> T) -> Option<T> {
-        locked(&self.document).as_mut().map(work)
+        self.document.lock().as_mut().map(work)
     }
 
     /// Runs `work` on the content, whether the session is open here or not. Does nothing if there is none.
@@ -157,7 +158,7 @@ impl Session {
 
     /// Replaces the file, unless nothing has changed since it was written.
     fn save(&self, durability: Durability) -> Result<(), SessionError> {
-        let _replacing = locked(&self.replacing);
+        let _replacing = self.replacing.lock();
         let path = self.path();
         let Some(text) = self.with_document(|document| document.take_text(&self.id)).flatten()
         else {
@@ -187,7 +188,7 @@ impl Session {
     }
 
     fn record(self: Arc<Self>, patch: MetaPatch) -> Result<(), SessionError> {
-        let is_open = locked(&self.document).is_some();
+        let is_open = self.document.lock().is_some();
         let _held = (!is_open).then(|| Arc::clone(&self).open(INDEX_WAIT)).transpose()?;
         self.with_document(|document| document.record(&self.key, &self.id, patch));
         self.save(Durability::Synced)
@@ -272,11 +273,6 @@ impl Drop for OpenJson {
     fn drop(&mut self) {
         // A failure cannot be reported from here. Everything that a run promised was made durable before.
         let _ = self.session.save(Durability::Synced);
-        *locked(&self.session.document) = None;
+        *self.session.document.lock() = None;
     }
-}
-
-/// The values behind these locks are consistent at any time, so a panic elsewhere does not spoil them.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

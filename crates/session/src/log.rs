@@ -4,10 +4,11 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use myclaw_files::{LockFile, is_still_at, parent_of, private_options, sync_directory};
+use parking_lot::Mutex;
 use tracing::debug;
 
 use crate::error::{IoContext, SessionError};
@@ -165,8 +166,8 @@ impl SessionLog {
             .open(&self.path)
             .context("create the session log", &self.path)?;
         let file = Arc::new(file);
-        lock(&self.storage.changed_directories).push(parent_of(&self.path));
-        *lock(&self.storage.file) = Some(Arc::clone(&file));
+        self.storage.changed_directories.lock().push(parent_of(&self.path));
+        *self.storage.file.lock() = Some(Arc::clone(&file));
         Ok(file)
     }
 
@@ -254,7 +255,7 @@ impl Storage {
         let begun = Instant::now();
         file.sync_data().context("write to disk", path)?;
         debug!(waited_us = micros(begun), "the session log is on disk");
-        let mut directories = lock(&self.changed_directories);
+        let mut directories = self.changed_directories.lock();
         while let Some(directory) = directories.last() {
             sync_directory(directory).context("write to disk the directory", directory)?;
             directories.pop();
@@ -263,13 +264,8 @@ impl Storage {
     }
 
     fn file(&self) -> Option<Arc<File>> {
-        lock(&self.file).clone()
+        self.file.lock().clone()
     }
-}
-
-/// The values behind these locks are consistent at any time, so a panic elsewhere does not spoil them.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Writes all of `lines`, in one call unless the system writes only a part; the next call then returns the error.

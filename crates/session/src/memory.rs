@@ -6,7 +6,7 @@ mod place;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use crate::entry::new_session_id;
 use crate::json::Document;
@@ -15,6 +15,7 @@ use crate::{
     Sessions, SyncHandle, Tail, TailLimit, TranscriptMessage,
 };
 use inbox::MemoryInbox;
+use parking_lot::Mutex;
 use place::{Place, Taken};
 
 /// Sessions in the memory of this process. Clones share them. A crash of the process takes them all.
@@ -59,7 +60,7 @@ impl MemorySessions {
                 inbox: Arc::new(MemoryInbox::named(name("inbox"))),
             })
         };
-        Arc::clone(locked(&self.by_key).entry(key.clone()).or_insert_with(make))
+        Arc::clone(self.by_key.lock().entry(key.clone()).or_insert_with(make))
     }
 }
 
@@ -80,13 +81,13 @@ impl Sessions for MemorySessions {
 
     fn record(&self, key: &SessionKey, patch: MetaPatch) -> IndexUpdate {
         let session = self.session(key);
-        locked(&session.document).record(&session.key, &session.id, patch);
+        session.document.lock().record(&session.key, &session.id, patch);
         IndexUpdate { outcome: Ok(()), repairs: Vec::new() }
     }
 
     fn session_id(&self, key: &SessionKey) -> Result<Option<String>, SessionError> {
         let session = self.session(key);
-        let is_empty = locked(&session.document).is_empty();
+        let is_empty = session.document.lock().is_empty();
         Ok((!is_empty).then(|| session.id.clone()))
     }
 
@@ -103,7 +104,7 @@ impl Sessions for MemorySessions {
         key: &SessionKey,
         visit: &mut dyn FnMut(TranscriptMessage) -> ControlFlow<()>,
     ) -> Result<(), SessionError> {
-        locked(&self.session(key).document).visit_oldest(visit);
+        self.session(key).document.lock().visit_oldest(visit);
         Ok(())
     }
 
@@ -112,7 +113,7 @@ impl Sessions for MemorySessions {
         key: &SessionKey,
         visit: &mut dyn FnMut(TranscriptMessage) -> ControlFlow<()>,
     ) -> Result<(), SessionError> {
-        locked(&self.session(key).document).visit_newest(visit);
+        self.session(key).document.lock().visit_newest(visit);
         Ok(())
     }
 
@@ -123,20 +124,15 @@ impl Sessions for MemorySessions {
 
 impl OpenSession for OpenMemory {
     fn append(&mut self, entries: &[Entry]) -> Result<(), SessionError> {
-        locked(&self.session.document).append(entries);
+        self.session.document.lock().append(entries);
         Ok(())
     }
 
     fn tail(&mut self, limit: TailLimit) -> Result<Tail, SessionError> {
-        Ok(locked(&self.session.document).tail(limit))
+        Ok(self.session.document.lock().tail(limit))
     }
 
     fn sync_handle(&self) -> SyncHandle {
         SyncHandle::new(|| Ok(()))
     }
-}
-
-/// The values behind these locks are consistent at any time, so a panic elsewhere does not spoil them.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

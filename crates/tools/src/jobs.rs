@@ -16,13 +16,14 @@ mod record;
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, join_all};
 use myclaw_engine::JobCommand;
 use myclaw_exec::Handle;
+use parking_lot::Mutex;
 
 pub(crate) use job::{Candidate, Job, Running};
 pub(crate) use live::{Excerpt, LiveOutput, TerminalModes, count_lines};
@@ -137,7 +138,7 @@ impl Jobs {
             Err(refused) => Err((refused, running, candidate)),
             Ok((record, noted)) => {
                 let job = Job::new(candidate, record);
-                self.lock().push(Arc::clone(&job));
+                self.jobs.lock().push(Arc::clone(&job));
                 let aftermath = job::Aftermath {
                     directory: self.options.directory.clone(),
                     listener: Arc::clone(&self.options.listener),
@@ -198,13 +199,13 @@ impl Jobs {
         for record in ended.iter().take(ended.len().saturating_sub(MAX_ENDED)) {
             // One that cannot be removed is tried again with the next job.
             let _ = record.delete(&self.options.directory);
-            self.lock().retain(|job| job.record().id != record.id);
+            self.jobs.lock().retain(|job| job.record().id != record.id);
         }
         records
     }
 
     fn own(&self) -> Vec<Arc<Job>> {
-        self.lock().clone()
+        self.jobs.lock().clone()
     }
 
     fn running(&self) -> Vec<Arc<Job>> {
@@ -283,7 +284,7 @@ impl Jobs {
                 record.state()
             ));
         }
-        self.lock().retain(|job| job.record().id != record.id);
+        self.jobs.lock().retain(|job| job.record().id != record.id);
         let directory = self.options.directory.clone();
         let id = record.id.clone();
         let removing = tokio::task::spawn_blocking(move || record.delete(&directory)).await;
@@ -311,10 +312,6 @@ impl Jobs {
         for job in self.running() {
             job.kill_now(&self.options.directory);
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Job>>> {
-        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

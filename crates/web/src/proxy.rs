@@ -17,12 +17,13 @@ use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::Semaphore;
@@ -116,7 +117,7 @@ struct Shared {
 impl Shared {
     /// Remembers that a request was refused, and why.
     fn refused(&self, reason: String) {
-        let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut refusals = self.refusals.lock();
         if refusals.contains(&reason) {
             return;
         }
@@ -163,7 +164,7 @@ impl Proxy {
     /// The reasons why requests were refused since the last call, the oldest first and each one once. At most 20 are
     /// kept.
     pub fn take_refusals(&self) -> Vec<String> {
-        let mut refusals = self.shared.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut refusals = self.shared.refusals.lock();
         refusals.drain(..).collect()
     }
 }
@@ -227,7 +228,7 @@ async fn serve_connection(stream: Box<dyn Stream>, shared: Arc<Shared>) {
     if connection.await.is_err() {
         return;
     }
-    let opened = tunnel.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let opened = tunnel.lock().take();
     if let Some(request::Tunnel { client, mut server, meter }) = opened
         && let Ok(client) = client.await
     {

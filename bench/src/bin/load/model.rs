@@ -6,9 +6,10 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{MissedTickBehavior, interval_at};
@@ -56,11 +57,7 @@ impl Model {
 
     /// When the first request with a message came, and how many there were.
     pub(crate) fn seen(&self, message: u64) -> Option<(u64, u32)> {
-        self.lock().get(&message).copied()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<u64, (u64, u32)>> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+        self.seen.lock().get(&message).copied()
     }
 
     async fn serve(&self, mut stream: TcpStream) -> io::Result<()> {
@@ -78,7 +75,7 @@ impl Model {
             }
             let (number, order) = order(&bytes[head..head + length]);
             bytes.drain(..head + length);
-            self.lock().entry(number).or_insert((arrived, 0)).1 += 1;
+            self.seen.lock().entry(number).or_insert((arrived, 0)).1 += 1;
             self.answer(&mut stream, number, order).await?;
         }
     }

@@ -2,7 +2,6 @@
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use myclaw_auth::AuthStore;
 use myclaw_llm::Redactor;
@@ -10,6 +9,7 @@ use myclaw_session::{
     About, Entry, EntryId, Meta, Role, SessionError, SessionHeader, SessionReader,
     TranscriptMessage,
 };
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::tool_calls;
@@ -67,7 +67,7 @@ impl Home {
     /// variables whose names say that they hold one, and what looks like a key. Reads those files if they have changed
     /// since the last time; blocks.
     pub fn redactor(&self) -> Redactor {
-        let mut kept = self.redactors.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.redactors.0.lock();
         if let Some(known) = kept.as_ref().filter(|known| known.is_current()) {
             return Redactor::new(known.secrets.iter().map(String::as_str));
         }

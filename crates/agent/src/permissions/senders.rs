@@ -1,6 +1,8 @@
 //! The people whose messages a session works on.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 /// Everybody whose messages a session works on, as `channel:id`, for the rules of `tools.bySender`. Clones share the
 /// list. A front-end adds a sender before it hands over a message and removes it when the message is answered, so the
@@ -18,14 +20,14 @@ struct List {
 impl Senders {
     /// Adds the sender of a message.
     pub fn add(&self, sender: &str) {
-        let mut list = self.lock();
+        let mut list = self.0.lock();
         list.are_used = true;
         list.names.push(sender.to_owned());
     }
 
     /// Removes the sender of a message that is answered.
     pub fn remove(&self, sender: &str) {
-        let mut list = self.lock();
+        let mut list = self.0.lock();
         if let Some(at) = list.names.iter().position(|name| name == sender) {
             list.names.swap_remove(at);
         }
@@ -33,7 +35,7 @@ impl Senders {
 
     /// Each sender once.
     pub(super) fn get(&self) -> Vec<String> {
-        let mut names = self.lock().names.clone();
+        let mut names = self.0.lock().names.clone();
         names.sort_unstable();
         names.dedup();
         names
@@ -41,11 +43,6 @@ impl Senders {
 
     /// Whether any message had a sender.
     pub(super) fn are_used(&self) -> bool {
-        self.lock().are_used
-    }
-
-    fn lock(&self) -> MutexGuard<'_, List> {
-        // The list is whole after every statement, so a panic elsewhere does not spoil it.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().are_used
     }
 }

@@ -69,11 +69,11 @@ impl Session {
         let config = self.config();
         config.background.attended(self.key()).await;
         let configured = &config.config.messages.queue;
-        let running_before = self.lock().running.clone();
+        let running_before = self.state.lock().running.clone();
         let work_before = running_before.as_ref().map(|running| running.work);
         // Work that is being aborted reads no more messages: this one comes next, as if it had interrupted the work.
         let is_aborting =
-            self.lock().running.as_ref().is_some_and(|running| running.cancel.is_cancelled());
+            self.state.lock().running.as_ref().is_some_and(|running| running.cancel.is_cancelled());
         let mode = if is_aborting { QueueMode::Interrupt } else { mode.unwrap_or(configured.mode) };
         let queue = QueueConfig { mode, ..configured.clone() };
         match self.inbox.arrive_as((id, keeper), &content, &queue).await? {

@@ -2,9 +2,10 @@
 //! has one of its own now. The log has it too.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use myclaw_engine::{EventCallback, Notice, RunEvent};
+use parking_lot::Mutex;
 
 use crate::SessionConfig;
 
@@ -31,7 +32,7 @@ impl fmt::Debug for FileNotices {
 
 impl FileNotices {
     fn change<T>(&self, change: impl FnOnce(&mut NoticeState) -> T) -> T {
-        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut self.0.lock())
     }
 
     /// Whether to say that the workspace is full: `is_full` now, and not said yet.

@@ -8,13 +8,14 @@ mod watch;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
 use myclaw_engine::{Hook, HookError, Notice, PreparedCall, ToolCallVerdict, ToolOutput};
 use myclaw_executor::TEMPORARY_PREFIX;
 use myclaw_files::{EntryKind, SharedDirectory};
+use parking_lot::Mutex;
 
 use self::room::{makes_room, may_add_files};
 use crate::SessionConfig;
@@ -164,14 +165,10 @@ struct Counted {
 }
 
 impl QuotaState {
-    fn lock(&self) -> MutexGuard<'_, Counted> {
-        self.counted.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// What the workspace holds, counted again if something may have changed and that costs little.
     fn used(&self, quota: &Quota, place: &CountedPlace) -> io::Result<WorkspaceUse> {
         {
-            let mut counted = self.lock();
+            let mut counted = self.counted.lock();
             counted.calls += 1;
             let is_cheap = counted.entries <= counted.calls.saturating_mul(ENTRIES_PER_CALL);
             if let Some(used) = counted.used.filter(|_| !counted.is_old || !is_cheap) {
@@ -179,7 +176,7 @@ impl QuotaState {
             }
         }
         let used = self.recount(quota, place)?;
-        let mut counted = self.lock();
+        let mut counted = self.counted.lock();
         counted.entries = counted.entries.saturating_add(used.files);
         Ok(used)
     }
@@ -187,14 +184,14 @@ impl QuotaState {
     /// Counts again.
     fn recount(&self, quota: &Quota, place: &CountedPlace) -> io::Result<WorkspaceUse> {
         let used = quota.count(place)?;
-        let mut counted = self.lock();
+        let mut counted = self.counted.lock();
         counted.used = Some(used);
         counted.is_old = false;
         Ok(used)
     }
 
     fn is_changed(&self) {
-        self.lock().is_old = true;
+        self.counted.lock().is_old = true;
     }
 }
 

@@ -1,10 +1,11 @@
 //! Logins as keys: renewed when they expire, by one process at a time, and kept in the store.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_config::KeySource;
+use parking_lot::Mutex;
 use secrecy::{ExposeSecret as _, SecretString};
 use tokio_util::sync::CancellationToken;
 
@@ -87,7 +88,7 @@ impl Logins {
             return false;
         };
         let (token, _) = self.current(profile, login);
-        self.lock().entry(key(login)).or_default().refused = Some(token.access);
+        self.known.lock().entry(key(login)).or_default().refused = Some(token.access);
         true
     }
 
@@ -97,7 +98,7 @@ impl Logins {
         profile: &AuthProfile,
         login: &RenewableLogin,
     ) -> (Token, Option<SecretString>) {
-        let known = self.lock();
+        let known = self.known.lock();
         let known = known.get(&key(login));
         let token = known.and_then(|known| known.token.clone()).unwrap_or_else(|| {
             let access = match &profile.source {
@@ -155,11 +156,7 @@ impl Logins {
     }
 
     fn remember(&self, login: &RenewableLogin, token: &Token) {
-        self.lock().entry(key(login)).or_default().token = Some(token.clone());
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Known>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock().entry(key(login)).or_default().token = Some(token.clone());
     }
 }
 

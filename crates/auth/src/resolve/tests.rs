@@ -120,7 +120,7 @@ struct Giver {
 impl RenewLogin for Giver {
     fn renew<'a>(&'a self, _: &'a Renewal) -> RenewalAnswer<'a> {
         (self.meanwhile)(&self.directory);
-        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut asked = self.asked.lock();
         *asked += 1;
         let renewed = RenewedLogin {
             access: SecretString::from(format!("access {asked}")),
@@ -170,7 +170,7 @@ async fn room_for_new_tokens_is_taken_before_they_are_asked_for_and_given_back()
         assert_eq!(token(&store, &resolver, 10).await, Ok("access 1".to_owned()));
     }
     assert_eq!(token(&store, &resolver, 4_000_000).await, Ok("access 2".to_owned()));
-    assert_eq!(*giver.asked.lock().unwrap_or_else(PoisonError::into_inner), 2);
+    assert_eq!(*giver.asked.lock(), 2);
     let expected =
         ["auth-profiles.json", "auth-profiles.json.lock", "auth-profiles.json.login.lock"];
     assert_eq!(names(directory.path()), expected);
@@ -203,7 +203,7 @@ async fn new_tokens_that_could_not_be_kept_are_reported_and_used_by_this_process
     assert_eq!(token(&store, &resolver, 10).await, Ok("access 1".to_owned()));
     // The server is not asked again if the answer cannot be stored.
     assert!(token(&store, &resolver, 4_000_000).await.is_err());
-    assert_eq!(*giver.asked.lock().unwrap_or_else(PoisonError::into_inner), 1);
+    assert_eq!(*giver.asked.lock(), 1);
 }
 
 /// Two agents may share one store by a link; only one process at a time renews its logins too.

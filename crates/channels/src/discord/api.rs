@@ -1,9 +1,9 @@
 //! Calls of the REST API over HTTP.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use reqwest::{Client, Method, RequestBuilder, Url};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
@@ -215,7 +215,7 @@ impl Api {
     /// Notes what the server says about its rates.
     fn heed_rates(&self, route: &str, answer: &Answer) {
         if let Some(bucket) = answer.header("x-ratelimit-bucket") {
-            let mut buckets = self.lock();
+            let mut buckets = self.buckets.lock();
             if buckets.len() >= MOST_ROUTES {
                 buckets.clear();
             }
@@ -231,15 +231,10 @@ impl Api {
     /// The rate that a route counts for. The channel in the route has a rate of its own.
     fn bucket(&self, route: &str) -> String {
         let channel = route.split('/').nth(2).unwrap_or_default();
-        match self.lock().get(route) {
+        match self.buckets.lock().get(route) {
             Some(bucket) => format!("{bucket} {channel}"),
             None => route.to_owned(),
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, String>> {
-        // The map is whole after every statement, so a panic elsewhere does not spoil it.
-        self.buckets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -23,13 +23,13 @@ impl Discord {
         else {
             return Ok(None);
         };
-        if let Some(known) = self.lock().roles.get(guild).cloned() {
+        if let Some(known) = self.memory.lock().roles.get(guild).cloned() {
             return Ok(known);
         }
         let roles: Vec<Role> = self.visible(&format!("/guilds/{guild}/roles")).await?;
         let is_own = |role: &Role| role.tags.bot_id.as_deref() == Some(me.id.as_str());
         let own = roles.into_iter().find(is_own).map(|role| role.id);
-        remember(&mut self.lock().roles, guild, own.clone());
+        remember(&mut self.memory.lock().roles, guild, own.clone());
         Ok(own)
     }
 
@@ -40,13 +40,13 @@ impl Discord {
             let kind = ChatKind::Direct;
             return Ok(Chat { id: id.clone(), kind, ..Chat::default() });
         }
-        let known = self.lock().places.get(id).cloned();
+        let known = self.memory.lock().places.get(id).cloned();
         let place = match known {
             Some(place) => place,
             None => {
                 // One that the bot may not see is a channel without a name.
                 let place: Place = self.visible(&format!("/channels/{id}")).await?;
-                remember(&mut self.lock().places, id, place.clone());
+                remember(&mut self.memory.lock().places, id, place.clone());
                 place
             }
         };

@@ -21,14 +21,14 @@ impl Discord {
         intake: &dyn Intake,
     ) -> Result<(), String> {
         let Some(thread) = arrival.chat.thread.clone() else { return Ok(()) };
-        let is_known = self.lock().threads.get(&thread).is_some();
+        let is_known = self.memory.lock().threads.get(&thread).is_some();
         if is_known || !intake.wants_files(arrival).await.map_err(|refusal| refusal.to_string())? {
             return Ok(());
         }
         match self.earlier(&thread, message).await {
             Ok(earlier) => {
                 arrival.passages.splice(..0, shown(&earlier, &thread, me));
-                self.lock().threads.put(&thread, ());
+                self.memory.lock().threads.put(&thread, ());
             }
             // The message counts more than what was before it.
             Err(error) => tracing::warn!(%error, "the thread of a message cannot be read"),

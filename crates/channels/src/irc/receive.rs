@@ -52,11 +52,11 @@ impl Irc {
             connection.send(&format!("JOIN {channel}")).await?;
         }
         let (sender, mut outgoing) = mpsc::channel(QUEUE);
-        self.lock().outgoing = Some(sender);
+        self.memory.lock().outgoing = Some(sender);
         self.account.set(State::Working);
         self.account.set_note(connection.trouble(&self.options.nick));
         let ended = self.serve(&mut connection, &mut outgoing, intake, pause).await;
-        self.lock().outgoing = None;
+        self.memory.lock().outgoing = None;
         outgoing.close();
         // These were never sent, so nothing about them is uncertain.
         while let Some(line) = outgoing.recv().await {

@@ -223,7 +223,7 @@ impl Matrix {
             |event: &Event| matches!(event.kind.as_str(), "m.room.member" | "m.room.name");
         if timeline.limited || events.iter().chain(&state.events).any(is_about) {
             // Asked for again when it is needed: the people also get the keys of encryption.
-            if let Some(known) = self.lock().rooms.get_mut(room) {
+            if let Some(known) = self.memory.lock().rooms.get_mut(room) {
                 known.people = None;
                 known.name = None;
             }
@@ -418,7 +418,7 @@ impl Matrix {
 
     /// What is known of a room, which the server is asked for if needed.
     pub(super) async fn room(&self, id: &str) -> Result<Room, ApiError> {
-        let known = self.lock().rooms.get(id).cloned();
+        let known = self.memory.lock().rooms.get(id).cloned();
         if let Some(room) = known.filter(|room| room.people.is_some()) {
             return Ok(room);
         }
@@ -440,7 +440,7 @@ impl Matrix {
             Err(ApiError::Refused(refused)) if refused.status != 429 => None,
             Err(error) => return Err(error),
         };
-        let mut memory = self.lock();
+        let mut memory = self.memory.lock();
         if memory.rooms.len() >= MOST_ROOMS {
             memory.rooms.clear();
         }
@@ -459,20 +459,20 @@ impl Matrix {
 
     /// Notes that a room is encrypted, with what its event says about it, if that is known.
     pub(super) async fn note_encryption(&self, room: &str, content: &Value) {
-        self.lock().rooms.entry(room.to_owned()).or_default().is_encrypted = true;
+        self.memory.lock().rooms.entry(room.to_owned()).or_default().is_encrypted = true;
         if !content.is_null() {
             self.note_settings(room, content).await;
         }
     }
 
     pub(super) async fn knows_encryption(&self, room: &str) -> bool {
-        let is_known = self.lock().rooms.get(room).is_some_and(|known| known.is_encrypted);
+        let is_known = self.memory.lock().rooms.get(room).is_some_and(|known| known.is_encrypted);
         is_known || self.has_settings(room).await
     }
 
     /// Whether the room has had no notice about encryption. The next call says no.
     pub(super) fn is_first_notice(&self, room: &str) -> bool {
-        let mut memory = self.lock();
+        let mut memory = self.memory.lock();
         let known = memory.rooms.entry(room.to_owned()).or_default();
         !std::mem::replace(&mut known.is_told, true)
     }

@@ -21,12 +21,12 @@ impl Matrix {
     pub(super) async fn is_own_thread(&self, room: &str, event: &Event, me: &Me) -> bool {
         let Some(root) = event.thread() else { return false };
         let name = format!("{room} {root}");
-        let known = self.lock().roots.get(&name).cloned();
+        let known = self.memory.lock().roots.get(&name).cloned();
         let sender = match known {
             Some(sender) => sender,
             None => {
                 let Some(root) = self.event(room, root).await else { return false };
-                self.lock().roots.put(&name, root.sender.clone());
+                self.memory.lock().roots.put(&name, root.sender.clone());
                 root.sender
             }
         };
@@ -46,7 +46,7 @@ impl Matrix {
     ) -> Result<(), String> {
         let (room, Some(root)) = (arrival.chat.id.clone(), event.thread()) else { return Ok(()) };
         let name = format!("{room} {root}");
-        let is_known = self.lock().threads.get(&name).is_some();
+        let is_known = self.memory.lock().threads.get(&name).is_some();
         if is_known || !intake.wants_files(arrival).await.map_err(|refusal| refusal.to_string())? {
             return Ok(());
         }
@@ -84,7 +84,7 @@ impl Matrix {
             Passage::of_thread(author, texts, files, of)
         });
         arrival.passages.splice(..0, passages.collect::<Vec<_>>());
-        self.lock().threads.put(&name, ());
+        self.memory.lock().threads.put(&name, ());
         Ok(())
     }
 }

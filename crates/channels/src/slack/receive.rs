@@ -254,7 +254,7 @@ impl Slack {
         for person in event.people().into_iter().take(MOST_NAMED) {
             self.name_of(&person).await;
         }
-        let known = |id: &str| self.lock().names.get(id).cloned().flatten();
+        let known = |id: &str| self.memory.lock().names.get(id).cloned().flatten();
         // A message and a mention of the same words are two events of one message.
         let source_id = format!("{}:{}:{}", me.team_id, event.channel, event.ts);
         let files = event.all_files();
@@ -303,7 +303,7 @@ impl Slack {
 
     /// The name of a person. Slack tells it to apps with the scope `users:read`; without it, the id has to do.
     pub(super) async fn name_of(&self, id: &str) -> Option<String> {
-        if let Some(known) = self.lock().names.get(id) {
+        if let Some(known) = self.memory.lock().names.get(id) {
             return known.clone();
         }
         let params = json!({"user": id});
@@ -316,7 +316,7 @@ impl Slack {
             // It is asked for again with the next message.
             _ => return None,
         };
-        let mut memory = self.lock();
+        let mut memory = self.memory.lock();
         if memory.names.len() >= MOST_PEOPLE {
             memory.names.clear();
         }

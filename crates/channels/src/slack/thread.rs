@@ -41,7 +41,7 @@ impl Slack {
     ) -> Result<(), String> {
         let Some(thread) = event.thread() else { return Ok(()) };
         let name = format!("{}:{thread}", event.channel);
-        let is_known = self.lock().threads.get(&name).is_some();
+        let is_known = self.memory.lock().threads.get(&name).is_some();
         if is_known || !intake.wants_files(arrival).await.map_err(|refusal| refusal.to_string())? {
             return Ok(());
         }
@@ -49,7 +49,7 @@ impl Slack {
             Ok(earlier) => {
                 let passages = self.shown(earlier, event, me).await;
                 arrival.passages.splice(..0, passages);
-                self.lock().threads.put(&name, ());
+                self.memory.lock().threads.put(&name, ());
             }
             // The message counts more than what was before it.
             Err(reason) => tracing::warn!(%reason, "the thread of a message cannot be read"),
@@ -98,7 +98,7 @@ impl Slack {
         for person in people.into_iter().take(MOST_NAMED) {
             self.name_of(&person).await;
         }
-        let known = |id: &str| self.lock().names.get(id).cloned().flatten();
+        let known = |id: &str| self.memory.lock().names.get(id).cloned().flatten();
         let passages = earlier.into_iter().filter_map(|message| {
             let id = message.user.clone().unwrap_or_default();
             let shares = message.passages(&known).into_iter().map(|passage| passage.text);

@@ -2,9 +2,9 @@
 //! many there are.
 
 use std::collections::HashMap;
-use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::MutexGuard;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -157,8 +157,7 @@ impl Albums {
 
 impl Telegram {
     pub(super) fn albums(&self) -> MutexGuard<'_, Albums> {
-        // The albums are whole after every statement, so a panic elsewhere does not spoil them.
-        self.albums.lock().unwrap_or_else(PoisonError::into_inner)
+        self.albums.lock()
     }
 
     /// What has to be stored for a message that came in a request of its own; `None` if another request has stored it.

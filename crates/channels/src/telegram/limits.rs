@@ -2,9 +2,9 @@
 //! over all chats.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 const CHAT_PAUSE: Duration = Duration::from_secs(1);
@@ -38,11 +38,11 @@ struct Chat {
 impl Limits {
     /// Waits until a message may be sent to a chat.
     pub(super) async fn wait(&self, chat: &str) {
-        let at = self.lock().reserve(chat, Instant::now());
+        let at = self.0.lock().reserve(chat, Instant::now());
         tokio::time::sleep_until(at).await;
         loop {
             let now = Instant::now();
-            let next = self.lock().reserve_overall(now);
+            let next = self.0.lock().reserve_overall(now);
             if next <= now {
                 return;
             }
@@ -53,7 +53,7 @@ impl Limits {
     /// Takes a place for something that may be left out; false if none is free.
     pub(super) fn try_now(&self, chat: &str) -> bool {
         let now = Instant::now();
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         let kept = if is_group(chat) { KEPT_FOR_REPLIES } else { 0 };
         if state.next(chat, now, kept) > now || state.overall(now) > now {
             return false;
@@ -66,12 +66,7 @@ impl Limits {
     /// Sends nothing to a chat for some time, because the server said so.
     pub(super) fn pause(&self, chat: &str, time: Duration) {
         let until = Instant::now() + time;
-        self.lock().chats.entry(chat.to_owned()).or_default().quiet_until = Some(until);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // The state is whole after every statement, so a panic elsewhere does not spoil it.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().chats.entry(chat.to_owned()).or_default().quiet_until = Some(until);
     }
 }
 

@@ -2,19 +2,18 @@
 //! session, its rules and what is kept for it.
 
 use std::collections::HashMap;
-use std::sync::{MutexGuard, PoisonError};
 
 use super::update::Message;
 use super::{TELEGRAM, Telegram};
 use crate::Intake;
+use parking_lot::MutexGuard;
 
 /// The new ids of groups, by the old ones.
 pub(super) type Moves = HashMap<i64, i64>;
 
 impl Telegram {
     fn moves(&self) -> MutexGuard<'_, Moves> {
-        // The map is whole after every statement, so a panic elsewhere does not spoil it.
-        self.moves.lock().unwrap_or_else(PoisonError::into_inner)
+        self.moves.lock()
     }
 
     fn moves_key(&self) -> String {

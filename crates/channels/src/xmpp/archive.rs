@@ -29,7 +29,7 @@ struct Page {
 impl Xmpp {
     /// Whether an archive is there.
     pub(super) fn has_archive(&self, archive: &str) -> bool {
-        let memory = self.lock();
+        let memory = self.memory.lock();
         match memory.rooms.get(archive) {
             Some(room) => room.has_archive,
             None => archive == self.me() && memory.has_archive == Some(true),
@@ -45,7 +45,7 @@ impl Xmpp {
         let me = self.me();
         let own = self.until_done(|| self.catch_up(&me, intake));
         let rooms: FuturesUnordered<_> = {
-            let memory = self.lock();
+            let memory = self.memory.lock();
             let is_done = |place: &&String| {
                 memory.rooms.get(*place).is_some_and(|room| room.is_joined)
                     && memory.read_archives.contains(*place)
@@ -74,7 +74,7 @@ impl Xmpp {
 
     /// Learns whether there is an archive, and where it ends, before the first messages arrive.
     async fn appear(&self, intake: &dyn Intake) -> Result<(), AskError> {
-        if self.lock().is_present {
+        if self.memory.lock().is_present {
             return Ok(());
         }
         let me = self.me();
@@ -84,7 +84,7 @@ impl Xmpp {
             Err(AskError::Refused(_)) => false,
             Err(error) => return Err(error),
         };
-        self.lock().has_archive = Some(has_archive);
+        self.memory.lock().has_archive = Some(has_archive);
         if has_archive {
             // All messages are kept, so that none is lost and none is sent twice.
             let keep = Element::new("prefs", ns::MAM)
@@ -99,7 +99,7 @@ impl Xmpp {
         if !self.put(Element::new("presence", ns::CLIENT), Done::Nobody).await {
             return Err(AskError::NotConnected);
         }
-        self.lock().is_present = true;
+        self.memory.lock().is_present = true;
         Ok(())
     }
 
@@ -145,7 +145,7 @@ impl Xmpp {
         archive: &str,
         intake: &dyn Intake,
     ) -> Result<(), AskError> {
-        if !self.has_archive(archive) || self.lock().read_archives.contains(archive) {
+        if !self.has_archive(archive) || self.memory.lock().read_archives.contains(archive) {
             return Ok(());
         }
         let mut after = self.kept(archive, intake).await?.unwrap_or_default();
@@ -168,7 +168,7 @@ impl Xmpp {
                 Err(error) => return Err(error),
             }
         }
-        self.lock().read_archives.insert(archive.to_owned());
+        self.memory.lock().read_archives.insert(archive.to_owned());
         Ok(())
     }
 
@@ -191,9 +191,9 @@ impl Xmpp {
         let is_own = archive == self.me();
         let archive = archive.to_owned();
         let to = Some(archive.as_str()).filter(|_| !is_own).map(str::to_owned);
-        self.lock().queries.insert(name.clone(), Query { archive, purpose });
+        self.memory.lock().queries.insert(name.clone(), Query { archive, purpose });
         let answer = self.ask(question("set", to.as_deref(), query)).await;
-        let query = self.lock().queries.remove(&name);
+        let query = self.memory.lock().queries.remove(&name);
         let answer = answer?;
         let fin = answer.get("fin", ns::MAM);
         let last = fin.and_then(|fin| fin.get("set", ns::RSM)?.get("last", ns::RSM));
@@ -215,7 +215,7 @@ impl Xmpp {
         let is_room = self.is_room(chat);
         let archive = if is_room { chat.clone() } else { self.me() };
         {
-            let memory = self.lock();
+            let memory = self.memory.lock();
             let is_known = match memory.rooms.get(chat) {
                 Some(room) => room.is_joined,
                 None => !is_room && memory.is_present,

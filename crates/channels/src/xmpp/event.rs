@@ -95,7 +95,7 @@ impl Xmpp {
     }
 
     fn has_read_own_archive(&self) -> bool {
-        self.lock().read_archives.contains(&self.me())
+        self.memory.lock().read_archives.contains(&self.me())
     }
 
     /// Reads what an archive says.
@@ -106,7 +106,7 @@ impl Xmpp {
             return Reading::Nothing;
         };
         let query = result.attribute("queryid").unwrap_or_default();
-        let mut memory = self.lock();
+        let mut memory = self.memory.lock();
         let query = memory.queries.get_mut(query).filter(|query| query.archive == archive);
         match query.map(|query| &mut query.purpose) {
             Some(Purpose::CatchUp) => {}
@@ -245,7 +245,7 @@ impl Xmpp {
     fn origin_of(&self, message: &Element, is_past: bool) -> Option<Origin> {
         let from = message.attribute("from")?;
         let place = jid::bare(from);
-        let memory = self.lock();
+        let memory = self.memory.lock();
         let room = memory.rooms.get(&place);
         if message.attribute("type") == Some("groupchat") {
             let (room, nick) = (room?, jid::resource(from)?);
@@ -318,7 +318,7 @@ impl Xmpp {
             text: text.to_owned(),
             files,
         };
-        self.lock().said.put(&format!("{chat} {id}"), said);
+        self.memory.lock().said.put(&format!("{chat} {id}"), said);
     }
 
     /// What is known of a message.
@@ -328,7 +328,7 @@ impl Xmpp {
         id: &str,
         read: impl Fn(&Said) -> Option<T>,
     ) -> Option<T> {
-        self.lock().said.get(&format!("{chat} {id}")).and_then(read)
+        self.memory.lock().said.get(&format!("{chat} {id}")).and_then(read)
     }
 
     /// Downloads files.

@@ -76,14 +76,14 @@ impl Xmpp {
             return Err(XmppError::Unusable("gives no session".to_owned()));
         };
         let (sender, mut outgoing) = mpsc::channel(QUEUE);
-        self.lock().outgoing = Some(sender);
+        self.memory.lock().outgoing = Some(sender);
         let ended = self.serve(&mut connection, session, &mut outgoing, intake).await;
-        self.lock().outgoing = None;
+        self.memory.lock().outgoing = None;
         outgoing.close();
         // These were never sent.
         while let Some(Outgoing { stanza, done }) = outgoing.recv().await {
             if stanza.name == "presence" {
-                self.lock().is_present = false;
+                self.memory.lock().is_present = false;
             }
             if let Done::Delivered(waiting) = done {
                 let reason = "the connection broke before it was sent".to_owned();
@@ -116,7 +116,7 @@ impl Xmpp {
         *session = None;
         let (address, id) = connection.bind().await?;
         tracing::debug!(address, is_kept = id.is_some(), "a session begins");
-        let mut memory = self.lock();
+        let mut memory = self.memory.lock();
         *memory = Memory { said: std::mem::take(&mut memory.said), ..Memory::default() };
         *session = Some(Session::new(id, connection.has_acknowledgements()));
         Ok(())
@@ -316,7 +316,7 @@ impl Xmpp {
     async fn handled(&self, session: &mut Session, number: u64, intake: &dyn Intake) {
         let mut newest: Vec<Mark> = Vec::new();
         for mark in session.received.end(number) {
-            let counts = mark.is_past || self.lock().read_archives.contains(&mark.archive);
+            let counts = mark.is_past || self.memory.lock().read_archives.contains(&mark.archive);
             if counts {
                 newest.retain(|other| other.archive != mark.archive);
                 newest.push(mark);

@@ -81,7 +81,7 @@ impl Xmpp {
         let has = |feature| info.as_ref().is_some_and(|info| super::has_feature(info, feature));
         let has_archive = has(ns::MAM);
         let join = {
-            let mut memory = self.lock();
+            let mut memory = self.memory.lock();
             let nick = &self.options.nick;
             let room = memory.rooms.entry(place.clone()).or_insert_with(|| Room::new(nick));
             room.has_archive = has_archive;
@@ -105,16 +105,17 @@ impl Xmpp {
     /// Joins the rooms where the account is not, and asks the others whether it still is (XEP-0410).
     pub(super) async fn look_after_rooms(&self, intake: &dyn Intake) {
         for place in self.options.rooms.clone() {
-            let (is_joined, is_closed, nick, wanted) = match self.lock().rooms.get_mut(&place) {
-                Some(room) => {
-                    if !room.is_joined {
-                        // Names that others had may be free again.
-                        (room.names_tried, room.nick) = (0, room.wanted.clone());
+            let (is_joined, is_closed, nick, wanted) =
+                match self.memory.lock().rooms.get_mut(&place) {
+                    Some(room) => {
+                        if !room.is_joined {
+                            // Names that others had may be free again.
+                            (room.names_tried, room.nick) = (0, room.wanted.clone());
+                        }
+                        (room.is_joined, room.is_closed, room.nick.clone(), room.wanted.clone())
                     }
-                    (room.is_joined, room.is_closed, room.nick.clone(), room.wanted.clone())
-                }
-                None => (false, false, String::new(), String::new()),
-            };
+                    None => (false, false, String::new(), String::new()),
+                };
             if is_closed {
                 continue;
             }
@@ -129,7 +130,7 @@ impl Xmpp {
                 if !matches!(refused.condition.as_str(), "not-acceptable" | "item-not-found") {
                     continue;
                 }
-                if let Some(room) = self.lock().rooms.get_mut(&place) {
+                if let Some(room) = self.memory.lock().rooms.get_mut(&place) {
                     room.is_joined = false;
                 }
             }
@@ -141,7 +142,7 @@ impl Xmpp {
     /// Says in the state of the account which rooms are not as the config says.
     fn note_rooms(&self) {
         let troubles: Vec<String> = {
-            let memory = self.lock();
+            let memory = self.memory.lock();
             let rooms = self.options.rooms.iter();
             rooms.filter_map(|place| memory.rooms.get(place)?.trouble(place)).collect()
         };
@@ -163,7 +164,7 @@ impl Xmpp {
             };
         }
         let steps = {
-            let mut memory = self.lock();
+            let mut memory = self.memory.lock();
             let (Some(room), Some(nick)) = (memory.rooms.get_mut(&place), jid::resource(from))
             else {
                 return Vec::new();

@@ -92,7 +92,7 @@ impl Xmpp {
             return Err(never("this is no address of XMPP, such as ann@example.org"));
         }
         let later = |reason: &str| SendFailure::Later { after: None, reason: reason.to_owned() };
-        let memory = self.lock();
+        let memory = self.memory.lock();
         if memory.outgoing.is_none() || !memory.is_present {
             return Err(later("not connected"));
         }

@@ -82,7 +82,7 @@ impl Xmpp {
 
     /// The service that takes files, if there is one.
     async fn upload_service(&self) -> Result<Option<Upload>, AskError> {
-        if let Some(upload) = &self.lock().upload {
+        if let Some(upload) = &self.memory.lock().upload {
             return Ok(Some(upload.clone()));
         }
         let domain = jid::domain(&self.options.address).to_owned();
@@ -99,7 +99,7 @@ impl Xmpp {
             };
             if super::has_feature(&info, ns::UPLOAD) {
                 let upload = Upload { most: most_bytes(&info), service };
-                self.lock().upload = Some(upload.clone());
+                self.memory.lock().upload = Some(upload.clone());
                 return Ok(Some(upload));
             }
         }

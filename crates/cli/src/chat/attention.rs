@@ -1,11 +1,12 @@
 //! Calls the user when the agent needs an answer or a turn has ended: only if the user looks elsewhere, or the turn was
 //! long.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use myclaw_agent::config::{NotificationsName, TerminalConfig};
+use parking_lot::Mutex;
 
 use crate::terminal::{Call, format_elapsed, notify};
 
@@ -33,7 +34,7 @@ impl Attention {
 
     /// The user begins to wait.
     pub(super) fn begin(&self) {
-        *self.since.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        *self.since.lock() = Some(Instant::now());
     }
 
     /// A turn has ended.
@@ -48,7 +49,7 @@ impl Attention {
     }
 
     fn waited(&self) -> Duration {
-        let since = *self.since.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = *self.since.lock();
         since.map_or(Duration::ZERO, |since| since.elapsed())
     }
 

@@ -5,11 +5,12 @@ use std::convert::Infallible;
 use std::future::poll_fn;
 use std::io::Write;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
 use myclaw_agent::{EventCallback, give_back_memory};
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -56,7 +57,7 @@ impl Display {
     pub(super) fn callback(&self) -> EventCallback {
         let shared = Arc::clone(&self.shared);
         Arc::new(move |event| {
-            let mut scene = shared.lock();
+            let mut scene = shared.scene.lock();
             scene.common.heed(&event.kind);
             scene.take(event.kind);
             drop(scene);
@@ -66,13 +67,13 @@ impl Display {
 
     /// Shows a change.
     pub(super) fn show(&self, shown: Shown) {
-        self.shared.lock().take(shown);
+        self.shared.scene.lock().take(shown);
         self.shared.changed.notify_one();
     }
 
     /// Shows the current activity in the live line.
     pub(super) fn wait_for(&self, what: &str) {
-        self.shared.lock().wait_for(what);
+        self.shared.scene.lock().wait_for(what);
         self.shared.changed.notify_one();
     }
 
@@ -97,7 +98,7 @@ impl Display {
 
     /// Lends the screen to `work`.
     pub(super) fn lend(&self, work: impl FnOnce()) {
-        let mut scene = self.shared.lock();
+        let mut scene = self.shared.scene.lock();
         scene.step_aside();
         self.shared.put(&mut scene);
         work();
@@ -111,7 +112,7 @@ impl Display {
     }
 
     fn change(&self, change: impl FnOnce(&mut Scene)) {
-        change(&mut self.shared.lock());
+        change(&mut self.shared.scene.lock());
         self.shared.changed.notify_one();
     }
 
@@ -132,7 +133,7 @@ impl Display {
     /// Draws what is left, and leaves the cursor on an empty line. What only drawing needs is given back, because the user
     /// may be away for hours.
     pub(super) fn finish(&self) {
-        let mut scene = self.shared.lock();
+        let mut scene = self.shared.scene.lock();
         scene.finish();
         self.shared.put(&mut scene);
         scene.pending = String::new();
@@ -143,7 +144,7 @@ impl Display {
 
     async fn keep_drawn(&self) -> Infallible {
         loop {
-            let is_live = self.shared.lock().is_waiting();
+            let is_live = self.shared.scene.lock().is_waiting();
             if is_live {
                 tokio::select! {
                     () = self.shared.changed.notified() => {}
@@ -152,7 +153,7 @@ impl Display {
             } else {
                 self.shared.changed.notified().await;
             }
-            self.shared.write(&mut self.shared.lock());
+            self.shared.write(&mut self.shared.scene.lock());
             tokio::select! {
                 () = tokio::time::sleep(FRAME) => {}
                 () = self.shared.typed.notified() => {}
@@ -162,10 +163,6 @@ impl Display {
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Scene> {
-        self.scene.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Brings the screen up to date, in one write.
     fn write(&self, scene: &mut Scene) {
         if scene.drawing == Drawing::On {

@@ -3,10 +3,10 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use myclaw_agent::AgentRunEvent;
 use myclaw_agent::llm::Usage;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::attention::Attention;
 use super::status::Status;
@@ -36,18 +36,18 @@ pub(super) struct Common {
 impl Common {
     /// The status; `None` if it is not shown.
     pub(super) fn status(&self) -> MutexGuard<'_, Option<Status>> {
-        self.status.lock().unwrap_or_else(PoisonError::into_inner)
+        self.status.lock()
     }
 
     /// What the chat has used.
     pub(super) fn usage(&self) -> Usage {
-        *self.usage.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.usage.lock()
     }
 
     /// Adds what an event says about usage and the context window.
     pub(super) fn heed(&self, event: &AgentRunEvent) {
         if let AgentRunEvent::LlmUsage { usage, .. } = event {
-            self.usage.lock().unwrap_or_else(PoisonError::into_inner).add_call(usage);
+            self.usage.lock().add_call(usage);
         }
         if let Some(status) = self.status().as_mut() {
             status.heed(event);
@@ -56,17 +56,17 @@ impl Common {
 
     /// Where the tools work.
     pub(super) fn place(&self) -> PathBuf {
-        self.place.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.place.lock().clone()
     }
 
     /// The tools work here from now on.
     pub(super) fn work_in(&self, place: &Path) {
-        *self.place.lock().unwrap_or_else(PoisonError::into_inner) = place.to_owned();
+        *self.place.lock() = place.to_owned();
     }
 
     /// Whether `warning` is said for the first time.
     pub(super) fn is_news(&self, warning: &str) -> bool {
-        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut warnings = self.warnings.lock();
         warnings.insert(warning.to_owned())
     }
 
@@ -125,7 +125,7 @@ impl Common {
     }
 
     fn outputs(&self) -> MutexGuard<'_, VecDeque<Vec<StyledLine>>> {
-        self.outputs.lock().unwrap_or_else(PoisonError::into_inner)
+        self.outputs.lock()
     }
 }
 

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use crossterm::event::Event;
 use myclaw_agent::files::{create_private_directory, private_options};
+use parking_lot::Mutex;
 use reedline::{EditCommand, EditMode, Emacs, PromptEditMode, ReedlineEvent, ReedlineRawEvent};
 
 use super::attention::Focus;
@@ -44,7 +45,7 @@ impl Pastes {
         }
         let id = digest(text.as_bytes());
         let mark = format!("{MARK}{id}: {lines} lines, {} bytes]", text.len());
-        self.lock().insert(id, text);
+        self.texts.lock().insert(id, text);
         mark
     }
 
@@ -74,7 +75,7 @@ impl Pastes {
     pub(super) fn keep(&self, text: &str) -> io::Result<()> {
         for (at, _) in text.match_indices(MARK) {
             let Some((_, id)) = mark(&text[at..]) else { continue };
-            let Some(paste) = self.lock().get(id).cloned() else { continue };
+            let Some(paste) = self.texts.lock().get(id).cloned() else { continue };
             create_private_directory(&self.directory)?;
             let path = self.directory.join(id);
             if !path.exists() {
@@ -90,14 +91,10 @@ impl Pastes {
     }
 
     fn text(&self, id: &str) -> Option<String> {
-        if let Some(text) = self.lock().get(id) {
+        if let Some(text) = self.texts.lock().get(id) {
             return Some(text.clone());
         }
         std::fs::read_to_string(self.directory.join(id)).ok()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, String>> {
-        self.texts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

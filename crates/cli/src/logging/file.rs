@@ -3,9 +3,9 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use myclaw_agent::files::create_private_directory;
+use parking_lot::Mutex;
 
 const NAME: &str = "myclaw.log";
 /// Held while files are renamed, so that two processes do not both do it.
@@ -33,7 +33,7 @@ impl RotatingFile {
     /// # Errors
     /// The line was not written.
     pub(super) fn append(&self, line: &[u8]) -> io::Result<()> {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.open.lock();
         let is_full = |file: &File| Ok::<_, io::Error>(file.metadata()?.len() >= self.max_bytes);
         let file = match open.take() {
             Some(file) if !is_full(&file)? => file,

@@ -2,8 +2,9 @@
 //! each grammar when its language is. [`forget`] drops them after a turn: with the expressions of one language they take 6 MB.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
+use parking_lot::Mutex;
 use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxReference, SyntaxSet};
 
 use super::Style;
@@ -68,13 +69,13 @@ pub(crate) struct Highlighter {
 static GRAMMARS: Mutex<Option<Arc<SyntaxSet>>> = Mutex::new(None);
 
 fn grammars() -> Arc<SyntaxSet> {
-    let mut kept = GRAMMARS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut kept = GRAMMARS.lock();
     Arc::clone(kept.get_or_insert_with(|| Arc::new(two_face::syntax::extra_newlines())))
 }
 
 /// Drops the grammars. The next code unpacks them again, in some milliseconds.
 pub(crate) fn forget() {
-    GRAMMARS.lock().unwrap_or_else(PoisonError::into_inner).take();
+    GRAMMARS.lock().take();
 }
 
 fn meanings() -> &'static [(Scope, Option<Style>)] {

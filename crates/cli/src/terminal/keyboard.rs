@@ -5,10 +5,10 @@ use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyModifiers};
+use parking_lot::{Mutex, MutexGuard};
 use rustix::fs::OFlags;
 use rustix::io::ioctl_fionread;
 use rustix::stdio::stdin;
@@ -200,5 +200,5 @@ pub(super) fn restore_own_mode() {
 }
 
 fn own_mode() -> MutexGuard<'static, Option<Termios>> {
-    OWN_MODE.lock().unwrap_or_else(PoisonError::into_inner)
+    OWN_MODE.lock()
 }

@@ -3,8 +3,9 @@
 //! A terminal answers questions, also late ones and those of a program before this one, and it reports what it is not
 //! asked for. Such reports are no keys. A key that sends several bytes may arrive in pieces.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+use parking_lot::{Mutex, MutexGuard};
 
 const ESCAPE: u8 = 0x1b;
 /// Ctrl-D.
@@ -23,7 +24,7 @@ static FILTER: Mutex<KeyFilter> = Mutex::new(KeyFilter::new());
 
 /// The filter of standard input.
 pub(super) fn filter() -> MutexGuard<'static, KeyFilter> {
-    FILTER.lock().unwrap_or_else(PoisonError::into_inner)
+    FILTER.lock()
 }
 
 /// Makes the keys of the first `before` bytes, which were sent in the terminal's own mode, those that they are in a mode

@@ -8,10 +8,10 @@ use std::convert::Infallible;
 use std::future::poll_fn;
 use std::io::{self, IsTerminal, Write};
 use std::pin::pin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::ser::{CompactFormatter, Formatter};
 use tokio::sync::Notify;
@@ -123,7 +123,7 @@ impl Output {
 
     /// Ends the line, unless it is ended already.
     pub(crate) fn end_line(&self) {
-        let state = &mut *self.lock();
+        let state = &mut *self.state.lock();
         if let Some(markdown) = state.markdown.as_mut().filter(|markdown| !markdown.is_empty()) {
             let mut text = String::new();
             markdown.finish(Size::current(), &mut text);
@@ -139,12 +139,12 @@ impl Output {
 
     /// Writes the buffer. Called before anything goes to standard error, before tools run, and at the end.
     pub(crate) fn flush(&self) {
-        self.flush_state(&mut self.lock());
+        self.flush_state(&mut self.state.lock());
     }
 
     /// The failure of a write, if there was one. Taken once.
     pub(crate) fn take_failure(&self) -> Option<io::Error> {
-        self.lock().failure.take()
+        self.state.lock().failure.take()
     }
 
     /// Runs `work`, and writes the buffer whenever it waits: at once to a terminal, to a pipe not more often
@@ -165,11 +165,11 @@ impl Output {
     async fn keep_flushed(&self) -> Infallible {
         loop {
             self.written.notified().await;
-            let last_flush = self.lock().last_flush;
+            let last_flush = self.state.lock().last_flush;
             if let (Destination::Pipe, Some(last)) = (self.destination, last_flush) {
                 tokio::time::sleep_until(last + PIPE_INTERVAL).await;
             }
-            let state = &mut *self.lock();
+            let state = &mut *self.state.lock();
             state.draw();
             if !state.buffer.is_empty() {
                 self.flush_state(state);
@@ -179,7 +179,7 @@ impl Output {
     }
 
     fn append(&self, write: impl FnOnce(&mut State)) {
-        let state = &mut *self.lock();
+        let state = &mut *self.state.lock();
         if state.failure.is_some() {
             return;
         }
@@ -201,11 +201,6 @@ impl Output {
             self.on_closed.cancel();
         }
         state.buffer.clear();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // The state is consistent after every statement, so a panic elsewhere does not spoil it.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

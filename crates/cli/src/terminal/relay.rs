@@ -5,10 +5,11 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, fcntl_getfl, fcntl_setfl, open};
 use rustix::io::{Errno, fcntl_dupfd_cloexec, ioctl_fionread, read, write};
@@ -197,9 +198,9 @@ fn timespec(duration: Duration) -> Timespec {
 }
 
 fn lent() -> MutexGuard<'static, Option<(Arc<OwnedFd>, Termios)>> {
-    LENT.lock().unwrap_or_else(PoisonError::into_inner)
+    LENT.lock()
 }
 
 fn waiting() -> MutexGuard<'static, Vec<u8>> {
-    WAITING.lock().unwrap_or_else(PoisonError::into_inner)
+    WAITING.lock()
 }

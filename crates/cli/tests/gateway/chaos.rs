@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
 
 use super::*;
+use parking_lot::Mutex;
 
 /// Kills in a quick run.
 const DEFAULT_KILLS: u64 = 40;
@@ -53,7 +53,7 @@ fn every_acknowledged_message_is_answered_exactly_once() {
         gateway
     });
     eprintln!();
-    let promised = promised.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let promised = promised.into_inner();
     let mut count = 0;
     for (session, messages) in &promised {
         for (number, id) in messages {
@@ -173,7 +173,7 @@ fn talk(
             }
             assert!(begun.elapsed() < PATIENCE, "{text} was never acknowledged");
         };
-        let mut promised = promised.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut promised = promised.lock();
         promised.entry(session).or_default().push((number, message.clone()));
         sent.push(message);
         drop(promised);

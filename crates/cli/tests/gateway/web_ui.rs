@@ -6,9 +6,9 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::*;
+use parking_lot::{Mutex, MutexGuard};
 
 /// Longest time of one script in the browser.
 const SCRIPT_TIME: Duration = Duration::from_secs(240);
@@ -114,7 +114,7 @@ struct Page {
 
 impl Page {
     fn new() -> Self {
-        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = TURN.lock();
         let stranger = TcpListener::bind("127.0.0.1:0").unwrap();
         stranger.set_nonblocking(true).unwrap();
         let port = stranger.local_addr().unwrap().port();

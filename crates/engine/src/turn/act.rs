@@ -15,15 +15,17 @@
 //! process leaves at most the calls that were running. The order in the log is that of the calls, so that the same
 //! message gives the same bytes in every later request.
 
+mod report;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesOrdered;
-use myclaw_llm::{
-    AssistantMessage, ContentBlock, Message, StopReason, ToolCall, ToolResultMessage, joined_text,
-};
+use myclaw_llm::{AssistantMessage, ContentBlock, StopReason, ToolCall, joined_text};
 use tracing::{Instrument, debug, info_span};
+
+use report::{emit_end, emit_start, result_message};
 
 use super::approval_gate::ApprovalGate;
 use super::repetition::Repetition;
@@ -474,41 +476,4 @@ pub(super) fn append_result(
 ) -> Result<(), RunError> {
     let timestamp = shared.now_ms();
     Ok(shared.log.append(result_message(call, output, timestamp))?)
-}
-
-fn result_message(call: &ToolCall, output: ToolOutput, timestamp: u64) -> Message {
-    Message::ToolResult(ToolResultMessage {
-        tool_call_id: call.id.clone(),
-        tool_name: call.name.clone(),
-        content: output.content,
-        is_error: output.is_error,
-        details: output.details,
-        timestamp,
-    })
-}
-
-fn emit_start(
-    run: &RunContext,
-    tool_name: String,
-    tool_call_id: String,
-    arguments: serde_json::Map<String, serde_json::Value>,
-) {
-    run.events.emit(AgentRunEvent::ToolStart { tool_name, tool_call_id, arguments });
-}
-
-fn emit_end(run: &RunContext, call: &ToolCall, took: Duration, output: &ToolOutput) {
-    run.events.emit(AgentRunEvent::ToolEnd {
-        tool_name: call.name.clone(),
-        tool_call_id: call.id.clone(),
-        duration_ms: took.as_millis() as u64,
-        is_error: output.is_error,
-        text: joined_text(&output.content, "\n"),
-        details: output.details.clone(),
-    });
-}
-
-impl ToolOutput {
-    pub(super) fn error(text: impl Into<String>) -> Self {
-        Self { content: vec![ContentBlock::text(text)], details: None, is_error: true }
-    }
 }

@@ -1,9 +1,10 @@
 //! Part of step `act`: waits for the approval of a call that needs one.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use myclaw_llm::ToolCall;
+use parking_lot::Mutex;
 
 use super::{RunContext, result_text};
 use crate::{
@@ -91,7 +92,7 @@ impl ApprovalGate {
             changes = terms.changes(&later);
             (call, terms) = (now, later);
             if changes.is_empty() {
-                self.lock().extend(answers);
+                self.granted.lock().extend(answers);
                 return Ok(call);
             }
         }
@@ -99,12 +100,8 @@ impl ApprovalGate {
     }
 
     fn has_granted(&self, scopes: &[AlwaysScope]) -> bool {
-        let granted = self.lock();
+        let granted = self.granted.lock();
         scopes.iter().any(|scope| granted.contains(scope.id()))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashSet<String>> {
-        self.granted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

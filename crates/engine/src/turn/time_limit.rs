@@ -1,10 +1,11 @@
 //! Part of step `bounds`: a time limit that is paused while the run waits for a person.
 
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_llm::Apart;
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -55,23 +56,18 @@ impl Waits {
 impl Pauses {
     /// Begins a pause.
     pub(super) fn begin(&self) -> Pause {
-        self.lock().begin(Instant::now());
+        self.0.waits.lock().begin(Instant::now());
         Pause(self.clone())
     }
 
     fn is_open(&self) -> bool {
-        self.lock().open > 0
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Waits> {
-        // The value is consistent after every statement, so a panic elsewhere does not corrupt it.
-        self.0.waits.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.waits.lock().open > 0
     }
 }
 
 impl Drop for Pause {
     fn drop(&mut self) {
-        let has_ended = self.0.lock().end(Instant::now());
+        let has_ended = self.0.0.waits.lock().end(Instant::now());
         if has_ended {
             // At most one task waits for the end of a pause. If it begins to wait later, it gets this permit at once.
             self.0.0.ended.notify_one();
@@ -92,7 +88,7 @@ impl TimeLimit {
     /// Starts the limit now.
     pub(super) fn new(limit: Duration, pauses: &Pauses) -> Self {
         let began = Instant::now();
-        let paused_before = pauses.lock().total(began);
+        let paused_before = pauses.0.waits.lock().total(began);
         Self { limit, began, pauses: pauses.clone(), paused_before }
     }
 
@@ -102,7 +98,7 @@ impl TimeLimit {
     }
 
     fn left_at(&self, now: Instant) -> Duration {
-        let paused = self.pauses.lock().total(now).saturating_sub(self.paused_before);
+        let paused = self.pauses.0.waits.lock().total(now).saturating_sub(self.paused_before);
         self.limit.saturating_sub(now.duration_since(self.began).saturating_sub(paused))
     }
 

@@ -4,8 +4,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 #[cfg(target_os = "linux")]
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::HiddenPaths;
@@ -111,7 +112,7 @@ impl HidingRunner {
     /// The namespace as the places are now.
     #[cfg(target_os = "linux")]
     fn namespace(&self) -> std::io::Result<Arc<Namespace>> {
-        let mut newest = self.namespace.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut newest = self.namespace.lock();
         if let Some(namespace) = newest.as_ref().filter(|made| made.is_of(&self.hidden)) {
             return Ok(Arc::clone(namespace));
         }

@@ -8,11 +8,12 @@ use std::future::pending;
 use std::io;
 use std::path::PathBuf;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_engine::{ToolError, ToolInvocation, ToolOutput};
 use myclaw_exec::{ChildSpec, TreeTrace, end_traced, kill_traced};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::io::BufReader;
 use tokio::net::UnixStream;
 use tokio::sync::{mpsc, oneshot};
@@ -322,7 +323,7 @@ impl GivenUp {
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         // The state is whole after every statement.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Gives a call its number; `None` if the helper has ended.

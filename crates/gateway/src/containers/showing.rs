@@ -1,9 +1,10 @@
 //! What groups of the host do, shown in their chats as for sessions: typing, and previews of replies.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use myclaw_agent::config::HostBinding;
+use parking_lot::Mutex;
 
 use super::{PART, route_to};
 use crate::delivery::Delivery;
@@ -29,7 +30,7 @@ impl Showing {
 
     /// Begins to show a group.
     pub(super) fn begin(self: &Arc<Self>, binding: HostBinding) {
-        self.lock().insert(binding.folder.clone(), String::new());
+        self.working.lock().insert(binding.folder.clone(), String::new());
         let this = Arc::clone(self);
         tokio::spawn(async move {
             let Some(delivery) = this.delivery.upgrade() else { return };
@@ -42,7 +43,7 @@ impl Showing {
     /// Shows a group further, if it still works, after something was said in its chat.
     pub(super) fn go_on(&self, delivery: &Delivery, binding: &HostBinding, route: &Route) {
         // Under the lock, so that nothing begins after the group has stopped.
-        let working = self.lock();
+        let working = self.working.lock();
         if let Some(written) = working.get(&binding.folder) {
             let shown = name(&binding.folder);
             delivery.live.begin(&shown, &[(route.clone(), None)]);
@@ -52,7 +53,7 @@ impl Showing {
 
     /// Shows what is written.
     pub(super) fn write(&self, binding: &HostBinding, text: String) {
-        let mut working = self.lock();
+        let mut working = self.working.lock();
         if let Some(written) = working.get_mut(&binding.folder) {
             written.clone_from(&text);
         }
@@ -63,21 +64,17 @@ impl Showing {
 
     /// Forgets what was written: it is said now.
     pub(super) fn has_said(&self, binding: &HostBinding) {
-        if let Some(written) = self.lock().get_mut(&binding.folder) {
+        if let Some(written) = self.working.lock().get_mut(&binding.folder) {
             written.clear();
         }
     }
 
     /// Shows the group no longer. A preview stays until something takes its place.
     pub(super) fn pause(&self, binding: &HostBinding) {
-        let mut working = self.lock();
+        let mut working = self.working.lock();
         working.remove(&binding.folder);
         if let Some(delivery) = self.delivery.upgrade() {
             delivery.live.pause(&name(&binding.folder));
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, String>> {
-        self.working.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -8,11 +8,12 @@ mod answer;
 mod page;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use myclaw_agent::sessions::SessionKey;
 use myclaw_agent::{Approval, ApprovalRequest, Approver, BoxFuture, Party};
 use myclaw_store::Place;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::task::JoinHandle;
 
@@ -105,7 +106,7 @@ impl Approver for Asking {
         Box::pin(async move {
             let call = call_key(request.session.as_str(), &request.call.tool_call_id);
             if let Some(delivery) = self.delivery.upgrade()
-                && lock(&delivery.asked.cut).remove(&call)
+                && delivery.asked.cut.lock().remove(&call)
             {
                 return denied(CUT);
             }
@@ -218,7 +219,7 @@ impl Delivery {
         let (id, ..) = question.names();
         let asked = AskedQuestion { id, places, answered_in: None };
         // Before anybody can read it.
-        lock(&self.asked.open).insert(code.to_owned(), asked);
+        self.asked.open.lock().insert(code.to_owned(), asked);
         let stored = self.ledger.say_with(parts, vec![write]).await?;
         self.outbox.push(stored.unwrap_or_default());
         Ok(())
@@ -283,7 +284,7 @@ impl Delivery {
 
     /// Ends a question: posts the end where it was not answered, and takes the buttons away.
     async fn end_question(&self, code: &str, outcome: &str) -> Result<(), GatewayError> {
-        let asked = lock(&self.asked.open).remove(code);
+        let asked = self.asked.open.lock().remove(code);
         let Some((version, mut record)) = self.ledger.record::<AskedRecord>(KIND, code).await?
         else {
             return Ok(());
@@ -349,7 +350,7 @@ impl Delivery {
     /// Ends the questions that waited when an earlier process ended. Before any session continues.
     pub(super) async fn end_cut_questions(&self) -> Result<(), GatewayError> {
         for asked in self.ledger.queue::<AskedRecord>(KIND).await? {
-            lock(&self.asked.cut).insert(asked.row.call);
+            self.asked.cut.lock().insert(asked.row.call);
             self.end_question(&asked.id, CUT_FOR_PEOPLE).await?;
         }
         Ok(())
@@ -375,9 +376,4 @@ fn new_code() -> String {
     let letter =
         |at: usize| char::from(LETTERS[usize::try_from((bits >> (5 * at)) & 31).unwrap_or(0)]);
     (0..CODE_LETTERS).map(letter).collect()
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What it holds is whole after every statement, so a panic elsewhere does not spoil it.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,11 +1,12 @@
 //! What is known in memory about the messages of a session: which arrived, and which a run has taken.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_agent::sessions::EntryId;
 use myclaw_agent::{AgentRunEvent, FailureClass, Notice, ProgramRequest, Session, SessionEvent};
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -95,7 +96,7 @@ impl Desk {
     }
 
     pub(super) fn arrived(&self, message: OpenMessage, source: Source) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if source == Source::New {
             state.fresh.insert(message.id.entry());
         }
@@ -122,45 +123,45 @@ impl Desk {
 
     /// True if no session has the message, because this process has not handed it over.
     pub(super) fn is_fresh(&self, id: EntryId) -> bool {
-        self.lock().fresh.contains(&id)
+        self.state.lock().fresh.contains(&id)
     }
 
     /// From here on, the session may have the message.
     pub(super) fn hands_over(&self, id: EntryId) {
-        self.lock().fresh.remove(&id);
+        self.state.lock().fresh.remove(&id);
     }
 
     /// The session has a message of a program that asks for this; `None` for nothing.
     pub(super) fn asks(&self, asked: Option<Box<ProgramRequest>>) {
-        self.lock().asked = asked;
+        self.state.lock().asked = asked;
     }
 
     pub(super) fn asked(&self) -> Option<Box<ProgramRequest>> {
-        self.lock().asked.clone()
+        self.state.lock().asked.clone()
     }
 
     /// Whether there is nothing to do, and nothing is done.
     pub(super) fn is_idle(&self) -> bool {
-        self.lock().arrived.is_empty() && self.session.work().is_none()
+        self.state.lock().arrived.is_empty() && self.session.work().is_none()
     }
 
     pub(super) fn take_arrived(&self) -> Vec<OpenMessage> {
-        std::mem::take(&mut self.lock().arrived)
+        std::mem::take(&mut self.state.lock().arrived)
     }
 
     /// The failures so far, which stay until they are dealt with.
     pub(super) fn failures(&self) -> Vec<RunFailure> {
-        self.lock().failures.clone()
+        self.state.lock().failures.clone()
     }
 
     /// Removes the first `count` failures.
     pub(super) fn forget_failures(&self, count: usize) {
-        self.lock().failures.drain(..count);
+        self.state.lock().failures.drain(..count);
     }
 
     /// Notes that the models could not be reached. `longest` is how long that may last.
     pub(super) fn waits_for_models(&self, longest: Duration) -> Patience {
-        let (mut state, now) = (self.lock(), Instant::now());
+        let (mut state, now) = (self.state.lock(), Instant::now());
         let first = Outage { since: now, attempts: 0, until: now };
         let outage = state.outage.get_or_insert(first);
         if now.duration_since(outage.since) >= longest {
@@ -176,16 +177,16 @@ impl Desk {
 
     /// Whether the next run waits for the models.
     pub(super) fn is_waiting(&self) -> bool {
-        self.lock().outage.is_some_and(|outage| Instant::now() < outage.until)
+        self.state.lock().outage.is_some_and(|outage| Instant::now() < outage.until)
     }
 
     /// Notes messages that the next run answers, because the log holds them.
     pub(super) fn note_taken(&self, ids: impl Iterator<Item = EntryId>) {
-        self.lock().taken.extend(ids);
+        self.state.lock().taken.extend(ids);
     }
 
     pub(super) fn settled(&self, messages: &[OpenMessage]) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         for message in messages {
             let id = message.id.entry();
             state.taken.remove(&id);
@@ -204,7 +205,7 @@ impl Desk {
 
     /// Where the answer of the current run goes, each route once, with the newest message that it refers to.
     pub(super) fn running_routes(&self) -> Vec<(Route, Option<String>)> {
-        let state = self.lock();
+        let state = self.state.lock();
         let mut routes: Vec<(Route, Option<String>)> = Vec::new();
         let running = state.order.iter().rev().filter(|id| state.running.contains(*id));
         for found in running.filter_map(|id| state.routes.get(id)) {
@@ -217,14 +218,14 @@ impl Desk {
 
     /// What is to be said in the chats that the current run answers.
     pub(super) fn take_notices(&self) -> Vec<(Route, String)> {
-        if self.lock().notices.is_empty() {
+        if self.state.lock().notices.is_empty() {
             return Vec::new();
         }
         let routes = self.running_routes();
         if routes.is_empty() {
             return Vec::new();
         }
-        let notices = std::mem::take(&mut self.lock().notices);
+        let notices = std::mem::take(&mut self.state.lock().notices);
         let to_all =
             |text: String| routes.iter().map(move |(route, _)| (route.clone(), text.clone()));
         notices.into_iter().flat_map(to_all).collect()
@@ -232,31 +233,31 @@ impl Desk {
 
     /// How many messages between sessions have led to what the current run does.
     pub(super) fn hops(&self) -> u32 {
-        let state = self.lock();
+        let state = self.state.lock();
         state.running.iter().filter_map(|id| state.hops.get(id)).copied().max().unwrap_or(0)
     }
 
     /// The names under which the messages of the current run are counted.
     pub(super) fn running_channels(&self) -> Vec<String> {
-        let state = self.lock();
+        let state = self.state.lock();
         let channels = state.channels.iter().filter(|(id, _)| state.running.contains(*id));
         channels.map(|(_, channel)| channel.clone()).collect()
     }
 
     /// How many messages have no answer.
     pub(super) fn open_count(&self) -> usize {
-        self.lock().order.len()
+        self.state.lock().order.len()
     }
 
     /// The name under which what the current run uses is counted: that of the first message that it answers.
     pub(super) fn running_channel(&self) -> String {
-        let state = self.lock();
+        let state = self.state.lock();
         let mut channels = state.channels.iter().filter(|(id, _)| state.running.contains(*id));
         channels.next().map_or_else(|| "none".to_owned(), |(_, channel)| channel.clone())
     }
 
     pub(super) fn abort(&self) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         // Under the lock, so that the end of the run finds that it was asked for.
         state.is_abort_asked = self.session.abort();
         if state.is_abort_asked || state.outage.take().is_none() {
@@ -274,22 +275,22 @@ impl Desk {
     pub(super) fn heed(&self, event: &SessionEvent<'_>) {
         match event {
             SessionEvent::Begin(_) => {
-                let mut state = self.lock();
+                let mut state = self.state.lock();
                 state.running = state.taken.clone();
             }
             SessionEvent::Run(event) => match &event.kind {
                 AgentRunEvent::Taken { ids, .. } => {
-                    let mut state = self.lock();
+                    let mut state = self.state.lock();
                     state.taken.extend(ids);
                     state.running.extend(ids);
                 }
                 AgentRunEvent::Notice(Notice::Workspace { text }) => {
-                    self.lock().notices.push(text.clone());
+                    self.state.lock().notices.push(text.clone());
                 }
                 _ => {}
             },
             SessionEvent::End(outcome, _) => {
-                let mut state = self.lock();
+                let mut state = self.state.lock();
                 let is_abort_asked = std::mem::take(&mut state.is_abort_asked);
                 let ids = std::mem::take(&mut state.running);
                 if outcome.is_ok() {
@@ -313,10 +314,5 @@ impl Desk {
                 self.wake.notify_one();
             }
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // The state is whole after every statement, so a panic elsewhere does not spoil it.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -3,7 +3,6 @@
 //! A restart ends this process as a signal does, and the program begins anew in its place. The call that asked for it
 //! waits meanwhile; the kept record lets the turn, which the next process continues, learn that the restart has happened.
 
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use myclaw_agent::SessionConfig;
@@ -89,7 +88,7 @@ impl Delivery {
         self.ledger.put(KIND, &key, &restart, version, Some(Place::new(OVER, now))).await?;
         let version = newest.map(|(version, _)| version);
         self.ledger.put(KIND, NEWEST, &restart, version, None).await?;
-        *self.restarting.lock().unwrap_or_else(PoisonError::into_inner) = Some(session.to_owned());
+        *self.restarting.lock() = Some(session.to_owned());
         tracing::warn!(session, "the gateway restarts, because a session asked for it");
         self.restart.cancel();
         Ok(())
@@ -117,7 +116,7 @@ impl Delivery {
 
     /// How many messages wait for a process after this one.
     pub(super) fn parked_count(&self) -> usize {
-        let session = self.restarting.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let session = self.restarting.lock().clone();
         let desk = session.and_then(|session| self.desks().get(&session).cloned());
         desk.map_or(0, |desk| desk.open_count())
     }

@@ -1,13 +1,13 @@
 //! The codes with which devices pair. They live in memory: a restart ends them all, so none can be used twice.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::Scope;
 use crate::GatewayError;
 use crate::codes::{code, is_code};
 use crate::ledger::now_ms;
+use parking_lot::Mutex;
 
 /// How long a code can be used.
 const CODE_TIME: Duration = Duration::from_secs(10 * 60);
@@ -38,7 +38,7 @@ impl Codes {
     /// A new code, and when it ends in milliseconds since the Unix epoch.
     pub(super) fn make(&self, scope: Scope) -> Result<(String, u64), GatewayError> {
         let code = code()?;
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         state.codes.retain(|open| open.since.elapsed() < CODE_TIME);
         if state.codes.len() >= MOST_CODES {
             state.codes.pop_front();
@@ -50,7 +50,7 @@ impl Codes {
 
     /// Uses a code up. Gives the scope that it stands for.
     pub(super) fn take(&self, typed: &str) -> Result<Scope, GatewayError> {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         state.attempts.retain(|moment| moment.elapsed() < WINDOW);
         if state.attempts.len() >= MOST_ATTEMPTS {
             let why = "too many devices tried to pair; wait a minute and try again";
@@ -67,10 +67,5 @@ impl Codes {
                 "the code is wrong, used or too old; make a new one with `myclaw devices code`";
             GatewayError::Forbidden(why.to_owned())
         })
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // The lists are whole after every statement, so a panic elsewhere does not spoil them.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -52,7 +52,7 @@ fn quiet_sessions_make_room_and_watched_ones_stay() {
     (0..MOST_SESSIONS * 2).for_each(|number| hub.publish(&number.to_string(), &number));
     assert_eq!(hub.sequences().len(), MOST_SESSIONS);
     // Those that are gone are not looked at any more.
-    assert_eq!(locked(&hub.round).sessions.len(), MOST_SESSIONS);
+    assert_eq!(hub.round.lock().sessions.len(), MOST_SESSIONS);
     assert_eq!(texts(hub.since("watched", watched)).1.len(), 1);
     // A sequence that was removed begins with numbers that nobody has seen.
     assert!(matches!(hub.since("0", 5), Since::Gap(_)));
@@ -85,7 +85,7 @@ fn sessions_are_looked_at_in_turn_for_old_events() {
     let sessions = 3 * MOST_SWEPT;
     (0..sessions).for_each(|number| hub.publish(&number.to_string(), &number));
     let with_events = |hub: &Hub| {
-        hub.sequences().values().filter(|sequence| !locked(sequence).kept.is_empty()).count()
+        hub.sequences().values().filter(|sequence| !sequence.lock().kept.is_empty()).count()
     };
     let mut now = Instant::now() + KEPT + SWEEP;
     for left in [2 * MOST_SWEPT, MOST_SWEPT, 0] {
@@ -108,14 +108,14 @@ struct Ready {
 
 impl Watcher for Ready {
     fn wake(&self) {
-        *self.woken.lock().unwrap() += 1;
+        *self.woken.lock() += 1;
     }
 
     fn take(&self, session: &str, event: &Joined) -> bool {
         assert_eq!((session, &*event.text), ("one", "\"event\""));
         let is_ready = self.is_ready.load(std::sync::atomic::Ordering::SeqCst);
         if is_ready {
-            self.taken.lock().unwrap().push(*event.numbers.end());
+            self.taken.lock().push(*event.numbers.end());
         }
         is_ready
     }
@@ -125,7 +125,7 @@ impl Watcher for Ready {
 fn an_only_watcher_is_offered_each_event_and_woken_if_it_refuses() {
     let hub = Hub::new();
     let ready = Arc::new(Ready::default());
-    let seen = |ready: &Ready| (ready.taken.lock().unwrap().clone(), *ready.woken.lock().unwrap());
+    let seen = |ready: &Ready| (ready.taken.lock().clone(), *ready.woken.lock());
     let weak = |ready: &Arc<Ready>| Arc::downgrade(ready) as Weak<dyn Watcher>;
     let Watching { newest: begin, news: _news, .. } = hub.watch_with("one", weak(&ready));
     hub.publish("one", &"event");
@@ -153,11 +153,11 @@ fn a_watcher_that_has_left_is_neither_woken_nor_keeps_the_sequence() {
     (0..MOST_SESSIONS).for_each(|number| hub.publish(&number.to_string(), &number));
     assert_eq!((hub.newest("one"), news.load(Ordering::SeqCst)), (newest, newest));
     hub.publish("one", &"event");
-    assert_eq!((news.load(Ordering::SeqCst), *ready.woken.lock().unwrap()), (newest + 1, 1));
+    assert_eq!((news.load(Ordering::SeqCst), *ready.woken.lock()), (newest + 1, 1));
     drop(news);
     hub.unwatch("one", &weak);
     hub.publish("one", &"event");
-    assert_eq!(*ready.woken.lock().unwrap(), 1);
+    assert_eq!(*ready.woken.lock(), 1);
     (0..MOST_SESSIONS).for_each(|number| hub.publish(&format!("more {number}"), &number));
     assert!(!hub.sequences().contains_key("one"));
 }

@@ -28,7 +28,7 @@ impl Scripted {
     }
 
     fn sent(&self) -> Vec<String> {
-        self.sent.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.sent.lock().clone()
     }
 }
 
@@ -46,11 +46,11 @@ impl Channel for Scripted {
     }
 
     fn send<'a>(&'a self, part: &'a Part) -> BoxFuture<'a, Result<String, SendFailure>> {
-        let step = self.steps.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        let step = self.steps.lock().pop_front();
         let sent = match step {
             Some(failure) => Err(failure),
             None => {
-                let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut sent = self.sent.lock();
                 let mark = if part.is_repeat { " (repeat)" } else { "" };
                 let place =
                     part.replaces.as_deref().map(|id| format!(" as {id}")).unwrap_or_default();
@@ -281,7 +281,7 @@ fn a_pause_is_as_long_as_the_channel_asks_and_leaves_no_doubt() {
         Outbox::new(ledger.clone(), channels, TaskTracker::new()).push(stored);
         let state = async || ledger.part(&id).await.expect("read").expect("a part").state;
         let attempted = async {
-            let is_waiting = || channel.steps.lock().is_ok_and(|steps| steps.is_empty());
+            let is_waiting = || channel.steps.lock().is_empty();
             while !is_waiting() || state().await != PartState::Queued {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }

@@ -1,13 +1,14 @@
 //! Pairing: people who write for the first time get a code, and may write when the owner has approved it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_agent::Home;
 use myclaw_agent::config::Config;
 use myclaw_channels::Arrival;
 use myclaw_store::{Place, SqliteStore, Version};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -127,7 +128,7 @@ impl Pairings {
     /// What is known of a person under any of their ids. A refusal counts before a permission.
     fn of_sender(&self, arrival: &Arrival) -> Option<Pairing> {
         let ids = [Some(&arrival.sender.id), arrival.sender.other_id.as_ref()];
-        let known = self.lock();
+        let known = self.known.lock();
         let found = ids
             .into_iter()
             .flatten()
@@ -162,7 +163,8 @@ impl Pairings {
                 && pairing.route.channel == route.channel
                 && pairing.route.account == route.account
         };
-        let pending = self.lock().values().filter(|(_, pairing)| is_of_account(pairing)).count();
+        let pending =
+            self.known.lock().values().filter(|(_, pairing)| is_of_account(pairing)).count();
         if pending >= MOST_PENDING {
             let reason = format!("the sender is not paired, and {pending} codes wait already");
             return Ok((reason, None));
@@ -183,7 +185,7 @@ impl Pairings {
         );
         let place = Some(Place::new(KIND, now));
         let version = self.ledger.put(KIND, &key, &pairing, None, place).await?;
-        self.lock().insert(key, (version, pairing));
+        self.known.lock().insert(key, (version, pairing));
         Ok(("the sender is not paired, and was given a code".to_owned(), Some(say)))
     }
 
@@ -201,7 +203,7 @@ impl Pairings {
             (Stage::Approved, PairingChange::Deny) => pairing.is_called(name),
             _ => false,
         };
-        let found = self.lock().values().find(|(_, pairing)| is_it(pairing)).cloned();
+        let found = self.known.lock().values().find(|(_, pairing)| is_it(pairing)).cloned();
         let Some((version, mut pairing)) = found else {
             let what = match change {
                 PairingChange::Approve => "no pending code",
@@ -218,13 +220,13 @@ impl Pairings {
         pairing.since = now;
         let (key, place) = (pairing.key(), Some(Place::new(KIND, now)));
         let version = self.ledger.put(KIND, &key, &pairing, Some(version), place).await?;
-        self.lock().insert(key, (version, pairing.clone()));
+        self.known.lock().insert(key, (version, pairing.clone()));
         Ok(pairing)
     }
 
     /// Whether the person who asked from a chat may write; `None` if nobody asked there.
     pub(crate) fn of_route(&self, route: &Route) -> Option<bool> {
-        let known = self.lock();
+        let known = self.known.lock();
         let mut of_route = known.values().filter(|(_, pairing)| pairing.route == *route).peekable();
         of_route.peek()?;
         Some(of_route.any(|(_, pairing)| pairing.is_approved()))
@@ -234,7 +236,7 @@ impl Pairings {
     pub(crate) fn list(&self) -> Value {
         let now = now_ms();
         let mut pairings: Vec<Pairing> =
-            self.lock().values().map(|(_, pairing)| pairing.clone()).collect();
+            self.known.lock().values().map(|(_, pairing)| pairing.clone()).collect();
         pairings.retain(|pairing| pairing.is_valid(now));
         pairings.sort_by_key(|pairing| pairing.since);
         let shown = pairings.iter().map(|pairing| {
@@ -253,6 +255,7 @@ impl Pairings {
 
     async fn remove_old(&self, now: u64) -> Result<(), GatewayError> {
         let old: Vec<(String, Version)> = self
+            .known
             .lock()
             .iter()
             .filter(|(_, (_, pairing))| !pairing.is_valid(now))
@@ -260,14 +263,9 @@ impl Pairings {
             .collect();
         for (key, version) in old {
             self.ledger.remove(KIND, &key, version).await?;
-            self.lock().remove(&key);
+            self.known.lock().remove(&key);
         }
         Ok(())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, (Version, Pairing)>> {
-        // The map is whole after every statement, so a panic elsewhere does not spoil it.
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,9 +1,10 @@
 //! Where people write from: the last route of each session, and all routes that were used.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use myclaw_store::{Place, RecordId, Store, Write};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::GatewayError;
 use crate::ledger::{decode, encode, now_ms};
@@ -101,8 +102,7 @@ impl Routes {
     }
 
     fn memory(&self) -> MutexGuard<'_, Memory> {
-        // It is whole after every statement, so a panic elsewhere does not spoil it.
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+        self.memory.lock()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -12,6 +12,7 @@ use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use parking_lot::Mutex;
 use rustls::ServerConfig;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -144,7 +145,7 @@ impl Handshakes {
     }
 
     fn begin(&self, client: IpAddr, most: usize) -> Option<Handshake<'_>> {
-        let mut clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clients = self.0.lock();
         let all: usize = clients.values().sum();
         if all >= MOST_HANDSHAKES || clients.get(&client).is_some_and(|count| *count >= most) {
             return None;
@@ -162,7 +163,7 @@ struct Handshake<'a> {
 
 impl Drop for Handshake<'_> {
     fn drop(&mut self) {
-        let mut clients = self.handshakes.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clients = self.handshakes.0.lock();
         if let Some(count) = clients.get_mut(&self.client) {
             *count -= 1;
             if *count == 0 {

@@ -4,7 +4,9 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 /// Most bytes of such bodies at once.
 const MOST: usize = 32 * 1024 * 1024;
@@ -36,7 +38,7 @@ impl Bodies {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         // The state is whole after every statement that can fail.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

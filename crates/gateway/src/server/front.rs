@@ -258,7 +258,7 @@ fn times(files: &CertificateFiles) -> FileTimes {
 }
 
 /// The front in force, which a reload replaces.
-pub(crate) type CurrentFront = std::sync::RwLock<Arc<Front>>;
+pub(crate) type CurrentFront = parking_lot::RwLock<Arc<Front>>;
 
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::body::{Body, HttpBody as _};
@@ -11,6 +11,7 @@ use axum::http::header::{AUTHORIZATION, ORIGIN, STRICT_TRANSPORT_SECURITY};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
+use parking_lot::Mutex;
 
 use tokio_util::sync::CancellationToken;
 
@@ -58,7 +59,7 @@ impl Failures {
     /// Notes a failed login. True if there were too many.
     pub(super) fn note(&self, client: IpAddr) -> bool {
         let client = household(client);
-        let mut clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clients = self.0.lock();
         if clients.len() >= MOST_CLIENTS && !clients.contains_key(&client) {
             let oldest = clients.iter().min_by_key(|(_, moments)| moments.back().copied());
             oldest.map(|(client, _)| *client).and_then(|client| clients.remove(&client));
@@ -75,7 +76,7 @@ impl Failures {
 
     /// Whether a client of another machine has to wait before its token is looked at.
     fn has_too_many(&self, client: IpAddr) -> bool {
-        let clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let clients = self.0.lock();
         let moments = clients.get(&household(client)).filter(|_| !client.is_loopback());
         moments.is_some_and(|moments| {
             moments.iter().filter(|moment| moment.elapsed() < WINDOW).count() >= MOST_FAILURES
@@ -103,26 +104,22 @@ impl Tokens {
     }
 
     fn accept(&self, presented: &str) -> bool {
-        let is_clients = self.lock().token.is(presented);
+        let is_clients = self.clients.lock().token.is(presented);
         // Both are compared, so that the time says nothing.
         self.own.is(presented) | is_clients
     }
 
     /// Fires when clients have to log in again.
     fn replaced(&self) -> CancellationToken {
-        self.lock().replaced.clone()
+        self.clients.lock().replaced.clone()
     }
 
     pub(super) fn replace(&self, token: Token) {
-        let mut clients = self.lock();
+        let mut clients = self.clients.lock();
         if clients.token != token {
             clients.token = token;
             std::mem::take(&mut clients.replaced).cancel();
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, ClientToken> {
-        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

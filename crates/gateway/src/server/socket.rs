@@ -1,13 +1,13 @@
 //! The WebSocket: requests with ids, responses, and the numbered events of the sessions that a client watches.
 
 mod line;
+mod watched;
 
 use std::collections::HashMap;
 use std::error::Error as _;
-use std::fmt::Write as _;
 use std::net::IpAddr;
 use std::pin::pin;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -30,10 +30,11 @@ use super::{MAX_BODY, Server, route, scope};
 use crate::GatewayError;
 use crate::delivery::NewMessage;
 use crate::devices::Login;
-use crate::hub::{Hub, Joined, Since, Watcher, Watching};
+use crate::hub::{Watcher, Watching};
 use crate::questions::{Answer, FullAnswer};
 use crate::rows::Origin;
 use line::{Line, Received};
+use watched::{Watched, event_frame};
 
 /// Where it is asked for.
 const PATH: &str = "/ws";
@@ -152,31 +153,6 @@ enum Happened {
     Ping,
     Stop,
     Gone,
-}
-
-/// A session that a client watches.
-struct Watched {
-    /// The number of the last event that the client got.
-    sent: u64,
-    /// The number of the newest event.
-    newest: Arc<AtomicU64>,
-}
-
-impl Watched {
-    /// The frames that the client lacks.
-    fn frames(&mut self, session: &str, hub: &Hub) -> Vec<String> {
-        match hub.since(session, self.sent) {
-            Since::Events(events) => {
-                self.sent = events.last().map_or(self.sent, |newest| *newest.numbers.end());
-                events.iter().map(|event| event_frame(session, event)).collect()
-            }
-            Since::Gap(now) => {
-                self.sent = now;
-                let gap = json!({"type": "gap", "session": session, "sequence": now});
-                vec![gap.to_string()]
-            }
-        }
-    }
 }
 
 impl Client {
@@ -482,21 +458,4 @@ fn missing(method: &str, name: &str) -> GatewayError {
     GatewayError::Unusable(format!(
         "{method} needs `{name}`; docs/operate/gateway.md has the protocol"
     ))
-}
-
-/// The event is JSON already.
-fn event_frame(session: &str, Joined { numbers, text }: &Joined) -> String {
-    // All of it, with the longest numbers: it never grows.
-    let mut frame = String::with_capacity(text.len() + 2 * session.len() + 128);
-    frame.push_str(r#"{"type":"event","session":"#);
-    // Writing to a string cannot fail.
-    let _ = write!(frame, "{},", Value::from(session));
-    let (first, last) = (numbers.start(), numbers.end());
-    if first != last {
-        let _ = write!(frame, r#""from":{first},"#);
-    }
-    let _ = write!(frame, r#""sequence":{last},"event":"#);
-    frame.push_str(text);
-    frame.push('}');
-    frame
 }

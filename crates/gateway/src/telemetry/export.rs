@@ -2,11 +2,12 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use myclaw_agent::config::{Config, ExposeSecret as _, TelemetryConfig};
 use myclaw_channels::http::{Client, Failure, client, exchange};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -66,16 +67,16 @@ impl Exporter {
 
     /// Sends to the receiver of another config from now on.
     pub(crate) fn use_config(&self, config: &Config) {
-        *self.receiver.write().unwrap_or_else(PoisonError::into_inner) = receiver_of(config);
+        *self.receiver.write() = receiver_of(config);
     }
 
     fn receiver(&self) -> Option<Arc<Receiver>> {
-        self.receiver.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.receiver.read().clone()
     }
 
     /// Whether the config names a receiver.
     pub(super) fn is_on(&self) -> bool {
-        self.receiver.read().unwrap_or_else(PoisonError::into_inner).is_some()
+        self.receiver.read().is_some()
     }
 
     /// Spans that were never sent, because the receiver did not take them in time.
@@ -162,7 +163,7 @@ impl Exporter {
     }
 
     fn waiting(&self) -> MutexGuard<'_, VecDeque<Value>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock()
     }
 }
 

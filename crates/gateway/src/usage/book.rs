@@ -1,11 +1,11 @@
 //! The records of usage in the store.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use myclaw_agent::llm::Usage;
 use myclaw_store::{Commit, Place, Write};
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
@@ -191,7 +191,6 @@ impl UsageBook {
     }
 
     fn pending(&self) -> MutexGuard<'_, Pending> {
-        // The map is whole after every statement, so a panic elsewhere does not spoil it.
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pending.lock()
     }
 }

@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use memchr::memmem;
 use myclaw_files::{Durability, NewFile, parent_of, read_regular};
 use myclaw_llm::{Price, Usage};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-
-use crate::host::lock;
 
 /// Days that are kept.
 const MAX_DAYS: usize = 400;
@@ -84,7 +83,7 @@ impl UsageBook {
     }
 
     pub(super) fn tokens_today(&self) -> u64 {
-        let today = lock(&self.usage).today();
+        let today = self.usage.lock().today();
         today.input.saturating_add(today.output)
     }
 
@@ -101,7 +100,7 @@ impl UsageBook {
     }
 
     fn add(&self, call: &DayUsage) {
-        let mut usage = lock(&self.usage);
+        let mut usage = self.usage.lock();
         let day = usage.0.entry(today()).or_default();
         day.calls += call.calls;
         day.estimated += call.estimated;

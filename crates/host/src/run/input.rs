@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::batch::{gather, is_spoken, keys, prompt_of};
 use super::{Phase, Run};
-use crate::host::{Shared, lock};
+use crate::host::Shared;
 use crate::rows::{Query, Work};
 use crate::shared_directory::{FOR_CONTAINER, json_files, open_or_replace};
 use crate::{Group, HostError};
@@ -55,7 +55,7 @@ impl Run<'_> {
             }
         }
         if self.task.is_some() {
-            lock(&self.shared.questions).remove(&self.group.folder);
+            self.shared.questions.lock().remove(&self.group.folder);
         }
         self.has_spoken_since = false;
         self.last_block = Instant::now();

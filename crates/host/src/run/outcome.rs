@@ -6,7 +6,7 @@ use myclaw_store::Write;
 use super::{Phase, Run, Stopped, clear_input, hard, input, part};
 use crate::backend::BackendError;
 use crate::desk::{Desk, write_snapshots};
-use crate::host::{Shared, lock};
+use crate::host::Shared;
 use crate::ledger::{Stored, now_ms};
 use crate::rows::{GroupState, MessageState, Query, RunState, Work};
 use crate::shared_directory::has;
@@ -95,7 +95,7 @@ pub(crate) async fn recover(
 ) -> Result<(), HostError> {
     let Some(run) = state.row.run.clone() else { return Ok(()) };
     end_processes(shared, &run).await;
-    lock(&shared.queries).insert(folder.clone(), run.query_key());
+    shared.queries.lock().insert(folder.clone(), run.query_key());
     let groups = shared.groups();
     let Some(group) = groups.of_folder(folder) else { return Ok(()) };
     close_books(shared, group, state, Outcome::Interrupted, "").await
@@ -135,8 +135,8 @@ async fn close_books(
 ) -> Result<(), HostError> {
     // What the runner has written last counts too.
     Desk::new(shared).attend(&group.folder).await?;
-    lock(&shared.queries).remove(&group.folder);
-    lock(&shared.questions).remove(&group.folder);
+    shared.queries.lock().remove(&group.folder);
+    shared.questions.lock().remove(&group.folder);
     let Some(mut run) = state.row.run.take() else { return Ok(()) };
     if run.query == Query::Silent && shared.ledger.has_spoken(&run.query_key()).await? {
         run.query = Query::Spoke;

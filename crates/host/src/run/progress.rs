@@ -5,7 +5,6 @@ use tokio_util::sync::CancellationToken;
 use super::{Phase, Run, Stopped};
 use crate::HostError;
 use crate::channel::Progress;
-use crate::host::lock;
 use crate::job::without_internal;
 
 /// Begins what a model says to itself.
@@ -14,13 +13,13 @@ const INTERNAL: &str = "<internal>";
 impl Run<'_> {
     /// Something is being done from now on.
     pub(super) fn works(&self) {
-        lock(&self.shared.working).insert(self.group.folder.clone(), self.interrupt.clone());
+        self.shared.working.lock().insert(self.group.folder.clone(), self.interrupt.clone());
         self.show(Progress::Working);
     }
 
     /// Nothing is being done any more.
     pub(super) fn rests(&self) {
-        lock(&self.shared.working).remove(&self.group.folder);
+        self.shared.working.lock().remove(&self.group.folder);
         self.show(Progress::Waiting);
     }
 

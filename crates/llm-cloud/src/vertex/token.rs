@@ -1,11 +1,12 @@
 //! Access tokens: obtained with credentials, kept until shortly before they expire, and requested once for all calls
 //! that wait.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use base64::Engine;
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
+use parking_lot::Mutex;
 use reqwest::RequestBuilder;
 use reqwest::header::CONTENT_TYPE;
 use ring::rand::SystemRandom;
@@ -83,7 +84,7 @@ struct State {
 
 impl TokenCache {
     pub(super) fn slot(&self, identity: Identity) -> Arc<Slot> {
-        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slots = self.slots.lock();
         if let Some((_, slot)) = slots.iter().find(|(known, _)| *known == identity) {
             return Arc::clone(slot);
         }

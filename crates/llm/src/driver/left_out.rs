@@ -1,10 +1,9 @@
 //! The options that hosts have refused. They are remembered for a host and a model while the process lives.
 
-use std::sync::{Mutex, PoisonError};
-
 use crate::wire::EncodedRequest;
 use crate::wire::optional::{self, OptionalField, Refusal};
 use crate::{Api, ErrorClass, Model, ModelError};
+use parking_lot::Mutex;
 
 /// Most times that one call is made again without an option.
 pub(super) const MAX_LEFT_OUT: u32 = 3;
@@ -114,7 +113,7 @@ impl Known {
 impl LeftOut {
     /// What the host of `model` refuses.
     pub(super) fn options_of(&self, model: &Model) -> Options {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.0.lock();
         let options = known.iter().find(|known| known.is_of(model)).map(|known| &known.options);
         options.cloned().unwrap_or_default()
     }
@@ -124,7 +123,7 @@ impl LeftOut {
         if !options.has_grown {
             return;
         }
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         known.retain(|known| !known.is_of(model));
         if known.len() == MAX_MODELS {
             known.remove(0);

@@ -1,11 +1,12 @@
 //! Ranking by meaning: the query and the workflows as vectors of a sentence encoder.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use myclaw_embed::{
     EmbedError, Embedder, NamedText, VectorCache, Weights, WeightsError, similarity,
 };
+use parking_lot::Mutex;
 
 use super::Workflow;
 use super::rank::{KeywordRanker, Ranked, Ranker, Ranking};
@@ -59,7 +60,7 @@ impl Ranker for SemanticRanker {
     }
 
     fn ranking(&self, query: &str, workflows: &[Workflow]) -> Result<Ranking, String> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         if let State::New = &*state {
             *state = match self.load() {
                 Ok(ready) => State::Ready(Box::new(ready)),

@@ -9,11 +9,12 @@ use std::collections::HashMap;
 use std::fmt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::LazyLock;
 use std::thread;
 use std::time::Duration;
 
 use myclaw_files::parent_of;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::{InboxCallback, InboxWatch};
 
@@ -90,7 +91,7 @@ pub(super) fn notify(path: &Path) {
 }
 
 fn watches() -> MutexGuard<'static, Watches> {
-    WATCHES.lock().unwrap_or_else(PoisonError::into_inner)
+    WATCHES.lock()
 }
 
 impl Watches {
@@ -150,9 +151,10 @@ mod events {
     use std::os::fd::OwnedFd;
     use std::os::unix::ffi::OsStrExt;
     use std::path::{Path, PathBuf};
-    use std::sync::{Arc, Mutex, PoisonError};
+    use std::sync::Arc;
     use std::thread;
 
+    use parking_lot::Mutex;
     use rustix::fs::inotify::{CreateFlags, Reader, WatchFlags, add_watch, init};
 
     use rustix::io::Errno;
@@ -186,7 +188,7 @@ mod events {
 
         /// Watches one more directory. Returns false if the system refuses.
         pub(super) fn add(&self, directory: &Path) -> bool {
-            let mut known = self.directories.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut known = self.directories.lock();
             // A directory that was deleted and created again has another number, so it is added each time.
             let Ok(number) = add_watch(&self.queue, directory, WatchFlags::CLOSE_WRITE) else {
                 return false;
@@ -209,7 +211,7 @@ mod events {
             if !name.to_bytes().ends_with(b".inbox") {
                 continue;
             }
-            let known = directories.lock().unwrap_or_else(PoisonError::into_inner);
+            let known = directories.lock();
             let directory = known.get(&event.wd()).cloned();
             drop(known);
             if let Some(directory) = directory {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use super::journal::Journal;
 use super::snapshot::Stamp;
@@ -105,7 +105,7 @@ impl SessionIndex {
         }
         // An entry lacks required fields: rebuild it from its log.
         self.change(|_| ())?;
-        *self.cache.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.cache.lock() = None;
         let view = self.view()?;
         look(&view).map_err(|Unreadable| SessionError::UnreadableIndex { path: self.path() })
     }
@@ -134,12 +134,12 @@ impl SessionIndex {
         let view = Arc::new(view);
         // The restored files have other stamps now, so they are read again the next time.
         let cached = Cached { stamps, view: Arc::clone(&view) };
-        *self.cache.lock().unwrap_or_else(PoisonError::into_inner) = Some(cached);
+        *self.cache.lock() = Some(cached);
         Ok(view)
     }
 
     fn cached(&self, stamps: (Option<Stamp>, Option<Stamp>)) -> Option<Arc<View>> {
-        let cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        let cache = self.cache.lock();
         let cached = cache.as_ref()?;
         (stamps.0.is_some() && cached.stamps == stamps).then(|| Arc::clone(&cached.view))
     }

@@ -2,11 +2,11 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use myclaw_files::Durability;
+use parking_lot::Mutex;
 
-use super::locked;
 use super::place::{Place, Taken};
 use crate::inbox::MAX_BYTES;
 use crate::{
@@ -71,7 +71,7 @@ impl Inbox for MemoryInbox {
     }
 
     fn watch(&self, notify: InboxCallback) -> Box<dyn InboxWatch> {
-        let mut watches = locked(&self.content.watches);
+        let mut watches = self.content.watches.lock();
         watches.0 += 1;
         let id = watches.0;
         watches.1.push((id, notify));
@@ -81,13 +81,13 @@ impl Inbox for MemoryInbox {
 
 impl Content {
     fn bytes(&self) -> u64 {
-        locked(&self.pending).iter().map(|(_, bytes)| bytes).sum()
+        self.pending.lock().iter().map(|(_, bytes)| bytes).sum()
     }
 }
 
 impl HeldInbox for HeldMemory {
     fn pending(&self) -> Result<Vec<QueuedMessage>, SessionError> {
-        Ok(locked(&self.content.pending).iter().map(|(message, _)| message.clone()).collect())
+        Ok(self.content.pending.lock().iter().map(|(message, _)| message.clone()).collect())
     }
 
     fn write(
@@ -107,7 +107,7 @@ impl HeldInbox for HeldMemory {
             return Err(SessionError::InboxFull { path: self.name.clone(), limit: MAX_BYTES });
         }
         self.has_news |= !added.is_empty();
-        let mut pending = locked(&self.content.pending);
+        let mut pending = self.content.pending.lock();
         pending.retain(|(message, _)| !settled.contains(&message.id));
         pending.append(&mut added);
         Ok(())
@@ -119,7 +119,7 @@ impl Drop for HeldMemory {
         // Those who are notified find the inbox free.
         drop(self.taken.take());
         if self.has_news {
-            let watches = locked(&self.content.watches).1.clone();
+            let watches = self.content.watches.lock().1.clone();
             watches.iter().for_each(|(_, notify)| notify());
         }
     }
@@ -131,7 +131,7 @@ impl InboxWatch for MemoryWatch {
 
 impl Drop for MemoryWatch {
     fn drop(&mut self) {
-        locked(&self.content.watches).1.retain(|(id, _)| *id != self.id);
+        self.content.watches.lock().1.retain(|(id, _)| *id != self.id);
     }
 }
 

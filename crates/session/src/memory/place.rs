@@ -1,10 +1,11 @@
 //! A place that one holder at a time has, for as long as it likes: what a lock on a file is for sessions in files.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::locked;
+use parking_lot::{Condvar, Mutex};
+
 use crate::{LockWait, SessionError};
 
 #[derive(Debug)]
@@ -29,7 +30,7 @@ impl Place {
     }
 
     pub(super) fn is_taken(&self) -> bool {
-        *locked(&self.is_taken)
+        *self.is_taken.lock()
     }
 
     /// Takes the place, as soon as it is free.
@@ -39,8 +40,8 @@ impl Place {
             LockWait::Until(longest) => longest,
         };
         let began = Instant::now();
-        let waited = self.freed.wait_timeout_while(locked(&self.is_taken), longest, |taken| *taken);
-        let (mut is_taken, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let mut is_taken = self.is_taken.lock();
+        self.freed.wait_while_for(&mut is_taken, |taken| *taken, longest);
         if *is_taken {
             let waited = began.elapsed();
             let process_id = Some(std::process::id());
@@ -53,7 +54,7 @@ impl Place {
 
 impl Drop for Taken {
     fn drop(&mut self) {
-        *locked(&self.0.is_taken) = false;
+        *self.0.is_taken.lock() = false;
         self.0.freed.notify_one();
     }
 }

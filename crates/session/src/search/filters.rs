@@ -4,9 +4,10 @@ use std::collections::{HashMap, HashSet};
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use parking_lot::{Mutex, RwLock};
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 
 use super::files::{SearchedFile, files_to_search};
@@ -79,7 +80,7 @@ impl SearchFilters {
         &self,
         store: &SessionStore,
     ) -> Result<Arc<Vec<SearchedFile>>, SessionError> {
-        let mut listing = self.listing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut listing = self.listing.lock();
         let stamp = std::fs::metadata(store.directory()).ok().map(|found| LogStamp::from(&found));
         if let (Some(known), Some(stamp)) = (&*listing, stamp)
             && known.stamp == stamp
@@ -94,7 +95,7 @@ impl SearchFilters {
     }
 
     fn forget_all_but(&self, files: &[SearchedFile]) {
-        let mut learned = self.learned.write().unwrap_or_else(PoisonError::into_inner);
+        let mut learned = self.learned.write();
         if learned.filters.is_empty() {
             return;
         }
@@ -108,7 +109,7 @@ impl SearchFilters {
         if query.required().is_empty() {
             return false;
         }
-        let learned = self.learned.read().unwrap_or_else(PoisonError::into_inner);
+        let learned = self.learned.read();
         let Some(filter) = learned.filters.get(&inode) else { return false };
         !query.required().iter().any(|required| filter.may_hold(required))
             && std::fs::symlink_metadata(path)
@@ -125,7 +126,7 @@ impl SearchFilters {
             return;
         }
         let filter = Filter::of(stamp, content);
-        let mut learned = self.learned.write().unwrap_or_else(PoisonError::into_inner);
+        let mut learned = self.learned.write();
         let before = learned.filters.get(&inode).map_or(0, Filter::bytes);
         if learned.bytes - before + filter.bytes() <= MOST_FILTER_BYTES {
             learned.bytes = learned.bytes - before + filter.bytes();

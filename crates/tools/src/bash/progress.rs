@@ -1,9 +1,9 @@
 //! New output, for user interfaces.
 
 use std::str::from_utf8;
-use std::sync::{Mutex, PoisonError};
 
 use myclaw_engine::ToolUpdate;
+use parking_lot::Mutex;
 
 use crate::support::plain_text;
 
@@ -19,7 +19,7 @@ pub(super) struct Progress {
 impl Progress {
     /// Takes a piece of output.
     pub(super) fn push(&self, piece: &[u8]) {
-        let mut new = self.new.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut new = self.new.lock();
         let piece = &piece[piece.len().saturating_sub(MAX_BYTES)..];
         let surplus = (new.len() + piece.len()).saturating_sub(MAX_BYTES);
         new.drain(..surplus);
@@ -28,7 +28,7 @@ impl Progress {
 
     /// The new output, or `None` if there is none. An incomplete character is kept until the rest of it arrives.
     pub(super) fn take(&self) -> Option<ToolUpdate> {
-        let mut new = self.new.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut new = self.new.lock();
         let whole = match from_utf8(&new) {
             Err(error) if error.error_len().is_none() => error.valid_up_to(),
             // Invalid bytes become replacement characters.

@@ -1,11 +1,12 @@
 //! One job of this process.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
 use myclaw_exec::{ExecError, Finished, Handle, LeftRunning, kill_traced};
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -76,18 +77,18 @@ impl Job {
 
     /// The present state of the job.
     pub(crate) fn record(&self) -> JobRecord {
-        let mut record = self.lock().record.clone();
+        let mut record = self.state.lock().record.clone();
         record.trace = self.handle.trace().into();
         record
     }
 
     pub(crate) fn is_running(&self) -> bool {
-        self.lock().record.is_running()
+        self.state.lock().record.is_running()
     }
 
     /// Processes that the command left running when it ended.
     pub(crate) fn left_running(&self) -> Vec<LeftRunning> {
-        self.lock().left_running.clone()
+        self.state.lock().left_running.clone()
     }
 
     /// Output that the agent has not seen, which counts as seen from now on.
@@ -109,20 +110,20 @@ impl Job {
 
     /// Lets the result of a call report the end.
     pub(crate) fn observe(self: &Arc<Self>) -> Observer {
-        self.lock().observers += 1;
+        self.state.lock().observers += 1;
         Observer(Arc::clone(self))
     }
 
     /// Asks the job to end; [`Job::ended`] returns when it has.
     pub(crate) fn kill(&self, by: Killer) {
-        self.lock().killer.get_or_insert(by);
+        self.state.lock().killer.get_or_insert(by);
         self.cancel.cancel();
     }
 
     /// Ends the job by force, without waiting and without a message.
     pub(crate) fn kill_now(&self, directory: &Path) {
         let record = {
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             if !state.record.is_running() {
                 return;
             }
@@ -142,7 +143,7 @@ impl Job {
             let over = self.over.notified();
             tokio::pin!(over);
             over.as_mut().enable();
-            if self.lock().is_settled {
+            if self.state.lock().is_settled {
                 return;
             }
             over.await;
@@ -153,7 +154,7 @@ impl Job {
     pub(super) async fn attend(self: Arc<Self>, running: Running, aftermath: Aftermath) {
         let outcome = running.await;
         let (record, is_owed) = {
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             let how = match (JobEnding::of(&outcome), state.killer) {
                 (JobEnding::Killed { .. }, Some(by)) => JobEnding::Killed { by },
                 (how, _) => how,
@@ -175,7 +176,7 @@ impl Job {
         }
         // From here on, the next MyClaw need not handle this job.
         drop(aftermath.noted);
-        self.lock().is_settled = true;
+        self.state.lock().is_settled = true;
         self.over.notify_waiters();
     }
 
@@ -185,16 +186,12 @@ impl Job {
         let text = message::of_end(&record, &recent, &self.left_running());
         listener.ended(JobEnded { record, text }).await;
     }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Observer {
     /// How the job ended. It counts as told to the agent, because the caller puts it into its result.
     pub(crate) fn report(&self) -> Option<JobEnd> {
-        let mut state = self.0.lock();
+        let mut state = self.0.state.lock();
         let end = state.record.end.clone();
         state.is_reported |= end.is_some();
         end
@@ -203,6 +200,6 @@ impl Observer {
 
 impl Drop for Observer {
     fn drop(&mut self) {
-        self.0.lock().observers -= 1;
+        self.0.state.lock().observers -= 1;
     }
 }

@@ -1,7 +1,6 @@
 //! The newest output of a running command, in memory.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 /// Fewest bytes that are kept. The whole output is in a side file.
@@ -60,7 +59,7 @@ impl LiveOutput {
 
     /// Takes a piece of output.
     pub(crate) fn push(&self, piece: &[u8]) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.watch_modes(piece);
         state.recent.extend_from_slice(piece);
         if state.recent.len() > 2 * KEPT_BYTES {
@@ -75,7 +74,7 @@ impl LiveOutput {
 
     /// Notes output that did not get here. What came before it is dropped, so that the kept bytes have no gap.
     pub(crate) fn skip(&self, bytes: u64, lines: u64) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let before = std::mem::take(&mut state.recent);
         state.dropped_lines =
             state.dropped_lines.saturating_add(count_lines(&before)).saturating_add(lines);
@@ -84,17 +83,17 @@ impl LiveOutput {
 
     /// All bytes so far.
     pub(crate) fn total(&self) -> u64 {
-        self.lock().total()
+        self.state.lock().total()
     }
 
     /// The modes of the program's terminal.
     pub(crate) fn terminal_modes(&self) -> TerminalModes {
-        self.lock().modes.unwrap_or_default()
+        self.state.lock().modes.unwrap_or_default()
     }
 
     /// The output from byte `start` on.
     pub(crate) fn since(&self, start: u64) -> Excerpt {
-        let state = self.lock();
+        let state = self.state.lock();
         let missed = state.dropped.saturating_sub(start);
         let from = usize::try_from(start.saturating_sub(state.dropped)).unwrap_or(usize::MAX);
         let bytes = state.recent[from.min(state.recent.len())..].to_vec();
@@ -103,7 +102,7 @@ impl LiveOutput {
 
     /// The output in memory, and the number of lines before it.
     pub(crate) fn recent(&self) -> (Vec<u8>, u64) {
-        let state = self.lock();
+        let state = self.state.lock();
         (state.recent.clone(), state.dropped_lines)
     }
 
@@ -119,10 +118,6 @@ impl LiveOutput {
             }
             changed.await;
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

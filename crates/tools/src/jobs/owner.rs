@@ -7,7 +7,7 @@
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use futures_util::future::join_all;
 use myclaw_exec::{TreeTrace, end_traced};
@@ -15,6 +15,7 @@ use myclaw_files::{
     LockError, LockFile, LockWait, create_private_directory, private_options, read_regular,
     remove_if_there,
 };
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::record::{JobEnd, JobEnding, JobRecord, Killer, Trace, now_ms};
@@ -102,7 +103,7 @@ impl JobOwner {
     }
 
     fn with_journal<T>(&self, work: impl FnOnce(&mut Journal) -> io::Result<T>) -> io::Result<T> {
-        let mut journal = self.lock();
+        let mut journal = self.journal.lock();
         let journal = match &mut *journal {
             Some(journal) => journal,
             empty => empty.insert(Journal::create(&self.directory)?),
@@ -112,11 +113,7 @@ impl JobOwner {
 
     /// Removes the files, which also happens when this is dropped. The next command creates new ones.
     pub fn close(&self) {
-        *self.lock() = None;
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<Journal>> {
-        self.journal.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.journal.lock() = None;
     }
 }
 
@@ -150,7 +147,7 @@ impl Journal {
 
 impl Drop for Noted {
     fn drop(&mut self) {
-        if let Some(journal) = &mut *self.owner.lock() {
+        if let Some(journal) = &mut *self.owner.journal.lock() {
             // If this line is missing, the next start searches for the processes of this command and finds none.
             let _ = journal.end(self.number);
         }

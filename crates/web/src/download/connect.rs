@@ -3,11 +3,12 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_llm::{install_crypto_provider, read_certificates};
 use myclaw_proxy::to_server;
+use parking_lot::Mutex;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::{Client, ClientBuilder, redirect, retry};
 use tokio::sync::OnceCell;
@@ -135,7 +136,7 @@ fn builder(options: &DownloadOptions) -> ClientBuilder {
 
 impl Pins {
     fn set(&self, name: &str, addresses: Vec<SocketAddr>) {
-        let mut pins = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pins = self.0.lock();
         pins.retain(|(pinned, _)| pinned != name);
         if pins.len() == MAX_PINS {
             pins.pop_front();
@@ -144,7 +145,7 @@ impl Pins {
     }
 
     fn get(&self, name: &str) -> Option<Vec<SocketAddr>> {
-        let pins = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let pins = self.0.lock();
         pins.iter().find(|(pinned, _)| pinned == name).map(|(_, addresses)| addresses.clone())
     }
 }

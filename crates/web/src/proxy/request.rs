@@ -3,7 +3,6 @@
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
 use http_body_util::combinators::BoxBody;
@@ -15,6 +14,7 @@ use hyper::http::uri::{Authority, Uri};
 use hyper::upgrade::OnUpgrade;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
+use parking_lot::Mutex;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use url::Host;
@@ -113,7 +113,7 @@ async fn open_tunnel(
     let meter = Meter::new(shared.rules.limits.bytes);
     let server = Metered::new(server, meter.clone());
     let client = hyper::upgrade::on(&mut request);
-    *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(Tunnel { client, server, meter });
+    *slot.lock() = Some(Tunnel { client, server, meter });
     Ok(text(String::new()))
 }
 

@@ -5,10 +5,11 @@ use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::LazyLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use myclaw_files::open_regular;
+use parking_lot::Mutex;
 use ring::digest::{Context, SHA256};
 
 /// Largest text that is kept, so that its changes can be shown.
@@ -107,7 +108,7 @@ pub(super) fn of(path: &Path, wanted: Text, most: u64) -> FileState {
 
 /// The digest of a file, and its beginning.
 fn content(mut file: &File, stamp: Stamp) -> io::Result<(String, Vec<u8>)> {
-    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = || KNOWN.lock();
     if let Some(content) = known().get(&stamp) {
         return Ok(content.clone());
     }

@@ -16,7 +16,7 @@ fn heard(config: &SessionConfig) -> (EventCallback, Arc<Mutex<Vec<String>>>) {
     let listener: EventCallback = Arc::new(move |event: RunEvent| {
         assert_eq!(event.run, None);
         if let AgentRunEvent::Notice(notice) = event.kind {
-            into.lock().unwrap().push(notice.to_string());
+            into.lock().push(notice.to_string());
         }
     });
     config.subscribe_to_file_notices(&listener);
@@ -24,7 +24,7 @@ fn heard(config: &SessionConfig) -> (EventCallback, Arc<Mutex<Vec<String>>>) {
 }
 
 fn taken(heard: &Mutex<Vec<String>>) -> Vec<String> {
-    std::mem::take(&mut heard.lock().unwrap())
+    std::mem::take(&mut heard.lock())
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! What the encryption library keeps, in the database of keys.
 
 use std::collections::HashMap;
-use std::sync::{Mutex as StdMutex, PoisonError};
+use std::sync::Mutex as StdMutex;
 
 use async_trait::async_trait;
 use matrix_sdk_crypto::olm::{
@@ -56,13 +56,13 @@ impl Keys {
     }
 
     fn account(&self) -> Result<StaticAccountData> {
-        let account = self.account.lock().unwrap_or_else(PoisonError::into_inner);
+        let account = self.account.lock();
         account.clone().ok_or(CryptoStoreError::AccountUnset)
     }
 
     fn set_account(&self, account: &Account) {
         let data = account.static_data().clone();
-        *self.account.lock().unwrap_or_else(PoisonError::into_inner) = Some(data);
+        *self.account.lock() = Some(data);
     }
 
     async fn inbound(&self, room: Option<&RoomId>) -> Result<Vec<InboundGroupSession>> {

@@ -1,9 +1,10 @@
 //! The database of keys: rows of JSON under a kind and two names. One process has it open at a time.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use matrix_sdk_crypto::CryptoStoreError;
+use parking_lot::Mutex;
 use rusqlite::{Connection, OptionalExtension as _, params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -82,7 +83,7 @@ impl Rows {
         job: impl FnOnce(&mut Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T> {
         let connection = Arc::clone(&self.0);
-        let run = move || job(&mut connection.lock().unwrap_or_else(PoisonError::into_inner));
+        let run = move || job(&mut connection.lock());
         let ran = tokio::task::spawn_blocking(run).await.map_err(CryptoStoreError::backend)?;
         ran.map_err(CryptoStoreError::backend)
     }

@@ -36,7 +36,7 @@ fn account() -> Xmpp {
     let account = Xmpp::new(options);
     let mut room = Room::new("claw");
     room.has_archive = true;
-    let mut memory = account.lock();
+    let mut memory = account.memory.lock();
     memory.has_archive = Some(true);
     memory.rooms.insert("team@rooms.example.org".to_owned(), room);
     drop(memory);
@@ -70,7 +70,7 @@ fn what_is_no_message_of_somebody_is_not_one() {
         "<message from='other@rooms.example.org/ann' type='groupchat'><body>claw: hi</body></message>",
     ] {
         let query = Query { archive: "claw@example.org".to_owned(), purpose: Purpose::CatchUp };
-        account.lock().queries.insert("q".to_owned(), query);
+        account.memory.lock().queries.insert("q".to_owned(), query);
         assert!(heard(&account, xml).is_none(), "{xml}");
     }
 }
@@ -116,12 +116,12 @@ fn only_ids_of_the_own_archive_name_a_message() {
     assert_eq!(other.mark, None);
     // The same message of an archive.
     let query = Query { archive: "claw@example.org".to_owned(), purpose: Purpose::CatchUp };
-    account.lock().queries.insert("q".to_owned(), query);
+    account.memory.lock().queries.insert("q".to_owned(), query);
     let past = heard(&account, "<message from='claw@example.org'><result xmlns='urn:xmpp:mam:2' queryid='q' id='77'>\
         <forwarded xmlns='urn:xmpp:forward:0'><message xmlns='jabber:client' from='ann@example.org/x' type='chat' id='1'>\
         <body>hi</body></message></forwarded></result></message>").unwrap();
     assert_eq!(past.arrival, own.arrival);
-    account.lock().has_archive = Some(false);
+    account.memory.lock().has_archive = Some(false);
     let none = said("<stanza-id xmlns='urn:xmpp:sid:0' by='claw@example.org' id='77'/>");
     assert_eq!((none.arrival.source_id, none.mark), (other.arrival.source_id, None));
 }
@@ -141,7 +141,7 @@ fn stored_messages_come_from_the_archive_while_it_is_not_read() {
     // Not in the archive, or delayed by others.
     assert!(stored("example.org", "") && stored("rooms.example.org", id));
     // A resumed session sends again what was not acknowledged.
-    account.lock().read_archives.insert("claw@example.org".to_owned());
+    account.memory.lock().read_archives.insert("claw@example.org".to_owned());
     assert!(stored("example.org", id));
 }
 
@@ -224,7 +224,7 @@ fn a_name_that_somebody_else_has_is_shown_heard_and_taken_back() {
         account.read_presence(&format!("{room}/{nick}"), &stanza(&xml)).len()
     };
     presence("claw", "", "<item/>");
-    account.lock().rooms.get_mut(room).expect("the room").nick = "claw_".to_owned();
+    account.memory.lock().rooms.get_mut(room).expect("the room").nick = "claw_".to_owned();
     presence("claw_", "", "<item/><status code='110'/>");
     let note = account.account.note().expect("a note");
     assert!(note.contains("claw_") && note.contains("somebody else has claw"), "{note}");

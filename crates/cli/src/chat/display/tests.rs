@@ -37,7 +37,7 @@ fn tool_end(is_error: bool) -> AgentRunEvent {
 /// Everything that is written when the events are drawn one by one.
 fn drawn(events: impl IntoIterator<Item = AgentRunEvent>) -> String {
     let display = Display::new(CancellationToken::new(), Arc::default());
-    let mut scene = display.shared.lock();
+    let mut scene = display.shared.scene.lock();
     let mut written = String::new();
     for event in events {
         scene.take(event);
@@ -83,7 +83,7 @@ fn a_failed_tool_says_why() {
 #[test]
 fn the_live_line_counts_what_else_runs() {
     let display = Display::new(CancellationToken::new(), Arc::default());
-    let mut scene = display.shared.lock();
+    let mut scene = display.shared.scene.lock();
     scene.take(tool_start());
     scene.take(tool_start());
     scene.compose(SIZE);
@@ -98,7 +98,7 @@ fn the_live_line_shows_what_a_call_is_about_while_it_streams() {
         stream(StreamEvent::ToolCallDelta { index, delta: delta.to_owned(), arguments: None })
     };
     let display = Display::new(CancellationToken::new(), Arc::default());
-    let mut scene = display.shared.lock();
+    let mut scene = display.shared.scene.lock();
     let (id, name) = ("c1".to_owned(), "write".to_owned());
     scene.take(stream(StreamEvent::ToolCallStart { index: 1, id, name }));
     for delta in ["{\"pa", "th\": \"notes/todo.md\", ", "\"content\": \"milk"] {
@@ -118,7 +118,7 @@ fn the_live_line_shows_what_a_call_is_about_while_it_streams() {
 fn much_text_between_two_updates_is_drawn_in_parts() {
     let texts = (0..2_000).map(|number| delta(&format!("Paragraph {number}, *with* words.\n\n")));
     let display = Display::new(CancellationToken::new(), Arc::default());
-    let mut scene = display.shared.lock();
+    let mut scene = display.shared.scene.lock();
     for text in texts.clone() {
         scene.take(text);
         assert!(scene.kept() <= 16 * 1024, "{}", scene.kept());
@@ -136,7 +136,7 @@ fn the_end_of_a_running_commands_output_is_shown_and_no_more_is_kept() {
         details: None,
     };
     let display = Display::new(CancellationToken::new(), Arc::default());
-    let mut scene = display.shared.lock();
+    let mut scene = display.shared.scene.lock();
     scene.take(tool_start());
     for number in 0..1_000 {
         scene.take(update(format!("line {number}\npar")));
@@ -164,7 +164,7 @@ fn what_the_model_thinks_is_shown_on_request() {
     let events = || [thinks("First I "), thinks("look.\nThen"), delta("Done.")];
     assert_eq!(left_behind(&drawn(events())), "Done.");
     let display = Display::new(CancellationToken::new(), Arc::default());
-    let mut scene = display.shared.lock();
+    let mut scene = display.shared.scene.lock();
     scene.common.show_thinking(IsShown::Yes);
     let mut written = String::new();
     for event in events() {
@@ -180,7 +180,7 @@ fn what_the_model_thinks_is_shown_on_request() {
 #[test]
 fn what_is_below_the_text_fits_on_a_low_screen() {
     let display = Display::new(CancellationToken::new(), Arc::default());
-    let mut scene = display.shared.lock();
+    let mut scene = display.shared.scene.lock();
     scene.take(tool_start());
     scene.take(AgentRunEvent::ToolExecutionUpdate {
         tool_name: "bash".to_owned(),

@@ -1,7 +1,6 @@
 //! The open sessions as the client sees them: their updates, and the requests that still wait.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use agent_client_protocol_schema::v1::{
     AgentResponse, CloseSessionResponse, Error, NoticeSeverity, PromptResponse, RequestId,
@@ -13,6 +12,7 @@ use myclaw_agent::sessions::SessionKey;
 use myclaw_agent::{
     AgentError, ApprovalRequest, Done, FailureClass, Next, Outcome, SessionEvent, Work,
 };
+use parking_lot::Mutex;
 
 use super::failure::failed;
 use super::translator::{Abilities, Translator};
@@ -66,7 +66,7 @@ impl ClientSessions {
 
     /// Sets the abilities of the client.
     pub(super) fn set_abilities(&self, abilities: Abilities) {
-        let state = &mut *self.lock();
+        let state = &mut *self.state.lock();
         state.abilities = abilities;
         for session in state.sessions.values_mut() {
             session.translator.abilities = abilities;
@@ -75,7 +75,7 @@ impl ClientSessions {
 
     /// What the client can show.
     pub(super) fn abilities(&self) -> Abilities {
-        self.lock().abilities
+        self.state.lock().abilities
     }
 
     /// Opens a session, or opens it again.
@@ -83,17 +83,17 @@ impl ClientSessions {
         let (prompts, commands) = (Vec::new(), Vec::new());
         let session =
             ClientSession { id, translator, prompts, commands, last: None, closing: None };
-        self.lock().sessions.insert(key, session);
+        self.state.lock().sessions.insert(key, session);
     }
 
     /// Whether a session is being closed.
     pub(super) fn is_closing(&self, key: &SessionKey) -> bool {
-        self.lock().sessions.get(key).is_some_and(|session| session.closing.is_some())
+        self.state.lock().sessions.get(key).is_some_and(|session| session.closing.is_some())
     }
 
     /// Removes an idle session.
     pub(super) fn remove(&self, key: &SessionKey) {
-        self.lock().sessions.remove(key);
+        self.state.lock().sessions.remove(key);
     }
 
     /// Closes a session as soon as it is idle: `end_jobs` is called then, and has [`ClientSessions::closed`] called.
@@ -103,14 +103,14 @@ impl ClientSessions {
         request: RequestId,
         end_jobs: impl FnOnce() + Send + 'static,
     ) {
-        if let Some(session) = self.lock().sessions.get_mut(key) {
+        if let Some(session) = self.state.lock().sessions.get_mut(key) {
             session.closing = Some(Closing { request, end_jobs: Some(Box::new(end_jobs)) });
         }
     }
 
     /// Ends the jobs of a session that is being closed, now that it is idle.
     pub(super) fn is_idle(&self, key: &SessionKey) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let session = state.sessions.get_mut(key);
         let closing = session.and_then(|session| session.closing.as_mut());
         if let Some(end_jobs) = closing.and_then(|closing| closing.end_jobs.take()) {
@@ -121,7 +121,7 @@ impl ClientSessions {
 
     /// Answers the request to close a session, whose jobs have ended.
     pub(super) fn closed(&self, key: &SessionKey) {
-        let closing = self.lock().sessions.remove(key).and_then(|session| session.closing);
+        let closing = self.state.lock().sessions.remove(key).and_then(|session| session.closing);
         if let Some(Closing { request, .. }) = closing {
             let response = AgentResponse::CloseSessionResponse(CloseSessionResponse::new());
             self.wire.answer(request, Ok(response));
@@ -130,41 +130,41 @@ impl ClientSessions {
 
     /// Sets the context window of the session's model, in tokens.
     pub(super) fn set_window(&self, key: &SessionKey, window: u64) {
-        if let Some(session) = self.lock().sessions.get_mut(key) {
+        if let Some(session) = self.state.lock().sessions.get_mut(key) {
             session.translator.window = window;
         }
     }
 
     /// Answers `request` when the session is idle.
     pub(super) fn wait(&self, key: &SessionKey, request: RequestId) {
-        if let Some(session) = self.lock().sessions.get_mut(key) {
+        if let Some(session) = self.state.lock().sessions.get_mut(key) {
             session.prompts.push(Waiting { request, is_cancelled: false });
         }
     }
 
     /// Records that the command of `request` is being executed.
     pub(super) fn begin_command(&self, key: &SessionKey, request: RequestId) {
-        if let Some(session) = self.lock().sessions.get_mut(key) {
+        if let Some(session) = self.state.lock().sessions.get_mut(key) {
             session.commands.push(request);
         }
     }
 
     /// Records that a command has ended or was aborted.
     pub(super) fn end_command(&self, key: &SessionKey, request: &RequestId) {
-        if let Some(session) = self.lock().sessions.get_mut(key) {
+        if let Some(session) = self.state.lock().sessions.get_mut(key) {
             session.commands.retain(|other| other != request);
         }
     }
 
     /// How the last turn ended.
     pub(super) fn last(&self, key: &SessionKey) -> Ended {
-        let last = self.lock().sessions.get(key).and_then(|session| session.last.clone());
+        let last = self.state.lock().sessions.get(key).and_then(|session| session.last.clone());
         last.unwrap_or(Ok(StopReason::EndTurn))
     }
 
     /// Marks the current prompts to be answered as cancelled when the current work has ended.
     pub(super) fn cancel(&self, key: &SessionKey) {
-        if let Some(session) = self.lock().sessions.get_mut(key) {
+        if let Some(session) = self.state.lock().sessions.get_mut(key) {
             session.prompts.iter_mut().for_each(|waiting| waiting.is_cancelled = true);
         }
     }
@@ -175,7 +175,7 @@ impl ClientSessions {
             let prompts = session.prompts.iter().map(|waiting| &waiting.request);
             prompts.chain(&session.commands).any(|waiting| waiting == request)
         };
-        let state = self.lock();
+        let state = self.state.lock();
         state.sessions.iter().find(|(_, session)| waits(session)).map(|(key, _)| key.clone())
     }
 
@@ -185,14 +185,14 @@ impl ClientSessions {
         request: &ApprovalRequest,
         question: &Question,
     ) -> Option<(SessionId, ToolCallUpdate)> {
-        let state = self.lock();
+        let state = self.state.lock();
         let session = state.sessions.get(&*request.session)?;
         Some((session.id.clone(), session.translator.call_to_approve(request, question)))
     }
 
     /// Sends a notice.
     pub(super) fn notice(&self, key: &SessionKey, severity: NoticeSeverity, line: String) {
-        if let Some(session) = self.lock().sessions.get_mut(key) {
+        if let Some(session) = self.state.lock().sessions.get_mut(key) {
             let update = session.translator.notice(severity, line);
             session.send(&self.wire, update);
         }
@@ -200,19 +200,19 @@ impl ClientSessions {
 
     /// The client's id of an open session.
     pub(super) fn id(&self, key: &SessionKey) -> Option<SessionId> {
-        self.lock().sessions.get(key).map(|session| session.id.clone())
+        self.state.lock().sessions.get(key).map(|session| session.id.clone())
     }
 
     /// Sends an update.
     pub(super) fn send(&self, key: &SessionKey, update: SessionUpdate) {
-        if let Some(session) = self.lock().sessions.get(key) {
+        if let Some(session) = self.state.lock().sessions.get(key) {
             session.send(&self.wire, [update]);
         }
     }
 
     /// Translates an event of a session and sends the updates.
     pub(super) fn on_event(&self, key: &SessionKey, event: &SessionEvent<'_>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let Some(session) = state.sessions.get_mut(key) else { return };
         match event {
             SessionEvent::Begin(work) => {
@@ -231,11 +231,6 @@ impl ClientSessions {
                 }
             }
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // The state is whole after every statement, so a panic elsewhere does not spoil it.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

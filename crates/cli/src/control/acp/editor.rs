@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use agent_client_protocol_schema::v1::{
@@ -20,6 +20,7 @@ use myclaw_agent::{
     BoxFuture, CallHandler, FrontEndTools, PreparedCall, SessionConfig, Tool, ToolError,
     ToolInvocation, ToolKind, ToolOutput, with_handler,
 };
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
 use super::client_sessions::ClientSessions;
@@ -232,7 +233,7 @@ impl FileCalls {
 
 impl Seen {
     fn remember(&self, session: &SessionId, path: &Path, text: &str) {
-        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.0.lock();
         if seen.len() >= MOST_SEEN {
             seen.clear();
         }
@@ -240,7 +241,7 @@ impl Seen {
     }
 
     fn knows(&self, session: &SessionId, path: &Path, text: &str) -> bool {
-        let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let seen = self.0.lock();
         seen.get(&(session.clone(), path.to_owned())) == Some(&digest(text))
     }
 }

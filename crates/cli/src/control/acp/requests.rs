@@ -1,9 +1,9 @@
 //! Requests of this program to the client, and the responses that they wait for.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use agent_client_protocol_schema::v1::RequestId;
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -31,7 +31,7 @@ struct Waiting<'a>(&'a Requests, String);
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.0.lock().open.remove(&self.1);
+        self.0.state.lock().open.remove(&self.1);
     }
 }
 
@@ -43,7 +43,7 @@ impl Requests {
     /// Takes the client's response to a request of this program.
     pub(super) fn answer(&self, id: &RequestId, outcome: Response) {
         let RequestId::Str(id) = id else { return };
-        if let Some(asked) = self.lock().open.remove(id) {
+        if let Some(asked) = self.state.lock().open.remove(id) {
             // Whoever asked may be gone.
             let _ = asked.send(outcome);
         }
@@ -60,7 +60,7 @@ impl Requests {
     ) -> Result<T, String> {
         let (sender, answered) = oneshot::channel();
         let id = {
-            let state = &mut *self.lock();
+            let state = &mut *self.state.lock();
             state.last += 1;
             let id = format!("myclaw-{}", state.last);
             state.open.insert(id.clone(), sender);
@@ -76,10 +76,5 @@ impl Requests {
             value => value,
         };
         serde_json::from_value(value).map_err(|error| format!("its answer cannot be read: {error}"))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // The state is whole after every statement, so a panic elsewhere does not spoil it.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

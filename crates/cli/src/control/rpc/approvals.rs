@@ -1,10 +1,11 @@
 //! Questions about calls that need an approval: an event asks, the command `approve` answers.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use myclaw_agent::approvals::{Question, refusal};
 use myclaw_agent::{Approval, ApprovalRequest, Approver, BoxFuture, ScopeKind};
+use parking_lot::Mutex;
 use serde::Serialize;
 use tokio::sync::oneshot;
 
@@ -47,7 +48,7 @@ struct Waiting<'a>(&'a Approvals, CallKey);
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.0.lock().remove(&self.1);
+        self.0.open.lock().remove(&self.1);
     }
 }
 
@@ -73,7 +74,7 @@ impl Approvals {
             ))
         };
         let key = (session.to_owned(), tool_call_id.to_owned());
-        let mut open = self.lock();
+        let mut open = self.open.lock();
         let question = &open.get(&key).ok_or_else(none)?.question;
         if matches!(answer, Answer::Always(scope) if !question.offers(scope)) {
             return Err(CliError::usage(format!(
@@ -83,11 +84,6 @@ impl Approvals {
         }
         let asked = open.remove(&key).ok_or_else(none)?;
         asked.answer.send(answer).map_err(|_| none())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<CallKey, Open>> {
-        // The map is whole after every statement, so a panic elsewhere does not spoil it.
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -99,7 +95,7 @@ impl Approver for Approvals {
             let key = (question.session.clone(), question.tool_call_id.clone());
             let waiting = Waiting(self, key.clone());
             // It can be answered from the moment at which the program reads it.
-            self.lock().insert(key, Open { question: question.clone(), answer: sender });
+            self.open.lock().insert(key, Open { question: question.clone(), answer: sender });
             self.wire.output.push_json(&Event { question: &question }, self.wire.mode);
             self.wire.output.flush();
             let answer = answered.await;

@@ -6,7 +6,7 @@ use myclaw_agent::ScopeKind;
 use myclaw_agent::approvals::{WrittenAnswer, read_answer};
 use myclaw_channels::Target;
 
-use super::{AskedRecord, CODE_LETTERS, KIND, LETTERS, MESSAGE, lock, message_key};
+use super::{AskedRecord, CODE_LETTERS, KIND, LETTERS, MESSAGE, message_key};
 use crate::GatewayError;
 use crate::delivery::Delivery;
 use crate::questions::{Answer, AnswerError, FullAnswer, Question};
@@ -99,7 +99,7 @@ impl Delivery {
                 && Target::from_text(&other.chat).chat == chat
         };
         let mut candidates = Vec::new();
-        for (code, asked) in lock(&self.asked.open).iter() {
+        for (code, asked) in self.asked.open.lock().iter() {
             for place in asked.places.iter().filter(|place| is_there(&place.route)) {
                 candidates.extend(place.sent.iter().map(|sent| (code.clone(), sent.part.clone())));
             }
@@ -169,7 +169,7 @@ impl Delivery {
     }
 
     fn give_now(&self, code: &str, given: FullAnswer, route: &Route, by: &str) -> Given {
-        let mut open = lock(&self.asked.open);
+        let mut open = self.asked.open.lock();
         let Some(asked) = open.get_mut(code) else {
             return Given::Answered(Err(AnswerError::NoQuestion));
         };
@@ -212,14 +212,14 @@ impl Delivery {
         said: &str,
     ) -> Result<(String, Vec<Outgoing>), GatewayError> {
         let question = {
-            let open = lock(&self.asked.open);
+            let open = self.asked.open.lock();
             open.get(code).map(|asked| asked.id.clone())
         };
         let question = question.and_then(|id| self.questions.find(&id));
         let Some(question) = question else {
             return Ok((self.no_question(code).await?, Vec::new()));
         };
-        let mut open = lock(&self.asked.open);
+        let mut open = self.asked.open.lock();
         let place = open
             .get_mut(code)
             .and_then(|asked| asked.places.iter_mut().find(|place| place.route == *route));

@@ -52,7 +52,7 @@ fn a_code_expires_and_its_person_can_ask_again() {
         let pairings = Pairings::load(ledger.clone()).await.expect("pairings");
         let code = asked(&pairings, "default", "7").await.expect("a code");
         let (key, version, mut pairing) = {
-            let known = pairings.lock();
+            let known = pairings.known.lock();
             let (key, (version, pairing)) = known.iter().next().expect("a pairing");
             (key.clone(), *version, pairing.clone())
         };
@@ -81,7 +81,7 @@ fn strangers_take_no_more_than_their_places() {
         assert_eq!(asked(&pairings, "default", "one more").await, None);
         // Another account has places of its own.
         assert!(asked(&pairings, "work", "one more").await.is_some());
-        assert_eq!(pairings.lock().len(), MOST_PENDING + 1);
+        assert_eq!(pairings.known.lock().len(), MOST_PENDING + 1);
     });
 }
 

@@ -14,12 +14,12 @@
 //! **Why this shape:** to wake a task for each delta costs more than to write it, and nearly all events are deltas.
 
 use std::pin::Pin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use axum::extract::ws::Message;
 use futures_util::{Sink, Stream as _};
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::{BREATH, Client, Watched, event_frame};
@@ -39,26 +39,21 @@ pub(super) struct Line {
 impl Line {
     /// Lays a client down, whose task is going to wait.
     pub(super) fn wait(&self, client: Box<Client>) {
-        *self.lock() = Some(client);
+        *self.waiting.lock() = Some(client);
     }
 
     /// Takes the client up again.
     pub(super) fn go_on(&self) -> Option<Box<Client>> {
-        self.lock().take()
+        self.waiting.lock().take()
     }
 
     /// The next frame of the client that waits here.
     pub(super) async fn frame(&self) -> Received {
-        let next = |context: &mut Context<'_>| match &mut *self.lock() {
+        let next = |context: &mut Context<'_>| match &mut *self.waiting.lock() {
             Some(client) => Pin::new(&mut client.socket).poll_next(context),
             None => Poll::Pending,
         };
         std::future::poll_fn(next).await
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<Box<Client>>> {
-        // A panic in the middle of a write ends the connection when its task uses it next.
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -69,7 +64,7 @@ impl Watcher for Line {
 
     fn take(&self, session: &str, event: &Joined) -> bool {
         // The holder of the connection at this moment does not know of the event, so the client's task is woken.
-        let Ok(mut waiting) = self.waiting.try_lock() else { return false };
+        let Some(mut waiting) = self.waiting.try_lock() else { return false };
         waiting.as_mut().is_some_and(|client| client.write_now(session, event))
     }
 }
