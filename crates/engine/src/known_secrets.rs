@@ -10,9 +10,9 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::OnceLock;
 
-use aho_corasick::{AhoCorasick, MatchKind};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use myclaw_llm::ContentBlock;
 use parking_lot::RwLock;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -47,8 +47,8 @@ pub struct KnownSecrets(RwLock<State>);
 #[derive(Default)]
 struct State {
     values: BTreeSet<String>,
-    /// Finds the values in all their forms; `None` without values.
-    finder: Option<Arc<AhoCorasick>>,
+    /// Made when a text is looked through: most turns begin without one.
+    finder: OnceLock<Option<AhoCorasick>>,
 }
 
 /// The keys are not shown.
@@ -60,7 +60,7 @@ impl fmt::Debug for KnownSecrets {
 
 impl KnownSecrets {
     /// Adds keys for as long as the program runs: what was once secret stays so. Those of fewer than 8 bytes are left out.
-    /// Costs a comparison if they are all known, and some milliseconds if not.
+    /// Costs a comparison; the next text that is looked through costs some milliseconds more if one is new.
     pub fn learn<'s>(&self, secrets: impl IntoIterator<Item = &'s str>) {
         let secrets: Vec<&str> = secrets.into_iter().map(str::trim).collect();
         let is_new = |state: &State, secret: &&str| {
@@ -74,10 +74,7 @@ impl KnownSecrets {
         let mut state = self.0.write();
         let new: Vec<&str> = secrets.into_iter().filter(|secret| is_new(&state, secret)).collect();
         state.values.extend(new.into_iter().map(str::to_owned));
-        let forms: BTreeSet<String> = state.values.iter().flat_map(|value| forms(value)).collect();
-        // The text that is found longest goes: one key may be the beginning of another.
-        let built = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(forms);
-        state.finder = built.ok().map(Arc::new);
+        state.finder = OnceLock::new();
     }
 
     /// Removes the keys from the text and the details of a result.
@@ -127,7 +124,9 @@ impl KnownSecrets {
     /// a part of a key of at least 8 bytes. Everything else stays, byte by byte.
     pub fn without<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let state = self.0.read();
-        let Some(finder) = &state.finder else { return Cow::Borrowed(text) };
+        let Some(finder) = state.finder.get_or_init(|| finder_of(&state.values)) else {
+            return Cow::Borrowed(text);
+        };
         let (begins, ends) = parts_at_ends(text, &state.values);
         let mut places: Vec<Range<usize>> = finder.find_iter(text).map(|it| it.range()).collect();
         places.extend(encoded::places(text, finder));
@@ -150,6 +149,19 @@ impl KnownSecrets {
         clean.push_str(&text[done..]);
         Cow::Owned(clean)
     }
+}
+
+/// Finds the keys in all their forms; `None` if there is none. A DFA would need ten times longer to build, and as much
+/// memory, for texts that are searched in less than a millisecond in any case.
+fn finder_of(values: &BTreeSet<String>) -> Option<AhoCorasick> {
+    if values.is_empty() {
+        return None;
+    }
+    let forms: BTreeSet<String> = values.iter().flat_map(|value| forms(value)).collect();
+    // The text that is found longest goes: one key may be the beginning of another.
+    let mut builder = AhoCorasick::builder();
+    builder.match_kind(MatchKind::LeftmostLongest).kind(Some(AhoCorasickKind::ContiguousNFA));
+    builder.build(forms).ok()
 }
 
 /// How many bytes at the beginning and at the end of `text` are the end and the beginning of a key. Both are 0 for a text

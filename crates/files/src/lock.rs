@@ -98,7 +98,9 @@ impl Waiting {
             LockWait::Until(limit) => limit,
             LockWait::Fail if process_id.is_some_and(has_ended) => LEFT_BEHIND,
             LockWait::Fail => {
-                return Err(LockError::Held { process_id, waited: self.started.elapsed() });
+                let has_waited = *pause > FIRST_PAUSE;
+                let waited = if has_waited { self.started.elapsed() } else { Duration::ZERO };
+                return Err(LockError::Held { process_id, waited });
             }
         };
         let waited = self.started.elapsed();
