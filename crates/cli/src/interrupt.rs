@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
@@ -153,7 +153,7 @@ impl Interrupts {
                 }
                 if signal == SIGTERM && limits_turns.load(Ordering::SeqCst) {
                     wait_for_signal(&mut signals, LONGEST_END);
-                    let quits = std::mem::take(&mut *lock(&target));
+                    let quits = std::mem::take(&mut *target.lock());
                     if let Target::Quit(quit) = quits {
                         // The tools are killed with the future that runs them.
                         quit.cancel();
@@ -170,7 +170,7 @@ impl Interrupts {
     /// Lets the next signal fire `cancel`, and the one after it end [`ArmedTurn::unless_quit`]. Ends with the guard.
     pub(crate) fn arm(&self, cancel: CancellationToken) -> ArmedTurn<'_> {
         let quit = CancellationToken::new();
-        *lock(&self.target) = Target::Abort { cancel, quit: quit.clone() };
+        *self.target.lock() = Target::Abort { cancel, quit: quit.clone() };
         ArmedTurn { interrupts: self, quit }
     }
 }
@@ -202,7 +202,7 @@ impl Drop for ArmedTurn<'_> {
     fn drop(&mut self) {
         // After a second signal the process exits in any case.
         if !self.quit.is_cancelled() {
-            *lock(&self.interrupts.target) = Target::Leave;
+            *self.interrupts.target.lock() = Target::Leave;
         }
     }
 }
@@ -216,7 +216,7 @@ fn ignored_signals() -> u64 {
 }
 
 fn handle(target: &Mutex<Target>, signals: &mut Signals, before_leaving: &OnceLock<Farewell>) {
-    let mut target = lock(target);
+    let mut target = target.lock();
     match std::mem::take(&mut *target) {
         Target::Leave => leave(before_leaving),
         Target::Abort { cancel, quit } => {
@@ -247,8 +247,4 @@ fn leave(before_leaving: &OnceLock<Farewell>) -> ! {
     }
     terminal::restore();
     process::exit(i32::from(Exit::Aborted as u8));
-}
-
-fn lock(target: &Mutex<Target>) -> MutexGuard<'_, Target> {
-    target.lock()
 }

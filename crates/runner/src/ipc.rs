@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 use myclaw_engine::{Clock as _, SystemClock};
 use myclaw_files::{Durability, NewFile, from_json, read_regular, remove_if_there};
 use myclaw_speech::Audio;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use crate::payload::Payload;
@@ -181,7 +181,7 @@ impl Ipc {
     /// The messages of the host that nobody took, the oldest first. Files that hold none are moved aside; `say` gets a
     /// line about each.
     pub(crate) fn pending(&self, say: &dyn Fn(&str)) -> Vec<Incoming> {
-        let taken = self.taken().clone();
+        let taken = self.taken.lock().clone();
         let mut paths: Vec<PathBuf> = std::fs::read_dir(self.input())
             .into_iter()
             .flatten()
@@ -195,12 +195,12 @@ impl Ipc {
 
     /// Remembers that a message was taken. Its file goes with [`Ipc::settle`].
     pub(crate) fn take(&self, message: &Incoming) {
-        self.taken().push(message.path.clone());
+        self.taken.lock().push(message.path.clone());
     }
 
     /// Deletes the files of the taken messages, which are in the session now.
     pub(crate) fn settle(&self) {
-        for path in self.taken().drain(..) {
+        for path in self.taken.lock().drain(..) {
             // A file that stays is a message that comes again, which the user sees.
             drop(remove_if_there(&path));
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -226,10 +226,6 @@ impl Ipc {
 
     fn input(&self) -> PathBuf {
         self.root.join("input")
-    }
-
-    fn taken(&self) -> MutexGuard<'_, Vec<PathBuf>> {
-        self.taken.lock()
     }
 }
 

@@ -17,7 +17,7 @@ use myclaw_llm::{ContentBlock, HttpOptions, StreamEvent, redact};
 use myclaw_session::{DaySpending, JsonSessions, SessionKey, Sessions};
 use myclaw_speech::{Speaker, Way};
 use myclaw_web::AllowedHost;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::Markers;
@@ -166,7 +166,7 @@ impl Growing {
 
     /// Adds to the text. What comes within a pause is written together.
     fn add(this: &Arc<Mutex<Self>>, delta: &str) {
-        let mut growing = lock(this);
+        let mut growing = this.lock();
         if growing.text.len() + delta.len() > MAX_PARTIAL {
             return;
         }
@@ -178,7 +178,7 @@ impl Growing {
         let this = Arc::clone(this);
         tokio::spawn(async move {
             tokio::time::sleep(pause).await;
-            let mut growing = lock(&this);
+            let mut growing = this.lock();
             growing.is_due = false;
             growing.written = Instant::now();
             // Under the lock, so that it never comes after the whole text.
@@ -187,10 +187,6 @@ impl Growing {
             }
         });
     }
-}
-
-fn lock(growing: &Mutex<Growing>) -> MutexGuard<'_, Growing> {
-    growing.lock()
 }
 
 /// A job that is being done.
@@ -399,7 +395,7 @@ impl<'a> Running<'a> {
             AgentRunEvent::LlmStart { .. } => {
                 // What was taken is in the session by now.
                 ipc.settle();
-                lock(&growing).text.clear();
+                growing.lock().text.clear();
             }
             AgentRunEvent::LlmStream { event: StreamEvent::TextDelta { delta, .. } }
                 if is_partial =>
@@ -407,7 +403,7 @@ impl<'a> Running<'a> {
                 Growing::add(&growing, &delta);
             }
             AgentRunEvent::LlmEnd { message } => {
-                lock(&growing).text.clear();
+                growing.lock().text.clear();
                 let mut text = message.text();
                 let is_tool = |name: &str| tools.iter().any(|tool| tool.eq_ignore_ascii_case(name));
                 let is_last = message.tool_calls().next().is_none();

@@ -6,16 +6,11 @@ use std::collections::HashMap;
 use super::update::Message;
 use super::{TELEGRAM, Telegram};
 use crate::Intake;
-use parking_lot::MutexGuard;
 
 /// The new ids of groups, by the old ones.
 pub(super) type Moves = HashMap<i64, i64>;
 
 impl Telegram {
-    fn moves(&self) -> MutexGuard<'_, Moves> {
-        self.moves.lock()
-    }
-
     fn moves_key(&self) -> String {
         format!("{TELEGRAM} {} moves", self.options.account)
     }
@@ -26,13 +21,14 @@ impl Telegram {
         let kept = kept.map_err(|refusal| format!("the store: {refusal}"))?;
         let kept: Moves =
             kept.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
-        self.moves().extend(kept);
+        self.moves.lock().extend(kept);
         Ok(())
     }
 
     /// The old and the new id of a group that has moved, by one of them.
     pub(super) fn move_of(&self, chat: i64) -> Option<(i64, i64)> {
-        self.moves()
+        self.moves
+            .lock()
             .iter()
             .map(|(old, new)| (*old, *new))
             .find(|(old, new)| [*old, *new].contains(&chat))
@@ -48,11 +44,11 @@ impl Telegram {
     }
 
     pub(super) async fn note_move(&self, old: i64, new: i64, intake: Option<&dyn Intake>) {
-        if self.moves().insert(old, new) == Some(new) {
+        if self.moves.lock().insert(old, new) == Some(new) {
             return;
         }
         tracing::info!(channel = TELEGRAM, old, new, "a group has become a supergroup");
-        let text = serde_json::to_string(&*self.moves()).unwrap_or_default();
+        let text = serde_json::to_string(&*self.moves.lock()).unwrap_or_default();
         let Some(intake) = intake.or(self.keeper.get().map(|keeper| &**keeper)) else { return };
         if let Err(refusal) = intake.remember(&self.moves_key(), &text).await {
             // The next message to the group learns it again.

@@ -102,7 +102,7 @@ impl Common {
                 format!("… {} lines are left out: the end of the output is kept", surplus - 1);
             lines.splice(1..surplus, [StyledLine::new(Style::Warning, remark)]);
         }
-        let mut outputs = self.outputs();
+        let mut outputs = self.outputs.lock();
         if outputs.len() >= MOST_CALLS {
             outputs.pop_front();
         }
@@ -111,7 +111,7 @@ impl Common {
 
     /// All kept outputs with an empty line between them, and the line at which the last one begins.
     pub(super) fn page(&self) -> (Vec<StyledLine>, usize) {
-        let outputs = self.outputs();
+        let outputs = self.outputs.lock();
         let mut lines = Vec::new();
         let mut start = 0;
         for output in outputs.iter() {
@@ -122,10 +122,6 @@ impl Common {
             lines.extend(output.iter().cloned());
         }
         (lines, start)
-    }
-
-    fn outputs(&self) -> MutexGuard<'_, VecDeque<Vec<StyledLine>>> {
-        self.outputs.lock()
     }
 }
 

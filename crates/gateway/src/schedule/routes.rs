@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use myclaw_store::{Place, RecordId, Store, Write};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use crate::GatewayError;
 use crate::ledger::{decode, encode, now_ms};
@@ -43,7 +43,7 @@ impl Routes {
         session: &str,
         route: &Route,
     ) -> Result<Vec<Write>, GatewayError> {
-        if self.memory().last.get(session) == Some(route) {
+        if self.memory.lock().last.get(session) == Some(route) {
             return Ok(Vec::new());
         }
         let id = RecordId::new(LAST, session);
@@ -59,21 +59,21 @@ impl Routes {
                 None => Write::Insert { id, value, place: None },
             });
         }
-        if !self.memory().known.contains(route) {
+        if !self.memory.lock().known.contains(route) {
             let known = self.known().await?;
             if !known.contains(route) && known.len() < MOST {
                 let id = RecordId::new(KNOWN, key(route));
                 let place = Some(Place::new(KNOWN, now_ms()));
                 writes.push(Write::Insert { id, value: encode(route)?, place });
             }
-            self.memory().known.extend(known);
+            self.memory.lock().known.extend(known);
         }
         Ok(writes)
     }
 
     /// Notes that [`Routes::notes`] are stored.
     pub(crate) fn noted(&self, session: &str, route: &Route) {
-        let mut memory = self.memory();
+        let mut memory = self.memory.lock();
         if memory.last.len() >= MOST {
             memory.last.clear();
         }
@@ -82,7 +82,7 @@ impl Routes {
 
     /// From where somebody wrote to the session last.
     pub(crate) async fn last(&self, session: &str) -> Result<Option<Route>, GatewayError> {
-        if let Some(route) = self.memory().last.get(session) {
+        if let Some(route) = self.memory.lock().last.get(session) {
             return Ok(Some(route.clone()));
         }
         let record = self.store.get(RecordId::new(LAST, session)).await?;
@@ -99,10 +99,6 @@ impl Routes {
     pub(crate) async fn of_channel(&self, channel: &str) -> Result<Option<Route>, GatewayError> {
         let known = self.known().await?;
         Ok(known.into_iter().rev().find(|route| route.channel == channel))
-    }
-
-    fn memory(&self) -> MutexGuard<'_, Memory> {
-        self.memory.lock()
     }
 }
 

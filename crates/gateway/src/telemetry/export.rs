@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use myclaw_agent::config::{Config, ExposeSecret as _, TelemetryConfig};
 use myclaw_channels::http::{Client, Failure, client, exchange};
-use parking_lot::{Mutex, MutexGuard, RwLock};
+use parking_lot::{Mutex, RwLock};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -85,7 +85,7 @@ impl Exporter {
     }
 
     pub(super) fn push(&self, spans: impl Iterator<Item = Value>) {
-        let mut waiting = self.waiting();
+        let mut waiting = self.waiting.lock();
         let before = waiting.len();
         waiting.extend(spans);
         let has_new = waiting.len() > before;
@@ -123,11 +123,11 @@ impl Exporter {
         let _sending = self.sending.lock().await;
         loop {
             let Some(receiver) = self.receiver() else {
-                self.waiting().clear();
+                self.waiting.lock().clear();
                 return true;
             };
             let spans: Vec<Value> = {
-                let mut waiting = self.waiting();
+                let mut waiting = self.waiting.lock();
                 let count = waiting.len().min(MOST_AT_ONCE);
                 waiting.drain(..count).collect()
             };
@@ -138,7 +138,7 @@ impl Exporter {
                 Sent::Taken => self.is_reported.store(false, Ordering::Relaxed),
                 Sent::Later(reason) => {
                     self.report(&receiver.config, &reason);
-                    let mut waiting = self.waiting();
+                    let mut waiting = self.waiting.lock();
                     let room = MOST_WAITING.saturating_sub(waiting.len());
                     self.dropped
                         .fetch_add(spans.len().saturating_sub(room) as u64, Ordering::Relaxed);
@@ -160,10 +160,6 @@ impl Exporter {
             let endpoint = &config.endpoint;
             tracing::warn!(endpoint, reason, "the receiver of gateway.telemetry takes no traces");
         }
-    }
-
-    fn waiting(&self) -> MutexGuard<'_, VecDeque<Value>> {
-        self.waiting.lock()
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use myclaw_agent::llm::Usage;
 use myclaw_store::{Commit, Place, Write};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
@@ -84,7 +84,7 @@ impl UsageBook {
     /// Counts what a caller has used. If too many callers wait for the store, their sessions are counted together.
     pub(super) fn count(&self, now: u64, caller: Caller, used: &Used) {
         let hour = Bucket::Hour.start_of(now);
-        let mut pending = self.pending();
+        let mut pending = self.pending.lock();
         let is_full = pending.len() >= Bucket::Day.most_rows();
         let mut key = (hour, caller);
         if is_full && !pending.contains_key(&key) {
@@ -122,12 +122,12 @@ impl UsageBook {
         let mut most = 0;
         loop {
             let next = {
-                let pending = self.pending();
+                let pending = self.pending.lock();
                 pending.keys().next().map(|(hour, _)| *hour)
             };
             let Some(hour) = next else { return Ok(most) };
             let taken: Pending =
-                self.pending().extract_if(.., |(of_hour, _), _| *of_hour == hour).collect();
+                self.pending.lock().extract_if(.., |(of_hour, _), _| *of_hour == hour).collect();
             match self.store(hour, &taken).await {
                 Ok(rows) => most = most.max(rows),
                 Err(error) => {
@@ -188,9 +188,5 @@ impl UsageBook {
             self.ledger.sweep_queue(bucket.kind(), until).await?;
         }
         Ok(())
-    }
-
-    fn pending(&self) -> MutexGuard<'_, Pending> {
-        self.pending.lock()
     }
 }

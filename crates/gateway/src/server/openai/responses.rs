@@ -5,6 +5,7 @@ mod events;
 mod form;
 
 use std::convert::Infallible;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -41,9 +42,6 @@ const CANCEL_PATIENCE: Duration = Duration::from_secs(10);
 const CANCEL_AGAIN: Duration = Duration::from_millis(100);
 /// Why a removed response is dropped.
 const REMOVED: &str = "removed by the program that asked";
-/// Rows that are read at once to find where a conversation continues.
-const ROWS_AT_ONCE: usize = 50;
-
 #[derive(Deserialize)]
 pub(in crate::server) struct Request {
     #[serde(default)]
@@ -303,27 +301,23 @@ fn end_of_answer(
     message: &MessageId,
 ) -> Result<Option<EntryId>, myclaw_agent::sessions::SessionError> {
     let Some(reader) = store.reader(key)? else { return Ok(None) };
-    let (mut before, mut end, mut newer): (_, Option<EntryId>, Option<EntryId>) =
-        (None, None, None);
-    loop {
-        let rows = reader.messages_before(before, ROWS_AT_ONCE)?.unwrap_or_default();
-        let Some(oldest) = rows.first() else { return Ok(None) };
-        before = Some(oldest.id);
-        for row in rows.iter().rev() {
-            if row.role == Role::User {
-                let ids: Vec<MessageId> =
-                    row.meta.as_ref().and_then(|meta| meta.field("queuedIds")).unwrap_or_default();
-                if ids.contains(message) {
-                    return Ok(newer.and(end));
-                }
-                newer = Some(row.id);
-                end = None;
-            } else if end.is_none() {
-                // The newest row before a later message of the user.
-                end = Some(row.id);
-            }
+    let (mut end, mut newer, mut found): (Option<EntryId>, Option<EntryId>, _) = (None, None, None);
+    reader.visit_newest(&mut |row| {
+        if row.role != Role::User {
+            // The newest row before a later message of the user.
+            end = end.or(Some(row.id));
+            return ControlFlow::Continue(());
         }
-    }
+        let ids: Vec<MessageId> =
+            row.meta.as_ref().and_then(|meta| meta.field("queuedIds")).unwrap_or_default();
+        if ids.contains(message) {
+            found = newer.and(end);
+            return ControlFlow::Break(());
+        }
+        (newer, end) = (Some(row.id), None);
+        ControlFlow::Continue(())
+    })?;
+    Ok(found)
 }
 
 fn message_of(id: &str) -> Result<MessageId, GatewayError> {
