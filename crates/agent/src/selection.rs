@@ -23,7 +23,7 @@ use crate::similar::did_you_mean;
 
 /// The variable with the places to look for model servers, instead of the usual ports: `none`, or pairs such as
 /// `ollama=127.0.0.1:11434`, separated by commas.
-pub const LOCAL_SERVERS_VARIABLE: &str = "MYCLAW_LOCAL_SERVERS";
+pub use myclaw_files::variables::LOCAL_SERVERS as LOCAL_SERVERS_VARIABLE;
 /// The variable in which Ollama's own programs look for its server.
 const OLLAMA_HOST_VARIABLE: &str = "OLLAMA_HOST";
 /// Ollama's default port.

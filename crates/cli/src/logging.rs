@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use myclaw_agent::config::{Config, Environment, LogLevel, ResolvedAgent};
 use myclaw_agent::llm::redact;
 use myclaw_agent::{Home, stored_keys, written_secrets};
+use myclaw_files::variables::LOG as VARIABLE;
 use parking_lot::RwLock;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -20,8 +21,6 @@ use tracing_subscriber::registry;
 use crate::print::note;
 use file::RotatingFile;
 
-/// The variable that turns logs on and selects them: a level, or `target=level` pairs separated by commas.
-const VARIABLE: &str = "MYCLAW_LOG";
 /// The targets of this program's own crates begin with this. A level alone applies to them only: `debug` lines of
 /// libraries would hide those that the user looks for.
 const OWN_TARGETS: &str = "myclaw";

@@ -24,7 +24,7 @@ impl Aimock {
     /// Starts it with `fixtures`; `None` (and a word about it) if it is not installed.
     fn start(home: &TempHome, fixtures: &Value, arguments: &[&str]) -> Option<Self> {
         let Some(package) = std::env::var_os("MYCLAW_AIMOCK").map(PathBuf::from) else {
-            println!("skipped: MYCLAW_AIMOCK is not set; scripts/test sets it");
+            myclaw_testkit::skip_without("MYCLAW_AIMOCK is not set; scripts/test sets it");
             return None;
         };
         let fixtures = home.write("aimock/fixtures.json", fixtures.to_string());

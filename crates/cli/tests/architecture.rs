@@ -8,7 +8,7 @@ use myclaw_agent::llm::outside::harmless;
 
 /// The crates from top to bottom, each with those that it may use. The test kit is for tests of all of them.
 const CRATES: [(&str, &[&str]); 27] = [
-    ("cli", &["gateway", "host", "runner", "agent"]),
+    ("cli", &["gateway", "host", "runner", "agent", "files"]),
     ("gateway", &["agent", "host", "channels", "store", "schedule"]),
     ("host", &["store", "schedule", "sandbox", "exec", "llm", "speech", "files"]),
     (
@@ -52,9 +52,9 @@ const CRATES: [(&str, &[&str]); 27] = [
     ("llm", &["proxy"]),
     ("auth", &["exec", "config", "files"]),
     ("policy", &["config"]),
-    ("sandbox", &["exec"]),
-    ("speech", &["exec", "proxy"]),
-    ("exec", &[]),
+    ("sandbox", &["exec", "files"]),
+    ("speech", &["exec", "proxy", "files"]),
+    ("exec", &["files"]),
     ("config", &["schedule", "files"]),
     ("skills", &["files"]),
     ("channels", &["proxy"]),

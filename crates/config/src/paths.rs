@@ -4,12 +4,12 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::{AgentId, ConfigError, Environment};
 
-/// Replaces the user's home; used unchanged.
-pub const HOME_VARIABLE: &str = "MYCLAW_HOME";
-/// Replaces `<home>/.myclaw`.
-pub const STATE_DIR_VARIABLE: &str = "MYCLAW_STATE_DIR";
 /// Replaces `<state>/myclaw.json`.
-pub const CONFIG_PATH_VARIABLE: &str = "MYCLAW_CONFIG_PATH";
+pub use myclaw_files::variables::CONFIG_PATH as CONFIG_PATH_VARIABLE;
+/// Replaces the user's home; used unchanged.
+pub use myclaw_files::variables::HOME as HOME_VARIABLE;
+/// Replaces `<home>/.myclaw`.
+pub use myclaw_files::variables::STATE_DIR as STATE_DIR_VARIABLE;
 
 const STATE_DIR_NAME: &str = ".myclaw";
 const CONFIG_FILE_NAME: &str = "myclaw.json";

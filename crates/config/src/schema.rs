@@ -91,7 +91,7 @@ pub(crate) use values::{FORMATS, Format};
 pub use web::{HostEntry, SearchProvider, WebFetchConfig, WebSearchConfig, WebToolsConfig};
 
 /// Overrides `gateway.port`.
-pub const GATEWAY_PORT_VARIABLE: &str = "MYCLAW_GATEWAY_PORT";
+pub use myclaw_files::variables::GATEWAY_PORT as GATEWAY_PORT_VARIABLE;
 /// Seconds that a shell command may run: long enough for a build, short enough that a hung command is noticed.
 const DEFAULT_BASH_TIMEOUT_SECONDS: u64 = 600;
 /// As in OpenClaw.

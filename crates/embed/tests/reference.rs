@@ -98,7 +98,7 @@ struct Reference {
 impl Reference {
     fn find() -> Option<Self> {
         let Some(python) = std::env::var_os("MYCLAW_MINILM_PYTHON").map(PathBuf::from) else {
-            println!("skipped: MYCLAW_MINILM_PYTHON is not set; scripts/test sets it");
+            myclaw_testkit::skip_without("MYCLAW_MINILM_PYTHON is not set; scripts/test sets it");
             return None;
         };
         Some(Self { python, models: TempDir::new().unwrap() })

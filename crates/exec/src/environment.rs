@@ -1,5 +1,6 @@
 //! Which variables a child sees: names from a list, never one that looks like a secret.
 
+use myclaw_files::variables;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io::Read as _;
@@ -122,9 +123,9 @@ const PASSED_NAMES: &[&str] = &[
     "AWS_PROFILE",
     "AWS_REGION",
     "AWS_DEFAULT_REGION",
-    "MYCLAW_HOME",
-    "MYCLAW_STATE_DIR",
-    "MYCLAW_CONFIG_PATH",
+    variables::HOME,
+    variables::STATE_DIR,
+    variables::CONFIG_PATH,
 ];
 
 /// Families of such names.

@@ -16,12 +16,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+pub(crate) use myclaw_files::variables::PROCESS_TREE as MARK_VARIABLE;
 use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::time::{Instant, sleep};
-
-/// Variable that holds the mark of the tree a process belongs to.
-pub(crate) const MARK_VARIABLE: &str = "MYCLAW_PROCESS_TREE";
 
 /// Time between asking (`SIGTERM`) and forcing (`SIGKILL`).
 const GRACE: Duration = Duration::from_millis(500);

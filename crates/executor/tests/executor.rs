@@ -401,7 +401,7 @@ async fn an_idle_helper_ends_unless_something_runs_in_it() {
 #[tokio::test]
 async fn the_levels_with_other_programs_work_as_well() {
     if probe().bubblewrap.is_none() {
-        println!("skipped: bwrap is not installed (apt install bubblewrap)");
+        myclaw_testkit::skip_without("bwrap is not installed (apt install bubblewrap)");
         return;
     }
     let place = Place::with("serve", |launch| launch.confinement.level = Level::Bubblewrap);

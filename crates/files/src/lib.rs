@@ -15,6 +15,7 @@ mod read;
 mod replace;
 mod same_text;
 mod shared_directory;
+pub mod variables;
 
 pub use closed::{ClosedNow, ClosedPaths, Opening, PathUse, open_real, real_path};
 pub use json::from_json;

@@ -44,7 +44,7 @@ fn hits(ranker: &dyn Ranker, workflows: &[Workflow]) -> usize {
 #[test]
 fn a_search_by_meaning_finds_what_keywords_do_not() {
     let Some(python) = std::env::var_os("MYCLAW_MINILM_PYTHON") else {
-        println!("skipped: MYCLAW_MINILM_PYTHON is not set; scripts/test sets it");
+        myclaw_testkit::skip_without("MYCLAW_MINILM_PYTHON is not set; scripts/test sets it");
         return;
     };
     let workflows = Registry::load(&data()).unwrap().workflows;

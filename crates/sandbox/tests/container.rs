@@ -29,8 +29,8 @@ impl Drop for Image {
 /// Builds an image with these libraries of this machine; `None` if the machine lacks what it takes.
 fn build(name: &str, libraries: &[String]) -> Option<Image> {
     if probe().podman.is_none() || !std::path::Path::new(SHELL).exists() {
-        println!(
-            "skipped: podman or busybox is not installed (apt install podman runc busybox-static)"
+        myclaw_testkit::skip_without(
+            "podman or busybox is not installed (apt install podman runc busybox-static)",
         );
         return None;
     }

@@ -56,7 +56,7 @@ fn landlock_and_seccomp_hold() {
 #[test]
 fn bubblewrap_holds() {
     if probe().bubblewrap.is_none() {
-        println!("skipped: bwrap is not installed (apt install bubblewrap)");
+        myclaw_testkit::skip_without("bwrap is not installed (apt install bubblewrap)");
         return;
     }
     assert_held(&table(Level::Bubblewrap), BUBBLEWRAP_GAPS);
@@ -66,7 +66,7 @@ fn bubblewrap_holds() {
 #[test]
 fn landlock_and_seccomp_hold_for_a_normal_user() {
     if !rustix::process::geteuid().is_root() {
-        println!("skipped: this is a normal user already");
+        myclaw_testkit::skip_here("this is a normal user already");
         return;
     }
     let directory = tempfile::tempdir().unwrap();

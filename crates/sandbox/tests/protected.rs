@@ -136,7 +136,7 @@ fn levels() -> Vec<Level> {
     if probe().bubblewrap.is_some() {
         levels.push(Level::Bubblewrap);
     } else {
-        println!("skipped: bwrap is not installed (apt install bubblewrap)");
+        myclaw_testkit::skip_without("bwrap is not installed (apt install bubblewrap)");
     }
     levels
 }
@@ -274,7 +274,7 @@ async fn nothing_protected_can_be_changed() {
 #[test]
 fn a_normal_user_is_as_safe() {
     if !rustix::process::geteuid().is_root() || std::env::var_os("PROTECTED_HELPER").is_some() {
-        println!("skipped: this is a normal user already");
+        myclaw_testkit::skip_here("this is a normal user already");
         return;
     }
     let directory = tempfile::tempdir().unwrap();

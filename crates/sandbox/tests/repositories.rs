@@ -144,7 +144,7 @@ fn levels() -> Vec<Level> {
 fn has_git() -> bool {
     let has = Command::new("git").arg("version").output().is_ok();
     if !has {
-        println!("skipped: git is not installed");
+        myclaw_testkit::skip_without("git is not installed");
     }
     has
 }

@@ -66,7 +66,7 @@ fn levels() -> Vec<Level> {
     if probe().bubblewrap.is_some() {
         levels.push(Level::Bubblewrap);
     } else {
-        println!("skipped: bwrap is not installed (apt install bubblewrap)");
+        myclaw_testkit::skip_without("bwrap is not installed (apt install bubblewrap)");
     }
     levels
 }
@@ -356,7 +356,7 @@ async fn a_failure_before_the_command_is_an_error_and_no_output() {
 #[tokio::test]
 async fn a_failure_of_bubblewrap_is_an_error_and_no_output() {
     if probe().bubblewrap.is_none() {
-        println!("skipped: bwrap is not installed (apt install bubblewrap)");
+        myclaw_testkit::skip_without("bwrap is not installed (apt install bubblewrap)");
         return;
     }
     let mut home = Home::new(Level::Bubblewrap);

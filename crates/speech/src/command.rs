@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use myclaw_exec::{ChildSpec, EnvironmentPolicy, ErrorOutput, Exit, OutputLimits};
+use myclaw_files::variables;
 use tokio_util::sync::CancellationToken;
 
 use crate::{AudioFormat, MOST_TRANSCRIPT_BYTES, Speaker, SpeechError, Transcriber};
@@ -20,7 +21,7 @@ pub(crate) async fn speak(
     voice: Option<&str>,
     cancel: &CancellationToken,
 ) -> Result<Vec<u8>, SpeechError> {
-    let mut variables = vec![("MYCLAW_VOICE", voice.unwrap_or_default().to_owned())];
+    let mut variables = vec![(variables::VOICE, voice.unwrap_or_default().to_owned())];
     variables.retain(|(_, value)| !value.is_empty());
     let input = text.as_bytes().to_vec();
     run(words, &variables, input, speaker.limit, speaker.most_bytes, cancel).await
@@ -40,8 +41,8 @@ pub(crate) async fn transcribe(
     let mut file =
         tempfile::Builder::new().prefix("voice").suffix(&ending).tempfile().map_err(cannot)?;
     file.write_all(audio).map_err(cannot)?;
-    let mut variables = vec![("MYCLAW_AUDIO_FILE", file.path().to_string_lossy().into_owned())];
-    variables.extend(transcriber.language.clone().map(|language| ("MYCLAW_LANGUAGE", language)));
+    let mut variables = vec![(variables::AUDIO_FILE, file.path().to_string_lossy().into_owned())];
+    variables.extend(transcriber.language.clone().map(|language| (variables::LANGUAGE, language)));
     let most = MOST_TRANSCRIPT_BYTES;
     let printed = run(words, &variables, audio.to_vec(), transcriber.limit, most, cancel).await?;
     String::from_utf8(printed).map_err(|_| {

@@ -63,7 +63,9 @@ async fn hear(way: Way, audio: &[u8]) -> Result<String, String> {
 #[tokio::test]
 async fn espeak_speaks() {
     if Command::new("espeak-ng").arg("--version").output().is_err() {
-        println!("skipped: espeak-ng is not installed; scripts/install-third-party installs it");
+        myclaw_testkit::skip_without(
+            "espeak-ng is not installed; scripts/install-third-party installs it",
+        );
         return;
     }
     let way = Way::Command(["espeak-ng", "--stdout"].map(str::to_owned).to_vec());

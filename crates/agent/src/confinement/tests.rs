@@ -119,7 +119,7 @@ fn a_path_that_is_not_there_is_a_mistake_in_the_config() {
 #[test]
 fn work_for_the_tools_of_a_sandboxed_session_touches_only_its_files() {
     if !myclaw_sandbox::can_confine_threads() {
-        println!("skipped: this kernel has no Landlock");
+        myclaw_testkit::skip_here("this kernel has no Landlock");
         return;
     }
     for (name, is_open) in [("main", true), ("x", false)] {
@@ -168,7 +168,7 @@ fn a_stranger_sees_the_agents_workspace_only_where_the_owner_says_so() {
 #[test]
 fn file_tools_of_a_stranger_leave_alone_what_is_protected() {
     if !myclaw_sandbox::can_confine_threads() {
-        println!("skipped: this kernel has no Landlock");
+        myclaw_testkit::skip_here("this kernel has no Landlock");
         return;
     }
     let confinement = json!({"workspaceAccess": "rw"});

@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) fn agent_browser() -> Option<PathBuf> {
     let program = std::env::var_os("MYCLAW_AGENT_BROWSER").map(PathBuf::from);
     if program.is_none() {
-        println!("skipped: MYCLAW_AGENT_BROWSER is not set; scripts/test sets it");
+        myclaw_testkit::skip_without("MYCLAW_AGENT_BROWSER is not set; scripts/test sets it");
     }
     program
 }

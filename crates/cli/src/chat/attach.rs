@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use myclaw_agent::config::SecretString;
+use myclaw_files::variables::GATEWAY_TOKEN as TOKEN_VARIABLE;
 use myclaw_gateway::{ConnectError, GatewayAddress, PlainLink};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -31,8 +32,6 @@ mod command;
 mod link;
 mod view;
 
-/// The variable with the token of a gateway elsewhere.
-const TOKEN_VARIABLE: &str = "MYCLAW_GATEWAY_TOKEN";
 /// Largest file with a token, in bytes.
 const MAX_TOKEN_BYTES: u64 = 4_096;
 /// The gateway cannot read files of this machine.

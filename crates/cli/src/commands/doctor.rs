@@ -148,7 +148,11 @@ fn examine(home: &Home) -> Result<Vec<Check>, CliError> {
     checks.push(check_workspace(agent.as_ref(), home));
     checks.extend(moved::check(home));
     checks.extend(others);
-    checks.push(check_directory("sessions", &home.paths.sessions_dir(), "MYCLAW_STATE_DIR"));
+    checks.push(check_directory(
+        "sessions",
+        &home.paths.sessions_dir(),
+        myclaw_files::variables::STATE_DIR,
+    ));
     checks.extend(check_torn_ends(home));
     checks.extend(check_hooks(&config, home));
     checks.extend(check_speech(&config));

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 #[test]
 fn an_editor_made_with_the_official_sdk_understands_all_of_it() {
     let Some(package) = std::env::var_os("MYCLAW_ACP_SDK").map(PathBuf::from) else {
-        println!("skipped: MYCLAW_ACP_SDK is not set; scripts/test sets it");
+        myclaw_testkit::skip_without("MYCLAW_ACP_SDK is not set; scripts/test sets it");
         return;
     };
     let server = ModelServer::spawn_blocking_thread(Script::from([
@@ -55,7 +55,7 @@ fn an_editor_made_with_the_official_sdk_understands_all_of_it() {
 #[test]
 fn an_editor_made_with_the_python_sdk_lends_its_files_and_terminals() {
     let Some(python) = std::env::var_os("MYCLAW_ACP_PYTHON") else {
-        println!("skipped: MYCLAW_ACP_PYTHON is not set; scripts/test sets it");
+        myclaw_testkit::skip_without("MYCLAW_ACP_PYTHON is not set; scripts/test sets it");
         return;
     };
     let steps = json!([

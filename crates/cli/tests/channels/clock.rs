@@ -22,7 +22,7 @@ impl SetClock {
     fn new(bench: &Bench) -> Option<Self> {
         let library = LIBRARIES.into_iter().find(|path| PathBuf::from(path).exists());
         let Some(library) = library else {
-            eprintln!("skipped: libfaketime is not installed");
+            myclaw_testkit::skip_without("libfaketime is not installed");
             return None;
         };
         let clock = Self { library, file: bench.home.path().join("clock") };

@@ -55,7 +55,7 @@ fn dovecot() -> Option<PathBuf> {
     let places = ["/usr/sbin/dovecot", "/usr/local/sbin/dovecot", "/opt/homebrew/sbin/dovecot"];
     let found = places.map(PathBuf::from).into_iter().find(|place| place.exists());
     if found.is_none() {
-        println!("skipped: Dovecot is not installed; scripts/test installs it");
+        myclaw_testkit::skip_without("Dovecot is not installed; scripts/test installs it");
     }
     found
 }

@@ -32,7 +32,7 @@ impl Ngircd {
     /// A server that reads nothing of somebody for at most `seconds` after each line, as servers do by default.
     fn start_with_penalty(seconds: u8) -> Option<Self> {
         if !std::path::Path::new("/usr/sbin/ngircd").exists() {
-            println!("skipped: ngIRCd is not installed; scripts/test installs it");
+            myclaw_testkit::skip_without("ngIRCd is not installed; scripts/test installs it");
             return None;
         }
         let (home, port, tls_port) = (TempHome::new(), free_port(), free_port());

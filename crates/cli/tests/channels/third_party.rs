@@ -10,7 +10,7 @@ use super::*;
 pub(super) fn installed(variable: &str) -> Option<PathBuf> {
     let found = std::env::var_os(variable).map(PathBuf::from).filter(|path| path.exists());
     if found.is_none() {
-        println!("skipped: {variable} names nothing; scripts/test sets it");
+        myclaw_testkit::skip_without(&format!("{variable} names nothing; scripts/test sets it"));
     }
     found
 }

@@ -41,7 +41,7 @@ impl Prosody {
     fn start(encryption: Encryption) -> Option<Self> {
         let python = installed("MYCLAW_SLIXMPP_PYTHON")?;
         if !Path::new(PROSODY).exists() {
-            println!("skipped: Prosody is not installed; scripts/test installs it");
+            myclaw_testkit::skip_without("Prosody is not installed; scripts/test installs it");
             return None;
         }
         let (home, port, files_port) = (TempHome::new(), free_port(), free_port());

@@ -29,7 +29,7 @@ fn page_server() -> String {
 /// A home in which the browser may open pages of this machine and puts its files below `temporary`.
 fn home(server: &ModelServer) -> Option<(TempHome, PathBuf)> {
     let Some(program) = std::env::var_os("MYCLAW_AGENT_BROWSER") else {
-        println!("skipped: MYCLAW_AGENT_BROWSER is not set; scripts/test sets it");
+        myclaw_testkit::skip_without("MYCLAW_AGENT_BROWSER is not set; scripts/test sets it");
         return None;
     };
     let home = TempHome::new();

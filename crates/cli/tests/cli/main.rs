@@ -36,6 +36,7 @@ mod completions;
 mod config_change;
 mod config_check;
 mod docs_commands;
+mod docs_environment;
 mod docs_links;
 mod doctor;
 mod doctor_security;

@@ -283,7 +283,7 @@ fn hides_by_default() -> bool {
             .status()
             .is_ok_and(|end| end.success());
     if !hides {
-        eprintln!("skipped: only root hides the state directory from commands by default");
+        myclaw_testkit::skip_here("only root hides the state directory from commands by default");
     }
     hides
 }

@@ -145,7 +145,7 @@ fn file_tools_cannot_leave_the_workspace() {
     ];
     for level in ["landlock", "bubblewrap"] {
         if level == "bubblewrap" && !Path::new("/usr/bin/bwrap").exists() {
-            println!("skipped: bwrap is not installed (apt install bubblewrap)");
+            myclaw_testkit::skip_without("bwrap is not installed (apt install bubblewrap)");
             continue;
         }
         let sandbox = json!({"confinement": {"level": level}});
@@ -300,7 +300,7 @@ fn a_program_that_cannot_set_the_sandbox_up_fails_the_run() {
 #[test]
 fn a_command_cannot_reach_into_the_helper() {
     if !Path::new("/usr/bin/bwrap").exists() {
-        println!("skipped: bwrap is not installed (apt install bubblewrap)");
+        myclaw_testkit::skip_without("bwrap is not installed (apt install bubblewrap)");
         return;
     }
     let attempts = "tr '\\0' ' ' < /proc/$PPID/cmdline; \

@@ -30,7 +30,9 @@ fn has_image() -> bool {
     static BUILT: OnceLock<bool> = OnceLock::new();
     *BUILT.get_or_init(|| {
         if !["/usr/bin/podman", "/usr/sbin/runc"].into_iter().all(|path| Path::new(path).exists()) {
-            println!("skipped: podman or runc is not installed (apt install podman runc)");
+            myclaw_testkit::skip_without(
+                "podman or runc is not installed (apt install podman runc)",
+            );
             return false;
         }
         let directory = tempfile::tempdir().expect("a directory");

@@ -361,7 +361,7 @@ fn input_for_a_job_passes_the_rules_for_commands() {
 #[test]
 fn jobs_work_at_the_level_bubblewrap() {
     if !Path::new("/usr/bin/bwrap").exists() {
-        println!("skipped: bwrap is not installed (apt install bubblewrap)");
+        myclaw_testkit::skip_without("bwrap is not installed (apt install bubblewrap)");
         return;
     }
     let change = |config: &mut Value| {

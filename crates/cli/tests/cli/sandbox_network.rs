@@ -100,7 +100,7 @@ fn commands_reach_the_listed_hosts_and_nothing_else() {
     ];
     for level in ["landlock", "bubblewrap"] {
         if level == "bubblewrap" && !Path::new("/usr/bin/bwrap").exists() {
-            println!("skipped: bwrap is not installed (apt install bubblewrap)");
+            myclaw_testkit::skip_without("bwrap is not installed (apt install bubblewrap)");
             continue;
         }
         let before = open.requests();
@@ -126,7 +126,7 @@ fn commands_reach_the_listed_hosts_and_nothing_else() {
 #[test]
 fn everyday_programs_find_the_proxy() {
     if !Path::new("/usr/bin/curl").exists() {
-        println!("skipped: curl is not installed (apt install curl)");
+        myclaw_testkit::skip_without("curl is not installed (apt install curl)");
         return;
     }
     let page = Page::serve();

@@ -65,7 +65,7 @@ fn a_small_disk_that_fills_up_loses_nothing_and_is_used_again() {
     let mut probe = std::process::Command::new(namespace[0]);
     probe.args(&namespace[1..]).args(["sh", "-c", "mount -t tmpfs none /mnt"]);
     if !probe.output().is_ok_and(|output| output.status.success()) {
-        println!("skipped: it needs `unshare` and the right to mount in a namespace");
+        myclaw_testkit::skip_here("it needs `unshare` and the right to mount in a namespace");
         return;
     }
     let gate = Gate::closed();

@@ -388,7 +388,7 @@ fn third_party(file: &str) -> std::path::PathBuf {
 #[test]
 fn the_official_client_for_node_understands_all_of_it() {
     let Some(package) = std::env::var_os("MYCLAW_OPENAI_NODE") else {
-        println!("skipped: MYCLAW_OPENAI_NODE is not set; scripts/test sets it");
+        myclaw_testkit::skip_without("MYCLAW_OPENAI_NODE is not set; scripts/test sets it");
         return;
     };
     let mut command = Command::new("node");
@@ -400,7 +400,9 @@ fn the_official_client_for_node_understands_all_of_it() {
 fn run_python(file: &str) {
     let python = std::env::var_os("MYCLAW_OPENAI_PYTHON").filter(|path| Path::new(path).exists());
     let Some(python) = python else {
-        println!("skipped: MYCLAW_OPENAI_PYTHON names no program; scripts/test installs one");
+        myclaw_testkit::skip_without(
+            "MYCLAW_OPENAI_PYTHON names no program; scripts/test installs one",
+        );
         return;
     };
     let mut command = Command::new(python);

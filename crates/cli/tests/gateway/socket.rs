@@ -292,7 +292,7 @@ fn a_client_that_comes_back_gets_the_deltas_of_a_text_as_one_event() {
 #[test]
 fn real_frames_are_what_the_published_schema_describes() {
     let Some(ajv) = std::env::var_os("MYCLAW_AJV") else {
-        println!("skipped: MYCLAW_AJV is not set; scripts/test sets it");
+        myclaw_testkit::skip_without("MYCLAW_AJV is not set; scripts/test sets it");
         return;
     };
     let bench = Bench::new(shared(|request, _| {

@@ -151,7 +151,7 @@ fn check_spans(spans: &[Value]) {
 /// Reads the requests with the protocol's own classes for Python.
 fn validate(bench: &Bench, bodies: &[Value]) {
     let Some(python) = std::env::var_os("MYCLAW_OPENAI_PYTHON") else {
-        println!("skipped: MYCLAW_OPENAI_PYTHON is not set; scripts/test sets it");
+        myclaw_testkit::skip_without("MYCLAW_OPENAI_PYTHON is not set; scripts/test sets it");
         return;
     };
     let lines: String = bodies.iter().map(|body| format!("{body}\n")).collect();

@@ -14,7 +14,7 @@ pub(super) fn are_installed() -> bool {
     let is_there = |program: &str| Command::new(program).arg("version").output().is_ok();
     let are_there = is_there("openssl") && is_there("curl");
     if !are_there {
-        eprintln!("skipped: openssl or curl is not installed");
+        myclaw_testkit::skip_without("openssl or curl is not installed");
     }
     are_there
 }

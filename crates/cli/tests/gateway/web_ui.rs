@@ -139,7 +139,9 @@ impl Page {
         let package = |name: &str| std::env::var_os(name);
         let (Some(playwright), Some(axe)) = (package("MYCLAW_PLAYWRIGHT"), package("MYCLAW_AXE"))
         else {
-            println!("skipped: MYCLAW_PLAYWRIGHT or MYCLAW_AXE is not set; scripts/test sets them");
+            myclaw_testkit::skip_without(
+                "MYCLAW_PLAYWRIGHT or MYCLAW_AXE is not set; scripts/test sets them",
+            );
             return None;
         };
         let script =

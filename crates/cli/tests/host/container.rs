@@ -21,10 +21,10 @@ fn has_image(engine: &str) -> bool {
         _ => Command::new(engine).arg("info").output().is_ok_and(|output| output.status.success()),
     };
     if !works {
-        println!(
-            "skipped: {engine} is not installed or does not work (apt install podman runc docker.io)"
+        return skip(
+            engine,
+            "is not installed or does not work (apt install podman runc docker.io)",
         );
-        return false;
     }
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path().join("root");
@@ -41,10 +41,16 @@ fn has_image(engine: &str) -> bool {
     build.env("DOCKER_BUILDKIT", "0").args(["build", "--quiet", "--tag", IMAGE]);
     build.arg(directory.path());
     let output = build.output().unwrap();
-    if !output.status.success() {
-        println!("skipped: {engine} cannot build: {}", String::from_utf8_lossy(&output.stderr));
+    output.status.success() || skip(engine, &String::from_utf8_lossy(&output.stderr))
+}
+
+/// Gives `false`. `scripts/test` installs podman, and no daemon of docker.
+fn skip(engine: &str, reason: &str) -> bool {
+    match engine {
+        "podman" => myclaw_testkit::skip_without(&format!("{engine}: {reason}")),
+        _ => myclaw_testkit::skip_here(&format!("{engine}: {reason}")),
     }
-    output.status.success()
+    false
 }
 
 /// The programs, and the libraries that they and MyClaw load.

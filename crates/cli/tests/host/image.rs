@@ -29,7 +29,9 @@ static BUILDS: Mutex<()> = Mutex::new(());
 fn build(image: &str, with: &[(&str, &OsStr)]) -> Option<(String, String)> {
     for program in ["/usr/bin/podman", "/usr/sbin/runc", "/usr/bin/mmdebstrap"] {
         if !Path::new(program).exists() {
-            println!("skipped: {program} is missing (apt install podman runc mmdebstrap)");
+            myclaw_testkit::skip_without(&format!(
+                "{program} is missing (apt install podman runc mmdebstrap)"
+            ));
             return None;
         }
     }
@@ -45,7 +47,7 @@ fn build(image: &str, with: &[(&str, &OsStr)]) -> Option<(String, String)> {
     drop(turn);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     if output.status.code() == Some(NO_PACKAGES) {
-        println!("skipped: {said}");
+        myclaw_testkit::skip_here(&said);
         return None;
     }
     assert!(output.status.success(), "{said}");
@@ -165,7 +167,7 @@ impl Drop for Page {
 #[test]
 fn a_runner_of_the_image_with_chromium_opens_a_page_on_loopback() {
     let Some(program) = std::env::var_os("MYCLAW_AGENT_BROWSER") else {
-        println!("skipped: MYCLAW_AGENT_BROWSER is not set; scripts/test sets it");
+        myclaw_testkit::skip_without("MYCLAW_AGENT_BROWSER is not set; scripts/test sets it");
         return;
     };
     let with = [("AGENT_BROWSER", program.as_os_str()), ("PACKAGES", OsStr::new("busybox"))];

@@ -314,7 +314,7 @@ pub(super) fn isolated(server: &ModelServer, request: usize) {
 #[test]
 fn a_sandboxed_runner_has_the_socket_of_its_group_and_nothing_else() {
     if !["/usr/bin/bwrap", "/bin/bwrap"].into_iter().any(|path| Path::new(path).exists()) {
-        println!("skipped: bubblewrap is not installed");
+        myclaw_testkit::skip_without("bubblewrap is not installed");
         return;
     }
     let bench = Bench::with_groups("");

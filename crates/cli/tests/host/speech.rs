@@ -217,7 +217,7 @@ fn servers_listen_and_speak_with_the_key_of_the_host() {
 #[test]
 fn what_a_runner_asks_for_is_spoken_by_espeak() {
     if !Path::new("/usr/bin/espeak-ng").exists() {
-        println!("skipped: espeak-ng is not installed (apt install espeak-ng)");
+        myclaw_testkit::skip_without("espeak-ng is not installed (apt install espeak-ng)");
         return;
     }
     let bench = Bench::with_groups(

@@ -173,7 +173,7 @@ fn a_repository_among_files_starts_no_program_of_a_command() {
     let path = std::env::var_os("PATH").unwrap();
     let variables = EnvironmentPolicy::filtered([("PATH".into(), path)], &[]);
     if !run("git version", &variables).status.success() {
-        println!("skipped: git is not installed");
+        myclaw_testkit::skip_without("git is not installed");
         return;
     }
     // What is named is taken.

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Output, Stdio};
 
 use myclaw_exec::{ChildSpec, EnvironmentPolicy};
+pub(super) use myclaw_files::variables::ATTEMPT_API_KEY as SECRET_VARIABLE;
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
@@ -20,8 +21,6 @@ use crate::{Confinement, Level, Limits, Sandbox, SandboxError};
 
 /// The secret that must not be readable inside.
 pub(super) const SECRET: &str = "secret-3f9a1c77";
-/// A variable with the secret.
-pub(super) const SECRET_VARIABLE: &str = "MYCLAW_ATTEMPT_API_KEY";
 
 /// Limits that the attempts exceed.
 pub(super) const LIMITS: Limits = Limits {

@@ -19,7 +19,9 @@ fn can_mount(test: &str) -> bool {
     probe.args(&NAMESPACE[1..]).args(["sh", "-c", "mount -t tmpfs none /mnt"]);
     let possible = probe.output().is_ok_and(|output| output.status.success());
     if !possible {
-        eprintln!("skipped: {test} needs `unshare` and the right to mount in a namespace");
+        myclaw_testkit::skip_here(&format!(
+            "{test} needs `unshare` and the right to mount in a namespace"
+        ));
     }
     possible
 }
@@ -161,7 +163,7 @@ fn a_directory_of_another_user_is_named() {
         fs::set_permissions(home.sessions(), fs::Permissions::from_mode(0o555)).unwrap();
     }
     let Ok(child) = command.spawn() else {
-        eprintln!("skipped: another user cannot run this test binary where it is");
+        myclaw_testkit::skip_here("another user cannot run this test binary where it is");
         return;
     };
     let report = Report::of(child);

@@ -21,7 +21,7 @@ impl Network {
     fn start() -> Option<Self> {
         let package = installed("MYCLAW_INSPIRCD")?;
         if !Path::new(ATHEME).exists() {
-            println!("skipped: Atheme is not installed; scripts/test installs it");
+            myclaw_testkit::skip_without("Atheme is not installed; scripts/test installs it");
             return None;
         }
         let (home, port, link_port) = (TempHome::new(), free_port(), free_port());

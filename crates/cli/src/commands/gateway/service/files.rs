@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use myclaw_agent::Home;
+use myclaw_files::variables;
 
 use super::MARK;
 use crate::args::ServiceManager;
@@ -14,8 +15,13 @@ pub(super) const UNIT: &str = "myclaw-gateway.service";
 pub(super) const LABEL: &str = "ai.myclaw.gateway";
 /// The variables that decide which gateway this is, and where the tools find programs. Services do not see those of a
 /// shell. Keys are not among them: they belong into the key store or the `.env`.
-const VARIABLES: [&str; 5] =
-    ["PATH", "MYCLAW_HOME", "MYCLAW_STATE_DIR", "MYCLAW_CONFIG_PATH", "MYCLAW_GATEWAY_PORT"];
+const VARIABLES: [&str; 5] = [
+    "PATH",
+    variables::HOME,
+    variables::STATE_DIR,
+    variables::CONFIG_PATH,
+    variables::GATEWAY_PORT,
+];
 
 /// The service file for this program and this environment.
 pub(super) fn text(manager: ServiceManager, home: &Home) -> Result<String, CliError> {
@@ -27,8 +33,8 @@ pub(super) fn text(manager: ServiceManager, home: &Home) -> Result<String, CliEr
         let Ok(value) = std::env::var(name) else { continue };
         // A relative path would start somewhere else.
         let value = match name {
-            "MYCLAW_STATE_DIR" => home.paths.state_dir().to_string_lossy().into_owned(),
-            "MYCLAW_CONFIG_PATH" => home.paths.config_file().to_string_lossy().into_owned(),
+            variables::STATE_DIR => home.paths.state_dir().to_string_lossy().into_owned(),
+            variables::CONFIG_PATH => home.paths.config_file().to_string_lossy().into_owned(),
             _ => value,
         };
         variables.push((name, one_line(name, &value)?));
