@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use myclaw_auth::STORE_FILE;
 use myclaw_config::{CommandLine, KeySource, Paths};
-use myclaw_files::{ClosedPaths, Opening, PathUse, real_path};
+use myclaw_files::{ClosedPaths, KnownLinks, Opening, PathUse};
 
 use crate::SessionConfig;
 
@@ -18,18 +18,19 @@ impl SessionConfig {
     pub(crate) fn closed_paths(&self) -> Arc<ClosedPaths> {
         let (config, paths) = (&self.config, &self.home.paths);
         let state = paths.state_dir();
-        let mut closed = ClosedPaths::default().with(state, Opening::Closed);
-        for file in self.own_files() {
-            closed = closed.with(&file, Opening::Closed);
+        let (mut closed, mut links) = (ClosedPaths::default(), KnownLinks::default());
+        closed.add(state, Opening::Closed, &mut links);
+        for file in self.own_files(&mut links) {
+            closed.add(&file, Opening::Closed, &mut links);
         }
         let agents = config.agents.list.iter().map(|entry| entry.id.as_str());
         let workspaces =
             agents.filter_map(|id| Some(config.resolve_agent(Some(id)).ok()?.workspace));
         for workspace in workspaces.chain([self.agent.workspace.clone(), paths.workspaces_dir()]) {
-            closed = closed.with(&workspace, Opening::Everything);
+            closed.add(&workspace, Opening::Everything, &mut links);
         }
         let artifacts = self.home.session_store().artifact_directory(&self.session_key);
-        closed = closed.with(&artifacts, Opening::Reading);
+        closed.add(&artifacts, Opening::Reading, &mut links);
         if !config
             .tools
             .fs
@@ -37,29 +38,29 @@ impl SessionConfig {
             .iter()
             .any(|name| Path::new(name.trim()) == Path::new(SKILLS))
         {
-            closed = closed.with(&state.join(SKILLS), Opening::Reading);
+            closed.add(&state.join(SKILLS), Opening::Reading, &mut links);
         }
         for name in &config.tools.fs.state_directories {
-            closed = closed.with(&state.join(name.trim()), Opening::Everything);
+            closed.add(&state.join(name.trim()), Opening::Everything, &mut links);
         }
         // The programs of the owner's commands may be of the system, so they are not hidden.
         for program in config.own_commands().flat_map(|line| named_files(line, paths)) {
-            let real = real_path(&program).unwrap_or(program);
+            let real = links.real_path(&program).unwrap_or(program);
             if closed.refusing(&real, PathUse::Read).is_none() {
-                closed = closed.with(&real, Opening::Reading);
+                closed.add(&real, Opening::Reading, &mut links);
             }
         }
         Arc::new(closed)
     }
 
     /// Files with the config and with keys, wherever they are.
-    fn own_files(&self) -> Vec<PathBuf> {
+    fn own_files(&self, links: &mut KnownLinks) -> Vec<PathBuf> {
         let (config, paths) = (&self.config, &self.home.paths);
         let config_file = paths.config_file();
         let mut files = vec![config_file.to_owned(), paths.state_dir().join(".env")];
         // A change leaves a copy of the old text next to the file, or next to what a link leads to.
         for file in
-            [Some(config_file.to_owned()), real_path(config_file).ok()].into_iter().flatten()
+            [Some(config_file.to_owned()), links.real_path(config_file).ok()].into_iter().flatten()
         {
             let mut backup = file.into_os_string();
             backup.push(".bak");

@@ -4,7 +4,7 @@
 //! no ways around it. The places are compared by name and by identity (device and inode), so neither is a hard link to one
 //! of the files, nor another mount of one of the directories.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
@@ -54,9 +54,17 @@ impl ClosedPaths {
     /// Adds a place. Its links are followed now, so it may be named in any way.
     #[must_use]
     pub fn with(mut self, place: &Path, opening: Opening) -> Self {
-        let place = real_path(place).unwrap_or_else(|_| place.to_owned());
-        self.places.push((place, opening));
+        self.add(place, opening, &mut KnownLinks::default());
         self
+    }
+
+    /// Adds a place like [`ClosedPaths::with`]. `links` knows what was asked for the places before.
+    pub fn add(&mut self, place: &Path, opening: Opening, links: &mut KnownLinks) {
+        let place = links.real_path(place).unwrap_or_else(|_| place.to_owned());
+        // Each place is looked at again for each question.
+        if !self.places.contains(&(place.clone(), opening)) {
+            self.places.push((place, opening));
+        }
     }
 
     /// Whether nothing is closed.
@@ -185,6 +193,56 @@ fn became_a_link() -> io::Error {
 /// # Errors
 /// The links lead in a circle, or there is no current directory.
 pub fn real_path(path: &Path) -> io::Result<PathBuf> {
+    follow(path, |at| std::fs::read_link(at).ok())
+}
+
+/// The links of several paths at one moment, of which each is asked for once. Most paths have their beginning in common.
+#[derive(Debug, Default)]
+pub struct KnownLinks {
+    found: HashMap<PathBuf, Part>,
+}
+
+/// What a part of a path is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    LinkTo(PathBuf),
+    Missing,
+    Other,
+}
+
+impl KnownLinks {
+    /// See [`real_path`].
+    ///
+    /// # Errors
+    /// As for [`real_path`].
+    pub fn real_path(&mut self, path: &Path) -> io::Result<PathBuf> {
+        follow(path, |at| match self.part(at) {
+            Part::LinkTo(target) => Some(target),
+            Part::Missing | Part::Other => None,
+        })
+    }
+
+    fn part(&mut self, at: &Path) -> Part {
+        if let Some(known) = self.found.get(at) {
+            return known.clone();
+        }
+        // Nothing is below what does not exist.
+        let parent = at.parent().and_then(|parent| self.found.get(parent));
+        let part = match parent {
+            Some(Part::Missing) => Part::Missing,
+            _ => match std::fs::read_link(at) {
+                Ok(target) => Part::LinkTo(target),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Part::Missing,
+                Err(_) => Part::Other,
+            },
+        };
+        self.found.insert(at.to_owned(), part.clone());
+        part
+    }
+}
+
+/// Follows the links of a path; `link_at` says where one leads.
+fn follow(path: &Path, mut link_at: impl FnMut(&Path) -> Option<PathBuf>) -> io::Result<PathBuf> {
     let mut real = PathBuf::from("/");
     let mut left: VecDeque<OsString> =
         std::path::absolute(path)?.components().filter_map(path_part).collect();
@@ -197,7 +255,7 @@ pub fn real_path(path: &Path) -> io::Result<PathBuf> {
         real.push(&part);
         // An error (missing, not a directory, not permitted) is left to the code that opens the path: a path that
         // cannot be inspected cannot hide a link.
-        let Ok(target) = std::fs::read_link(&real) else { continue };
+        let Some(target) = link_at(&real) else { continue };
         links += 1;
         if links > MAX_LINKS {
             return Err(io::Error::other("its links lead in a circle"));

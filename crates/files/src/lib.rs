@@ -17,9 +17,9 @@ mod same_text;
 mod shared_directory;
 pub mod variables;
 
-pub use closed::{ClosedNow, ClosedPaths, Opening, PathUse, open_real, real_path};
+pub use closed::{ClosedNow, ClosedPaths, KnownLinks, Opening, PathUse, open_real, real_path};
 pub use json::from_json;
-pub use lock::{LockError, LockFile, LockKind, LockWait, is_locked, is_still_at, lock};
+pub use lock::{LockError, LockFile, LockKind, LockWait, is_locked, is_still_at, lock, still_at};
 pub use owned::OwnedDirectory;
 pub use private::{create_private_directory, parent_of, private_options, sync_directory};
 pub use read::{

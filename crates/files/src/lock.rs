@@ -1,6 +1,6 @@
 //! Advisory locks (`flock`), respected by every process of this program.
 
-use std::fs::{File, TryLockError};
+use std::fs::{File, Metadata, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -223,10 +223,18 @@ pub fn is_locked(path: &Path) -> Result<bool, LockError> {
 /// # Errors
 /// An I/O error; a missing file is not an error.
 pub fn is_still_at(file: &File, path: &Path) -> io::Result<bool> {
+    still_at(file, path).map(|found| found.is_some())
+}
+
+/// What `file` is, if it is the file at `path`.
+///
+/// # Errors
+/// As for [`is_still_at`].
+pub fn still_at(file: &File, path: &Path) -> io::Result<Option<Metadata>> {
     let held = file.metadata()?;
     match std::fs::metadata(path) {
-        Ok(found) => Ok((found.dev(), found.ino()) == (held.dev(), held.ino())),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Ok(found) => Ok(((found.dev(), found.ino()) == (held.dev(), held.ino())).then_some(held)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
 }

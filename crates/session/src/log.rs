@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use myclaw_files::{LockFile, is_still_at, parent_of, private_options, sync_directory};
+use myclaw_files::{LockFile, parent_of, private_options, still_at, sync_directory};
 use parking_lot::Mutex;
 use tracing::debug;
 
@@ -184,10 +184,10 @@ impl SessionLog {
     fn ensure_sound_tail(&mut self, file: &File) -> Result<u64, SessionError> {
         self.cut_back(file).context("remove a half-written line from", &self.path)?;
         // The number of links does not help here: a fork keeps the file under a name of its own.
-        if !is_still_at(file, &self.path).context("check the session log", &self.path)? {
+        let found = still_at(file, &self.path).context("check the session log", &self.path)?;
+        let Some(metadata) = found else {
             return Err(SessionError::Removed { path: self.path.clone() });
-        }
-        let metadata = file.metadata().context("check the session log", &self.path)?;
+        };
         if self.sound_length == Some(metadata.len()) {
             return Ok(metadata.len());
         }

@@ -134,3 +134,27 @@ fn what_became_a_link_after_the_check_is_not_opened() {
     assert!(opened(&last).is_err() && compared(&last).is_err());
     assert!(opened(&place.base.join("away")).is_err());
 }
+
+#[test]
+fn each_link_is_asked_for_once() {
+    let home = TempDir::new().unwrap();
+    let home = home.path().canonicalize().unwrap();
+    let (one, other) = (home.join("one"), home.join("other"));
+    fs::create_dir_all(&one).unwrap();
+    symlink(&one, home.join("link")).unwrap();
+    let mut links = KnownLinks::default();
+    let ways = ["link/a", "link/missing/b", "link/missing/../a", "no/such", "no/such/place"];
+    for way in ways {
+        assert_eq!(links.real_path(&home.join(way)).unwrap(), real_path(&home.join(way)).unwrap());
+    }
+    // What was answered before is not asked again, and neither is anything below what does not exist.
+    fs::remove_file(home.join("link")).unwrap();
+    symlink(&other, home.join("link")).unwrap();
+    symlink(&other, one.join("a")).unwrap();
+    fs::create_dir_all(home.join("no")).unwrap();
+    symlink(&other, home.join("no/such")).unwrap();
+    assert_eq!(links.real_path(&home.join("link/b")).unwrap(), one.join("b"));
+    assert_eq!(links.real_path(&home.join("link/a/c")).unwrap(), one.join("a/c"));
+    assert_eq!(links.real_path(&home.join("no/such/x")).unwrap(), home.join("no/such/x"));
+    assert_eq!(real_path(&home.join("link/b")).unwrap(), other.join("b"));
+}
