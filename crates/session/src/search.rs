@@ -24,6 +24,7 @@ use crate::error::SessionError;
 use crate::line::{self, Line};
 use crate::{Entry, EntryId, Role, SessionKey, SessionStore, TranscriptMessage};
 use files::SearchedFile;
+use filters::Filter;
 pub use filters::SearchFilters;
 pub use query::{Case, SearchError, SearchQuery};
 
@@ -118,6 +119,10 @@ fn search_files(
         while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
             found.search((&mut searcher, &mut buffer), query, file, filters);
         }
+        // All at once: threads do not wait for each other at each file.
+        if let Some(filters) = filters {
+            filters.add(std::mem::take(&mut found.learned));
+        }
         found
     };
     let found = thread::scope(|scope| {
@@ -154,11 +159,19 @@ struct Found {
     newest: BinaryHeap<Reverse<Ranked>>,
     matches: BTreeMap<SessionKey, u64>,
     unreadable: Vec<(PathBuf, std::io::Error)>,
+    /// What is to be remembered of the files.
+    learned: Vec<(u64, Filter)>,
 }
 
 impl Found {
     fn new(limit: usize) -> Self {
-        Self { limit, newest: BinaryHeap::new(), matches: BTreeMap::new(), unreadable: Vec::new() }
+        Self {
+            limit,
+            newest: BinaryHeap::new(),
+            matches: BTreeMap::new(),
+            unreadable: Vec::new(),
+            learned: Vec::new(),
+        }
     }
 
     fn search(
@@ -168,9 +181,11 @@ impl Found {
         file: &SearchedFile,
         filters: Option<&SearchFilters>,
     ) {
+        let mut learned = std::mem::take(&mut self.learned);
         let mut lines = Lines { query, file, key: None, found: self, count: 0 };
-        let searched = file.search(with, query, filters, &mut lines);
+        let searched = file.search(with, query, filters.zip(Some(&mut learned)), &mut lines);
         lines.finish();
+        self.learned = learned;
         match searched {
             Err(error) if file.key().is_some() => {
                 self.unreadable.push((file.path.clone(), error));

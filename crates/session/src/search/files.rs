@@ -7,10 +7,12 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirEntryExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use grep_searcher::{Searcher, Sink};
+use rustix::fs::{AtFlags, Mode, OFlags, openat, statat};
 
-use super::filters::{LogStamp, SearchFilters};
+use super::filters::{Filter, LogStamp, SearchFilters};
 use super::{SearchQuery, SearchScope};
 use crate::backward::BLOCK;
 use crate::error::{IoContext, SessionError};
@@ -25,6 +27,8 @@ const READ_WHOLE_BYTES: usize = 4 << 20;
 /// A file of messages.
 #[derive(Debug)]
 pub(super) struct SearchedFile {
+    /// The directory that it is in. Names in it are found faster than whole paths.
+    directory: Arc<File>,
     pub(super) path: PathBuf,
     pub(super) inode: u64,
     /// The session to which the messages belong, if it is known already.
@@ -45,49 +49,67 @@ impl SearchedFile {
         &self,
         (searcher, buffer): (&mut Searcher, &mut Vec<u8>),
         query: &SearchQuery,
-        filters: Option<&SearchFilters>,
+        mut filters: Option<(&SearchFilters, &mut Vec<(u64, Filter)>)>,
         lines: impl Sink<Error = io::Error>,
     ) -> io::Result<()> {
-        if filters.is_some_and(|filters| filters.rules_out(&self.path, self.inode, query)) {
+        if filters.as_ref().is_some_and(|(filters, _)| filters.rules_out(self, query)) {
             return Ok(());
         }
-        let file = File::open(&self.path)?;
-        // What is written after this is not learned as part of this state of the file.
-        let stamp =
-            filters.map(|_| file.metadata()).transpose()?.map(|found| LogStamp::from(&found));
-        let Some(content) = read_whole(Positioned::until(&file, self.end), buffer)? else {
+        let file = self.open()?;
+        // What is written after this is neither searched nor learned as part of this state of the file.
+        let stamp = LogStamp::from(&file.metadata()?);
+        let length = stamp.length().min(self.end);
+        let Some(content) = read_whole(&file, length, buffer)? else {
             let content = Positioned::until(&file, self.end);
             return searcher.search_reader(query.prefilter(), content, lines);
         };
-        if let (Some(filters), Some(stamp)) = (filters, stamp)
+        if let Some((filters, learned)) = &mut filters
             && self.end == u64::MAX
+            && !filters.learn((self.inode, stamp, content), query, learned)
         {
-            filters.learn(self.inode, stamp, content);
+            return Ok(());
         }
         searcher.search_slice(query.prefilter(), content, lines)
     }
+
+    fn open(&self) -> io::Result<File> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        Ok(openat(&self.directory, self.name()?, flags, Mode::empty())?.into())
+    }
+
+    /// The present state of the file, of which a link is not followed.
+    pub(super) fn stamp(&self) -> io::Result<LogStamp> {
+        Ok(statat(&self.directory, self.name()?, AtFlags::SYMLINK_NOFOLLOW)?.into())
+    }
+
+    fn name(&self) -> io::Result<&OsStr> {
+        self.path.file_name().ok_or_else(|| io::ErrorKind::InvalidFilename.into())
+    }
 }
 
-/// The whole content, in `buffer`; `None` if there is more than is read as a whole.
+/// The first `length` bytes, in `buffer`, or all if there are fewer; `None` if that is more than is read as a whole.
 fn read_whole<'a>(
-    mut content: Positioned<'_>,
+    file: &File,
+    length: u64,
     buffer: &'a mut Vec<u8>,
 ) -> io::Result<Option<&'a [u8]>> {
-    let mut length = 0;
-    loop {
-        if length == buffer.len() {
-            if length >= READ_WHOLE_BYTES {
-                return Ok(None);
-            }
-            buffer.resize((2 * length).max(BLOCK), 0);
-        }
-        match content.read(&mut buffer[length..]) {
-            Ok(0) => return Ok(Some(&buffer[..length])),
-            Ok(read) => length += read,
+    let Some(length) = usize::try_from(length).ok().filter(|length| *length <= READ_WHOLE_BYTES)
+    else {
+        return Ok(None);
+    };
+    if buffer.len() < length {
+        buffer.resize(length.next_multiple_of(BLOCK), 0);
+    }
+    let (mut content, mut read) = (Positioned::until(file, length as u64), 0);
+    while read < length {
+        match content.read(&mut buffer[read..length]) {
+            Ok(0) => break,
+            Ok(more) => read += more,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
     }
+    Ok(Some(&buffer[..read]))
 }
 
 /// The logs of all sessions within `scope`, and the history files that are not the log of any of them because the
@@ -102,6 +124,8 @@ pub(super) fn files_to_search(
         return Ok(Vec::new());
     }
     let listing = std::fs::read_dir(directory).context("list the sessions directory", directory)?;
+    let opened = File::open(directory).context("list the sessions directory", directory)?;
+    let opened = Arc::new(opened);
     let mut files = Vec::new();
     let mut logs = HashSet::new();
     let mut histories = Vec::new();
@@ -117,12 +141,13 @@ pub(super) fn files_to_search(
                 },
             };
             logs.insert(found.ino());
-            files.push(SearchedFile { path, inode: found.ino(), key, end: u64::MAX });
+            let directory = Arc::clone(&opened);
+            files.push(SearchedFile { directory, path, inode: found.ino(), key, end: u64::MAX });
         } else if let Some((log, number)) = log_of_history(&found) {
             histories.push((found.ino(), log, number, path));
         }
     }
-    files.extend(orphaned_histories(histories, &logs, scope));
+    files.extend(orphaned_histories(&opened, histories, &logs, scope));
     Ok(files)
 }
 
@@ -162,6 +187,7 @@ fn log_of_history(found: &DirEntry) -> Option<(PathBuf, usize)> {
 
 /// For each file that only histories keep: the history that uses most of it.
 fn orphaned_histories(
+    directory: &Arc<File>,
     histories: Vec<(u64, PathBuf, usize, PathBuf)>,
     logs: &HashSet<u64>,
     scope: &SearchScope,
@@ -176,15 +202,9 @@ fn orphaned_histories(
         let Some(&end) = header.as_ref().and_then(|header| header.history.get(number)) else {
             continue;
         };
-        let file = SearchedFile { path, inode, key: Some(key), end };
-        let known = longest.entry(inode).or_insert_with(|| SearchedFile {
-            path: file.path.clone(),
-            inode,
-            key: file.key.clone(),
-            end,
-        });
-        if known.end < end {
-            *known = file;
+        if longest.get(&inode).is_none_or(|known| known.end < end) {
+            let directory = Arc::clone(directory);
+            longest.insert(inode, SearchedFile { directory, path, inode, key: Some(key), end });
         }
     }
     longest.into_values()

@@ -3,12 +3,13 @@
 use std::collections::{HashMap, HashSet};
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Mutex, RwLock};
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
+use rustix::fs::Stat;
 
 use super::files::{SearchedFile, files_to_search};
 use super::{Case, SearchQuery, SearchScope};
@@ -23,6 +24,8 @@ const FILTER_BITS: (usize, usize) = (1 << 11, 1 << 17);
 const BYTES_PER_BIT: usize = 2;
 /// A list of the directory that is younger than its last change by less may lack files: clocks of file systems are coarse.
 const SETTLED: Duration = Duration::from_millis(100);
+/// How the first line of a log begins, which no search looks at.
+const HEADER: &[u8] = b"{\"type\":\"session\",";
 /// Characters outside ASCII that are the same as `s` and `k` if case is ignored. A log with one has no filter.
 const LIKE_ASCII: [&str; 2] = ["\u{17f}", "\u{212a}"];
 
@@ -31,7 +34,10 @@ const LIKE_ASCII: [&str; 2] = ["\u{17f}", "\u{212a}"];
 #[derive(Debug, Default)]
 pub struct SearchFilters {
     listing: Mutex<Option<Listing>>,
-    learned: RwLock<Learned>,
+    /// By the log's inode.
+    learned: RwLock<HashMap<u64, Filter>>,
+    /// Their memory, with that of filters which searches are about to add.
+    bytes: AtomicUsize,
 }
 
 #[derive(Debug)]
@@ -39,13 +45,6 @@ struct Listing {
     /// The state of the directory before it was listed.
     stamp: LogStamp,
     files: Arc<Vec<SearchedFile>>,
-}
-
-#[derive(Debug, Default)]
-struct Learned {
-    /// By the log's inode.
-    filters: HashMap<u64, Filter>,
-    bytes: usize,
 }
 
 /// A state of a file or directory.
@@ -63,7 +62,20 @@ impl From<&Metadata> for LogStamp {
     }
 }
 
+impl From<Stat> for LogStamp {
+    fn from(found: Stat) -> Self {
+        let length = u64::try_from(found.st_size).unwrap_or(0);
+        // The types differ between systems.
+        let changed = (found.st_ctime as i64, found.st_ctime_nsec as i64);
+        Self { inode: found.st_ino, length, changed }
+    }
+}
+
 impl LogStamp {
+    pub(super) fn length(self) -> u64 {
+        self.length
+    }
+
     /// Whether the file was last changed a while before now, so that another change has another time.
     fn is_settled(self) -> bool {
         let (seconds, nanoseconds) = self.changed;
@@ -96,48 +108,72 @@ impl SearchFilters {
 
     fn forget_all_but(&self, files: &[SearchedFile]) {
         let mut learned = self.learned.write();
-        if learned.filters.is_empty() {
+        if learned.is_empty() {
             return;
         }
         let there: HashSet<u64> = files.iter().map(|file| file.inode).collect();
-        learned.filters.retain(|inode, _| there.contains(inode));
-        learned.bytes = learned.filters.values().map(Filter::bytes).sum();
+        learned.retain(|inode, _| there.contains(inode));
+        self.count(&learned);
     }
 
-    /// True if no message in the log at `path` can match.
-    pub(super) fn rules_out(&self, path: &Path, inode: u64, query: &SearchQuery) -> bool {
+    fn count(&self, learned: &HashMap<u64, Filter>) {
+        self.bytes.store(learned.values().map(Filter::bytes).sum(), Ordering::Relaxed);
+    }
+
+    /// True if no message in the log can match.
+    pub(super) fn rules_out(&self, file: &SearchedFile, query: &SearchQuery) -> bool {
         if query.required().is_empty() {
             return false;
         }
         let learned = self.learned.read();
-        let Some(filter) = learned.filters.get(&inode) else { return false };
-        !query.required().iter().any(|required| filter.may_hold(required))
-            && std::fs::symlink_metadata(path)
-                .is_ok_and(|found| LogStamp::from(&found) == filter.stamp)
+        let Some(filter) = learned.get(&file.inode) else { return false };
+        !filter.may_match(query) && file.stamp().is_ok_and(|stamp| stamp == filter.stamp)
     }
 
-    /// Remembers what `content` holds, which is all that the log with this state has.
-    pub(super) fn learn(&self, inode: u64, stamp: LogStamp, content: &[u8]) {
-        let is_there = |text: &&str| memchr::memmem::find(content, text.as_bytes()).is_some();
-        if stamp.inode != inode
-            || stamp.length != content.len() as u64
-            || LIKE_ASCII.iter().any(is_there)
-        {
-            return;
+    /// Learns what `content` holds, which is all that the log with this state has, and puts that into `learned`, for
+    /// [`SearchFilters::add`]. False if no message in it can match.
+    pub(super) fn learn(
+        &self,
+        (inode, stamp, content): (u64, LogStamp, &[u8]),
+        query: &SearchQuery,
+        learned: &mut Vec<(u64, Filter)>,
+    ) -> bool {
+        if stamp.inode != inode || stamp.length != content.len() as u64 || has_like_ascii(content) {
+            return true;
         }
         let filter = Filter::of(stamp, content);
-        let mut learned = self.learned.write();
-        let before = learned.filters.get(&inode).map_or(0, Filter::bytes);
-        if learned.bytes - before + filter.bytes() <= MOST_FILTER_BYTES {
-            learned.bytes = learned.bytes - before + filter.bytes();
-            learned.filters.insert(inode, filter);
+        let may_match = filter.may_match(query);
+        let before = self.learned.read().get(&inode).map_or(0, Filter::bytes);
+        let more = filter.bytes().saturating_sub(before);
+        if self.bytes.fetch_add(more, Ordering::Relaxed) + more <= MOST_FILTER_BYTES {
+            learned.push((inode, filter));
+        } else {
+            self.bytes.fetch_sub(more, Ordering::Relaxed);
         }
+        may_match
     }
+
+    /// Remembers what was learned.
+    pub(super) fn add(&self, new: Vec<(u64, Filter)>) {
+        if new.is_empty() {
+            return;
+        }
+        let mut learned = self.learned.write();
+        learned.extend(new);
+        self.count(&learned);
+    }
+}
+
+/// Whether the content has one of [`LIKE_ASCII`].
+fn has_like_ascii(content: &[u8]) -> bool {
+    let [one, other] = LIKE_ASCII.map(|text| text.as_bytes());
+    memchr::memchr2_iter(one[0], other[0], content)
+        .any(|at| content[at..].starts_with(one) || content[at..].starts_with(other))
 }
 
 /// Says of three bytes whether a log may hold them in this order, or surely does not. ASCII letters are small.
 #[derive(Debug)]
-struct Filter {
+pub(super) struct Filter {
     stamp: LogStamp,
     /// Whether some characters outside ASCII are written as `\uXXXX`.
     is_escaped: bool,
@@ -151,20 +187,26 @@ impl Filter {
         let count = (content.len() / BYTES_PER_BIT).next_power_of_two().clamp(least, most);
         let mut bits = vec![0_u64; count / 64].into_boxed_slice();
         let mut last = 0;
-        for byte in content {
+        for byte in without_header(content) {
             last = next(last, *byte);
             let place = place(last, count);
             bits[place / 64] |= 1 << (place % 64);
         }
-        let is_escaped = memchr::memmem::find_iter(content, b"\\u").any(|at| {
+        let is_escaped = memchr::memchr_iter(b'\\', content).any(|at| {
+            let escape = content[at + 1..].strip_prefix(b"u");
             // Control characters are always escaped.
-            !content[at + 2..].starts_with(b"000") && !content[at + 2..].starts_with(b"001")
+            escape.is_some_and(|code| !code.starts_with(b"000") && !code.starts_with(b"001"))
         });
         Self { stamp, is_escaped, bits }
     }
 
     fn bytes(&self) -> usize {
         size_of_val(&*self.bits) + size_of::<Self>()
+    }
+
+    fn may_match(&self, query: &SearchQuery) -> bool {
+        let required = query.required();
+        required.is_empty() || required.iter().any(|required| self.may_hold(required))
     }
 
     fn may_hold(&self, required: &Required) -> bool {
@@ -174,6 +216,14 @@ impl Filter {
             self.bits[place / 64] & (1 << (place % 64)) != 0
         };
         required.ascii.iter().all(holds) && (self.is_escaped || required.other.iter().all(holds))
+    }
+}
+
+/// The lines of a log that may be messages.
+fn without_header(content: &[u8]) -> &[u8] {
+    match memchr::memchr(b'\n', content) {
+        Some(end) if content.starts_with(HEADER) => &content[end..],
+        _ => content,
     }
 }
 

@@ -69,8 +69,10 @@ fn a_log_with_letters_that_equal_ascii_ones_is_not_learned() {
         let filters = SearchFilters::default();
         let content = format!("{{\"content\":\"{letter}now\"}}");
         let stamp = LogStamp { inode: 7, length: content.len() as u64, changed: (0, 0) };
-        filters.learn(7, stamp, content.as_bytes());
-        assert!(filters.learned.read().filters.is_empty());
+        let mut learned = Vec::new();
+        let sought = text("heron", Case::Ignored);
+        assert!(filters.learn((7, stamp, content.as_bytes()), &sought, &mut learned));
+        assert!(learned.is_empty());
     }
 }
 
@@ -78,15 +80,27 @@ fn a_log_with_letters_that_equal_ascii_ones_is_not_learned() {
 fn filters_take_no_more_than_their_limit() {
     let filters = SearchFilters::default();
     let content = "0123456789abcdef";
-    for inode in 0..60_000 {
-        let stamp = LogStamp { inode, length: content.len() as u64, changed: (0, 0) };
-        filters.learn(inode, stamp, content.as_bytes());
-        filters.learn(inode, stamp, content.as_bytes());
+    let sought = text("heron", Case::Ignored);
+    // The second time nothing is new, so nothing more is counted.
+    for _ in 0..2 {
+        let mut waiting = Vec::new();
+        for inode in 0..60_000 {
+            let stamp = LogStamp { inode, length: content.len() as u64, changed: (0, 0) };
+            let log = (inode, stamp, content.as_bytes());
+            assert!(!filters.learn(log, &sought, &mut waiting), "no match is possible");
+            if inode % 20_000 == 0 {
+                filters.add(std::mem::take(&mut waiting));
+            }
+        }
+        // While a search has not ended, what it has learned counts too.
+        let size: usize = waiting.iter().map(|(_, filter)| filter.bytes()).sum();
+        assert!(size <= MOST_FILTER_BYTES);
+        filters.add(waiting);
+        let learned = filters.learned.read();
+        let bytes: usize = learned.values().map(Filter::bytes).sum();
+        assert_eq!(filters.bytes.load(Ordering::Relaxed), bytes);
+        assert!(bytes <= MOST_FILTER_BYTES && bytes > MOST_FILTER_BYTES - (1 << 12), "{bytes}");
     }
-    let learned = filters.learned.read();
-    let bytes: usize = learned.filters.values().map(Filter::bytes).sum();
-    assert_eq!(learned.bytes, bytes);
-    assert!(bytes <= MOST_FILTER_BYTES && bytes > MOST_FILTER_BYTES - (1 << 12), "{bytes}");
 }
 
 proptest! {
