@@ -27,7 +27,7 @@ use crate::{
     ModelRequest, Provider, StopReason, StreamEvent, Trouble,
 };
 
-use left_out::{Failure, LeftOut, MAX_LEFT_OUT};
+use left_out::{Failure, LeftOut, MAX_LEFT_OUT, Options};
 pub use models::list_models;
 use refusal::no_answer;
 pub use refusal::{read_capped, read_refusal};
@@ -116,9 +116,7 @@ impl HttpProvider {
         let mut options = self.left_out.options_of(prepared.model);
         let mut retries = 0;
         loop {
-            let mut encoded = wire::encode(&prepared).map_err(unsent)?;
-            options.leave_out(&mut encoded);
-            let body = encoded.body.clone();
+            let encoded = encode(&prepared, &options).map_err(unsent)?;
             let decoder =
                 Decoder::new(prepared.model, history, now_in_milliseconds()).map_err(unsent)?;
             let decoder = place.insert(decoder);
@@ -130,8 +128,12 @@ impl HttpProvider {
                 Err(failure) => failure,
             };
             let refused = match retries < MAX_LEFT_OUT && !decoder.has_visible_output() {
-                true => options.refuse(prepared.model.api, &body, &failure),
-                false => None,
+                // Encoded once more, so that nothing holds the body while an answer comes.
+                true if failure.is_refusal() => {
+                    let body = encode(&prepared, &options).map_err(unsent)?.body;
+                    options.refuse(prepared.model.api, &body, &failure)
+                }
+                _ => None,
             };
             let Some(option) = refused else {
                 if !failure.is_refusal() {
@@ -251,6 +253,13 @@ impl Provider for HttpProvider {
             }
         })
     }
+}
+
+/// The request in the wire format of its model, without what its host refuses.
+fn encode(request: &ModelRequest<'_>, options: &Options) -> Result<EncodedRequest, ModelError> {
+    let mut encoded = wire::encode(request)?;
+    options.leave_out(&mut encoded);
+    Ok(encoded)
 }
 
 /// Reports a failed call, with what had arrived.

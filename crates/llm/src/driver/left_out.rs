@@ -77,9 +77,10 @@ impl Options {
         }
     }
 
-    /// Adds what the host refuses of `body`, and returns its name; `None` if nothing can be left out.
+    /// Adds what the host refuses of `body` by a [`Failure::is_refusal`], and returns its name; `None` if nothing can be left
+    /// out.
     pub(super) fn refuse(&mut self, api: Api, body: &[u8], failure: &Failure) -> Option<String> {
-        let refusal = failure.words().filter(|_| failure.is_refusal())?;
+        let refusal = failure.words()?;
         let mut refused = optional::refused(api, body, &refusal);
         refused.retain(|field| !self.fields.contains(field));
         if refused.is_empty() {
