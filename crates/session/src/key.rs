@@ -7,6 +7,7 @@ mod slug;
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -29,9 +30,10 @@ const THREAD_TAIL: &str = ":thread:";
 /// Separates a peer from the number of a session that was begun anew with it.
 const ANEW_TAIL: &str = ":new:";
 
-/// Identifies a session. Always in canonical, normalised form: equal keys have equal texts and one file.
+/// Identifies a session. Always in canonical, normalised form: equal keys have equal texts and one file. A copy shares the
+/// text: each event has one, and a session that works has dozens.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SessionKey(String);
+pub struct SessionKey(Arc<str>);
 
 /// The parts of a key. [`SessionKey::build`] normalises each part.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -108,14 +110,15 @@ impl SessionKey {
     /// removed. A part of more than 128 characters is cut and ends in a hash of the whole. An agent without a usable id
     /// is `main`, an account `default`, a channel or peer `unknown`.
     pub fn build(parts: &SessionKeyParts) -> Self {
-        Self(format!(
+        let text = format!(
             "agent:{}:channel:{}:account:{}:peer:{}:{}",
             normalise(&parts.agent_id, Colons::Remove, DEFAULT_AGENT),
             normalise(&parts.channel, Colons::Remove, UNKNOWN),
             normalise(&parts.account_id, Colons::Remove, DEFAULT_ACCOUNT),
             parts.peer_kind.as_str(),
             normalise(&parts.peer_id, Colons::Keep, UNKNOWN),
-        ))
+        );
+        Self(text.into())
     }
 
     /// The session with this name in the terminal.
@@ -194,7 +197,7 @@ impl SessionKey {
         let is_written_so = parts.peer_kind != PeerKind::Direct || !text.contains(":peer:dm:");
         let texts = [&parts.agent_id, &parts.channel, &parts.account_id, &parts.peer_id];
         if is_written_so && texts.into_iter().all(|part| is_normal(part)) {
-            return Some(Self(text.to_owned()));
+            return Some(Self(text.into()));
         }
         Some(Self::build(&parts))
     }
@@ -207,7 +210,7 @@ impl SessionKey {
             channel: UNKNOWN.to_owned(),
             account_id: DEFAULT_ACCOUNT.to_owned(),
             peer_kind: PeerKind::Direct,
-            peer_id: self.0.clone(),
+            peer_id: self.0.to_string(),
         })
     }
 

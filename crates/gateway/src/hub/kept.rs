@@ -2,7 +2,7 @@
 //! reads later gets them as one event, and what surrounds each delta is kept once.
 
 use std::collections::VecDeque;
-use std::ops::{Range, RangeInclusive};
+use std::ops::{Deref, Range, RangeInclusive};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -23,7 +23,41 @@ pub(crate) struct Joined {
     /// The numbers of the events that it stands for.
     pub(crate) numbers: RangeInclusive<u64>,
     /// A JSON object.
-    pub(crate) text: Arc<str>,
+    pub(crate) text: EventText,
+}
+
+/// The text of an event.
+#[derive(Debug, Clone)]
+pub(crate) enum EventText {
+    /// That of a kept event.
+    Kept(Arc<str>),
+    /// Made for one reader. Of deltas only what differs is kept.
+    Made(String),
+}
+
+impl Deref for EventText {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        match self {
+            Self::Kept(text) => text,
+            Self::Made(text) => text,
+        }
+    }
+}
+
+impl PartialEq for EventText {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for EventText {}
+
+impl From<String> for EventText {
+    fn from(text: String) -> Self {
+        Self::Made(text)
+    }
 }
 
 /// Events from a number on.
@@ -117,7 +151,7 @@ impl Kept {
     pub(super) fn add(&mut self, at: Instant, event: &impl Serialize) -> Option<Joined> {
         let text: Arc<str> = serde_json::to_string(event).ok()?.into();
         self.push(at, Content::Whole(Arc::clone(&text)));
-        Some(Joined { numbers: self.newest..=self.newest, text })
+        Some(Joined { numbers: self.newest..=self.newest, text: EventText::Kept(text) })
     }
 
     /// Adds an event of a run. A delta joins the ones before it.
@@ -130,7 +164,7 @@ impl Kept {
             *came = at;
             self.bytes += added;
             self.newest += 1;
-            return Some(Joined { numbers: self.newest..=self.newest, text });
+            return Some(Joined { numbers: self.newest..=self.newest, text: text.into() });
         }
         let whole = serde_json::to_string(event).ok()?;
         let Some(Range { start, end }) = place_of_text(&whole) else { return self.add(at, event) };
@@ -217,12 +251,13 @@ impl Piece {
     fn after(&self, after: u64) -> Joined {
         match &self.content {
             Content::Whole(text) => {
-                Joined { numbers: self.first..=self.first, text: Arc::clone(text) }
+                let text = EventText::Kept(Arc::clone(text));
+                Joined { numbers: self.first..=self.first, text }
             }
             Content::Deltas(deltas) => {
                 let skipped = (after + 1).saturating_sub(self.first);
                 let numbers = self.first + skipped..=self.first + deltas.ends.len() as u64 - 1;
-                Joined { numbers, text: deltas.event(skipped as usize) }
+                Joined { numbers, text: deltas.event(skipped as usize).into() }
             }
         }
     }
@@ -239,7 +274,7 @@ impl Content {
 
 impl Deltas {
     /// Adds a delta, if there is room for it. Gives the bytes that it adds, and its event.
-    fn join(&mut self, delta: &str) -> Option<(usize, Arc<str>)> {
+    fn join(&mut self, delta: &str) -> Option<(usize, String)> {
         if self.ends.len() >= MOST_JOINED || self.text.len() + delta.len() > MOST_TEXT {
             return None;
         }
@@ -256,10 +291,10 @@ impl Deltas {
     }
 
     /// The event for all deltas but the first ones.
-    fn event(&self, skipped: usize) -> Arc<str> {
+    fn event(&self, skipped: usize) -> String {
         let from = skipped.checked_sub(1).map_or(0, |last| self.ends[last] as usize);
         let (before, after) = self.form.split_at(self.place);
-        [before, &self.text[from..], after].concat().into()
+        [before, &self.text[from..], after].concat()
     }
 }
 

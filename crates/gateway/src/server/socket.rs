@@ -34,7 +34,7 @@ use crate::hub::{Watcher, Watching};
 use crate::questions::{Answer, FullAnswer};
 use crate::rows::Origin;
 use line::{Line, Received};
-use watched::{Watched, event_frame};
+use watched::Watched;
 
 /// Where it is asked for.
 const PATH: &str = "/ws";
@@ -436,7 +436,7 @@ impl Client {
         if let Some(line) = self.line.upgrade() {
             line.wake.notify_one();
         }
-        let watched = Watched { sent: after.unwrap_or(newest), newest: news };
+        let watched = Watched::new(key.as_str(), after.unwrap_or(newest), news);
         self.watched.insert(key.as_str().to_owned(), watched);
         Ok(json!({
             "session": key.as_str(),

@@ -22,7 +22,7 @@ use futures_util::{Sink, Stream as _};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use super::{BREATH, Client, Watched, event_frame};
+use super::{BREATH, Client, Watched};
 use crate::hub::{Joined, Watcher};
 
 /// What the next frame of a client is: none at the end of the connection.
@@ -78,7 +78,7 @@ impl Client {
         }
         let Some(watched) = self.watched.get_mut(session) else { return false };
         let before = watched.sent;
-        let is_done = watched.write_now(&mut self.socket, session, event);
+        let is_done = watched.write_now(&mut self.socket, event);
         if watched.sent != before {
             self.wrote = Some(now);
         }
@@ -88,12 +88,7 @@ impl Client {
 
 impl Watched {
     /// Writes an event without waiting. False if something is left to do: then the client's own task does it.
-    fn write_now(
-        &mut self,
-        socket: &mut (impl Sink<Message> + Unpin),
-        session: &str,
-        event: &Joined,
-    ) -> bool {
+    fn write_now(&mut self, socket: &mut (impl Sink<Message> + Unpin), event: &Joined) -> bool {
         if self.sent + 1 != *event.numbers.start() {
             return false;
         }
@@ -103,7 +98,7 @@ impl Watched {
         if !matches!(socket.as_mut().poll_ready(&mut context), Poll::Ready(Ok(()))) {
             return false;
         }
-        let frame = Message::text(event_frame(session, event));
+        let frame = Message::text(self.frame(event));
         if socket.as_mut().start_send(frame).is_err() {
             return false;
         }

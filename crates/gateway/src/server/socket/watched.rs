@@ -14,15 +14,21 @@ pub(super) struct Watched {
     pub(super) sent: u64,
     /// The number of the newest event.
     pub(super) newest: Arc<AtomicU64>,
+    /// The session's key, as JSON.
+    name: Box<str>,
 }
 
 impl Watched {
+    pub(super) fn new(session: &str, sent: u64, newest: Arc<AtomicU64>) -> Self {
+        Self { sent, newest, name: Value::from(session).to_string().into() }
+    }
+
     /// The frames that the client lacks.
     pub(super) fn frames(&mut self, session: &str, hub: &Hub) -> Vec<String> {
         match hub.since(session, self.sent) {
             Since::Events(events) => {
                 self.sent = events.last().map_or(self.sent, |newest| *newest.numbers.end());
-                events.iter().map(|event| event_frame(session, event)).collect()
+                events.iter().map(|event| self.frame(event)).collect()
             }
             Since::Gap(now) => {
                 self.sent = now;
@@ -31,21 +37,21 @@ impl Watched {
             }
         }
     }
-}
 
-/// The event is JSON already.
-pub(super) fn event_frame(session: &str, Joined { numbers, text }: &Joined) -> String {
-    // All of it, with the longest numbers: it never grows.
-    let mut frame = String::with_capacity(text.len() + 2 * session.len() + 128);
-    frame.push_str(r#"{"type":"event","session":"#);
-    // Writing to a string cannot fail.
-    let _ = write!(frame, "{},", Value::from(session));
-    let (first, last) = (numbers.start(), numbers.end());
-    if first != last {
-        let _ = write!(frame, r#""from":{first},"#);
+    /// The frame of an event, which is JSON already.
+    pub(super) fn frame(&self, Joined { numbers, text }: &Joined) -> String {
+        // All of it, with the longest numbers: it never grows.
+        let mut frame = String::with_capacity(text.len() + self.name.len() + 128);
+        frame.push_str(r#"{"type":"event","session":"#);
+        frame.push_str(&self.name);
+        let (first, last) = (numbers.start(), numbers.end());
+        // Writing to a string cannot fail.
+        if first != last {
+            let _ = write!(frame, r#","from":{first}"#);
+        }
+        let _ = write!(frame, r#","sequence":{last},"event":"#);
+        frame.push_str(text);
+        frame.push('}');
+        frame
     }
-    let _ = write!(frame, r#""sequence":{last},"event":"#);
-    frame.push_str(text);
-    frame.push('}');
-    frame
 }

@@ -12,14 +12,15 @@ fn an_event_is_left_to_the_client_while_its_connection_is_full() {
     // A connection that has room for one frame.
     let (sender, mut taken) = mpsc::channel(1);
     let mut socket = PollSender::new(sender);
-    let mut watched = Watched { sent: 0, newest: Arc::default() };
+    let mut watched = Watched::new("s", 0, Arc::default());
+    let other = Watched::new("s", 0, Arc::default());
     let event = |number: u64| Joined {
         numbers: number..=number,
         text: format!("{{\"number\":{number}}}").into(),
     };
-    let frame = |number| Ok(Message::text(event_frame("s", &event(number))));
+    let frame = |number| Ok(Message::text(other.frame(&event(number))));
     // Each write, whether nothing is left to do, and the last event that the client has then.
-    let mut write = |number| (watched.write_now(&mut socket, "s", &event(number)), watched.sent);
+    let mut write = |number| (watched.write_now(&mut socket, &event(number)), watched.sent);
     assert_eq!(write(1), (true, 1));
     assert_eq!(write(2), (false, 1));
     assert_eq!(taken.try_recv(), frame(1));
