@@ -117,8 +117,10 @@ enum Executable {
 }
 
 fn executable(path: &Path) -> Executable {
-    if !path.is_file() {
-        return if path.is_dir() { Executable::No } else { Executable::Missing };
+    // Asked once: most directories of a search do not have it.
+    let Ok(found) = path.metadata() else { return Executable::Missing };
+    if !found.is_file() {
+        return if found.is_dir() { Executable::No } else { Executable::Missing };
     }
     match rustix::fs::access(path, rustix::fs::Access::EXEC_OK) {
         Ok(()) => Executable::Yes,

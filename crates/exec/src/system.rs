@@ -78,7 +78,7 @@ pub(crate) fn move_variables(is_moved: impl Fn(&[u8], &[u8]) -> bool) {
     unsafe extern "C" {
         static mut environ: *mut *mut c_char;
     }
-    if !std::fs::read_dir("/proc/self/task").is_ok_and(|threads| threads.count() == 1) {
+    if !has_one_thread() {
         return;
     }
     // SAFETY: `environ` is null or leads to an array of pointers to C strings, with a null pointer at its end. There is
@@ -103,6 +103,16 @@ pub(crate) fn move_variables(is_moved: impl Fn(&[u8], &[u8]) -> bool) {
             slot = slot.add(1);
         }
     }
+}
+
+/// Whether this process has one thread. The kernel counts a link of the directory of threads for each of them, besides the two
+/// that every directory has. Where that is not so, the directory is read.
+#[cfg(target_os = "linux")]
+fn has_one_thread() -> bool {
+    use std::os::unix::fs::MetadataExt;
+    const DIRECTORY: &str = "/proc/self/task";
+    std::fs::metadata(DIRECTORY).is_ok_and(|found| found.nlink() == 3)
+        || std::fs::read_dir(DIRECTORY).is_ok_and(|threads| threads.count() == 1)
 }
 
 /// Gives this thread namespaces of its own. A user namespace needs a process with one thread.

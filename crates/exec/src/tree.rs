@@ -12,6 +12,7 @@
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs;
+use std::io::Read as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -366,8 +367,12 @@ pub(crate) fn start_of(pid: i32) -> Option<u64> {
 }
 
 fn process_entry(pid: i32) -> Option<Entry> {
+    // Longer than any such line. The file has no length that says how much to read.
+    const ROOM: usize = 2 * 1024;
+    let mut line = Vec::with_capacity(ROOM);
+    let file = fs::File::open(format!("/proc/{pid}/stat")).ok()?;
+    file.take(ROOM as u64).read_to_end(&mut line).ok()?;
     // A process name may be any bytes.
-    let line = fs::read(format!("/proc/{pid}/stat")).ok()?;
     parse_entry(&String::from_utf8_lossy(&line))
 }
 

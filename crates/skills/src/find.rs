@@ -119,9 +119,11 @@ impl Catalog {
 pub fn find(places: &[Place], machine: &Machine) -> Catalog {
     let mut catalog = Catalog::default();
     let mut files_by_name: HashMap<String, PathBuf> = HashMap::new();
+    // Neighbouring places have the same base, which is opened once.
+    let mut base: Option<(&Path, SharedDirectory)> = None;
     for place in places {
         let opened =
-            SharedDirectory::open(&place.base).and_then(|base| base.directory(&place.below));
+            opened_base(&mut base, &place.base).and_then(|base| base.directory(&place.below));
         let opened = match opened {
             Ok(opened) => opened,
             Err(error) => {
@@ -174,6 +176,18 @@ pub fn find(places: &[Place], machine: &Machine) -> Catalog {
     }
     catalog.skills.sort_by(|one, other| one.name.cmp(&other.name));
     catalog
+}
+
+/// The directory at `path`, which stays open in `known` for the next place.
+fn opened_base<'a, 'p>(
+    known: &'a mut Option<(&'p Path, SharedDirectory)>,
+    path: &'p Path,
+) -> io::Result<&'a SharedDirectory> {
+    if known.as_ref().is_none_or(|(other, _)| *other != path) {
+        *known = None;
+        return Ok(&known.insert((path, SharedDirectory::open(path)?)).1);
+    }
+    known.as_ref().map(|(_, opened)| opened).ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
 /// The names of the subdirectories of a place that hold a `SKILL.md`, in their order. A place that cannot be listed has
