@@ -27,7 +27,7 @@ pub use words::{WrittenAnswer, read_answer};
 
 use crate::blocking::blocking;
 use crate::permissions::Permissions;
-use crate::{AgentError, ConfigProposal, Home, SessionConfig};
+use crate::{AgentError, ConfigProposal, SessionConfig};
 use store::GRANT_FORMAT;
 
 /// The channel of the terminal, of editors and of programs on this machine. Its sessions share the answers of their
@@ -50,7 +50,6 @@ pub(crate) struct SessionApprover {
     pub(crate) limit: Duration,
     /// What the preview of a change needs.
     pub(crate) context: ToolContext,
-    pub(crate) home: Home,
 }
 
 /// The sessions that share an answer: those of the agent on this machine, or one session of a channel.
@@ -70,7 +69,7 @@ impl Approver for SessionApprover {
     ) -> BoxFuture<'a, ApprovalTerms> {
         let (permissions, session) = (Arc::clone(&self.permissions), self.session.clone());
         let (context, own, why) = (self.context.clone(), call.clone(), reason.to_owned());
-        let home = self.home.clone();
+        let home = self.session.home.clone();
         Box::pin(async move {
             let reading = blocking(move || {
                 // The files belong to the party that the tools work for, so they are read with the rights of the tools.

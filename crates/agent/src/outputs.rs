@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::io::{self, Read as _, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -26,12 +26,14 @@ const NEW: &str = "new";
 /// Removes keys from the file of a call's output, before the model learns of it.
 struct OutputsHook {
     known: Arc<KnownSecrets>,
-    config: SessionConfig,
+    /// Where the session's files are.
+    directory: PathBuf,
 }
 
 impl SessionConfig {
     pub(crate) fn outputs_hook(&self) -> Arc<dyn Hook> {
-        Arc::new(OutputsHook { known: self.known_secrets(), config: self.clone() })
+        let directory = self.home.session_store().artifact_directory(&self.session_key);
+        Arc::new(OutputsHook { known: self.known_secrets(), directory })
     }
 }
 
@@ -58,9 +60,7 @@ impl Hook for OutputsHook {
             let Some(path) = text("fullOutputPath").or(of_job).map(Path::new) else {
                 return Ok(());
             };
-            let directory =
-                self.config.home.session_store().artifact_directory(&self.config.session_key);
-            let Some(path) = path.file_name().map(|name| directory.join(name)) else {
+            let Some(path) = path.file_name().map(|name| self.directory.join(name)) else {
                 return Ok(());
             };
             let known = Arc::clone(&self.known);

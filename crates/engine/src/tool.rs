@@ -47,6 +47,12 @@ pub trait Tool: Send + Sync {
         Ok(CallSubject::unknown(arguments))
     }
 
+    /// Whether [`Tool::subject`] asks the file system for one place only. Then it is called where it is needed, because a
+    /// change to another thread takes longer.
+    fn has_quick_subject(&self) -> bool {
+        false
+    }
+
     /// Whether the program that sent the message makes the calls, so that the turn ends with them. Nothing of such a call
     /// is judged or validated here.
     fn is_of_program(&self) -> bool {
@@ -80,8 +86,9 @@ pub trait Tool: Send + Sync {
 pub struct WithheldTool {
     /// The tool; it is never called.
     pub tool: Arc<dyn Tool>,
-    /// The tool and the rule that withholds it, for the model and the user.
-    pub reason: String,
+    /// Makes of its name a text about it and the rule that withholds it, for the model and the user. It is made when the
+    /// model calls the tool: a turn has dozens of these.
+    pub reason: Arc<dyn Fn(&str) -> String + Send + Sync>,
 }
 
 /// Other names of a tool and its arguments, which models know from the agents they were trained with.

@@ -4,7 +4,7 @@
 //! itself, so the cost of a change does not depend on the totals. The totals guard a budget and are not an invoice: a
 //! power cut may lose the last of them. The cost of each call is in the log.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -68,20 +68,44 @@ impl DaySpending {
     /// # Errors
     /// The file cannot be read.
     pub fn of(&self, day: &str) -> Result<Spent, SessionError> {
+        Ok(self.read_total(day, Patience::Waits)?.unwrap_or_default())
+    }
+
+    /// Like [`DaySpending::add`], or [`DaySpending::of`] if nothing was used, but only if no other run is using the file:
+    /// `None` then.
+    ///
+    /// # Errors
+    /// The file cannot be read or written.
+    pub fn add_at_once(&self, day: &str, used: Spent) -> Result<Option<Spent>, SessionError> {
+        match used == Spent::default() {
+            true => self.read_total(day, Patience::Gives),
+            false => self.change(day, used, Patience::Gives),
+        }
+    }
+
+    fn read_total(&self, day: &str, patience: Patience) -> Result<Option<Spent>, SessionError> {
         let file = match File::open(&self.path) {
             Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Spent::default()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(Some(Spent::default()));
+            }
             Err(error) => {
                 return Err(SessionError::from_io("read the day's usage", &self.path, error));
             }
         };
-        file.lock_shared().context("lock the day's usage", &self.path)?;
+        let is_locked = match patience {
+            Patience::Waits => file.lock_shared().map(|()| true),
+            Patience::Gives => got(file.try_lock_shared()),
+        };
+        if !is_locked.context("lock the day's usage", &self.path)? {
+            return Ok(None);
+        }
         let stored = read(&file).context("read the day's usage", &self.path)?;
         if stored.as_ref().is_none_or(|stored| stored.is_ahead_of(day)) {
             drop(file);
-            return self.add(day, Spent::default());
+            return self.change(day, Spent::default(), patience);
         }
-        Ok(stored.unwrap_or_default().spent_on(day))
+        Ok(Some(stored.unwrap_or_default().spent_on(day)))
     }
 
     /// Adds `used` to the totals of `day`, and returns the totals. If the stored day is earlier, the totals start at
@@ -92,6 +116,15 @@ impl DaySpending {
     /// # Errors
     /// The file cannot be read or written.
     pub fn add(&self, day: &str, used: Spent) -> Result<Spent, SessionError> {
+        Ok(self.change(day, used, Patience::Waits)?.unwrap_or_default())
+    }
+
+    fn change(
+        &self,
+        day: &str,
+        used: Spent,
+        patience: Patience,
+    ) -> Result<Option<Spent>, SessionError> {
         let directory = parent_of(&self.path);
         create_private_directory(&directory).context("create the state directory", &directory)?;
         let file = private_options()
@@ -100,7 +133,13 @@ impl DaySpending {
             .create(true)
             .open(&self.path)
             .context("open the day's usage", &self.path)?;
-        file.lock().context("lock the day's usage", &self.path)?;
+        let is_locked = match patience {
+            Patience::Waits => file.lock().map(|()| true),
+            Patience::Gives => got(file.try_lock()),
+        };
+        if !is_locked.context("lock the day's usage", &self.path)? {
+            return Ok(None);
+        }
         let before = match read(&file).context("read the day's usage", &self.path)? {
             Some(before) => before,
             None => {
@@ -131,7 +170,25 @@ impl DaySpending {
         line.push_str(&" ".repeat(FILE_BYTES.saturating_sub(line.len() + 1)));
         line.push('\n');
         file.write_all_at(line.as_bytes(), 0).context("write the day's usage", &self.path)?;
-        Ok(total)
+        Ok(Some(total))
+    }
+}
+
+/// What happens while another run is using the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Patience {
+    /// It is waited for.
+    Waits,
+    /// The caller does something else.
+    Gives,
+}
+
+/// Whether the lock was free.
+fn got(tried: Result<(), TryLockError>) -> io::Result<bool> {
+    match tried {
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Err(TryLockError::Error(error)) => Err(error),
     }
 }
 

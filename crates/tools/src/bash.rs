@@ -269,6 +269,11 @@ impl Tool for BashTool {
         Ok(subject.with(CallEffect::Run(command)))
     }
 
+    fn has_quick_subject(&self) -> bool {
+        // Only the directory is looked up, as the start of the command does too.
+        true
+    }
+
     fn execute<'a>(
         &'a self,
         invocation: ToolInvocation<'a>,

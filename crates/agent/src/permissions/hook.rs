@@ -32,11 +32,11 @@ pub(crate) fn apply(
         .into_iter()
         .partition(|tool| permissions.offers(&tool.schema().name));
     params.tools = offered;
-    let withheld = denied.into_iter().map(|tool| {
-        let reason = permissions.decide(&tool.schema().name).to_string();
-        WithheldTool { tool, reason }
-    });
-    params.withheld = withheld.collect();
+    let deciding = Arc::clone(&permissions);
+    let reason: Arc<dyn Fn(&str) -> String + Send + Sync> =
+        Arc::new(move |tool| deciding.decide(tool).to_string());
+    let withheld = |tool| WithheldTool { tool, reason: Arc::clone(&reason) };
+    params.withheld = denied.into_iter().map(withheld).collect();
     params.hooks.extend(added.hooks);
     params.hooks.push(Arc::new(PolicyHook(Arc::clone(&permissions))));
     params.approver = Some(Arc::new(SessionApprover {
@@ -46,7 +46,6 @@ pub(crate) fn apply(
         store: ApprovalStore::in_state_dir(config.home.paths.state_dir()),
         audience: audience(config),
         limit: Duration::from_secs(config.config.tools.approvals.timeout_seconds),
-        home: config.home.clone(),
         context: ToolContext {
             working_directory: config.working_directory().to_owned(),
             artifact_directory: params.stores.sessions.artifact_directory(&config.session_key),

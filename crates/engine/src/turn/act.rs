@@ -310,7 +310,8 @@ impl Toolbox {
     ) -> Result<(&Arc<dyn Tool>, PreparedCall), String> {
         let Some(tool) = find(&self.tools, &call.name) else {
             if let Some(withheld) = self.withheld(&call.name) {
-                return Err(refuse(run, &call.name, &withheld.reason));
+                let reason = (withheld.reason)(&withheld.tool.schema().name);
+                return Err(refuse(run, &call.name, &reason));
             }
             let names: Vec<&str> =
                 self.tools.iter().map(|tool| tool.schema().name.as_str()).collect();
@@ -354,13 +355,17 @@ impl Toolbox {
         Ok((tool, approved))
     }
 
-    /// Reads what a call will do, off the async threads; the error is the text for the model.
+    /// Reads what a call will do, off the async threads unless that is quick; the error is the text for the model.
     async fn read(
         &self,
         tool: &Arc<dyn Tool>,
         origin: (String, String),
         arguments: CallArguments,
     ) -> Result<PreparedCall, String> {
+        if tool.has_quick_subject() {
+            let read = PreparedCall::read(&**tool, origin, arguments, &self.context);
+            return read.map_err(|error| result_text::tool_failed(&error.to_string()));
+        }
         let (tool, context) = (Arc::clone(tool), self.context.clone());
         let reading = tokio::task::spawn_blocking(move || {
             PreparedCall::read(&*tool, origin, arguments, &context)

@@ -120,8 +120,14 @@ impl Bounds {
     /// day needs it. A failure to store the totals is reported once and does not fail the run.
     async fn record_usage(&mut self, shared: &Shared) -> Result<(), RunError> {
         let Some(record) = self.unrecorded(shared) else { return Ok(()) };
-        let stored = tokio::task::spawn_blocking(move || record.store()).await;
-        self.recorded(shared, stored.map_err(|error| RunError::Internal(error.to_string()))?);
+        // Usually nobody else has the file, and then a change to another thread would take longer than the work.
+        let stored = match record.store_at_once().transpose() {
+            Some(stored) => stored,
+            None => tokio::task::spawn_blocking(move || record.store())
+                .await
+                .map_err(|error| RunError::Internal(error.to_string()))?,
+        };
+        self.recorded(shared, stored);
         Ok(())
     }
 
@@ -174,6 +180,11 @@ pub(super) struct UsageRecord {
 }
 
 impl UsageRecord {
+    /// Adds it, and returns the totals; `None` if that would have to wait for another run.
+    fn store_at_once(&self) -> Result<Option<Spent>, SessionError> {
+        self.spending.add_at_once(&self.day, self.used)
+    }
+
     /// Adds it, and returns the totals. Blocks.
     pub(super) fn store(self) -> Result<Spent, SessionError> {
         let Self { spending, day, used } = self;
