@@ -129,7 +129,12 @@ impl BackgroundJobs {
     /// Ends the jobs of killed processes and sends a message about each to its session. The messages wait for the next
     /// run.
     async fn recover(&self) {
-        for record in end_leftovers(self.home.paths.state_dir().join(OWNERS_DIRECTORY)).await {
+        let owners = self.home.paths.state_dir().join(OWNERS_DIRECTORY);
+        // Without journals there is nothing to do on another thread.
+        if !owners.is_dir() {
+            return;
+        }
+        for record in end_leftovers(owners).await {
             let Ok(key) = SessionKey::parse(&record.session) else { continue };
             let store = self.home.session_store();
             let known = Arc::clone(&self.home.known_secrets);

@@ -15,16 +15,14 @@ impl SessionConfig {
     /// Removes old side files of the session, and once in an hour of all sessions, as the config says. A run does not wait
     /// for it: what it needs is younger than what is removed.
     pub fn trim_side_files(&self) -> impl Future<Output = ()> + Send + 'static + use<> {
-        let config = self.clone();
-        let work = move || {
+        // Without files of its own, the session has added nothing to any sum.
+        let has_files = self.home.session_store().artifact_directory(&self.session_key).is_dir();
+        let config = has_files.then(|| self.clone());
+        let work = move |config: Self| {
             let (store, key) = (config.home.session_store(), &config.session_key);
             let limits = config.config.side_files;
             let jobs = RefCell::new(None);
             let is_needed = |path: &Path| is_output_of_a_job(&jobs, path);
-            // Without files of its own, the session has added nothing to any sum.
-            if !store.artifact_directory(key).is_dir() {
-                return;
-            }
             let most = u64::from(limits.session_mb) * MEGABYTE;
             config.report(
                 store.trim_side_files(key, most, &is_needed),
@@ -35,7 +33,11 @@ impl SessionConfig {
             config.report(store.trim_all_side_files(most, &is_needed), "all sessions", "totalMb");
         };
         // What is left because the work failed is removed by the next run.
-        async move { drop(tokio::task::spawn_blocking(work).await) }
+        async move {
+            if let Some(config) = config {
+                drop(tokio::task::spawn_blocking(move || work(config)).await);
+            }
+        }
     }
 
     /// Tells the owner what was removed of side files because of a limit, whose key in `sideFiles` is `limit`.
