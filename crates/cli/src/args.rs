@@ -22,6 +22,7 @@ mod elsewhere;
 mod gateway;
 mod help;
 mod host;
+mod later;
 mod nodes;
 mod onboard;
 mod policy;
@@ -50,6 +51,7 @@ pub(crate) use host::{
     AddGroupArgs, GroupsArgs, GroupsCommand, HostArgs, HostBackend, HostDirectory, WhoseWorkflows,
     WorkflowsArgs, WorkflowsCommand,
 };
+use later::Later;
 pub(crate) use nodes::{NodeArgs, NodesArgs, NodesCommand};
 pub(crate) use onboard::OnboardArgs;
 pub(crate) use policy::{ApprovalsArgs, ApprovalsCommand, ExplainArgs, PolicyArgs, PolicyCommand};
@@ -159,91 +161,91 @@ fn refuse_two(is_resumed: bool, session: &SessionArgs) -> Result<(), clap::Error
 pub(crate) enum Command {
     /// Send one message and print the answer
     #[command(visible_alias = "agent", long_about = help::RUN, after_long_help = help::RUN_EXAMPLES)]
-    Run(RunArgs),
+    Run(Later<RunArgs>),
     /// Talk with the agent in the terminal (the default)
     #[command(long_about = help::CHAT, after_long_help = help::CHAT_EXAMPLES)]
-    Chat(ChatArgs),
+    Chat(Later<ChatArgs>),
     /// Talk with the agent of a gateway, on this machine or elsewhere
     #[command(long_about = help::ATTACH, after_long_help = help::ATTACH_EXAMPLES)]
-    Attach(AttachArgs),
+    Attach(Later<AttachArgs>),
     /// Serve a program that embeds MyClaw: JSON lines in, replies and events out
     #[command(long_about = help::RPC, after_long_help = help::RPC_EXAMPLES)]
-    Rpc(RpcArgs),
+    Rpc(Later<RpcArgs>),
     /// Serve an editor that speaks the Agent Client Protocol, such as Zed
     #[command(long_about = help::ACP, after_long_help = help::ACP_EXAMPLES)]
-    Acp(AcpArgs),
+    Acp(Later<AcpArgs>),
     /// Run the process that is always on: messages of programs and web chats, each answered once
     #[command(long_about = help::GATEWAY, after_long_help = help::GATEWAY_EXAMPLES)]
-    Gateway(GatewayArgs),
+    Gateway(Later<GatewayArgs>),
     /// Show and test the channels through which messages arrive: messengers, e-mail, webhooks, a socket
     #[command(long_about = help::CHANNELS, after_long_help = help::CHANNELS_EXAMPLES)]
-    Channels(ChannelsArgs),
+    Channels(Later<ChannelsArgs>),
     /// Decide who may write to the agent
     #[command(long_about = help::PAIRING, after_long_help = help::PAIRING_EXAMPLES)]
-    Pairing(PairingArgs),
+    Pairing(Later<PairingArgs>),
     /// Decide which other browsers, scripts and machines may use the gateway
     #[command(long_about = help::DEVICES, after_long_help = help::DEVICES_EXAMPLES)]
-    Devices(DevicesArgs),
+    Devices(Later<DevicesArgs>),
     /// Connect this machine to a gateway elsewhere, which may then use it
     #[command(long_about = help::NODE, after_long_help = help::NODE_EXAMPLES)]
-    Node(NodeArgs),
+    Node(Later<NodeArgs>),
     /// Look after the other machines that the agent may use
     #[command(long_about = help::NODES, after_long_help = help::NODES_EXAMPLES)]
-    Nodes(NodesArgs),
+    Nodes(Later<NodesArgs>),
     /// Plan what the agent does by itself: once, at an interval, or at times of day
     #[command(long_about = help::CRON, after_long_help = help::CRON_EXAMPLES)]
-    Cron(CronArgs),
+    Cron(Later<CronArgs>),
     /// Do one job of a host in a container: JSON in, answers between markers out
     #[command(long_about = help::RUNNER, after_long_help = help::RUNNER_EXAMPLES)]
-    Runner(RunnerArgs),
+    Runner(Later<RunnerArgs>),
     /// Answer chats with one container per group, each with a runner in it
     #[command(long_about = help::HOST, after_long_help = help::HOST_EXAMPLES)]
-    Host(HostArgs),
+    Host(Later<HostArgs>),
     /// Decide which chats a host answers, and where their files are
     #[command(long_about = help::GROUPS, after_long_help = help::GROUPS_EXAMPLES)]
-    Groups(GroupsArgs),
+    Groups(Later<GroupsArgs>),
     /// List, search, run and check the workflows of a group
     #[command(long_about = help::WORKFLOWS, after_long_help = help::WORKFLOWS_EXAMPLES)]
-    Workflows(WorkflowsArgs),
+    Workflows(Later<WorkflowsArgs>),
     /// Show what models have used in sessions of the gateway: calls, tokens and cost
     #[command(long_about = help::USAGE, after_long_help = help::USAGE_EXAMPLES)]
-    Usage(UsageArgs),
+    Usage(Later<UsageArgs>),
     /// Set up a model with its key, the workspace, a channel and the service, step by step; each is tried first
     #[command(long_about = help::ONBOARD, after_long_help = help::ONBOARD_EXAMPLES)]
-    Onboard(OnboardArgs),
+    Onboard(Later<OnboardArgs>),
     /// Write a starter config and the workspace
     #[command(long_about = help::INIT, after_long_help = help::INIT_EXAMPLES)]
     Init,
     /// Check the config file, print its path or its JSON Schema
     #[command(long_about = help::CONFIG, after_long_help = help::CONFIG_EXAMPLES)]
-    Config(ConfigArgs),
+    Config(Later<ConfigArgs>),
     /// List, search, show, fork, compact, undo, export, import or delete sessions
     #[command(long_about = help::SESSIONS, after_long_help = help::SESSIONS_EXAMPLES)]
-    Sessions(SessionsArgs),
+    Sessions(Later<SessionsArgs>),
     /// List the models that can be used, show what is known about one, try one
     #[command(long_about = help::MODELS, after_long_help = help::MODELS_EXAMPLES)]
-    Models(ModelsArgs),
+    Models(Later<ModelsArgs>),
     /// List the skills, show one, say which cannot be used
     #[command(long_about = help::SKILLS, after_long_help = help::SKILLS_EXAMPLES)]
-    Skills(SkillsArgs),
+    Skills(Later<SkillsArgs>),
     /// Show what the sandbox of a session enforces, and test it on this machine
     #[command(long_about = help::SANDBOX, after_long_help = help::SANDBOX_EXAMPLES)]
-    Sandbox(SandboxArgs),
+    Sandbox(Later<SandboxArgs>),
     /// List, add, test and order the keys of providers
     #[command(long_about = help::AUTH, after_long_help = help::AUTH_EXAMPLES)]
-    Auth(auth::AuthArgs),
+    Auth(Later<auth::AuthArgs>),
     /// Show what a session may do, and which rule of the config decides
     #[command(long_about = help::POLICY, after_long_help = help::POLICY_EXAMPLES)]
-    Policy(PolicyArgs),
+    Policy(Later<PolicyArgs>),
     /// List or revoke the approvals of tool calls
     #[command(long_about = help::APPROVALS, after_long_help = help::APPROVALS_EXAMPLES)]
-    Approvals(ApprovalsArgs),
+    Approvals(Later<ApprovalsArgs>),
     /// Show what is configured, what is missing and what to do next
     #[command(long_about = help::DOCTOR, after_long_help = help::DOCTOR_EXAMPLES)]
-    Doctor(DoctorArgs),
+    Doctor(Later<DoctorArgs>),
     /// Print a completion script for a shell
     #[command(long_about = help::COMPLETIONS, after_long_help = help::COMPLETIONS_EXAMPLES)]
-    Completions(CompletionsArgs),
+    Completions(Later<CompletionsArgs>),
 }
 
 /// Options that select a session, its agent, its model and its directory.

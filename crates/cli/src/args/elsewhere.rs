@@ -266,7 +266,10 @@ fn is_misspelt(word: &str, rest: &[String]) -> bool {
         letters.0 == letters.1
     };
     let next = rest.first().map(String::as_str).unwrap_or_default();
-    Cli::command().get_subcommands().any(|command| {
+    let mut cli = Cli::command();
+    // Adds the commands below each.
+    cli.build();
+    cli.get_subcommands().any(|command| {
         let name = command.get_name();
         let takes_message = matches!(name, "run" | "chat");
         is_near(name)

@@ -34,3 +34,37 @@ fn every_command_has_a_long_help_with_an_example_of_itself() {
     }
     check(&mut Cli::command(), "myclaw");
 }
+
+#[test]
+fn only_the_command_that_is_asked_for_is_described() {
+    let mut cli = Cli::command();
+    let described = |cli: &clap::Command| {
+        let all = cli.get_subcommands().filter(|one| one.get_name() != "help");
+        all.filter(|one| one.get_arguments().next().is_some() || one.has_subcommands())
+            .map(|one| one.get_name().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(described(&cli), [""; 0]);
+    cli.try_get_matches_from_mut(["myclaw", "run", "hello"]).expect("parses");
+    assert_eq!(described(&cli), ["run"]);
+}
+
+#[test]
+fn what_a_command_says_about_itself_stays_when_it_is_described() {
+    fn abouts(cli: &clap::Command) -> Vec<(String, String, String)> {
+        let text = |text: Option<&clap::builder::StyledStr>| {
+            text.map(ToString::to_string).unwrap_or_default()
+        };
+        cli.get_subcommands()
+            .filter(|one| one.get_name() != "help")
+            .map(|one| {
+                let (about, long) = (text(one.get_about()), text(one.get_long_about()));
+                (one.get_name().to_owned(), about, long)
+            })
+            .collect()
+    }
+    let mut cli = Cli::command();
+    let before = abouts(&cli);
+    cli.build();
+    assert_eq!(abouts(&cli), before);
+}
