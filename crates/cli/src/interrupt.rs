@@ -5,7 +5,7 @@
 //! A thread of its own waits for them, because they must work even if the main thread is blocked in a write to a reader
 //! that no longer reads. It sleeps in a read; its stack is small.
 
-use std::io::{self, IsTerminal as _};
+use std::io::{self, IsTerminal as _, Read as _};
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -210,9 +210,19 @@ impl Drop for ArmedTurn<'_> {
 /// The signals that this process was started to ignore, one bit each from signal 1 on: `nohup` and shells that put a
 /// job into the background do so on purpose. Zero if the system does not provide them.
 fn ignored_signals() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let status = read_proc("/proc/self/status");
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
+
+/// A file of `/proc`, read at once: these have no length that says how much to read. Empty if it cannot be read.
+pub(crate) fn read_proc(path: &str) -> String {
+    /// Longer than the usual ones, and the longest.
+    const ROOM: (usize, u64) = (8 * 1024, 1024 * 1024);
+    let mut text = String::with_capacity(ROOM.0);
+    // What was read before an error is used.
+    let _ = std::fs::File::open(path).map(|file| file.take(ROOM.1).read_to_string(&mut text));
+    text
 }
 
 fn handle(target: &Mutex<Target>, signals: &mut Signals, before_leaving: &OnceLock<Farewell>) {

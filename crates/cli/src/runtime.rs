@@ -1,5 +1,6 @@
 //! The asynchronous runtime, made only by commands that need it: one thread, or several for the gateway.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -13,6 +14,8 @@ use crate::panic::advice_about;
 /// # Errors
 /// The system cannot provide the resources of a runtime.
 pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> Result<T, CliError> {
+    // Its second thread would begin a heap of its own.
+    myclaw_agent::use_one_heap();
     let runtime = build(&mut Builder::new_current_thread(), FOREVER)?;
     let outcome = runtime.block_on(work);
     runtime.shutdown_background();
@@ -27,10 +30,7 @@ fn build(builder: &mut Builder, idle: Duration) -> Result<Runtime, CliError> {
         CliError::failure(format!("cannot start: {error}{advice}"))
     };
     let runtime = builder.enable_all().thread_keep_alive(idle).build().map_err(failed)?;
-    // The runtime cannot report it.
-    let started = std::thread::Builder::new().stack_size(SMALL_STACK).spawn(|| {});
-    drop(started.map_err(failed)?.join());
-    drop(runtime.spawn_blocking(|| {}));
+    begin_blocking_thread(&runtime).map_err(failed)?;
     if idle < FOREVER {
         // One thread has something to do before it would end.
         runtime.spawn(async move {
@@ -43,15 +43,26 @@ fn build(builder: &mut Builder, idle: Duration) -> Result<Runtime, CliError> {
     Ok(runtime)
 }
 
+/// Starts the thread for blocking calls. The runtime cannot report that the system allows none; it panics.
+fn begin_blocking_thread(runtime: &Runtime) -> std::io::Result<()> {
+    let hook = std::panic::take_hook();
+    // The caller reports it.
+    std::panic::set_hook(Box::new(|_| {}));
+    let begun = catch_unwind(AssertUnwindSafe(|| drop(runtime.spawn_blocking(|| {}))));
+    std::panic::set_hook(hook);
+    begun.map_err(|_| std::io::ErrorKind::WouldBlock.into())
+}
+
 /// How long a thread for blocking calls waits for the next one: a year. A program for one person makes few.
 const FOREVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 /// The same for a gateway, in which many sessions work at once and then none. Idle threads take turns, so that the looks at
 /// the config, one in a second, keep a few of them.
 const IDLE_OF_GATEWAY: Duration = Duration::from_secs(5);
-/// Bytes of the stack of a thread that does nothing.
-const SMALL_STACK: usize = 64 * 1024;
 /// Most threads of a gateway. Its work is waiting; more threads cost memory.
 const MOST_THREADS: usize = 4;
+/// Most threads for blocking calls of a gateway. A thousand turns that begin at once would else start hundreds, whose stacks
+/// stay in memory for a while; the calls take microseconds to milliseconds.
+const MOST_BLOCKING_THREADS: usize = 64;
 /// Most files and sockets that a gateway needs: its connections, as many to models, and the files of sessions.
 const MOST_FILES: u64 = 16_384;
 /// How long the end of a gateway waits for blocking calls, such as a write to a disk.
@@ -65,7 +76,9 @@ pub(crate) fn block_on_threads<T>(work: impl Future<Output = T>) -> Result<T, Cl
     // Before there are threads that could begin heaps of their own.
     myclaw_agent::use_one_heap();
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
-    let runtime = build(Builder::new_multi_thread().worker_threads(threads), IDLE_OF_GATEWAY)?;
+    let mut builder = Builder::new_multi_thread();
+    builder.worker_threads(threads).max_blocking_threads(MOST_BLOCKING_THREADS);
+    let runtime = build(&mut builder, IDLE_OF_GATEWAY)?;
     let outcome = runtime.block_on(work);
     runtime.shutdown_timeout(END_WAIT);
     Ok(outcome)

@@ -11,7 +11,7 @@ use crate::approval::TerminalApprover;
 use crate::args::RunArgs;
 use crate::attachments;
 use crate::exit::CliError;
-use crate::interrupt::Interrupts;
+use crate::interrupt::{Interrupts, read_proc};
 use crate::model::announce;
 use crate::print::note;
 use crate::report::{ErrorLine, Verbosity, json_reporter, text_reporter};
@@ -145,10 +145,10 @@ fn belongs_to_shell() -> bool {
     const SHELLS: [&str; 8] = ["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish"];
     let Some(parent) = rustix::process::getppid() else { return false };
     let parent = format!("/proc/{}", parent.as_raw_nonzero());
-    let name = std::fs::read_to_string(format!("{parent}/comm")).unwrap_or_default();
+    let name = read_proc(&format!("{parent}/comm"));
     let input = |process: &str| std::fs::read_link(format!("{process}/fd/0")).ok();
-    let own = input("/proc/self");
-    SHELLS.contains(&name.trim()) && own.is_some() && own == input(&parent)
+    SHELLS.contains(&name.trim())
+        && input("/proc/self").is_some_and(|own| input(&parent) == Some(own))
 }
 
 /// Reads a message from a pipe; `None` if nothing comes in time, as from a pipe that another program keeps open.
