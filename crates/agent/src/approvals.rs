@@ -22,7 +22,7 @@ use serde_json::Value;
 
 pub use myclaw_policy::{changes_direction, escape, is_deceptive};
 pub use question::{Question, refusal};
-pub use store::{ApprovalStore, Grant, StoreError, WaitingApproval};
+pub use store::{ApprovalStore, Approvals, Grant, KeepApprovals, StoreError, WaitingApproval};
 pub use words::{WrittenAnswer, read_answer};
 
 use crate::blocking::blocking;

@@ -11,9 +11,7 @@ use std::io::{self, Write};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use myclaw_llm::Redactor;
-use myclaw_session::{
-    CompactionEntry, Entry, Role, SessionError, SessionReader, TranscriptMessage,
-};
+use myclaw_session::{CompactionEntry, Entry, ReadSession, Role, SessionError, TranscriptMessage};
 
 pub(crate) use redaction::Redactors;
 pub use redaction::{redact_about, redact_entry, redact_row};
@@ -32,7 +30,7 @@ pub enum ExportFormat {
 /// The session that is exported.
 pub struct ExportedSession<'a> {
     /// Reads it.
-    pub reader: &'a SessionReader,
+    pub reader: &'a dyn ReadSession,
     /// Its title, or the name by which the user calls it.
     pub title: String,
     /// Removes keys. Without it everything stays; that is for the owner's own use.

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use myclaw_config::{Environment, Paths, load_or_default};
 use myclaw_engine::KnownSecrets;
 use myclaw_llm::HttpOptions;
-use myclaw_session::{SessionKey, SessionStore};
+use myclaw_session::{Catalog, SessionKey, Sessions};
 
 use crate::AgentError;
 use crate::export::Redactors;
 use crate::memory::Models;
 use crate::session_config::check_agent;
+use crate::stores::Stores;
 
 /// Operators of servers expect the name of the program here.
 pub(crate) const USER_AGENT: &str = concat!("myclaw/", env!("CARGO_PKG_VERSION"));
@@ -28,6 +29,7 @@ pub struct Home {
     pub(crate) known_secrets: Arc<KnownSecrets>,
     /// The keys that are removed from what people are shown.
     pub(crate) redactors: Arc<Redactors>,
+    stores: Stores,
 }
 
 impl Home {
@@ -44,7 +46,14 @@ impl Home {
     /// An environment and directories that are known already.
     pub fn new(environment: Environment, paths: Paths) -> Self {
         let (meanings, known_secrets) = (Models::default(), Arc::default());
-        Self { environment, paths, meanings, known_secrets, redactors: Arc::default() }
+        let stores = Stores::in_files(&paths);
+        Self { environment, paths, meanings, known_secrets, redactors: Arc::default(), stores }
+    }
+
+    /// The same with other stores than the files below its state directory.
+    #[must_use]
+    pub fn with_stores(self, stores: Stores) -> Self {
+        Self { stores, ..self }
     }
 
     /// How requests are made. Proxies, keys and credentials are looked for in the environment.
@@ -61,9 +70,19 @@ impl Home {
         }
     }
 
-    /// The session store.
-    pub fn session_store(&self) -> SessionStore {
-        SessionStore::new(self.paths.sessions_dir())
+    /// The stores of what outlives a run.
+    pub fn stores(&self) -> &Stores {
+        &self.stores
+    }
+
+    /// The sessions, as runs use them.
+    pub fn sessions(&self) -> &Arc<dyn Sessions> {
+        &self.stores.sessions
+    }
+
+    /// The stored sessions: to list, read, search and delete them.
+    pub fn catalog(&self) -> &Arc<dyn Catalog> {
+        &self.stores.catalog
     }
 
     /// Like [`check_agent`]; if the config file cannot be read, every agent is accepted.
@@ -72,7 +91,7 @@ impl Home {
     /// There is no such agent.
     pub fn check_agent(&self, key: &SessionKey) -> Result<(), AgentError> {
         match load_or_default(&self.environment) {
-            Ok(loaded) => check_agent(&loaded.config, &self.session_store(), key),
+            Ok(loaded) => check_agent(&loaded.config, &**self.catalog(), key),
             Err(_) => Ok(()),
         }
     }

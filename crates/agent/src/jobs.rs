@@ -117,7 +117,7 @@ impl BackgroundJobs {
             let listener = Listener { jobs: Arc::downgrade(self), key: key.clone() };
             Jobs::new(JobsOptions {
                 session: key.to_string(),
-                directory: self.home.session_store().job_directory(key),
+                directory: self.home.sessions().job_directory(key),
                 owner: Arc::clone(&self.owner),
                 yield_after: yield_after.filter(|_| self.sessions_stay_open()),
                 listener: Arc::new(listener),
@@ -136,12 +136,12 @@ impl BackgroundJobs {
         }
         for record in end_leftovers(owners).await {
             let Ok(key) = SessionKey::parse(&record.session) else { continue };
-            let store = self.home.session_store();
+            let catalog = Arc::clone(self.home.catalog());
             let known = Arc::clone(&self.home.known_secrets);
             let blocking = tokio::task::spawn_blocking(move || {
                 remove_keys(&record.output, &known);
                 let text = known.without(&message_of_leftover(&record)).into_owned();
-                (store.exists(&key), key, text)
+                (catalog.exists(&key), key, text)
             });
             // A message would create a deleted session again.
             if let Ok((true, key, text)) = blocking.await {
@@ -197,8 +197,8 @@ impl BackgroundJobs {
     }
 
     async fn put_into_inbox(&self, key: &SessionKey, kind: QueuedKind, text: String) {
-        let store = Arc::new(self.home.session_store());
-        let inbox = SessionInbox::new(store, key.clone(), Arc::new(SystemClock));
+        let sessions = Arc::clone(self.home.sessions());
+        let inbox = SessionInbox::new(sessions, key.clone(), Arc::new(SystemClock));
         let content = vec![ContentBlock::text(text)];
         // If it cannot be written, the job's record still says how it ended.
         let _ = inbox.send(kind, content, WhenIdle::Keep).await;

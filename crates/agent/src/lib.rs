@@ -41,6 +41,7 @@ mod side_files;
 mod similar;
 mod skills;
 mod speech_setup;
+mod stores;
 mod trial;
 mod undo;
 mod web_tools;
@@ -87,6 +88,7 @@ pub use setup::{
 };
 pub use similar::did_you_mean;
 pub use skills::{FoundSkill, FoundSkills};
+pub use stores::Stores;
 pub use trial::{Question, Trial, TrialAnswer, TrialFailure};
 pub use undo::UndoMode;
 pub use web_tools::FileDownloads;
@@ -176,15 +178,16 @@ pub mod sandbox {
     pub use myclaw_sandbox::{Confinement, Engine, Level, Limits, Network, WorkspaceAccess};
 }
 
-/// Sessions on disk: keys, transcripts, the index.
+/// Sessions: keys, what they hold, and the traits of their stores.
 pub mod sessions {
     pub use myclaw_session::{
-        About, AboutEntry, CLI_CHANNEL, Case, CompactionEntry, Entry, EntryId, FIRST_WORDS,
-        IndexedSession, JsonSessions, LockWait, MetaPatch, NewSession, PeerKind, PruneScope,
-        QueuedKind, Role, SearchFilters, SearchHit, SearchQuery, SearchScope, SessionEntry,
-        SessionError, SessionIndex, SessionKey, SessionKeyParts, SessionReader, SessionStore,
-        Sessions, Spent, TailLimit, TranscriptMessage, UpdatedAt, first_words, indexed_title,
-        title_of_beginning,
+        About, AboutEntry, CLI_CHANNEL, Case, Catalog, CompactionEntry, CreateSession, Entry,
+        EntryId, Epoch, FIRST_WORDS, HeldInbox, Inbox, InboxWatch, IndexedSession, JsonSessions,
+        LockWait, LogEnd, MemorySessions, MemorySpending, MetaPatch, OpenSession, PeerKind,
+        PruneScope, QueuedKind, ReadEntries, ReadSession, Role, SearchHit, SearchQuery,
+        SearchScope, SessionEntry, SessionError, SessionKey, SessionKeyParts, SessionReader,
+        SessionUse, Sessions, Spending, Spent, TailLimit, TranscriptMessage, UpdatedAt,
+        first_words, indexed_title, title_of_beginning,
     };
 }
 
@@ -213,3 +216,8 @@ pub mod tools {
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/develop/engine.md")]
 struct EnginePage;
+
+/// The example of this page must compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/develop/stores.md")]
+struct StoresPage;

@@ -32,7 +32,7 @@ struct OutputsHook {
 
 impl SessionConfig {
     pub(crate) fn outputs_hook(&self) -> Arc<dyn Hook> {
-        let directory = self.home.session_store().artifact_directory(&self.session_key);
+        let directory = self.home.sessions().artifact_directory(&self.session_key);
         Arc::new(OutputsHook { known: self.known_secrets(), directory })
     }
 }

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::blocking::with_threads;
 use crate::driver::run_error;
-use crate::{AgentError, Home, RunAdditions, SessionConfig, SessionOptions, engine};
+use crate::{AgentError, Home, RunAdditions, SessionConfig, SessionOptions, Stores, engine};
 
 /// Parameters of [`run_agent`]. Start from [`RunAgentParams::new`] and set the fields that differ.
 #[derive(Clone)]
@@ -37,6 +37,8 @@ pub struct RunAgentParams {
     /// Answers the questions about calls that need an approval. Without it they are denied, except for those that an
     /// earlier "always" covers.
     pub approver: Option<Arc<dyn Approver>>,
+    /// Where sessions and what else outlives the run are kept, if not in files below the state directory of the config's paths.
+    pub stores: Option<Stores>,
     /// Directory in which tools work, if not the agent's workspace. It must exist.
     pub working_directory: Option<PathBuf>,
     /// Aborts the run when it fires.
@@ -62,6 +64,7 @@ impl RunAgentParams {
             tools: Vec::new(),
             hooks: Vec::new(),
             approver: None,
+            stores: None,
             working_directory: None,
             cancel: CancellationToken::new(),
             on_event: None,
@@ -98,7 +101,11 @@ pub async fn run_agent_with(
 
 fn home(params: &RunAgentParams) -> Result<Home, AgentError> {
     let paths = params.config.paths.clone().ok_or(ConfigError::NoPaths)?;
-    Ok(Home::new(params.environment.clone(), paths))
+    let home = Home::new(params.environment.clone(), paths);
+    Ok(match params.stores.clone() {
+        Some(stores) => home.with_stores(stores),
+        None => home,
+    })
 }
 
 async fn run_in(

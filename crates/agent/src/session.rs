@@ -128,8 +128,8 @@ impl Session {
     fn with_state(driver: Arc<Driver>, state: State) -> Arc<Self> {
         let config = Arc::clone(&state.config);
         let key = config.session_key.clone();
-        let store = Arc::new(config.home.session_store());
-        let inbox = SessionInbox::new(store, key.clone(), Arc::new(SystemClock));
+        let sessions = Arc::clone(config.home.sessions());
+        let inbox = SessionInbox::new(sessions, key.clone(), Arc::new(SystemClock));
         let (listener, of_events) = (Arc::clone(&driver), key.clone());
         let inbox = inbox.with_events(Arc::new(move |event| {
             (listener.on_event())(&of_events, SessionEvent::Run(&event));

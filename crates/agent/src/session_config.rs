@@ -15,7 +15,7 @@ use myclaw_engine::{
 };
 use myclaw_hooks::{RunInfo, command_hooks};
 use myclaw_llm::{CallLimits, Model, ThinkingLevel};
-use myclaw_session::{DaySpending, PeerKind, SessionError, SessionKey, SessionStore, Spent};
+use myclaw_session::{Catalog, PeerKind, SessionError, SessionKey, SessionUse, Sessions, Spent};
 use myclaw_tools::{Jobs, ToolOptions, builtin_tools};
 
 use crate::browser_tool::browser_tool;
@@ -42,9 +42,6 @@ pub(crate) const WEB_CHANNEL: &str = "web";
 pub const PERSON_CHANNEL: &str = "person";
 /// Channel in the keys of the sessions of sub-agents.
 pub const SUBAGENT_CHANNEL: &str = "subagent";
-
-/// File in the state directory with the totals of the day.
-const SPENDING_FILE: &str = "usage.json";
 
 /// Options for opening a session. The default is the main session of the default agent.
 #[derive(Debug, Clone, Default)]
@@ -138,7 +135,7 @@ impl SessionConfig {
         let session_name = options.session.as_deref().unwrap_or(MAIN_SESSION);
         let session_key = SessionKey::parse_for_agent(agent.id.as_str(), session_name)
             .map_err(|error| AgentError::usage(error.to_string()))?;
-        check_agent(&config, &home.session_store(), &session_key)?;
+        check_agent(&config, &**home.catalog(), &session_key)?;
         if options.agent.is_none()
             && let Ok(named) = config.resolve_agent(Some(&session_key.parts().agent_id))
         {
@@ -179,10 +176,10 @@ impl SessionConfig {
         let (executor, browser) = (Arc::default(), BrowserSlot::default());
         let senders = permissions::Senders::default();
         let seen_instructions = SeenInstructions::default();
-        let store = self.home.session_store();
+        let catalog = self.home.catalog();
         // A new session works where this one does.
-        let directory = match store.exists(&session_key) {
-            true => store.directory_of(&session_key).unwrap_or_else(|_| self.directory.clone()),
+        let directory = match catalog.exists(&session_key) {
+            true => catalog.directory_of(&session_key).unwrap_or_else(|_| self.directory.clone()),
             false => self.directory.clone(),
         };
         let new = Self { session_key, directory, executor, browser, senders, ..self.clone() };
@@ -390,22 +387,19 @@ impl SessionConfig {
 
     /// The stores of the session's runs: what stays on disk after a run.
     fn stores(&self) -> RunStores {
-        let store = match self.background.sessions_stay_open() {
-            true => self.session_store().leaving_lock_files(),
-            false => self.session_store(),
-        };
         RunStores {
-            sessions: Arc::new(store),
-            spending: spending(&self.home),
+            sessions: self.sessions(),
+            spending: Arc::clone(&self.home.stores().spending),
             keys: self.agent.agent_dir.as_deref().map(AuthStore::in_agent_dir),
         }
     }
 
     /// The sessions. A new one remembers the directory that this one works in.
-    pub(crate) fn session_store(&self) -> SessionStore {
+    pub(crate) fn sessions(&self) -> Arc<dyn Sessions> {
         // The main session is the assistant's, wherever it is asked to work.
-        let work = self.directory.clone().filter(|_| !self.is_main());
-        self.home.session_store().for_work_in(work)
+        let directory = self.directory.clone().filter(|_| !self.is_main());
+        let is_reopened = self.background.sessions_stay_open();
+        self.home.sessions().used(SessionUse { directory, is_reopened })
     }
 }
 
@@ -441,12 +435,7 @@ pub fn exhausted_today(
 /// # Errors
 /// The totals cannot be read.
 pub fn spent_today(home: &Home) -> Result<Spent, SessionError> {
-    spending(home).of(&utc_day(SystemClock.now_ms()))
-}
-
-/// The totals of the day.
-pub(crate) fn spending(home: &Home) -> DaySpending {
-    DaySpending::new(home.paths.state_dir().join(SPENDING_FILE))
+    home.stores().spending.of(&utc_day(SystemClock.now_ms()))
 }
 
 /// The time limits of a model call.
@@ -466,13 +455,13 @@ pub fn call_limits(config: &Config) -> CallLimits {
 /// There is no such agent.
 pub fn check_agent(
     config: &Config,
-    store: &SessionStore,
+    catalog: &dyn Catalog,
     key: &SessionKey,
 ) -> Result<(), AgentError> {
     let agent = key.parts().agent_id;
     let Err(error) = config.resolve_agent(Some(&agent)) else { return Ok(()) };
     let prefix = format!("agent:{agent}:");
-    let kept = store.index().latest_keys(1, |key| key.starts_with(&prefix)).unwrap_or_default();
+    let kept = catalog.latest_keys(1, &|key| key.starts_with(&prefix)).unwrap_or_default();
     if !kept.is_empty() {
         return Ok(());
     }

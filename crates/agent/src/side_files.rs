@@ -16,21 +16,25 @@ impl SessionConfig {
     /// for it: what it needs is younger than what is removed.
     pub fn trim_side_files(&self) -> impl Future<Output = ()> + Send + 'static + use<> {
         // Without files of its own, the session has added nothing to any sum.
-        let has_files = self.home.session_store().artifact_directory(&self.session_key).is_dir();
+        let has_files = self.home.sessions().artifact_directory(&self.session_key).is_dir();
         let config = has_files.then(|| self.clone());
         let work = move |config: Self| {
-            let (store, key) = (config.home.session_store(), &config.session_key);
+            let (sessions, key) = (config.home.sessions(), &config.session_key);
             let limits = config.config.side_files;
             let jobs = RefCell::new(None);
             let is_needed = |path: &Path| is_output_of_a_job(&jobs, path);
             let most = u64::from(limits.session_mb) * MEGABYTE;
             config.report(
-                store.trim_side_files(key, most, &is_needed),
+                sessions.trim_side_files(key, most, &is_needed),
                 "this session",
                 "sessionMb",
             );
             let most = u64::from(limits.total_mb) * MEGABYTE;
-            config.report(store.trim_all_side_files(most, &is_needed), "all sessions", "totalMb");
+            config.report(
+                sessions.trim_all_side_files(most, &is_needed),
+                "all sessions",
+                "totalMb",
+            );
         };
         // What is left because the work failed is removed by the next run.
         async move {

@@ -46,8 +46,7 @@ impl SessionConfig {
         which: WhichTurn,
         mode: UndoMode,
     ) -> Result<Undone, AgentError> {
-        let store = self.home.session_store();
-        let log = store.open(&self.session_key, WAIT)?;
+        let log = self.home.sessions().open(&self.session_key, WAIT)?;
         let context = self.change_context();
         let undo = self
             .as_its_tools(|| Undo::plan(&context, direction, which))??
@@ -58,7 +57,7 @@ impl SessionConfig {
         }
         self.as_its_tools(|| undo.apply())??;
         if undo.concerns_model() {
-            tell_model(Box::new(log), remark(direction, &undone), &SystemClock)?;
+            tell_model(log, remark(direction, &undone), &SystemClock)?;
         }
         self.as_its_tools(|| undo.finish())??;
         Ok(undone)
@@ -79,7 +78,7 @@ impl SessionConfig {
         let is_confined = permissions::scope(self) == SandboxScope::Sandboxed;
         ToolContext {
             working_directory: self.working_directory().to_owned(),
-            artifact_directory: self.home.session_store().artifact_directory(&self.session_key),
+            artifact_directory: self.home.sessions().artifact_directory(&self.session_key),
             max_result_chars: self.agent.max_tool_result_chars,
             workspace_only: self.config.tools.fs.workspace_only || is_confined,
             closed: self.closed_paths(),

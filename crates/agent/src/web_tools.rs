@@ -17,7 +17,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::home::USER_AGENT;
 use crate::models::profiles_in_order;
-use crate::session_config::spending;
 use crate::trial::{Question, Trial, TrialFailure};
 use crate::{AgentError, SessionConfig, call_limits, stored_keys};
 
@@ -227,7 +226,7 @@ impl ImageModel {
 
     /// Adds a call to the totals of the day, which limit what agents spend. A call that cannot be added was still made.
     async fn record(&self, usage: Usage) {
-        let spending = spending(&self.session.home);
+        let spending = Arc::clone(&self.session.home.stores().spending);
         let used =
             Spent { tokens: usage.total_tokens, micro_dollars: micro_dollars(usage.cost.total) };
         let day = utc_day(SystemClock.now_ms());

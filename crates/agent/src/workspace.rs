@@ -241,7 +241,7 @@ pub(crate) fn remembered_directory(
     key: &SessionKey,
 ) -> Result<Option<PathBuf>, AgentError> {
     // The run reports a session that cannot be read.
-    match home.session_store().directory_of(key).ok().flatten() {
+    match home.catalog().directory_of(key).ok().flatten() {
         Some(directory) if !directory.is_dir() => {
             Err(SessionConfig::directory_gone(key, &directory))
         }

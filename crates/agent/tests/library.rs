@@ -10,7 +10,7 @@ use myclaw_agent::llm::{
     AssistantMessage, CallFailure, ContentBlock, EventSink, ModelRequest, Provider, StopReason,
     ToolSchema, Usage,
 };
-use myclaw_agent::sessions::{LockWait, SessionKey, SessionStore};
+use myclaw_agent::sessions::{LockWait, SessionKey};
 use myclaw_agent::{
     Accepted, AgentRunEvent, Driver, Engine, FailureClass, Home, Next, RunAgentParams, Session,
     SessionCallback, SessionConfig, SessionEvent, SessionOptions, Tool, ToolError, ToolInvocation,
@@ -221,8 +221,8 @@ async fn an_interrupt_that_the_beginning_run_takes_is_answered_by_it() {
             wait_until(|| has_taken("taken"));
         }
     });
-    let store = SessionStore::new(home.sessions_directory());
-    *lock.lock().unwrap() = Some(Box::new(store.open(session.key(), LockWait::Fail).unwrap()));
+    let sessions = Arc::clone(session.config().home.sessions());
+    *lock.lock().unwrap() = Some(Box::new(sessions.open(session.key(), LockWait::Fail).unwrap()));
     session.resume();
     wait_until(|| has("notice") || has("run_start"));
 

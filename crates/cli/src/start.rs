@@ -49,7 +49,7 @@ impl Start {
     pub(crate) fn find(args: &SessionArgs, wanted: Wanted) -> Result<Self, CliError> {
         let mut config = load_session(find_home()?, &args.options())?;
         let sessions = Sessions::of_agent(&config);
-        let exists = sessions.store.exists(&config.session_key);
+        let exists = sessions.catalog.exists(&config.session_key);
         if let Some(name) = &args.session {
             if args.directory.is_none() && !exists && name != MAIN_SESSION && !config.is_main() {
                 config.directory = config.project_here();
@@ -73,7 +73,7 @@ impl Start {
             (None, Some(directory)) => Some(new_session(&sessions, directory)?),
             (None, None) => None,
         };
-        let is_new = key.as_ref().is_some_and(|key| !sessions.store.exists(key));
+        let is_new = key.as_ref().is_some_and(|key| !sessions.catalog.exists(key));
         let config = match key {
             Some(key) => {
                 let named = config.directory.clone().filter(|_| args.directory.is_some());
@@ -118,7 +118,7 @@ fn last_session(
         let fits = parts.channel == CLI_CHANNEL
             && parts.agent_id == sessions.agent_id
             && session.entry.directory.as_deref().map(Path::new) == directory
-            && sessions.store.exists(&session.key);
+            && sessions.catalog.exists(&session.key);
         Ok(match fits {
             true => {
                 last = Some(session.key);
@@ -151,7 +151,7 @@ fn new_session(sessions: &Sessions, directory: &Path) -> Result<SessionKey, CliE
         let name = format!("{name}-{}", &id[end..]);
         let key = SessionKey::parse_for_agent(&sessions.agent_id, &name)
             .map_err(|error| CliError::usage(error.to_string()))?;
-        if !sessions.store.exists(&key) {
+        if !sessions.catalog.exists(&key) {
             return Ok(key);
         }
     }

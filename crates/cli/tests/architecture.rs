@@ -66,11 +66,18 @@ const CRATES: [(&str, &[&str]); 27] = [
 ];
 
 /// Words that must not stand in the sources of a crate, outside comments and tests: the crate, the word, and why.
-const FORBIDDEN: [(&str, &str, &str); 26] = [
+const FORBIDDEN: [(&str, &str, &str); 33] = [
     ("cli", "Api", "wire formats are the model layer's"),
     ("cli", "KeyResolver", "the agent looks keys up"),
     ("cli", "builtin_tools", "the agent builds the tools of a run"),
     ("cli", "command_hooks", "the agent builds the hooks of a run"),
+    ("cli", "SessionStore", "where sessions are is behind `Catalog` and `Sessions`"),
+    ("cli", "DaySpending", "the totals of the day are behind `Spending`"),
+    ("gateway", "SessionStore", "where sessions are is behind `Catalog` and `Sessions`"),
+    ("gateway", "DaySpending", "the totals of the day are behind `Spending`"),
+    ("runner", "SessionStore", "the runner keeps sessions as documents"),
+    ("engine", "SessionStore", "a run is given its stores"),
+    ("engine", "DaySpending", "a run is given its stores"),
     ("agent", "clap", "the command line is the binary's"),
     ("agent", "ExitCode", "failures have a class; the binary maps it to an exit code"),
     ("agent", "println", "front-ends print"),
@@ -140,6 +147,31 @@ fn no_crate_uses_a_name_that_is_not_its_own_business() {
         }
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// Where the agent's stores are made of a directory.
+const STORES: &str = "agent/src/stores.rs";
+/// What only that module of the agent names: the files behind the traits of its stores.
+const MADE_THERE: [&str; 3] = ["SessionStore", "DaySpending", "SessionIndex"];
+
+#[test]
+fn the_agent_makes_its_stores_in_one_place() {
+    let mut found = Vec::new();
+    for file in sources(&crates().join("agent/src")) {
+        if file.ends_with(STORES) {
+            continue;
+        }
+        let text = fs::read_to_string(&file).unwrap();
+        for (number, line) in (1..).zip(text.lines()) {
+            let code = line.split("//").next().unwrap_or_default();
+            for name in MADE_THERE.iter().filter(|name| holds_word(code, name)) {
+                found.push(format!("{}:{number}: {name}", file.display()));
+            }
+        }
+    }
+    assert!(found.is_empty(), "use the traits in `Home::stores`:\n{}", found.join("\n"));
+    let text = fs::read_to_string(crates().join(STORES)).unwrap();
+    assert!(holds_word(&text, "SessionStore"), "the stores are made elsewhere now");
 }
 
 /// The modules that open, list, make or remove files by themselves in the crates outside of every sandbox, and why each may.

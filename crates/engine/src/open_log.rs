@@ -11,7 +11,7 @@ use myclaw_llm::{
     UserMessage,
 };
 use myclaw_session::{
-    CompactionEntry, Entry, EntryId, MovedAside, OpenSession, RefusalEntry, SessionError,
+    CompactionEntry, Entry, EntryId, LogEnd, MovedAside, OpenSession, RefusalEntry, SessionError,
     SwitchedOff, SyncHandle, Tail, TailLimit, TranscriptMessage, UnsignedEntry,
 };
 
@@ -30,6 +30,8 @@ const MOST_READ: u64 = 500_000;
 /// An open session.
 pub(crate) struct OpenLog {
     session: Box<dyn OpenSession>,
+    /// Where the next entries go.
+    end: LogEnd,
     messages: Vec<Message>,
     /// Messages that were appended, without results of tools.
     added: u64,
@@ -92,6 +94,7 @@ impl OpenLog {
         switched_off: SwitchedOff,
     ) -> Result<(Self, Opening), SessionError> {
         let mut log = Self {
+            end: session.end(),
             session,
             messages: Vec::new(),
             added: 0,
@@ -120,6 +123,12 @@ impl OpenLog {
         log.loaded_from = opening.cut_before;
         log.fill(tail);
         Ok((log, opening))
+    }
+
+    /// Appends to the log alone.
+    fn write(&mut self, entries: &[Entry]) -> Result<(), SessionError> {
+        self.end = self.session.append(self.end, entries)?;
+        Ok(())
     }
 
     /// Reads messages from the end of the log that cost at most `max_cost` tokens.
@@ -186,7 +195,7 @@ impl OpenLog {
     /// Appends to the log, then to the list: the row of a result stores what the tool returned, the list holds what a
     /// model sees of it.
     pub(crate) fn append(&mut self, mut message: Message) -> Result<(), SessionError> {
-        self.session.append(&[Entry::Message(message_to_row(&message))])?;
+        self.write(&[Entry::Message(message_to_row(&message))])?;
         match &mut message {
             Message::ToolResult(result) => {
                 result.content = shown_result(std::mem::take(&mut result.content));
@@ -227,7 +236,7 @@ impl OpenLog {
         rows: Vec<TranscriptMessage>,
     ) -> Result<(), SessionError> {
         let entries: Vec<Entry> = rows.iter().cloned().map(Entry::Message).collect();
-        self.session.append(&entries)?;
+        self.write(&entries)?;
         self.added += entries.len() as u64;
         self.messages.extend(rows.into_iter().filter_map(row_to_message));
         Ok(())
@@ -243,7 +252,7 @@ impl OpenLog {
             let ts = entries[0].ts().unwrap_or(0);
             entries.extend(self.refused.iter().map(|(model, tokens)| refusal(model, *tokens, ts)));
         }
-        self.session.append(&entries)?;
+        self.write(&entries)?;
         let tail = self.tail()?;
         self.fill(tail);
         Ok(())
@@ -315,7 +324,7 @@ impl OpenLog {
         if self.smallest_refused(&model).is_some_and(|smallest| smallest <= tokens) {
             return Ok(());
         }
-        self.session.append(&[refusal(&model, tokens, ts)])?;
+        self.write(&[refusal(&model, tokens, ts)])?;
         self.refused.insert(model, tokens);
         Ok(())
     }
@@ -333,12 +342,7 @@ impl OpenLog {
         ts: u64,
     ) -> Result<(), SessionError> {
         let id = EntryId::generate();
-        self.session.append(&[Entry::Unsigned(UnsignedEntry {
-            id,
-            ts,
-            model: model.clone(),
-            until,
-        })])?;
+        self.write(&[Entry::Unsigned(UnsignedEntry { id, ts, model: model.clone(), until })])?;
         self.unsigned.insert(model, until);
         Ok(())
     }

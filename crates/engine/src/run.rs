@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use myclaw_auth::AuthStore;
 use myclaw_llm::{AnswerOptions, ContentBlock, StopReason, ThinkingLevel, Usage};
-use myclaw_session::{DaySpending, SessionKey, Sessions};
+use myclaw_session::{SessionKey, Sessions, Spending};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
@@ -91,7 +91,7 @@ pub struct RunStores {
     /// The sessions.
     pub sessions: Arc<dyn Sessions>,
     /// The usage of all runs of the day.
-    pub spending: DaySpending,
+    pub spending: Arc<dyn Spending>,
     /// The agent's keys and their past failures; `None` to remember nothing about keys.
     pub keys: Option<AuthStore>,
 }

@@ -148,6 +148,15 @@ impl LockFile {
         self.stays = true;
     }
 
+    /// True if another file is in the place of this one: somebody removed it, and somebody else may hold the other. As long
+    /// as none is there, nobody else has the lock.
+    ///
+    /// # Errors
+    /// The directory cannot be read.
+    pub fn is_replaced(&self) -> io::Result<bool> {
+        Ok(!is_still_at(&self.file, &self.path)? && self.path.try_exists()?)
+    }
+
     fn try_acquire(path: &Path) -> Result<Attempt, LockError> {
         let failed = |action| move |source| LockError::Io { action, source };
         let mut options = private_options();

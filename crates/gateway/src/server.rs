@@ -34,7 +34,6 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware;
 use axum::routing::{delete, get, post};
-use myclaw_agent::sessions::{SearchFilters, SessionIndex};
 use myclaw_channels::{
     Account, AfterInterruption, BoxFuture, Capabilities, Channel, DEFAULT_ACCOUNT, Part,
     SendFailure,
@@ -82,10 +81,6 @@ pub(crate) struct Server {
     /// The bodies of requests that are not checked yet.
     bodies: Arc<bodies::Bodies>,
     begun: Instant,
-    /// The list of sessions, of which only what has changed is read again.
-    index: Arc<SessionIndex>,
-    /// What searches have learned of the sessions' logs.
-    filters: Arc<SearchFilters>,
     /// Fires when the gateway stops.
     stop: CancellationToken,
 }
@@ -109,8 +104,6 @@ impl Server {
             sockets: Arc::new(Semaphore::new(MOST_SOCKETS)),
             strangers: Arc::default(),
             bodies: Arc::default(),
-            index: Arc::new(delivery.home().session_store().index()),
-            filters: Arc::default(),
             begun: Instant::now(),
             delivery,
             stop: CancellationToken::new(),

@@ -64,7 +64,7 @@ impl SessionStore {
     ///
     /// # Errors
     /// There is no such session, another process has it open, or an I/O error.
-    pub fn describe(
+    pub fn change_about(
         &self,
         key: &SessionKey,
         wait: LockWait,

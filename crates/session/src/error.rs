@@ -108,6 +108,14 @@ pub enum SessionError {
         /// The transcript.
         path: PathBuf,
     },
+    /// Somebody else opened the session after this owner had lost it.
+    #[error(
+        "session {key} was opened by somebody else meanwhile, so nothing more is written here; what was written before is kept; do not remove the lock files of running sessions, and run it again to continue"
+    )]
+    Fenced {
+        /// The session's key.
+        key: SessionKey,
+    },
     /// A later version of the program wrote the file in a way that this one cannot read.
     #[error("{} has format version {found}, and this program reads up to version {supported}; update myclaw to continue this session", .path.display())]
     NewerVersion {

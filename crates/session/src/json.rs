@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use myclaw_files::{
@@ -20,10 +20,10 @@ use parking_lot::Mutex;
 
 use crate::entry::new_session_id;
 use crate::error::IoContext;
-use crate::store::{ARTIFACT_EXTENSION, INBOX_EXTENSION, LOCK_EXTENSION};
+use crate::store::{ARTIFACT_EXTENSION, INBOX_EXTENSION, JOBS_EXTENSION, LOCK_EXTENSION};
 use crate::{
-    Entry, FileInbox, Inbox, IndexUpdate, LockWait, MetaPatch, OpenSession, SessionError,
-    SessionKey, Sessions, SyncHandle, Tail, TailLimit, TranscriptMessage,
+    Entry, FileInbox, Inbox, IndexUpdate, LockWait, LogEnd, MetaPatch, OpenSession, SessionError,
+    SessionKey, SessionUse, Sessions, SyncHandle, Tail, TailLimit, TranscriptMessage, next_epoch,
 };
 pub(crate) use document::Document;
 
@@ -64,14 +64,17 @@ struct Session {
     document: Mutex<Option<Document>>,
     /// Held while the file is replaced, so that older content never replaces newer content.
     replacing: Mutex<()>,
+    /// The lock of the owner here, if there is one.
+    owner: Mutex<Weak<LockFile>>,
 }
 
 /// A session opened for writing.
 #[derive(Debug)]
 struct OpenJson {
     session: Arc<Session>,
-    /// Held for the lock. Dropped after the session is saved.
-    _lock: LockFile,
+    end: LogEnd,
+    /// Dropped after the session is saved.
+    lock: Arc<LockFile>,
 }
 
 impl JsonSessions {
@@ -117,6 +120,7 @@ impl Session {
             saving: sessions.saving,
             document: Mutex::default(),
             replacing: Mutex::default(),
+            owner: Mutex::default(),
         }
     }
 
@@ -138,7 +142,9 @@ impl Session {
         let lock = LockFile::acquire(&path, wait).context("lock", &path)?;
         let document = Document::load(&self.path())?.unwrap_or_default();
         *self.document.lock() = Some(document);
-        Ok(OpenJson { session: self, _lock: lock })
+        let lock = Arc::new(lock);
+        *self.owner.lock() = Arc::downgrade(&lock);
+        Ok(OpenJson { session: self, end: LogEnd::of_opening(next_epoch()), lock })
     }
 
     /// Runs `work` on the content; returns `None` if the session is not open here.
@@ -160,6 +166,12 @@ impl Session {
     fn save(&self, durability: Durability) -> Result<(), SessionError> {
         let _replacing = self.replacing.lock();
         let path = self.path();
+        let owner = self.owner.lock().upgrade();
+        if let Some(lock) = owner
+            && lock.is_replaced().context("check the lock of", &path)?
+        {
+            return Err(SessionError::Fenced { key: self.key.clone() });
+        }
         let Some(text) = self.with_document(|document| document.take_text(&self.id)).flatten()
         else {
             return Ok(());
@@ -221,12 +233,21 @@ impl Sessions for JsonSessions {
         Ok(exists.then(|| session.id.clone()))
     }
 
-    fn transcript_path(&self, key: &SessionKey) -> PathBuf {
-        self.session(key).path()
+    fn describe(&self, key: &SessionKey) -> String {
+        self.session(key).path().display().to_string()
+    }
+
+    fn used(&self, _how: SessionUse) -> Arc<dyn Sessions> {
+        // A document says nothing of a directory, and its lock file goes when it is closed.
+        Arc::new(self.clone())
     }
 
     fn artifact_directory(&self, key: &SessionKey) -> PathBuf {
         self.session(key).beside(ARTIFACT_EXTENSION)
+    }
+
+    fn job_directory(&self, key: &SessionKey) -> PathBuf {
+        self.session(key).beside(JOBS_EXTENSION)
     }
 
     fn visit_oldest(
@@ -251,12 +272,23 @@ impl Sessions for JsonSessions {
 }
 
 impl OpenSession for OpenJson {
-    fn append(&mut self, entries: &[Entry]) -> Result<(), SessionError> {
-        self.session.with_document(|document| document.append(entries));
-        match self.session.saving {
-            Saving::OnSync => Ok(()),
-            Saving::OnAppend => self.session.save(Durability::Unsynced),
+    fn end(&self) -> LogEnd {
+        self.end
+    }
+
+    fn append(&mut self, after: LogEnd, entries: &[Entry]) -> Result<LogEnd, SessionError> {
+        if after != self.end || self.is_replaced()? {
+            return Err(SessionError::Fenced { key: self.session.key.clone() });
         }
+        self.session.with_document(|document| document.append(entries));
+        if self.session.saving == Saving::OnAppend
+            && let Err(error) = self.session.save(Durability::Unsynced)
+        {
+            self.session.with_document(|document| document.cut_off(entries.len()));
+            return Err(error);
+        }
+        self.end = self.end.behind(entries.len());
+        Ok(self.end)
     }
 
     fn tail(&mut self, limit: TailLimit) -> Result<Tail, SessionError> {
@@ -269,8 +301,18 @@ impl OpenSession for OpenJson {
     }
 }
 
+impl OpenJson {
+    fn is_replaced(&self) -> Result<bool, SessionError> {
+        self.lock.is_replaced().context("check the lock of", &self.session.path())
+    }
+}
+
 impl Drop for OpenJson {
     fn drop(&mut self) {
+        // The next owner here, if there is one, has what is in memory.
+        if self.session.owner.lock().as_ptr() != Arc::as_ptr(&self.lock) {
+            return;
+        }
         // A failure cannot be reported from here. Everything that a run promised was made durable before.
         let _ = self.session.save(Durability::Synced);
         *self.session.document.lock() = None;

@@ -8,6 +8,7 @@
 
 mod about;
 mod backward;
+mod catalog;
 mod create;
 mod entry;
 mod error;
@@ -33,7 +34,10 @@ mod tail;
 mod title;
 mod wanted;
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 pub use about::{About, AboutEntry};
+pub use catalog::{Catalog, CreateSession, ReadEntries, ReadSession};
 pub use create::NewSession;
 pub use entry::{
     CompactionEntry, Entry, FORMAT_VERSION, Reduction, ReductionEntry, RefusalEntry, Role,
@@ -61,9 +65,11 @@ pub use repair::MovedAside;
 pub use search::{
     Case, SearchError, SearchFilters, SearchHit, SearchQuery, SearchReport, SearchScope,
 };
-pub use sessions::{IndexUpdate, MessageSearch, OpenSession, Sessions, SyncHandle};
+pub use sessions::{
+    Epoch, IndexUpdate, LogEnd, MessageSearch, OpenSession, SessionUse, Sessions, SyncHandle,
+};
 pub use side_files::RemovedFiles;
-pub use spending::{DaySpending, Spent};
+pub use spending::{DaySpending, MemorySpending, Spending, Spent};
 pub use store::SessionStore;
 pub use tail::{SwitchedOff, Tail, TailLimit};
 pub use title::{automatic_title, exchange_title, first_words, indexed_title, title_of_beginning};
@@ -76,6 +82,17 @@ pub const AUTOMATIC_TITLE: &str = "automaticTitle";
 /// Microseconds since `begun`, for logs.
 fn micros(begun: std::time::Instant) -> u64 {
     u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX)
+}
+
+/// The number of an opening that begins now. Among those of this process it is the highest; among those of others it is as
+/// far as their clocks agree. A lock on a file decides between owners, so nothing depends on more.
+fn next_epoch() -> Epoch {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let now = now.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX));
+    let next = |last: u64| Some(now.max(last.saturating_add(1)));
+    let last = LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).unwrap_or_default();
+    Epoch(now.max(last.saturating_add(1)))
 }
 
 /// Milliseconds since the Unix epoch, by this machine's clock. A clock before 1970 counts as 1970.

@@ -16,7 +16,10 @@ use crate::history::History;
 use crate::reader::check_header;
 use crate::repair::{MovedAside, Repair, repair_torn_tail};
 use crate::tail::{beginning_ms, fill_missing_times, read_tail};
-use crate::{Entry, SessionHeader, SessionKey, SyncHandle, Tail, TailLimit, micros, now_ms};
+use crate::{
+    Entry, LogEnd, SessionHeader, SessionKey, SyncHandle, Tail, TailLimit, micros, next_epoch,
+    now_ms,
+};
 
 /// A session's log, open for appending. No other process can append to it while this value lives.
 #[derive(Debug)]
@@ -34,8 +37,9 @@ pub struct SessionLog {
     moved_aside: Option<MovedAside>,
     /// The directory that the session works in, for the header of a new log.
     work: Option<PathBuf>,
-    /// Held for the lock. Declared last, so that everything else is closed before the next writer gets the lock.
-    _lock: LockFile,
+    end: LogEnd,
+    /// Declared last, so that everything else is closed before the next writer gets the lock.
+    lock: LockFile,
 }
 
 /// What a [`SyncHandle`] shares with its log.
@@ -80,7 +84,8 @@ impl SessionLog {
             repaired_torn_tail: false,
             moved_aside: None,
             work: None,
-            _lock: lock,
+            end: LogEnd::of_opening(next_epoch()),
+            lock,
         })
     }
 
@@ -100,15 +105,32 @@ impl SessionLog {
         &self.path
     }
 
+    /// The end of the log, as this owner knows it.
+    pub fn end(&self) -> LogEnd {
+        self.end
+    }
+
+    /// Refuses `after` unless it is the end.
+    pub(crate) fn check_end(&self, after: LogEnd) -> Result<(), SessionError> {
+        match after == self.end {
+            true => Ok(()),
+            false => Err(SessionError::Fenced { key: self.key.clone() }),
+        }
+    }
+
     /// Appends `entries`, all in one write. The first append of a session creates the file and its header; without
     /// entries nothing is created. When it returns, the entries survive a crash of this program. To survive a crash of
     /// the machine they need [`SyncHandle::sync`].
     ///
     /// # Errors
-    /// Nothing of the batch is in the file then, its earlier content is unchanged, and the log can still be used.
+    /// [`SessionError::Fenced`] if somebody removed the lock file and another owner has opened the session. Nothing of the
+    /// batch is in the file after any error, its earlier content is unchanged, and the log can still be used.
     pub fn append(&mut self, entries: &[Entry]) -> Result<(), SessionError> {
         if entries.is_empty() {
             return Ok(());
+        }
+        if self.lock.is_replaced().context("check the lock of", &self.path)? {
+            return Err(SessionError::Fenced { key: self.key.clone() });
         }
         let file = self.file_for_append()?;
         let length = self.ensure_sound_tail(&file)?;
@@ -121,6 +143,7 @@ impl SessionLog {
             return Err(SessionError::from_io("write to the session log", &self.path, source));
         }
         self.sound_length = Some(length + lines.len() as u64);
+        self.end = self.end.behind(entries.len());
         debug!(
             entries = entries.len(),
             bytes = lines.len(),

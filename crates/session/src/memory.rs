@@ -1,7 +1,9 @@
 //! Sessions that live as long as the process: for programs that keep nothing, and for tests in which no process dies.
 
+mod catalog;
 mod inbox;
 mod place;
+mod reader;
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -11,8 +13,8 @@ use std::sync::Arc;
 use crate::entry::new_session_id;
 use crate::json::Document;
 use crate::{
-    Entry, Inbox, IndexUpdate, LockWait, MetaPatch, OpenSession, SessionError, SessionKey,
-    Sessions, SyncHandle, Tail, TailLimit, TranscriptMessage,
+    Entry, Epoch, ForkOrigin, Inbox, IndexUpdate, LockWait, LogEnd, MetaPatch, OpenSession,
+    SessionError, SessionKey, SessionUse, Sessions, SyncHandle, Tail, TailLimit, TranscriptMessage,
 };
 use inbox::MemoryInbox;
 use parking_lot::Mutex;
@@ -24,55 +26,116 @@ pub struct MemorySessions {
     /// For large data of tools, which is files in any case.
     scratch: PathBuf,
     by_key: Arc<Mutex<HashMap<SessionKey, Arc<Session>>>>,
+    /// The directory that new sessions work in, if not their agent's workspace.
+    work: Option<PathBuf>,
 }
 
 #[derive(Debug)]
 struct Session {
     key: SessionKey,
-    id: String,
-    document: Mutex<Document>,
+    content: Mutex<Content>,
     /// Taken by the writer.
     writer: Arc<Place>,
     inbox: Arc<MemoryInbox>,
+}
+
+/// What is lost when the session is deleted.
+#[derive(Debug)]
+struct Content {
+    id: String,
+    document: Document,
+    /// The directory that it works in, if not its agent's workspace.
+    directory: Option<PathBuf>,
+    forked_from: Option<ForkOrigin>,
+    /// How many of its first entries are its parent's.
+    inherited: usize,
 }
 
 /// A session opened for writing.
 #[derive(Debug)]
 struct OpenMemory {
     session: Arc<Session>,
-    _taken: Taken,
+    work: Option<PathBuf>,
+    end: LogEnd,
+    taken: Taken,
 }
 
 impl MemorySessions {
     /// No sessions yet. What tools write in full goes below `scratch`, which need not exist.
     pub fn new(scratch: impl Into<PathBuf>) -> Self {
-        Self { scratch: scratch.into(), by_key: Arc::default() }
+        Self { scratch: scratch.into(), by_key: Arc::default(), work: None }
+    }
+
+    /// Takes a session from its owner without the owner's knowledge, as a lease that runs out does. The owner can append
+    /// until somebody else opens the session.
+    pub fn lose(&self, key: &SessionKey) {
+        if let Some(session) = self.known(key) {
+            session.writer.lose();
+        }
     }
 
     fn session(&self, key: &SessionKey) -> Arc<Session> {
-        let make = || {
-            let name = |what: &str| PathBuf::from(format!("memory:{}.{what}", key.slug()));
-            Arc::new(Session {
-                key: key.clone(),
-                id: new_session_id(),
-                document: Mutex::default(),
-                writer: Arc::new(Place::named(name("lock"))),
-                inbox: Arc::new(MemoryInbox::named(name("inbox"))),
-            })
-        };
+        let make = || Arc::new(Session::new(key));
         Arc::clone(self.by_key.lock().entry(key.clone()).or_insert_with(make))
     }
+
+    /// The session, if anybody has used it. Unlike [`Self::session`] it makes none.
+    fn known(&self, key: &SessionKey) -> Option<Arc<Session>> {
+        self.by_key.lock().get(key).cloned()
+    }
+}
+
+impl Session {
+    fn new(key: &SessionKey) -> Self {
+        let name = |what: &str| PathBuf::from(format!("{}.{what}", place_of(key)));
+        Self {
+            key: key.clone(),
+            content: Mutex::new(Content::new()),
+            writer: Arc::new(Place::named(name("lock"))),
+            inbox: Arc::new(MemoryInbox::named(name("inbox"))),
+        }
+    }
+
+    fn record(&self, patch: MetaPatch) {
+        self.content.lock().record(&self.key, patch);
+    }
+}
+
+impl Content {
+    fn new() -> Self {
+        Self {
+            id: new_session_id(),
+            document: Document::default(),
+            directory: None,
+            forked_from: None,
+            inherited: 0,
+        }
+    }
+
+    fn record(&mut self, key: &SessionKey, patch: MetaPatch) {
+        self.document.record(key, &self.id, patch);
+        let directory = self.directory.as_deref().and_then(std::path::Path::to_str);
+        if let Some(entry) = self.document.index_mut() {
+            entry.directory = directory.map(str::to_owned);
+        }
+    }
+}
+
+/// Where a session is, for people.
+fn place_of(key: &SessionKey) -> String {
+    format!("memory:{}", key.slug())
 }
 
 impl Sessions for MemorySessions {
     fn open(&self, key: &SessionKey, wait: LockWait) -> Result<Box<dyn OpenSession>, SessionError> {
         let session = self.session(key);
         let taken = session.writer.take(wait)?;
-        Ok(Box::new(OpenMemory { session, _taken: taken }))
+        let end = LogEnd::of_opening(Epoch(taken.number()));
+        Ok(Box::new(OpenMemory { session, work: self.work.clone(), end, taken }))
     }
 
     fn is_in_use(&self, key: &SessionKey) -> Result<bool, SessionError> {
-        Ok(self.session(key).writer.is_taken())
+        Ok(self.known(key).is_some_and(|session| session.writer.is_taken()))
     }
 
     fn inbox(&self, key: &SessionKey) -> Arc<dyn Inbox> {
@@ -80,23 +143,30 @@ impl Sessions for MemorySessions {
     }
 
     fn record(&self, key: &SessionKey, patch: MetaPatch) -> IndexUpdate {
-        let session = self.session(key);
-        session.document.lock().record(&session.key, &session.id, patch);
+        self.session(key).record(patch);
         IndexUpdate { outcome: Ok(()), repairs: Vec::new() }
     }
 
     fn session_id(&self, key: &SessionKey) -> Result<Option<String>, SessionError> {
-        let session = self.session(key);
-        let is_empty = session.document.lock().is_empty();
-        Ok((!is_empty).then(|| session.id.clone()))
+        let Some(session) = self.known(key) else { return Ok(None) };
+        let content = session.content.lock();
+        Ok((!content.document.is_empty()).then(|| content.id.clone()))
     }
 
-    fn transcript_path(&self, key: &SessionKey) -> PathBuf {
-        PathBuf::from(format!("memory:{}", key.slug()))
+    fn describe(&self, key: &SessionKey) -> String {
+        place_of(key)
+    }
+
+    fn used(&self, how: SessionUse) -> Arc<dyn Sessions> {
+        Arc::new(Self { work: how.directory, ..self.clone() })
     }
 
     fn artifact_directory(&self, key: &SessionKey) -> PathBuf {
         self.scratch.join(key.slug())
+    }
+
+    fn job_directory(&self, key: &SessionKey) -> PathBuf {
+        self.scratch.join(format!("{}.jobs", key.slug()))
     }
 
     fn visit_oldest(
@@ -104,7 +174,9 @@ impl Sessions for MemorySessions {
         key: &SessionKey,
         visit: &mut dyn FnMut(TranscriptMessage) -> ControlFlow<()>,
     ) -> Result<(), SessionError> {
-        self.session(key).document.lock().visit_oldest(visit);
+        if let Some(session) = self.known(key) {
+            session.content.lock().document.visit_oldest(visit);
+        }
         Ok(())
     }
 
@@ -113,7 +185,9 @@ impl Sessions for MemorySessions {
         key: &SessionKey,
         visit: &mut dyn FnMut(TranscriptMessage) -> ControlFlow<()>,
     ) -> Result<(), SessionError> {
-        self.session(key).document.lock().visit_newest(visit);
+        if let Some(session) = self.known(key) {
+            session.content.lock().document.visit_newest(visit);
+        }
         Ok(())
     }
 
@@ -123,13 +197,26 @@ impl Sessions for MemorySessions {
 }
 
 impl OpenSession for OpenMemory {
-    fn append(&mut self, entries: &[Entry]) -> Result<(), SessionError> {
-        self.session.document.lock().append(entries);
-        Ok(())
+    fn end(&self) -> LogEnd {
+        self.end
+    }
+
+    fn append(&mut self, after: LogEnd, entries: &[Entry]) -> Result<LogEnd, SessionError> {
+        let append = || {
+            let mut content = self.session.content.lock();
+            if content.document.is_empty() {
+                content.directory.clone_from(&self.work);
+            }
+            content.document.append(entries);
+        };
+        let appended = if after == self.end { self.taken.while_last(append) } else { None };
+        appended.ok_or_else(|| SessionError::Fenced { key: self.session.key.clone() })?;
+        self.end = self.end.behind(entries.len());
+        Ok(self.end)
     }
 
     fn tail(&mut self, limit: TailLimit) -> Result<Tail, SessionError> {
-        Ok(self.session.document.lock().tail(limit))
+        Ok(self.session.content.lock().document.tail(limit))
     }
 
     fn sync_handle(&self) -> SyncHandle {

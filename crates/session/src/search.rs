@@ -13,7 +13,6 @@ mod snippet;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashSet};
 use std::num::NonZero;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
@@ -71,8 +70,8 @@ pub struct SearchReport {
     pub hits: Vec<SearchHit>,
     /// How many messages match in each session that has any.
     pub matches: BTreeMap<SessionKey, u64>,
-    /// Files that could not be read, and why.
-    pub unreadable: Vec<(PathBuf, std::io::Error)>,
+    /// What could not be read, in words for people, and why.
+    pub unreadable: Vec<(String, std::io::Error)>,
 }
 
 impl SessionStore {
@@ -152,19 +151,19 @@ fn searcher() -> Searcher {
         .build()
 }
 
-/// The matches of one thread.
-struct Found {
+/// The matches that were found so far.
+pub(crate) struct Found {
     limit: usize,
     /// The newest matches; the oldest of them is on top.
     newest: BinaryHeap<Reverse<Ranked>>,
     matches: BTreeMap<SessionKey, u64>,
-    unreadable: Vec<(PathBuf, std::io::Error)>,
+    unreadable: Vec<(String, std::io::Error)>,
     /// What is to be remembered of the files.
     learned: Vec<(u64, Filter)>,
 }
 
 impl Found {
-    fn new(limit: usize) -> Self {
+    pub(crate) fn new(limit: usize) -> Self {
         Self {
             limit,
             newest: BinaryHeap::new(),
@@ -188,9 +187,23 @@ impl Found {
         self.learned = learned;
         match searched {
             Err(error) if file.key().is_some() => {
-                self.unreadable.push((file.path.clone(), error));
+                self.unreadable.push((file.path.display().to_string(), error));
             }
             Ok(()) | Err(_) => {}
+        }
+    }
+
+    /// Looks into a message of the session `key`.
+    pub(crate) fn look_into(
+        &mut self,
+        query: &SearchQuery,
+        key: &SessionKey,
+        message: &TranscriptMessage,
+    ) {
+        let Some(range) = query.find(&message.content) else { return };
+        *self.matches.entry(key.clone()).or_default() += 1;
+        if self.limit > 0 {
+            self.keep(hit(key, message, range));
         }
     }
 
@@ -211,7 +224,7 @@ impl Found {
         self.unreadable.extend(other.unreadable);
     }
 
-    fn into_report(self) -> SearchReport {
+    pub(crate) fn into_report(self) -> SearchReport {
         let newest_first = self.newest.into_sorted_vec();
         SearchReport {
             hits: newest_first.into_iter().map(|Reverse(Ranked(hit))| hit).collect(),

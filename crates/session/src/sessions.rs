@@ -1,13 +1,14 @@
 //! The interface between a run and the store of sessions, independent of the format.
 
 use std::fmt;
+use std::io;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::{
-    Entry, EntryId, Inbox, IndexRepair, LockWait, MetaPatch, QueuedMessage, SessionError,
-    SessionKey, SessionLog, SessionStore, Tail, TailLimit, TranscriptMessage,
+    Entry, EntryId, Inbox, IndexRepair, LockWait, MetaPatch, QueuedMessage, RemovedFiles,
+    SessionError, SessionKey, SessionLog, SessionStore, Tail, TailLimit, TranscriptMessage,
 };
 
 /// A store of sessions. [`SessionStore`] keeps a log of JSON lines for each, [`crate::JsonSessions`] one JSON file, and
@@ -45,11 +46,45 @@ pub trait Sessions: fmt::Debug + Send + Sync {
     /// The session cannot be read.
     fn session_id(&self, key: &SessionKey) -> Result<Option<String>, SessionError>;
 
-    /// The file that messages to the user mention. It need not exist yet.
-    fn transcript_path(&self, key: &SessionKey) -> PathBuf;
+    /// Where the session is, in words for people. It need not exist yet.
+    fn describe(&self, key: &SessionKey) -> String;
 
-    /// The directory for large data that belongs to the session, such as a tool's full output. It need not exist yet.
+    /// The same sessions, used in another way.
+    fn used(&self, how: SessionUse) -> Arc<dyn Sessions>;
+
+    /// The directory on this machine for large data that belongs to the session, such as a tool's full output. It need not
+    /// exist yet. It is removed with the session.
     fn artifact_directory(&self, key: &SessionKey) -> PathBuf;
+
+    /// The directory on this machine for the records of the session's background jobs. It is apart from the artifacts because
+    /// commands can write to those. It need not exist yet. It is removed with the session.
+    fn job_directory(&self, key: &SessionKey) -> PathBuf;
+
+    /// Removes the oldest files of the session's [`Sessions::artifact_directory`] until they have at most `most_bytes`
+    /// together; 0 is no limit. Files for which `is_needed` holds stay, and so do those of the last hour.
+    ///
+    /// # Errors
+    /// The directory cannot be read, or a file cannot be removed.
+    fn trim_side_files(
+        &self,
+        _key: &SessionKey,
+        _most_bytes: u64,
+        _is_needed: &dyn Fn(&Path) -> bool,
+    ) -> io::Result<RemovedFiles> {
+        Ok(RemovedFiles::default())
+    }
+
+    /// As [`Sessions::trim_side_files`], for all sessions together. Most calls do nothing: it looks once in an hour.
+    ///
+    /// # Errors
+    /// As for [`Sessions::trim_side_files`].
+    fn trim_all_side_files(
+        &self,
+        _most_bytes: u64,
+        _is_needed: &dyn Fn(&Path) -> bool,
+    ) -> io::Result<RemovedFiles> {
+        Ok(RemovedFiles::default())
+    }
 
     /// Passes the session's messages to `visit`, the oldest first, until `visit` breaks off. Needs no lock.
     ///
@@ -107,6 +142,15 @@ pub trait Sessions: fmt::Debug + Send + Sync {
     }
 }
 
+/// How sessions are used.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SessionUse {
+    /// The directory that new sessions work in, if not their agent's workspace.
+    pub directory: Option<PathBuf>,
+    /// Whether the same sessions are opened again and again, so that what opening them needs may stay.
+    pub is_reopened: bool,
+}
+
 /// A search for messages in a session, by their ids ([`Sessions::whereabouts`]).
 pub trait MessageSearch {
     /// Called once, first, with all messages that wait. Breaks off if the log is not needed.
@@ -119,14 +163,47 @@ pub trait MessageSearch {
     fn has_found(&self, id: EntryId) -> bool;
 }
 
-/// A session opened for writing. Nobody else can write to it while this value lives.
+/// The number of an opening. A later opening of the same session has a higher one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Epoch(pub u64);
+
+/// The end of a session as one owner knows it: a further entry goes behind it, or nowhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LogEnd {
+    /// The owner's opening.
+    pub epoch: Epoch,
+    /// How many entries the owner has appended.
+    pub entries: u64,
+}
+
+impl LogEnd {
+    /// The end of a session that was just opened.
+    pub fn of_opening(epoch: Epoch) -> Self {
+        Self { epoch, entries: 0 }
+    }
+
+    /// The end after `count` more entries.
+    #[must_use]
+    pub fn behind(self, count: usize) -> Self {
+        Self { entries: self.entries + count as u64, ..self }
+    }
+}
+
+/// A session opened for writing. Nobody else can write to it while this value lives, unless its owner loses it: somebody
+/// removes the lock, or a lease runs out. Once somebody else has opened the session then, what this owner appends is
+/// refused.
 pub trait OpenSession: fmt::Debug + Send + Sync {
-    /// Adds `entries` at the end, all or none. They survive a crash of the machine once [`SyncHandle::sync`] has
-    /// returned. Whether they survive a crash of this program before that depends on the store.
+    /// The end of the session, behind which the next entries go.
+    fn end(&self) -> LogEnd;
+
+    /// Adds `entries` behind `after`, which must be the end, all or none. Returns the new end. They survive a crash of the
+    /// machine once [`SyncHandle::sync`] has returned. Whether they survive a crash of this program before that depends on
+    /// the store.
     ///
     /// # Errors
-    /// None of `entries` is in the session then, and the session can still be used.
-    fn append(&mut self, entries: &[Entry]) -> Result<(), SessionError>;
+    /// [`SessionError::Fenced`] if the session was opened again meanwhile, or `after` is not its end. None of `entries` is
+    /// in the session after any error, and after others than this one it can still be used.
+    fn append(&mut self, after: LogEnd, entries: &[Entry]) -> Result<LogEnd, SessionError>;
 
     /// The end of the session, as far as the next request needs it.
     ///
@@ -202,12 +279,39 @@ impl Sessions for SessionStore {
         Self::session_id(self, key)
     }
 
-    fn transcript_path(&self, key: &SessionKey) -> PathBuf {
-        Self::transcript_path(self, key)
+    fn describe(&self, key: &SessionKey) -> String {
+        self.transcript_path(key).display().to_string()
+    }
+
+    fn used(&self, how: SessionUse) -> Arc<dyn Sessions> {
+        let mut store = self.clone().for_work_in(how.directory);
+        store.leaves_lock_files |= how.is_reopened;
+        Arc::new(store)
     }
 
     fn artifact_directory(&self, key: &SessionKey) -> PathBuf {
         Self::artifact_directory(self, key)
+    }
+
+    fn job_directory(&self, key: &SessionKey) -> PathBuf {
+        Self::job_directory(self, key)
+    }
+
+    fn trim_side_files(
+        &self,
+        key: &SessionKey,
+        most_bytes: u64,
+        is_needed: &dyn Fn(&Path) -> bool,
+    ) -> io::Result<RemovedFiles> {
+        Self::trim_side_files(self, key, most_bytes, is_needed)
+    }
+
+    fn trim_all_side_files(
+        &self,
+        most_bytes: u64,
+        is_needed: &dyn Fn(&Path) -> bool,
+    ) -> io::Result<RemovedFiles> {
+        Self::trim_all_side_files(self, most_bytes, is_needed)
     }
 
     fn visit_oldest(
@@ -240,8 +344,14 @@ impl Sessions for SessionStore {
 }
 
 impl OpenSession for SessionLog {
-    fn append(&mut self, entries: &[Entry]) -> Result<(), SessionError> {
-        Self::append(self, entries)
+    fn end(&self) -> LogEnd {
+        Self::end(self)
+    }
+
+    fn append(&mut self, after: LogEnd, entries: &[Entry]) -> Result<LogEnd, SessionError> {
+        self.check_end(after)?;
+        Self::append(self, entries)?;
+        Ok(self.end())
     }
 
     fn tail(&mut self, limit: TailLimit) -> Result<Tail, SessionError> {

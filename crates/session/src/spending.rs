@@ -4,6 +4,7 @@
 //! itself, so the cost of a change does not depend on the totals. The totals guard a budget and are not an invoice: a
 //! power cut may lose the last of them. The cost of each call is in the log.
 
+use std::fmt;
 use std::fs::{File, TryLockError};
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -11,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use myclaw_files::{create_private_directory, parent_of, private_options, set_aside};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{IoContext, SessionError};
@@ -30,7 +32,33 @@ pub struct Spent {
     pub micro_dollars: u64,
 }
 
-/// The totals of the present day.
+/// The totals of the present day, to which all runs add. All calls block: callers decide on which thread they run.
+pub trait Spending: fmt::Debug + Send + Sync {
+    /// The totals of `day`, written as `2026-01-31`, so far.
+    ///
+    /// # Errors
+    /// The totals cannot be read.
+    fn of(&self, day: &str) -> Result<Spent, SessionError>;
+
+    /// Adds `used` to the totals of `day`, and returns the totals. If the stored day is earlier, the totals start at
+    /// zero. If it is later, they continue, because a clock that jumps back must not reset a budget. But if the stored
+    /// day is later than tomorrow, its totals become those of `day`: a clock that was ahead for a moment must not block
+    /// all days until then.
+    ///
+    /// # Errors
+    /// The totals cannot be read or written.
+    fn add(&self, day: &str, used: Spent) -> Result<Spent, SessionError>;
+
+    /// If the totals were damaged and had to start at zero: where they are and where a copy of the damaged ones is, in words
+    /// for people.
+    fn damage(&self) -> Option<(String, String)>;
+}
+
+/// Totals in the memory of this process. They start at zero.
+#[derive(Debug, Default)]
+pub struct MemorySpending(Mutex<Stored>);
+
+/// The totals of the present day in a file.
 #[derive(Debug, Clone)]
 pub struct DaySpending {
     path: PathBuf,
@@ -39,7 +67,7 @@ pub struct DaySpending {
 }
 
 /// The file's only line.
-#[derive(Default, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Stored {
     day: String,
@@ -108,10 +136,7 @@ impl DaySpending {
         Ok(Some(stored.unwrap_or_default().spent_on(day)))
     }
 
-    /// Adds `used` to the totals of `day`, and returns the totals. If the stored day is earlier, the totals start at
-    /// zero. If it is later, they continue, because a clock that jumps back must not reset a budget. But if the stored
-    /// day is later than tomorrow, its totals become those of `day`: a clock that was ahead for a moment must not block
-    /// all days until then.
+    /// As [`Spending::add`].
     ///
     /// # Errors
     /// The file cannot be read or written.
@@ -151,20 +176,7 @@ impl DaySpending {
                 Stored::default()
             }
         };
-        let spent = before.spent_on(day);
-        let total = Spent {
-            tokens: spent.tokens.saturating_add(used.tokens),
-            micro_dollars: spent.micro_dollars.saturating_add(used.micro_dollars),
-        };
-        let after = Stored {
-            day: if before.is_ahead_of(day) {
-                day.to_owned()
-            } else {
-                before.day.max(day.to_owned())
-            },
-            tokens: total.tokens,
-            micro_dollars: total.micro_dollars,
-        };
+        let (after, total) = before.plus(day, used);
         let mut line = serde_json::to_string(&after)
             .map_err(|source| SessionError::Encode { path: self.path.clone(), source })?;
         line.push_str(&" ".repeat(FILE_BYTES.saturating_sub(line.len() + 1)));
@@ -192,7 +204,57 @@ fn got(tried: Result<(), TryLockError>) -> io::Result<bool> {
     }
 }
 
+impl Spending for DaySpending {
+    fn of(&self, day: &str) -> Result<Spent, SessionError> {
+        Self::of(self, day)
+    }
+
+    fn add(&self, day: &str, used: Spent) -> Result<Spent, SessionError> {
+        Self::add(self, day, used)
+    }
+
+    fn damage(&self) -> Option<(String, String)> {
+        let copy = self.set_aside()?.display().to_string();
+        Some((self.path.display().to_string(), copy))
+    }
+}
+
+impl Spending for MemorySpending {
+    fn of(&self, day: &str) -> Result<Spent, SessionError> {
+        {
+            let stored = self.0.lock();
+            if !stored.is_ahead_of(day) {
+                return Ok(stored.spent_on(day));
+            }
+        }
+        self.add(day, Spent::default())
+    }
+
+    fn add(&self, day: &str, used: Spent) -> Result<Spent, SessionError> {
+        let mut stored = self.0.lock();
+        let (after, total) = std::mem::take(&mut *stored).plus(day, used);
+        *stored = after;
+        Ok(total)
+    }
+
+    fn damage(&self) -> Option<(String, String)> {
+        None
+    }
+}
+
 impl Stored {
+    /// The totals with `used` on `day`.
+    fn plus(self, day: &str, used: Spent) -> (Self, Spent) {
+        let spent = self.spent_on(day);
+        let total = Spent {
+            tokens: spent.tokens.saturating_add(used.tokens),
+            micro_dollars: spent.micro_dollars.saturating_add(used.micro_dollars),
+        };
+        let is_ahead = self.is_ahead_of(day);
+        let day = if is_ahead { day.to_owned() } else { self.day.max(day.to_owned()) };
+        (Self { day, tokens: total.tokens, micro_dollars: total.micro_dollars }, total)
+    }
+
     fn spent_on(&self, day: &str) -> Spent {
         if self.day.as_str() < day {
             Spent::default()

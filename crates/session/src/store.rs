@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use myclaw_files::{LockFile, create_private_directory, is_locked, remove_if_there};
@@ -10,7 +11,9 @@ use tracing::debug;
 use crate::error::{IoContext, SessionError};
 use crate::history::HISTORY_MARK;
 use crate::repair::{MovedAside, TORN_MARK};
-use crate::{FileInbox, LockWait, SessionIndex, SessionKey, SessionLog, SessionReader, micros};
+use crate::{
+    FileInbox, LockWait, SearchFilters, SessionIndex, SessionKey, SessionLog, SessionReader, micros,
+};
 
 /// Extension of a log.
 pub(crate) const LOG_EXTENSION: &str = "jsonl";
@@ -21,7 +24,8 @@ pub(crate) const LOCK_EXTENSION: &str = "lock";
 pub(crate) const INBOX_EXTENSION: &str = "inbox";
 /// Extension of the directory for data that belongs to a session but not into its log.
 pub(crate) const ARTIFACT_EXTENSION: &str = "files";
-const JOBS_EXTENSION: &str = "jobs";
+/// Extension of the directory for the records of a session's background jobs.
+pub(crate) const JOBS_EXTENSION: &str = "jobs";
 
 /// File name of the log of `key`.
 pub(crate) fn session_file(key: &SessionKey) -> String {
@@ -36,12 +40,17 @@ pub struct SessionStore {
     work: Option<PathBuf>,
     /// Whether the lock file of a session stays when the session is closed.
     pub(crate) leaves_lock_files: bool,
+    index: Arc<SessionIndex>,
+    /// What searches have learned.
+    pub(crate) filters: Arc<SearchFilters>,
 }
 
 impl SessionStore {
     /// The sessions in `directory`, which need not exist yet.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
-        Self { directory: directory.into(), work: None, leaves_lock_files: false }
+        let directory = directory.into();
+        let index = Arc::new(SessionIndex::new(directory.clone()));
+        Self { directory, work: None, leaves_lock_files: false, index, filters: Arc::default() }
     }
 
     /// The same; sessions that are created through it remember that they work in `directory`.
@@ -77,9 +86,9 @@ impl SessionStore {
         &self.directory
     }
 
-    /// The index of these sessions.
-    pub fn index(&self) -> SessionIndex {
-        SessionIndex::new(self.directory.clone())
+    /// The index of these sessions. Clones of the store share it, with what it has read.
+    pub fn index(&self) -> Arc<SessionIndex> {
+        Arc::clone(&self.index)
     }
 
     /// The path of the log of `key`, whether it exists or not.

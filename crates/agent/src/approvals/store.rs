@@ -1,13 +1,16 @@
 //! The file with the answers "always" and the questions that wait: `approvals.json` in the state directory, private.
 
+use std::fmt;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_files::{
     Durability, LockError, LockFile, LockWait, NewFile, create_private_directory, parent_of,
     read_regular, set_aside,
 };
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use crate::{AgentError, FailureClass};
@@ -29,11 +32,40 @@ const MAX_BYTES: u64 = 8 * 1024 * 1024;
 /// How long to wait for another process that writes the file, which takes milliseconds.
 const LOCK_WAIT: Duration = Duration::from_secs(5);
 
-/// The approvals on disk.
+/// Where the answers and questions are kept. All calls block.
+pub trait KeepApprovals: fmt::Debug + Send + Sync {
+    /// All of them.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    fn load(&self) -> Result<Approvals, StoreError>;
+
+    /// Changes them; nobody else does meanwhile. The change is durable when this returns.
+    ///
+    /// # Errors
+    /// They cannot be read or written. Nothing has changed then.
+    fn change(&self, change: &mut dyn FnMut(&mut Approvals)) -> Result<(), StoreError>;
+
+    /// Removes all, also what is damaged. Returns how many answers there were, as far as they can be read.
+    ///
+    /// # Errors
+    /// They cannot be written, or a later version of the program wrote them.
+    fn clear(&self) -> Result<usize, StoreError>;
+}
+
+/// The answers "always" and the questions that wait.
 #[derive(Debug, Clone)]
-pub struct ApprovalStore {
+pub struct ApprovalStore(Arc<dyn KeepApprovals>);
+
+/// Approvals in the file of a state directory.
+#[derive(Debug)]
+struct InFile {
     path: PathBuf,
 }
+
+/// Approvals that end with the process.
+#[derive(Debug, Default)]
+struct InMemory(Mutex<Approvals>);
 
 /// An answer "always".
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -122,17 +154,21 @@ impl From<StoreError> for AgentError {
     }
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+/// Everything that is kept, as the file has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Document {
+pub struct Approvals {
+    /// The version of the format.
     version: u32,
+    /// The answers, the oldest first.
     #[serde(default)]
     always: Vec<Grant>,
+    /// The questions, the oldest first.
     #[serde(default)]
     waiting: Vec<WaitingApproval>,
 }
 
-impl Default for Document {
+impl Default for Approvals {
     fn default() -> Self {
         Self { version: VERSION, always: Vec::new(), waiting: Vec::new() }
     }
@@ -141,7 +177,17 @@ impl Default for Document {
 impl ApprovalStore {
     /// The approvals of a state directory. Nothing is read yet.
     pub fn in_state_dir(state_dir: &Path) -> Self {
-        Self { path: state_dir.join(FILE) }
+        Self::kept_by(Arc::new(InFile { path: state_dir.join(FILE) }))
+    }
+
+    /// Approvals that end with the process.
+    pub fn in_memory() -> Self {
+        Self::kept_by(Arc::new(InMemory::default()))
+    }
+
+    /// Approvals that are kept elsewhere.
+    pub fn kept_by(keeper: Arc<dyn KeepApprovals>) -> Self {
+        Self(keeper)
     }
 
     /// The answers "always" and the questions that wait, the oldest first.
@@ -149,7 +195,7 @@ impl ApprovalStore {
     /// # Errors
     /// The file cannot be read.
     pub fn list(&self) -> Result<(Vec<Grant>, Vec<WaitingApproval>), StoreError> {
-        let Document { always, waiting, .. } = self.load()?;
+        let Approvals { always, waiting, .. } = self.load()?;
         Ok((always, waiting))
     }
 
@@ -168,21 +214,7 @@ impl ApprovalStore {
     /// # Errors
     /// The file cannot be written, or a later version of the program wrote it.
     pub fn clear(&self) -> Result<usize, StoreError> {
-        let _lock = self.lock()?;
-        let count = match self.load() {
-            Ok(document) => document.always.len(),
-            Err(StoreError::Damaged { .. }) => {
-                set_aside(&self.path).map_err(|(path, source)| StoreError::Io {
-                    action: "write",
-                    path,
-                    source,
-                })?;
-                0
-            }
-            Err(error) => return Err(error),
-        };
-        self.write(&Document::default())?;
-        Ok(count)
+        self.0.clear()
     }
 
     /// Whether an answer of these sessions covers one of the digests.
@@ -245,30 +277,86 @@ impl ApprovalStore {
         })
     }
 
-    fn load(&self) -> Result<Document, StoreError> {
+    fn load(&self) -> Result<Approvals, StoreError> {
+        self.0.load()
+    }
+
+    /// Changes what is kept, and returns what `change` does.
+    fn change<T: Default>(
+        &self,
+        change: impl FnOnce(&mut Approvals) -> T,
+    ) -> Result<T, StoreError> {
+        let (mut change, mut outcome) = (Some(change), T::default());
+        self.0.change(&mut |kept| {
+            if let Some(change) = change.take() {
+                outcome = change(kept);
+            }
+        })?;
+        Ok(outcome)
+    }
+}
+
+impl KeepApprovals for InFile {
+    fn load(&self) -> Result<Approvals, StoreError> {
         let bytes = match read_regular(&self.path, MAX_BYTES) {
             Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Document::default()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(Approvals::default());
+            }
             Err(source) => return Err(self.failed("read")(source)),
         };
-        let document: Document = serde_json::from_slice(&bytes).map_err(|error| {
+        let document: Approvals = serde_json::from_slice(&bytes).map_err(|error| {
             StoreError::Damaged { path: self.path.clone(), reason: error.to_string() }
         })?;
         match document.version {
-            OLDEST_VERSION..=VERSION => Ok(Document { version: VERSION, ..document }),
+            OLDEST_VERSION..=VERSION => Ok(Approvals { version: VERSION, ..document }),
             version => Err(StoreError::Newer { path: self.path.clone(), version }),
         }
     }
 
     /// Changes the file under its lock. What is on disk when this returns survives a power cut.
-    fn change<T>(&self, change: impl FnOnce(&mut Document) -> T) -> Result<T, StoreError> {
+    fn change(&self, change: &mut dyn FnMut(&mut Approvals)) -> Result<(), StoreError> {
         let _lock = self.lock()?;
-        let mut document = self.load()?;
-        let outcome = change(&mut document);
-        self.write(&document)?;
-        Ok(outcome)
+        let mut kept = self.load()?;
+        change(&mut kept);
+        self.write(&kept)
     }
 
+    fn clear(&self) -> Result<usize, StoreError> {
+        let _lock = self.lock()?;
+        let count = match self.load() {
+            Ok(document) => document.always.len(),
+            Err(StoreError::Damaged { .. }) => {
+                set_aside(&self.path).map_err(|(path, source)| StoreError::Io {
+                    action: "write",
+                    path,
+                    source,
+                })?;
+                0
+            }
+            Err(error) => return Err(error),
+        };
+        self.write(&Approvals::default())?;
+        Ok(count)
+    }
+}
+
+impl KeepApprovals for InMemory {
+    fn load(&self) -> Result<Approvals, StoreError> {
+        Ok(self.0.lock().clone())
+    }
+
+    fn change(&self, change: &mut dyn FnMut(&mut Approvals)) -> Result<(), StoreError> {
+        change(&mut self.0.lock());
+        Ok(())
+    }
+
+    fn clear(&self) -> Result<usize, StoreError> {
+        Ok(std::mem::take(&mut *self.0.lock()).always.len())
+    }
+}
+
+impl InFile {
     fn lock(&self) -> Result<LockFile, StoreError> {
         create_private_directory(&parent_of(&self.path)).map_err(self.failed("write"))?;
         let lock = self.path.with_extension("lock");
@@ -278,7 +366,7 @@ impl ApprovalStore {
         })
     }
 
-    fn write(&self, document: &Document) -> Result<(), StoreError> {
+    fn write(&self, document: &Approvals) -> Result<(), StoreError> {
         let write = || {
             let mut file = NewFile::named(&self.path.with_extension("new"))?;
             file.write_all(&serde_json::to_vec_pretty(document)?)?;

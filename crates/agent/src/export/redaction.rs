@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use myclaw_auth::AuthStore;
 use myclaw_llm::Redactor;
 use myclaw_session::{
-    About, Entry, EntryId, Meta, Role, SessionError, SessionHeader, SessionReader,
-    TranscriptMessage,
+    About, Entry, EntryId, Meta, ReadSession, Role, SessionError, SessionHeader, TranscriptMessage,
 };
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -93,7 +92,7 @@ impl Home {
     /// The log cannot be read.
     pub fn shown_messages(
         &self,
-        reader: &SessionReader,
+        reader: &dyn ReadSession,
         before: Option<EntryId>,
         limit: usize,
     ) -> Result<Option<Vec<TranscriptMessage>>, SessionError> {

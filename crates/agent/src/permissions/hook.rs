@@ -9,7 +9,7 @@ use myclaw_engine::{
 };
 
 use super::{POLICY, Permissions, Verdict};
-use crate::approvals::{ApprovalStore, SessionApprover, audience};
+use crate::approvals::{SessionApprover, audience};
 use crate::blocking::blocking;
 use crate::{RunAdditions, SessionConfig};
 
@@ -43,7 +43,7 @@ pub(crate) fn apply(
         front_end: added.approver,
         permissions,
         session: config.clone(),
-        store: ApprovalStore::in_state_dir(config.home.paths.state_dir()),
+        store: config.home.stores().approvals.clone(),
         audience: audience(config),
         limit: Duration::from_secs(config.config.tools.approvals.timeout_seconds),
         context: ToolContext {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::access::texts;
 use super::{SecurityFinding, Setup, Severity, finding, finding_in_list, quoted, set, unset};
-use crate::approvals::{ApprovalStore, Grant};
+use crate::approvals::Grant;
 
 /// From this age on, an answer "always" is worth another look.
 const OLD_APPROVAL: Duration = Duration::from_secs(182 * 24 * 60 * 60);
@@ -281,7 +281,7 @@ pub(super) fn host_backend(setup: &Setup<'_>) -> Vec<SecurityFinding> {
 
 /// Answers "always" that are old, or that record less than those of this version do.
 pub(super) fn old_approvals(setup: &Setup<'_>) -> Vec<SecurityFinding> {
-    let store = ApprovalStore::in_state_dir(setup.home.paths.state_dir());
+    let store = &setup.home.stores().approvals;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let oldest = now.saturating_sub(OLD_APPROVAL).as_millis();
     // `approvals list` reports a file that cannot be read.

@@ -34,8 +34,8 @@ impl Session {
         }
         let config = self.config();
         let writing = blocking(move || {
-            let log = config.session_store().open(&config.session_key, WAIT)?;
-            tell_model(Box::new(log), content, &SystemClock)
+            let log = config.sessions().open(&config.session_key, WAIT)?;
+            tell_model(log, content, &SystemClock)
         });
         Ok(writing.await??)
     }

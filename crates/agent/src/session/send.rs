@@ -7,7 +7,7 @@ use std::sync::Arc;
 use myclaw_config::{QueueConfig, QueueMode};
 use myclaw_engine::{AnswerSearch, Arrival, TakenState};
 use myclaw_llm::ContentBlock;
-use myclaw_session::{EntryId, Keeper, MessageSearch, QueuedMessage, Sessions, TranscriptMessage};
+use myclaw_session::{EntryId, Keeper, MessageSearch, QueuedMessage, TranscriptMessage};
 
 use super::{Accepted, Session, Work};
 use crate::{AgentError, FailureClass};
@@ -123,17 +123,17 @@ impl Session {
         &self,
         ids: Vec<EntryId>,
     ) -> Result<HashMap<EntryId, Handover>, AgentError> {
-        let store = self.config().home.session_store();
+        let sessions = Arc::clone(self.config().home.sessions());
         let (key, works) = (self.key().clone(), self.work().is_some());
         let looked = tokio::task::spawn_blocking(move || {
             let mut search = Search::new(ids);
-            store.whereabouts(&key, &mut search)?;
+            sessions.whereabouts(&key, &mut search)?;
             let found = search.into_found();
             let is_answered =
                 |state: &Handover| matches!(state, Handover::Taken(TakenState::Answered { .. }));
             // An answer that leaves the session while a run goes on must not be lost behind it.
             if works && found.values().any(is_answered) {
-                store.sync(&key)?;
+                sessions.sync(&key)?;
             }
             Ok::<_, AgentError>(found)
         });

@@ -50,7 +50,7 @@ pub fn moved_sessions(paths: &Paths) -> Vec<MovedSession> {
 impl SessionConfig {
     /// Keeps in mind that the session worked elsewhere before `own`, its new workspace, was made.
     pub(super) fn note_if_moved(&self, own: &Path) {
-        if !self.home.session_store().exists(&self.session_key) {
+        if !self.home.catalog().exists(&self.session_key) {
             return;
         }
         tracing::warn!(

@@ -48,7 +48,7 @@ impl Choices for ChosenLines {
 impl Chat {
     /// The messages of the user in this session, the oldest first.
     fn said(&self) -> Result<Vec<Said>, CliError> {
-        let Some(reader) = self.sessions.store.reader(self.session.key())? else {
+        let Some(reader) = self.sessions.catalog.read(self.session.key())? else {
             return Ok(Vec::new());
         };
         let mut before = None;
@@ -81,7 +81,7 @@ impl Chat {
         };
         let before = self.sessions.name_of(self.session.key());
         if let Some(last) = said.before {
-            self.sessions.store.fork(self.session.key(), Some(last), &key)?;
+            self.sessions.catalog.fork(self.session.key(), Some(last), &key)?;
         }
         self.session = self.session.open_beside(key);
         self.forget_context();

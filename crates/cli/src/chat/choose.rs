@@ -66,7 +66,7 @@ impl Chat {
 
     /// The key, if the directory of the session is still there.
     pub(super) fn with_its_directory(&self, key: SessionKey) -> Result<SessionKey, CliError> {
-        match self.sessions.store.directory_of(&key)? {
+        match self.sessions.catalog.directory_of(&key)? {
             Some(directory) if !directory.is_dir() => Err(CliError::session(format!(
                 "`{}` works in {}, which is no directory any more",
                 self.sessions.name_of(&key),

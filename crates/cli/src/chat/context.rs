@@ -28,9 +28,8 @@ pub(super) async fn describe(session: &Session, common: &Common) -> Result<Strin
         .sum();
     let skills: usize =
         params.skills.iter().map(|skill| skill.name.len() + skill.description.len()).sum();
-    let store = config.home.session_store();
     let (mut summary, mut rows, mut reductions) = (0, Vec::new(), HashMap::new());
-    if let Some(reader) = store.reader(session.key())? {
+    if let Some(reader) = config.home.catalog().read(session.key())? {
         let tail = reader.tail(TailLimit::UNLIMITED)?;
         summary = tail.compaction.map_or(0, |compaction| compaction.summary.len());
         (rows, reductions) = (tail.messages, tail.reductions);

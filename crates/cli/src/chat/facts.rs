@@ -77,7 +77,7 @@ impl Facts<'_> {
         let turns = if self.turns == 1 { "turn" } else { "turns" };
         let mut text =
             format!("this chat: {} {turns}, {}", self.turns, tokens_and_cost(&self.common.usage()));
-        let entry = self.sessions.store.index().get(self.session.key()).ok().flatten();
+        let entry = self.sessions.catalog.entry(self.session.key()).ok().flatten();
         let dollars = |micro: u64| format!("${:.4}", micro as f64 / 1_000_000.0);
         if let Some(entry) = entry
             && let Some(total) = entry.total_tokens

@@ -139,7 +139,7 @@ impl Chat {
 
     fn exists(&self, name: &str) -> bool {
         SessionKey::parse_for_agent(&self.sessions.agent_id, name)
-            .is_ok_and(|key| self.sessions.store.exists(&key))
+            .is_ok_and(|key| self.sessions.catalog.exists(&key))
     }
 
     pub(super) async fn continue_session(&mut self, name: &str) -> Result<(), CliError> {
@@ -167,7 +167,8 @@ impl Chat {
         let key = SessionKey::parse_for_agent(&self.sessions.agent_id, &name)
             .map_err(|error| error.to_string())?;
         let config = self.session.config();
-        check_agent(&config.config, &self.sessions.store, &key).map_err(|error| error.message)?;
+        check_agent(&config.config, &*self.sessions.catalog, &key)
+            .map_err(|error| error.message)?;
         Ok(key)
     }
 
@@ -178,7 +179,7 @@ impl Chat {
             Err(message) => return self.say(&message),
         };
         let before = self.sessions.name_of(self.session.key());
-        if let Err(error) = self.sessions.store.fork(self.session.key(), None, &key) {
+        if let Err(error) = self.sessions.catalog.fork(self.session.key(), None, &key) {
             return self.say(&error.to_string());
         }
         self.session = self.session.open_beside(key);
@@ -202,7 +203,7 @@ impl Chat {
 
     /// Puts the last answer into the clipboard, through the terminal.
     fn copy(&self) -> Result<(), CliError> {
-        let reader = self.sessions.store.reader(self.session.key())?;
+        let reader = self.sessions.catalog.read(self.session.key())?;
         let rows = match reader {
             Some(reader) => reader.tail(TailLimit::UNLIMITED)?.messages,
             None => Vec::new(),

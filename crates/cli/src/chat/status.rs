@@ -74,7 +74,7 @@ impl Status {
     fn continue_from(&mut self, session: &Session, sessions: &Sessions) {
         self.used = last_usage(session, sessions).map_or(0, |usage| window_tokens(&usage));
         if self.cost == 0.0
-            && let Ok(Some(entry)) = sessions.store.index().get(session.key())
+            && let Ok(Some(entry)) = sessions.catalog.entry(session.key())
         {
             self.cost = entry.micro_dollars.unwrap_or(0) as f64 / 1_000_000.0;
         }
@@ -156,7 +156,7 @@ fn last_usage(session: &Session, sessions: &Sessions) -> Option<Usage> {
     struct Kept {
         usage: Usage,
     }
-    let reader = sessions.store.reader(session.key()).ok()??;
+    let reader = sessions.catalog.read(session.key()).ok()??;
     let last = TailLimit { max_cost: 1, cost: |_, _| 1, ..TailLimit::UNLIMITED };
     let rows = reader.tail(last).ok()?.messages;
     let answers = rows.iter().rev().filter(|row| row.role == Role::Assistant);

@@ -65,7 +65,7 @@ impl Chat {
     /// Shows the last exchange of a session that is continued.
     pub(super) fn show_end(&self) -> Result<(), CliError> {
         let View::Terminal = self.view else { return Ok(()) };
-        let Some(reader) = self.sessions.store.reader(self.session.key())? else { return Ok(()) };
+        let Some(reader) = self.sessions.catalog.read(self.session.key())? else { return Ok(()) };
         let rows = reader.last_messages(RESUMED_MESSAGES)?;
         let is_said = |row: &TranscriptMessage| row.role == Role::User && !is_remark(&row.content);
         let Some(at) = rows.iter().rposition(is_said) else { return Ok(()) };

@@ -16,7 +16,7 @@ const FEWEST_DIGITS: usize = 4;
 
 /// Runs one of the commands.
 pub(crate) fn run(args: &ApprovalsArgs) -> Result<(), CliError> {
-    let store = ApprovalStore::in_state_dir(find_home()?.paths.state_dir());
+    let store = find_home()?.stores().approvals.clone();
     match &args.command {
         ApprovalsCommand::List { json } => {
             let (always, waiting) =

@@ -221,7 +221,7 @@ fn check_speech(config: &Config) -> Vec<Check> {
 
 /// Checks for damaged ends of transcripts that were moved aside after a crash.
 fn check_torn_ends(home: &Home) -> Option<Check> {
-    let moved = home.session_store().all_moved_aside().ok()?;
+    let moved = home.catalog().moved_aside(None).ok()?;
     let first = moved.first()?;
     let bytes: u64 = moved.iter().map(|moved| moved.bytes).sum();
     let message = format!(

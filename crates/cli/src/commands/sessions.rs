@@ -1,15 +1,15 @@
 //! `myclaw sessions`: the stored sessions.
 
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_agent::config::Paths;
 use myclaw_agent::did_you_mean;
 use myclaw_agent::llm::Redactor;
 use myclaw_agent::sessions::{
-    Case, EntryId, IndexedSession, PruneScope, SessionEntry, SessionError, SessionIndex,
-    SessionKey, SessionReader, SessionStore, TranscriptMessage, indexed_title, title_of_beginning,
+    Case, Catalog, EntryId, IndexedSession, PruneScope, ReadSession, SessionEntry, SessionError,
+    SessionKey, TranscriptMessage, indexed_title, title_of_beginning,
 };
 use myclaw_agent::{Home, MAIN_SESSION, SessionConfig, workspace_of_session};
 
@@ -119,8 +119,8 @@ impl Keys {
 /// The stored sessions, found by the names that the user gives.
 #[derive(Clone)]
 pub(crate) struct Sessions {
-    /// The session store.
-    pub(crate) store: SessionStore,
+    /// The stored sessions.
+    pub(crate) catalog: Arc<dyn Catalog>,
     /// The agent whose terminal sessions are named by one word.
     pub(crate) agent_id: String,
     /// Where the config and the keys are.
@@ -130,7 +130,7 @@ pub(crate) struct Sessions {
 impl Sessions {
     /// The sessions of the default agent.
     pub(crate) fn of(home: Home) -> Self {
-        Self { store: home.session_store(), agent_id: home.default_agent_id(), home }
+        Self { catalog: Arc::clone(home.catalog()), agent_id: home.default_agent_id(), home }
     }
 
     /// At most `limit` messages before one, without keys but for what people wrote; `None` if there is no such message.
@@ -140,16 +140,16 @@ impl Sessions {
         before: Option<EntryId>,
         limit: usize,
     ) -> Result<Option<Vec<TranscriptMessage>>, SessionError> {
-        let Some(reader) = self.store.reader(key)? else {
+        let Some(reader) = self.catalog.read(key)? else {
             return Ok(before.is_none().then(Vec::new));
         };
-        self.home.shown_messages(&reader, before, limit)
+        self.home.shown_messages(&*reader, before, limit)
     }
 
     /// The sessions of the config's agent.
     pub(crate) fn of_agent(session_config: &SessionConfig) -> Self {
         Self {
-            store: session_config.home.session_store(),
+            catalog: Arc::clone(session_config.home.catalog()),
             agent_id: session_config.agent.id.to_string(),
             home: session_config.home.clone(),
         }
@@ -167,9 +167,8 @@ impl Sessions {
 
     /// The `limit` latest sessions, and the number of all.
     pub(crate) fn latest(&self, limit: usize) -> Result<(Vec<IndexedSession>, usize), CliError> {
-        let index = self.store.index();
-        let found = index.latest(limit)?;
-        note_repairs(&index);
+        let found = self.catalog.latest(limit)?;
+        note_repairs(&*self.catalog);
         Ok(found)
     }
 
@@ -178,9 +177,8 @@ impl Sessions {
         &self,
         take: impl FnMut(IndexedSession) -> Result<ControlFlow<()>, CliError>,
     ) -> Result<(), CliError> {
-        let index = self.store.index();
-        index.each(take)?;
-        note_repairs(&index);
+        self.catalog.each(take)?;
+        note_repairs(&*self.catalog);
         Ok(())
     }
 
@@ -189,7 +187,7 @@ impl Sessions {
         let any = SessionKey::for_cli(&self.agent_id, "x");
         let own = any.as_str().strip_suffix('x').unwrap_or_default();
         let is_wanted = |key: &str| key.strip_prefix(own).unwrap_or(key).starts_with(prefix);
-        let keys = self.store.index().latest_keys(limit, is_wanted)?;
+        let keys = self.catalog.latest_keys(limit, &is_wanted)?;
         let name =
             |key: &SessionKey| key.as_str().strip_prefix(own).unwrap_or(key.as_str()).to_owned();
         Ok(keys.iter().map(name).collect())
@@ -204,7 +202,7 @@ impl Sessions {
     /// The key of an existing session.
     pub(crate) fn find(&self, name: &str) -> Result<SessionKey, CliError> {
         let key = self.key(name)?;
-        if self.store.exists(&key) || self.store.index().get(&key)?.is_some() {
+        if self.catalog.exists(&key) || self.catalog.entry(&key)?.is_some() {
             return Ok(key);
         }
         let names = self.names("", MOST_SIMILAR)?;
@@ -215,13 +213,13 @@ impl Sessions {
     }
 
     /// A reader of an existing session's log; an error if the log is gone.
-    fn reader(&self, key: &SessionKey) -> Result<SessionReader, CliError> {
-        self.store.reader(key)?.ok_or_else(|| {
+    fn reader(&self, key: &SessionKey) -> Result<Box<dyn ReadSession>, CliError> {
+        self.catalog.read(key)?.ok_or_else(|| {
             CliError::session(format!(
                 "the transcript of `{name}` is gone: there is no file {path}; `myclaw sessions delete {name} --yes` \
                  takes it off the list",
                 name = self.name_of(key),
-                path = self.store.transcript_path(key).display()
+                path = self.catalog.describe(key)
             ))
         })
     }
@@ -239,8 +237,8 @@ impl Sessions {
 
     /// The title of a session: the one that the user gave it, else the one of its first exchange.
     pub(crate) fn title_of(&self, key: &SessionKey) -> Option<String> {
-        let entry = self.store.index().get(key).ok().flatten();
-        session_title(&self.store, key, entry.as_ref())
+        let entry = self.catalog.entry(key).ok().flatten();
+        session_title(&*self.catalog, key, entry.as_ref())
     }
 
     fn ask_before_delete(&self, name: &str) -> Result<(), CliError> {
@@ -248,7 +246,7 @@ impl Sessions {
         Err(CliError::usage(format!(
             "nothing is deleted yet; `myclaw sessions delete {} --yes` deletes the session with its transcript {}",
             self.name_of(&key),
-            self.store.transcript_path(&key).display()
+            self.catalog.describe(&key)
         )))
     }
 
@@ -268,8 +266,7 @@ impl Sessions {
     /// # Errors
     /// It is in use, or it cannot be deleted.
     pub(crate) fn remove(&self, key: &SessionKey) -> Result<(), CliError> {
-        self.store.delete(key)?;
-        self.store.index().remove(key)?;
+        self.catalog.delete(key)?;
         Ok(())
     }
 
@@ -294,7 +291,7 @@ impl Sessions {
     }
 
     fn prune(&self, Age(age): Age, scope: PruneScope) -> Result<(), CliError> {
-        let report = self.store.index().prune(age, scope)?;
+        let report = self.catalog.prune(age, scope)?;
         let mut printer = Printer::stdout();
         for key in &report.removed {
             printer.line(self.name_of(key))?;
@@ -318,13 +315,13 @@ impl Sessions {
 
 /// The title of a session with its entry of the index: the one that the user gave it, else the one of its first exchange.
 pub(crate) fn session_title(
-    store: &SessionStore,
+    catalog: &dyn Catalog,
     key: &SessionKey,
     entry: Option<&SessionEntry>,
 ) -> Option<String> {
     let indexed = entry.and_then(|entry| indexed_title(entry.extra.as_ref()));
     indexed.or_else(|| {
-        let reader = store.reader(key).ok().flatten()?;
+        let reader = catalog.read(key).ok().flatten()?;
         title_of_beginning(reader.entries().flatten())
     })
 }
@@ -338,31 +335,31 @@ fn millis(duration: Duration) -> u64 {
 }
 
 /// Prints the damage of the index.
-fn note_repairs(index: &SessionIndex) {
-    for repair in index.take_repairs() {
+fn note_repairs(catalog: &dyn Catalog) {
+    for repair in catalog.take_repairs() {
         note(repair);
     }
 }
 
 /// Prints what of a transcript could not be read.
-fn note_damage(skipped_lines: usize, reader: &SessionReader) -> Result<(), CliError> {
-    note_damaged_lines(skipped_lines, reader.path());
+fn note_damage(skipped_lines: usize, reader: &dyn ReadSession) -> Result<(), CliError> {
+    note_damaged_lines(skipped_lines, &reader.describe());
     let bytes = reader.torn_bytes()?;
     if bytes > 0 {
         note(format_args!(
             "the last {bytes} bytes of {} are no whole line and were left out; the next run moves them to a file \
              beside it",
-            reader.path().display()
+            reader.describe()
         ));
     }
     Ok(())
 }
 
 /// Prints how many lines of a transcript could not be read, if any.
-fn note_damaged_lines(count: usize, transcript: &Path) {
+fn note_damaged_lines(count: usize, transcript: &str) {
     match count {
         0 => {}
-        1 => note(format_args!("1 damaged line of {} was left out", transcript.display())),
-        _ => note(format_args!("{count} damaged lines of {} were left out", transcript.display())),
+        1 => note(format_args!("1 damaged line of {transcript} was left out")),
+        _ => note(format_args!("{count} damaged lines of {transcript} were left out")),
     }
 }

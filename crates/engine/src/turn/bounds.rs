@@ -3,13 +3,14 @@
 //! Each user message starts a new allowance of calls, time, tokens and money; the totals of the day continue. Usage
 //! comes from the run's tally, so every model call counts, whichever step made it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use myclaw_config::RunLimits;
 use myclaw_llm::{Model, Usage};
-use myclaw_session::{DaySpending, SessionError, Spent};
+use myclaw_session::{SessionError, Spending, Spent};
 
 use super::Shared;
 use super::time_limit::{Pauses, TimeLimit};
@@ -30,7 +31,7 @@ pub(crate) struct Bounds {
     /// The part of the run's usage that is already in the day's totals.
     in_totals: Usage,
     day: Spent,
-    spending: DaySpending,
+    spending: Arc<dyn Spending>,
     has_warned: bool,
     has_warned_of_price: bool,
 }
@@ -40,7 +41,7 @@ impl Bounds {
     pub(crate) fn new(
         limits: RunLimits,
         max_iterations: Option<u32>,
-        spending: DaySpending,
+        spending: Arc<dyn Spending>,
         pauses: &Pauses,
         config_keys: ConfigKeys,
     ) -> Self {
@@ -142,7 +143,7 @@ impl Bounds {
         if used == Spent::default() && !has_day_limit {
             return None;
         }
-        let (spending, day) = (self.spending.clone(), utc_day(shared.now_ms()));
+        let (spending, day) = (Arc::clone(&self.spending), utc_day(shared.now_ms()));
         Some(UsageRecord { spending, day, used })
     }
 
@@ -164,17 +165,16 @@ impl Bounds {
 
     /// Reports once that the totals of the day were lost.
     fn report_damage(&mut self, shared: &Shared) {
-        if let Some(copy) = self.spending.set_aside().filter(|_| !self.has_warned) {
-            let (path, backup) = (self.spending.path().to_owned(), copy.to_owned());
+        if let Some((path, backup)) = self.spending.damage().filter(|_| !self.has_warned) {
             self.has_warned = true;
-            shared.notice(Notice::DayTotalsLost { path, backup });
+            shared.notice(Notice::DayTotalsLost { path: path.into(), backup: backup.into() });
         }
     }
 }
 
 /// Usage that is not in the day's totals.
 pub(super) struct UsageRecord {
-    spending: DaySpending,
+    spending: Arc<dyn Spending>,
     day: String,
     used: Spent,
 }

@@ -39,9 +39,9 @@ struct Sessions {
 
 async fn agents(State(server): State<Arc<Server>>) -> Result<Json<Value>, GatewayError> {
     let sessions = server
-        .with_sessions(|store| {
+        .with_sessions(|catalog| {
             let mut found: HashMap<String, Sessions> = HashMap::new();
-            store.index().each(|session| {
+            catalog.each(|session| {
                 let of_agent = found.entry(session.key.parts().agent_id).or_default();
                 of_agent.count += 1;
                 of_agent.last_used_at = of_agent.last_used_at.max(session.entry.updated_at);

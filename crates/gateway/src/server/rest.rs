@@ -383,12 +383,11 @@ impl Server {
         let home = self.delivery.home();
         let (limit, of_session) = (range.limit.unwrap_or(HISTORY).min(MOST_HISTORY), key.clone());
         let before = range.before.as_deref().map(EntryId::from_text);
-        let reading = tokio::task::spawn_blocking(move || {
-            match home.session_store().reader(&of_session)? {
-                Some(reader) => home.shown_messages(&reader, before, limit),
+        let reading =
+            tokio::task::spawn_blocking(move || match home.catalog().read(&of_session)? {
+                Some(reader) => home.shown_messages(&*reader, before, limit),
                 None => Ok::<_, SessionError>(Some(Vec::new())),
-            }
-        });
+            });
         let read = reading.await.map_err(|error| GatewayError::Internal(error.to_string()))?;
         let found: Option<Vec<TranscriptMessage>> =
             read.map_err(|error| GatewayError::Agent(error.into()))?;

@@ -13,8 +13,8 @@ use futures_util::stream;
 use myclaw_agent::AgentError;
 use myclaw_agent::export::{ExportFormat, ExportedSession, export_session};
 use myclaw_agent::sessions::{
-    About, Case, EntryId, IndexedSession, LockWait, SearchFilters, SearchQuery, SessionError,
-    SessionIndex, SessionKey, SessionStore, indexed_title,
+    About, Case, Catalog, EntryId, IndexedSession, LockWait, SearchQuery, SessionError, SessionKey,
+    indexed_title,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -69,14 +69,13 @@ impl Server {
         let working = self.delivery.working();
         let questions = self.delivery.questions.list(None);
         let agent = self.delivery.config().default_agent_id().to_string();
-        let (index, filters) = (Arc::clone(&self.index), Arc::clone(&self.filters));
-        self.with_sessions(move |store| {
+        self.with_sessions(move |catalog| {
             let (found, total) = match &query {
                 None => {
-                    let (sessions, total) = index.latest(limit)?;
+                    let (sessions, total) = catalog.latest(limit)?;
                     (sessions.into_iter().map(|session| (session, None)).collect(), total)
                 }
-                Some(query) => search_sessions(store, (&index, &filters), query, limit)?,
+                Some(query) => search_sessions(catalog, query, limit)?,
             };
             let rows = found.into_iter().map(|(session, snippet)| {
                 let key = session.key.as_str();
@@ -115,8 +114,8 @@ impl Server {
         let (to, _) = self.delivery.session(to)?;
         let at = at.map(EntryId::from_text);
         let agent = self.delivery.config().default_agent_id().to_string();
-        self.with_sessions(move |store| {
-            store.fork(&from, at, &to)?;
+        self.with_sessions(move |catalog| {
+            catalog.fork(&from, at, &to)?;
             Ok(json!({"key": to.as_str(), "name": name_of(&agent, &to)}))
         })
         .await
@@ -137,8 +136,9 @@ impl Server {
             let why = format!("a title is one line of at most {MOST_TITLE_CHARS} characters");
             return Err(GatewayError::Unusable(why));
         }
-        self.with_sessions(move |store| {
-            let about = store.describe(&key, WAIT, |about| about.title = title)?;
+        self.with_sessions(move |catalog| {
+            let mut set = |about: &mut About| about.title.clone_from(&title);
+            let about = catalog.change_about(&key, WAIT, &mut set)?;
             Ok(json!({"key": key.as_str(), "title": about.title}))
         })
         .await
@@ -152,9 +152,8 @@ impl Server {
                 "the session works, or a background job or a sub-agent of it runs; stop it first";
             return Err(GatewayError::InUse(why.to_owned()));
         }
-        self.with_sessions(move |store| {
-            let (had_log, was_listed) = (store.delete(&key)?, store.index().remove(&key)?);
-            if !had_log && !was_listed {
+        self.with_sessions(move |catalog| {
+            if !catalog.delete(&key)? {
                 return Err(SessionError::NoSuchSession { key });
             }
             Ok(json!({"deleted": key.as_str()}))
@@ -164,10 +163,10 @@ impl Server {
 
     pub(super) async fn with_sessions<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&SessionStore) -> Result<T, SessionError> + Send + 'static,
+        work: impl FnOnce(&dyn Catalog) -> Result<T, SessionError> + Send + 'static,
     ) -> Result<T, GatewayError> {
-        let store = self.delivery.home().session_store();
-        let working = tokio::task::spawn_blocking(move || work(&store));
+        let home = self.delivery.home();
+        let working = tokio::task::spawn_blocking(move || work(&**home.catalog()));
         let worked = working.await.map_err(|error| GatewayError::Internal(error.to_string()))?;
         worked.map_err(failed)
     }
@@ -200,14 +199,13 @@ type Found = (IndexedSession, Option<Value>);
 
 /// The latest sessions with `text` in their key or title, or in a message, of which the newest is the snippet.
 fn search_sessions(
-    store: &SessionStore,
-    (index, filters): (&SessionIndex, &SearchFilters),
+    catalog: &dyn Catalog,
     query: &SearchQuery,
     limit: usize,
 ) -> Result<(Vec<Found>, usize), SessionError> {
-    let report = store.search_again(filters, query, MOST_HITS)?;
+    let report = catalog.search_again(query, MOST_HITS)?;
     let matching: HashSet<&str> = report.matches.keys().map(SessionKey::as_str).collect();
-    let (sessions, total) = index.search(query, limit, |key| matching.contains(key))?;
+    let (sessions, total) = catalog.find(query, limit, &|key| matching.contains(key))?;
     let found = sessions.into_iter().map(|session| {
         let snippet = report.hits.iter().find(|hit| hit.key == session.key).map(|hit| {
             json!({"before": hit.before, "matched": hit.matched, "after": hit.after, "ts": hit.ts})
@@ -237,15 +235,15 @@ pub(super) async fn export(
     let (sender, pieces) = mpsc::channel(MOST_PIECES);
     let (of_session, title) = (key.clone(), name);
     let reader = server
-        .with_sessions(move |store| {
-            let reader = store.reader(&of_session)?.filter(|_| store.exists(&of_session));
+        .with_sessions(move |catalog| {
+            let reader = catalog.read(&of_session)?.filter(|_| catalog.exists(&of_session));
             reader.ok_or(SessionError::NoSuchSession { key: of_session })
         })
         .await?;
     tokio::task::spawn_blocking(move || {
         let title = reader.about().ok().and_then(|about| about.title).unwrap_or(title);
         let redactor = Some(server.delivery.home().redactor());
-        let mut session = ExportedSession { reader: &reader, title, redactor };
+        let mut session = ExportedSession { reader: &*reader, title, redactor };
         let mut out = Pieces { sender, piece: Vec::with_capacity(PIECE) };
         if let Err(error) = export_session(&mut session, format, &mut out) {
             tracing::warn!(?error, "an export is incomplete");

@@ -99,8 +99,7 @@ struct Arguments {
 
 impl NodesTool {
     pub(super) fn new(delivery: Weak<Delivery>, session: &SessionConfig) -> Self {
-        let store = session.home.session_store();
-        let directory = store.artifact_directory(&session.session_key);
+        let directory = session.home.sessions().artifact_directory(&session.session_key);
         Self { delivery, directory }
     }
 

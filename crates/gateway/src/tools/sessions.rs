@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use myclaw_agent::config::AgentId;
-use myclaw_agent::sessions::{About, EntryId, Role, SessionKey, SessionStore, TranscriptMessage};
+use myclaw_agent::sessions::{About, Catalog, EntryId, Role, SessionKey, TranscriptMessage};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -141,8 +141,8 @@ impl Call<'_> {
         let minutes = arguments.active_minutes.map(|minutes| minutes.saturating_mul(60_000));
         let since = minutes.map_or(0, |span| now_ms().saturating_sub(span));
         let latest = self
-            .with_sessions(|store| {
-                Ok(store.index().latest(MOST_SEARCHED).map_err(myclaw_agent::AgentError::from)?.0)
+            .with_sessions(|catalog| {
+                Ok(catalog.latest(MOST_SEARCHED).map_err(myclaw_agent::AgentError::from)?.0)
             })
             .await?;
         let working = self.delivery.working();
@@ -182,7 +182,9 @@ impl Call<'_> {
         let before = arguments.before.as_deref().map(EntryId::from_text);
         let (of_session, include_tools) = (key.clone(), arguments.include_tools);
         let messages = self
-            .with_sessions(move |store| history(store, &of_session, before, limit, include_tools))
+            .with_sessions(move |catalog| {
+                history(catalog, &of_session, before, limit, include_tools)
+            })
             .await?;
         Ok(json!({"session": key.as_str(), "messages": messages}))
     }
@@ -239,31 +241,31 @@ impl Call<'_> {
             return Err(unknown());
         }
         let of_store = key.clone();
-        let exists = self.with_sessions(move |store| Ok(store.exists(&of_store))).await?;
+        let exists = self.with_sessions(move |catalog| Ok(catalog.exists(&of_store))).await?;
         let is_begun = exists || self.delivery.children.get(key.as_str()).is_some();
         if is_begun { Ok(key) } else { Err(unknown()) }
     }
 
     async fn with_sessions<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&SessionStore) -> Result<T, GatewayError> + Send + 'static,
+        work: impl FnOnce(&dyn Catalog) -> Result<T, GatewayError> + Send + 'static,
     ) -> Result<T, GatewayError> {
-        let store = self.delivery.home().session_store();
-        let working = tokio::task::spawn_blocking(move || work(&store));
+        let home = self.delivery.home();
+        let working = tokio::task::spawn_blocking(move || work(&**home.catalog()));
         working.await.map_err(|error| GatewayError::Internal(error.to_string()))?
     }
 }
 
 /// The newest messages of a session that fit, the oldest of them first.
 fn history(
-    store: &SessionStore,
+    catalog: &dyn Catalog,
     key: &SessionKey,
     mut before: Option<EntryId>,
     limit: usize,
     include_tools: bool,
 ) -> Result<Vec<Value>, GatewayError> {
     let failed = |error| GatewayError::Agent(myclaw_agent::AgentError::from(error));
-    let Some(reader) = store.reader(key).map_err(failed)? else { return Ok(Vec::new()) };
+    let Some(reader) = catalog.read(key).map_err(failed)? else { return Ok(Vec::new()) };
     let (mut shown, mut chars, mut read) = (Vec::new(), 0, 0);
     'rows: while shown.len() < limit && read < MOST_SEARCHED {
         let rows = reader.messages_before(before, MOST).map_err(failed)?;

@@ -114,6 +114,42 @@ impl Document {
         self.rows.is_empty() && self.entries.is_empty()
     }
 
+    /// The content of a new fork.
+    pub(crate) fn of_entries(entries: Vec<Entry>, created_at: u64) -> Self {
+        Self { entries, created_at, updated_at: now_ms(), ..Self::default() }
+    }
+
+    /// The entries, the oldest first.
+    pub(crate) fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// When the session was created, in milliseconds since the Unix epoch.
+    pub(crate) fn created_at(&self) -> u64 {
+        self.created_at
+    }
+
+    /// The session's metadata. Of a session in a turn, its time is that of the last entry if that is later.
+    pub(crate) fn index(&self) -> Option<SessionEntry> {
+        let mut entry = self.index.clone()?;
+        if entry.in_turn {
+            entry.updated_at = entry.updated_at.max(self.updated_at);
+        }
+        Some(entry)
+    }
+
+    /// The time of [`Document::index`].
+    pub(crate) fn listed_at(&self) -> Option<u64> {
+        let entry = self.index.as_ref()?;
+        let written = if entry.in_turn { self.updated_at } else { 0 };
+        Some(entry.updated_at.max(written))
+    }
+
+    /// The metadata, to be changed or removed.
+    pub(crate) fn index_mut(&mut self) -> &mut Option<SessionEntry> {
+        &mut self.index
+    }
+
     /// The text of the file, if it must be written. It counts as written from then on.
     pub(crate) fn take_text(&mut self, id: &str) -> Option<serde_json::Result<Vec<u8>>> {
         if self.is_empty() || !std::mem::take(&mut self.is_changed) {
@@ -139,6 +175,16 @@ impl Document {
         self.entries.extend_from_slice(entries);
         self.updated_at = now_ms();
         self.is_changed = true;
+    }
+
+    /// Removes the newest `count` entries.
+    pub(crate) fn cut_off(&mut self, count: usize) {
+        self.entries.truncate(self.entries.len().saturating_sub(count));
+    }
+
+    /// Adds an entry without another change.
+    pub(crate) fn push(&mut self, entry: &Entry) {
+        self.entries.push(entry.clone());
     }
 
     pub(crate) fn record(&mut self, key: &SessionKey, id: &str, patch: MetaPatch) {

@@ -46,6 +46,15 @@ impl MemoryInbox {
         Self { place: Arc::new(Place::named(name)), content: Arc::default() }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.content.pending.lock().is_empty()
+    }
+
+    /// Removes all messages, with the session.
+    pub(super) fn clear(&self) {
+        self.content.pending.lock().clear();
+    }
+
     fn take(&self, wait: LockWait) -> Result<HeldMemory, SessionError> {
         let taken = Some(self.place.take(wait)?);
         let content = Arc::clone(&self.content);

@@ -156,7 +156,7 @@ impl SearchScope {
         self.agent_id.is_none() && self.keys.is_none()
     }
 
-    fn contains(&self, key: &SessionKey) -> bool {
+    pub(crate) fn contains(&self, key: &SessionKey) -> bool {
         self.agent_id.as_ref().is_none_or(|agent| key.parts().agent_id == *agent)
             && self.keys.as_ref().is_none_or(|keys| keys.contains(key))
     }

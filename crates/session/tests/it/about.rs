@@ -20,8 +20,8 @@ fn the_latest_title_applies_and_survives_the_loss_of_the_index() {
     home.open(&work()).append(&[user("hello").into(), assistant("hi").into()]).unwrap();
     let store = home.store();
     let rome = titled("Rome", &["travel", "2026"]);
-    store.describe(&work(), LockWait::Fail, |about| *about = titled("Paris", &[])).unwrap();
-    let now = store.describe(&work(), LockWait::Fail, |about| *about = rome.clone()).unwrap();
+    store.change_about(&work(), LockWait::Fail, |about| *about = titled("Paris", &[])).unwrap();
+    let now = store.change_about(&work(), LockWait::Fail, |about| *about = rome.clone()).unwrap();
     assert_eq!(now, rome);
     home.open(&work()).append(&[user("more").into()]).unwrap();
 
@@ -42,16 +42,16 @@ fn a_change_that_changes_nothing_writes_nothing() {
     let home = Home::new();
     home.open(&work()).append(&[user("hello").into()]).unwrap();
     let store = home.store();
-    store.describe(&work(), LockWait::Fail, |about| *about = titled("Rome", &["a"])).unwrap();
+    store.change_about(&work(), LockWait::Fail, |about| *about = titled("Rome", &["a"])).unwrap();
     let before = fs::read(store.transcript_path(&work())).unwrap();
-    store.describe(&work(), LockWait::Fail, |_about| {}).unwrap();
+    store.change_about(&work(), LockWait::Fail, |_about| {}).unwrap();
     assert_eq!(fs::read(store.transcript_path(&work())).unwrap(), before);
 }
 
 #[test]
 fn a_session_that_does_not_exist_is_not_created() {
     let home = Home::new();
-    let error = home.store().describe(&work(), LockWait::Fail, |_about| {}).unwrap_err();
+    let error = home.store().change_about(&work(), LockWait::Fail, |_about| {}).unwrap_err();
     assert!(matches!(error, SessionError::NoSuchSession { .. }), "{error}");
     assert_eq!(home.names(), Vec::<String>::new());
 }
@@ -61,6 +61,6 @@ fn a_running_session_is_not_written_to() {
     let home = Home::new();
     let mut log = home.open(&work());
     log.append(&[user("hello").into()]).unwrap();
-    let error = home.store().describe(&work(), LockWait::Fail, |_about| {}).unwrap_err();
+    let error = home.store().change_about(&work(), LockWait::Fail, |_about| {}).unwrap_err();
     assert!(matches!(error, SessionError::Locked { .. }), "{error}");
 }

@@ -14,13 +14,15 @@ use myclaw_session::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::{assistant, compaction, limit_in_bytes, texts, user, work};
+use crate::{Push as _, assistant, compaction, limit_in_bytes, texts, user, work};
 
 /// A store, and how another process opens the same session.
 struct Subject {
     home: tempfile::TempDir,
     store: Arc<dyn Sessions>,
     reopen: fn(&Path, &dyn Sessions) -> Arc<dyn Sessions>,
+    /// Takes the session from its owner.
+    lose: fn(&Subject),
 }
 
 impl Subject {
@@ -35,6 +37,11 @@ impl Subject {
 
     fn open(&self) -> Box<dyn OpenSession> {
         self.store.open(&work(), LockWait::Fail).unwrap()
+    }
+
+    fn remove_lock_file(&self) {
+        let path = PathBuf::from(self.store.describe(&work())).with_extension("lock");
+        std::fs::remove_file(path).unwrap();
     }
 
     fn texts(store: &dyn Sessions) -> Vec<String> {
@@ -54,6 +61,7 @@ fn of_each(check: impl Fn(&Subject)) {
         home,
         store: Arc::new(store),
         reopen: |_, _| Arc::new(REOPENED.with_borrow(|store| store.clone().unwrap())),
+        lose: |_| REOPENED.with_borrow(|store| store.as_ref().unwrap().lose(&work())),
     });
 }
 
@@ -70,6 +78,7 @@ fn of_each_in_files(check: impl Fn(&Subject)) {
         home,
         store,
         reopen: |directory, _before| Arc::new(SessionStore::new(directory)),
+        lose: Subject::remove_lock_file,
     });
     let home = tempfile::tempdir().unwrap();
     let store = Arc::new(JsonSessions::new(home.path().join("sessions")));
@@ -82,11 +91,12 @@ fn of_each_in_files(check: impl Fn(&Subject)) {
             assert_eq!(store.resume(&work(), &id), id, "the session is found by its id");
             Arc::new(store)
         },
+        lose: Subject::remove_lock_file,
     });
 }
 
 fn id_in_path(store: &dyn Sessions) -> String {
-    store.transcript_path(&work()).file_stem().unwrap().to_str().unwrap().to_owned()
+    Path::new(&store.describe(&work())).file_stem().unwrap().to_str().unwrap().to_owned()
 }
 
 /// A message with everything that a row can hold.
@@ -106,14 +116,14 @@ fn appended_entries_are_read_after_reopening() {
         let written = vec![user("q"), assistant("a"), tool_result()];
         let mut log = subject.open();
         assert_eq!(log.tail(TailLimit::UNLIMITED).unwrap().messages, []);
-        log.append(&[]).unwrap();
+        log.push(&[]).unwrap();
         assert_eq!(
             subject.store.session_id(&work()).unwrap(),
             None,
             "the session has no messages yet"
         );
         for message in &written {
-            log.append(&[message.clone().into()]).unwrap();
+            log.push(&[message.clone().into()]).unwrap();
         }
         assert_eq!(log.tail(TailLimit::UNLIMITED).unwrap().messages, written);
         drop(log);
@@ -123,7 +133,7 @@ fn appended_entries_are_read_after_reopening() {
             assert_eq!((tail.messages, tail.skipped_lines), (written.clone(), 0));
         }
         let mut log = subject.restarted().open(&work(), LockWait::Fail).unwrap();
-        log.append(&[user("more").into()]).unwrap();
+        log.push(&[user("more").into()]).unwrap();
         drop(log);
         assert_eq!(Subject::texts(&*subject.restarted()), ["q", "a", "done", "more"]);
     });
@@ -144,7 +154,7 @@ fn the_tail_is_limited_and_cut_before_a_user_message() {
         let mut log = subject.open();
         for turn in 0..5 {
             let turn = [user(&format!("q{turn}")).into(), assistant(&format!("a{turn}")).into()];
-            log.append(&turn).unwrap();
+            log.push(&turn).unwrap();
         }
         for _ in 0..2 {
             let tail = log.tail(limit_in_bytes(1)).unwrap();
@@ -175,7 +185,7 @@ fn a_summary_and_a_reduction_change_the_tail() {
             reduced.into(),
             newer.clone().into(),
         ];
-        subject.open().append(&written).unwrap();
+        subject.open().push(&written).unwrap();
         let mut log = subject.restarted().open(&work(), LockWait::Fail).unwrap();
         let tail = log.tail(TailLimit::UNLIMITED).unwrap();
         assert_eq!(tail.compaction, Some(summary));
@@ -201,7 +211,7 @@ fn the_oldest_messages_are_read_without_the_lock() {
         let mut log = subject.open();
         let rows =
             [user("q").into(), compaction(EntryId::generate()).into(), assistant("a").into()];
-        log.append(&rows).unwrap();
+        log.push(&rows).unwrap();
         assert_eq!(read(&*subject.store, 9), ["q", "a"], "while it is open");
         drop(log);
         assert_eq!(read(&*subject.restarted(), 1), ["q"]);
@@ -212,19 +222,19 @@ fn the_oldest_messages_are_read_without_the_lock() {
 fn a_crash_keeps_entries_that_were_made_durable() {
     of_each_in_files(|subject| {
         let mut log = subject.open();
-        log.append(&[user("durable").into()]).unwrap();
+        log.push(&[user("durable").into()]).unwrap();
         log.sync_handle().sync().unwrap();
-        log.append(&[assistant("perhaps").into()]).unwrap();
+        log.push(&[assistant("perhaps").into()]).unwrap();
         // A killed process leaves the content that the disk holds at this moment.
         let after = tempfile::tempdir().unwrap();
-        let path = subject.store.transcript_path(&work());
+        let path = PathBuf::from(subject.store.describe(&work()));
         std::fs::copy(&path, after.path().join(path.file_name().unwrap())).unwrap();
         let store = (subject.reopen)(after.path(), &*subject.store);
         let found = Subject::texts(&*store);
         assert!(["durable", "perhaps"].starts_with(&texts_of(&found)), "{found:?}");
         assert!(!found.is_empty());
         let mut log = store.open(&work(), LockWait::Fail).unwrap();
-        log.append(&[user("on").into()]).unwrap();
+        log.push(&[user("on").into()]).unwrap();
         drop(log);
         assert_eq!(Subject::texts(&*store).last().unwrap(), "on");
     });
@@ -239,7 +249,7 @@ fn one_writer_has_a_session_at_a_time() {
     of_each(|subject| {
         assert!(!subject.store.is_in_use(&work()).unwrap());
         let mut log = subject.open();
-        log.append(&[user("q").into()]).unwrap();
+        log.push(&[user("q").into()]).unwrap();
         log.sync_handle().sync().unwrap();
         for store in [Arc::clone(&subject.store), subject.restarted()] {
             assert!(store.is_in_use(&work()).unwrap());
@@ -259,7 +269,7 @@ fn a_handle_outlives_its_session() {
     of_each(|subject| {
         let mut log = subject.open();
         let handle = log.sync_handle();
-        log.append(&[user("q").into()]).unwrap();
+        log.push(&[user("q").into()]).unwrap();
         drop(log);
         handle.sync().unwrap();
         assert_eq!(Subject::texts(&*subject.restarted()), ["q"]);
@@ -270,7 +280,7 @@ fn a_handle_outlives_its_session() {
 fn messages_wait_in_the_inbox() {
     of_each(|subject| {
         let mut log = subject.open();
-        log.append(&[user("q").into()]).unwrap();
+        log.push(&[user("q").into()]).unwrap();
         log.sync_handle().sync().unwrap();
         let waiting = waiting("wait", Keeper::Inbox);
         subject.restarted().inbox(&work()).push(&waiting).unwrap();
@@ -287,7 +297,7 @@ fn the_index_entry_is_recorded_open_or_not_and_keeps_the_id() {
         let extra = Map::from_iter([("lastRunTokens".to_owned(), json!(7))]);
         let patch = MetaPatch { add_tokens: 7, extra: Some(extra), ..MetaPatch::default() };
         let mut log = subject.open();
-        log.append(&[user("q").into()]).unwrap();
+        log.push(&[user("q").into()]).unwrap();
         let update = subject.store.record(&work(), patch.clone());
         update.outcome.unwrap();
         assert_eq!(update.repairs, []);
@@ -305,7 +315,7 @@ fn the_index_entry_is_recorded_open_or_not_and_keeps_the_id() {
 
 /// The tokens in the index entry, wherever the store keeps that.
 fn total_tokens(subject: &Subject) -> u64 {
-    let path = subject.store.transcript_path(&work());
+    let path = PathBuf::from(subject.store.describe(&work()));
     if path.extension().unwrap() == "jsonl" {
         let index = SessionStore::new(subject.directory()).index();
         return index.get(&work()).unwrap().unwrap().total_tokens.unwrap();
@@ -320,11 +330,15 @@ fn files_beside_a_session_have_names_of_their_own() {
         let other = SessionKey::for_cli("main", "other");
         let paths = |key: &SessionKey| {
             let store = &subject.store;
-            [store.transcript_path(key), store.artifact_directory(key)]
+            [
+                PathBuf::from(store.describe(key)),
+                store.artifact_directory(key),
+                store.job_directory(key),
+            ]
         };
         assert_eq!(paths(&work()), paths(&work()));
         let all: HashSet<_> = [paths(&work()), paths(&other)].into_iter().flatten().collect();
-        assert_eq!(all.len(), 4);
+        assert_eq!(all.len(), 6);
     });
 }
 
@@ -344,7 +358,7 @@ fn waiting(content: &str, keeper: Keeper) -> QueuedMessage {
 fn a_held_inbox_is_read_and_changed_by_its_holder_alone() {
     of_each(|subject| {
         let mut log = subject.open();
-        log.append(&[user("q").into()]).unwrap();
+        log.push(&[user("q").into()]).unwrap();
         log.sync_handle().sync().unwrap();
         let inbox = subject.store.inbox(&work());
         let [first, second] = ["one", "two"].map(|text| waiting(text, Keeper::Inbox));
@@ -429,7 +443,7 @@ fn whereabouts_reads_inbox_and_log_and_settles_what_both_have() {
         let [taken, other] = ["wanted", "other"].map(|text| waiting(text, Keeper::Inbox));
         let taken = QueuedMessage { id: wanted.id, ..taken };
         let mut log = subject.open();
-        log.append(&[user("old").into(), wanted.into(), assistant("new").into()]).unwrap();
+        log.push(&[user("old").into(), wanted.into(), assistant("new").into()]).unwrap();
         log.sync_handle().sync().unwrap();
         // A run was killed after it had written the row.
         let inbox = subject.store.inbox(&work());
@@ -445,5 +459,59 @@ fn whereabouts_reads_inbox_and_log_and_settles_what_both_have() {
         assert_eq!((search.1, search.2.len()), (vec![other.id], 3), "the log does not have it");
         assert_eq!(inbox.pending().unwrap(), [other]);
         subject.restarted().sync(&work()).unwrap();
+    });
+}
+
+#[test]
+fn an_owner_that_lost_its_session_cannot_append() {
+    of_each(|subject| {
+        let mut first = subject.open();
+        first.push(&[user("first").into()]).unwrap();
+        first.sync_handle().sync().unwrap();
+        (subject.lose)(subject);
+        // Nobody else has it yet.
+        first.push(&[user("still").into()]).unwrap();
+        first.sync_handle().sync().unwrap();
+        let mut next = subject.restarted().open(&work(), LockWait::Fail).unwrap();
+        assert!(next.end().epoch > first.end().epoch, "a later opening has a higher number");
+        let end = first.end();
+        for after in [end, end.behind(1), next.end()] {
+            let error = first.append(after, &[user("late").into()]).unwrap_err();
+            assert!(matches!(error, SessionError::Fenced { .. }), "{error}");
+        }
+        assert_eq!(first.end(), end, "a refused append moves nothing");
+        next.push(&[user("next").into()]).unwrap();
+        next.sync_handle().sync().unwrap();
+        assert!(first.push(&[user("late").into()]).is_err());
+        drop(first.sync_handle().sync());
+        drop(first);
+        // That the first owner goes takes nothing from the next one.
+        next.push(&[user("last").into()]).unwrap();
+        assert!(subject.store.is_in_use(&work()).unwrap());
+        let again = subject.restarted().open(&work(), LockWait::Fail).unwrap_err();
+        assert!(matches!(again, SessionError::Locked { .. }), "{again}");
+        drop(next);
+        assert_eq!(Subject::texts(&*subject.restarted()), ["first", "still", "next", "last"]);
+    });
+}
+
+#[test]
+fn entries_go_to_the_end_that_the_owner_knows_or_nowhere() {
+    of_each(|subject| {
+        let mut log = subject.open();
+        let begin = log.end();
+        let end = log.append(begin, &[user("q").into(), assistant("a").into()]).unwrap();
+        assert_eq!((end, end.entries), (log.end(), begin.entries + 2));
+        // A repeated append, of which the owner does not know that it succeeded, is not there twice.
+        let repeated = log.append(begin, &[user("q").into()]).unwrap_err();
+        assert!(matches!(repeated, SessionError::Fenced { .. }), "{repeated}");
+        assert!(log.append(end.behind(1), &[user("too far").into()]).is_err());
+        assert_eq!(log.append(end, &[]).unwrap(), end);
+        let end = log.append(end, &[user("more").into()]).unwrap();
+        assert_eq!(end, log.end());
+        drop(log);
+        assert_eq!(Subject::texts(&*subject.restarted()), ["q", "a", "more"]);
+        let again = subject.open();
+        assert!(again.end().epoch > end.epoch);
     });
 }

@@ -172,7 +172,7 @@ fn summaries_after_the_fork_do_not_apply_and_earlier_ones_do() {
 fn forks_of_forks_reach_back_through_all_of_them() {
     let home = home_with(&[user("0")]);
     home.store()
-        .describe(&work(), LockWait::Fail, |about| about.title = Some("the first".into()))
+        .change_about(&work(), LockWait::Fail, |about| about.title = Some("the first".into()))
         .unwrap();
     let mut from = work();
     // More generations than a header names files, so that some have to write their history out.

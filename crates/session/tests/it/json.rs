@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use myclaw_session::{JsonSessions, LockWait, Sessions, TailLimit};
 use serde_json::{Value, json};
 
-use crate::{assistant, texts, user, work};
+use crate::{Push as _, assistant, texts, user, work};
 
 const ID: &str = "0191f3a4-0000-4000-8000-000000000001";
 
@@ -42,7 +42,7 @@ fn a_file_holds_the_id_the_times_and_the_messages_in_readable_form() {
     let store = place.store();
     let (question, answer) = (user("q"), assistant("a"));
     let mut log = store.open(&work(), LockWait::Fail).unwrap();
-    log.append(&[question.clone().into(), answer.clone().into()]).unwrap();
+    log.push(&[question.clone().into(), answer.clone().into()]).unwrap();
     drop(log);
     let id = store.session_id(&work()).unwrap().unwrap();
     assert_eq!(uuid::Uuid::parse_str(&id).unwrap().get_version_num(), 4);
@@ -67,7 +67,7 @@ fn a_session_continues_by_its_id_and_keeps_unknown_fields() {
     let tail = log.tail(TailLimit::UNLIMITED).unwrap();
     assert_eq!((texts(&tail.messages), tail.skipped_lines), (vec!["q", "", "a"], 0));
     assert!(tail.messages.iter().all(|message| message.ts > 0));
-    log.append(&[user("more").into()]).unwrap();
+    log.push(&[user("more").into()]).unwrap();
     let ids: Vec<_> =
         log.tail(TailLimit::UNLIMITED).unwrap().messages.into_iter().map(|m| m.id).collect();
     drop(log);
@@ -96,7 +96,7 @@ fn an_id_that_is_unknown_or_cannot_be_read_gets_a_new_session() {
         let store = place.store();
         let id = store.resume(&work(), ID);
         assert_ne!(id, ID, "{content}");
-        store.open(&work(), LockWait::Fail).unwrap().append(&[user("q").into()]).unwrap();
+        store.open(&work(), LockWait::Fail).unwrap().push(&[user("q").into()]).unwrap();
         assert_eq!(store.session_id(&work()).unwrap(), Some(id.clone()));
         assert!(place.file(&id).is_file());
         assert_eq!(fs::read_to_string(place.file(ID)).unwrap(), content, "it stays as it is");
@@ -114,8 +114,8 @@ fn a_file_that_cannot_be_replaced_is_reported_and_written_later() {
     let place = Place::new();
     let store = place.store();
     let mut log = store.open(&work(), LockWait::Fail).unwrap();
-    log.append(&[user("q").into()]).unwrap();
-    let path = store.transcript_path(&work());
+    log.push(&[user("q").into()]).unwrap();
+    let path = std::path::PathBuf::from(store.describe(&work()));
     fs::create_dir(&path).unwrap();
     let error = log.sync_handle().sync().unwrap_err();
     assert!(error.to_string().contains("session file"), "{error}");

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
 
 mod about;
+mod catalog;
 mod children;
 mod conformance;
 mod fork;
@@ -11,6 +12,7 @@ mod json;
 mod locking;
 mod log;
 mod search;
+mod spending;
 mod storage_faults;
 mod tail;
 mod torn_tail;
@@ -19,8 +21,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use myclaw_session::{
-    CompactionEntry, Entry, EntryId, LockWait, Role, SessionKey, SessionLog, SessionStore,
-    TailLimit, TranscriptMessage,
+    CompactionEntry, Entry, EntryId, LockWait, OpenSession, Role, SessionError, SessionKey,
+    SessionLog, SessionStore, TailLimit, TranscriptMessage,
 };
 
 /// A sessions directory that does not exist yet, in a temporary home.
@@ -60,6 +62,18 @@ impl Home {
             listing.map(|found| found.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         names
+    }
+}
+
+/// Appends at the end, wherever that is.
+trait Push {
+    fn push(&mut self, entries: &[Entry]) -> Result<(), SessionError>;
+}
+
+impl Push for Box<dyn OpenSession> {
+    fn push(&mut self, entries: &[Entry]) -> Result<(), SessionError> {
+        let end = self.end();
+        self.append(end, entries).map(drop)
     }
 }
 

@@ -213,7 +213,7 @@ fn the_index_finds_keys_titles_and_what_is_wanted() {
         index.record(&key(name), MetaPatch::default()).unwrap();
     }
     let title = |about: &mut myclaw_session::About| about.title = Some("Der \"Reiher\"".into());
-    home.store().describe(&key("titled"), myclaw_session::LockWait::Fail, title).unwrap();
+    home.store().change_about(&key("titled"), myclaw_session::LockWait::Fail, title).unwrap();
     let ignored = |text: &str| SearchQuery::text(text, Case::Ignored).unwrap();
     let found = |query: &SearchQuery, limit| {
         let (sessions, total) =

@@ -66,8 +66,7 @@ fn a_question_waits_until_it_is_answered() {
 fn the_lists_are_bounded_and_lose_their_oldest_entries() {
     let home = tempfile::tempdir().unwrap();
     let store = ApprovalStore::in_state_dir(home.path());
-    let document = Document { always: (0..MAX_GRANTS).map(grant).collect(), ..Document::default() };
-    store.write(&document).unwrap();
+    store.change(|kept| kept.always = (0..MAX_GRANTS).map(grant).collect()).unwrap();
     store.grant(grant(MAX_GRANTS)).unwrap();
     let (always, _) = store.list().unwrap();
     assert_eq!((always.len(), always[0].ts), (MAX_GRANTS, 1));
@@ -113,4 +112,23 @@ fn answers_of_the_first_format_are_listed_as_old_and_hold_for_nothing() {
     assert_eq!(listed(&store), [false, false]);
     assert!(store.covers("agent:main:cli", &digest(3)).unwrap());
     assert_eq!(store.revoke(&grant(3).digest).unwrap().len(), 1);
+}
+
+#[test]
+fn approvals_in_memory_hold_for_all_copies_and_end_with_them() {
+    let store = ApprovalStore::in_memory();
+    let copy = store.clone();
+    store.grant(grant(1)).unwrap();
+    store.grant(grant(2)).unwrap();
+    copy.begin_wait(waiting("a", "call_1")).unwrap();
+    assert!(copy.covers("agent:main:cli", &digest(1)).unwrap());
+    assert!(!copy.covers("agent:other:cli", &digest(1)).unwrap());
+    assert!(store.waits("a", "call_1").unwrap());
+    assert_eq!(store.revoke(&"0".repeat(63)).unwrap(), [grant(1), grant(2)]);
+    store.grant(grant(3)).unwrap();
+    assert_eq!(copy.list().unwrap(), (vec![grant(3)], vec![waiting("a", "call_1")]));
+    copy.end_wait("a", "call_1").unwrap();
+    assert_eq!(store.clear().unwrap(), 1);
+    assert_eq!(copy.list().unwrap(), (vec![], vec![]));
+    assert_eq!(ApprovalStore::in_memory().list().unwrap(), (vec![], vec![]));
 }

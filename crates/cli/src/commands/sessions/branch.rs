@@ -40,7 +40,7 @@ impl Sessions {
             Some("") => return Err(CliError::usage("the id behind --at is empty")),
             at => at.map(EntryId::from_text),
         };
-        let fork = self.store.fork(&from, at, &to)?;
+        let fork = self.catalog.fork(&from, at, &to)?;
         let new_name = self.name_of(&to);
         let place = match fork.origin.entry_id {
             Some(id) if at.is_some_and(|at| at != id) => {
@@ -53,7 +53,7 @@ impl Sessions {
             "`{new_name}` continues `{}`{place}; `myclaw run --session {new_name}` goes on there",
             self.name_of(&from)
         ));
-        super::note_damaged_lines(fork.skipped_lines, &self.store.transcript_path(&from));
+        super::note_damaged_lines(fork.skipped_lines, &self.catalog.describe(&from));
         Ok(())
     }
 
@@ -62,7 +62,7 @@ impl Sessions {
         let key = self.find(name)?;
         let title = title.map(str::trim).filter(|title| !title.is_empty());
         let title = title.map(|title| checked(title, "title", MOST_TITLE_CHARS)).transpose()?;
-        self.describe(&key, |about| about.title = title)?;
+        self.describe(&key, |about| about.title.clone_from(&title))?;
         Ok(())
     }
 
@@ -85,7 +85,7 @@ impl Sessions {
                 "a session has at most {MOST_LABELS} labels; remove some with `--remove`"
             )));
         }
-        let about = self.describe(&key, |about| apply(about, labels, change))?;
+        let about = self.describe(&key, |about| apply(about, &labels, change))?;
         let name = self.name_of(&key);
         if about.labels.is_empty() {
             note(format_args!("`{name}` has no labels"));
@@ -99,13 +99,9 @@ impl Sessions {
 impl Sessions {
     /// Changes the title or labels of a session. The change is valid once it is in the transcript, even if the index
     /// cannot be written now.
-    fn describe(
-        &self,
-        key: &SessionKey,
-        change: impl FnOnce(&mut About),
-    ) -> Result<About, CliError> {
+    fn describe(&self, key: &SessionKey, change: impl Fn(&mut About)) -> Result<About, CliError> {
         let mut wanted = None;
-        let described = self.store.describe(key, WAIT, |about| {
+        let described = self.catalog.change_about(key, WAIT, &mut |about| {
             change(about);
             wanted = Some(about.clone());
         });
@@ -113,7 +109,7 @@ impl Sessions {
             Ok(about) => return Ok(about),
             Err(error) => error,
         };
-        let kept = self.store.reader(key).ok().flatten().and_then(|reader| reader.about().ok());
+        let kept = self.catalog.read(key).ok().flatten().and_then(|reader| reader.about().ok());
         match wanted.filter(|wanted| Some(wanted) == kept.as_ref()) {
             Some(about) => {
                 note(format_args!("myclaw: the change is saved, but not yet in the list: {error}"));
@@ -124,10 +120,10 @@ impl Sessions {
     }
 }
 
-fn apply(about: &mut About, labels: Vec<String>, change: LabelChange) {
+fn apply(about: &mut About, labels: &[String], change: LabelChange) {
     about.labels.retain(|label| !labels.contains(label));
     if change == LabelChange::Add {
-        about.labels.extend(labels);
+        about.labels.extend_from_slice(labels);
         about.labels.sort();
         about.labels.dedup();
     }

@@ -30,7 +30,7 @@ impl Sessions {
         let reader = self.reader(&key)?;
         let title = reader.about()?.title.unwrap_or_else(|| self.name_of(&key));
         let redactor = keys.redactor(&self.home);
-        let mut session = ExportedSession { reader: &reader, title, redactor };
+        let mut session = ExportedSession { reader: &*reader, title, redactor };
         let exported = match output.filter(|path| *path != Path::new("-")) {
             None => {
                 let destination = Destination::of_stdout();
@@ -45,7 +45,7 @@ impl Sessions {
                 redacted_note(exported.redacted)
             ));
         }
-        note_damage(exported.skipped_lines, &reader)
+        note_damage(exported.skipped_lines, &*reader)
     }
 }
 

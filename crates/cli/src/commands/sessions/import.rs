@@ -23,7 +23,7 @@ use std::time::UNIX_EPOCH;
 use myclaw_agent::export::{redact_about, redact_entry, redacted_note};
 use myclaw_agent::llm::Redactor;
 use myclaw_agent::sessions::{
-    About, AboutEntry, Entry, FIRST_WORDS, LockWait, MetaPatch, NewSession, Role, SessionKey,
+    About, AboutEntry, CreateSession, Entry, FIRST_WORDS, LockWait, MetaPatch, Role, SessionKey,
     UpdatedAt, first_words,
 };
 
@@ -39,7 +39,7 @@ const EMPTY: &str = "empty";
 
 /// A session that is being imported.
 struct Import {
-    session: NewSession,
+    session: Box<dyn CreateSession>,
     /// Rows so far.
     messages: usize,
     /// Those of the user and of the model.
@@ -154,7 +154,7 @@ impl Sessions {
             Some(key) => key,
             None => {
                 let key = target::key_of(path, format, agent.unwrap_or(&self.agent_id))?;
-                if matches!(format, Format::Claude | Format::Codex) && self.store.exists(&key) {
+                if matches!(format, Format::Claude | Format::Codex) && self.catalog.exists(&key) {
                     return Ok(Imported::Before(key));
                 }
                 key
@@ -169,9 +169,8 @@ impl Sessions {
         };
         // A directory that is gone could not be worked in.
         let directory = files::directory_of(&file, path, format)?.filter(|path| path.is_dir());
-        let store = self.store.clone().for_work_in(directory);
         let mut import = Import {
-            session: store.create(&key, created_at)?,
+            session: self.catalog.create(&key, created_at, directory.as_deref())?,
             messages: 0,
             said: 0,
             tokens: 0,
@@ -225,10 +224,11 @@ impl Sessions {
                 .map(|words| serde_json::Map::from_iter([(FIRST_WORDS.to_owned(), words.into())])),
             ..MetaPatch::default()
         };
-        self.store.index().upsert(&key, patch)?;
+        self.catalog.update(&key, patch)?;
         if import.about != About::default() {
             let about = import.about;
-            self.store.describe(&key, LockWait::Fail, |known| *known = about)?;
+            self.catalog
+                .change_about(&key, LockWait::Fail, &mut |known| known.clone_from(&about))?;
         }
         let messages = match import.messages {
             1 => "1 message".to_owned(),

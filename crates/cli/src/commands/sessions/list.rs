@@ -47,7 +47,7 @@ impl Sessions {
         limit: Option<usize>,
         format: ListFormat,
     ) -> Result<(), CliError> {
-        self.store.index().adopt()?;
+        self.catalog.adopt()?;
         let is_plain = which.agent.is_none() && which.label.is_empty() && search.is_none();
         if is_plain && format == ListFormat::Table {
             return self.list_latest(limit);
@@ -66,7 +66,7 @@ impl Sessions {
     fn list_latest(&self, limit: Option<usize>) -> Result<(), CliError> {
         let (sessions, found) = self.latest(limit.unwrap_or(USUAL_ROWS))?;
         if found == 0 {
-            note(match self.store.has_transcripts() {
+            note(match self.catalog.has_any() {
                 true => {
                     "no sessions are on the list; the transcripts of those that were pruned are kept: \
                      `myclaw sessions search TEXT` looks through them"
@@ -99,7 +99,7 @@ impl Sessions {
             Ok(ControlFlow::Continue(()))
         })?;
         if found == 0 {
-            note(match self.store.has_transcripts() {
+            note(match self.catalog.has_any() {
                 true => {
                     "no such sessions are on the list; `myclaw sessions list` lists all, and `myclaw sessions search TEXT` looks \
                      through the transcripts of those that were pruned too"
@@ -138,7 +138,7 @@ impl Sessions {
     ) -> Result<BTreeMap<SessionKey, u64>, CliError> {
         let query = SearchQuery::text(text, Case::Ignored)
             .map_err(|error| CliError::usage(error.to_string()))?;
-        Ok(self.store.search(&query, &self.search_scope(which)?, 0)?.matches)
+        Ok(self.catalog.search(&query, &self.search_scope(which)?, 0)?.matches)
     }
 
     /// Passes the sessions of `which` that are in the index to `take`, the latest first, until it returns `Break`.

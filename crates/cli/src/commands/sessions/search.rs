@@ -59,9 +59,9 @@ impl Sessions {
             Syntax::Regex => SearchQuery::regex(text, options.case),
         };
         let query = query.map_err(|error| CliError::usage(error.to_string()))?;
-        let report = self.store.search(&query, &self.search_scope(which)?, limit)?;
-        for (path, error) in &report.unreadable {
-            note(format_args!("{} was not searched: {error}", path.display()));
+        let report = self.catalog.search(&query, &self.search_scope(which)?, limit)?;
+        for (place, error) in &report.unreadable {
+            note(format_args!("{place} was not searched: {error}"));
         }
         let mut printer = Printer::stdout();
         let paint = Paint::for_stream(&std::io::stdout());

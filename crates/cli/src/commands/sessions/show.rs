@@ -3,7 +3,7 @@
 use myclaw_agent::export::{redact_row, speaker, tool_calls};
 use myclaw_agent::llm::Redactor;
 use myclaw_agent::sessions::{
-    CompactionEntry, Entry, Role, SessionReader, TailLimit, TranscriptMessage,
+    CompactionEntry, Entry, ReadSession, Role, TailLimit, TranscriptMessage,
 };
 
 use super::{Sessions, note_damage};
@@ -53,7 +53,7 @@ impl Sessions {
                 0
             }
             ShowPart::SinceSummary if reader.last_compaction()?.is_some() => {
-                page.origin(&reader)?;
+                page.origin(&*reader)?;
                 page.remark(&format!(
                     "(what came before is summarised; `myclaw sessions show {} --all` shows it)",
                     self.name_of(&key)
@@ -68,13 +68,13 @@ impl Sessions {
                 tail.skipped_lines
             }
             ShowPart::SinceSummary | ShowPart::All => {
-                page.origin(&reader)?;
-                page.everything(&reader)?
+                page.origin(&*reader)?;
+                page.everything(&*reader)?
             }
         };
         page.printer.finish()?;
-        note_damage(skipped_lines, &reader)?;
-        for moved in self.store.moved_aside(&key)? {
+        note_damage(skipped_lines, &*reader)?;
+        for moved in self.catalog.moved_aside(Some(&key))? {
             let (bytes, path) = (moved.bytes, moved.path.display());
             note(format_args!(
                 "{bytes} bytes at a damaged end of this transcript were moved to {path}"
@@ -94,7 +94,7 @@ struct Page {
 
 impl Page {
     /// Prints all entries; returns how many lines could not be read.
-    fn everything(&mut self, reader: &SessionReader) -> Result<usize, CliError> {
+    fn everything(&mut self, reader: &dyn ReadSession) -> Result<usize, CliError> {
         let mut entries = reader.entries();
         for entry in entries.by_ref() {
             match entry? {
@@ -111,7 +111,7 @@ impl Page {
     }
 
     /// Prints where a fork branched off.
-    fn origin(&mut self, reader: &SessionReader) -> Result<(), CliError> {
+    fn origin(&mut self, reader: &dyn ReadSession) -> Result<(), CliError> {
         let Some(origin) = reader.header()?.and_then(|header| header.forked_from) else {
             return Ok(());
         };

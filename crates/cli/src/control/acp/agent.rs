@@ -75,7 +75,7 @@ impl Agent {
         requests: Arc<Requests>,
     ) -> Self {
         let stored_sessions = StoredSessions {
-            store: session_config.home.session_store(),
+            catalog: Arc::clone(session_config.home.catalog()),
             home: session_config.home.clone(),
             agent_id: session_config.agent.id.to_string(),
             workspace: session_config.agent.workspace.clone(),
@@ -221,12 +221,12 @@ impl Agent {
         id: &SessionId,
         directory: &Path,
     ) -> Result<Known, Error> {
-        let (store, key) = (self.stored_sessions.store.clone(), key.clone());
+        let (catalog, key) = (Arc::clone(&self.stored_sessions.catalog), key.clone());
         let (wire, id, directory) = (self.wire.clone(), id.clone(), directory.to_path_buf());
         let home = self.stored_sessions.home.clone();
-        let read = tokio::task::spawn_blocking(move || match store.reader(&key)? {
+        let read = tokio::task::spawn_blocking(move || match catalog.read(&key)? {
             Some(reader) => {
-                replay(&reader, &directory, home.redactor(), |update| wire.update(&id, update))
+                replay(&*reader, &directory, home.redactor(), |update| wire.update(&id, update))
             }
             None => Ok(Known::default()),
         });

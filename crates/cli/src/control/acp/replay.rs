@@ -8,9 +8,7 @@ use agent_client_protocol_schema::v1::{
 };
 use myclaw_agent::export::redact_row;
 use myclaw_agent::llm::{ContentBlock as Block, Redactor, Usage};
-use myclaw_agent::sessions::{
-    Entry, EntryId, Role, SessionError, SessionReader, TranscriptMessage,
-};
+use myclaw_agent::sessions::{Entry, EntryId, ReadSession, Role, SessionError, TranscriptMessage};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -30,7 +28,7 @@ pub(super) struct Known {
 /// # Errors
 /// The log cannot be read.
 pub(super) fn replay(
-    reader: &SessionReader,
+    reader: &dyn ReadSession,
     directory: &Path,
     mut redactor: Redactor,
     emit: impl FnMut(SessionUpdate),

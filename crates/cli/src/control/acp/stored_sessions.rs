@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use agent_client_protocol_schema::v1::{
     Error, ListSessionsRequest, ListSessionsResponse, SessionId, SessionInfo,
@@ -9,7 +10,7 @@ use agent_client_protocol_schema::v1::{
 use jiff::Timestamp;
 use myclaw_agent::Home;
 use myclaw_agent::sessions::{
-    IndexedSession, MetaPatch, SessionError, SessionKey, SessionStore, UpdatedAt,
+    Catalog, IndexedSession, MetaPatch, SessionError, SessionKey, UpdatedAt,
 };
 use serde_json::Map;
 
@@ -25,7 +26,7 @@ const PAGE: usize = 50;
 /// The sessions of one agent.
 #[derive(Debug, Clone)]
 pub(super) struct StoredSessions {
-    pub(super) store: SessionStore,
+    pub(super) catalog: Arc<dyn Catalog>,
     pub(super) home: Home,
     pub(super) agent_id: String,
     /// The directory of sessions whose directory is not known.
@@ -43,7 +44,7 @@ impl StoredSessions {
         let key =
             |name: &str| SessionKey::parse_for_agent(&self.agent_id, &format!("{name}-{process}"));
         let name = new_session_name(|name| {
-            key(name).is_ok_and(|key| self.store.exists(&key) || is_taken(&key))
+            key(name).is_ok_and(|key| self.catalog.exists(&key) || is_taken(&key))
         });
         key(&name).map_err(internal)
     }
@@ -52,7 +53,7 @@ impl StoredSessions {
     pub(super) fn find(&self, id: &SessionId) -> Result<SessionKey, Error> {
         let key = SessionKey::parse_for_agent(&self.agent_id, &id.0)
             .map_err(|error| unknown_session(format!("there is no session `{id}`: {error}")))?;
-        if !self.store.exists(&key) && !self.was_never_prompted(&key) {
+        if !self.catalog.exists(&key) && !self.was_never_prompted(&key) {
             return Err(unknown_session(format!(
                 "there is no session `{id}`; session/list lists them"
             )));
@@ -72,7 +73,7 @@ impl StoredSessions {
 
     /// Records the directory of a session's tools. Only the list uses it.
     pub(super) async fn remember_directory(&self, key: &SessionKey, directory: &Path) {
-        let (store, key) = (self.store.clone(), key.clone());
+        let (catalog, key) = (Arc::clone(&self.catalog), key.clone());
         let directory = directory.to_string_lossy().into_owned();
         let change = move || {
             let extra = Map::from_iter([(DIRECTORY_FIELD.to_owned(), directory.into())]);
@@ -82,7 +83,7 @@ impl StoredSessions {
                 ..MetaPatch::default()
             };
             // A failure here only leaves a wrong directory in the list.
-            drop(store.index().upsert(&key, patch));
+            drop(catalog.update(&key, patch));
         };
         drop(tokio::task::spawn_blocking(change).await);
     }
@@ -108,7 +109,7 @@ impl StoredSessions {
         let agent = SessionKey::for_cli(&self.agent_id, "any").parts().agent_id;
         let next = from.saturating_add(PAGE);
         let (mut position, mut infos, mut cursor) = (0, Vec::new(), None);
-        let listed: Result<(), SessionError> = self.store.index().each(|session| {
+        let listed: Result<(), SessionError> = self.catalog.each(|session| {
             let is_wanted = session.key.parts().agent_id == agent
                 && cwd.is_none_or(|cwd| self.directory_of(&session) == cwd);
             if !is_wanted {
@@ -133,7 +134,7 @@ impl StoredSessions {
             .ok()
             .and_then(|time| Timestamp::from_millisecond(time).ok());
         SessionInfo::new(SessionId::new(session.key.as_str()), self.directory_of(session))
-            .title(session_title(&self.store, &session.key, Some(&session.entry)))
+            .title(session_title(&*self.catalog, &session.key, Some(&session.entry)))
             .updated_at(updated_at.map(|time| time.to_string()))
     }
 
@@ -145,11 +146,8 @@ impl StoredSessions {
 
     /// Deletes a session with its transcript.
     pub(super) async fn delete(&self, key: SessionKey) -> Result<(), Error> {
-        let store = self.store.clone();
-        let deleted = tokio::task::spawn_blocking(move || {
-            store.delete(&key)?;
-            store.index().remove(&key)
-        });
+        let catalog = Arc::clone(&self.catalog);
+        let deleted = tokio::task::spawn_blocking(move || catalog.delete(&key));
         deleted.await.map_err(internal)?.map_err(|error| of(&error.into()))?;
         Ok(())
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use myclaw_agent::PendingMessage;
 use myclaw_agent::Selection;
 use myclaw_agent::llm::{ContentBlock, joined_text};
-use myclaw_agent::sessions::{EntryId, QueuedKind, SessionKey, SessionStore};
+use myclaw_agent::sessions::{EntryId, QueuedKind, SessionKey};
 use myclaw_agent::tools::{Direction, JobRecord, WhichTurn};
 use myclaw_agent::{Accepted, AgentError, Driver, FailureClass, Session};
 use myclaw_agent::{SessionConfig, SessionOptions, UndoMode, check_agent};
@@ -128,13 +128,13 @@ impl Controller {
             Command::FollowUp(message) => meanwhile(&session, QueuedKind::FollowUp, message).await,
             Command::Abort => Ok(json!({
                 "aborted": session.abort(),
-                "busyElsewhere": is_busy_elsewhere(&session, &self.sessions.store).await?,
+                "busyElsewhere": is_busy_elsewhere(&session).await?,
             })),
             Command::Approve(answer) => self.approve(&session, answer),
             Command::SetModel(wanted) => set_model(&session, wanted).await,
             Command::SetThinking(wanted) => set_thinking(&session, &wanted).await,
             Command::Undo(wanted) => undo(&session, wanted).await,
-            Command::GetState => state(&session, &self.sessions.store).await,
+            Command::GetState => state(&session).await,
             Command::GetMessages(wanted) => self.messages(&session, wanted).await,
             Command::GetSessionStats => stats::of(&session, &self.sessions).await,
             Command::GetCommands => {
@@ -238,7 +238,7 @@ impl Controller {
             self.open.retain(|key, open| *key == current || open.work().is_some());
         }
         let mut session_config = self.session_config.for_session(key.clone());
-        let is_new = !self.sessions.store.exists(key);
+        let is_new = !self.sessions.catalog.exists(key);
         if is_new && session_config.is_main() && self.options.directory.is_none() {
             // Like everywhere, the main session belongs to no project unless `-C` says so.
             session_config.directory = None;
@@ -255,7 +255,8 @@ impl Controller {
 
     /// The name of a session that does not exist yet.
     fn new_key(&self, name: Option<String>) -> Result<SessionKey, CliError> {
-        let exists = |name: &str| self.key(name).is_ok_and(|key| self.sessions.store.exists(&key));
+        let exists =
+            |name: &str| self.key(name).is_ok_and(|key| self.sessions.catalog.exists(&key));
         let name = name.unwrap_or_else(|| new_session_name(exists));
         if exists(&name) {
             return Err(CliError::usage(format!(
@@ -263,7 +264,7 @@ impl Controller {
             )));
         }
         let key = self.key(&name)?;
-        check_agent(&self.session_config.config, &self.sessions.store, &key)?;
+        check_agent(&self.session_config.config, &*self.sessions.catalog, &key)?;
         Ok(key)
     }
 
@@ -287,8 +288,9 @@ impl Controller {
     async fn fork(&mut self, from: &Session, fork: Fork) -> Result<Value, CliError> {
         let to = self.new_key(fork.name)?;
         let at = fork.at.map(|id| EntryId::from_text(&id));
-        let (store, from, new) = (self.sessions.store.clone(), from.key().clone(), to.clone());
-        let made = tokio::task::spawn_blocking(move || store.fork(&from, at, &new))
+        let catalog = Arc::clone(&self.sessions.catalog);
+        let (from, new) = (from.key().clone(), to.clone());
+        let made = tokio::task::spawn_blocking(move || catalog.fork(&from, at, &new))
             .await
             .map_err(|error| CliError::failure(format!("internal error: {error}")))??;
         self.make_current(&to)?;
@@ -434,18 +436,19 @@ fn thinking(session: &Session, model: &Selection) -> Value {
 }
 
 /// Whether another process runs the session.
-async fn is_busy_elsewhere(session: &Session, store: &SessionStore) -> Result<bool, CliError> {
+async fn is_busy_elsewhere(session: &Session) -> Result<bool, CliError> {
     if session.work().is_some() {
         return Ok(false);
     }
-    let (store, key) = (store.clone(), session.key().clone());
-    let looked = tokio::task::spawn_blocking(move || store.is_in_use(&key)).await;
+    let (config, key) = (session.config(), session.key().clone());
+    let looking = tokio::task::spawn_blocking(move || config.home.sessions().is_in_use(&key));
+    let looked = looking.await;
     let is_in_use = looked.map_err(|error| CliError::failure(error.to_string()))??;
     // Work that began meanwhile holds the session itself.
     Ok(is_in_use && session.work().is_none())
 }
 
-async fn state(session: &Session, store: &SessionStore) -> Result<Value, CliError> {
+async fn state(session: &Session) -> Result<Value, CliError> {
     let model = session.selection().await?;
     let session_config = session.config();
     let directory = session_config.working_directory();
@@ -459,7 +462,7 @@ async fn state(session: &Session, store: &SessionStore) -> Result<Value, CliErro
         "workingDirectory": directory,
         "work": session.work(),
         "idle": session.work().is_none(),
-        "busyElsewhere": is_busy_elsewhere(session, store).await?,
+        "busyElsewhere": is_busy_elsewhere(session).await?,
         "waiting": waiting,
     }))
 }

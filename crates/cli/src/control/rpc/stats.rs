@@ -3,7 +3,7 @@
 use myclaw_agent::Session;
 use myclaw_agent::export::tool_calls;
 use myclaw_agent::llm::Usage;
-use myclaw_agent::sessions::{Entry, Role, SessionReader};
+use myclaw_agent::sessions::{Entry, ReadSession, Role};
 use serde_json::{Value, json};
 
 use crate::commands::sessions::Sessions;
@@ -35,9 +35,9 @@ struct Sums {
 pub(super) async fn of(session: &Session, sessions: &Sessions) -> Result<Value, CliError> {
     let (sessions, key) = (sessions.clone(), session.key().clone());
     let reading = tokio::task::spawn_blocking(move || {
-        let reader = sessions.store.reader(&key)?;
-        let about = reader.as_ref().map(SessionReader::about).transpose()?.unwrap_or_default();
-        let sums = reader.as_ref().map(count).unwrap_or_default();
+        let reader = sessions.catalog.read(&key)?;
+        let about = reader.as_ref().map(|reader| reader.about()).transpose()?.unwrap_or_default();
+        let sums = reader.as_deref().map(count).unwrap_or_default();
         let Sums { input, output, cache_read, cache_write, .. } = sums;
         Ok::<Value, CliError>(json!({
             "session": key.as_str(),
@@ -55,13 +55,13 @@ pub(super) async fn of(session: &Session, sessions: &Sessions) -> Result<Value, 
             "firstAt": sums.first,
             "lastAt": sums.last,
             "damagedLines": sums.damaged,
-            "path": reader.as_ref().map(SessionReader::path),
+            "path": reader.as_ref().map(|reader| reader.describe()),
         }))
     });
     reading.await.map_err(|error| CliError::failure(format!("internal error: {error}")))?
 }
 
-fn count(reader: &SessionReader) -> Sums {
+fn count(reader: &dyn ReadSession) -> Sums {
     let mut sums = Sums::default();
     for entry in reader.entries() {
         let row = match entry {

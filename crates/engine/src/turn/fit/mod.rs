@@ -138,11 +138,11 @@ impl Fit {
         shared: &mut Shared,
     ) -> Result<(), RunError> {
         if self.opening.skipped_lines > 0 {
-            let path = shared.run.store.transcript_path(&shared.run.session_key);
+            let path = shared.run.store.describe(&shared.run.session_key).into();
             shared.notice(Notice::UnreadableLines { count: self.opening.skipped_lines, path });
         }
         if let Some(moved) = self.opening.moved_aside.take() {
-            let path = shared.run.store.transcript_path(&shared.run.session_key);
+            let path = shared.run.store.describe(&shared.run.session_key).into();
             let MovedAside { path: moved_to, bytes } = moved;
             shared.notice(Notice::TornEndMoved { path, bytes, moved_to });
         }

@@ -278,15 +278,18 @@ impl Server {
         }
         let (key, _) = self.delivery.session(&row.session)?;
         let (to, _) = self.delivery.session(&place)?;
-        let store = self.delivery.home().session_store();
+        let home = self.delivery.home();
         let (of_session, fork) = (key.clone(), to.clone());
         let forking = tokio::task::spawn_blocking(move || {
             // A repeated request finds its fork.
-            if store.exists(&fork) {
+            let catalog = home.catalog();
+            if catalog.exists(&fork) {
                 return Ok(Some(fork));
             }
-            let Some(at) = end_of_answer(&store, &of_session, &message)? else { return Ok(None) };
-            store.fork(&of_session, Some(at), &fork).map(|_| Some(fork))
+            let Some(at) = end_of_answer(&**catalog, &of_session, &message)? else {
+                return Ok(None);
+            };
+            catalog.fork(&of_session, Some(at), &fork).map(|_| Some(fork))
         });
         let forked = forking.await.map_err(|error| GatewayError::Internal(error.to_string()))?;
         let forked = forked.map_err(|error| GatewayError::Agent(error.into()))?;
@@ -296,11 +299,11 @@ impl Server {
 
 /// The last row of the answer to `message`, if another message of the user follows it.
 fn end_of_answer(
-    store: &myclaw_agent::sessions::SessionStore,
+    catalog: &dyn myclaw_agent::sessions::Catalog,
     key: &SessionKey,
     message: &MessageId,
 ) -> Result<Option<EntryId>, myclaw_agent::sessions::SessionError> {
-    let Some(reader) = store.reader(key)? else { return Ok(None) };
+    let Some(reader) = catalog.read(key)? else { return Ok(None) };
     let (mut end, mut newer, mut found): (Option<EntryId>, Option<EntryId>, _) = (None, None, None);
     reader.visit_newest(&mut |row| {
         if row.role != Role::User {

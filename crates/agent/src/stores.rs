@@ -1,0 +1,53 @@
+//! The stores of what outlives a run. The files below the state directory are one way to keep it; a library user may give
+//! others ([`crate::Home::with_stores`]).
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use myclaw_config::Paths;
+use myclaw_session::{
+    Catalog, DaySpending, MemorySessions, MemorySpending, SessionStore, Sessions, Spending,
+};
+
+use crate::approvals::ApprovalStore;
+
+/// File in the state directory with the totals of the day.
+const SPENDING_FILE: &str = "usage.json";
+
+/// What an agent keeps, by kind.
+#[derive(Debug, Clone)]
+pub struct Stores {
+    /// The sessions, as runs use them.
+    pub sessions: Arc<dyn Sessions>,
+    /// The same sessions: to list, read, search and delete them.
+    pub catalog: Arc<dyn Catalog>,
+    /// The usage of all runs of the day.
+    pub spending: Arc<dyn Spending>,
+    /// The answers "always" and the questions that wait.
+    pub approvals: ApprovalStore,
+}
+
+impl Stores {
+    /// Files in the directories of `paths`. Nothing is opened or made before it is used.
+    pub fn in_files(paths: &Paths) -> Self {
+        let sessions = Arc::new(SessionStore::new(paths.sessions_dir()));
+        Self {
+            sessions: Arc::clone(&sessions) as Arc<dyn Sessions>,
+            catalog: sessions,
+            spending: Arc::new(DaySpending::new(paths.state_dir().join(SPENDING_FILE))),
+            approvals: ApprovalStore::in_state_dir(paths.state_dir()),
+        }
+    }
+
+    /// The memory of this process, which forgets everything at its end. Only what tools write in full is in files, below
+    /// `scratch`, which need not exist.
+    pub fn in_memory(scratch: impl Into<PathBuf>) -> Self {
+        let sessions = Arc::new(MemorySessions::new(scratch));
+        Self {
+            sessions: Arc::clone(&sessions) as Arc<dyn Sessions>,
+            catalog: sessions,
+            spending: Arc::new(MemorySpending::default()),
+            approvals: ApprovalStore::in_memory(),
+        }
+    }
+}

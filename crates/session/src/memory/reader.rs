@@ -1,0 +1,124 @@
+//! Reads a session in memory while it may be written.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use super::{Session, place_of};
+use crate::tail::fill_missing_times;
+use crate::{
+    About, CompactionEntry, Entry, EntryId, ReadEntries, ReadSession, SessionError, SessionHeader,
+    Tail, TailLimit, TranscriptMessage,
+};
+
+#[derive(Debug)]
+pub(super) struct MemoryReader(pub(super) Arc<Session>);
+
+#[derive(Debug)]
+struct MemoryEntries<'a> {
+    session: &'a Session,
+    next: usize,
+    /// Time of the message yielded last.
+    last_ts: Option<u64>,
+}
+
+impl ReadSession for MemoryReader {
+    fn describe(&self) -> String {
+        place_of(&self.0.key)
+    }
+
+    fn header(&self) -> Result<Option<SessionHeader>, SessionError> {
+        let content = self.0.content.lock();
+        let header = SessionHeader::new(self.0.key.as_str(), content.document.created_at());
+        Ok(Some(SessionHeader {
+            session_id: Some(content.id.clone()),
+            forked_from: content.forked_from.clone(),
+            ..header.in_directory(content.directory.as_deref())
+        }))
+    }
+
+    fn about(&self) -> Result<About, SessionError> {
+        let content = self.0.content.lock();
+        let own = content.document.entries().get(content.inherited..).unwrap_or_default();
+        let about = own.iter().rev().find_map(|entry| match entry {
+            Entry::About(entry) => Some(entry.about.clone()),
+            _ => None,
+        });
+        Ok(about.unwrap_or_default())
+    }
+
+    fn entries(&self) -> Box<dyn ReadEntries + '_> {
+        Box::new(MemoryEntries { session: &self.0, next: 0, last_ts: None })
+    }
+
+    fn tail(&self, limit: TailLimit) -> Result<Tail, SessionError> {
+        Ok(self.0.content.lock().document.tail(limit))
+    }
+
+    fn last_compaction(&self) -> Result<Option<CompactionEntry>, SessionError> {
+        let content = self.0.content.lock();
+        Ok(content.document.entries().iter().rev().find_map(|entry| match entry {
+            Entry::Compaction(compaction) => Some(compaction.clone()),
+            _ => None,
+        }))
+    }
+
+    fn messages_before(
+        &self,
+        before: Option<EntryId>,
+        count: usize,
+    ) -> Result<Option<Vec<TranscriptMessage>>, SessionError> {
+        let mut sought = before;
+        let mut messages = Vec::new();
+        self.visit_newest(&mut |message| {
+            if sought.is_none() && messages.len() == count {
+                return ControlFlow::Break(());
+            }
+            match sought {
+                None => messages.push(message),
+                Some(id) if id == message.id => sought = None,
+                Some(_) => {}
+            }
+            ControlFlow::Continue(())
+        })?;
+        messages.reverse();
+        let created_at = self.0.content.lock().document.created_at();
+        fill_missing_times(&mut messages, || created_at);
+        Ok(sought.is_none().then_some(messages))
+    }
+
+    fn visit_newest(
+        &self,
+        visit: &mut dyn FnMut(TranscriptMessage) -> ControlFlow<()>,
+    ) -> Result<(), SessionError> {
+        self.0.content.lock().document.visit_newest(visit);
+        Ok(())
+    }
+
+    fn torn_bytes(&self) -> Result<u64, SessionError> {
+        Ok(0)
+    }
+}
+
+impl Iterator for MemoryEntries<'_> {
+    type Item = Result<Entry, SessionError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let content = self.session.content.lock();
+        let mut entry = content.document.entries().get(self.next)?.clone();
+        self.next += 1;
+        if let Entry::Message(message) = &mut entry {
+            let created_at = content.document.created_at();
+            if message.ts == 0 {
+                message.ts = self.last_ts.unwrap_or(created_at);
+            }
+            self.last_ts = Some(message.ts);
+        }
+        Some(Ok(entry))
+    }
+}
+
+impl ReadEntries for MemoryEntries<'_> {
+    fn skipped_lines(&self) -> usize {
+        0
+    }
+}
