@@ -16,6 +16,7 @@
 //! entries at each turn would; an append does not, and folding costs a small constant for each turn on average.
 
 mod adopt;
+mod entry;
 mod journal;
 mod read;
 mod rebuild;
@@ -36,8 +37,8 @@ use tracing::debug;
 
 use crate::error::{IoContext, SessionError};
 use crate::store::session_file;
-use crate::{ForkOrigin, LockWait, PeerKind, SessionKey, SessionStore, now_ms};
-use journal::{Change, Journal, MadeFrom, Record, Records, is_false};
+use crate::{LockWait, PeerKind, SessionKey, SessionStore, now_ms};
+use journal::{Change, Journal, Record, Records, is_false};
 use snapshot::{Loaded, Snapshot, SnapshotWriter, Stamp};
 use view::View;
 
@@ -213,13 +214,13 @@ impl SessionIndex {
         self.append(&self.line(key, patch))
     }
 
-    /// Records that a turn begins in a session. Costs one append: `sessions.json` is written when the turn ends.
+    /// Records that a turn begins in a session, which changes its entry, or makes one. Costs one append: `sessions.json` is
+    /// written when the turn ends.
     ///
     /// # Errors
     /// As for [`SessionIndex::record`].
-    pub fn begin_turn(&self, key: &SessionKey) -> Result<(), SessionError> {
-        let patch = MetaPatch { in_turn: Some(true), ..MetaPatch::default() };
-        let line = self.line(key, patch);
+    pub fn begin_turn(&self, key: &SessionKey, patch: MetaPatch) -> Result<(), SessionError> {
+        let line = self.line(key, MetaPatch { in_turn: Some(true), ..patch });
         Journal::open(&self.directory, LockKind::Shared, LOCK_WAIT)?.append(&line)
     }
 
@@ -312,15 +313,29 @@ impl SessionIndex {
 
     /// Appends to the journal, and folds it if it has grown long enough.
     fn append(&self, record: &Record) -> Result<(), SessionError> {
+        let snapshot = Stamp::of(&self.path()).map_or(0, Stamp::length);
+        let is_small = snapshot <= ALWAYS_FOLDED_BYTES;
+        if is_small {
+            // If nobody else uses the index, one lock serves for both.
+            match Journal::open(&self.directory, LockKind::Exclusive, LockWait::Fail) {
+                Ok(journal) => {
+                    journal.append(record)?;
+                    return match self.fold_into(journal) {
+                        Some(()) => Ok(()),
+                        None => self.change(|_| ()),
+                    };
+                }
+                Err(SessionError::IndexLocked { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
         let journal = Journal::open(&self.directory, LockKind::Shared, LOCK_WAIT)?;
         journal.append(record)?;
         let length = journal.length()?;
         drop(journal);
-        let snapshot = Stamp::of(&self.path()).map_or(0, Stamp::length);
         if snapshot == 0 {
             return self.change(|_| ());
         }
-        let is_small = snapshot <= ALWAYS_FOLDED_BYTES;
         let is_due = is_small || length > SMALL_JOURNAL_BYTES.max(snapshot / FOLDED_PART);
         if is_due && self.fold().is_none() && is_small {
             return self.change(|_| ());
@@ -335,6 +350,12 @@ impl SessionIndex {
             Err(SessionError::IndexLocked { .. }) => return Some(()),
             opened => opened.ok()?,
         };
+        self.fold_into(journal)
+    }
+
+    /// Folds the journal, which is locked for this process alone. `None` if something is wrong, or there is no
+    /// `sessions.json` yet.
+    fn fold_into(&self, journal: Journal) -> Option<()> {
         let Ok((Found::Sound(view), 0)) = self.read_locked(Some(&journal)) else { return None };
         let writer = view.to_snapshot(&self.path()).ok()?;
         self.replace(writer, journal).ok()
@@ -446,51 +467,5 @@ impl SessionIndex {
         let repair = IndexRepair { path: path.to_path_buf(), backup };
         self.repairs.lock().push(repair);
         Ok(())
-    }
-}
-
-impl MetaPatch {
-    /// The entry of `key` after this change. `session_id` is used only if there was no entry before.
-    pub(crate) fn apply_to(
-        self,
-        before: Option<SessionEntry>,
-        key: &SessionKey,
-        session_id: String,
-    ) -> Option<SessionEntry> {
-        let made = MadeFrom { session_id, directory: None, extra: None };
-        Change::new(key, made, self).apply(before)
-    }
-
-    /// The metadata of a new fork.
-    pub(crate) fn forked_from(key: &SessionKey, origin: &ForkOrigin) -> Self {
-        let parts = key.parts();
-        Self {
-            last_channel: Some(parts.channel),
-            chat_type: Some(parts.peer_kind),
-            extra: Some(origin.to_extra()),
-            ..Self::default()
-        }
-    }
-}
-
-impl SessionEntry {
-    /// The entry of a session with nothing known but its key.
-    fn new(key: &SessionKey, session_id: String, updated_at: u64) -> Self {
-        Self {
-            session_id,
-            updated_at,
-            session_file: session_file(key),
-            in_turn: false,
-            last_channel: None,
-            last_to: None,
-            chat_type: None,
-            model: None,
-            total_tokens: None,
-            micro_dollars: None,
-            messages: None,
-            directory: None,
-            extra: None,
-            unknown: Map::new(),
-        }
     }
 }

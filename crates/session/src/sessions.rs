@@ -40,6 +40,12 @@ pub trait Sessions: fmt::Debug + Send + Sync {
     /// needs it.
     fn begin_turn(&self, _key: &SessionKey) {}
 
+    /// Records a session that begins with this turn, so that one whose process is killed in it can be found. Blocks. A failure
+    /// is left to the update at the end of the turn.
+    fn enter(&self, key: &SessionKey, patch: MetaPatch) {
+        drop(self.record(key, patch));
+    }
+
     /// The id (UUID version 4) by which other programs identify the session; `None` if there is no such session.
     ///
     /// # Errors
@@ -271,8 +277,12 @@ impl Sessions for SessionStore {
     fn begin_turn(&self, key: &SessionKey) {
         // Programs that leave lock files continue interrupted turns when they start.
         if !self.leaves_lock_files {
-            drop(self.index().begin_turn(key));
+            drop(self.index().begin_turn(key, MetaPatch::default()));
         }
+    }
+
+    fn enter(&self, key: &SessionKey, patch: MetaPatch) {
+        drop(self.index().begin_turn(key, patch));
     }
 
     fn session_id(&self, key: &SessionKey) -> Result<Option<String>, SessionError> {

@@ -386,5 +386,5 @@ fn enter_in_index(shared: &mut Shared) {
     shared.opening = first;
     let extra = words.map(|words| Map::from_iter([(FIRST_WORDS.to_owned(), words.into())]));
     let patch = MetaPatch { extra, in_turn: Some(true), ..MetaPatch::default() };
-    shared.entering = Some(tokio::task::spawn_blocking(move || drop(store.record(&key, patch))));
+    shared.entering = Some(tokio::task::spawn_blocking(move || store.enter(&key, patch)));
 }

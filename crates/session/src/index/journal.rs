@@ -5,7 +5,7 @@
 //! is folded into a new `sessions.json`, under the exclusive lock, and removed.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -265,7 +265,11 @@ impl Journal {
     /// Reads the lines that `sessions.json`, which has the stamp `snapshot`, does not hold yet.
     pub(super) fn read(&self, snapshot: Option<Stamp>) -> Result<Records, SessionError> {
         let mut text = Vec::new();
-        (&self.file).read_to_end(&mut text).context("read the session index", &self.path)?;
+        let mut file = &self.file;
+        // An append has moved to the end.
+        file.rewind()
+            .and_then(|()| file.read_to_end(&mut text))
+            .context("read the session index", &self.path)?;
         let mut found = Records::default();
         for line in text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             match serde_json::from_slice(line) {

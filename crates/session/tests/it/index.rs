@@ -151,7 +151,7 @@ fn a_session_in_a_turn_is_listed_by_the_time_of_its_log() {
     assert_eq!(listed(&home), ["asleep", "renamed", "killed"], "the turn has ended");
     assert!(!fs::read_to_string(index.path()).unwrap().contains("inTurn"));
     // The beginning of a turn is a line of the journal; a later change puts it into the file.
-    index.begin_turn(&cli("renamed")).unwrap();
+    index.begin_turn(&cli("renamed"), MetaPatch::default()).unwrap();
     assert_eq!(listed(&home)[0], "renamed");
     assert!(!fs::read_to_string(index.path()).unwrap().contains("inTurn"));
     index.record(&cli("asleep"), at(3 * year)).unwrap();
