@@ -60,8 +60,8 @@ const FOREVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 const IDLE_OF_GATEWAY: Duration = Duration::from_secs(5);
 /// Most threads of a gateway. Its work is waiting; more threads cost memory.
 const MOST_THREADS: usize = 4;
-/// Most threads for blocking calls of a gateway. A thousand turns that begin at once would else start hundreds, whose stacks
-/// stay in memory for a while; the calls take microseconds to milliseconds.
+/// Most threads for blocking calls of a gateway: as many as a thousand turns need that begin within some seconds. Without a
+/// limit of its own the runtime starts hundreds for calls that take microseconds to milliseconds.
 const MOST_BLOCKING_THREADS: usize = 64;
 /// Most files and sockets that a gateway needs: its connections, as many to models, and the files of sessions.
 const MOST_FILES: u64 = 16_384;
