@@ -65,10 +65,14 @@ impl From<&Metadata> for LogStamp {
 impl From<Stat> for LogStamp {
     fn from(found: Stat) -> Self {
         let length = u64::try_from(found.st_size).unwrap_or(0);
-        // The types differ between systems.
-        let changed = (found.st_ctime as i64, found.st_ctime_nsec as i64);
+        let changed = (whole(found.st_ctime), whole(found.st_ctime_nsec));
         Self { inode: found.st_ino, length, changed }
     }
+}
+
+/// A number whose type differs between systems.
+fn whole(number: impl TryInto<i64>) -> i64 {
+    number.try_into().unwrap_or(i64::MAX)
 }
 
 impl LogStamp {
