@@ -8,6 +8,7 @@ use myclaw_config::{CommandLine, KeySource, Paths};
 use myclaw_files::{ClosedPaths, KnownLinks, Opening, PathUse};
 
 use crate::SessionConfig;
+use crate::mcp::server_files;
 
 /// Directory with skills in the state directory. Models read the files in it.
 const SKILLS: &str = "skills";
@@ -44,7 +45,8 @@ impl SessionConfig {
             closed.add(&state.join(name.trim()), Opening::Everything, &mut links);
         }
         // The programs of the owner's commands may be of the system, so they are not hidden.
-        for program in config.own_commands().flat_map(|line| named_files(line, paths)) {
+        let own = config.own_commands().flat_map(|line| named_files(line, paths));
+        for program in own.chain(server_files(config, paths)) {
             let real = links.real_path(&program).unwrap_or(program);
             if closed.refusing(&real, PathUse::Read).is_none() {
                 closed.add(&real, Opening::Reading, &mut links);

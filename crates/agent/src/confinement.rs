@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use myclaw_config::{ConfinementConfig, ConfinementLevel, SandboxMode, SandboxNetwork};
+use myclaw_config::{Config, ConfinementConfig, ConfinementLevel, SandboxMode, SandboxNetwork};
 use myclaw_engine::{SkillSummary, Tool, WorkPlace};
 use myclaw_exec::EnvironmentPolicy;
 use myclaw_executor::{CallHandler, Executor, ExecutorError, Launch, with_handler};
+use myclaw_mcp::NetworkSetUp;
 use myclaw_policy::SandboxScope;
 use myclaw_sandbox::{
     Confinement, Engine, Level, Limits, Network, OpenPaths, Sandbox, WorkspaceAccess,
@@ -362,6 +363,22 @@ impl SessionConfig {
     }
 }
 
+/// The network of a program that has an allowlist of hosts; `None` if it has none.
+///
+/// # Errors
+/// The list is empty, or an entry names no host.
+pub(crate) fn proxy_network(
+    config: &Config,
+    wanted: &ConfinementConfig,
+) -> Result<Option<Arc<NetworkSetUp>>, AgentError> {
+    let Some(rules) = network::proxy_rules(config, wanted)? else { return Ok(None) };
+    Ok(Some(Arc::new(move || -> Result<_, String> {
+        let proxy = SessionProxy::start(rules.clone()).map_err(|error| error.message)?;
+        let network = Network::Proxy { socket: proxy.socket() };
+        Ok((network, Box::new(proxy) as Box<dyn std::any::Any + Send + Sync>))
+    })))
+}
+
 /// Starts confined processes with this program as their helper.
 ///
 /// # Errors
@@ -430,7 +447,7 @@ fn level(config: &ConfinementConfig) -> Result<Level, AgentError> {
 }
 
 /// The limits of the config; 0 means none.
-fn limits(config: &ConfinementConfig) -> Limits {
+pub(crate) fn limits(config: &ConfinementConfig) -> Limits {
     const MEGABYTE: u64 = 1 << 20;
     let (wanted, default) = (&config.limits, Limits::default());
     let choose = |wanted: Option<u64>, unit: u64, default: Option<u64>| match wanted {
@@ -461,7 +478,7 @@ fn environment(level: &Level) -> EnvironmentPolicy {
 }
 
 /// The path with all links followed, as the kernel compares it; unchanged if it does not exist.
-fn real(path: &Path) -> PathBuf {
+pub(crate) fn real(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 

@@ -52,6 +52,8 @@ pub enum FailureClass {
     Hook,
     /// The sandbox that the session needs is not available.
     Sandbox,
+    /// An MCP server does not start or does not answer, or what was approved of it cannot be read.
+    Mcp,
     /// Too many messages wait already.
     QueueFull,
     /// Nothing runs in the session that could take a message.
@@ -81,6 +83,7 @@ impl FailureClass {
             Self::Workspace => "workspace",
             Self::Hook => "hook",
             Self::Sandbox => "sandbox",
+            Self::Mcp => "mcp",
             Self::QueueFull => "queue_full",
             Self::NotRunning => "not_running",
             Self::Busy => "busy",

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use myclaw_config::{Environment, Paths, load_or_default};
 use myclaw_engine::KnownSecrets;
 use myclaw_llm::HttpOptions;
+use myclaw_mcp::Servers;
 use myclaw_session::{Catalog, SessionKey, Sessions};
 
 use crate::AgentError;
@@ -27,6 +28,8 @@ pub struct Home {
     pub(crate) meanings: Models,
     /// The keys that are removed from the results of tools.
     pub(crate) known_secrets: Arc<KnownSecrets>,
+    /// The MCP servers that the program has started, which its sessions share.
+    pub(crate) mcp: Arc<Servers>,
     /// The keys that are removed from what people are shown.
     pub(crate) redactors: Arc<Redactors>,
     stores: Stores,
@@ -46,14 +49,20 @@ impl Home {
     /// An environment and directories that are known already.
     pub fn new(environment: Environment, paths: Paths) -> Self {
         let (meanings, known_secrets) = (Models::default(), Arc::default());
-        let stores = Stores::in_files(&paths);
-        Self { environment, paths, meanings, known_secrets, redactors: Arc::default(), stores }
+        let (mcp, redactors, stores) = (Arc::default(), Arc::default(), Stores::in_files(&paths));
+        Self { environment, paths, meanings, known_secrets, mcp, redactors, stores }
     }
 
     /// The same with other stores than the files below its state directory.
     #[must_use]
     pub fn with_stores(self, stores: Stores) -> Self {
         Self { stores, ..self }
+    }
+
+    /// The same home, with the MCP servers that another one has started.
+    #[must_use]
+    pub fn with_servers_of(self, other: &Self) -> Self {
+        Self { mcp: Arc::clone(&other.mcp), ..self }
     }
 
     /// How requests are made. Proxies, keys and credentials are looked for in the environment.

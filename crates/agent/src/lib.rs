@@ -23,6 +23,7 @@ mod hiding;
 mod home;
 mod jobs;
 mod key_lookup;
+pub mod mcp;
 mod memory;
 mod models;
 mod outgoing;

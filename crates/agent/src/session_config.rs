@@ -301,6 +301,7 @@ impl SessionConfig {
         params.tools = place.tools(builtin_tools(options));
         params.tools.extend(web_tools(self, &params.models, &params.tools)?);
         params.tools.extend(browser_tool(self)?);
+        params.tools.extend(self.mcp_tools(&permissions).await?);
         params.skills = skills;
         params.hooks = command_hooks(&self.config, run)?;
         params.hooks.push(self.outputs_hook());

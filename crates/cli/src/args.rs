@@ -23,6 +23,7 @@ mod gateway;
 mod help;
 mod host;
 mod later;
+mod mcp;
 mod nodes;
 mod onboard;
 mod policy;
@@ -52,6 +53,7 @@ pub(crate) use host::{
     WorkflowsArgs, WorkflowsCommand,
 };
 use later::Later;
+pub(crate) use mcp::{AddServerArgs, ImportServersArgs, McpArgs, McpCommand, ServerNetwork};
 pub(crate) use nodes::{NodeArgs, NodesArgs, NodesCommand};
 pub(crate) use onboard::OnboardArgs;
 pub(crate) use policy::{ApprovalsArgs, ApprovalsCommand, ExplainArgs, PolicyArgs, PolicyCommand};
@@ -228,6 +230,9 @@ pub(crate) enum Command {
     /// List the skills, show one, say which cannot be used
     #[command(long_about = help::SKILLS, after_long_help = help::SKILLS_EXAMPLES)]
     Skills(Later<SkillsArgs>),
+    /// Add, test, approve and list MCP servers, whose tools the agent uses
+    #[command(long_about = help::MCP, after_long_help = help::MCP_EXAMPLES)]
+    Mcp(Later<McpArgs>),
     /// Show what the sandbox of a session enforces, and test it on this machine
     #[command(long_about = help::SANDBOX, after_long_help = help::SANDBOX_EXAMPLES)]
     Sandbox(Later<SandboxArgs>),

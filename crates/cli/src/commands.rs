@@ -12,6 +12,7 @@ pub(crate) mod gateway;
 pub(crate) mod groups;
 pub(crate) mod host;
 pub(crate) mod init;
+pub(crate) mod mcp;
 pub(crate) mod models;
 pub(crate) mod nodes;
 pub(crate) mod onboard;

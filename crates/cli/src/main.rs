@@ -93,6 +93,7 @@ fn run(cli: Cli) -> Result<(), CliError> {
         Some(Command::Sessions(args)) => commands::sessions::run(args.0, find_home()?),
         Some(Command::Models(args)) => commands::models::run(&args),
         Some(Command::Skills(args)) => commands::skills::run(&args),
+        Some(Command::Mcp(args)) => commands::mcp::run(&args),
         Some(Command::Sandbox(args)) => commands::sandbox::run(&args),
         Some(Command::Auth(args)) => commands::auth::run(&args),
         Some(Command::Policy(args)) => commands::policy::run(&args),

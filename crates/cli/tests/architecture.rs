@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use myclaw_agent::llm::outside::harmless;
 
 /// The crates from top to bottom, each with those that it may use. The test kit is for tests of all of them.
-const CRATES: [(&str, &[&str]); 27] = [
+const CRATES: [(&str, &[&str]); 28] = [
     ("cli", &["gateway", "host", "runner", "agent", "files"]),
     ("gateway", &["agent", "host", "channels", "store", "schedule"]),
     ("host", &["store", "schedule", "sandbox", "exec", "llm", "speech", "files"]),
@@ -22,6 +22,7 @@ const CRATES: [(&str, &[&str]); 27] = [
         "agent",
         &[
             "browser",
+            "mcp",
             "web",
             "tools",
             "hooks",
@@ -42,6 +43,7 @@ const CRATES: [(&str, &[&str]); 27] = [
         ],
     ),
     ("browser", &["web", "tools", "engine", "llm", "exec", "files"]),
+    ("mcp", &["web", "tools", "engine", "llm", "sandbox", "exec", "files"]),
     ("web", &["tools", "engine", "llm", "exec", "proxy"]),
     ("tools", &["engine", "llm", "policy", "sandbox", "exec", "files"]),
     ("executor", &["engine", "llm", "sandbox", "exec"]),
@@ -224,6 +226,7 @@ const OWN_FILES: [(&str, &[&str]); 6] = [
         "at a path that the owner has typed or written into the config, who may mean a link",
         &[
             "agent/src/key_lookup.rs",
+            "agent/src/mcp/import.rs",
             "agent/src/secrets.rs",
             "channels/src/socket.rs",
             "cli/src/attachments.rs",
@@ -266,7 +269,8 @@ const OWN_FILES: [(&str, &[&str]); 6] = [
     ),
 ];
 /// The crates that run outside of every sandbox and work in directories of others.
-const OUTSIDE: [&str; 7] = ["engine", "agent", "gateway", "channels", "skills", "host", "cli"];
+const OUTSIDE: [&str; 8] =
+    ["engine", "agent", "mcp", "gateway", "channels", "skills", "host", "cli"];
 /// Functions and modules of a module `fs` that open nothing.
 const LOOKS: [&str; 6] =
     ["canonicalize", "inotify", "metadata", "self", "set_permissions", "symlink_metadata"];
@@ -316,8 +320,8 @@ fn files_in_directories_that_others_can_change_are_opened_in_one_way() {
 }
 
 /// The crates that write texts for models.
-const WORDING: [&str; 8] =
-    ["agent", "channels", "engine", "gateway", "host", "runner", "tools", "web"];
+const WORDING: [&str; 9] =
+    ["agent", "channels", "engine", "gateway", "host", "mcp", "runner", "tools", "web"];
 
 /// How notes between square brackets begin that nobody is deceived by, and why: all others are made harmless in what comes
 /// from outside.
@@ -345,6 +349,7 @@ const PLAIN_NOTES: [(&str, &[&str]); 7] = [
             "end]",
             "cut here",
             "the rest was cut",
+            "the server ",
         ],
     ),
     (

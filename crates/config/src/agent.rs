@@ -1,5 +1,6 @@
 //! The config of one agent: `agents.list`, then `agents.defaults`, then `agent`, then built-in values.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -9,7 +10,8 @@ use myclaw_schedule::zone_named;
 use crate::schema::AgentEntry;
 use crate::{
     CompactionConfig, Config, ConfigError, ConfigPath, ContextPruning, DeliveryMode, Heartbeat,
-    IterationCap, MemorySearch, ModelChoice, Persona, RunLimits, Subagents, ThinkingDefault,
+    IterationCap, McpServerConfig, MemorySearch, ModelChoice, Persona, RunLimits, Subagents,
+    ThinkingDefault,
 };
 
 /// Longest agent id, in characters.
@@ -199,6 +201,15 @@ impl Config {
             identity,
             group_chat: defaults.group_chat.with(&entry.group_chat),
             human_delay: defaults.human_delay.with(&entry.human_delay),
+        }
+    }
+
+    /// The MCP servers of an agent, by name.
+    pub fn mcp_servers(&self, agent: &AgentId) -> BTreeMap<String, McpServerConfig> {
+        let entry = self.agents.list.iter().find(|entry| AgentId::new(&entry.id) == *agent);
+        match entry {
+            Some(entry) => self.mcp.with(&entry.mcp),
+            None => self.mcp.servers.clone(),
         }
     }
 

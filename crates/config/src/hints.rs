@@ -6,7 +6,9 @@ use serde_json::Value;
 
 use crate::config_path::ConfigPath;
 
-const MCP: &str = "MCP is not supported yet";
+const MCP: &str = "write it as `mcp: { servers: { NAME: { command: \"…\" } } }`, or run `myclaw mcp import`; docs/use/mcp.md";
+const MCP_ADDRESS: &str = "servers with an address are not supported yet; a program such as `npx mcp-remote` connects to them";
+const MCP_SERVER: &str = "write `mcp.servers.NAME.…`; docs/use/mcp.md";
 const RULES: &str = "which tools may run is in `tools.allow`, `tools.deny` and `tools.ask`, and which commands in `tools.exec`; docs/operate/policy.md";
 const SANDBOX: &str =
     "write it as `agents.defaults.sandbox: { mode: \"all\" }`; docs/operate/sandbox.md";
@@ -28,10 +30,9 @@ const CHANNEL: &str = "a channel runs if it is in the file; take it out to stop 
 const MATCH: &str = "did you mean `match`?";
 
 /// Keys of the whole file in other programs (Claude Code, OpenCode, Codex, OpenClaw, Goose), and what to do here.
-const KEYS_ELSEWHERE: [(&str, &str); 66] = [
+const KEYS_ELSEWHERE: [(&str, &str); 65] = [
     ("mcpServers", MCP),
     ("mcp_servers", MCP),
-    ("mcp", MCP),
     ("enableAllProjectMcpServers", MCP),
     ("enabledMcpjsonServers", MCP),
     ("extensions", MCP),
@@ -140,8 +141,39 @@ pub(crate) fn for_key(path: &ConfigPath, key: &str) -> Option<&'static str> {
             .or_else(|| (key == "enabled" && section.starts_with("channels.")).then_some(CHANNEL))
             .or_else(|| (section.starts_with("hooks.") && key.starts_with("tool")).then_some(MATCH))
             .or_else(|| matches!(key, "mcpServers" | "mcp_servers" | "mcp").then_some(MCP))
+            .or_else(|| for_mcp(section, key))
             .or_else(|| matches!(key, "permissions" | "allowedTools").then_some(RULES)),
     }
+}
+
+/// What other programs call the keys of a server.
+fn for_mcp(section: &str, key: &str) -> Option<&'static str> {
+    if section == "mcp" {
+        return Some(MCP_SERVER);
+    }
+    section.contains("mcp.servers.").then_some(())?;
+    Some(match key {
+        "type" | "transport" => "leave it out: a server is a program, `command`",
+        "url"
+        | "httpUrl"
+        | "serverUrl"
+        | "uri"
+        | "headers"
+        | "http_headers"
+        | "auth"
+        | "bearer_token_env_var" => MCP_ADDRESS,
+        "cmd" => "did you mean `command`?",
+        "environment" | "envs" | "env_vars" => "did you mean `env`?",
+        "workingDirectory" | "working_directory" | "dir" => "did you mean `cwd`?",
+        "timeout" | "timeout_ms" | "startup_timeout_sec" | "tool_timeout_sec" => {
+            "write it in seconds, as `timeoutSeconds`"
+        }
+        "disabled" => "write it as `enabled: false`",
+        "alwaysAllow" | "autoApprove" => RULES,
+        "enabledTools" | "enabled_tools" | "includeTools" => "write it as `tools: { allow: […] }`",
+        "disabledTools" | "disabled_tools" | "excludeTools" => "write it as `tools: { deny: […] }`",
+        _ => return None,
+    })
 }
 
 /// The keys of this section that hold `key` as one of their words, as `botToken` holds `token`; none if there are more

@@ -67,22 +67,24 @@ pub use schema::{
     Heartbeat, HeartbeatConfig, HeartbeatSession, HookCommand, HookEvent, HooksConfig, HostBinding,
     HostConfig, HostEntry, HostName, HumanDelayConfig, HumanDelayMode, IdentityConfig, IrcConfig,
     IterationCap, LaneWidths, LogLevel, LoggingConfig, MailServerConfig, MailSession, MatrixConfig,
-    MemorySearch, MemorySearchConfig, MessageToolConfig, MessagesConfig, ModelApi, ModelChoice,
-    ModelCompat, ModelDefinition, ModelInput, ModelName, ModelPrice, ModelTimeouts, ModelsConfig,
-    Network, NodeCommands, NodeConfig, NotePath, NotificationsName, OtherChats, OutputLimitName,
-    PageOrigin, PersonId, Persona, PrimaryModel, ProgramRule, ProjectConfig, ProjectMarker,
-    ProjectStart, ProviderConfig, ProviderModels, QueueConfig, QueueMode, ReasoningReplayRule,
-    RunLimits, SandboxMode, SandboxNetwork, SandboxRules, SaslConfig, SearchProvider,
-    SenderCheckConfig, SessionScope, SessionToolsConfig, SideFilesConfig, SignalConfig,
-    SkillDirectory, SkillEntry, SkillPlaces, SkillsConfig, SlackConfig, SocketConfig, SpeechConfig,
-    StateDirectoryAccess, StreamUsageRule, Subagents, SubagentsConfig, SystemRoleName,
-    TelegramAccount, TelegramBot, TelegramConfig, TelemetryConfig, TerminalConfig, ThemeName,
-    ThinkingDefault, ThinkingFormName, ThinkingWords, TlsConfig, ToolHookCommand, ToolProfile,
-    ToolRules, ToolsConfig, TranscriptionConfig, UncertainDelivery, WebFetchConfig,
-    WebSearchConfig, WebToolsConfig, WebhookConfig, WhatsAppAccount, WhatsAppConfig,
-    WhatsAppNumber, WhatsAppTemplate, WorkspaceAccessName, XmppConfig,
+    McpConfig, McpSandbox, McpServerConfig, McpToolRules, MemorySearch, MemorySearchConfig,
+    MessageToolConfig, MessagesConfig, ModelApi, ModelChoice, ModelCompat, ModelDefinition,
+    ModelInput, ModelName, ModelPrice, ModelTimeouts, ModelsConfig, Network, NodeCommands,
+    NodeConfig, NotePath, NotificationsName, OtherChats, OutputLimitName, PageOrigin, PersonId,
+    Persona, PrimaryModel, ProgramRule, ProjectConfig, ProjectMarker, ProjectStart, ProviderConfig,
+    ProviderModels, QueueConfig, QueueMode, ReasoningReplayRule, RunLimits, SandboxMode,
+    SandboxNetwork, SandboxRules, SaslConfig, SearchProvider, SenderCheckConfig, SessionScope,
+    SessionToolsConfig, SideFilesConfig, SignalConfig, SkillDirectory, SkillEntry, SkillPlaces,
+    SkillsConfig, SlackConfig, SocketConfig, SpeechConfig, StateDirectoryAccess, StreamUsageRule,
+    Subagents, SubagentsConfig, SystemRoleName, TelegramAccount, TelegramBot, TelegramConfig,
+    TelemetryConfig, TerminalConfig, ThemeName, ThinkingDefault, ThinkingFormName, ThinkingWords,
+    TlsConfig, ToolHookCommand, ToolProfile, ToolRules, ToolsConfig, TranscriptionConfig,
+    UncertainDelivery, WebFetchConfig, WebSearchConfig, WebToolsConfig, WebhookConfig,
+    WhatsAppAccount, WhatsAppConfig, WhatsAppNumber, WhatsAppTemplate, WorkspaceAccessName,
+    XmppConfig,
 };
 pub use secrecy::{ExposeSecret, SecretString};
+pub use semantics::mcp::is_mcp_server_name;
 pub use substitute::has_env_reference;
 pub use suggest::nearest;
 pub use tree::json5_value;

@@ -21,6 +21,7 @@ mod heartbeat;
 mod hooks;
 mod host;
 mod limits;
+mod mcp;
 mod memory;
 mod messages;
 mod models;
@@ -57,6 +58,7 @@ pub use hooks::{
 };
 pub use host::{HostBinding, HostConfig};
 pub use limits::{AgentLimits, LaneWidths, RunLimits};
+pub use mcp::{McpConfig, McpSandbox, McpServerConfig, McpToolRules};
 pub use memory::{MemorySearch, MemorySearchConfig, NotePath};
 pub use messages::{
     AckReactionScope, DeliveryMode, DropPolicy, MessagesConfig, QueueConfig, QueueMode,
@@ -140,6 +142,8 @@ pub struct Config {
     pub terminal: TerminalConfig,
     /// Config of the built-in tools.
     pub tools: ToolsConfig,
+    /// Servers of the Model Context Protocol, whose tools the agents use.
+    pub mcp: McpConfig,
     /// Commands that are run around an agent's work.
     pub hooks: HooksConfig,
     /// Skills: directories with a `SKILL.md` that teach the agent a task.
@@ -187,11 +191,17 @@ impl Config {
             .chain(&self.transcription.api_key)
     }
 
-    /// The headers of requests in it, by their names. Each may hold a secret.
+    /// The headers of requests in it and the variables of MCP servers, by their names. Each may hold a secret.
     pub fn headers(&self) -> impl Iterator<Item = (&str, &SecretString)> {
         let own = self.models.providers.values().map(|own| &own.headers);
         let telemetry = self.gateway.telemetry.iter().map(|telemetry| &telemetry.headers);
-        own.chain(telemetry).flatten().map(|(name, value)| (name.as_str(), value))
+        let own = own.chain(telemetry).flatten().map(|(name, value)| (name.as_str(), value));
+        own.chain(self.all_mcp().flat_map(McpConfig::variables))
+    }
+
+    /// The servers of all agents, and those of each.
+    fn all_mcp(&self) -> impl Iterator<Item = &McpConfig> {
+        self.agents.list.iter().map(|entry| &entry.mcp).chain([&self.mcp])
     }
 
     /// The commands that this program starts itself: of hooks, and those that speak and listen.

@@ -3,6 +3,7 @@
 mod approvals;
 mod channels;
 mod gateway;
+pub(crate) mod mcp;
 mod persona;
 mod rules;
 mod subagents;
@@ -34,6 +35,7 @@ pub(crate) fn check(config: &Config) -> Vec<Finding> {
     subagents::check(config, &mut findings);
     persona::check(config, &mut findings);
     rules::check(config, &mut findings);
+    mcp::check(config, &mut findings);
     check_state_directories(config, &mut findings);
     findings
 }

@@ -86,7 +86,7 @@ pub use subject::{
 };
 pub use switch::ModelSwitch;
 pub use tool::{
-    PreparedCall, Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput,
+    MeantCall, PreparedCall, Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput,
     ToolUpdate, TurnId, WithheldTool,
 };
 pub use transcript::message_to_row;

@@ -53,6 +53,15 @@ pub trait Tool: Send + Sync {
         false
     }
 
+    /// The tool and the arguments that a call with these arguments means, if this tool only passes calls on to others. What
+    /// follows sees a call of that tool: hooks, the policy, the question about it.
+    ///
+    /// The text says why there is no such call.
+    fn stands_for(&self, arguments: &Map<String, Value>) -> Option<Result<MeantCall, String>> {
+        let _ = arguments;
+        None
+    }
+
     /// Whether the program that sent the message makes the calls, so that the turn ends with them. Nothing of such a call
     /// is judged or validated here.
     fn is_of_program(&self) -> bool {
@@ -80,6 +89,9 @@ pub trait Tool: Send + Sync {
         Box::pin(std::future::ready(None))
     }
 }
+
+/// A tool, and the arguments of a call of it.
+pub type MeantCall = (Arc<dyn Tool>, Map<String, Value>);
 
 /// A tool that is not offered.
 #[derive(Clone)]

@@ -63,8 +63,9 @@ pub enum PolicyProblem {
 
 /// The same for the name of a tool.
 fn tool_hint(name: &str, suggestion: Option<&str>) -> String {
-    if name.starts_with("mcp_") {
-        return "; MCP is not supported yet".to_owned();
+    if name.starts_with("mcp_") || name.contains("__") {
+        return "; the tools of MCP servers are `SERVER__TOOL`, and `mcp:SERVER` means all of one"
+            .to_owned();
     }
     hint(suggestion)
 }

@@ -32,7 +32,8 @@ pub use exec::{
 };
 pub use harmless::{ignores_input, is_launcher, runs_lines, starts_nothing};
 pub use names::{
-    alias_names, canonical_tool_name, group_members, group_names, known_tools, profile_members,
+    alias_names, canonical_tool_name, group_members, group_names, known_tools, mcp_server_of,
+    profile_members,
 };
 pub use pattern::{matches_argument, matches_name, matches_path};
 pub use places::{PlaceFacts, names_obeyed_by_agents, names_obeyed_by_programs, starts_programs};

@@ -1,6 +1,6 @@
 //! Names of tools, groups and profiles.
 
-use myclaw_config::ToolProfile;
+use myclaw_config::{ToolProfile, is_mcp_server_name};
 
 /// Other names of a tool, on the left, as models and other programs call it.
 const ALIASES: [(&str, &str); 8] = [
@@ -14,8 +14,29 @@ const ALIASES: [(&str, &str); 8] = [
     ("send_message", "message"),
 ];
 
+/// The group of the tools of all MCP servers.
+pub(crate) const MCP_GROUP: &str = "group:mcp";
+/// The tool that finds those of MCP servers. It does nothing by itself: a call through it is judged as one of the tool that it
+/// names.
+pub(crate) const MCP_FINDER: &str = "mcp__tools";
+
+/// The server of a tool `server__tool`; `None` for all other tools.
+pub fn mcp_server_of(name: &str) -> Option<&str> {
+    let (server, tool) = name.split_once("__")?;
+    (is_mcp_server_name(server) && !tool.is_empty()).then_some(server)
+}
+
+/// The servers that an entry means: `mcp` and `group:mcp` all of them (`Some(None)`), `mcp:NAME` one.
+pub(crate) fn mcp_group(entry: &str) -> Option<Option<&str>> {
+    let entry = entry.strip_prefix("group:").unwrap_or(entry);
+    match entry.strip_prefix("mcp")? {
+        "" => Some(None),
+        rest => rest.strip_prefix(':').filter(|name| is_mcp_server_name(name)).map(Some),
+    }
+}
+
 /// Groups and their members. `group:fs` has the search tools as well: they read files.
-const GROUPS: [(&str, &[&str]); 10] = [
+const GROUPS: [(&str, &[&str]); 11] = [
     ("group:fs", &["read", "write", "edit", "apply_patch", "grep", "find", "ls"]),
     ("group:runtime", &["exec", "process"]),
     ("group:web", &["web_search", "web_fetch"]),
@@ -25,6 +46,8 @@ const GROUPS: [(&str, &[&str]); 10] = [
     ("group:automation", &["cron", "gateway"]),
     ("group:messaging", &["message", "send_voice"]),
     ("group:nodes", &["nodes"]),
+    // Its tools are known by their names.
+    (MCP_GROUP, &[]),
     ("group:myclaw", &KNOWN),
 ];
 
@@ -139,9 +162,14 @@ pub fn alias_names() -> impl Iterator<Item = &'static str> {
 pub fn profile_members(profile: ToolProfile) -> Option<&'static [&'static str]> {
     match profile {
         ToolProfile::Minimal => Some(&["session_status"]),
-        ToolProfile::Coding => {
-            Some(&["group:fs", "group:runtime", "group:sessions", "group:memory", "image"])
-        }
+        ToolProfile::Coding => Some(&[
+            "group:fs",
+            "group:runtime",
+            "group:sessions",
+            "group:memory",
+            "image",
+            MCP_GROUP,
+        ]),
         ToolProfile::Messaging => Some(&[
             "group:messaging",
             "sessions_list",

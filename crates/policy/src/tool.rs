@@ -8,8 +8,8 @@ use std::fmt;
 use myclaw_config::{ConfigPath, SandboxRules, ToolProfile, ToolRules, nearest};
 
 use crate::names::{
-    alias_names, canonical_tool_name, group_members, group_names, known_tools, meant_tool,
-    profile_members,
+    MCP_FINDER, MCP_GROUP, alias_names, canonical_tool_name, group_members, group_names,
+    known_tools, mcp_group, mcp_server_of, meant_tool, profile_members,
 };
 use crate::pattern::matches_name;
 use crate::sandbox::{self, SessionFacts};
@@ -101,6 +101,8 @@ enum Matcher {
     Name(String),
     Wildcard(String),
     Group(&'static [&'static str]),
+    /// The tools of this MCP server, or of all.
+    Mcp(Option<String>),
 }
 
 /// Whether a tool may run, and why.
@@ -231,6 +233,9 @@ impl ToolPolicy {
     /// The rule by which each call of `tool` needs an approval, if there is one.
     pub fn asks(&self, tool: &str) -> Option<AskRule> {
         let name = canonical_tool_name(tool);
+        if name == MCP_FINDER {
+            return None;
+        }
         self.levels.iter().find_map(|level| {
             let selector = level.ask.iter().find(|selector| selector.matches(&name))?;
             Some(AskRule {
@@ -243,6 +248,9 @@ impl ToolPolicy {
 
     /// The first rule that denies the tool with that canonical name, among the levels that `counts` selects.
     fn rule_against(&self, name: &str, counts: impl Fn(&Level) -> bool) -> Option<DecisiveRule> {
+        if name == MCP_FINDER {
+            return None;
+        }
         let origin = self.origin(name);
         let mut levels = self.levels.iter().filter(|level| counts(&level.level));
         levels.find_map(|level| level.denies(name, origin))
@@ -326,7 +334,9 @@ impl Compiled {
 fn is_in_profile(profile: ToolProfile, name: &str) -> bool {
     profile_members(profile).is_none_or(|members| {
         members.iter().any(|member| {
-            *member == name || group_members(member).is_some_and(|group| group.contains(&name))
+            *member == name
+                || group_members(member).is_some_and(|group| group.contains(&name))
+                || (*member == MCP_GROUP && mcp_server_of(name).is_some())
         })
     })
 }
@@ -336,6 +346,11 @@ fn any_tool(pattern: &str, extra_tools: &[&str]) -> bool {
     let is_match = |name: &str| matches_name(pattern, name);
     known_tools().iter().copied().chain(alias_names()).any(is_match)
         || extra_tools.iter().any(|extra| is_match(&canonical_tool_name(extra)))
+}
+
+/// Whether a pattern can stand for tools of MCP servers. Other programs name them `mcp__server__tool`.
+fn is_mcp_pattern(pattern: &str) -> bool {
+    pattern.contains("__") && !pattern.starts_with("mcp__")
 }
 
 /// Whether the wildcards of `pattern` stand for another name of the tool, as `ba*` does for `exec`.
@@ -364,6 +379,8 @@ impl Selector {
         let name = canonical_tool_name(entry);
         let matcher = if name.is_empty() {
             return Err(PolicyProblem::EmptyEntry);
+        } else if let Some(server) = mcp_group(&name) {
+            Matcher::Mcp(server.map(str::to_owned))
         } else if name.starts_with("group:") {
             let Some(members) = group_members(&name) else {
                 return Err(PolicyProblem::UnknownGroup {
@@ -374,9 +391,11 @@ impl Selector {
             Matcher::Group(members)
         } else if name.contains(['(', ')']) {
             return Err(PolicyProblem::NotATool { name: entry.trim().to_owned() });
-        } else if name.contains('*') && any_tool(&name, extra_tools) {
+        } else if name.contains('*') && (is_mcp_pattern(&name) || any_tool(&name, extra_tools)) {
             Matcher::Wildcard(name)
         } else if known_tools().contains(&name.as_str())
+            // Which servers and tools there are is not known here.
+            || (mcp_server_of(&name).is_some() && meant_tool(&name).is_none())
             || extra_tools.iter().any(|extra| canonical_tool_name(extra) == name)
         {
             Matcher::Name(name)
@@ -398,6 +417,8 @@ impl Selector {
                 matches_name(pattern, name) || is_alias_match(pattern, name)
             }
             Matcher::Group(members) => members.contains(&name),
+            Matcher::Mcp(wanted) => mcp_server_of(name)
+                .is_some_and(|server| wanted.as_deref().is_none_or(|wanted| wanted == server)),
         }
     }
 }

@@ -28,6 +28,7 @@ mod history;
 mod home;
 mod http;
 mod marks;
+mod mcp;
 mod obedient;
 mod pairing;
 mod process;
@@ -50,6 +51,7 @@ pub use discord::{DiscordFault, DiscordMessage, DiscordServer};
 pub use gate::Gate;
 pub use home::TempHome;
 pub use marks::SPEAKER_MARKS;
+pub use mcp::{MCP_SERVER, mcp_server};
 pub use obedient::{instruction, label_of};
 pub use pairing::{Violation, validate_body, validate_pairing};
 pub use process::{

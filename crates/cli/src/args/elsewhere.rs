@@ -7,7 +7,7 @@ use myclaw_agent::did_you_mean;
 use super::Cli;
 
 const RUN: &str = "`myclaw run \"…\"` prints one answer";
-const MCP: &str = "MCP is not supported yet";
+const MCP: &str = "`myclaw mcp list` lists the MCP servers, `myclaw mcp add` and `import` add some; docs/use/mcp.md";
 const UPDATE: &str = "install the new version as you installed this one; README.md";
 const GATEWAY: &str =
     "the gateway runs with `myclaw gateway`, or as a service with `myclaw gateway install`";
@@ -24,7 +24,7 @@ const QUIT: &str = "a chat ends with `/quit`";
 const PROMPT: &str = "instructions are in AGENTS.md of the workspace; docs/use/workspace.md";
 
 /// Words in the place of a command, and what does the same here.
-const COMMANDS: [(&str, &str); 84] = [
+const COMMANDS: [(&str, &str); 83] = [
     ("version", "`myclaw --version` prints it"),
     ("exec", RUN),
     ("ask", RUN),
@@ -33,7 +33,6 @@ const COMMANDS: [(&str, &str); 84] = [
     ("query", RUN),
     ("send", "`myclaw run \"…\"` prints one answer, and `myclaw cron wake \"…\"` tells a gateway"),
     ("message", "`myclaw run \"…\"` prints one answer"),
-    ("mcp", MCP),
     ("plugin", "there are no plugins; docs/use/skills.md"),
     ("plugins", "there are no plugins; docs/use/skills.md"),
     ("extensions", MCP),

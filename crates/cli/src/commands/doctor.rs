@@ -28,6 +28,7 @@ mod agents;
 mod channels;
 mod gateway;
 mod keys;
+mod mcp;
 mod moved;
 mod sandbox;
 mod security;
@@ -156,6 +157,9 @@ fn examine(home: &Home) -> Result<Vec<Check>, CliError> {
     checks.extend(check_torn_ends(home));
     checks.extend(check_hooks(&config, home));
     checks.extend(check_speech(&config));
+    if is_config_usable {
+        checks.extend(mcp::check(&config, home));
+    }
     checks.push(check_program("bash", without_bash()));
     checks.push(check_program("git", "many tasks in repositories need it"));
     checks.push(check_browser(&config, home));

@@ -95,7 +95,7 @@ fn a_word_that_looks_like_a_command_is_no_message() {
         (&["review"], "myclaw run"),
         (&["agent", "--message", "hi"], "myclaw run"),
         (&["resume", "--last"], "myclaw --continue"),
-        (&["mcp", "add", "x", "y"], "MCP is not supported yet"),
+        (&["extensions", "list"], "myclaw mcp list"),
         (&["version"], "myclaw --version"),
         (&["frobnicate"], "there is no command `frobnicate`"),
         (&["rnu", "hi"], "did you mean `run`?"),

@@ -211,7 +211,7 @@ fn a_rule_that_names_no_tool_is_a_mistake_wherever_it_stands() {
         (
             "{ tools: { allow: ['read', 'mcp__github__*'] } }",
             "tools.allow[1]",
-            "MCP is not supported",
+            "the tools of MCP servers are `SERVER__TOOL`",
         ),
         ("{ tools: { ask: ['shell'] } }", "tools.ask[0]", "did you mean `bash`?"),
         ("{ tools: { deny: ['web*fetch*x'] } }", "tools.deny[0]", "there is no tool `web*fetch*x`"),
@@ -258,8 +258,8 @@ fn a_rule_that_names_no_tool_is_a_mistake_wherever_it_stands() {
 #[test]
 fn what_people_know_from_other_programs_is_explained() {
     for (text, words) in [
-        ("{ mcpServers: {} }", "MCP is not supported yet"),
-        ("{ mcp: { github: {} } }", "MCP is not supported yet"),
+        ("{ mcpServers: {} }", "write it as `mcp: { servers:"),
+        ("{ mcp: { github: {} } }", "write `mcp.servers.NAME"),
         ("{ permissions: { deny: ['Bash'] } }", "docs/operate/policy.md"),
         ("{ shell: 'zsh' }", "commands run with `bash`"),
         ("{ GOOSE_MODEL: 'gpt-5' }", "agents.defaults.model"),
@@ -306,7 +306,7 @@ fn get_prints_the_default_of_a_key_and_refuses_one_that_does_not_exist() {
         ("nope", "the config has no key `nope`"),
         ("gatway.port", "did you mean `gateway`?"),
         ("agents.list[0].nope", "the config has no key `agents.list[0].nope`"),
-        ("mcpServers", "MCP is not supported yet"),
+        ("mcpServers", "write it as `mcp: { servers:"),
     ] {
         let output = run(&home, &["config", "get", key]);
         output.assert_code(2);

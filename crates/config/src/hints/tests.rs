@@ -38,8 +38,8 @@ fn an_address_without_a_scheme_gets_one_and_secrets_are_not_repeated() {
 #[test]
 fn keys_of_other_programs_are_explained() {
     for (path, key, word) in [
-        (ConfigPath::default().key("mcpServers"), "mcpServers", "MCP is not supported"),
-        (ConfigPath::default().key("agents").key("mcp"), "mcp", "MCP is not supported"),
+        (ConfigPath::default().key("mcpServers"), "mcpServers", "write it as `mcp: { servers:"),
+        (ConfigPath::default().key("agents").key("mcp"), "mcp", "write it as `mcp: { servers:"),
         (ConfigPath::default().key("permissions"), "permissions", "docs/operate/policy.md"),
         (ConfigPath::default().key("provider").key("apiKey"), "apiKey", "authProfiles"),
         (ConfigPath::default().key("hooks").key("PreToolUse"), "PreToolUse", "tool_call"),

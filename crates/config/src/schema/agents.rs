@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::ThinkingDefault;
 use super::heartbeat::HeartbeatConfig;
 use super::limits::{AgentLimits, LaneWidths, RunLimits};
+use super::mcp::McpConfig;
 use super::memory::MemorySearchConfig;
 use super::messages::DeliveryMode;
 use super::persona::{GroupChatConfig, HumanDelayConfig, IdentityConfig};
@@ -253,4 +254,8 @@ pub struct AgentEntry {
     /// Where its sandbox differs from that of the others.
     #[serde(default)]
     pub sandbox: AgentSandboxRules,
+    /// MCP servers of its own. An entry without `command` changes `enabled`, `timeoutSeconds` and `tools` of the
+    /// one with that name in `mcp`.
+    #[serde(default)]
+    pub mcp: McpConfig,
 }

@@ -40,6 +40,7 @@ fn full() -> Value {
         "node": { "commands": node_commands(), "location": "home" },
         "cron": { "enabled": false, "maxJobs": 10_000 },
         "logging": { "file": true, "level": "warn", "redactSensitive": false },
+        "mcp": mcp(),
         "terminal": { "theme": "dark", "notifications": "off", "longTurnSeconds": 60 },
         "tools": tool_section(),
         "skills": { "load": { "extraDirs": ["~/skills"] }, "entries": { "mine": { "enabled": false } } },
@@ -88,6 +89,7 @@ fn agents() -> Value {
             "heartbeat": heartbeat(), "subagents": subagents(), "steeringMode": "all", "followUpMode": "one-at-a-time",
             "memorySearch": memory_search(), "tools": agent_tools(),
             "sandbox": { "mode": "off", "allowlist": [], "denylist": [], "confinement": confinement() },
+            "mcp": mcp(),
         }],
     })
 }
@@ -110,6 +112,17 @@ fn group_chat() -> Value {
 
 fn human_delay() -> Value {
     json!({ "mode": "custom", "minMs": 0, "maxMs": 60_000 })
+}
+
+fn mcp() -> Value {
+    json!({ "servers": { "mine": {
+        "command": "npx", "args": ["-y", "x"], "env": { "mine": "t" }, "cwd": "~", "enabled": true, "timeoutSeconds": 9,
+        "tools": { "allow": ["read_*"], "deny": ["read_all"] },
+        "sandbox": {
+            "enabled": true, "network": "allowlist", "allowHosts": ["x.example"], "readOnly": ["~/a"], "readWrite": ["~/b"],
+            "limits": confinement()["limits"],
+        },
+    } } })
 }
 
 fn memory_search() -> Value {

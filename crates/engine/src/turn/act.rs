@@ -273,7 +273,10 @@ impl Toolbox {
     }
 
     fn is_read_only(&self, call: &ToolCall) -> bool {
-        find(&self.tools, &call.name).is_some_and(|tool| tool.declaration().is_read_only())
+        find(&self.tools, &call.name).is_some_and(|tool| match tool.stands_for(&call.arguments) {
+            Some(Ok((meant, _))) => meant.declaration().is_read_only(),
+            _ => tool.declaration().is_read_only(),
+        })
     }
 
     /// Runs one call, from validation to the length limit of its result. It cannot fail: every error becomes a result
@@ -287,7 +290,7 @@ impl Toolbox {
         match self.prepare(run, call, model).await {
             Ok((tool, prepared)) => {
                 let span = info_span!("tool_call", tool = %call.name, id = %call.id);
-                let finished = self.execute(run, tool, prepared).instrument(span.clone()).await;
+                let finished = self.execute(run, &tool, prepared).instrument(span.clone()).await;
                 let (duration_ms, failed) =
                     (finished.took.as_millis() as u64, finished.output.is_error);
                 span.in_scope(|| debug!(duration_ms, failed, "tool call ended"));
@@ -307,7 +310,7 @@ impl Toolbox {
         run: &RunContext,
         call: &ToolCall,
         model: &str,
-    ) -> Result<(&Arc<dyn Tool>, PreparedCall), String> {
+    ) -> Result<(Arc<dyn Tool>, PreparedCall), String> {
         let Some(tool) = find(&self.tools, &call.name) else {
             if let Some(withheld) = self.withheld(&call.name) {
                 let reason = (withheld.reason)(&withheld.tool.schema().name);
@@ -320,8 +323,16 @@ impl Toolbox {
         if let Some(raw) = &call.invalid_arguments {
             return Err(result_text::invalid_json(&call.name, raw));
         }
-        let mut arguments = CallArguments::of(&**tool, call.arguments.clone())
-            .map_err(|problems| result_text::wrong_arguments(&call.name, &problems))?;
+        let (tool, name, given) = match tool.stands_for(&call.arguments) {
+            None => (Arc::clone(tool), call.name.clone(), call.arguments.clone()),
+            Some(Ok((meant, given))) => {
+                let name = meant.schema().name.clone();
+                (meant, name, given)
+            }
+            Some(Err(why)) => return Err(result_text::tool_failed(&why)),
+        };
+        let mut arguments = CallArguments::of(&*tool, given)
+            .map_err(|problems| result_text::wrong_arguments(&name, &problems))?;
         let mut questions = Vec::new();
         let mut pending = PendingToolCall {
             tool_name: tool.schema().name.clone(),
@@ -331,15 +342,15 @@ impl Toolbox {
         };
         for hook in &run.hooks {
             let verdict = unless_aborted(run.cancel.token(), hook.tool_call(&mut pending)).await;
-            questions.extend(question(run, &**hook, &call.name, verdict)?);
+            questions.extend(question(run, &**hook, &name, verdict)?);
             if pending.arguments != *arguments.as_map() {
-                arguments = CallArguments::of(&**tool, pending.arguments)
+                arguments = CallArguments::of(&*tool, pending.arguments)
                     .map_err(|problems| result_text::unfit_change(hook.name(), &problems))?;
                 pending.arguments = arguments.as_map().clone();
             }
         }
         let origin = (call.id.clone(), model.to_owned());
-        let prepared = self.read(tool, origin, arguments).await?;
+        let prepared = self.read(&tool, origin, arguments).await?;
         for hook in &run.hooks {
             let verdict = unless_aborted(run.cancel.token(), hook.judge(&prepared)).await;
             questions.extend(question(run, &**hook, &prepared.tool_name, verdict)?);
@@ -349,7 +360,7 @@ impl Toolbox {
         }
         let again = |call: &PreparedCall| {
             let origin = (call.tool_call_id.clone(), call.model.clone());
-            self.read(tool, origin, call.arguments.clone())
+            self.read(&tool, origin, call.arguments.clone())
         };
         let approved = self.gate.pass(run, prepared, &questions.join("\n"), again).await?;
         Ok((tool, approved))

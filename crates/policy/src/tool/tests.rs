@@ -188,3 +188,55 @@ fn a_rule_about_the_sender_refuses_calls_and_keeps_the_offer() {
     );
     assert_eq!(policy.asks("read"), None);
 }
+
+#[test]
+fn tools_of_mcp_servers_are_named_one_by_one_by_server_or_all_together() {
+    let tools = ["github__create_issue", "github__delete_repo", "files__read", "read"];
+    for (entry, expected) in [
+        ("mcp", &tools[..3]),
+        ("group:mcp", &tools[..3]),
+        ("MCP:github", &tools[..2]),
+        ("group:mcp:files", &tools[2..3]),
+        ("github__*", &tools[..2]),
+        ("*__delete_*", &tools[1..2]),
+        ("GitHub__create_issue", &tools[..1]),
+        ("*", &tools[..]),
+    ] {
+        let denied = one(ToolRules { deny: list(&[entry]), ..ToolRules::default() });
+        let hit: Vec<&str> =
+            tools.into_iter().filter(|tool| !denied.decide(tool).allowed).collect();
+        assert_eq!(hit, expected, "deny {entry}");
+        let asked = one(ToolRules { ask: list(&[entry]), ..ToolRules::default() });
+        let hit: Vec<&str> = tools.into_iter().filter(|tool| asked.asks(tool).is_some()).collect();
+        assert_eq!(hit, expected, "ask {entry}");
+        // The tool that finds others is there in any case: what it finds is judged by its own name.
+        assert!(denied.decide(MCP_FINDER).allowed && asked.asks(MCP_FINDER).is_none(), "{entry}");
+    }
+    for wrong in
+        ["mcp__github__create_issue", "mcp__github__*", "mcp:", "mcp:a__b", "mcp:A B", "mcpx"]
+    {
+        let rules = ToolRules { deny: list(&[wrong]), ..ToolRules::default() };
+        policy(&[(Level::Global, rules)]).unwrap_err();
+    }
+}
+
+#[test]
+fn profiles_and_the_list_of_the_sandbox_hold_for_tools_of_mcp_servers() {
+    for (profile, expected) in [
+        (ToolProfile::Minimal, false),
+        (ToolProfile::Messaging, false),
+        (ToolProfile::Pi, false),
+        (ToolProfile::Coding, true),
+        (ToolProfile::Full, true),
+    ] {
+        let policy = one(ToolRules { profile: Some(profile), ..ToolRules::default() });
+        assert_eq!(policy.decide("github__create_issue").allowed, expected, "{profile:?}");
+    }
+    for (allowlist, expected) in [(None, false), (list(&["read", "mcp:github"]), true)] {
+        let sandbox = SandboxRules { mode: SandboxMode::All, allowlist, ..SandboxRules::default() };
+        let place = ConfigPath::default().key("sandbox");
+        let policy = ToolPolicy::for_session(&[], &sandbox, &place, MAIN, &[]).unwrap();
+        assert_eq!(policy.decide("github__create_issue").allowed, expected);
+        assert!(!policy.decide("files__read").allowed);
+    }
+}

@@ -38,7 +38,7 @@ pub(super) const COMMANDS: [(&[&str], &str); 28] = [
         &["/plan"],
         "there is no plan mode yet; ask for a plan first, and say that no file may change",
     ),
-    (&["/mcp"], "MCP is not supported yet"),
+    (&["/mcp"], "`myclaw mcp list` in another terminal lists the servers"),
     (&["/vim"], "the prompt has no keys of vi yet"),
     (
         &["/todos", "/todo", "/tasks"],

@@ -206,7 +206,7 @@ fn commands_of_other_agents_are_answered_with_and_without_an_argument() {
             "/plan the trip",
             "there is no plan mode yet; ask for a plan first, and say that no file may change",
         ),
-        ("/mcp", "MCP is not supported yet"),
+        ("/mcp", "`myclaw mcp list` in another terminal lists the servers"),
         ("/vim on", "the prompt has no keys of vi yet"),
         (
             "/btw why?",

@@ -1,0 +1,279 @@
+//! The MCP servers of the config: their programs, their tools in runs, and what commands about them need.
+
+mod confine;
+mod import;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use myclaw_config::{AgentId, Config, ExposeSecret as _, McpServerConfig};
+use myclaw_engine::Tool;
+use myclaw_exec::{ChildSpec, EnvironmentPolicy};
+pub use myclaw_mcp::{
+    Approved, ApprovedStore, Difference, Failure, Listing, Revision, ToolDefinition,
+};
+use myclaw_mcp::{Server, ServerSpec, offered_tools};
+use myclaw_policy::matches_name;
+use ring::digest::{Context, SHA256};
+
+pub(crate) use self::confine::server_files;
+pub use self::import::{ImportSource, Imported, read_servers};
+use crate::blocking::blocking;
+use crate::confinement::own_sandbox;
+use crate::permissions::Permissions;
+use crate::{AgentError, FailureClass, Home, SessionConfig};
+
+/// Directory of the state directory with what was approved, and the logs.
+const DIRECTORY: &str = "mcp";
+/// Directory in it with those that servers start in.
+const DATA: &str = "data";
+
+impl Home {
+    /// What was approved of MCP servers.
+    pub fn approved_servers(&self) -> ApprovedStore {
+        ApprovedStore::new(self.paths.state_dir().join(DIRECTORY))
+    }
+}
+
+/// A server of an agent.
+pub struct ConfiguredServer {
+    /// Its name.
+    pub name: String,
+    /// Its entry in the config.
+    pub config: McpServerConfig,
+    session: SessionConfig,
+}
+
+impl SessionConfig {
+    /// The MCP servers of the session's agent, by name.
+    pub fn mcp_servers(&self) -> Vec<ConfiguredServer> {
+        let servers = self.config.mcp_servers(&self.agent.id);
+        let made = servers.into_iter().map(|(name, config)| ConfiguredServer {
+            name,
+            config,
+            session: self.clone(),
+        });
+        made.collect()
+    }
+
+    /// What a run offers of the tools that were approved. No server is started.
+    ///
+    /// # Errors
+    /// A defect.
+    pub(crate) async fn mcp_tools(
+        &self,
+        permissions: &Permissions,
+    ) -> Result<Vec<Arc<dyn Tool>>, AgentError> {
+        if !has_servers(&self.config, &self.agent.id) {
+            return Ok(Vec::new());
+        }
+        let this = self.clone();
+        let tools = blocking(move || this.approved_tools()).await?;
+        let offered = tools.into_iter().filter(|tool| permissions.offers(&tool.schema().name));
+        Ok(offered_tools(offered.collect()))
+    }
+
+    /// The tools of all servers as they were approved. A server that cannot be used offers none. Blocks.
+    fn approved_tools(&self) -> Vec<Arc<dyn Tool>> {
+        let mut tools = Vec::new();
+        for server in self.mcp_servers().into_iter().filter(|server| server.config.is_enabled()) {
+            let approved = match server.approved() {
+                Ok(Some(approved)) => approved,
+                Ok(None) => continue,
+                Err(error) => {
+                    tracing::warn!(server = %server.name, %error, "what was approved of an MCP server cannot be read");
+                    continue;
+                }
+            };
+            match server.server() {
+                Ok(running) => {
+                    tools.extend(running.tools(approved, &|name| server.offers(name)));
+                }
+                Err(error) => {
+                    tracing::warn!(server = %server.name, error = %error.message, "an MCP server cannot be used");
+                }
+            }
+        }
+        tools
+    }
+}
+
+fn has_servers(config: &Config, agent: &AgentId) -> bool {
+    !config.mcp_servers(agent).is_empty()
+}
+
+impl ConfiguredServer {
+    /// What was approved of it; `None` if nothing was, or if it was another program. Blocks.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn approved(&self) -> Result<Option<Approved>, AgentError> {
+        let store = self.session.home.approved_servers();
+        store.load(&self.name, &self.identity()).map_err(|error| {
+            AgentError::new(
+                FailureClass::Mcp,
+                format!(
+                    "what was approved of the MCP server {} cannot be read: {error}; approve it again with `myclaw mcp \
+                     approve {}`",
+                    self.name, self.name
+                ),
+            )
+        })
+    }
+
+    /// Approves what it lists. Blocks.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn approve(
+        &self,
+        tools: Vec<ToolDefinition>,
+        revision: &Revision,
+    ) -> Result<(), AgentError> {
+        let approved = Approved {
+            server: self.name.clone(),
+            identity: self.identity(),
+            revision: revision.to_string(),
+            tools,
+        };
+        self.session.home.approved_servers().save(&approved).map_err(|error| {
+            AgentError::new(FailureClass::Mcp, format!("the approval cannot be kept: {error}"))
+        })
+    }
+
+    /// Whether the config offers a tool, by the name that the server gives it.
+    pub fn offers(&self, tool: &str) -> bool {
+        let rules = &self.config.tools;
+        let names = |list: &[String]| list.iter().any(|entry| matches_name(entry, tool));
+        rules.allow.as_deref().is_none_or(names) && !names(&rules.deny)
+    }
+
+    /// What it is: its program and arguments.
+    pub fn shown(&self) -> String {
+        let words = self.config.command.iter().chain(&self.config.args);
+        words.map(String::as_str).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Why it cannot be started, as far as that shows without starting it. Blocks.
+    pub fn obstacle(&self) -> Option<String> {
+        self.spec().err().map(|error| error.message)
+    }
+
+    /// Starts it, if it does not run, and asks what tools it has.
+    ///
+    /// # Errors
+    /// Its config cannot be used, it does not start, or it gives no list.
+    pub async fn listing(&self) -> Result<(Listing, Revision, String), AgentError> {
+        let server = self.server()?;
+        server
+            .listing()
+            .await
+            .map_err(|failure| AgentError::new(FailureClass::Mcp, format!("{failure}")))
+    }
+
+    /// The server of this process. Nothing is started. Blocks for some system calls.
+    fn server(&self) -> Result<Arc<Server>, AgentError> {
+        let directory = self.session.home.paths.state_dir().join(DIRECTORY);
+        Ok(self.session.home.mcp.get(self.spec()?, Some(directory)))
+    }
+
+    fn spec(&self) -> Result<ServerSpec, AgentError> {
+        let Some(command) = &self.config.command else {
+            let name = &self.name;
+            return Err(AgentError::config(format!("the MCP server {name} has no `command`")));
+        };
+        let directory = self.directory()?;
+        let is_confined = self.config.sandbox.enabled.unwrap_or(true);
+        let mut environment = EnvironmentPolicy::inherited();
+        if is_confined {
+            environment = environment.with("HOME", directory.as_os_str());
+        }
+        for (name, value) in &self.config.env {
+            environment = environment.with(name, value.expose_secret());
+        }
+        let mut child = ChildSpec::new(self.program(command)?, &directory);
+        child.args = self.config.args.iter().map(Into::into).collect();
+        child.environment = environment;
+        let (confinement, network) = match is_confined {
+            true => self.confinement(&child)?,
+            false => (self.unconfined(&child), None),
+        };
+        Ok(ServerSpec {
+            name: self.name.clone(),
+            identity: self.identity(),
+            fingerprint: self.fingerprint(),
+            call_limit: Duration::from_secs(self.config.call_seconds()),
+            sandbox: own_sandbox()?,
+            advice: self.advice(is_confined),
+            child,
+            confinement,
+            network,
+        })
+    }
+
+    /// A name in `PATH`, or a path of the config.
+    fn program(&self, command: &str) -> Result<PathBuf, AgentError> {
+        if !command.contains('/') && !command.starts_with('~') {
+            return Ok(PathBuf::from(command));
+        }
+        Ok(self.session.home.paths.resolve_in_config(command)?)
+    }
+
+    /// The directory in which it starts.
+    fn directory(&self) -> Result<PathBuf, AgentError> {
+        let Some(cwd) = &self.config.cwd else {
+            let base = self.session.home.paths.state_dir().join(DIRECTORY).join(DATA);
+            let own = base.join(&self.name);
+            myclaw_files::create_private_directory(&own).map_err(|error| {
+                AgentError::new(
+                    FailureClass::Mcp,
+                    format!("cannot make the directory of the MCP server {}: {error}", self.name),
+                )
+            })?;
+            return Ok(own);
+        };
+        let path = self.session.home.paths.resolve_in_config(cwd)?;
+        if !path.is_dir() {
+            return Err(AgentError::config(format!(
+                "`mcp.servers.{}.cwd` names {}, which is no directory; correct the path or make it",
+                self.name,
+                path.display()
+            )));
+        }
+        Ok(path)
+    }
+
+    /// What an approval is for: another program or other arguments are another server.
+    fn identity(&self) -> String {
+        let mut digest = Context::new(&SHA256);
+        let McpServerConfig { command, args, cwd, .. } = &self.config;
+        for part in [command, cwd] {
+            add(&mut digest, part.as_deref().unwrap_or_default());
+        }
+        args.iter().for_each(|argument| add(&mut digest, argument));
+        finished(digest)
+    }
+
+    /// What it was made of: servers with another one do not share a program.
+    fn fingerprint(&self) -> String {
+        let mut digest = Context::new(&SHA256);
+        add(&mut digest, &self.name);
+        add(&mut digest, &self.identity());
+        for (name, value) in &self.config.env {
+            add(&mut digest, name);
+            add(&mut digest, value.expose_secret());
+        }
+        add(&mut digest, &format!("{:?} {}", self.config.sandbox, self.config.call_seconds()));
+        finished(digest)
+    }
+}
+
+fn add(digest: &mut Context, text: &str) {
+    digest.update(&(text.len() as u64).to_le_bytes());
+    digest.update(text.as_bytes());
+}
+
+fn finished(digest: Context) -> String {
+    digest.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}

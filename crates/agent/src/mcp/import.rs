@@ -1,0 +1,269 @@
+//! The MCP servers that are set up for other programs.
+
+mod toml;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use myclaw_config::{Environment, is_mcp_server_name, json5_value};
+use myclaw_files::read_regular;
+use serde_json::{Map, Value, json};
+
+/// Largest file that is read.
+const MAX_BYTES: u64 = 32 << 20;
+/// Longest name of a server.
+const MAX_NAME: usize = 24;
+
+/// A program whose servers can be taken over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ImportSource {
+    /// Claude Code, and the project files that it shares with others.
+    ClaudeCode,
+    /// Codex.
+    Codex,
+    /// Cursor.
+    Cursor,
+    /// Visual Studio Code.
+    VsCode,
+    /// goose.
+    Goose,
+    /// OpenClaw.
+    OpenClaw,
+}
+
+/// A server of another program.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Imported {
+    /// Its name here.
+    pub name: String,
+    /// The file that has it.
+    pub file: PathBuf,
+    /// Its entry for the config; or why it cannot be taken over.
+    pub entry: Result<Value, String>,
+}
+
+impl ImportSource {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::ClaudeCode, Self::Codex, Self::Cursor, Self::VsCode, Self::Goose, Self::OpenClaw];
+
+    /// The files in which it keeps servers, which may be missing.
+    pub fn files(self, home: &Path, directory: &Path) -> Vec<PathBuf> {
+        match self {
+            Self::ClaudeCode => vec![home.join(".claude.json"), directory.join(".mcp.json")],
+            Self::Codex => vec![home.join(".codex/config.toml")],
+            Self::Cursor => vec![home.join(".cursor/mcp.json"), directory.join(".cursor/mcp.json")],
+            Self::VsCode => vec![
+                home.join(".config/Code/User/mcp.json"),
+                home.join("Library/Application Support/Code/User/mcp.json"),
+                directory.join(".vscode/mcp.json"),
+            ],
+            Self::Goose => vec![home.join(".config/goose/config.yaml")],
+            Self::OpenClaw => vec![home.join(".openclaw/openclaw.json")],
+        }
+    }
+
+    /// Where the servers are in a file.
+    fn servers(self, file: &Value, directory: &Path) -> Vec<(String, Value)> {
+        let of = |value: &Value| -> Vec<(String, Value)> {
+            let fields = value.as_object().into_iter().flatten();
+            fields.map(|(name, entry)| (name.clone(), entry.clone())).collect()
+        };
+        match self {
+            Self::ClaudeCode => {
+                let mut servers = of(&file["mcpServers"]);
+                let project = &file["projects"][directory.to_string_lossy().as_ref()];
+                servers.extend(of(&project["mcpServers"]));
+                servers
+            }
+            Self::Cursor => of(&file["mcpServers"]),
+            Self::VsCode => of(&file["servers"]),
+            Self::Codex => of(&file["mcp_servers"]),
+            Self::Goose => of(&file["extensions"]),
+            Self::OpenClaw => of(&file["mcp"]["servers"]),
+        }
+    }
+}
+
+/// Reads the servers in `file`, which `source` has written, or a program with files like it. `directory` is the project whose
+/// servers are wanted.
+///
+/// # Errors
+/// The file cannot be read; why.
+pub fn read_servers(
+    source: ImportSource,
+    file: &Path,
+    directory: &Path,
+    environment: &Environment,
+) -> Result<Vec<Imported>, String> {
+    let bytes = read_regular(file, MAX_BYTES).map_err(|error| error.to_string())?;
+    let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())?;
+    let text = text.trim_start_matches('\u{feff}');
+    let parsed = match source {
+        ImportSource::Codex => toml::parse(text)?,
+        ImportSource::Goose => {
+            serde_saphyr::from_str(text).map_err(|error| format!("it is no YAML: {error}"))?
+        }
+        _ => json5_value(text).ok_or("it is no JSON")?,
+    };
+    let mut found: BTreeMap<String, Imported> = BTreeMap::new();
+    for (name, entry) in source.servers(&parsed, directory) {
+        // Extensions of goose that are part of it.
+        if matches!(
+            entry["type"].as_str(),
+            Some("builtin" | "platform" | "frontend" | "inline_python")
+        ) {
+            continue;
+        }
+        let Some(name) = plain_name(&name) else { continue };
+        let entry = converted(&entry).and_then(|entry| with_known_variables(entry, environment));
+        let file = file.to_owned();
+        found.entry(name.clone()).or_insert(Imported { name, file, entry });
+    }
+    Ok(found.into_values().collect())
+}
+
+/// The nearest name that a server may have here.
+fn plain_name(name: &str) -> Option<String> {
+    let mut plain = String::new();
+    for char in name.chars().flat_map(char::to_lowercase) {
+        match char {
+            'a'..='z' | '0'..='9' => plain.push(char),
+            _ if !plain.ends_with('-') && !plain.is_empty() => plain.push('-'),
+            _ => {}
+        }
+    }
+    plain.truncate(MAX_NAME);
+    let plain = plain.trim_end_matches('-').to_owned();
+    let plain = if plain == "mcp" { "mcp-server".to_owned() } else { plain };
+    is_mcp_server_name(&plain).then_some(plain)
+}
+
+/// The entry in the words of this program's config.
+fn converted(entry: &Value) -> Result<Value, String> {
+    let first = |names: &[&str]| {
+        names.iter().map(|name| &entry[*name]).find(|value| !value.is_null()).cloned()
+    };
+    let command = first(&["command", "cmd"]);
+    if command.is_none() && first(&["url", "uri", "serverUrl", "httpUrl"]).is_some() {
+        return Err("it has an address, and only programs can be servers yet".to_owned());
+    }
+    let mut made = Map::new();
+    match command {
+        Some(Value::String(command)) if !command.trim().is_empty() => {
+            made.insert("command".to_owned(), json!(command));
+        }
+        _ => return Err("it names no program".to_owned()),
+    }
+    if let Some(args) = first(&["args"]) {
+        let is_text =
+            |args: &Value| args.as_array().is_some_and(|args| args.iter().all(Value::is_string));
+        if !is_text(&args) {
+            return Err("its arguments are no list of texts".to_owned());
+        }
+        made.insert("args".to_owned(), args);
+    }
+    let mut env = Map::new();
+    for (name, value) in
+        first(&["env", "envs"]).as_ref().and_then(Value::as_object).into_iter().flatten()
+    {
+        let value = match value {
+            Value::String(text) => text.clone(),
+            Value::Null => continue,
+            other => other.to_string(),
+        };
+        env.insert(name.clone(), json!(value));
+    }
+    // Variables that are passed on: goose, Codex.
+    for name in
+        first(&["env_keys", "env_vars"]).as_ref().and_then(Value::as_array).into_iter().flatten()
+    {
+        if let Some(name) = name.as_str() {
+            env.insert(name.to_owned(), json!(format!("${{{name}}}")));
+        }
+    }
+    if !env.is_empty() {
+        made.insert("env".to_owned(), Value::Object(env));
+    }
+    if let Some(Value::String(cwd)) = first(&["cwd"]) {
+        made.insert("cwd".to_owned(), json!(cwd));
+    }
+    if first(&["enabled"]) == Some(json!(false)) || first(&["disabled"]) == Some(json!(true)) {
+        made.insert("enabled".to_owned(), json!(false));
+    }
+    // Claude Code and Cursor mean milliseconds with a number without a unit in its name.
+    if let Some(seconds) =
+        first(&["tool_timeout_sec", "timeoutSeconds"]).and_then(|value| value.as_f64())
+        && seconds >= 1.0
+    {
+        made.insert("timeoutSeconds".to_owned(), json!(seconds.min(86_400.0) as u64));
+    }
+    let mut tools = Map::new();
+    for (names, key) in [
+        (["enabled_tools", "available_tools", "includeTools"], "allow"),
+        (["disabled_tools", "disabledTools", "excludeTools"], "deny"),
+    ] {
+        if let Some(list) =
+            first(&names).filter(|list| list.as_array().is_some_and(|list| !list.is_empty()))
+        {
+            tools.insert(key.to_owned(), list);
+        }
+    }
+    if !tools.is_empty() {
+        made.insert("tools".to_owned(), Value::Object(tools));
+    }
+    Ok(Value::Object(made))
+}
+
+/// The entry with references to variables as this program writes them. A variable that is not set would make the config
+/// unusable.
+fn with_known_variables(mut entry: Value, environment: &Environment) -> Result<Value, String> {
+    let mut missing = Vec::new();
+    rewrite(&mut entry, &mut |text| {
+        let mut made = String::new();
+        let mut rest = text;
+        while let Some(at) = rest.find("${") {
+            made.push_str(&rest[..at]);
+            let Some(end) = rest[at..].find('}') else { break };
+            let inner = &rest[at + 2..at + end];
+            rest = &rest[at + end + 1..];
+            let (name, usual) = match inner.split_once(":-") {
+                Some((name, usual)) => (name, Some(usual)),
+                None => (inner.strip_prefix("env:").unwrap_or(inner), None),
+            };
+            // An answer that VS Code asks for.
+            let name = match name.strip_prefix("input:") {
+                Some(input) => input.to_uppercase().replace(['-', ' ', '.'], "_"),
+                None => name.to_owned(),
+            };
+            match (environment.get(&name), usual) {
+                (Some(_), _) => made.push_str(&format!("${{{name}}}")),
+                (None, Some(usual)) => made.push_str(usual),
+                (None, None) => missing.push(name),
+            }
+        }
+        made.push_str(rest);
+        made
+    });
+    missing.sort();
+    missing.dedup();
+    match missing[..] {
+        [] => Ok(entry),
+        _ => Err(format!(
+            "it needs variables that are not set: {}; put them into the file `.env` of the state directory and import it again",
+            missing.join(", ")
+        )),
+    }
+}
+
+fn rewrite(value: &mut Value, change: &mut dyn FnMut(&str) -> String) {
+    match value {
+        Value::String(text) => *text = change(text),
+        Value::Array(items) => items.iter_mut().for_each(|item| rewrite(item, change)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| rewrite(field, change)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests;

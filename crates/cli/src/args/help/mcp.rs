@@ -1,0 +1,70 @@
+//! Help texts of `myclaw mcp`.
+
+pub(in crate::args) const MCP: &str = "\
+Add, test, approve and list MCP servers: programs whose tools the agent uses. The servers are in `mcp.servers` of the config \
+file; the tools of `files` are `files__read` and so on.
+
+A model is shown the tools of a server as you approved them. What changes later stays off until you approve the difference. \
+A server runs in a sandbox: it reads its own installation and the paths among its arguments, and reaches no host, unless you \
+permit more. docs/use/mcp.md";
+
+pub(in crate::args) const MCP_EXAMPLES: &str = "\
+Examples:
+  myclaw mcp add files --read ~/Documents -- npx -y @modelcontextprotocol/server-filesystem ~/Documents
+  myclaw mcp add github --env GITHUB_TOKEN --allow-host api.github.com -- github-mcp-server stdio
+  myclaw mcp import --from claude-code
+  myclaw mcp approve files
+  myclaw mcp list
+  myclaw mcp test files";
+
+pub(in crate::args) const MCP_ADD: &str = "\
+Adds a server to the config file, starts it, shows its tools and asks whether you approve them. Without a terminal, nothing \
+is approved unless --yes is given. The command and its arguments come after `--`.";
+
+pub(in crate::args) const MCP_ADD_EXAMPLES: &str = "\
+Examples:
+  myclaw mcp add time -- uvx mcp-server-time
+  myclaw mcp add files --read ~/Documents -- npx -y @modelcontextprotocol/server-filesystem ~/Documents
+  myclaw mcp add github --env GITHUB_TOKEN --allow-host api.github.com -- github-mcp-server stdio";
+
+pub(in crate::args) const MCP_APPROVE: &str = "\
+Starts a server, shows how its tools differ from those that you approved, and asks whether you approve them as they are now.";
+
+pub(in crate::args) const MCP_APPROVE_EXAMPLES: &str = "\
+Examples:
+  myclaw mcp approve files
+  myclaw mcp approve files --yes";
+
+pub(in crate::args) const MCP_LIST_EXAMPLES: &str = "\
+Examples:
+  myclaw mcp list
+  myclaw mcp list --json --agent work";
+
+pub(in crate::args) const MCP_TEST_EXAMPLES: &str = "\
+Examples:
+  myclaw mcp test files
+  myclaw mcp test";
+
+pub(in crate::args) const MCP_TOOLS_EXAMPLES: &str = "\
+Examples:
+  myclaw mcp tools files
+  myclaw mcp tools files --json";
+
+pub(in crate::args) const MCP_LOGS_EXAMPLES: &str = "\
+Examples:
+  myclaw mcp logs files
+  myclaw mcp logs files --lines 200";
+
+pub(in crate::args) const MCP_REMOVE_EXAMPLES: &str = "\
+Examples:
+  myclaw mcp remove files";
+
+pub(in crate::args) const MCP_IMPORT: &str = "\
+Adds the servers that other programs are set up with: Claude Code, Codex, Cursor, VS Code, goose and OpenClaw. Those of the \
+current project count too. Nothing of them is approved. A server whose name is taken is left as it is.";
+
+pub(in crate::args) const MCP_IMPORT_EXAMPLES: &str = "\
+Examples:
+  myclaw mcp import
+  myclaw mcp import --from codex --dry-run
+  myclaw mcp import --from claude-code .mcp.json";

@@ -1,0 +1,329 @@
+//! `myclaw mcp`: the MCP servers of the config, and what was approved of them.
+
+mod change;
+
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::time::Instant;
+
+use myclaw_agent::mcp::{ConfiguredServer, Difference, Listing, Revision, ToolDefinition};
+use myclaw_agent::{SessionConfig, SessionOptions, did_you_mean};
+use serde_json::json;
+
+use crate::args::{McpArgs, McpCommand};
+use crate::exit::CliError;
+use crate::home::{find_home, load_session};
+use crate::print::{Printer, columns};
+use crate::report::first_line;
+use crate::runtime;
+
+/// What is printed if there are no servers.
+const NONE: &str =
+    "no MCP servers; `myclaw mcp add` adds one, and `myclaw mcp import` those of other programs";
+/// Longest description in a list, in characters.
+const SHORT: usize = 100;
+
+/// Runs one of the commands.
+pub(crate) fn run(args: &McpArgs) -> Result<(), CliError> {
+    match &args.command {
+        McpCommand::Add(args) => change::add(args),
+        McpCommand::Approve { name, yes, agent } => {
+            approve(&find(agent.as_deref(), name)?, Answer::of(*yes))
+        }
+        McpCommand::List { agent, json } => list(agent.as_deref(), *json),
+        McpCommand::Test { name, agent } => test(agent.as_deref(), name.as_deref()),
+        McpCommand::Tools { name, agent, json } => tools(&find(agent.as_deref(), name)?, *json),
+        McpCommand::Logs { name, lines } => logs(name, *lines),
+        McpCommand::Remove { name } => change::remove(name),
+        McpCommand::Import(args) => change::import(args),
+    }
+}
+
+/// Who says whether tools are approved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    /// The option `--yes`.
+    Given,
+    /// The person at the terminal, if there is one.
+    Asked,
+}
+
+impl Answer {
+    fn of(yes: bool) -> Self {
+        if yes { Self::Given } else { Self::Asked }
+    }
+}
+
+fn session(agent: Option<&str>) -> Result<SessionConfig, CliError> {
+    let options = SessionOptions { agent: agent.map(str::to_owned), ..SessionOptions::default() };
+    load_session(find_home()?, &options)
+}
+
+fn find(agent: Option<&str>, name: &str) -> Result<ConfiguredServer, CliError> {
+    let servers = session(agent)?.mcp_servers();
+    let names: Vec<String> = servers.iter().map(|server| server.name.clone()).collect();
+    servers.into_iter().find(|server| server.name == name).ok_or_else(|| unknown(name, &names))
+}
+
+fn unknown(name: &str, names: &[String]) -> CliError {
+    if names.is_empty() {
+        return CliError::usage(format!("there is no MCP server `{name}`: {NONE}"));
+    }
+    let suggestion = did_you_mean(name, names.iter().map(String::as_str));
+    CliError::usage(format!(
+        "there is no MCP server `{name}`{suggestion} `myclaw mcp list` lists them"
+    ))
+}
+
+/// What was approved of a server, in words.
+fn state(server: &ConfiguredServer) -> String {
+    if !server.config.is_enabled() {
+        return "disabled".to_owned();
+    }
+    match server.approved() {
+        Ok(None) => format!("not approved: `myclaw mcp approve {}`", server.name),
+        Ok(Some(approved)) => {
+            let offered = approved.tools.iter().filter(|tool| server.offers(&tool.name)).count();
+            match approved.tools.len() - offered {
+                0 => format!("{offered} tools"),
+                hidden => format!("{offered} tools, {hidden} not offered"),
+            }
+        }
+        Err(error) => error.message,
+    }
+}
+
+fn list(agent: Option<&str>, as_json: bool) -> Result<(), CliError> {
+    let servers = session(agent)?.mcp_servers();
+    let mut printer = Printer::stdout();
+    if as_json {
+        for server in &servers {
+            let approved = server.approved()?;
+            printer.json(&json!({
+                "name": server.name,
+                "enabled": server.config.is_enabled(),
+                "server": server.shown(),
+                "approved": approved.is_some(),
+                "revision": approved.as_ref().map(|approved| &approved.revision),
+                "tools": approved.iter().flat_map(|approved| &approved.tools)
+                    .filter(|tool| server.offers(&tool.name))
+                    .map(|tool| tool.offered_name(&server.name)).collect::<Vec<_>>(),
+            }))?;
+        }
+        return printer.finish();
+    }
+    if servers.is_empty() {
+        printer.line(NONE)?;
+    }
+    let rows: Vec<Vec<String>> = servers
+        .iter()
+        .map(|server| vec![server.name.clone(), state(server), server.shown()])
+        .collect();
+    printer.safe_lines(columns(&rows))?;
+    printer.finish()
+}
+
+/// Starts a server and asks for its tools.
+fn listing(server: &ConfiguredServer) -> Result<(Listing, Revision, String), CliError> {
+    runtime::block_on(server.listing())?.map_err(CliError::from)
+}
+
+fn test(agent: Option<&str>, name: Option<&str>) -> Result<(), CliError> {
+    let servers = match name {
+        Some(name) => vec![find(agent, name)?],
+        None => {
+            let all = session(agent)?.mcp_servers().into_iter();
+            all.filter(|server| server.config.is_enabled()).collect()
+        }
+    };
+    let mut printer = Printer::stdout();
+    if servers.is_empty() {
+        printer.line(NONE)?;
+    }
+    let mut failed = 0;
+    for server in &servers {
+        let started = Instant::now();
+        match listing(server) {
+            Ok((listing, revision, own_name)) => {
+                let took = started.elapsed().as_millis();
+                let approved = server.approved()?;
+                let difference = Difference::between(approved.as_ref(), &listing.tools);
+                let differs = match (approved.is_some(), difference.is_empty()) {
+                    (false, _) => format!("; not approved: `myclaw mcp approve {}`", server.name),
+                    (true, false) => format!(
+                        "; they differ from those that were approved: `myclaw mcp approve {}`",
+                        server.name
+                    ),
+                    (true, true) => String::new(),
+                };
+                printer.safe_lines([format!(
+                    "ok      {}: {own_name}, revision {revision}, {} tools, {took} ms{differs}",
+                    server.name,
+                    listing.tools.len()
+                )])?;
+                printer.safe_lines(
+                    listing.problems.iter().map(|problem| format!("        {problem}")),
+                )?;
+            }
+            Err(error) => {
+                failed += 1;
+                printer
+                    .safe_lines(format!("failed  {}: {}", server.name, error.message).lines())?;
+            }
+        }
+    }
+    printer.finish()?;
+    match failed {
+        0 => Ok(()),
+        _ => Err(CliError::failure_of_class("mcp", "not every MCP server can be used")),
+    }
+}
+
+fn tools(server: &ConfiguredServer, as_json: bool) -> Result<(), CliError> {
+    let Some(approved) = server.approved()? else {
+        return Err(CliError::failure_of_class(
+            "mcp",
+            format!(
+                "nothing of {0} was approved yet; see its tools with `myclaw mcp approve {0}`",
+                server.name
+            ),
+        ));
+    };
+    let mut printer = Printer::stdout();
+    for tool in &approved.tools {
+        let name = tool.offered_name(&server.name);
+        let is_offered = server.offers(&tool.name);
+        if as_json {
+            printer.json(&json!({
+                "name": name, "offered": is_offered, "description": tool.description,
+                "inputSchema": tool.input_schema,
+            }))?;
+            continue;
+        }
+        let note = if is_offered { "" } else { " (not offered: `tools` of its config)" };
+        printer.safe_lines([format!("{name}{note}")])?;
+        printer.safe_lines(tool.description.lines().map(|line| format!("    {line}")))?;
+        printer.safe_lines(arguments(tool).into_iter().map(|line| format!("    {line}")))?;
+    }
+    printer.finish()
+}
+
+/// The arguments of a tool, one line each.
+fn arguments(tool: &ToolDefinition) -> Vec<String> {
+    let required = tool.input_schema["required"].as_array().cloned().unwrap_or_default();
+    let fields = tool.input_schema["properties"].as_object().into_iter().flatten();
+    let line = |(name, about): (&String, &serde_json::Value)| {
+        let kind = about["type"].as_str().unwrap_or("any");
+        let needed = if required.iter().any(|needed| needed == name) { ", required" } else { "" };
+        let text = first_line(about["description"].as_str().unwrap_or_default());
+        format!("- {name} ({kind}{needed}) {text}").trim_end().to_owned()
+    };
+    fields.map(line).collect()
+}
+
+fn logs(name: &str, lines: usize) -> Result<(), CliError> {
+    let session = session(None)?;
+    let text =
+        session.home.approved_servers().log(name).map_err(|error| {
+            CliError::failure(format!("the log of {name} cannot be read: {error}"))
+        })?;
+    if text.is_empty() {
+        let names: Vec<String> =
+            session.mcp_servers().into_iter().map(|server| server.name).collect();
+        if !names.iter().any(|known| known == name) {
+            return Err(unknown(name, &names));
+        }
+    }
+    let all: Vec<&str> = text.lines().collect();
+    let mut printer = Printer::stdout();
+    printer.safe_lines(&all[all.len().saturating_sub(lines)..])?;
+    printer.finish()
+}
+
+/// Shows how the tools of a server differ from what was approved, and asks for an approval.
+fn approve(server: &ConfiguredServer, answer: Answer) -> Result<(), CliError> {
+    let (listing, revision, own_name) = listing(server)?;
+    let approved = server.approved()?;
+    let difference = Difference::between(approved.as_ref(), &listing.tools);
+    let mut printer = Printer::stdout();
+    printer.safe_lines([format!(
+        "{}: {own_name}, revision {revision}, {} tools",
+        server.name,
+        listing.tools.len()
+    )])?;
+    printer.safe_lines(listing.problems.iter().map(|problem| format!("left out: {problem}")))?;
+    if approved.is_some() && difference.is_empty() {
+        printer.line("All of it was approved before; nothing has changed.")?;
+        return printer.finish();
+    }
+    printer.safe_lines(shown(server, &difference, approved.is_some()))?;
+    printer.finish()?;
+    let is_approved = match answer {
+        Answer::Given => true,
+        Answer::Asked => confirm("Approve these tools?")?,
+    };
+    let mut printer = Printer::stdout();
+    if is_approved {
+        server.approve(listing.tools, &revision)?;
+        printer.line(format_args!("approved; the agent has the tools from its next message on"))?;
+    } else {
+        printer
+            .line(format_args!("not approved; `myclaw mcp approve {}` asks again", server.name))?;
+    }
+    printer.finish()
+}
+
+/// The difference as the owner reads it.
+fn shown(server: &ConfiguredServer, difference: &Difference, was_approved: bool) -> Vec<String> {
+    let mut lines = Vec::new();
+    for tool in &difference.new {
+        let mark = if was_approved { "new: " } else { "" };
+        let about = first_line(&tool.description);
+        let about: String = match was_approved {
+            // All that a model will read of it.
+            true => tool.description.clone(),
+            false => about.chars().take(SHORT).collect(),
+        };
+        let mut about = about.lines();
+        let first = about.next().unwrap_or_default();
+        lines.push(format!("  {mark}{}  {first}", tool.offered_name(&server.name)));
+        lines.extend(about.map(|line| format!("      {line}")));
+    }
+    for (before, now) in &difference.changed {
+        lines.push(format!("  changed: {}", now.offered_name(&server.name)));
+        lines.extend(text_of(before).lines().map(|line| format!("    - {line}")));
+        lines.extend(text_of(now).lines().map(|line| format!("    + {line}")));
+    }
+    lines.extend(difference.gone.iter().map(|name| format!("  gone: {name}")));
+    lines
+}
+
+/// All that a server says about a tool.
+fn text_of(tool: &ToolDefinition) -> String {
+    let mut text = tool.description.clone();
+    text.push_str(&format!("\narguments: {}", tool.input_schema));
+    let further = [("title", tool.title.as_ref().map(|title| json!(title)))]
+        .into_iter()
+        .chain([("result", tool.output_schema.clone()), ("hints", tool.annotations.clone())]);
+    for (name, value) in further {
+        if let Some(value) = value {
+            text.push_str(&format!("\n{name}: {value}"));
+        }
+    }
+    text
+}
+
+/// Asks the person at the terminal; without one the answer is no.
+fn confirm(question: &str) -> Result<bool, CliError> {
+    if !io::stdin().is_terminal() {
+        return Ok(false);
+    }
+    let mut stderr = io::stderr();
+    drop(write!(stderr, "{question} [y/N] "));
+    drop(stderr.flush());
+    let mut answer = String::new();
+    io::stdin()
+        .lock()
+        .read_line(&mut answer)
+        .map_err(|error| CliError::failure(format!("cannot read the answer: {error}")))?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}

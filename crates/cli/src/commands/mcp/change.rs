@@ -1,0 +1,223 @@
+//! `myclaw mcp add`, `remove` and `import`: change the config file.
+
+use std::path::Path;
+
+use myclaw_agent::config::{ConfigChange, ConfigFile, ConfigPath};
+use myclaw_agent::mcp::{ImportSource, Imported, read_servers};
+use myclaw_agent::{AgentError, Home, change_config};
+use serde_json::{Map, Value, json};
+
+use super::{Answer, approve, find, session, unknown};
+use crate::args::{AddServerArgs, ImportServersArgs, ServerNetwork};
+use crate::exit::CliError;
+use crate::home::find_home;
+use crate::print::{Printer, note};
+use crate::runtime;
+
+fn place(name: &str) -> ConfigPath {
+    ConfigPath::default().key("mcp").key("servers").key(name)
+}
+
+fn read(home: &Home) -> Result<ConfigFile, CliError> {
+    Ok(ConfigFile::read(&home.paths).map_err(AgentError::from)?)
+}
+
+fn change(home: &Home, file: &ConfigFile, changes: &[ConfigChange]) -> Result<(), CliError> {
+    let written =
+        runtime::block_on(change_config(home, file, changes))?.map_err(AgentError::from)?;
+    for warning in written.warnings {
+        note(format_args!("myclaw: {warning}"));
+    }
+    Ok(())
+}
+
+pub(super) fn add(args: &AddServerArgs) -> Result<(), CliError> {
+    let home = find_home()?;
+    let file = read(&home)?;
+    let path = place(&args.name);
+    let entry = entry_of(args, &home)?;
+    match file.has(&path).map_err(AgentError::from)? {
+        true => {
+            // The same command again approves what has changed.
+            let known =
+                session(None)?.mcp_servers().into_iter().find(|server| server.name == args.name);
+            let command = known.as_ref().map(|server| server.shown());
+            if command.as_deref() != Some(args.command.join(" ").as_str()) {
+                return Err(CliError::usage(format!(
+                    "{} has {path} already; remove it first with `myclaw mcp remove {}`, or choose another name",
+                    file.path().display(),
+                    args.name
+                )));
+            }
+        }
+        false => {
+            change(&home, &file, &[ConfigChange::Set { path: path.clone(), value: entry }])?;
+            let mut printer = Printer::stdout();
+            printer.line(format_args!("added {path} to {}", file.path().display()))?;
+            printer.finish()?;
+        }
+    }
+    let server = find(None, &args.name)?;
+    approve(&server, Answer::of(args.yes)).map_err(|error| CliError {
+        message: format!(
+            "{}\nIt stays in the config. When it works, `myclaw mcp approve {}` goes on; `myclaw mcp remove {}` takes it out",
+            error.message, args.name, args.name
+        ),
+        ..error
+    })
+}
+
+/// The entry for the config.
+fn entry_of(args: &AddServerArgs, home: &Home) -> Result<Value, CliError> {
+    let [command, arguments @ ..] = args.command.as_slice() else {
+        return Err(CliError::usage("there is no command; it comes after `--`"));
+    };
+    let mut entry = Map::new();
+    entry.insert("command".to_owned(), json!(command));
+    if !arguments.is_empty() {
+        entry.insert("args".to_owned(), json!(arguments));
+    }
+    let mut env = Map::new();
+    for given in &args.env {
+        let (name, value) = match given.split_once('=') {
+            Some((name, value)) => (name, value.to_owned()),
+            None if home.environment.get(given).is_none() => {
+                return Err(CliError::usage(format!(
+                    "the variable {given} is not set; put it into {}, or give {given}=VALUE",
+                    home.paths.state_dir().join(".env").display()
+                )));
+            }
+            None => (given.as_str(), format!("${{{given}}}")),
+        };
+        env.insert(name.to_owned(), json!(value));
+    }
+    if !env.is_empty() {
+        entry.insert("env".to_owned(), Value::Object(env));
+    }
+    if let Some(cwd) = &args.cwd {
+        let cwd = std::path::absolute(cwd).unwrap_or_else(|_| cwd.clone());
+        entry.insert("cwd".to_owned(), json!(cwd));
+    }
+    let mut sandbox = Map::new();
+    if args.no_sandbox {
+        sandbox.insert("enabled".to_owned(), json!(false));
+    }
+    match args.network {
+        Some(ServerNetwork::Open) => drop(sandbox.insert("network".to_owned(), json!("open"))),
+        Some(ServerNetwork::None) => drop(sandbox.insert("network".to_owned(), json!("none"))),
+        None if !args.allow_host.is_empty() => {
+            sandbox.insert("network".to_owned(), json!("allowlist"));
+            sandbox.insert("allowHosts".to_owned(), json!(args.allow_host));
+        }
+        None => {}
+    }
+    for (paths, key) in [(&args.read, "readOnly"), (&args.write, "readWrite")] {
+        if !paths.is_empty() {
+            let absolute = |path: &String| match path.starts_with('~') {
+                true => path.clone(),
+                false => std::path::absolute(path)
+                    .map_or_else(|_| path.clone(), |path| path.display().to_string()),
+            };
+            sandbox.insert(key.to_owned(), json!(paths.iter().map(absolute).collect::<Vec<_>>()));
+        }
+    }
+    if !sandbox.is_empty() {
+        entry.insert("sandbox".to_owned(), Value::Object(sandbox));
+    }
+    Ok(Value::Object(entry))
+}
+
+pub(super) fn remove(name: &str) -> Result<(), CliError> {
+    let home = find_home()?;
+    let file = read(&home)?;
+    let path = place(name);
+    if !file.has(&path).map_err(AgentError::from)? {
+        let names: Vec<String> =
+            session(None)?.mcp_servers().into_iter().map(|server| server.name).collect();
+        return Err(unknown(name, &names));
+    }
+    change(&home, &file, &[ConfigChange::Unset { path: path.clone() }])?;
+    home.approved_servers().forget(name).map_err(|error| {
+        CliError::failure(format!(
+            "{path} was removed, and what was approved of it cannot be: {error}"
+        ))
+    })?;
+    let mut printer = Printer::stdout();
+    printer.line(format_args!("removed {path} from {}", file.path().display()))?;
+    printer.finish()
+}
+
+pub(super) fn import(args: &ImportServersArgs) -> Result<(), CliError> {
+    let home = find_home()?;
+    let found = found(args, &home)?;
+    let file = read(&home)?;
+    let mut printer = Printer::stdout();
+    let mut changes: Vec<ConfigChange> = Vec::new();
+    let mut added: Vec<String> = Vec::new();
+    for Imported { name, file: source, entry } in found {
+        let path = place(&name);
+        let whence = source.display();
+        let value = match entry {
+            Err(why) => {
+                printer.safe_lines([format!("left out  {name} ({whence}): {why}")])?;
+                continue;
+            }
+            Ok(_) if added.contains(&name) || file.has(&path).map_err(AgentError::from)? => {
+                printer.safe_lines([format!("left out  {name} ({whence}): the name is taken")])?;
+                continue;
+            }
+            Ok(value) => value,
+        };
+        printer.safe_lines([format!("added     {name} ({whence})")])?;
+        changes.push(ConfigChange::Set { path, value });
+        added.push(name);
+    }
+    if changes.is_empty() {
+        printer.line("there is nothing to add")?;
+        return printer.finish();
+    }
+    if args.dry_run {
+        printer.line(format_args!("nothing was changed in {}", file.path().display()))?;
+        return printer.finish();
+    }
+    change(&home, &file, &changes)?;
+    printer.line(format_args!(
+        "Nothing of them is approved yet. See the tools of each with `myclaw mcp approve {}`.",
+        added.first().map_or("NAME", String::as_str)
+    ))?;
+    printer.finish()
+}
+
+fn found(args: &ImportServersArgs, home: &Home) -> Result<Vec<Imported>, CliError> {
+    let environment = &home.environment;
+    let here = environment.current_dir().unwrap_or(Path::new("."));
+    let unread = |file: &Path, why: String| {
+        CliError::usage(format!("the servers in {} cannot be read: {why}", file.display()))
+    };
+    if let (Some(from), Some(file)) = (args.from, &args.file) {
+        let file = here.join(file);
+        return read_servers(from.source(), &file, here, environment)
+            .map_err(|why| unread(&file, why));
+    }
+    let Some(user_home) = environment.os_home() else {
+        return Err(CliError::usage("there is no home directory; name a file"));
+    };
+    let sources = match args.from {
+        Some(from) => vec![from.source()],
+        None => ImportSource::ALL.to_vec(),
+    };
+    let mut found = Vec::new();
+    for source in sources {
+        for file in source.files(user_home, here).into_iter().filter(|file| file.is_file()) {
+            match read_servers(source, &file, here, environment) {
+                Ok(servers) => found.extend(servers),
+                // One broken file does not keep the others out.
+                Err(why) if args.from.is_none() => {
+                    note(format_args!("myclaw: {}", unread(&file, why).message));
+                }
+                Err(why) => return Err(unread(&file, why)),
+            }
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,151 @@
+//! What MCP servers do wrong: it fails the call in which they do it, and leaves nothing behind.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use myclaw_testkit::{RunningChild, Signal, TempHome};
+use serde_json::json;
+
+use crate::mcp::{approve, calls, home_of, results};
+use crate::{myclaw, run};
+
+#[test]
+fn each_fault_fails_its_own_call_only() {
+    let echo = ("faults__echo", json!({"text": "alive"}));
+    let server = calls(&[
+        ("faults__stray", json!({})),
+        ("faults__half", json!({})),
+        ("faults__huge", json!({"n": 100})),
+        echo.clone(),
+        ("faults__refuse", json!({})),
+        ("faults__fail", json!({})),
+        ("faults__silent", json!({})),
+        echo.clone(),
+        ("faults__die", json!({})),
+        echo.clone(),
+        ("faults__picture", json!({})),
+        ("faults__data", json!({})),
+        ("faults__slow", json!({"n": 40})),
+        ("faults__flood", json!({})),
+        echo.clone(),
+        echo.clone(),
+        echo.clone(),
+        echo,
+    ]);
+    let (home, _) = home_of(&server, "sessions", |config| {
+        config["mcp"]["servers"]["faults"]["timeoutSeconds"] = json!(3);
+        config["agents"]["defaults"]["limits"]["repeatedCalls"] = json!(0);
+    });
+    approve(&home);
+    run(&home, &["run", "go on"]).assert_code(0);
+    let results = results(&server);
+    for (index, words) in [
+        (0, "still here"),
+        (1, "no JSON that ends"),
+        (2, "too large: it has 100 MB"),
+        (3, "echo: alive"),
+        (4, "not like this"),
+        (5, "it did not work"),
+        (6, "has not answered `tools/call` in 3 s"),
+        (7, "echo: alive"),
+        (8, "exit code 3"),
+        (9, "echo: alive"),
+        (10, "image"),
+        (11, "42"),
+        // Four seconds with signs of progress.
+        (12, "done"),
+        // The line without an end is given up on a slow machine too; then the server starts again.
+        (17, "echo: alive"),
+    ] {
+        assert!(results[index].contains(words), "{index} {words}: {}", results[index]);
+    }
+    assert!(results[8].contains("fatal: the database is gone"), "{}", results[8]);
+    assert!(results[10].contains("audio of 4 bytes"), "{}", results[10]);
+    let logs = run(&home, &["mcp", "logs", "faults"]);
+    assert!(logs.stdout().contains("fatal: the database is gone"), "{}", logs.stdout());
+}
+
+#[test]
+fn a_server_that_does_not_start_is_reported_with_its_last_lines() {
+    for (mode, words) in [("broken", "cannot find the module x"), ("old", "1999-01-01")] {
+        let server = calls(&[]);
+        let (home, _) = home_of(&server, mode, |_| {});
+        let tested = run(&home, &["mcp", "test"]);
+        tested.assert_code(1);
+        assert!(tested.stdout().contains(words), "{mode}: {}", tested.stdout());
+        assert!(tested.stdout().contains("did not start"), "{mode}: {}", tested.stdout());
+    }
+}
+
+#[test]
+fn a_long_result_is_cut_and_kept_in_a_file() {
+    let server = calls(&[("faults__huge", json!({"n": 1}))]);
+    let (home, _) = home_of(&server, "sessions", |_| {});
+    approve(&home);
+    run(&home, &["run", "go on"]).assert_code(0);
+    let result = &results(&server)[0];
+    assert!(result.len() < 100_000, "{}", result.len());
+    let (_, rest) = result.split_once("full output: ").expect("the name of a file");
+    let path: String = rest.chars().take_while(|char| !matches!(char, ']' | '"' | '\\')).collect();
+    assert_eq!(std::fs::metadata(Path::new(&path)).expect("the file").len(), 1 << 20);
+}
+
+/// The processes whose command line contains `words`.
+fn processes_with(words: &str) -> Vec<String> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let lines = entries.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+    let lines = lines.map(|line| String::from_utf8_lossy(&line).replace('\0', " "));
+    lines.filter(|line| line.contains(words)).collect()
+}
+
+fn is_gone(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.is_empty() || stat.contains(") Z ")
+}
+
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let limit = Instant::now() + Duration::from_secs(20);
+    while !is_so() {
+        assert!(Instant::now() < limit, "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The number behind `words` in a text.
+fn number_behind(text: &str, words: &str) -> u32 {
+    let (_, rest) = text.split_once(words).expect("the words");
+    let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().expect("a number")
+}
+
+#[test]
+fn nothing_of_a_server_is_left_after_a_run_or_after_the_kill_of_the_program() {
+    // After a run, with a process in a session of its own.
+    let server = calls(&[("faults__child", json!({}))]);
+    let (home, _) = home_of(&server, "sessions", |_| {});
+    approve(&home);
+    run(&home, &["run", "go on"]).assert_code(0);
+    let child = number_behind(&results(&server)[0], "child ");
+    wait_until("the child is left", || is_gone(child));
+    let script = home.path().join("server/server.py").display().to_string();
+    wait_until("the server is left", || processes_with(&script).is_empty());
+    // After the kill of the program, in the middle of a call.
+    for _ in 0..3 {
+        killed_in_a_call();
+    }
+}
+
+fn killed_in_a_call() {
+    let server = calls(&[("faults__child", json!({})), ("faults__silent", json!({}))]);
+    let (home, _): (TempHome, _) = home_of(&server, "sessions", |_| {});
+    approve(&home);
+    let program = RunningChild::spawn(&mut myclaw(&home, &["run", "go on"]));
+    server.wait_for_requests_blocking(2);
+    let child = number_behind(&results(&server)[0], "child ");
+    assert!(!is_gone(child));
+    let script = home.path().join("server/server.py").display().to_string();
+    assert!(!processes_with(&script).is_empty());
+    program.signal(Signal::Kill);
+    wait_until("the child is left", || is_gone(child));
+    wait_until("the server is left", || processes_with(&script).is_empty());
+}

@@ -1,0 +1,257 @@
+//! A connection to a server: the handshake of each revision of the protocol, the list of tools, calls.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::exchange::{Exchange, Request};
+use crate::failure::{Failure, Kind};
+use crate::log::ServerLog;
+use crate::process::Process;
+use crate::{ServerSpec, ToolDefinition};
+
+/// The revision without sessions: the version and what the client can do are in each request.
+const STATELESS: &str = "2026-07-28";
+/// The revisions with sessions, newest first.
+const WITH_SESSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+/// How long a server may take to begin: one that is downloaded and built first takes most of it.
+const START_LIMIT: Duration = Duration::from_secs(60);
+/// How long a server may be silent about a request that older ones do not know.
+const PROBE_LIMIT: Duration = Duration::from_secs(5);
+/// Most pages of a list, and most tools.
+const MAX_PAGES: usize = 1_000;
+const MAX_TOOLS: usize = 2_000;
+/// Most bytes of the definitions of all tools.
+const MAX_LIST_BYTES: usize = 8 << 20;
+/// Names in the `_meta` of a request of the revision without sessions.
+const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+const META_CLIENT: &str = "io.modelcontextprotocol/clientInfo";
+const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+const META_SERVER: &str = "io.modelcontextprotocol/serverInfo";
+
+/// The revision of the protocol that a server speaks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Revision(String);
+
+impl Revision {
+    /// The revision of this date.
+    pub fn new(date: impl Into<String>) -> Self {
+        Self(date.into())
+    }
+
+    fn is_stateless(&self) -> bool {
+        self.0 == STATELESS
+    }
+}
+
+impl fmt::Display for Revision {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(out)
+    }
+}
+
+/// What a server lists.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Listing {
+    /// Its tools.
+    pub tools: Vec<ToolDefinition>,
+    /// Entries that are not offered, and why.
+    pub problems: Vec<String>,
+}
+
+/// An open connection.
+pub(crate) struct Connection {
+    process: Process,
+    pub(crate) revision: Revision,
+    /// The name and version that the server gives itself; may be empty.
+    pub(crate) server: String,
+}
+
+impl Connection {
+    /// Starts the server and agrees on a revision, first on the one that it spoke before.
+    ///
+    /// # Errors
+    /// The server does not start, or speaks no revision that is known here.
+    pub(crate) async fn open(
+        spec: &ServerSpec,
+        log: &Arc<ServerLog>,
+        before: Option<&Revision>,
+    ) -> Result<Self, Failure> {
+        let process = Process::start(spec, log).await?;
+        if before.is_some_and(|before| !before.is_stateless()) {
+            match initialize(&process.exchange).await {
+                Ok((revision, server)) => return Ok(Self { process, revision, server }),
+                Err(failure) if failure.kind != Kind::Refused => return Err(failure),
+                Err(_) => {}
+            }
+        }
+        let probed = discover(&process.exchange, PROBE_LIMIT).await;
+        match probed {
+            Ok(Some(server)) => {
+                return Ok(Self { process, revision: Revision::new(STATELESS), server });
+            }
+            Err(failure) if failure.kind == Kind::Ended => {
+                // Some older servers end at a request that they do not know.
+                drop(process);
+                let process = Process::start(spec, log).await?;
+                let (revision, server) = initialize(&process.exchange).await?;
+                return Ok(Self { process, revision, server });
+            }
+            Ok(None) | Err(_) => {}
+        }
+        match initialize(&process.exchange).await {
+            Ok((revision, server)) => Ok(Self { process, revision, server }),
+            // It was not ready to answer the first question in time.
+            Err(refused) if refused.kind == Kind::Refused => {
+                match discover(&process.exchange, START_LIMIT).await {
+                    Ok(Some(server)) => {
+                        Ok(Self { process, revision: Revision::new(STATELESS), server })
+                    }
+                    _ => Err(refused),
+                }
+            }
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Why the connection has ended, once it has.
+    pub(crate) fn ended(&self) -> Option<Failure> {
+        self.process.exchange.ended()
+    }
+
+    /// Whether the server has said that its list of tools is another one.
+    pub(crate) fn take_list_change(&self) -> bool {
+        self.process.exchange.take_list_change()
+    }
+
+    /// All tools that the server lists, page by page.
+    ///
+    /// # Errors
+    /// The server refuses, or its list has no end.
+    pub(crate) async fn list(&self) -> Result<Listing, Failure> {
+        let (mut tools, mut problems) = (Vec::new(), Vec::new());
+        let (mut names, mut cursors) = (HashSet::new(), HashSet::new());
+        let (mut cursor, mut bytes) = (None::<String>, 0);
+        for _ in 0..MAX_PAGES {
+            let mut params = Map::new();
+            if let Some(cursor) = &cursor {
+                params.insert("cursor".to_owned(), json!(cursor));
+            }
+            let mut page = self.ask("tools/list", params, START_LIMIT, None, None).await?;
+            let entries = match page.get_mut("tools").map(Value::take) {
+                Some(Value::Array(entries)) => entries,
+                _ => return Err(Failure::other("the server's list of tools is none")),
+            };
+            for entry in entries {
+                bytes += entry.to_string().len();
+                if tools.len() == MAX_TOOLS || bytes > MAX_LIST_BYTES {
+                    let what = format!(
+                        "the server lists more than {MAX_TOOLS} tools or {} MB of them",
+                        MAX_LIST_BYTES >> 20
+                    );
+                    return Err(Failure::other(what));
+                }
+                match ToolDefinition::parse(entry) {
+                    Ok(tool) if names.insert(tool.name.clone()) => tools.push(tool),
+                    Ok(tool) => problems.push(format!("the tool {} is listed twice", tool.name)),
+                    Err(problem) => problems.push(problem),
+                }
+            }
+            cursor = page["nextCursor"].as_str().filter(|next| !next.is_empty()).map(str::to_owned);
+            match &cursor {
+                None => return Ok(Listing { tools, problems }),
+                Some(next) if !cursors.insert(next.clone()) => break,
+                Some(_) => {}
+            }
+        }
+        Err(Failure::other("the server's list of tools has no end"))
+    }
+
+    /// Calls a tool.
+    ///
+    /// # Errors
+    /// There is no result; why.
+    pub(crate) async fn call(
+        &self,
+        (tool, arguments): (&str, &Map<String, Value>),
+        limit: Duration,
+        cancel: &CancellationToken,
+        on_progress: &(dyn Fn(String) + Send + Sync),
+    ) -> Result<Value, Failure> {
+        let params = Map::from_iter([
+            ("name".to_owned(), json!(tool)),
+            ("arguments".to_owned(), Value::Object(arguments.clone())),
+        ]);
+        let result = self.ask("tools/call", params, limit, Some(cancel), Some(on_progress)).await?;
+        if result["resultType"] == "input_required" || result.get("inputRequests").is_some() {
+            return Err(Failure::other(
+                "the server wants to ask the user something before it answers, which this client does not support",
+            ));
+        }
+        Ok(result)
+    }
+
+    async fn ask(
+        &self,
+        method: &str,
+        mut params: Map<String, Value>,
+        limit: Duration,
+        cancel: Option<&CancellationToken>,
+        on_progress: Option<&(dyn Fn(String) + Send + Sync)>,
+    ) -> Result<Value, Failure> {
+        if self.revision.is_stateless() {
+            params.insert("_meta".to_owned(), meta());
+        }
+        let request = Request { method, params, limit, cancel, on_progress };
+        self.process.exchange.ask(request).await
+    }
+}
+
+fn client() -> Value {
+    json!({"name": "myclaw", "version": env!("CARGO_PKG_VERSION")})
+}
+
+/// What each request of the revision without sessions says of the client.
+fn meta() -> Value {
+    json!({META_VERSION: STATELESS, META_CLIENT: client(), META_CAPABILITIES: {}})
+}
+
+/// What the server calls itself, if it speaks the revision without sessions.
+async fn discover(exchange: &Exchange, limit: Duration) -> Result<Option<String>, Failure> {
+    let params = Map::from_iter([("_meta".to_owned(), meta())]);
+    let found = exchange.ask(Request::new("server/discover", params, limit)).await?;
+    let versions = found["supportedVersions"].as_array().cloned().unwrap_or_default();
+    let info = match &found["_meta"][META_SERVER] {
+        Value::Null => &found["serverInfo"],
+        info => info,
+    };
+    Ok(versions.iter().any(|version| version == STATELESS).then(|| name_of(info)))
+}
+
+/// Begins a session; the revision, and what the server calls itself.
+async fn initialize(exchange: &Exchange) -> Result<(Revision, String), Failure> {
+    let params = json!({
+        "protocolVersion": WITH_SESSIONS[0], "capabilities": {}, "clientInfo": client(),
+    });
+    let params = params.as_object().cloned().unwrap_or_default();
+    let agreed = exchange.ask(Request::new("initialize", params, START_LIMIT)).await?;
+    let revision = agreed["protocolVersion"].as_str().unwrap_or_default();
+    if !WITH_SESSIONS.contains(&revision) {
+        let what = format!(
+            "the server speaks a revision of the protocol that is not known here; known are {STATELESS}, {}",
+            WITH_SESSIONS.join(", ")
+        );
+        return Err(Failure::other(what).saying(revision));
+    }
+    exchange.tell("notifications/initialized", &json!({})).await;
+    Ok((Revision::new(revision), name_of(&agreed["serverInfo"])))
+}
+
+fn name_of(info: &Value) -> String {
+    let text = |name: &str| info[name].as_str().unwrap_or_default();
+    format!("{} {}", text("name"), text("version")).trim().chars().take(100).collect()
+}

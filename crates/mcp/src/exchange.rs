@@ -1,0 +1,355 @@
+//! Requests that wait for their answers.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use serde_json::{Map, Value, json};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+use crate::failure::{Failure, Kind};
+use crate::lines::Line;
+
+/// Messages that wait to be written.
+const QUEUE: usize = 64;
+/// Signs of progress that wait to be shown; more are dropped.
+const PROGRESS: usize = 16;
+/// A call ends after this many times its limit, however much progress the server reports.
+const MOST_LIMITS: u32 = 10;
+/// Most bytes that a server may print while nothing was asked.
+const MAX_STRAY: u64 = 64 << 20;
+/// Longest text of a server that is quoted, in characters.
+const QUOTED: usize = 2_000;
+
+/// The code of JSON-RPC for a method that does not exist.
+const NO_METHOD: i64 = -32601;
+
+/// What is asked of a server.
+pub(crate) struct Request<'a> {
+    pub(crate) method: &'a str,
+    pub(crate) params: Map<String, Value>,
+    /// How long without an answer or a sign of progress.
+    pub(crate) limit: Duration,
+    pub(crate) cancel: Option<&'a CancellationToken>,
+    pub(crate) on_progress: Option<&'a (dyn Fn(String) + Send + Sync)>,
+}
+
+impl<'a> Request<'a> {
+    pub(crate) fn new(method: &'a str, params: Map<String, Value>, limit: Duration) -> Self {
+        Self { method, params, limit, cancel: None, on_progress: None }
+    }
+}
+
+/// The requests of one connection.
+pub(crate) struct Exchange {
+    state: Mutex<State>,
+    outgoing: mpsc::Sender<Vec<u8>>,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: HashMap<u64, Waiting>,
+    last: u64,
+    /// Why there are no more answers.
+    ended: Option<Failure>,
+    stray_bytes: u64,
+    list_has_changed: bool,
+}
+
+type Answer = Result<Value, Failure>;
+type Registered<'a> = (oneshot::Receiver<Answer>, mpsc::Receiver<String>, Place<'a>);
+
+struct Waiting {
+    answer: oneshot::Sender<Answer>,
+    progress: mpsc::Sender<String>,
+}
+
+impl Exchange {
+    /// An exchange, and the messages for the server.
+    pub(crate) fn new() -> (Arc<Self>, mpsc::Receiver<Vec<u8>>) {
+        let (outgoing, queue) = mpsc::channel(QUEUE);
+        (Arc::new(Self { state: Mutex::default(), outgoing }), queue)
+    }
+
+    /// Why there are no more answers, once that is so.
+    pub(crate) fn ended(&self) -> Option<Failure> {
+        self.state.lock().ended.clone()
+    }
+
+    /// Whether the server has said since the last question that its list of tools is another one.
+    pub(crate) fn take_list_change(&self) -> bool {
+        std::mem::take(&mut self.state.lock().list_has_changed)
+    }
+
+    /// Asks, and waits for the answer. Dropped before the end, the request is cancelled.
+    ///
+    /// # Errors
+    /// The server refuses, ends, or does not answer in time; or the caller cancels.
+    pub(crate) async fn ask(&self, mut request: Request<'_>) -> Result<Value, Failure> {
+        let (mut answer, mut progress, mut place) = self.register()?;
+        if request.on_progress.is_some() {
+            let meta = request.params.entry("_meta").or_insert_with(|| json!({}));
+            if let Some(meta) = meta.as_object_mut() {
+                meta.insert("progressToken".to_owned(), json!(place.id));
+            }
+        }
+        let message = json!({
+            "jsonrpc": "2.0", "id": place.id, "method": request.method, "params": request.params,
+        });
+        let started = Instant::now();
+        let latest = started + request.limit * MOST_LIMITS;
+        let mut quiet_until = started + request.limit;
+        let never = CancellationToken::new();
+        let cancel = request.cancel.unwrap_or(&never);
+        let overdue = |limit: Duration| {
+            let what = format!(
+                "the server has not answered `{}` in {} s",
+                request.method,
+                limit.as_secs()
+            );
+            Failure::new(Kind::Overdue, what)
+        };
+        let sent = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Err(aborted()),
+            sent = timeout_at(quiet_until, self.outgoing.send(encode(&message))) => sent,
+        };
+        if sent.is_err() {
+            return Err(overdue(request.limit));
+        }
+        place.is_sent = true;
+        loop {
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => return Err(aborted()),
+                answer = &mut answer => {
+                    place.free();
+                    return answer.unwrap_or_else(|_| Err(self.lost()));
+                }
+                Some(text) = progress.recv() => {
+                    quiet_until = Instant::now() + request.limit;
+                    if let Some(show) = request.on_progress {
+                        show(text);
+                    }
+                }
+                () = sleep_until(quiet_until.min(latest)) => {
+                    return Err(overdue(quiet_until.min(latest) - started));
+                }
+            }
+        }
+    }
+
+    /// Says something that has no answer.
+    pub(crate) async fn tell(&self, method: &str, params: &Value) {
+        let message = json!({"jsonrpc": "2.0", "method": method, "params": params});
+        // A server that has ended is noticed by the next request.
+        let _ = self.outgoing.send(encode(&message)).await;
+    }
+
+    fn register(&self) -> Result<Registered<'_>, Failure> {
+        let mut state = self.state.lock();
+        if let Some(ended) = &state.ended {
+            return Err(ended.clone());
+        }
+        state.last += 1;
+        state.stray_bytes = 0;
+        let id = state.last;
+        let (sender, answer) = oneshot::channel();
+        let (reporter, progress) = mpsc::channel(PROGRESS);
+        state.waiting.insert(id, Waiting { answer: sender, progress: reporter });
+        Ok((answer, progress, Place { exchange: self, id, is_sent: false, is_free: false }))
+    }
+
+    fn lost(&self) -> Failure {
+        self.ended().unwrap_or_else(|| Failure::new(Kind::Ended, "the server has ended"))
+    }
+
+    /// Fails all that wait, and what is asked later.
+    pub(crate) fn end(&self, failure: Failure) {
+        let mut state = self.state.lock();
+        let failure = state.ended.get_or_insert(failure).clone();
+        for (_, waiting) in state.waiting.drain() {
+            let _ = waiting.answer.send(Err(failure.clone()));
+        }
+    }
+
+    /// Takes a line of the server.
+    ///
+    /// # Errors
+    /// The server prints without end; it has to be ended.
+    pub(crate) fn take(&self, line: Line) -> Result<(), Failure> {
+        match line {
+            Line::Whole(bytes) => match serde_json::from_slice::<Value>(&bytes) {
+                // Servers of the revision 2025-03-26 may answer several requests at once.
+                Ok(Value::Array(messages)) => {
+                    messages.into_iter().try_for_each(|message| self.take_message(message, 0))
+                }
+                Ok(message @ Value::Object(_)) => self.take_message(message, bytes.len() as u64),
+                _ => {
+                    let id = id_in(&bytes, &bytes);
+                    let what = "the answer of the server is broken: it is no JSON that ends";
+                    self.fail_or_count(id, what.to_owned(), bytes.len() as u64)
+                }
+            },
+            Line::TooLong { head, tail, bytes } => {
+                let what = format!(
+                    "the answer of the server is too large: it has {} MB, and at most {} MB are read. Ask for less at once",
+                    bytes >> 20,
+                    crate::lines::MAX_LINE >> 20
+                );
+                self.fail_or_count(id_in(&head, &tail), what, bytes)
+            }
+        }
+    }
+
+    /// Fails the request that a line answers, or counts the line as one that nobody asked for.
+    fn fail_or_count(&self, id: Option<u64>, what: String, bytes: u64) -> Result<(), Failure> {
+        let mut state = self.state.lock();
+        if let Some(waiting) = id.and_then(|id| state.waiting.remove(&id)) {
+            let _ = waiting.answer.send(Err(Failure::other(what)));
+            return Ok(());
+        }
+        count(&mut state, bytes)
+    }
+
+    fn take_message(&self, message: Value, bytes: u64) -> Result<(), Failure> {
+        let method = message.get("method").and_then(Value::as_str);
+        let id = message.get("id").filter(|id| !id.is_null());
+        match (method, id) {
+            (Some(method), Some(id)) => self.reply(method, id),
+            (Some("notifications/progress"), None) => self.note_progress(&message["params"]),
+            (Some("notifications/tools/list_changed"), None) => {
+                self.state.lock().list_has_changed = true;
+            }
+            (None, Some(id)) => {
+                let id = id.as_u64().or_else(|| id.as_str()?.parse().ok());
+                let waiting = id.and_then(|id| self.state.lock().waiting.remove(&id));
+                // An answer that nobody waits for comes after the limit.
+                if let Some(waiting) = waiting {
+                    let _ = waiting.answer.send(answer_of(message));
+                    return Ok(());
+                }
+            }
+            _ => {}
+        }
+        count(&mut self.state.lock(), bytes)
+    }
+
+    /// Answers a request of the server. None is supported but the one that asks whether somebody is there.
+    fn reply(&self, method: &str, id: &Value) {
+        let reply = match method {
+            "ping" => json!({"jsonrpc": "2.0", "id": id, "result": {}}),
+            _ => {
+                json!({"jsonrpc": "2.0", "id": id, "error": {"code": NO_METHOD, "message": "not supported by this client"}})
+            }
+        };
+        // A server that does not read gets no replies.
+        let _ = self.outgoing.try_send(encode(&reply));
+    }
+
+    fn note_progress(&self, params: &Value) {
+        let token = &params["progressToken"];
+        let Some(id) = token.as_u64().or_else(|| token.as_str()?.parse().ok()) else { return };
+        let number = |name: &str| params[name].as_f64();
+        let of = match (number("progress"), number("total")) {
+            (Some(done), Some(total)) => format!("{done} of {total}"),
+            (Some(done), None) => done.to_string(),
+            _ => String::new(),
+        };
+        let message = params["message"].as_str().unwrap_or_default();
+        let text: String = [of.as_str(), message].join(" ").trim().chars().take(QUOTED).collect();
+        if let Some(waiting) = self.state.lock().waiting.get(&id) {
+            let _ = waiting.progress.try_send(text);
+        }
+    }
+}
+
+fn count(state: &mut State, bytes: u64) -> Result<(), Failure> {
+    state.stray_bytes = state.stray_bytes.saturating_add(bytes);
+    match state.stray_bytes > MAX_STRAY {
+        true => Err(Failure::new(
+            Kind::Ended,
+            format!(
+                "the server was ended, because it printed more than {} MB that nobody had asked for",
+                MAX_STRAY >> 20
+            ),
+        )),
+        false => Ok(()),
+    }
+}
+
+fn aborted() -> Failure {
+    Failure::new(Kind::Aborted, "aborted before the server had answered")
+}
+
+fn encode(message: &Value) -> Vec<u8> {
+    let mut bytes = message.to_string().into_bytes();
+    bytes.push(b'\n');
+    bytes
+}
+
+/// The result in an answer, or the error.
+pub(crate) fn answer_of(mut message: Value) -> Result<Value, Failure> {
+    if let Some(error) = message.get("error").filter(|error| !error.is_null()) {
+        let code = error["code"].as_i64().unwrap_or_default();
+        let mut said: String =
+            error["message"].as_str().unwrap_or_default().chars().take(QUOTED).collect();
+        if let Some(data) = error.get("data").filter(|data| !data.is_null()) {
+            said.push('\n');
+            said.extend(data.to_string().chars().take(QUOTED));
+        }
+        let what = format!("the server answered with the error {code}");
+        return Err(Failure::new(Kind::Refused, what).saying(said));
+    }
+    Ok(message.get_mut("result").map(Value::take).unwrap_or_default())
+}
+
+/// The number of the request that a broken line answers: the first in its beginning, else the last in its end.
+fn id_in(head: &[u8], tail: &[u8]) -> Option<u64> {
+    let number = |text: &str, at: usize| {
+        let rest = text[at..].trim_start().strip_prefix(':')?.trim_start();
+        let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+        digits.parse().ok()
+    };
+    const KEY: &str = "\"id\"";
+    let (head, tail) = (String::from_utf8_lossy(head), String::from_utf8_lossy(tail));
+    // What stands behind the beginning of the result is the result's own.
+    let front = head.split("\"result\"").next().unwrap_or_default();
+    let first = front.find(KEY).and_then(|at| number(front, at + KEY.len()));
+    first.or_else(|| tail.rfind(KEY).and_then(|at| number(&tail, at + KEY.len())))
+}
+
+/// A request among those that wait.
+struct Place<'a> {
+    exchange: &'a Exchange,
+    id: u64,
+    is_sent: bool,
+    is_free: bool,
+}
+
+impl Place<'_> {
+    fn free(mut self) {
+        self.is_free = true;
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        if self.is_free {
+            return;
+        }
+        let was_waiting = self.exchange.state.lock().waiting.remove(&self.id).is_some();
+        if was_waiting && self.is_sent {
+            let params = json!({"requestId": self.id, "reason": "given up"});
+            let message =
+                json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params});
+            let _ = self.exchange.outgoing.try_send(encode(&message));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,45 @@
+//! A client of the Model Context Protocol: programs that offer tools to agents.
+//!
+//! What a server says about itself is from outside. Its tools are offered as they were [approved](Approved), not as it lists
+//! them at the moment, so a run needs no server before the first call, and a server cannot change what a model reads. Nothing
+//! that a server does reaches beyond the call that it does it in: every line, queue, wait and result has a bound.
+//!
+//! This crate knows no sessions, terminals or config files: its caller makes a [`ServerSpec`] and keeps the [`Servers`] of
+//! the process.
+//!
+//! | module | is |
+//! |---|---|
+//! | `spec` | what to start, as data |
+//! | `definition` | a tool as a server describes it, its digest, and the name that a model knows it by |
+//! | `approved` | what the owner has approved of a server, on disk |
+//! | `lines` | lines of a stream, of bounded length |
+//! | `process` | a running program: its lines, its errors, its end |
+//! | `exchange` | requests that wait for their answers |
+//! | `connection` | the handshake of each revision, the list of tools, calls |
+//! | `server` | one server of a process: started when it is needed, ended when it is idle, with pauses after failures |
+//! | `outcome` | the result of a call for a model |
+//! | `tool` | a tool of a server behind the engine's `Tool`, and the tool that finds others |
+//! | `log` | what a server prints to its errors, in memory and in a file |
+#![forbid(unsafe_code)]
+
+mod approved;
+mod connection;
+mod definition;
+mod exchange;
+mod failure;
+mod finder;
+mod lines;
+mod log;
+mod outcome;
+mod process;
+mod server;
+mod spec;
+mod tool;
+
+pub use approved::{Approved, ApprovedStore, Difference};
+pub use connection::{Listing, Revision};
+pub use definition::ToolDefinition;
+pub use failure::Failure;
+pub use finder::{FINDER, offered_tools};
+pub use server::{Server, Servers};
+pub use spec::{NetworkSetUp, ServerSpec};

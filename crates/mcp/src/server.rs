@@ -1,0 +1,261 @@
+//! One server of a process, for all its sessions.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use myclaw_engine::Tool;
+use parking_lot::Mutex;
+use serde_json::{Map, Value};
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+use crate::connection::{Connection, Listing, Revision};
+use crate::failure::{Failure, Kind};
+use crate::log::ServerLog;
+use crate::tool::RemoteTool;
+use crate::{Approved, ServerSpec, ToolDefinition};
+
+/// A server that nobody calls ends after this time.
+const IDLE: Duration = Duration::from_secs(300);
+/// How often an open server is looked at.
+const LOOK: Duration = Duration::from_secs(30);
+/// A list of tools that is older is asked for again: not every server says when its list changes.
+const LIST_AGE: Duration = Duration::from_secs(300);
+/// The pause after a failed start, which doubles with each further one.
+const PAUSE: Duration = Duration::from_secs(1);
+/// The longest pause.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// Most doublings of the pause.
+const DOUBLINGS: u32 = 6;
+
+/// The servers that a process has started, one program for each, whatever the number of its sessions.
+#[derive(Default)]
+pub struct Servers(Mutex<HashMap<String, Arc<Server>>>);
+
+impl std::fmt::Debug for Servers {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("Servers")
+    }
+}
+
+impl Servers {
+    /// The server that `spec` describes. Nothing is started. Its errors go to a file in `directory`.
+    pub fn get(&self, spec: ServerSpec, directory: Option<PathBuf>) -> Arc<Server> {
+        let mut servers = self.0.lock();
+        // What another config described is over when its last run is.
+        servers.retain(|_, server| Arc::strong_count(server) > 1 || !server.is_other_than(&spec));
+        let server = servers
+            .entry(spec.fingerprint.clone())
+            .or_insert_with(|| Arc::new(Server::new(spec, directory)));
+        Arc::clone(server)
+    }
+}
+
+/// A server. Its program runs while it is needed.
+pub struct Server {
+    spec: ServerSpec,
+    log: Arc<ServerLog>,
+    slot: tokio::sync::Mutex<Slot>,
+    calls: AtomicUsize,
+    last_used: Mutex<Instant>,
+}
+
+#[derive(Default)]
+struct Slot {
+    open: Option<Arc<Open>>,
+    revision: Option<Revision>,
+    /// Starts that failed one after the other.
+    failures: u32,
+    /// When the next start may be tried, and why the last one failed.
+    pause: Option<(Instant, Failure)>,
+}
+
+/// A running program, and what it lists.
+struct Open {
+    connection: Connection,
+    /// And when that was asked for.
+    listing: Mutex<(Arc<Listing>, Instant)>,
+}
+
+impl Server {
+    fn new(spec: ServerSpec, directory: Option<PathBuf>) -> Self {
+        let log = ServerLog::new(directory.as_deref(), &spec.name);
+        let last_used = Mutex::new(Instant::now());
+        Self {
+            spec,
+            log,
+            slot: tokio::sync::Mutex::default(),
+            calls: AtomicUsize::new(0),
+            last_used,
+        }
+    }
+
+    /// Its name in the config.
+    pub fn name(&self) -> &str {
+        &self.spec.name
+    }
+
+    /// How a question about a call names it.
+    pub(crate) fn shown(&self) -> String {
+        let words = std::iter::once(&self.spec.child.program).chain(&self.spec.child.args);
+        let words: Vec<_> = words.map(|word| word.to_string_lossy()).collect();
+        format!("{}: {}", self.spec.name, words.join(" "))
+    }
+
+    /// Whether it has the name of the server that `spec` describes, and is another one.
+    fn is_other_than(&self, spec: &ServerSpec) -> bool {
+        self.spec.name == spec.name && self.spec.fingerprint != spec.fingerprint
+    }
+
+    /// What it lists now, with the revision that it speaks and the name that it gives itself. Starts it.
+    ///
+    /// # Errors
+    /// It does not start, or gives no list.
+    pub async fn listing(self: &Arc<Self>) -> Result<(Listing, Revision, String), Failure> {
+        let open = self.open(None).await?;
+        let listing = open.connection.list().await?;
+        let connection = &open.connection;
+        Ok((listing, connection.revision.clone(), connection.server.clone()))
+    }
+
+    /// Its tools as they were approved, as far as `is_wanted` keeps them, by the names that the server gives them.
+    pub fn tools(
+        self: &Arc<Self>,
+        approved: Approved,
+        is_wanted: &dyn Fn(&str) -> bool,
+    ) -> Vec<Arc<dyn Tool>> {
+        RemoteTool::all_of(self, approved, is_wanted)
+    }
+
+    /// Calls a tool, which must still be what `definition` says. `before` is the revision that the server spoke when it was
+    /// approved.
+    pub(crate) async fn call(
+        self: &Arc<Self>,
+        (definition, before): (&ToolDefinition, &Revision),
+        arguments: &Map<String, Value>,
+        cancel: &CancellationToken,
+        on_progress: &(dyn Fn(String) + Send + Sync),
+    ) -> Result<Value, Failure> {
+        let _using = Using::new(self);
+        let open = tokio::select! {
+            biased;
+            () = cancel.cancelled() => {
+                return Err(Failure::new(Kind::Aborted, "aborted before the server had started"));
+            }
+            open = self.open(Some(before)) => open?,
+        };
+        let is_old = open.listing.lock().1.elapsed() > LIST_AGE;
+        if open.connection.take_list_change() || is_old {
+            let listing = open.connection.list().await?;
+            *open.listing.lock() = (Arc::new(listing), Instant::now());
+        }
+        let listing = Arc::clone(&open.listing.lock().0);
+        self.check(definition, &listing)?;
+        let call = (definition.name.as_str(), arguments);
+        open.connection.call(call, self.spec.call_limit, cancel, on_progress).await
+    }
+
+    /// Checks that the server still describes a tool as it was approved.
+    fn check(&self, definition: &ToolDefinition, listing: &Listing) -> Result<(), Failure> {
+        let name = &self.spec.name;
+        let listed = listing.tools.iter().find(|tool| tool.name == definition.name);
+        let what = match listed {
+            Some(listed) if listed.digest() == definition.digest() => return Ok(()),
+            Some(_) => {
+                format!(
+                    "the server {name} describes this tool in another way than when it was approved"
+                )
+            }
+            None => format!("the server {name} does not have this tool any more"),
+        };
+        Err(Failure::other(format!(
+            "{what}. Nothing was called. The user can look at the difference with `myclaw mcp approve {name}`"
+        )))
+    }
+
+    /// The running program, started if there is none.
+    async fn open(self: &Arc<Self>, before: Option<&Revision>) -> Result<Arc<Open>, Failure> {
+        let mut slot = self.slot.lock().await;
+        if let Some(open) = slot.open.as_ref().filter(|open| open.connection.ended().is_none()) {
+            return Ok(Arc::clone(open));
+        }
+        slot.open = None;
+        if let Some((until, failure)) = &slot.pause
+            && let Some(rest) = until.checked_duration_since(Instant::now())
+        {
+            let mut failure = failure.clone();
+            failure.what = format!(
+                "{}; it is started again in {} s at the earliest",
+                failure.what,
+                rest.as_secs() + 1
+            );
+            return Err(failure);
+        }
+        let before = slot.revision.clone().or_else(|| before.cloned());
+        let started = self.start(before.as_ref()).await;
+        match started {
+            Ok(open) => {
+                let open = Arc::new(open);
+                slot.revision = Some(open.connection.revision.clone());
+                (slot.failures, slot.pause) = (0, None);
+                slot.open = Some(Arc::clone(&open));
+                self.attend();
+                Ok(open)
+            }
+            Err(mut failure) => {
+                failure.what =
+                    format!("the server {} did not start: {}", self.spec.name, failure.what);
+                let pause = PAUSE * 2_u32.pow(slot.failures.min(DOUBLINGS));
+                slot.failures = slot.failures.saturating_add(1);
+                slot.pause = Some((Instant::now() + pause.min(LONGEST_PAUSE), failure.clone()));
+                Err(failure)
+            }
+        }
+    }
+
+    async fn start(&self, before: Option<&Revision>) -> Result<Open, Failure> {
+        let connection = Connection::open(&self.spec, &self.log, before).await?;
+        let listing = connection.list().await?;
+        Ok(Open { connection, listing: Mutex::new((Arc::new(listing), Instant::now())) })
+    }
+
+    /// Ends the program once it has been idle.
+    fn attend(self: &Arc<Self>) {
+        let this = Arc::downgrade(self);
+        tokio::spawn(async move {
+            loop {
+                sleep(LOOK).await;
+                let Some(server) = this.upgrade() else { return };
+                let mut slot = server.slot.lock().await;
+                let has_ended =
+                    slot.open.as_ref().is_none_or(|open| open.connection.ended().is_some());
+                let is_idle = server.calls.load(Ordering::Relaxed) == 0
+                    && server.last_used.lock().elapsed() > IDLE;
+                if has_ended || is_idle {
+                    slot.open = None;
+                    return;
+                }
+            }
+        });
+    }
+}
+
+/// A call at work.
+struct Using<'a>(&'a Server);
+
+impl<'a> Using<'a> {
+    fn new(server: &'a Server) -> Self {
+        server.calls.fetch_add(1, Ordering::Relaxed);
+        Self(server)
+    }
+}
+
+impl Drop for Using<'_> {
+    fn drop(&mut self) {
+        *self.0.last_used.lock() = Instant::now();
+        self.0.calls.fetch_sub(1, Ordering::Relaxed);
+    }
+}
