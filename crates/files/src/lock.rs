@@ -4,6 +4,7 @@ use std::fs::{File, Metadata, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -44,7 +45,7 @@ pub enum LockKind {
 pub enum LockError {
     /// Somebody else has it.
     Held {
-        /// The process that wrote its id into the lock file, as far as it is known.
+        /// The process that wrote its id into the lock file, as far as it is known and no other one has that id now.
         process_id: Option<u32>,
         /// How long this call waited.
         waited: Duration,
@@ -93,10 +94,13 @@ impl Waiting {
     }
 
     /// Sleeps until the next try, or gives up.
-    fn pause(&self, pause: &mut Duration, process_id: Option<u32>) -> Result<(), LockError> {
+    fn pause(&self, pause: &mut Duration, holder: Option<Holder>) -> Result<(), LockError> {
+        let state = holder.map(|holder| holder.state());
+        let process_id =
+            holder.filter(|_| state != Some(HolderState::Replaced)).map(|holder| holder.process_id);
         let limit = match self.wait {
             LockWait::Until(limit) => limit,
-            LockWait::Fail if process_id.is_some_and(has_ended) => LEFT_BEHIND,
+            LockWait::Fail if state.is_some_and(|state| state != HolderState::Alive) => LEFT_BEHIND,
             LockWait::Fail => {
                 let has_waited = *pause > FIRST_PAUSE;
                 let waited = if has_waited { self.started.elapsed() } else { Duration::ZERO };
@@ -137,7 +141,7 @@ impl LockFile {
             match Self::try_acquire(path)? {
                 Attempt::Acquired(lock) => return Ok(lock),
                 Attempt::Removed => {}
-                Attempt::HeldBy(process_id) => waiting.pause(&mut pause, process_id)?,
+                Attempt::HeldBy(holder) => waiting.pause(&mut pause, holder)?,
             }
         }
     }
@@ -169,7 +173,7 @@ impl LockFile {
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                return Ok(Attempt::HeldBy(read_process_id(&mut file)));
+                return Ok(Attempt::HeldBy(Holder::read(&mut file)));
             }
             Err(TryLockError::Error(source)) => {
                 return Err(LockError::Io { action: "lock", source });
@@ -178,9 +182,10 @@ impl LockFile {
         if !is_still_at(&file, path).map_err(failed("check the lock file"))? {
             return Ok(Attempt::Removed);
         }
-        // The process id is only for the message to other processes, so a full disk is no reason to fail.
-        if read_process_id(&mut file) != Some(std::process::id()) {
-            let _ = write_process_id(&mut file);
+        // The holder is only for the message to other processes, so a full disk is no reason to fail.
+        let own = Holder::this_process();
+        if Holder::read(&mut file) != Some(own) {
+            let _ = own.write(&mut file);
         }
         Ok(Attempt::Acquired(Self { path: path.to_path_buf(), file, stays: false }))
     }
@@ -204,7 +209,7 @@ enum Attempt {
     /// The file was removed (by its last holder) between opening and locking it.
     Removed,
     /// Another holder, as far as its process is known.
-    HeldBy(Option<u32>),
+    HeldBy(Option<Holder>),
 }
 
 /// Whether somebody holds the lock at `path`. Creates no file, and is in nobody's way for longer than a moment.
@@ -248,28 +253,80 @@ pub fn still_at(file: &File, path: &Path) -> io::Result<Option<Metadata>> {
     }
 }
 
-/// Whether no such process runs. One that its parent has not collected yet has ended, where the system shows that.
-fn has_ended(process_id: u32) -> bool {
-    let id = i32::try_from(process_id).ok().and_then(Pid::from_raw);
-    let Some(id) = id else { return true };
-    if test_kill_process(id) == Err(Errno::SRCH) {
-        return true;
+/// The process that took a lock, as its file names it: its id and, where the system tells, when it started. The system gives
+/// the id of a process that has ended to another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Holder {
+    process_id: u32,
+    /// In ticks since the system started. Lock files of earlier versions lack it.
+    started: Option<u64>,
+}
+
+/// What became of a holder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum HolderState {
+    /// It runs, as far as that can be seen.
+    Alive,
+    /// It has ended, perhaps without being collected by its parent.
+    Ended,
+    /// It has ended, and another process has its id.
+    Replaced,
+}
+
+impl Holder {
+    fn this_process() -> Self {
+        static STARTED: OnceLock<Option<u64>> = OnceLock::new();
+        let process_id = std::process::id();
+        let started = || process_stat(process_id).and_then(|stat| stat.started);
+        Self { process_id, started: *STARTED.get_or_init(started) }
     }
-    // The name of the program stands in brackets and may have any characters; the state follows.
-    let state = std::fs::read_to_string(format!("/proc/{process_id}/stat"));
-    state.is_ok_and(|text| {
-        text.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['Z', 'X']))
-    })
+
+    fn read(file: &mut File) -> Option<Self> {
+        let mut text = String::new();
+        file.take(64).read_to_string(&mut text).ok()?;
+        let mut words = text.split_whitespace();
+        let process_id = words.next()?.parse().ok()?;
+        Some(Self { process_id, started: words.next().and_then(|word| word.parse().ok()) })
+    }
+
+    fn write(self, file: &mut File) -> io::Result<()> {
+        let Self { process_id, started } = self;
+        let started = started.map_or_else(String::new, |ticks| format!(" {ticks}"));
+        file.set_len(0)?;
+        file.rewind()?;
+        file.write_all(format!("{process_id}{started}\n").as_bytes())
+    }
+
+    fn state(self) -> HolderState {
+        let id = i32::try_from(self.process_id).ok().and_then(Pid::from_raw);
+        if id.is_none_or(|id| test_kill_process(id) == Err(Errno::SRCH)) {
+            return HolderState::Ended;
+        }
+        match process_stat(self.process_id) {
+            Some(stat) if self.started.is_some() && stat.started != self.started => {
+                HolderState::Replaced
+            }
+            Some(stat) if stat.has_ended => HolderState::Ended,
+            _ => HolderState::Alive,
+        }
+    }
 }
 
-fn write_process_id(file: &mut File) -> io::Result<()> {
-    file.set_len(0)?;
-    file.rewind()?;
-    file.write_all(format!("{}\n", std::process::id()).as_bytes())
+/// What the system tells about a process.
+struct ProcessStat {
+    /// Whether only its parent keeps it in the list.
+    has_ended: bool,
+    /// In ticks since the system started.
+    started: Option<u64>,
 }
 
-fn read_process_id(file: &mut File) -> Option<u32> {
-    let mut text = String::new();
-    file.take(16).read_to_string(&mut text).ok()?;
-    text.trim().parse().ok()
+/// Reads `/proc/PID/stat`. `None` where there is no such file.
+fn process_stat(process_id: u32) -> Option<ProcessStat> {
+    /// The fields in front of the start are the id, the name, and these, of which the first is the state (proc(5)).
+    const BEFORE_START: usize = 19;
+    let text = std::fs::read_to_string(format!("/proc/{process_id}/stat")).ok()?;
+    // The name of the program stands in brackets and may have any characters.
+    let (_, rest) = text.rsplit_once(") ")?;
+    let started = rest.split_whitespace().nth(BEFORE_START).and_then(|word| word.parse().ok());
+    Some(ProcessStat { has_ended: rest.starts_with(['Z', 'X']), started })
 }

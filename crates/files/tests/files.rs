@@ -140,6 +140,39 @@ fn a_lock_that_only_a_child_of_a_dead_process_has_is_waited_for() {
     }
 }
 
+/// The id of a process that has ended belongs to another one later.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_process_with_the_number_of_an_earlier_holder_is_not_taken_for_it() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("lock");
+    LockFile::acquire(&path, LockWait::Fail).unwrap().leave_file();
+    let own = fs::read_to_string(&path).unwrap();
+    let started: u64 = own.split_whitespace().nth(1).unwrap().parse().unwrap();
+    let id = std::process::id();
+    // This process has the number that the file names. Only in the last two cases it is the one that took the lock.
+    for (named, is_waited_for, shown) in [
+        (format!("{id} {}\n", started + 1), true, None),
+        (format!("{id} {}\n", started.saturating_sub(1)), true, None),
+        (format!("{id} 0\n"), true, None),
+        (own.clone(), false, Some(id)),
+        (format!("{id}\n"), false, Some(id)),
+        (format!("{id} not-a-number\n"), false, Some(id)),
+        ("nobody\n".to_owned(), false, None),
+    ] {
+        let file = private_options().write(true).create(true).truncate(true).open(&path).unwrap();
+        file.try_lock().unwrap();
+        fs::write(&path, &named).unwrap();
+        let error = LockFile::acquire(&path, LockWait::Fail).unwrap_err();
+        let LockError::Held { process_id, waited } = error else { panic!("{error:?}") };
+        assert_eq!(
+            (process_id, waited >= Duration::from_secs(2)),
+            (shown, is_waited_for),
+            "{named}"
+        );
+    }
+}
+
 #[test]
 fn a_lock_file_that_stays_holds_nobody_up_and_names_each_holder() {
     let home = tempfile::tempdir().unwrap();
@@ -148,7 +181,9 @@ fn a_lock_file_that_stays_holds_nobody_up_and_names_each_holder() {
     for _ in 0..2 {
         let mut held = LockFile::acquire(&path, LockWait::Fail).unwrap();
         held.leave_file();
-        assert_eq!(fs::read_to_string(&path).unwrap(), format!("{}\n", std::process::id()));
+        let named = fs::read_to_string(&path).unwrap();
+        let first = named.split_whitespace().next();
+        assert_eq!(first, Some(&*std::process::id().to_string()), "{named}");
         assert!(is_locked(&path).unwrap());
         drop(held);
         assert!(path.exists() && !is_locked(&path).unwrap());
