@@ -115,7 +115,7 @@ fn note_that_a_turn_begins(bencher: Bencher<'_, '_>, sessions: usize) {
         index.record(&other, MetaPatch::default()).expect("an index");
     }
     index.record(&key, MetaPatch::default()).expect("an index");
-    bencher.bench_local(|| index.begin_turn(&key).expect("an index"));
+    bencher.bench_local(|| index.begin_turn(&key, MetaPatch::default()).expect("an index"));
 }
 
 /// Appends one message to an open log, without waiting for the disk.

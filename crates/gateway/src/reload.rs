@@ -278,7 +278,8 @@ fn report(
 
 /// Reads the config that the files hold now. Blocks.
 fn read(before: &InForce) -> Result<(InForce, Token, Front), GatewayError> {
-    let home = Home::find()?.with_stores(before.home.stores().clone()).with_servers_of(&before.home);
+    let home =
+        Home::find()?.with_stores(before.home.stores().clone()).with_servers_of(&before.home);
     let loaded = load_checked(&home.environment).map_err(AgentError::from)?;
     if !loaded.found && before.found {
         let file = loaded.path.display();

@@ -49,6 +49,16 @@ pub trait Spending: fmt::Debug + Send + Sync {
     /// The totals cannot be read or written.
     fn add(&self, day: &str, used: Spent) -> Result<Spent, SessionError>;
 
+    /// Like [`Spending::add`], or [`Spending::of`] if nothing was used, but only if that takes no longer than a few system
+    /// calls; `None` otherwise, as where another run is using the totals.
+    ///
+    /// # Errors
+    /// The totals cannot be read or written.
+    fn add_at_once(&self, day: &str, used: Spent) -> Result<Option<Spent>, SessionError> {
+        let _ = (day, used);
+        Ok(None)
+    }
+
     /// If the totals were damaged and had to start at zero: where they are and where a copy of the damaged ones is, in words
     /// for people.
     fn damage(&self) -> Option<(String, String)>;
@@ -99,8 +109,7 @@ impl DaySpending {
         Ok(self.read_total(day, Patience::Waits)?.unwrap_or_default())
     }
 
-    /// Like [`DaySpending::add`], or [`DaySpending::of`] if nothing was used, but only if no other run is using the file:
-    /// `None` then.
+    /// As [`Spending::add_at_once`].
     ///
     /// # Errors
     /// The file cannot be read or written.
@@ -213,6 +222,10 @@ impl Spending for DaySpending {
         Self::add(self, day, used)
     }
 
+    fn add_at_once(&self, day: &str, used: Spent) -> Result<Option<Spent>, SessionError> {
+        Self::add_at_once(self, day, used)
+    }
+
     fn damage(&self) -> Option<(String, String)> {
         let copy = self.set_aside()?.display().to_string();
         Some((self.path.display().to_string(), copy))
@@ -235,6 +248,10 @@ impl Spending for MemorySpending {
         let (after, total) = std::mem::take(&mut *stored).plus(day, used);
         *stored = after;
         Ok(total)
+    }
+
+    fn add_at_once(&self, day: &str, used: Spent) -> Result<Option<Spent>, SessionError> {
+        if used == Spent::default() { self.of(day) } else { self.add(day, used) }.map(Some)
     }
 
     fn damage(&self) -> Option<(String, String)> {
