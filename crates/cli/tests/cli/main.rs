@@ -35,6 +35,7 @@ mod compaction;
 mod completions;
 mod config_change;
 mod config_check;
+mod costs;
 mod docs_commands;
 mod docs_environment;
 mod docs_links;
