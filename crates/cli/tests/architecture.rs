@@ -333,14 +333,11 @@ const PLAIN_NOTES: [(&str, &[&str]); 7] = [
     (
         "about the result of a tool, as a part of it",
         &[
-            "bytes before this are shown by action log",
             "job ",
             "Some bytes are not valid",
             "The file is in ",
             "NUL characters",
             "no text",
-            "truncated ",
-            "This call has now given",
             "aborted",
             "chars of old output",
             "an old picture",

@@ -198,7 +198,8 @@ impl OpenLog {
         self.write(&[Entry::Message(message_to_row(&message))])?;
         match &mut message {
             Message::ToolResult(result) => {
-                result.content = shown_result(std::mem::take(&mut result.content));
+                result.content =
+                    shown_result(&result.tool_name, std::mem::take(&mut result.content));
             }
             Message::User(_) | Message::Assistant(_) => self.added += 1,
         }

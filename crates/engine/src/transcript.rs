@@ -3,7 +3,10 @@
 use std::borrow::Cow;
 
 use jiff::Timestamp;
-use myclaw_llm::outside::{change_texts, harmless, harmless_message, harmless_result};
+use myclaw_llm::outside::{
+    COMMAND_TOOLS, change_texts, harmless, harmless_command_result, harmless_message,
+    harmless_result,
+};
 use myclaw_llm::{
     Api, AssistantMessage, ContentBlock, Message, StopReason, TextContent, ToolResultMessage,
     Usage, UserMessage, joined_text,
@@ -53,14 +56,17 @@ pub(crate) fn row_to_message(row: TranscriptMessage) -> Option<Message> {
             },
             timestamp: row.ts,
         })),
-        Role::Tool => Some(Message::ToolResult(ToolResultMessage {
-            tool_call_id: row.tool_call_id?,
-            tool_name: read(meta.tool_name).unwrap_or_default(),
-            is_error: read(meta.is_error).unwrap_or(false),
-            content: shown_result(meta.content(row.content)),
-            details: deciding_details(read(meta.details)),
-            timestamp: row.ts,
-        })),
+        Role::Tool => {
+            let tool_name: String = read(meta.tool_name).unwrap_or_default();
+            Some(Message::ToolResult(ToolResultMessage {
+                tool_call_id: row.tool_call_id?,
+                is_error: read(meta.is_error).unwrap_or(false),
+                content: shown_result(&tool_name, meta.content(row.content)),
+                tool_name,
+                details: deciding_details(read(meta.details)),
+                timestamp: row.ts,
+            }))
+        }
     }
 }
 
@@ -73,10 +79,28 @@ fn own_words(content: &TextContent) -> Cow<'_, str> {
     }
 }
 
-/// The content of a tool's result as a model sees it. All of it is from outside: files, pages, what commands print.
-pub(crate) fn shown_result(mut content: Vec<ContentBlock>) -> Vec<ContentBlock> {
-    change_texts(&mut content, |content| harmless_result(&content.text));
+/// The content of a tool's result as a model sees it. All of it is from outside: files, pages, what commands print. Only the
+/// remarks behind it are the engine's.
+pub(crate) fn shown_result(tool: &str, mut content: Vec<ContentBlock>) -> Vec<ContentBlock> {
+    let remarks = content.iter().skip(1).rev().take_while(|block| is_remark(block)).count();
+    let of_tool = content.len() - remarks;
+    let change: fn(&TextContent) -> Cow<'_, str> = match COMMAND_TOOLS.contains(&tool) {
+        true => |content| harmless_command_result(&content.text),
+        false => |content| harmless_result(&content.text),
+    };
+    change_texts(&mut content[..of_tool], change);
     content
+}
+
+/// How the engine's remarks about a result begin.
+pub(crate) const REMARKS: [&str; 2] = ["[truncated ", "[This call has now given "];
+
+/// Whether a block that is not the first of a result is a remark of the engine.
+fn is_remark(block: &ContentBlock) -> bool {
+    let ContentBlock::Text(TextContent { text, .. }) = block else { return false };
+    REMARKS.iter().any(|beginning| text.starts_with(beginning))
+        && text.ends_with(']')
+        && !text.contains('\n')
 }
 
 /// Replaces empty content. A message without content would be left out of the request, and the request could then begin

@@ -25,7 +25,7 @@ pub use marks::OPEN_ANGLES;
 use own::EXTERNAL;
 pub use own::PROMPT_TAGS;
 use recognise::{
-    COLONS, Form, behind, is_bracket, is_of_word, is_speaker, is_speaker_of_line, opener,
+    COLONS, Form, Scope, behind, is_bracket, is_of_word, is_speaker, is_speaker_of_line, opener,
 };
 
 /// Stands inside of a mark that does not count. It can be seen, because servers and people remove what cannot, and
@@ -80,14 +80,28 @@ pub fn plain_name(name: &str, most: usize) -> String {
     name.trim().replace('"', "'")
 }
 
+/// The tools that write notes about a command and its job into their results. They give the output of the command to
+/// [`harmless_output`] first.
+pub const COMMAND_TOOLS: [&str; 2] = ["bash", "process"];
+
 /// The result of a tool as a model is sent it. The lines of [`mark`] around it stay as they are.
 pub fn harmless_result(text: &str) -> Cow<'_, str> {
-    with_breaks(text, frame_number(text))
+    with_breaks(text, frame_number(text), Scope::Text)
+}
+
+/// The same for one of the [`COMMAND_TOOLS`], whose notes stay as they are.
+pub fn harmless_command_result(text: &str) -> Cow<'_, str> {
+    with_breaks(text, None, Scope::CommandResult)
+}
+
+/// The output of a command, in which notes cannot be taken for those that a tool writes about it. Everything else stays.
+pub fn harmless_output(text: &str) -> Cow<'_, str> {
+    with_breaks(text, None, Scope::Output)
 }
 
 /// `text` as a model is sent it.
 pub fn harmless(text: &str) -> Cow<'_, str> {
-    with_breaks(text, None)
+    with_breaks(text, None, Scope::Text)
 }
 
 /// A text of a user message as a model is sent it. The lines that the program quotes, and the part that is marked as
@@ -142,7 +156,7 @@ pub fn restored(text: &str) -> Cow<'_, str> {
     while let Some((at, character)) = change.next(Seek::Breaks) {
         if character == BREAK {
             let end = end_of_breaks(text, at);
-            if is_broken_mark(&text[..at], &text[end..]) {
+            if is_broken_mark(&text[..at], &text[end..], Scope::Any) {
                 change.replace(at..at + BREAK.len_utf8(), "");
             }
             change.skip_to(end);
@@ -192,11 +206,17 @@ fn is_frame(rest: &str, number: &str) -> bool {
         .is_some_and(|rest| rest.starts_with('>'))
 }
 
-fn with_breaks<'t>(text: &'t str, frame: Option<&str>) -> Cow<'t, str> {
+fn with_breaks<'t>(text: &'t str, frame: Option<&str>, scope: Scope) -> Cow<'t, str> {
     let mut change = Change::of(text);
+    let is_output = scope == Scope::Output;
+    // A text may hold the break of another scope, which `restored` would take away.
+    let broken = if scope == Scope::Text { Scope::Any } else { scope };
     while let Some((at, character)) = change.next(Seek::Marks) {
         let after = at + character.len_utf8();
         let rest = &text[after..];
+        if is_output && opener(character).is_none() && character != BREAK {
+            continue;
+        }
         if COLONS.contains(&character) {
             if is_speaker_of_line(&text[..at]) {
                 change.insert(at);
@@ -204,7 +224,7 @@ fn with_breaks<'t>(text: &'t str, frame: Option<&str>) -> Cow<'t, str> {
             }
         } else if character == BREAK {
             let end = end_of_breaks(text, at);
-            if is_broken_mark(&text[..at], &text[end..]) {
+            if is_broken_mark(&text[..at], &text[end..], broken) {
                 change.insert(at);
             }
             change.skip_to(end);
@@ -212,9 +232,9 @@ fn with_breaks<'t>(text: &'t str, frame: Option<&str>) -> Cow<'t, str> {
             let counts = |form| {
                 form == Form::Genuine || !text[..at].chars().next_back().is_some_and(is_of_word)
             };
-            let is_mark = behind(opener, rest).is_some_and(counts)
+            let is_mark = behind(opener, rest, scope).is_some_and(counts)
                 && !frame.is_some_and(|number| is_frame(rest, number));
-            let is_number = character == BRACKETS.0 && hidden::number(rest).is_some();
+            let is_number = !is_output && character == BRACKETS.0 && hidden::number(rest).is_some();
             if is_mark || is_number {
                 change.insert(after);
             }
@@ -283,11 +303,14 @@ const MAY_BEGIN: [bool; 256] = {
 };
 
 /// Whether a break between these two parts of a text is inside of a mark.
-fn is_broken_mark(before: &str, rest: &str) -> bool {
+fn is_broken_mark(before: &str, rest: &str, scope: Scope) -> bool {
     let bracket = before.chars().next_back();
-    bracket.and_then(opener).is_some_and(|opener| behind(opener, rest).is_some())
-        || bracket == Some(BRACKETS.0) && hidden::number(rest).is_some()
-        || is_speaker(before, rest)
+    if bracket.and_then(opener).is_some_and(|opener| behind(opener, rest, scope).is_some()) {
+        return true;
+    }
+    scope != Scope::Output
+        && (bracket == Some(BRACKETS.0) && hidden::number(rest).is_some()
+            || is_speaker(before, rest))
 }
 
 fn end_of_breaks(text: &str, at: usize) -> usize {

@@ -12,6 +12,7 @@ use myclaw_engine::{
     ToolDeclaration, ToolError, ToolInvocation, ToolOutput,
 };
 use myclaw_exec::WriteError;
+use myclaw_llm::outside::harmless_output;
 use myclaw_llm::{ContentBlock, ToolSchema};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -330,7 +331,8 @@ fn shown(job: &Job, news: &Excerpt, max_chars: usize) -> ToolOutput {
     let text = plain_text(&text);
     let text = text.trim_end_matches('\n');
     let text = if text.is_empty() { "(no new output)" } else { text };
-    let mut text = cut_start(text, max_chars.saturating_sub(NOTE_CHARS)).into_owned();
+    let text = harmless_output(text);
+    let mut text = cut_start(&text, max_chars.saturating_sub(NOTE_CHARS)).into_owned();
     if news.missed > 0 {
         text = format!("[{} bytes before this are shown by action log]\n{text}", news.missed);
     }

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use std::sync::Arc;
 
-use myclaw_engine::Tool;
+use myclaw_engine::{Tool, ToolKind};
+use myclaw_llm::outside::COMMAND_TOOLS;
 use myclaw_tools::{CommandPlace, JobEnded, JobListener, JobOwner, Jobs, JobsOptions, ToolOptions};
 use serde_json::{Value, json};
 
@@ -86,4 +87,14 @@ fn schemas_are_short() {
     let bytes = serde_json::to_string(&schemas).unwrap().len();
     println!("the schemas take {bytes} bytes");
     assert!(bytes <= MAX_BYTES, "the schemas take {bytes} bytes");
+}
+
+/// A tool that writes notes about commands gives their output to `outside::harmless_output` first.
+#[test]
+fn the_tools_whose_notes_are_their_own_are_those_that_run_commands() {
+    let runs = |tool: &Arc<dyn Tool>| matches!(tool.declaration().kind, ToolKind::Run | ToolKind::Attend);
+    let tools = all_tools();
+    let names: Vec<&str> =
+        tools.iter().filter(|tool| runs(tool)).map(|tool| tool.schema().name.as_str()).collect();
+    assert_eq!(names, COMMAND_TOOLS);
 }

@@ -17,6 +17,28 @@ pub const PROMPT_TAGS: [&str; 8] = [
     "runtime",
 ];
 
+/// How the notes begin that this program puts into the results of tools: about a background job, and about the result itself.
+/// In the result of a tool that runs commands they are the tool's own.
+pub(super) const RESULT_NOTES: &[&str] =
+    &["background job", "job j", "bytes before this are", "truncated ", "this call has now given"];
+
+/// How the other notes begin that a tool puts behind the output of a command. In other texts nobody is deceived by them.
+pub(super) const COMMAND_NOTES: &[&str] = &[
+    "exit code",
+    "ended by signal",
+    "killed by signal",
+    "timed out after",
+    "it was ended",
+    "it was aborted",
+    "aborted; ended",
+    "output cut",
+    "only the last",
+    "still running in the background",
+    "the beginning of the output",
+    "the editor ",
+    "nobody knows how",
+];
+
 /// How the notes begin that this program puts between square brackets into messages, after the bracket and in lower case.
 pub(super) const NOTES: &[&str] = &[
     // Messages of channels, and what is in them.

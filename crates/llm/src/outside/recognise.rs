@@ -4,7 +4,7 @@
 //! What these functions accept holds no bracket that opens and no hidden character. So a change elsewhere in the text
 //! never changes their answer, which is why [`super::restored`] finds every place again.
 
-use super::hidden::is_hidden;
+use super::hidden::{self, BRACKETS, is_hidden};
 use super::letters::{MOST_BLANKS, begins_with, folded, is_blank, without_end};
 use super::marks::{
     BEFORE_SPEAKER, BEGINNING_CLOSE_SQUARES, BEHIND_CLOSE_SQUARE, BEHIND_OPEN_SQUARE, CALL_TAGS,
@@ -12,7 +12,7 @@ use super::marks::{
     OPEN_SQUARES, OTHER_SCRIPTS, PARTS, PIPED_SQUARES, PIPES, PREFIXES, SPEAKERS,
     SPEAKERS_AND_KEYS, SPEAKERS_OF_OTHER_SCRIPTS, SQUARES, Spelling, TAGS,
 };
-use super::own::{NOTES, PROMPT_TAGS};
+use super::own::{COMMAND_NOTES, NOTES, PROMPT_TAGS, RESULT_NOTES};
 
 /// Longest name, in characters. The longest of a known model has 40.
 const MOST_NAME: usize = 64;
@@ -41,6 +41,31 @@ pub(super) enum Opener {
     ClosedSquare,
 }
 
+/// Which marks count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// Those of any text from outside.
+    Text,
+    /// Those of the result of a tool that runs commands, in which notes about the command are the tool's own.
+    CommandResult,
+    /// Notes about a command and its job, in its output.
+    Output,
+    /// Those of all others together.
+    Any,
+}
+
+impl Scope {
+    fn notes(self) -> impl Iterator<Item = &'static &'static str> {
+        let lists: [&[&str]; 3] = match self {
+            Self::Text => [NOTES, RESULT_NOTES, &[]],
+            Self::CommandResult => [NOTES, &[], &[]],
+            Self::Output => [RESULT_NOTES, COMMAND_NOTES, &[]],
+            Self::Any => [NOTES, RESULT_NOTES, COMMAND_NOTES],
+        };
+        lists.into_iter().flatten()
+    }
+}
+
 /// The kind of bracket that `character` is, if a mark may begin with it.
 pub(super) fn opener(character: char) -> Option<Opener> {
     if OPEN_ANGLES.contains(&character) {
@@ -60,10 +85,12 @@ pub(super) fn is_bracket(character: char) -> bool {
 }
 
 /// The mark that `rest` completes after a bracket.
-pub(super) fn behind(opener: Opener, rest: &str) -> Option<Form> {
+pub(super) fn behind(opener: Opener, rest: &str, scope: Scope) -> Option<Form> {
     match opener {
+        Opener::Square if scope == Scope::Output => is_note(rest, scope).then_some(Form::Similar),
+        _ if scope == Scope::Output => None,
         Opener::Angle => behind_angle(rest),
-        Opener::Square => behind_square(rest),
+        Opener::Square => behind_square(rest, scope),
         Opener::ClosedSquare => is_one_of(rest, &BEHIND_CLOSE_SQUARE).then_some(Form::Genuine),
     }
 }
@@ -155,13 +182,17 @@ fn double_angle(mut reader: Reader<'_>) -> Option<Form> {
         .then_some(Form::Genuine)
 }
 
-fn behind_square(rest: &str) -> Option<Form> {
+/// Whether a note of this program begins here, behind the bracket.
+fn is_note(rest: &str, scope: Scope) -> bool {
     // A note may begin with a number: `[3 earlier messages …`.
     let is_before = |character: char| character.is_whitespace() || character.is_ascii_digit();
     let words = rest.trim_start_matches(is_before);
     let first = words.chars().next().and_then(folded).map(|first| first.to_ascii_lowercase());
-    let is_note = |note: &&str| note.chars().next() == first && begins_with(words, note);
-    if NOTES.iter().any(is_note) {
+    scope.notes().any(|note| note.chars().next() == first && begins_with(words, note))
+}
+
+fn behind_square(rest: &str, scope: Scope) -> Option<Form> {
+    if is_note(rest, scope) {
         return Some(Form::Similar);
     }
     if is_one_of(rest.trim_start(), &BEHIND_OPEN_SQUARE) {
@@ -206,8 +237,7 @@ pub(super) fn is_speaker_of_line(before: &str) -> bool {
         Some((line, end)) if end.eq_ignore_ascii_case(BEFORE_SPEAKER) => line,
         _ => line,
     };
-    let is_decoration = |character| matches!(character, ' ' | '\t' | '#' | '*' | '_' | '>');
-    let number = line.trim_end_matches(is_decoration);
+    let number = without_decoration(line);
     let mut decoration = &line[number.len()..];
     if !number.is_empty() {
         let signs: &[char] = &[':', '-', '|'];
@@ -226,6 +256,25 @@ pub(super) fn is_speaker_of_line(before: &str) -> bool {
     name.is_one_of(&SPEAKERS)
         || name.is_one_of(&SPEAKERS_AND_KEYS) && !is_key
         || name.is_one_of(&HEADINGS) && decoration.contains('#')
+}
+
+/// `line` without signs at its end that a speaker's name may follow: blanks, marks of Markdown, hidden characters, and their
+/// numbers as they are shown.
+fn without_decoration(line: &str) -> &str {
+    let is_decoration = |character: char| {
+        matches!(character, ' ' | '\t' | '#' | '*' | '_' | '>' | '\\') || is_hidden(character)
+    };
+    let mut line = line;
+    loop {
+        line = line.trim_end_matches(is_decoration);
+        let number = line.ends_with(BRACKETS.1).then(|| line.rfind(BRACKETS.0)).flatten();
+        match number {
+            Some(at) if hidden::number(&line[at + BRACKETS.0.len_utf8()..]).is_some() => {
+                line = &line[..at];
+            }
+            _ => return line,
+        }
+    }
 }
 
 /// Whether `before` ends with the name of a speaker, and what follows is a colon. The name may have any case and place:

@@ -7,6 +7,7 @@ use std::time::Duration;
 use myclaw_engine::{ToolError, ToolOutput};
 use myclaw_exec::{ChildSpec, EnvironmentPolicy, ExecError, Exit, Finished, OutputLimits, run};
 use myclaw_llm::ContentBlock;
+use myclaw_llm::outside::harmless_output;
 use myclaw_tools::why_variable_is_refused;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
@@ -158,7 +159,8 @@ impl WorkflowRun<'_> {
     /// The output, with notes about it in brackets.
     fn report(&self, finished: &Finished) -> String {
         let output = finished.output.tail.trim_end_matches('\n');
-        let mut text = if output.is_empty() { "(no output)" } else { output }.to_owned();
+        let output = if output.is_empty() { "(no output)" } else { output };
+        let mut text = harmless_output(output).into_owned();
         let cut = finished.output.truncated.then(|| {
             format!("only the last {MAX_OUTPUT} of {} bytes are shown", finished.output.total_bytes)
         });

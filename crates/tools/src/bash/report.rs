@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use myclaw_engine::{ToolError, ToolOutput};
 use myclaw_exec::{CapturedOutput, ExecError, Exit, Finished, LeftRunning};
+use myclaw_llm::outside::harmless_output;
 use serde_json::{Value, json};
 
 use crate::jobs::Job;
@@ -22,7 +23,7 @@ pub(super) fn text(
     max_chars: usize,
 ) -> String {
     let output = plain_text(&finished.output.tail);
-    let mut text = output.trim_end_matches('\n').to_owned();
+    let mut text = harmless_output(output.trim_end_matches('\n')).into_owned();
     if text.is_empty() {
         text.push_str("(no output)");
     }
@@ -49,7 +50,8 @@ pub(super) fn of_job(job: &Job, max_chars: usize) -> ToolOutput {
     let output = plain_text(&output);
     let output = output.trim_end_matches('\n');
     let output = if output.is_empty() { "(no output yet)" } else { output };
-    let output = cut_start(output, max_chars.saturating_sub(NOTE_CHARS));
+    let output = harmless_output(output);
+    let output = cut_start(&output, max_chars.saturating_sub(NOTE_CHARS));
     let record = job.record();
     let id = &record.id;
     let text = format!(

@@ -4,6 +4,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use myclaw_engine::{ToolError, ToolOutput};
+use myclaw_llm::outside::harmless_output;
 
 use super::{details, record_of};
 use crate::jobs::{Found, count_lines, end_of_file};
@@ -145,5 +146,5 @@ fn shown(line: &[u8]) -> String {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let line = String::from_utf8_lossy(line);
-    cut_line(&plain_text(&line), MAX_LINE_CHARS).into_owned()
+    cut_line(&harmless_output(&plain_text(&line)), MAX_LINE_CHARS).into_owned()
 }

@@ -9,6 +9,7 @@ use agent_client_protocol_schema::v1::{
     WaitForTerminalExitRequest,
 };
 use myclaw_agent::llm::ContentBlock;
+use myclaw_agent::llm::outside::harmless_output;
 use myclaw_agent::{
     BoxFuture, CallHandler, Tool, ToolError, ToolInvocation, ToolOutput, ToolUpdate,
 };
@@ -167,7 +168,8 @@ fn report(
             if response.truncated || cut > 0 {
                 notes.push("the beginning of the output is left out".to_owned());
             }
-            response.output.chars().skip(cut).collect()
+            let shown: String = response.output.chars().skip(cut).collect();
+            harmless_output(&shown).into_owned()
         }
         Err(why) => {
             notes.push(format!("the editor does not give the output: {why}"));
