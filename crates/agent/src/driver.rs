@@ -245,18 +245,25 @@ pub(crate) fn run_error(error: &RunError, selection: &Selection) -> AgentError {
     let mut failure = AgentError::of_run(error);
     if let RunError::Model(error) = error {
         failure.message = model_failure(error, selection);
+        let name = &selection.reference;
+        let said = without_provider(error.message_without_address(), &name.provider);
+        return failure.for_others(format!("{name}: {said}"));
     }
     failure
 }
 
+/// The message of the model layer begins with the provider, which the model's name repeats.
+fn without_provider<'m>(message: &'m str, provider: &str) -> &'m str {
+    let message = message.trim_end_matches('.');
+    message.strip_prefix(&format!("{provider}: ")).unwrap_or(message)
+}
+
 /// How the message of a failed run ends where its reader may choose another model on a command line.
-pub const OTHER_MODEL_ADVICE: &str = ", or choose another model with --model";
+const OTHER_MODEL_ADVICE: &str = ", or choose another model with --model";
 
 fn model_failure(error: &ModelError, selection: &Selection) -> String {
     let name = &selection.reference;
-    let message = error.message.trim_end_matches('.');
-    // The model layer's message begins with the provider, which the model's name repeats.
-    let message = message.strip_prefix(&format!("{}: ", name.provider)).unwrap_or(message);
+    let message = without_provider(&error.message, &name.provider);
     match &selection.source {
         SelectionSource::KeyVariable(variable) if error.class == ErrorClass::Auth => {
             format!("{name}: {message}. The key came from {variable}; check it{OTHER_MODEL_ADVICE}")

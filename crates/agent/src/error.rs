@@ -18,6 +18,7 @@ pub struct AgentError {
     pub message: String,
     config: Option<Arc<ConfigError>>,
     passes: bool,
+    for_others: Option<String>,
 }
 
 /// What kind of failure it is.
@@ -96,7 +97,7 @@ impl FailureClass {
 impl AgentError {
     /// A failure of `class`.
     pub fn new(class: FailureClass, message: impl Into<String>) -> Self {
-        Self { class, message: message.into(), config: None, passes: false }
+        Self { class, message: message.into(), config: None, passes: false, for_others: None }
     }
 
     /// An argument or a message that cannot be used.
@@ -142,6 +143,16 @@ impl AgentError {
         Self { passes: passes(error), ..Self::new(class, error.to_string()) }
     }
 
+    /// The same with a message for people other than the owner, which names no address and no option of the command line.
+    pub(crate) fn for_others(self, message: String) -> Self {
+        Self { for_others: Some(message), ..self }
+    }
+
+    /// The message for people other than the owner.
+    pub fn message_for_others(&self) -> &str {
+        self.for_others.as_deref().unwrap_or(&self.message)
+    }
+
     /// Whether the failure may be over in some minutes without anybody doing something: a server that is away, breaks
     /// off, fails or has too much to do.
     pub fn may_pass(&self) -> bool {
@@ -169,7 +180,8 @@ impl From<ConfigError> for AgentError {
             ConfigError::Unwritable { .. } => FailureClass::ConfigUnwritable,
             _ => FailureClass::Config,
         };
-        Self { class, message: error.to_string(), config: Some(Arc::new(error)), passes: false }
+        let failure = Self::new(class, error.to_string());
+        Self { config: Some(Arc::new(error)), ..failure }
     }
 }
 

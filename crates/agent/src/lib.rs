@@ -58,7 +58,7 @@ pub use confinement::try_escapes;
 pub use confinement::{SandboxProblem, SandboxReport, StoppedRuns, own_sandbox, sandbox_problems};
 pub use declarations::declaration_of;
 pub use direct_call::DirectTools;
-pub use driver::{Driver, FrontEndTools, OTHER_MODEL_ADVICE};
+pub use driver::{Driver, FrontEndTools};
 pub use error::{AgentError, FailureClass};
 pub use helper::helper_main;
 pub use hiding::{IfHidingFails, StateDirectoryReport};

@@ -388,12 +388,10 @@ impl Server<'_> {
 
     /// An error that the server reported, or an unusable answer.
     fn said(&self, mut error: ModelError) -> ModelError {
-        error.message = format!(
-            "{} at {}: {}",
-            self.request.model.provider,
-            host_label(&self.url),
-            error.message
-        );
+        let (provider, said) = (&self.request.model.provider, &error.message);
+        let without_address = format!("{provider}: {said}");
+        error.message = format!("{provider} at {}: {said}", host_label(&self.url));
+        error.without_address = Some(without_address.into());
         self.without_secrets(error)
     }
 
@@ -427,6 +425,8 @@ impl Server<'_> {
 
     fn without_secrets(&self, mut error: ModelError) -> ModelError {
         error.message = redact(&error.message, self.secrets());
+        error.without_address =
+            error.without_address.map(|message| redact(&message, self.secrets()).into());
         error.code = error.code.map(|code| redact(&code, self.secrets()));
         error
     }

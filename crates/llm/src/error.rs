@@ -101,6 +101,8 @@ pub struct ModelError {
     pub usage: Option<Box<Usage>>,
     /// One line for a person: what failed, where, and what to do. Never holds a secret.
     pub message: String,
+    /// The same without the address of the server, for people who are not to know it; `None` if `message` has none.
+    pub without_address: Option<Box<str>>,
 }
 
 impl ModelError {
@@ -115,7 +117,13 @@ impl ModelError {
             trouble: Trouble::AsReported,
             usage: None,
             message: message.into(),
+            without_address: None,
         }
+    }
+
+    /// The message for people who are not to know the address of the server.
+    pub fn message_without_address(&self) -> &str {
+        self.without_address.as_deref().unwrap_or(&self.message)
     }
 
     /// What failed, for programs: the name of the class. [`ErrorClass::Timeout`] has three causes, of which one is a

@@ -67,7 +67,10 @@ pub(super) struct RunFailure {
     /// The messages that it would have answered; none if it failed before it took any.
     pub(super) ids: HashSet<EntryId>,
     pub(super) class: &'static str,
+    /// For the owner.
     pub(super) message: String,
+    /// For everybody else.
+    pub(super) for_others: String,
     /// Whether the failure may be over soon.
     pub(super) may_pass: bool,
 }
@@ -266,7 +269,8 @@ impl Desk {
         // Its messages wait for the models.
         let (ids, class) = (state.taken.clone(), FailureClass::Aborted.as_str());
         let message = "stopped; the session is kept, the next message continues it".to_owned();
-        state.failures.push(RunFailure { ids, class, message, may_pass: false });
+        let for_others = message.clone();
+        state.failures.push(RunFailure { ids, class, message, for_others, may_pass: false });
         drop(state);
         self.wake.notify_one();
         true
@@ -305,9 +309,13 @@ impl Desk {
                         _ => true,
                     };
                     if is_failure {
-                        let (class, message) = (error.class.as_str(), error.message.clone());
-                        let may_pass = error.may_pass();
-                        state.failures.push(RunFailure { ids, class, message, may_pass });
+                        state.failures.push(RunFailure {
+                            ids,
+                            class: error.class.as_str(),
+                            message: error.message.clone(),
+                            for_others: error.message_for_others().to_owned(),
+                            may_pass: error.may_pass(),
+                        });
                     }
                 }
                 drop(state);

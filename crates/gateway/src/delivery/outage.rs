@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use myclaw_agent::OTHER_MODEL_ADVICE;
-
 use super::desk::{Desk, Patience, RunFailure};
 use super::{Delivery, Report};
 use crate::GatewayError;
@@ -94,39 +92,12 @@ const SAID_BY_CLASS: [&str; 9] = [
     "context_overflow",
 ];
 
-/// A message without the places that `llm` names in it: `mine at 127.0.0.1:8080: …` and `(the call went to http://…)`.
-fn without_addresses(message: &str) -> String {
-    let is_host = |word: &str| {
-        let host = word.trim_end_matches(':');
-        host.len() < word.len() && (host.contains(['.', ':']) || host == "localhost")
-    };
-    let mut kept: Vec<&str> = Vec::new();
-    for word in message.split(' ') {
-        match kept.last() {
-            Some(&"at") if is_host(word) => {
-                kept.pop();
-                // The colon stays where the address stood.
-                kept.push(":");
-            }
-            _ => kept.push(word),
-        }
-    }
-    let text = kept.join(" ").replace(" : ", ": ");
-    match text.split_once(" (the call went to ") {
-        Some((before, after)) => {
-            format!("{before}{}", after.split_once(')').map_or("", |(_, rest)| rest))
-        }
-        None => text,
-    }
-}
-
 impl Report {
     /// For messages of a failed run. It names no address and no option of the command line: its reader may not be the
     /// owner, who finds both in the log.
     pub(super) fn of_run(failure: &RunFailure) -> Self {
         let class = failure.class.to_owned();
-        let message = without_addresses(&failure.message.replace(OTHER_MODEL_ADVICE, ""));
-        let mut report = Self { class, message };
+        let mut report = Self { class, message: failure.for_others.clone() };
         if SAID_BY_CLASS.contains(&failure.class) {
             report.message = report.for_people().to_owned();
         }
@@ -179,28 +150,6 @@ pub(crate) fn for_people<'m>(class: &str, message: &'m str) -> &'m str {
         "usage" | "aborted" => message,
         _ => {
             "I cannot answer, because something does not work here. The owner of this agent finds the reason in the log."
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::without_addresses;
-
-    #[test]
-    fn addresses_of_model_servers_are_left_out() {
-        for (message, shown) in [
-            ("mine/m: mine at 127.0.0.1:8080: answered 400: no", "mine/m: mine: answered 400: no"),
-            (
-                "a at models.example.org: answered 404 (the call went to https://x/y)",
-                "a: answered 404",
-            ),
-            ("a at localhost: no (the call went to http://l/) and more", "a: no and more"),
-            ("a at [::1]:80: look at it: now", "a: look at it: now"),
-            ("it ends at 5", "it ends at 5"),
-            ("", ""),
-        ] {
-            assert_eq!(without_addresses(message), shown);
         }
     }
 }
