@@ -16,7 +16,7 @@ use crate::line::{self, Line};
 use crate::repair::torn_bytes;
 use crate::tail::{
     beginning_ms, fill_missing_times, read_last_compaction, read_messages_before, read_tail,
-    visit_messages_backward,
+    visit_messages_before,
 };
 use crate::{
     About, CompactionEntry, Entry, EntryId, FORMAT_VERSION, SessionHeader, SessionKey, Tail,
@@ -209,7 +209,19 @@ impl SessionReader {
         &self,
         visit: &mut dyn FnMut(TranscriptMessage) -> ControlFlow<()>,
     ) -> Result<(), SessionError> {
-        visit_messages_backward(self.parts_backward(), visit)
+        self.visit_before(None, visit).map(drop)
+    }
+
+    /// The same for the messages before the one with the id `before`. Whether there is such a message.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn visit_before(
+        &self,
+        before: Option<EntryId>,
+        visit: &mut dyn FnMut(TranscriptMessage) -> ControlFlow<()>,
+    ) -> Result<bool, SessionError> {
+        visit_messages_before(self.parts_backward(), before, visit)
             .context("read the session log", &self.path)
     }
 

@@ -130,12 +130,26 @@ pub(crate) fn read_messages_before<R: Read + Seek>(
     before: Option<EntryId>,
     count: usize,
 ) -> io::Result<Option<Vec<TranscriptMessage>>> {
-    let mut sought = before.map(WantedId::new);
     let mut messages = Vec::new();
+    let is_found = visit_messages_before(parts, before, &mut |message| {
+        messages.extend((messages.len() < count).then_some(message));
+        if messages.len() < count { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    messages.reverse();
+    Ok(is_found.then_some(messages))
+}
+
+/// Passes the messages before the one with the id `before`, or all of them, to `visit`, the last one first, until it breaks
+/// off. Whether there is a message with that id.
+pub(crate) fn visit_messages_before<R: Read + Seek>(
+    parts: impl IntoIterator<Item = R>,
+    before: Option<EntryId>,
+    visit: &mut dyn FnMut(TranscriptMessage) -> ControlFlow<()>,
+) -> io::Result<bool> {
+    let mut sought = before.map(WantedId::new);
     for part in parts {
         let mut lines = BackwardLines::new(part)?;
-        while sought.is_some() || messages.len() < count {
-            let Some(found) = lines.next_line()? else { break };
+        while let Some(found) = lines.next_line()? {
             if sought.as_ref().is_some_and(|id| !id.may_be_in(found.bytes, found.offset)) {
                 continue;
             }
@@ -143,33 +157,16 @@ pub(crate) fn read_messages_before<R: Read + Seek>(
             else {
                 continue;
             };
-            match sought {
-                None => messages.push(message),
-                Some(_) if Some(message.id) == before => sought = None,
-                Some(_) => {}
+            if sought.is_none() {
+                if visit(message).is_break() {
+                    return Ok(true);
+                }
+            } else if Some(message.id) == before {
+                sought = None;
             }
         }
     }
-    messages.reverse();
-    Ok(sought.is_none().then_some(messages))
-}
-
-/// Passes the messages to `visit`, the last one first, until it breaks off.
-pub(crate) fn visit_messages_backward<R: Read + Seek>(
-    parts: impl IntoIterator<Item = R>,
-    visit: &mut dyn FnMut(TranscriptMessage) -> ControlFlow<()>,
-) -> io::Result<()> {
-    for part in parts {
-        let mut lines = BackwardLines::new(part)?;
-        while let Some(found) = lines.next_line()? {
-            if let Line::Entry(Entry::Message(message)) = line::decode(found.bytes, found.offset)
-                && visit(message).is_break()
-            {
-                return Ok(());
-            }
-        }
-    }
-    Ok(())
+    Ok(sought.is_none())
 }
 
 /// The last compaction, if there is one. Only lines that may be one are decoded.

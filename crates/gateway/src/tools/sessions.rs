@@ -1,5 +1,6 @@
 //! What the tools for sessions and sub-agents do.
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use myclaw_agent::config::AgentId;
@@ -260,32 +261,33 @@ impl Call<'_> {
 fn history(
     catalog: &dyn Catalog,
     key: &SessionKey,
-    mut before: Option<EntryId>,
+    before: Option<EntryId>,
     limit: usize,
     include_tools: bool,
 ) -> Result<Vec<Value>, GatewayError> {
     let failed = |error| GatewayError::Agent(myclaw_agent::AgentError::from(error));
     let Some(reader) = catalog.read(key).map_err(failed)? else { return Ok(Vec::new()) };
     let (mut shown, mut chars, mut read) = (Vec::new(), 0, 0);
-    'rows: while shown.len() < limit && read < MOST_SEARCHED {
-        let rows = reader.messages_before(before, MOST).map_err(failed)?;
-        let rows =
-            rows.ok_or_else(|| unusable("the session has no message with the id in `before`"))?;
-        let Some(oldest) = rows.first() else { break };
-        before = Some(oldest.id);
-        read += rows.len();
-        for row in rows.into_iter().rev() {
-            let is_wanted = matches!(row.role, Role::User | Role::Assistant) || include_tools;
-            if !is_wanted || row.content.trim().is_empty() {
-                continue;
-            }
+    let is_found = reader.visit_before(before, &mut |row| {
+        read += 1;
+        let is_wanted = matches!(row.role, Role::User | Role::Assistant) || include_tools;
+        if is_wanted && !row.content.trim().is_empty() {
             let text = cut(&row);
             chars += text.len();
-            if shown.len() == limit || (chars > MOST_HISTORY_CHARS && !shown.is_empty()) {
-                break 'rows;
+            if chars > MOST_HISTORY_CHARS && !shown.is_empty() {
+                return ControlFlow::Break(());
             }
-            shown.push(json!({"id": row.id, "role": row.role, "ts": row.ts, "text": text}));
+            // Logs of other programs have rows without a time.
+            let time = (row.ts > 0).then_some(row.ts);
+            shown.push(json!({"id": row.id, "role": row.role, "ts": time, "text": text}));
         }
+        match shown.len() < limit && read < MOST_SEARCHED {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
+    });
+    if !is_found.map_err(failed)? {
+        return Err(unusable("the session has no message with the id in `before`"));
     }
     shown.reverse();
     Ok(shown)
