@@ -4,6 +4,7 @@ mod matcher;
 mod search;
 mod spelling;
 
+use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use futures_util::future::BoxFuture;
@@ -150,10 +151,11 @@ fn grep(
     let exact = matcher(Sameness::Composition)?;
     let target = judged.resolve(context, &arguments.path, Access::Read)?;
     let scope = Scope::new(context, arguments, &target, cancel)?;
-    let mut found = scope.search(exact)?;
+    let mut walked = None;
+    let mut found = scope.search(exact, &mut walked)?;
     let mut is_exact = true;
     if found.matches() == 0 && has_other_spellings(&arguments.pattern) {
-        let similar = scope.search(matcher(Sameness::Typography)?)?;
+        let similar = scope.search(matcher(Sameness::Typography)?, &mut walked)?;
         if similar.matches() > 0 {
             (found, is_exact) = (similar, false);
         }
@@ -165,6 +167,13 @@ fn grep(
         details: Some(details),
         is_error: false,
     })
+}
+
+/// What a walk has found, for a search of the same files.
+struct Walked {
+    files: Vec<PathBuf>,
+    unreadable: usize,
+    closed: Option<String>,
 }
 
 /// What a call searches.
@@ -206,7 +215,13 @@ impl<'a> Scope<'a> {
         Ok(Self { context, arguments, target, is_directory, patterns, cancel })
     }
 
-    fn search(&self, matcher: LineMatcher) -> Result<Search, ToolError> {
+    /// Searches every file. The first search notes in `walked` which files there are, if it finds nothing in them, so that
+    /// another one need not walk again.
+    fn search(
+        &self,
+        matcher: LineMatcher,
+        walked: &mut Option<Walked>,
+    ) -> Result<Search, ToolError> {
         let Self { context, arguments, target, cancel, .. } = self;
         let lines_around =
             usize::try_from(arguments.context.unwrap_or(0).min(MAX_CONTEXT)).unwrap_or(0);
@@ -226,6 +241,16 @@ impl<'a> Scope<'a> {
             search.file(&target.real, &root)?;
             return Ok(search);
         }
+        if let Some(Walked { files, unreadable, closed }) = walked.take() {
+            for path in files {
+                if search.file(&path, &root)? == Ending::Early {
+                    break;
+                }
+            }
+            search.left_out(unreadable, closed);
+            return Ok(search);
+        }
+        let mut files = Vec::new();
         let mut walker = Walker::new(&target.real, &context.closed, (*cancel).clone());
         while let Some(entry) = walker.next_entry()? {
             let path = entry.path();
@@ -236,11 +261,20 @@ impl<'a> Scope<'a> {
                     .patterns
                     .as_ref()
                     .is_none_or(|patterns| patterns.match_file(from_target, from_root));
-            if is_meant && search.file(path, &root)? == Ending::Early {
+            if !is_meant {
+                continue;
+            }
+            if search.file(path, &root)? == Ending::Early {
                 break;
             }
+            match search.matches() {
+                0 => files.push(path.to_owned()),
+                _ => files = Vec::new(),
+            }
         }
-        search.left_out(walker.unreadable(), walker.closed_note());
+        let (unreadable, closed) = (walker.unreadable(), walker.closed_note());
+        search.left_out(unreadable, closed.clone());
+        *walked = Some(Walked { files, unreadable, closed });
         Ok(search)
     }
 }

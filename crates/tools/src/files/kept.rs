@@ -243,6 +243,28 @@ impl Merge<'_> {
         }
     }
 
+    /// A word for another one: what both have at their ends, such as `'s`, is the file's. `None` if that is nothing.
+    fn changed_word(&self, old: &Range<usize>, new: &Range<usize>) -> Option<String> {
+        let (before, after) = (&self.old.units.0[old.start], &self.new.0[new.start]);
+        if !before.is_word || !after.is_word {
+            return None;
+        }
+        let in_file = self.old.in_file(old.clone())?;
+        let file: Vec<char> = in_file.chars().collect();
+        let before: Vec<char> = before.text.chars().collect();
+        let after: Vec<char> = after.text.chars().collect();
+        if file == before || file.len() != before.len() {
+            return None;
+        }
+        let same = |pairs: &mut dyn Iterator<Item = (&char, &char)>| {
+            pairs.take_while(|(before, after)| before == after).count()
+        };
+        let first = same(&mut before.iter().zip(&after));
+        let last = same(&mut before[first..].iter().rev().zip(after[first..].iter().rev()));
+        let changed = &after[first..after.len() - last];
+        Some([&file[..first], changed, &file[file.len() - last..]].concat().into_iter().collect())
+    }
+
     /// Tokens that differ. If there are as many quotations in both, each stays a quotation of the file with other words.
     fn append_changed(&self, old: &[Range<usize>], new: &[Range<usize>], merged: &mut String) {
         let of_old: Vec<_> =
@@ -255,7 +277,14 @@ impl Merge<'_> {
                     && old_units[old.end - 1].text == new_units[new.end - 1].text
             });
         let mut quotations = of_old.into_iter();
-        for token in new {
+        let is_in_step = old.len() == new.len();
+        for (at, token) in new.iter().enumerate() {
+            if let Some(old) = old.get(at).filter(|_| is_in_step)
+                && let Some(word) = self.changed_word(old, token)
+            {
+                merged.push_str(&word);
+                continue;
+            }
             let quotation = if has_same_quotes && self.new.is_quotation(token) {
                 quotations.next()
             } else {

@@ -37,6 +37,12 @@ fn what_old_and_new_share_keeps_the_characters_of_the_file() {
             "ok \u{2714}\u{FE0F} ready",
         ),
         ("zero\u{200B}width old", "zerowidth old", "zerowidth new", "zero\u{200B}width new"),
+        // Words that have only their ends in common.
+        ("It\u{2019}s Ann\u{2019}s", "It's Ann's", "It's Bob's", "It\u{2019}s Bob\u{2019}s"),
+        ("l\u{2019}homme", "l'homme", "l'amie", "l\u{2019}amie"),
+        ("don\u{2019}t go", "don't go", "won't go", "won\u{2019}t go"),
+        ("rock\u{2019}n\u{2019}roll", "rock'n'roll", "rock'n'rolls", "rock\u{2019}n\u{2019}rolls"),
+        ("cafe\u{301}s", "caf\u{e9}s", "caf\u{e9}", "caf\u{e9}"),
         // The model changes the quotes themselves.
         ("\u{201C}a\u{201D}", "\"a\"", "'a'", "'a'"),
         // No correspondence.
