@@ -126,7 +126,7 @@ async fn run_in(
     run.thinking = params.thinking;
     run.cancel = params.cancel;
     run.on_event.clone_from(&params.on_event);
-    params.on_event.iter().for_each(|listener| config.subscribe_to_file_notices(listener));
+    params.on_event.iter().for_each(|listener| config.subscribe_to_notices(listener));
     let outcome = engine.run(run).await;
     config.close_jobs(&|event| params.on_event.iter().for_each(|emit| emit(event.clone()))).await;
     outcome.map_err(|error| run_error(&error, &selection))

@@ -475,7 +475,7 @@ impl Session {
             ..RunAdditions::default()
         };
         let mut params = with_threads(config.run_params(selection, added)).await?;
-        config.subscribe_to_file_notices(&on_event);
+        config.subscribe_to_notices(&on_event);
         self.driver.spawn(config.trim_side_files());
         params.tools = self.driver.adapted(config, params.tools);
         params.thinking = self.state.lock().thinking_of(selection);

@@ -26,7 +26,7 @@ use crate::permissions::Permissions;
 use crate::project::SeenInstructions;
 use crate::selection::{Selection, Wanted, select};
 use crate::web_tools::web_tools;
-use crate::workspace::{FileNotices, QuotaState, existing_directory, remembered_directory};
+use crate::workspace::{NoticePublisher, QuotaState, existing_directory, remembered_directory};
 use crate::{AgentError, Home, permissions};
 
 /// Name of the session if the caller gives no name.
@@ -89,7 +89,7 @@ pub struct SessionConfig {
     pub(crate) own_workspace: Option<PathBuf>,
     /// What is known of how full that is.
     pub(crate) quota_state: QuotaState,
-    pub(crate) file_notices: FileNotices,
+    pub(crate) notices: NoticePublisher,
     /// The key of the session.
     pub session_key: SessionKey,
     /// The only auth profile to use, if the caller names one.
@@ -155,7 +155,7 @@ impl SessionConfig {
             directory,
             own_workspace: None,
             quota_state: QuotaState::default(),
-            file_notices: FileNotices::default(),
+            notices: NoticePublisher::default(),
             session_key,
             auth_profile,
             executor,
@@ -184,8 +184,8 @@ impl SessionConfig {
         };
         let new = Self { session_key, directory, executor, browser, senders, ..self.clone() };
         let quota_state = QuotaState::default();
-        let file_notices = FileNotices::default();
-        Self { seen_instructions, quota_state, file_notices, ..new }.placed_anew()
+        let notices = NoticePublisher::default();
+        Self { seen_instructions, quota_state, notices, ..new }.placed_anew()
     }
 
     /// The same session with its user at the terminal: nothing has to end by the clock, as Ctrl-C ends it. Time limits that
@@ -226,7 +226,7 @@ impl SessionConfig {
             senders: self.senders.clone(),
             seen_instructions: self.seen_instructions.clone(),
             quota_state: self.quota_state.clone(),
-            file_notices: self.file_notices.clone(),
+            notices: self.notices.clone(),
             browser: self.browser.clone(),
             background: Arc::clone(&self.background),
             cut_answers: self.cut_answers,

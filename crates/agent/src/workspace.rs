@@ -30,7 +30,7 @@ mod quota;
 mod template;
 
 pub use moved::{MovedSession, moved_sessions};
-pub(crate) use notices::FileNotices;
+pub(crate) use notices::NoticePublisher;
 pub(crate) use quota::QuotaState;
 pub use quota::{Quota, WorkspaceUse};
 use template::{TEMPLATE, copy_template};

@@ -13,7 +13,7 @@ impl SessionConfig {
     pub(crate) fn note_hidden_repositories(&self) {
         let rules = sandbox_rules(&self.config, &self.agent).confinement;
         let is_shared = rules.workspace_access == Some(WorkspaceAccessName::Rw);
-        if !is_shared || self.own_workspace().is_some() || !self.file_notices.begins_to_look() {
+        if !is_shared || self.own_workspace().is_some() || !self.notices.begins_to_look() {
             return;
         }
         let Some(message) = hidden_repositories(self.working_directory()).message() else { return };

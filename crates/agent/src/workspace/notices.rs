@@ -11,7 +11,7 @@ use crate::SessionConfig;
 
 /// Passes the notices about the files of a session to its front-end, or keeps them until there is one.
 #[derive(Clone, Default)]
-pub(crate) struct FileNotices(Arc<Mutex<NoticeState>>);
+pub(crate) struct NoticePublisher(Arc<Mutex<NoticeState>>);
 
 #[derive(Default)]
 struct NoticeState {
@@ -24,13 +24,13 @@ struct NoticeState {
     has_looked: bool,
 }
 
-impl fmt::Debug for FileNotices {
+impl fmt::Debug for NoticePublisher {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("FileNotices")
+        out.write_str("NoticePublisher")
     }
 }
 
-impl FileNotices {
+impl NoticePublisher {
     fn change<T>(&self, change: impl FnOnce(&mut NoticeState) -> T) -> T {
         change(&mut self.0.lock())
     }
@@ -49,8 +49,8 @@ impl FileNotices {
 impl SessionConfig {
     /// Lets `listener` have the notices about the session's files while somebody else keeps it, as a run does. It first gets
     /// those that had no listener.
-    pub fn subscribe_to_file_notices(&self, listener: &EventCallback) {
-        let waiting = self.file_notices.change(|state| {
+    pub fn subscribe_to_notices(&self, listener: &EventCallback) {
+        let waiting = self.notices.change(|state| {
             state.listener = Some(Arc::downgrade(listener));
             std::mem::take(&mut state.waiting)
         });
@@ -59,7 +59,7 @@ impl SessionConfig {
 
     /// Emits a notice about the session's files.
     pub(crate) fn emit_notice(&self, notice: Notice) {
-        let listener = self.file_notices.change(|state| {
+        let listener = self.notices.change(|state| {
             let listener = state.listener.as_ref().and_then(Weak::upgrade);
             if listener.is_none() {
                 state.waiting.push(notice.clone());

@@ -232,7 +232,7 @@ impl SessionConfig {
 
     /// Tells the owner and the people of the session, once until there is room again.
     fn note_if_full(&self, refusal: Option<&str>) {
-        let is_new = self.file_notices.begins_to_be_full(refusal.is_some());
+        let is_new = self.notices.begins_to_be_full(refusal.is_some());
         let Some(why) = refusal.filter(|_| is_new) else { return };
         let session = self.session_key.as_str();
         tracing::warn!(session, "{why}; {ROOM}");

@@ -70,7 +70,7 @@ fn run_turn(
         let selection = config.select_model(args.session.model.as_deref()).await?;
         announce(&selection, verbosity);
         let emit = Arc::clone(&on_event);
-        config.subscribe_to_file_notices(&on_event);
+        config.subscribe_to_notices(&on_event);
         let approver = TerminalApprover::on_terminal(output);
         let added = RunAdditions { approver, ..RunAdditions::default() };
         let place = config.working_directory();

@@ -19,7 +19,7 @@ fn heard(config: &SessionConfig) -> (EventCallback, Arc<Mutex<Vec<String>>>) {
             into.lock().push(notice.to_string());
         }
     });
-    config.subscribe_to_file_notices(&listener);
+    config.subscribe_to_notices(&listener);
     (listener, heard)
 }
 
