@@ -118,14 +118,18 @@ impl Approver for SessionApprover {
                 }
                 Ok(Approval::Always(_)) => Approval::Once,
                 Ok(Approval::Denied { reason }) => {
-                    // An answer "always" from before the change does not hold any more where it covers the changed call too,
-                    // as one for a file does. One for a script covers the content that was shown, and that is not this one.
-                    if !request.changes.is_empty() {
-                        let ids: Vec<String> =
-                            request.always.iter().map(|scope| scope.id().to_owned()).collect();
-                        let audience = self.audience.clone();
-                        report(self.on_disk(move |store| store.withdraw(&audience, &ids)).await);
-                    }
+                    // An answer "always" from before a change does not hold any more: neither one that covers the changed
+                    // call too, as one for a file does, nor one for the same command with other scripts and programs.
+                    let ids: Vec<String> = match request.changes.is_empty() {
+                        true => Vec::new(),
+                        false => request.always.iter().map(|scope| scope.id().to_owned()).collect(),
+                    };
+                    let (audience, command_id) =
+                        (self.audience.clone(), request.command_id.clone());
+                    let withdraw = move |store: &ApprovalStore| {
+                        store.withdraw(&audience, &ids, command_id.as_deref())
+                    };
+                    report(self.on_disk(withdraw).await);
                     Approval::Denied { reason }
                 }
                 Ok(answer) => answer,
@@ -169,6 +173,7 @@ impl SessionApprover {
     async fn remember(&self, request: &ApprovalRequest, scope: AlwaysScope) -> Approval {
         let grant = Grant {
             digest: scope.id().to_owned(),
+            command_id: request.command_id.clone(),
             audience: self.audience.clone(),
             tool: request.call.tool_name.clone(),
             call: summary(request),

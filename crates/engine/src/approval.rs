@@ -71,13 +71,16 @@ pub struct ApprovalRequest {
     pub always: Vec<AlwaysScope>,
     /// What has changed since an earlier answer to the same question; empty if this is the first.
     pub changes: Vec<ShownFact>,
+    /// See [`ApprovalTerms::command_id`].
+    pub command_id: Option<String>,
 }
 
 impl ApprovalRequest {
     /// A request that shows nothing yet and cannot be approved for good.
     pub fn new(session: Arc<SessionKey>, call: PreparedCall, reason: impl Into<String>) -> Self {
         let (shown, always, changes) = Default::default();
-        Self { session, run: None, call, reason: reason.into(), shown, always, changes }
+        let reason = reason.into();
+        Self { session, run: None, call, reason, shown, always, changes, command_id: None }
     }
 
     /// The answer "always" with the scope of this kind, or with the least one; `None` if the question does not offer it.
@@ -97,6 +100,9 @@ pub struct ApprovalTerms {
     pub always: Vec<AlwaysScope>,
     /// What the answer depends on beside what is shown.
     pub bound: Vec<BoundFact>,
+    /// What commands have in common that differ only in the content of the programs and scripts that they run. An answer
+    /// "no" to one of them withdraws the answers "always" for all of them.
+    pub command_id: Option<String>,
 }
 
 /// Something that an approval is bound to, such as the program of a command.
@@ -161,8 +167,8 @@ impl ApprovalTerms {
         let facts = &call.subject.facts;
         let id = format!("{}\n{reason}\n{arguments}\n{facts:?}", call.tool_name);
         let always = AlwaysScope::new(ScopeKind::Call, "the same call in this run", id);
-        let (shown, bound) = (call.subject.facts.clone(), Vec::new());
-        Self { shown, always: vec![always], bound }.checked()
+        let shown = call.subject.facts.clone();
+        Self { shown, always: vec![always], ..Self::default() }.checked()
     }
 
     /// The same, without "always" if something cannot be shown whole.

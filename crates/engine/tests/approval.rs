@@ -278,6 +278,70 @@ async fn what_changed_while_the_question_waited_is_asked_about_with_the_differen
     assert_eq!(result, "one\nthree\n", "what was approved last is what runs");
 }
 
+/// Says that all calls are for one command, whose scripts the text of a call stands for, and answers one after another.
+struct OneCommand {
+    answers: Mutex<Vec<&'static str>>,
+    asked: Mutex<Vec<String>>,
+    /// The command of a call with this text.
+    command: fn(&str) -> Option<String>,
+}
+
+impl Approver for OneCommand {
+    fn terms<'a>(
+        &'a self,
+        call: &'a PreparedCall,
+        reason: &'a str,
+    ) -> BoxFuture<'a, ApprovalTerms> {
+        let command_id = (self.command)(call.arguments["text"].as_str().unwrap());
+        let terms = ApprovalTerms { command_id, ..ApprovalTerms::of_call(call, reason) };
+        Box::pin(async { terms })
+    }
+
+    fn decide<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
+        let text = request.call.arguments["text"].as_str().unwrap();
+        self.asked.lock().unwrap().push(text.to_owned());
+        let answer = match self.answers.lock().unwrap().remove(0) {
+            "no" => Approval::Denied { reason: "no".to_owned() },
+            "once" => Approval::Once,
+            _ => always(request),
+        };
+        Box::pin(async { answer })
+    }
+}
+
+/// A "no" to a script that was changed holds for what the same command was approved to run before, too.
+#[tokio::test]
+async fn a_no_withdraws_an_always_for_the_same_command_in_this_run() {
+    let same: fn(&str) -> Option<String> = |_| Some("./t.sh".to_owned());
+    let own: fn(&str) -> Option<String> = |text| Some(text.to_owned());
+    let none: fn(&str) -> Option<String> = |_| None;
+    for (command, answers, asked) in [
+        (same, ["always", "no", "once"], vec!["one", "two", "one"]),
+        (same, ["always", "once", "once"], vec!["one", "two"]),
+        (own, ["always", "no", "once"], vec!["one", "two"]),
+        (none, ["always", "no", "once"], vec!["one", "two"]),
+    ] {
+        let call = |id, text| Reply::anthropic().tool_call(id, "echo", json!({"text": text}));
+        let script = [
+            call("call_1", "one"),
+            call("call_2", "two"),
+            call("call_3", "one"),
+            Reply::anthropic().text("Done."),
+        ];
+        let bench = Bench::new(WireFormat::AnthropicMessages, script).await;
+        let approver = Arc::new(OneCommand {
+            answers: Mutex::new(answers.to_vec()),
+            asked: Mutex::default(),
+            command,
+        });
+        let mut params = bench.params("go");
+        params.hooks = vec![Arc::new(Doorkeeper)];
+        params.approver = Some(Arc::clone(&approver) as Arc<dyn Approver>);
+        run_agent(params).await.unwrap();
+        assert_eq!(*approver.asked.lock().unwrap(), asked, "{answers:?}");
+    }
+}
+
 /// "Always" for a file covers every content, but it was given to the one that was shown.
 #[tokio::test]
 async fn what_changed_is_asked_about_although_always_covers_the_file() {

@@ -73,6 +73,9 @@ struct InMemory(Mutex<Approvals>);
 pub struct Grant {
     /// Identifies what it covers; see [`ApprovalDigest`](myclaw_policy::ApprovalDigest).
     pub digest: String,
+    /// For a command: what it has in common with the same command whose programs and scripts have other contents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) command_id: Option<String>,
     /// The sessions that it holds for.
     pub audience: String,
     /// Tool name.
@@ -225,13 +228,22 @@ impl ApprovalStore {
         Ok(self.load()?.always.iter().any(is_it))
     }
 
-    /// Removes the answers of these sessions that have one of the digests.
-    pub(super) fn withdraw(&self, audience: &str, digests: &[String]) -> Result<(), StoreError> {
-        self.change(|document| {
-            document
-                .always
-                .retain(|grant| grant.audience != audience || !digests.contains(&grant.digest));
-        })
+    /// Removes the answers of these sessions that have one of the digests, or are for this command.
+    pub(super) fn withdraw(
+        &self,
+        audience: &str,
+        digests: &[String],
+        command_id: Option<&str>,
+    ) -> Result<(), StoreError> {
+        let is_meant = |grant: &Grant| {
+            let is_command = command_id.is_some() && grant.command_id.as_deref() == command_id;
+            grant.audience == audience && (is_command || digests.contains(&grant.digest))
+        };
+        // Most refusals withdraw nothing.
+        if !self.load()?.always.iter().any(is_meant) {
+            return Ok(());
+        }
+        self.change(|document| document.always.retain(|grant| !is_meant(grant)))
     }
 
     pub(super) fn grant(&self, grant: Grant) -> Result<(), StoreError> {

@@ -208,10 +208,10 @@ impl Finder<'_> {
         self.operand(&word.text);
     }
 
-    /// The file that an operand may name: by all of it, after `=`, or after the letter of an option.
+    /// The file that an operand may name: by all of it, after each `=`, or after the letter of an option.
     fn operand(&mut self, text: &str) {
         let mut candidates = vec![text];
-        candidates.extend(text.split_once('=').map(|(_, value)| value));
+        candidates.extend(text.match_indices('=').map(|(at, sign)| &text[at + sign.len()..]));
         let option = text.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
         candidates.extend(option.and_then(|rest| rest.get(1..)));
         for candidate in candidates.into_iter().filter(|text| !text.is_empty()) {

@@ -29,9 +29,13 @@ impl Fields<'_> {
     }
 
     fn scope(&self, kind: ScopeKind, covers: String) -> AlwaysScope {
+        AlwaysScope::new(kind, covers, self.digest())
+    }
+
+    fn digest(&self) -> String {
         let fields: Vec<(&str, &[u8])> =
             self.fields.iter().map(|(name, value)| (*name, value.as_slice())).collect();
-        AlwaysScope::new(kind, covers, ApprovalDigest::of(self.tool, &fields).to_string())
+        ApprovalDigest::of(self.tool, &fields).to_string()
     }
 }
 
@@ -115,6 +119,7 @@ impl Permissions {
         }
         fields.add("terminal", [u8::from(command.terminal)]);
         fields.add("background", [u8::from(command.background)]);
+        terms.command_id = Some(fields.digest());
         for BoundFact { label, state, .. } in &facts {
             fields.add("bound", label);
             fields.add("state", state);

@@ -1,6 +1,6 @@
 //! Part of step `act`: waits for the approval of a call that needs one.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use myclaw_llm::ToolCall;
@@ -17,8 +17,8 @@ const MAX_QUESTIONS: usize = 5;
 /// The approver of a run's calls, and the approvals that hold for the whole run.
 pub(super) struct ApprovalGate {
     approver: Option<Arc<dyn Approver>>,
-    /// The ids of the scopes that were approved for the whole run.
-    granted: Mutex<HashSet<String>>,
+    /// The ids of the scopes that were approved for the whole run, with the ids of their commands.
+    granted: Mutex<HashMap<String, Option<String>>>,
 }
 
 impl ApprovalGate {
@@ -69,6 +69,7 @@ impl ApprovalGate {
                 run: run.events.run,
                 shown: terms.shown.clone(),
                 always: terms.always.clone(),
+                command_id: terms.command_id.clone(),
                 changes,
                 ..ApprovalRequest::new(Arc::clone(&run.events.session), call.clone(), reason)
             };
@@ -81,9 +82,12 @@ impl ApprovalGate {
                 return Err(result_text::too_long_to_show(size, MAX_SHOWN_BYTES));
             }
             match ask(run, &**approver, &request).await? {
-                Approval::Denied { reason } => return Err(result_text::denied(&reason)),
+                Approval::Denied { reason } => {
+                    self.withdraw(request.command_id.as_deref());
+                    return Err(result_text::denied(&reason));
+                }
                 Approval::Always(scope) if request.always.contains(&scope) => {
-                    answers.push(scope.id().to_owned());
+                    answers.push((scope.id().to_owned(), request.command_id.clone()));
                 }
                 Approval::Once | Approval::Always(_) => {}
             }
@@ -101,7 +105,14 @@ impl ApprovalGate {
 
     fn has_granted(&self, scopes: &[AlwaysScope]) -> bool {
         let granted = self.granted.lock();
-        scopes.iter().any(|scope| granted.contains(scope.id()))
+        scopes.iter().any(|scope| granted.contains_key(scope.id()))
+    }
+
+    /// Withdraws what was approved for the run of a command that is refused now, whatever its files held then.
+    fn withdraw(&self, command_id: Option<&str>) {
+        if command_id.is_some() {
+            self.granted.lock().retain(|_, granted| granted.as_deref() != command_id);
+        }
     }
 }
 

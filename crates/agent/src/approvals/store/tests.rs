@@ -6,6 +6,7 @@ use super::*;
 fn grant(number: usize) -> Grant {
     Grant {
         digest: format!("{number:064x}"),
+        command_id: None,
         audience: "agent:main:cli".to_owned(),
         tool: "bash".to_owned(),
         call: "cargo test".to_owned(),

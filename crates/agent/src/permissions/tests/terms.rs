@@ -102,11 +102,33 @@ fn the_content_of_a_script_is_bound_however_it_is_started() {
         "if true; then ./t.sh; fi",
         "awk -ft.sh",
         "make --file=t.sh",
+        "tar -cf /dev/null --checkpoint-action=exec=./t.sh .",
+        "git -c alias.x=!f=1=./t.sh x",
         "timeout 5 ./t.sh > out",
         "A=1 ./t.sh",
     ] {
         is_bound(command, |place| place.program("t.sh", "echo two\n"));
     }
+}
+
+/// By this an answer "no" withdraws earlier answers.
+#[test]
+fn a_command_with_other_scripts_is_the_same_command() {
+    let place = Place::new();
+    let id = |command: &str| {
+        place.terms("exec", &json!({"command": command})).command_id.expect("a command")
+    };
+    let (before, covers) = (id("sh t.sh"), place.command("sh t.sh"));
+    place.program("t.sh", "echo two\n");
+    assert_eq!(id("sh t.sh"), before);
+    assert_ne!(place.command("sh t.sh"), covers);
+    for other in ["sh  t.sh", "sh ./t.sh", "sh t.sh 2", "A=1 sh t.sh"] {
+        assert_ne!(id(other), before, "{other}");
+    }
+    // One that cannot be approved for good is a command as well.
+    let terms = place.terms("exec", &json!({"command": "sh *.sh"}));
+    assert!(terms.always.is_empty() && terms.command_id.is_some());
+    assert_eq!(place.terms("write", &json!({"path": "a", "content": ""})).command_id, None);
 }
 
 #[test]
