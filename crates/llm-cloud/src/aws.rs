@@ -1,18 +1,15 @@
 //! Amazon's credentials: where they are found, and the signature that they make.
 //!
 //! A call goes out with a bearer key ([`BEARER_VARIABLE`]) or, with access keys from any of AWS's usual places, with a
-//! signature over the whole request. The places and their order are those of AWS's own tools, so that what works for
-//! `aws` works here.
+//! signature over the whole request. They are looked for in the environment and in the profile, in the order of AWS's
+//! own tools. What else those tools know (single sign-on, roles, the services of containers and machines), they
+//! themselves hand over: `aws configure export-credentials` as the profile's `credential_process`.
 
 mod credentials;
-mod metadata;
 mod process;
 mod profile;
 mod region;
-mod role;
 mod signature;
-mod sso;
-mod sts;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -25,7 +22,6 @@ use tokio::sync::Mutex;
 
 use self::credentials::Credentials;
 use self::profile::Profile;
-use self::sts::Sts;
 use futures_util::future::BoxFuture;
 use myclaw_llm::access::aws_error_name;
 use myclaw_llm::access::http_date;
@@ -61,7 +57,7 @@ pub struct Aws(Arc<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// Temporary credentials, kept until they expire, because a server or a program was asked for them.
+    /// Temporary credentials, kept until they expire, because a program was asked for them.
     temporary: Mutex<Option<Credentials>>,
     /// How many seconds the servers' clock is ahead of this machine's, if the difference matters.
     clock_offset: AtomicI64,
@@ -112,19 +108,23 @@ impl Aws {
                 return Ok(Caller { token: Some(token), model, ..Caller::default() });
             }
             Key::Pair(credentials) => credentials,
-            Key::Ambient => self.found(&Sts { clients, region: &region }, &profile).await?,
+            Key::Ambient => self.found(variables, &profile).await?,
         };
         let signer = Signer { credentials, region, state: Arc::clone(&self.0) };
         Ok(Caller { model, credential: Some(Box::new(signer)), ..Caller::default() })
     }
 
     /// The credentials of this machine, from the first place that has any.
-    async fn found(&self, sts: &Sts<'_>, profile: &Profile) -> Result<Credentials, ModelError> {
+    async fn found(
+        &self,
+        variables: &Variables,
+        profile: &Profile,
+    ) -> Result<Credentials, ModelError> {
         let mut temporary = self.0.temporary.lock().await;
         if let Some(credentials) = temporary.as_ref().filter(|found| found.lasts(EXPIRY_MARGIN)) {
             return Ok(credentials.clone());
         }
-        let credentials = credentials::find(sts, profile).await?;
+        let credentials = credentials::find(variables, profile).await?;
         *temporary = credentials.expires.is_some().then(|| credentials.clone());
         Ok(credentials)
     }

@@ -7,9 +7,7 @@ use secrecy::SecretString;
 use serde::Deserialize;
 
 use super::profile::Profile;
-use super::sts::Sts;
-use super::{metadata, no_access, process, role, sso};
-use myclaw_llm::access::Clients;
+use super::{no_access, process};
 use myclaw_llm::{ModelError, Variables};
 
 /// The keys that make a signature.
@@ -57,16 +55,23 @@ impl Credentials {
     }
 }
 
-/// Credentials as JSON, in the form that the metadata services and credential processes share.
+/// What a profile holds if AWS's tools get its credentials from elsewhere: from single sign-on, or by assuming a role.
+const ELSEWHERE: [&str; 3] = ["sso_account_id", "sso_session", "role_arn"];
+
+/// Names the token of a pod. AWS's tools use it before the keys of a profile.
+const WEB_IDENTITY: &str = "AWS_WEB_IDENTITY_TOKEN_FILE";
+
+/// What the environment holds where AWS's tools ask a service for credentials: that of a pod or a container.
+const SERVICES: [&str; 3] =
+    [WEB_IDENTITY, "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI"];
+
+/// Credentials as JSON, as credential processes print them.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(super) struct Document {
     access_key_id: Option<String>,
     secret_access_key: Option<String>,
-    /// The name that credential processes use.
     session_token: Option<String>,
-    /// The name that the metadata services use.
-    token: Option<String>,
     /// In the form `2026-11-22T10:00:00Z`.
     expiration: Option<String>,
 }
@@ -77,37 +82,43 @@ impl Document {
         Some(Credentials {
             access_key_id: self.access_key_id?,
             secret_access_key: SecretString::from(self.secret_access_key?),
-            session_token: self.session_token.or(self.token).map(SecretString::from),
+            session_token: self.session_token.map(SecretString::from),
             expires: self.expiration.and_then(|end| end.parse().ok()).map(Timestamp::into),
         })
     }
 }
 
-/// The credentials of the first place that has any: environment variables, a role that the profile assumes, a web
-/// identity, the profile itself (single sign-on, keys, a credential process), the metadata service of a container, that
-/// of an EC2 instance.
+/// The credentials of the first place that has any: environment variables, or the profile (keys, a credential process).
 ///
 /// # Errors
-/// No place has credentials, or the first place that should have them fails: the next place could hold the credentials
-/// of another identity.
-pub(super) async fn find(sts: &Sts<'_>, profile: &Profile) -> Result<Credentials, ModelError> {
-    let clients = sts.clients;
-    if let Some(credentials) = from_variables(clients.variables())? {
+/// No place has credentials, or AWS's tools would take them from a place that is not read here: the next place could
+/// hold the credentials of another identity.
+pub(super) async fn find(
+    variables: &Variables,
+    profile: &Profile,
+) -> Result<Credentials, ModelError> {
+    if let Some(credentials) = from_variables(variables)? {
         return Ok(credentials);
     }
-    if let Some(credentials) = role::of_profile(sts, profile).await? {
-        return Ok(credentials);
+    let name = profile.name();
+    if let Some(key) = ELSEWHERE.into_iter().find(|key| profile.get(key).is_some()) {
+        return Err(no_access(format!(
+            "the AWS profile {name} has `{key}`, which only AWS's own tools can use: add a profile with `credential_process = \
+             aws configure export-credentials --profile {name}` to ~/.aws/config, and set AWS_PROFILE to it (docs/use/models.md)"
+        )));
     }
-    if let Some(credentials) = role::of_web_identity(sts).await? {
-        return Ok(credentials);
+    let comes_first = |variable: &str| match variable {
+        WEB_IDENTITY => profile.get("credential_process").is_none() || profile.has_keys(),
+        _ => !profile.has_keys() && profile.get("credential_process").is_none(),
+    };
+    let is_asked = |name: &&str| variables.get(name).is_some() && comes_first(name);
+    if let Some(variable) = SERVICES.into_iter().find(is_asked) {
+        return Err(no_access(format!(
+            "{variable} is set, and only AWS's own tools can ask that service: set AWS_PROFILE to a profile with a \
+             `credential_process`, which docs/use/models.md shows"
+        )));
     }
-    if let Some(credentials) = from_profile(clients, profile).await? {
-        return Ok(credentials);
-    }
-    if let Some(credentials) = metadata::of_container(clients).await? {
-        return Ok(credentials);
-    }
-    if let Some(credentials) = metadata::of_instance(clients).await? {
+    if let Some(credentials) = from_profile(variables, profile).await? {
         return Ok(credentials);
     }
     Err(no_access(
@@ -116,7 +127,7 @@ pub(super) async fn find(sts: &Sts<'_>, profile: &Profile) -> Result<Credentials
 }
 
 /// The access keys in the environment.
-pub(super) fn from_variables(variables: &Variables) -> Result<Option<Credentials>, ModelError> {
+fn from_variables(variables: &Variables) -> Result<Option<Credentials>, ModelError> {
     let id = variables.get("AWS_ACCESS_KEY_ID");
     let secret = variables.get("AWS_SECRET_ACCESS_KEY");
     match (id, secret) {
@@ -129,15 +140,12 @@ pub(super) fn from_variables(variables: &Variables) -> Result<Option<Credentials
     }
 }
 
-/// The profile's own credentials: single sign-on, keys, a credential process.
-pub(super) async fn from_profile(
-    clients: &Clients,
+/// The profile's own credentials: keys, a credential process.
+async fn from_profile(
+    variables: &Variables,
     profile: &Profile,
 ) -> Result<Option<Credentials>, ModelError> {
     let name = profile.name();
-    if profile.get("sso_account_id").is_some() {
-        return sso::credentials(clients, profile).await.map(Some);
-    }
     match (profile.get("aws_access_key_id"), profile.get("aws_secret_access_key")) {
         (Some(id), Some(secret)) => {
             let token = profile.get("aws_session_token");
@@ -152,7 +160,7 @@ pub(super) async fn from_profile(
         }
     }
     if let Some(command) = profile.get("credential_process") {
-        return process::credentials(command, name, clients.variables()).await.map(Some);
+        return process::credentials(command, name, variables).await.map(Some);
     }
     Ok(None)
 }

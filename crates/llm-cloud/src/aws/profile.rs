@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use super::{home, no_access};
 use myclaw_llm::{ModelError, Variables};
@@ -17,22 +16,11 @@ const DEFAULT: &str = "default";
 /// The values below one heading, by names in lower case.
 type Section = BTreeMap<String, String>;
 
-/// The content of both files, by headings.
-#[derive(Debug, Default)]
-struct Files {
-    config: BTreeMap<String, Section>,
-    keys: BTreeMap<String, Section>,
-}
-
 /// One profile, as both files together describe it.
 #[derive(Debug, Default)]
 pub(super) struct Profile {
     name: String,
     settings: Section,
-    /// The settings of the single sign-on session that it names.
-    sso_session: Section,
-    /// Both files, to find other profiles.
-    files: Arc<Files>,
 }
 
 impl Profile {
@@ -46,13 +34,16 @@ impl Profile {
         let keys_path = file_path(variables, "AWS_SHARED_CREDENTIALS_FILE", "credentials");
         let config = read(config_path.as_deref()).await?;
         let keys = read(keys_path.as_deref()).await?;
-        let files = Arc::new(Files { config, keys });
 
         let name = wanted.unwrap_or(DEFAULT);
-        match Self::named(&files, name) {
-            Some(profile) => Ok(profile),
-            None if wanted.is_none() => Ok(Self { name: name.to_owned(), ..Self::default() }),
-            None => {
+        let described = match config.get(&format!("profile {name}")) {
+            None if name == DEFAULT => config.get(DEFAULT),
+            described => described,
+        };
+        let parts = [described, keys.get(name)];
+        let is_there = parts.iter().any(Option::is_some);
+        match wanted {
+            Some(_) if !is_there => {
                 let shown = |path: &Option<PathBuf>| match path {
                     Some(path) => path.display().to_string(),
                     None => "(no home directory)".to_owned(),
@@ -63,34 +54,11 @@ impl Profile {
                     shown(&keys_path)
                 )))
             }
+            _ => {
+                let settings = parts.into_iter().flatten().cloned().flatten().collect();
+                Ok(Self { name: name.to_owned(), settings })
+            }
         }
-    }
-
-    /// The profile of that name; `None` if it is in neither file.
-    fn named(files: &Arc<Files>, name: &str) -> Option<Self> {
-        let described = match files.config.get(&format!("profile {name}")) {
-            None if name == DEFAULT => files.config.get(DEFAULT),
-            described => described,
-        };
-        let with_keys = files.keys.get(name);
-        if described.is_none() && with_keys.is_none() {
-            return None;
-        }
-        let mut settings = described.cloned().unwrap_or_default();
-        settings.extend(with_keys.cloned().unwrap_or_default());
-        let session = settings.get("sso_session").map(|session| format!("sso-session {session}"));
-        let sso_session = session.and_then(|session| files.config.get(&session).cloned());
-        Some(Self {
-            name: name.to_owned(),
-            settings,
-            sso_session: sso_session.unwrap_or_default(),
-            files: Arc::clone(files),
-        })
-    }
-
-    /// Another profile of the same files.
-    pub(super) fn other(&self, name: &str) -> Option<Self> {
-        Self::named(&self.files, name)
     }
 
     pub(super) fn name(&self) -> &str {
@@ -102,9 +70,9 @@ impl Profile {
         self.settings.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
-    /// A setting for single sign-on, which older profiles hold themselves.
-    pub(super) fn sso(&self, name: &str) -> Option<&str> {
-        self.sso_session.get(name).map(String::as_str).or_else(|| self.get(name))
+    /// Whether it has keys, or at least half of a pair.
+    pub(super) fn has_keys(&self) -> bool {
+        ["aws_access_key_id", "aws_secret_access_key"].iter().any(|name| self.get(name).is_some())
     }
 }
 

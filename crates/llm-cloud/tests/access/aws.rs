@@ -3,7 +3,6 @@
 //! That signatures are right is checked against Amazon's own in the unit tests; here it matters which keys sign what.
 
 mod refusals;
-mod roles;
 
 use std::path::Path;
 
@@ -98,10 +97,6 @@ fn signed_by(id: &str, region: &str, token: Option<&str>) -> (String, String, Op
     (id.to_owned(), region.to_owned(), token.map(str::to_owned))
 }
 
-fn json_answer(body: &str) -> Vec<Step> {
-    answer("200 OK", "application/json", body)
-}
-
 #[tokio::test]
 async fn a_key_is_a_bearer_token_or_a_pair_that_signs() {
     let server = Server::start((0..3).map(|_| stream(ANSWER))).await;
@@ -166,11 +161,8 @@ async fn a_named_profile_may_stand_in_either_file() {
     ]);
     let keys = home.path().join(".aws/keys");
     let settings = home.path().join(".aws/settings");
-    let files = [
-        ("AWS_SHARED_CREDENTIALS_FILE", text(&keys)),
-        ("AWS_CONFIG_FILE", text(&settings)),
-        ("AWS_EC2_METADATA_DISABLED", "true"),
-    ];
+    let files =
+        [("AWS_SHARED_CREDENTIALS_FILE", text(&keys)), ("AWS_CONFIG_FILE", text(&settings))];
     let with = |profile| {
         [files.as_slice(), &[("AWS_PROFILE", profile), ("AWS_REGION", "us-east-1")]].concat()
     };
@@ -259,120 +251,86 @@ async fn a_credential_process_that_fails_says_how() {
     }
 }
 
-#[tokio::test]
-async fn a_sign_in_is_exchanged_for_the_keys_of_a_role() {
-    // The name of the file is the SHA-1 of `corp`.
-    let cached = format!(r#"{{"accessToken":"sso-token","expiresAt":"{LATER}"}}"#);
-    let config = "[profile dev]\nsso_session = corp\nsso_account_id = 123456789012\nsso_role_name = Dev\nregion = eu-west-2\n\
-        [sso-session corp]\nsso_start_url = https://corp.example/start\nsso_region = eu-west-1\n";
-    let cache = "sso/cache/ee0bfd2552fbd840c02cc48b6e823320543c450f.json";
-    let home = home(&[("config", config), (cache, &cached)]);
-    let expiration = 4_070_908_800_000_u64;
-    let keys = format!(
-        r#"{{"roleCredentials":{{"accessKeyId":"ASIASSO","secretAccessKey":"s","sessionToken":"t","expiration":{expiration}}}}}"#
-    );
-    let refusal =
-        answer("401 Unauthorized", "application/json", r#"{"message":"Session token not found"}"#);
-    let portal = Server::start([json_answer(&keys), refusal]).await;
-    let url = portal.url();
-    let variables =
-        [("HOME", text(home.path())), ("AWS_PROFILE", "dev"), ("AWS_ENDPOINT_URL_SSO", &url)];
-    assert_eq!(signer_with(&variables).await, signed_by("ASIASSO", "eu-west-2", Some("t")));
-    let asked = &portal.requests()[0];
-    assert!(
-        asked
-            .head
-            .starts_with("GET /federation/credentials?role_name=Dev&account_id=123456789012 "),
-        "{}",
-        asked.head
-    );
-    assert_eq!(asked.header("x-amz-sso_bearer_token"), Some("sso-token"));
+/// A program in the place of `aws`, which gives the credentials of the profile that it is asked for.
+#[cfg(unix)]
+fn with_aws(home: &TempDir) -> String {
+    use std::os::unix::fs::PermissionsExt;
 
-    let refused = format!(
-        "testing: 127.0.0.1:{}, which gives out AWS credentials, answered 401; run `aws sso login --profile dev`",
-        portal.port
-    );
-    assert_eq!(error_with(&variables).await, (ErrorClass::Auth, refused));
-    std::fs::write(
-        home.path().join(".aws").join(cache),
-        cached.replace(LATER, "2001-01-01T00:00:00Z"),
-    )
-    .unwrap();
-    let over = "testing: the AWS sign-in has expired: run `aws sso login --profile dev`";
-    assert_eq!(error_with(&variables).await, (ErrorClass::Auth, over.to_owned()));
-    std::fs::remove_file(home.path().join(".aws").join(cache)).unwrap();
-    let nobody = "testing: nobody is signed in to AWS here: run `aws sso login --profile dev`";
-    assert_eq!(error_with(&variables).await, (ErrorClass::Auth, nobody.to_owned()));
+    let tool = home.path().join("bin/aws");
+    std::fs::create_dir_all(tool.parent().unwrap()).unwrap();
+    let script = "#!/bin/sh\n\
+        [ \"$1 $2 $3\" = 'configure export-credentials --profile' ] || exit 2\n\
+        echo \"{\\\"Version\\\":1,\\\"AccessKeyId\\\":\\\"ASIA$4\\\",\\\"SecretAccessKey\\\":\\\"s\\\",\\\"SessionToken\\\":\\\"t\\\"}\"\n";
+    std::fs::write(&tool, script).unwrap();
+    std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o700)).unwrap();
+    format!("{}:/usr/bin:/bin", text(tool.parent().unwrap()))
 }
 
-const KEYS: &str = r#"{"Code":"Success","AccessKeyId":"ASIAROLE","SecretAccessKey":"s","Token":"t","Expiration":"2099-01-01T00:00:00Z"}"#;
-
+#[cfg(unix)]
 #[tokio::test]
-async fn a_container_and_an_instance_have_credentials_of_their_own() {
-    let service = Server::start([json_answer(KEYS)]).await;
-    let url = format!("{}/v2/credentials", service.url());
-    let container = [
-        ("AWS_REGION", "us-east-1"),
-        ("AWS_CONTAINER_CREDENTIALS_FULL_URI", url.as_str()),
-        ("AWS_CONTAINER_AUTHORIZATION_TOKEN", "container-token"),
-    ];
-    assert_eq!(signer_with(&container).await, signed_by("ASIAROLE", "us-east-1", Some("t")));
-    assert_eq!(service.requests()[0].header("authorization"), Some("container-token"));
-
-    let plain = |body: &str| answer("200 OK", "text/plain", body);
-    let service = Server::start([plain("session"), plain("my-role\n"), json_answer(KEYS)]).await;
-    let url = service.url();
-    let instance =
-        [("AWS_REGION", "us-east-1"), ("AWS_EC2_METADATA_SERVICE_ENDPOINT", url.as_str())];
-    assert_eq!(signer_with(&instance).await, signed_by("ASIAROLE", "us-east-1", Some("t")));
-    let lines: Vec<String> = service
-        .requests()
-        .iter()
-        .map(|request| request.head.lines().next().unwrap().to_owned())
-        .collect();
-    assert_eq!(
-        lines,
+async fn what_only_amazon_s_tools_can_use_comes_through_a_credential_process() {
+    let config = "[profile corp]\nsso_session = corp\nsso_account_id = 1\nsso_role_name = Dev\n\
+        [profile session]\nsso_session = corp\n\
+        [profile role]\nrole_arn = arn:aws:iam::1:role/r\nsource_profile = base\n\
+        [profile bare]\nregion = eu-west-2\n\
+        [profile through]\nregion = eu-west-2\n\
+        credential_process = aws configure export-credentials --profile corp\n";
+    let home = home(&[
+        ("config", config),
+        ("credentials", "[keys]\naws_access_key_id = AKIDKEYS\naws_secret_access_key = s\n"),
+    ]);
+    let path = with_aws(&home);
+    let of_profile = |profile| {
         [
-            "PUT /latest/api/token HTTP/1.1",
-            "GET /latest/meta-data/iam/security-credentials/ HTTP/1.1",
-            "GET /latest/meta-data/iam/security-credentials/my-role HTTP/1.1",
+            ("HOME", text(home.path())),
+            ("PATH", path.as_str()),
+            ("AWS_REGION", "eu-west-2"),
+            ("AWS_PROFILE", profile),
         ]
-    );
-    assert_eq!(service.requests()[2].header("x-aws-ec2-metadata-token"), Some("session"));
-}
-
-#[tokio::test]
-async fn a_container_s_service_may_not_be_anybody() {
-    let message = async |url: &str| {
-        error_with(&[("AWS_REGION", "us-east-1"), ("AWS_CONTAINER_CREDENTIALS_FULL_URI", url)])
-            .await
-            .1
     };
-    assert_eq!(
-        message("http://evil.example/keys").await,
-        "testing: AWS_CONTAINER_CREDENTIALS_FULL_URI names evil.example, which is neither this machine nor the container's service: use https there"
-    );
-    let service =
-        Server::start([json_answer("{}"), answer("404 Not Found", "text/plain", "")]).await;
-    let host = format!("127.0.0.1:{}", service.port);
-    assert_eq!(
-        message(&service.url()).await,
-        format!("testing: {host} answered with something that is no AWS credentials")
-    );
-    assert_eq!(
-        message(&service.url()).await,
-        format!("testing: {host}, which gives out AWS credentials, answered 404")
-    );
+    let through = of_profile("through");
+    assert_eq!(signer_with(&through).await, signed_by("ASIAcorp", "eu-west-2", Some("t")));
+    // Another identity is never used instead.
+    for (profile, key) in
+        [("corp", "sso_account_id"), ("session", "sso_session"), ("role", "role_arn")]
+    {
+        let message = format!(
+            "testing: the AWS profile {profile} has `{key}`, which only AWS's own tools can use: add a profile with \
+             `credential_process = aws configure export-credentials --profile {profile}` to ~/.aws/config, and set \
+             AWS_PROFILE to it (docs/use/models.md)"
+        );
+        assert_eq!(error_with(&of_profile(profile)).await, (ErrorClass::Auth, message));
+    }
+    for variable in [
+        "AWS_WEB_IDENTITY_TOKEN_FILE",
+        "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+        "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+    ] {
+        let service = [(variable, "x")];
+        let message = format!(
+            "testing: {variable} is set, and only AWS's own tools can ask that service: set AWS_PROFILE to a profile \
+             with a `credential_process`, which docs/use/models.md shows"
+        );
+        let bare = [&of_profile("bare")[..], &service].concat();
+        assert_eq!(error_with(&bare).await, (ErrorClass::Auth, message));
+        let signed = signer_with(&[&through[..], &service].concat()).await;
+        assert_eq!(signed, signed_by("ASIAcorp", "eu-west-2", Some("t")));
+    }
+    // The token of a pod comes before the keys of a profile, the service of a container behind them.
+    let keys = of_profile("keys");
+    let pod = [&keys[..], &[("AWS_WEB_IDENTITY_TOKEN_FILE", "x")]].concat();
+    assert!(error_with(&pod).await.1.contains("AWS_WEB_IDENTITY_TOKEN_FILE is set"));
+    let container = [&keys[..], &[("AWS_CONTAINER_CREDENTIALS_FULL_URI", "x")]].concat();
+    assert_eq!(signer_with(&container).await, signed_by("AKIDKEYS", "eu-west-2", None));
 }
 
 #[tokio::test]
 async fn what_is_missing_is_said() {
-    let disabled = ("AWS_EC2_METADATA_DISABLED", "TRUE");
     let region = ("AWS_REGION", "us-east-1");
     let half = home(&[("credentials", "[default]\naws_access_key_id = AKID\n")]);
     let nothing = "testing: there are no AWS credentials: set AWS_BEARER_TOKEN_BEDROCK to a Bedrock API key, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE to a profile of ~/.aws";
     for (variables, message) in [
-        (&[region, disabled][..], nothing),
+        (&[region][..], nothing),
         (
             &[region, ("AWS_ACCESS_KEY_ID", "AKID")],
             "testing: AWS_ACCESS_KEY_ID is set, but AWS_SECRET_ACCESS_KEY is not: set both",

@@ -35,19 +35,17 @@ fn credentials_are_never_printed() {
 }
 
 #[test]
-fn both_forms_of_a_document_are_read() {
+fn a_document_needs_both_halves_of_a_pair() {
     let read = |text: &str| serde_json::from_str::<Document>(text).unwrap().into_credentials();
-    let of_service = read(
-        r#"{"Code":"Success","AccessKeyId":"A","SecretAccessKey":"S","Token":"T","Expiration":"2030-01-02T03:04:05Z"}"#,
+    let temporary = read(
+        r#"{"Version":1,"AccessKeyId":"A","SecretAccessKey":"S","SessionToken":"T","Expiration":"2030-01-02T03:04:05Z"}"#,
     )
     .unwrap();
-    assert_eq!(shown(&of_service), ("A", "S", Some("T")));
+    assert_eq!(shown(&temporary), ("A", "S", Some("T")));
     let end = SystemTime::UNIX_EPOCH + Duration::from_secs(1_893_553_445);
-    assert_eq!(of_service.expires, Some(end));
-    let of_process =
-        read(r#"{"Version":1,"AccessKeyId":"A","SecretAccessKey":"S","SessionToken":"T"}"#)
-            .unwrap();
-    assert_eq!((shown(&of_process), of_process.expires), (("A", "S", Some("T")), None));
+    assert_eq!(temporary.expires, Some(end));
+    let lasting = read(r#"{"Version":1,"AccessKeyId":"A","SecretAccessKey":"S"}"#).unwrap();
+    assert_eq!((shown(&lasting), lasting.expires), (("A", "S", None), None));
     assert!(read(r#"{"AccessKeyId":"A"}"#).is_none());
 }
 

@@ -138,22 +138,23 @@ async fn a_wrong_clock_is_corrected_once_and_remembered() {
     );
 }
 
+#[cfg(unix)]
 #[tokio::test]
 async fn expired_credentials_are_not_kept() {
-    let service =
-        Server::start([json_answer(KEYS), json_answer(&KEYS.replace("ASIAROLE", "ASIANEW"))]).await;
-    let url = service.url();
-    let provider = provider_with(&[
-        ("AWS_REGION", "us-east-1"),
-        ("AWS_CONTAINER_CREDENTIALS_FULL_URI", url.as_str()),
-    ]);
+    // Each run of the process gives another key.
+    let command = r#"sh -c 'echo run >> "$HOME/runs"; echo "{\"AccessKeyId\":\"ASIA$(wc -l < "$HOME/runs" | tr -d " ")\",\"SecretAccessKey\":\"s\",\"Expiration\":\"2099-01-01T00:00:00Z\"}"'"#;
+    let config = format!("[default]\nregion = us-east-1\ncredential_process = {command}\n");
+    let home = home(&[("config", &config)]);
+    let provider = provider_with(&[("HOME", text(home.path())), ("PATH", "/usr/bin:/bin")]);
     let expired = refusal("403 Forbidden", "ExpiredTokenException", "", "expired");
-    let server = Server::start([expired, stream(ANSWER)]).await;
+    let server = Server::start([expired, stream(ANSWER), stream(ANSWER)]).await;
     let model = model(Api::BedrockConverse, &server.url());
     call_with_key(&provider, &model, None).await.error();
-    call_with_key(&provider, &model, None).await.message();
+    for _ in 0..2 {
+        call_with_key(&provider, &model, None).await.message();
+    }
     let ids: Vec<String> = server.requests().iter().map(|request| signer(request).0).collect();
-    assert_eq!(ids, ["ASIAROLE", "ASIANEW"]);
+    assert_eq!(ids, ["ASIA1", "ASIA2", "ASIA2"]);
 }
 
 #[tokio::test]
