@@ -22,10 +22,10 @@ use crate::{ContentBlock, TextContent};
 use hidden::BRACKETS;
 pub use letters::folded as ascii_like;
 pub use marks::OPEN_ANGLES;
-use own::EXTERNAL;
 pub use own::PROMPT_TAGS;
+use own::{EXTERNAL, Scope};
 use recognise::{
-    COLONS, Form, Scope, behind, is_bracket, is_of_word, is_speaker, is_speaker_of_line, opener,
+    COLONS, Form, behind, is_bracket, is_of_word, is_speaker, is_speaker_of_line, opener,
 };
 
 /// Stands inside of a mark that does not count. It can be seen, because servers and people remove what cannot, and

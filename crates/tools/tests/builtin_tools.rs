@@ -92,7 +92,8 @@ fn schemas_are_short() {
 /// A tool that writes notes about commands gives their output to `outside::harmless_output` first.
 #[test]
 fn the_tools_whose_notes_are_their_own_are_those_that_run_commands() {
-    let runs = |tool: &Arc<dyn Tool>| matches!(tool.declaration().kind, ToolKind::Run | ToolKind::Attend);
+    let runs =
+        |tool: &Arc<dyn Tool>| matches!(tool.declaration().kind, ToolKind::Run | ToolKind::Attend);
     let tools = all_tools();
     let names: Vec<&str> =
         tools.iter().filter(|tool| runs(tool)).map(|tool| tool.schema().name.as_str()).collect();

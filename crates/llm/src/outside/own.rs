@@ -19,11 +19,11 @@ pub const PROMPT_TAGS: [&str; 8] = [
 
 /// How the notes begin that this program puts into the results of tools: about a background job, and about the result itself.
 /// In the result of a tool that runs commands they are the tool's own.
-pub(super) const RESULT_NOTES: &[&str] =
+const RESULT_NOTES: &[&str] =
     &["background job", "job j", "bytes before this are", "truncated ", "this call has now given"];
 
 /// How the other notes begin that a tool puts behind the output of a command. In other texts nobody is deceived by them.
-pub(super) const COMMAND_NOTES: &[&str] = &[
+const COMMAND_NOTES: &[&str] = &[
     "exit code",
     "ended by signal",
     "killed by signal",
@@ -40,7 +40,7 @@ pub(super) const COMMAND_NOTES: &[&str] = &[
 ];
 
 /// How the notes begin that this program puts between square brackets into messages, after the bracket and in lower case.
-pub(super) const NOTES: &[&str] = &[
+const NOTES: &[&str] = &[
     // Messages of channels, and what is in them.
     "message from",
     "in reply to",
@@ -91,3 +91,28 @@ pub(super) const NOTES: &[&str] = &[
     "empty message",
     "this answer is not whole",
 ];
+
+/// Which marks count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// Those of any text from outside.
+    Text,
+    /// Those of the result of a tool that runs commands, in which notes about the command are the tool's own.
+    CommandResult,
+    /// Notes about a command and its job, in its output.
+    Output,
+    /// Those of all others together.
+    Any,
+}
+
+impl Scope {
+    pub(super) fn notes(self) -> impl Iterator<Item = &'static &'static str> {
+        let lists: [&[&str]; 3] = match self {
+            Self::Text => [NOTES, RESULT_NOTES, &[]],
+            Self::CommandResult => [NOTES, &[], &[]],
+            Self::Output => [RESULT_NOTES, COMMAND_NOTES, &[]],
+            Self::Any => [NOTES, RESULT_NOTES, COMMAND_NOTES],
+        };
+        lists.into_iter().flatten()
+    }
+}

@@ -12,7 +12,7 @@ use super::marks::{
     OPEN_SQUARES, OTHER_SCRIPTS, PARTS, PIPED_SQUARES, PIPES, PREFIXES, SPEAKERS,
     SPEAKERS_AND_KEYS, SPEAKERS_OF_OTHER_SCRIPTS, SQUARES, Spelling, TAGS,
 };
-use super::own::{COMMAND_NOTES, NOTES, PROMPT_TAGS, RESULT_NOTES};
+use super::own::{PROMPT_TAGS, Scope};
 
 /// Longest name, in characters. The longest of a known model has 40.
 const MOST_NAME: usize = 64;
@@ -39,31 +39,6 @@ pub(super) enum Opener {
     Square,
     /// One that closes: MiniMax's `]~b]`.
     ClosedSquare,
-}
-
-/// Which marks count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Scope {
-    /// Those of any text from outside.
-    Text,
-    /// Those of the result of a tool that runs commands, in which notes about the command are the tool's own.
-    CommandResult,
-    /// Notes about a command and its job, in its output.
-    Output,
-    /// Those of all others together.
-    Any,
-}
-
-impl Scope {
-    fn notes(self) -> impl Iterator<Item = &'static &'static str> {
-        let lists: [&[&str]; 3] = match self {
-            Self::Text => [NOTES, RESULT_NOTES, &[]],
-            Self::CommandResult => [NOTES, &[], &[]],
-            Self::Output => [RESULT_NOTES, COMMAND_NOTES, &[]],
-            Self::Any => [NOTES, RESULT_NOTES, COMMAND_NOTES],
-        };
-        lists.into_iter().flatten()
-    }
 }
 
 /// The kind of bracket that `character` is, if a mark may begin with it.
