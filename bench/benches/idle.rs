@@ -67,7 +67,7 @@ async fn turn(engine: &Engine, home: &Home, number: usize) -> SessionInbox {
     let mut params = session.bare_run(vec![configured_model(&session.config, &reference)]);
     params.user_message.push(ContentBlock::text("hello"));
     engine.run(params).await.expect("a reply");
-    SessionInbox::new(Arc::new(home.session_store()), session.session_key, Arc::new(SystemClock))
+    SessionInbox::new(Arc::clone(home.sessions()), session.session_key, Arc::new(SystemClock))
 }
 
 /// Bytes of this process that are no file's.

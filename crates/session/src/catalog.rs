@@ -256,7 +256,19 @@ pub trait ReadSession: fmt::Debug + Send + Sync {
     fn visit_newest(
         &self,
         visit: &mut dyn FnMut(TranscriptMessage) -> ControlFlow<()>,
-    ) -> Result<(), SessionError>;
+    ) -> Result<(), SessionError> {
+        self.visit_before(None, visit).map(drop)
+    }
+
+    /// The same for the messages before the one with the id `before`. Whether there is such a message.
+    ///
+    /// # Errors
+    /// The session cannot be read.
+    fn visit_before(
+        &self,
+        before: Option<EntryId>,
+        visit: &mut dyn FnMut(TranscriptMessage) -> ControlFlow<()>,
+    ) -> Result<bool, SessionError>;
 
     /// How many bytes at the end are no whole entry, because a crash cut it off. The next writer moves them aside.
     ///

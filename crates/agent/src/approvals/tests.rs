@@ -87,7 +87,6 @@ fn approver(answers: Vec<Approval>) -> (myclaw_testkit::TempHome, SessionApprove
             closed: Default::default(),
             turn: TurnId::generate(),
         },
-        home: session.home.clone(),
         session,
     };
     (directory, approver)

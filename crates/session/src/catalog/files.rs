@@ -171,11 +171,12 @@ impl ReadSession for SessionReader {
         Self::messages_before(self, before, count)
     }
 
-    fn visit_newest(
+    fn visit_before(
         &self,
+        before: Option<EntryId>,
         visit: &mut dyn FnMut(TranscriptMessage) -> ControlFlow<()>,
-    ) -> Result<(), SessionError> {
-        Self::visit_newest(self, visit)
+    ) -> Result<bool, SessionError> {
+        Self::visit_before(self, before, visit)
     }
 
     fn torn_bytes(&self) -> Result<u64, SessionError> {

@@ -67,31 +67,34 @@ impl ReadSession for MemoryReader {
         before: Option<EntryId>,
         count: usize,
     ) -> Result<Option<Vec<TranscriptMessage>>, SessionError> {
-        let mut sought = before;
         let mut messages = Vec::new();
-        self.visit_newest(&mut |message| {
-            if sought.is_none() && messages.len() == count {
+        let is_found = self.visit_before(before, &mut |message| {
+            if messages.len() == count {
                 return ControlFlow::Break(());
             }
-            match sought {
-                None => messages.push(message),
-                Some(id) if id == message.id => sought = None,
-                Some(_) => {}
-            }
+            messages.push(message);
             ControlFlow::Continue(())
         })?;
         messages.reverse();
         let created_at = self.0.content.lock().document.created_at();
         fill_missing_times(&mut messages, || created_at);
-        Ok(sought.is_none().then_some(messages))
+        Ok(is_found.then_some(messages))
     }
 
-    fn visit_newest(
+    fn visit_before(
         &self,
+        before: Option<EntryId>,
         visit: &mut dyn FnMut(TranscriptMessage) -> ControlFlow<()>,
-    ) -> Result<(), SessionError> {
-        self.0.content.lock().document.visit_newest(visit);
-        Ok(())
+    ) -> Result<bool, SessionError> {
+        let mut sought = before;
+        self.0.content.lock().document.visit_newest(&mut |message| match sought {
+            None => visit(message),
+            Some(id) => {
+                sought = (id != message.id).then_some(id);
+                ControlFlow::Continue(())
+            }
+        });
+        Ok(sought.is_none())
     }
 
     fn torn_bytes(&self) -> Result<u64, SessionError> {
