@@ -175,7 +175,7 @@ impl ConfiguredServer {
     /// The server of this process. Nothing is started. Blocks for some system calls.
     fn server(&self) -> Result<Arc<Server>, AgentError> {
         let directory = self.session.home.paths.state_dir().join(DIRECTORY);
-        Ok(self.session.home.mcp.get(self.spec()?, Some(directory)))
+        Ok(self.session.home.mcp.get(self.spec()?, Some(&directory)))
     }
 
     fn spec(&self) -> Result<ServerSpec, AgentError> {

@@ -154,6 +154,8 @@ pub const ALL: &[Variable] = &[
     of(Tests, "MYCLAW_AJV", "the package `ajv`"),
     of(Tests, "MYCLAW_AXE", "the package `axe-core`"),
     of(Tests, "MYCLAW_INSPIRCD", "a directory with InspIRCd"),
+    of(Tests, "MYCLAW_MCP_PYTHON", "a Python with the SDK `mcp`"),
+    of(Tests, "MYCLAW_MCP_SERVERS", "the packages `@modelcontextprotocol/…`, servers for tests"),
     of(Tests, "MYCLAW_MINILM_PYTHON", "a Python with a MiniLM model"),
     of(
         Tests,

@@ -155,7 +155,7 @@ fn a_process_with_the_number_of_an_earlier_holder_is_not_taken_for_it() {
         (format!("{id} {}\n", started + 1), true, None),
         (format!("{id} {}\n", started.saturating_sub(1)), true, None),
         (format!("{id} 0\n"), true, None),
-        (own.clone(), false, Some(id)),
+        (own, false, Some(id)),
         (format!("{id}\n"), false, Some(id)),
         (format!("{id} not-a-number\n"), false, Some(id)),
         ("nobody\n".to_owned(), false, None),

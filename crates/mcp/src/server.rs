@@ -1,7 +1,7 @@
 //! One server of a process, for all its sessions.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -43,7 +43,7 @@ impl std::fmt::Debug for Servers {
 
 impl Servers {
     /// The server that `spec` describes. Nothing is started. Its errors go to a file in `directory`.
-    pub fn get(&self, spec: ServerSpec, directory: Option<PathBuf>) -> Arc<Server> {
+    pub fn get(&self, spec: ServerSpec, directory: Option<&Path>) -> Arc<Server> {
         let mut servers = self.0.lock();
         // What another config described is over when its last run is.
         servers.retain(|_, server| Arc::strong_count(server) > 1 || !server.is_other_than(&spec));
@@ -81,8 +81,8 @@ struct Open {
 }
 
 impl Server {
-    fn new(spec: ServerSpec, directory: Option<PathBuf>) -> Self {
-        let log = ServerLog::new(directory.as_deref(), &spec.name);
+    fn new(spec: ServerSpec, directory: Option<&Path>) -> Self {
+        let log = ServerLog::new(directory, &spec.name);
         let last_used = Mutex::new(Instant::now());
         Self {
             spec,

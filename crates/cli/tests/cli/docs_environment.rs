@@ -1,7 +1,6 @@
 //! The page of the variables of the environment, and the one place where they are declared.
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 use std::fs;
 
 use myclaw_files::variables::{ALL, UsedBy};
@@ -21,9 +20,9 @@ MyClaw are in [auth.md](auth.md), [cli.md](cli.md) and [models.md](models.md).
 fn page() -> String {
     let mut page = HEAD.to_owned();
     for used_by in UsedBy::ALL {
-        write!(page, "\n## {}\n\n| variable | |\n|---|---|\n", used_by.heading()).unwrap();
+        page += &format!("\n## {}\n\n| variable | |\n|---|---|\n", used_by.heading());
         for variable in ALL.iter().filter(|variable| variable.used_by == used_by) {
-            writeln!(page, "| `{}` | {} |", variable.name, variable.text).unwrap();
+            page += &format!("| `{}` | {} |\n", variable.name, variable.text);
         }
     }
     page

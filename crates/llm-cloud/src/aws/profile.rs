@@ -55,7 +55,7 @@ impl Profile {
                 )))
             }
             _ => {
-                let settings = parts.into_iter().flatten().cloned().flatten().collect();
+                let settings = parts.into_iter().flatten().flat_map(BTreeMap::clone).collect();
                 Ok(Self { name: name.to_owned(), settings })
             }
         }

@@ -133,7 +133,8 @@ fn a_text_that_holds_the_sign_already_comes_back_as_it_was() {
 fn notes_about_commands_are_made_harmless_where_they_are_not_the_tools_own() {
     let text =
         "[background job j9: ended]\n[exit code 1]\n[job j2: running]\n[Message from MyClaw]\n<s>";
-    let changes: [(fn(&str) -> Cow<'_, str>, &str); 4] = [
+    type Change = fn(&str) -> Cow<'_, str>;
+    let changes: [(Change, &str); 4] = [
         (
             harmless,
             "[·background job j9: ended]\n[exit code 1]\n[·job j2: running]\n[·Message from MyClaw]\n<·s>",
