@@ -4,12 +4,13 @@ mod confine;
 mod import;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use myclaw_config::{AgentId, Config, ExposeSecret as _, McpServerConfig};
+use myclaw_config::{ExposeSecret as _, McpServerConfig};
 use myclaw_engine::Tool;
 use myclaw_exec::{ChildSpec, EnvironmentPolicy};
+use myclaw_files::ClosedPaths;
 pub use myclaw_mcp::{
     Approved, ApprovedStore, Difference, Failure, Listing, Revision, ToolDefinition,
 };
@@ -43,16 +44,20 @@ pub struct ConfiguredServer {
     /// Its entry in the config.
     pub config: McpServerConfig,
     session: SessionConfig,
+    /// What is closed to tools, which is the same for all servers and takes dozens of system calls to find.
+    closed: Arc<OnceLock<Arc<ClosedPaths>>>,
 }
 
 impl SessionConfig {
     /// The MCP servers of the session's agent, by name.
     pub fn mcp_servers(&self) -> Vec<ConfiguredServer> {
         let servers = self.config.mcp_servers(&self.agent.id);
+        let closed = Arc::default();
         let made = servers.into_iter().map(|(name, config)| ConfiguredServer {
             name,
             config,
             session: self.clone(),
+            closed: Arc::clone(&closed),
         });
         made.collect()
     }
@@ -65,42 +70,38 @@ impl SessionConfig {
         &self,
         permissions: &Permissions,
     ) -> Result<Vec<Arc<dyn Tool>>, AgentError> {
-        if !has_servers(&self.config, &self.agent.id) {
+        let servers = self.mcp_servers();
+        if servers.is_empty() {
             return Ok(Vec::new());
         }
-        let this = self.clone();
-        let tools = blocking(move || this.approved_tools()).await?;
+        let tools = blocking(move || approved_tools(&servers)).await?;
         let offered = tools.into_iter().filter(|tool| permissions.offers(&tool.schema().name));
         Ok(offered_tools(offered.collect()))
     }
-
-    /// The tools of all servers as they were approved. A server that cannot be used offers none. Blocks.
-    fn approved_tools(&self) -> Vec<Arc<dyn Tool>> {
-        let mut tools = Vec::new();
-        for server in self.mcp_servers().into_iter().filter(|server| server.config.is_enabled()) {
-            let approved = match server.approved() {
-                Ok(Some(approved)) => approved,
-                Ok(None) => continue,
-                Err(error) => {
-                    tracing::warn!(server = %server.name, %error, "what was approved of an MCP server cannot be read");
-                    continue;
-                }
-            };
-            match server.server() {
-                Ok(running) => {
-                    tools.extend(running.tools(approved, &|name| server.offers(name)));
-                }
-                Err(error) => {
-                    tracing::warn!(server = %server.name, error = %error.message, "an MCP server cannot be used");
-                }
-            }
-        }
-        tools
-    }
 }
 
-fn has_servers(config: &Config, agent: &AgentId) -> bool {
-    !config.mcp_servers(agent).is_empty()
+/// The tools of these servers as they were approved. A server that cannot be used offers none. Blocks.
+fn approved_tools(servers: &[ConfiguredServer]) -> Vec<Arc<dyn Tool>> {
+    let mut tools = Vec::new();
+    for server in servers.iter().filter(|server| server.config.is_enabled()) {
+        let approved = match server.approved() {
+            Ok(Some(approved)) => approved,
+            Ok(None) => continue,
+            Err(error) => {
+                tracing::warn!(server = %server.name, %error, "what was approved of an MCP server cannot be read");
+                continue;
+            }
+        };
+        match server.server() {
+            Ok(running) => {
+                tools.extend(running.tools(approved, &|name| server.offers(name)));
+            }
+            Err(error) => {
+                tracing::warn!(server = %server.name, error = %error.message, "an MCP server cannot be used");
+            }
+        }
+    }
+    tools
 }
 
 impl ConfiguredServer {

@@ -40,7 +40,7 @@ pub trait KeepApprovals: fmt::Debug + Send + Sync {
     /// They cannot be read.
     fn load(&self) -> Result<Approvals, StoreError>;
 
-    /// Changes them; nobody else does meanwhile. The change is durable when this returns.
+    /// Changes them, while no other process can. The change is durable when this returns.
     ///
     /// # Errors
     /// They cannot be read or written. Nothing has changed then.
@@ -73,7 +73,7 @@ struct InMemory(Mutex<Approvals>);
 pub struct Grant {
     /// Identifies what it covers; see [`ApprovalDigest`](myclaw_policy::ApprovalDigest).
     pub digest: String,
-    /// For a command: what it has in common with the same command whose programs and scripts have other contents.
+    /// For a command: its digest without the contents of its programs and scripts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) command_id: Option<String>,
     /// The sessions that it holds for.

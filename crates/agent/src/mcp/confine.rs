@@ -44,15 +44,15 @@ impl ConfiguredServer {
             SandboxNetwork::Open => Network::Open,
             SandboxNetwork::None | SandboxNetwork::Allowlist => Network::None,
         };
-        let closed = self.session.closed_paths();
+        let closed = self.closed.get_or_init(|| self.session.closed_paths());
         if self.config.cwd.is_some() {
-            self.refuse_closed(&closed, &child.directory, "cwd")?;
+            self.refuse_closed(closed, &child.directory, "cwd")?;
         }
         let temporary = child.directory.join(TEMPORARY);
         if self.config.cwd.is_none() && myclaw_files::create_private_directory(&temporary).is_ok() {
             confinement.temporary = Some(temporary);
         }
-        let guard = Guard { home: real_home(), closed: &closed };
+        let guard = Guard { home: real_home(), closed };
         if let Ok(program) = child.resolve_program() {
             guard.add_installation(&program, &mut confinement.read_only);
         }
@@ -60,11 +60,11 @@ impl ConfiguredServer {
             guard.add_argument(Path::new(argument), &mut confinement.read_only);
         }
         for path in self.named_paths(&wanted.read_only, "readOnly")? {
-            self.refuse_closed(&closed, &path, "sandbox.readOnly")?;
+            self.refuse_closed(closed, &path, "sandbox.readOnly")?;
             confinement.read_only.push(path);
         }
         for path in self.named_paths(&wanted.read_write, "readWrite")? {
-            self.refuse_closed(&closed, &path, "sandbox.readWrite")?;
+            self.refuse_closed(closed, &path, "sandbox.readWrite")?;
             confinement.read_write.push(path);
         }
         own_sandbox()?.probe().check(&confinement).map_err(|error| {
