@@ -2,22 +2,18 @@
 //!
 //! Nothing is read or decided here; a parsed command is plain data.
 
-use std::path::PathBuf;
-
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use myclaw_agent::SessionOptions;
-use myclaw_agent::llm::ThinkingLevel;
+use myclaw_front::args::{ContinueArgs, ImageArgs, SessionArgs};
+use myclaw_protocols::{AcpArgs, RpcArgs};
+use myclaw_tui::{AttachArgs, ChatArgs};
 
-mod acp;
-mod attach;
 pub(crate) mod auth;
 mod channels;
 mod config;
 mod cron;
 mod devices;
-mod duration;
 mod elsewhere;
 mod gateway;
 mod help;
@@ -27,7 +23,6 @@ mod mcp;
 mod nodes;
 mod onboard;
 mod policy;
-mod resume;
 mod runner;
 mod sandbox;
 mod sessions;
@@ -35,8 +30,6 @@ mod skills;
 mod speech;
 mod usage;
 
-pub(crate) use acp::AcpArgs;
-pub(crate) use attach::AttachArgs;
 pub(crate) use channels::{
     AddChannelArgs, ChannelKind, ChannelsArgs, ChannelsCommand, DISCORD_BOT, PairingArgs,
     PairingCommand, SLACK_APP, SLACK_BOT,
@@ -44,7 +37,6 @@ pub(crate) use channels::{
 pub(crate) use config::{ConfigArgs, ConfigCommand};
 pub(crate) use cron::{CronArgs, CronCommand, JobArgs};
 pub(crate) use devices::{DeviceScope, DevicesArgs, DevicesCommand};
-pub(crate) use duration::Age;
 pub(crate) use gateway::{
     GatewayArgs, GatewayCommand, InstallArgs, LogsArgs, ServiceManager, UninstallArgs,
 };
@@ -57,12 +49,9 @@ pub(crate) use mcp::{AddServerArgs, ImportServersArgs, McpArgs, McpCommand, Serv
 pub(crate) use nodes::{NodeArgs, NodesArgs, NodesCommand};
 pub(crate) use onboard::OnboardArgs;
 pub(crate) use policy::{ApprovalsArgs, ApprovalsCommand, ExplainArgs, PolicyArgs, PolicyCommand};
-pub(crate) use resume::{ContinueArgs, ResumeArgs};
 pub(crate) use runner::RunnerArgs;
 pub(crate) use sandbox::{SandboxArgs, SandboxCommand};
-pub(crate) use sessions::{
-    CompactArgs, ExportFormat, ImportFormat, SessionsArgs, SessionsCommand, UndoArgs, WhichSessions,
-};
+pub(crate) use sessions::{SessionsArgs, SessionsCommand};
 pub(crate) use skills::{SkillsArgs, SkillsCommand, WhoseSkills};
 pub(crate) use speech::{ListenArgs, SpeakArgs};
 pub(crate) use usage::UsageArgs;
@@ -253,49 +242,6 @@ pub(crate) enum Command {
     Completions(Later<CompletionsArgs>),
 }
 
-/// Options that select a session, its agent, its model and its directory.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
-pub(crate) struct SessionArgs {
-    /// Name of the session to continue or begin; the default is a new one in a project, else the agent's main session
-    #[arg(short, long, value_name = "NAME")]
-    pub(crate) session: Option<String>,
-    /// Model to use instead of the configured one, as PROVIDER/MODEL
-    #[arg(short, long, value_name = "PROVIDER/MODEL")]
-    pub(crate) model: Option<String>,
-    /// How much the model thinks before it answers: off, minimal, low, medium, high or xhigh
-    #[arg(short, long, value_name = "LEVEL")]
-    pub(crate) thinking: Option<ThinkingLevel>,
-    /// The only auth profile to use, as `myclaw auth list` names it
-    #[arg(long, value_name = "PROFILE")]
-    pub(crate) auth_profile: Option<String>,
-    /// Agent to talk to, by its id in the config file
-    #[arg(short, long, value_name = "ID")]
-    pub(crate) agent: Option<String>,
-    /// Directory in which the tools work, as a project, instead of the current one or the agent's workspace
-    #[arg(short = 'C', long, value_name = "DIR")]
-    pub(crate) directory: Option<PathBuf>,
-}
-
-impl SessionArgs {
-    /// Takes from `other` what is not set here.
-    fn complete(&mut self, other: Self) {
-        let Self { session, model, thinking, auth_profile, agent, directory } = other;
-        self.session = self.session.take().or(session);
-        self.model = self.model.take().or(model);
-        self.thinking = self.thinking.or(thinking);
-        self.auth_profile = self.auth_profile.take().or(auth_profile);
-        self.agent = self.agent.take().or(agent);
-        self.directory = self.directory.take().or(directory);
-    }
-
-    /// The options in the form of the agent crate.
-    pub(crate) fn options(&self) -> SessionOptions {
-        let Self { session, model, thinking, auth_profile, agent, directory } = self.clone();
-        let options = SessionOptions::default();
-        SessionOptions { session, agent, directory, model, thinking, auth_profile, ..options }
-    }
-}
-
 /// Arguments of `run`.
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
@@ -315,49 +261,6 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) last: ContinueArgs,
     /// The session.
-    #[command(flatten)]
-    pub(crate) session: SessionArgs,
-}
-
-/// Pictures for a message.
-#[derive(Debug, Default, PartialEq, Eq, Args)]
-pub(crate) struct ImageArgs {
-    /// Picture to send with the message: PNG, JPEG, GIF or WebP; may be repeated
-    #[arg(short = 'i', long = "image", value_name = "FILE")]
-    pub(crate) paths: Vec<PathBuf>,
-}
-
-impl ImageArgs {
-    /// Takes the pictures of `other` before these.
-    fn complete(&mut self, other: Self) {
-        self.paths.splice(0..0, other.paths);
-    }
-}
-
-/// Arguments of `chat`.
-#[derive(Debug, Default, Args)]
-pub(crate) struct ChatArgs {
-    /// The first message, sent at once; several words are joined by spaces
-    #[arg(value_name = "MESSAGE")]
-    pub(crate) message: Vec<String>,
-    /// Pictures.
-    #[command(flatten)]
-    pub(crate) images: ImageArgs,
-    /// Which session to go on with.
-    #[command(flatten)]
-    pub(crate) resume: ResumeArgs,
-    /// The session.
-    #[command(flatten)]
-    pub(crate) session: SessionArgs,
-}
-
-/// Arguments of `rpc`.
-#[derive(Debug, Args)]
-pub(crate) struct RpcArgs {
-    /// Which session to go on with.
-    #[command(flatten)]
-    pub(crate) last: ContinueArgs,
-    /// The first current session.
     #[command(flatten)]
     pub(crate) session: SessionArgs,
 }

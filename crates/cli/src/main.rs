@@ -2,35 +2,15 @@
 //! engine, whose events it prints.
 #![forbid(unsafe_code)]
 
-mod approval;
 mod args;
-mod attachments;
-mod chat;
-mod coming_call;
 mod commands;
-mod control;
-mod exit;
-mod home;
-mod interrupt;
-mod logging;
-mod model;
-mod model_picker;
-mod panic;
-mod picker;
-mod print;
-mod report;
-mod resume;
-mod runtime;
-mod start;
-mod terminal;
-mod time;
 
 use std::process::{ExitCode, Termination};
 
 use crate::args::{Cli, Command};
-use crate::exit::{CliError, Exit};
-use crate::home::find_home;
-use crate::print::note;
+use myclaw_front::exit::{CliError, Exit};
+use myclaw_front::home::find_home;
+use myclaw_front::print::note;
 
 fn main() -> ExitCode {
     // This comes first, while there is no other thread. As a helper process the program does something else.
@@ -38,8 +18,8 @@ fn main() -> ExitCode {
         return end.report();
     }
     myclaw_agent::hide_environment();
-    panic::install_hook();
-    interrupt::survive_file_size_limit();
+    myclaw_front::panic::install_hook();
+    myclaw_front::interrupt::survive_file_size_limit();
     let outcome = match std::panic::catch_unwind(|| parse().and_then(run)) {
         Ok(outcome) => outcome,
         // The panic hook has printed the message.
@@ -69,12 +49,12 @@ fn parse() -> Result<Cli, CliError> {
 
 fn run(cli: Cli) -> Result<(), CliError> {
     match cli.command {
-        None => chat::run(&cli.chat),
-        Some(Command::Chat(args)) => chat::run(&args),
-        Some(Command::Attach(args)) => chat::attach::run(&args),
+        None => myclaw_tui::run(&cli.chat),
+        Some(Command::Chat(args)) => myclaw_tui::run(&args),
+        Some(Command::Attach(args)) => myclaw_tui::attach::run(&args),
         Some(Command::Run(args)) => commands::run::run(&args),
-        Some(Command::Rpc(args)) => control::run_rpc(&args),
-        Some(Command::Acp(args)) => control::run_acp(args.0),
+        Some(Command::Rpc(args)) => myclaw_protocols::run_rpc(&args),
+        Some(Command::Acp(args)) => myclaw_protocols::run_acp(args.0),
         Some(Command::Cron(args)) => commands::cron::run(&args),
         Some(Command::Gateway(args)) => commands::gateway::run(&args),
         Some(Command::Channels(args)) => commands::channels::run(&args),

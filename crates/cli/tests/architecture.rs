@@ -7,8 +7,15 @@ use std::path::{Path, PathBuf};
 use myclaw_agent::llm::outside::harmless;
 
 /// The crates from top to bottom, each with those that it may use. The test kit is for tests of all of them.
-const CRATES: [(&str, &[&str]); 28] = [
-    ("cli", &["gateway", "host", "runner", "agent", "files"]),
+const CRATES: [(&str, &[&str]); 32] = [
+    (
+        "cli",
+        &["tui", "protocols", "import", "front", "gateway", "host", "runner", "agent", "files"],
+    ),
+    ("tui", &["front", "gateway", "agent", "files"]),
+    ("protocols", &["front", "agent", "files"]),
+    ("import", &["front", "agent", "files"]),
+    ("front", &["agent", "files"]),
     ("gateway", &["agent", "host", "channels", "store", "schedule"]),
     ("host", &["store", "schedule", "sandbox", "exec", "llm", "speech", "files"]),
     (
@@ -68,13 +75,7 @@ const CRATES: [(&str, &[&str]); 28] = [
 ];
 
 /// Words that must not stand in the sources of a crate, outside comments and tests: the crate, the word, and why.
-const FORBIDDEN: [(&str, &str, &str); 33] = [
-    ("cli", "Api", "wire formats are the model layer's"),
-    ("cli", "KeyResolver", "the agent looks keys up"),
-    ("cli", "builtin_tools", "the agent builds the tools of a run"),
-    ("cli", "command_hooks", "the agent builds the hooks of a run"),
-    ("cli", "SessionStore", "where sessions are is behind `Catalog` and `Sessions`"),
-    ("cli", "DaySpending", "the totals of the day are behind `Spending`"),
+const FORBIDDEN: [(&str, &str, &str); 27] = [
     ("gateway", "SessionStore", "where sessions are is behind `Catalog` and `Sessions`"),
     ("gateway", "DaySpending", "the totals of the day are behind `Spending`"),
     ("runner", "SessionStore", "the runner keeps sessions as documents"),
@@ -102,6 +103,18 @@ const FORBIDDEN: [(&str, &str, &str); 33] = [
     ("engine", "ResolvedAgent", "the engine takes values"),
     ("engine", "Environment", "the engine takes values"),
     ("engine", "HttpProvider", "who stands behind a model is passed in"),
+];
+
+/// The crates that show a run to a person or a program in this process.
+const FRONT_ENDS: [&str; 5] = ["cli", "tui", "protocols", "import", "front"];
+/// Words that must not stand in any of them, and why.
+const FORBIDDEN_IN_FRONT_ENDS: [(&str, &str); 6] = [
+    ("Api", "wire formats are the model layer's"),
+    ("KeyResolver", "the agent looks keys up"),
+    ("builtin_tools", "the agent builds the tools of a run"),
+    ("command_hooks", "the agent builds the hooks of a run"),
+    ("SessionStore", "where sessions are is behind `Catalog` and `Sessions`"),
+    ("DaySpending", "the totals of the day are behind `Spending`"),
 ];
 
 #[test]
@@ -138,7 +151,10 @@ fn every_crate_is_in_the_table_or_the_test_kit() {
 #[test]
 fn no_crate_uses_a_name_that_is_not_its_own_business() {
     let mut found = Vec::new();
-    for (name, word, reason) in FORBIDDEN {
+    let in_front_ends = FORBIDDEN_IN_FRONT_ENDS
+        .iter()
+        .flat_map(|(word, reason)| FRONT_ENDS.map(|name| (name, *word, *reason)));
+    for (name, word, reason) in FORBIDDEN.into_iter().chain(in_front_ends) {
         for file in sources(&crates().join(name).join("src")) {
             let text = fs::read_to_string(&file).unwrap();
             for (number, line) in (1..).zip(text.lines()) {
@@ -187,15 +203,15 @@ const OWN_FILES: [(&str, &[&str]); 6] = [
             "agent/src/workspace/moved.rs",
             "channels/src/channel.rs",
             "channels/src/matrix/encryption/rows.rs",
-            "cli/src/chat/clipboard.rs",
-            "cli/src/chat/editor.rs",
-            "cli/src/chat/pastes.rs",
+            "tui/src/clipboard.rs",
+            "tui/src/editor.rs",
+            "tui/src/pastes.rs",
             "cli/src/commands/config/change.rs",
             "cli/src/commands/doctor.rs",
             "cli/src/commands/doctor/keys.rs",
             "cli/src/commands/gateway/logs.rs",
             "cli/src/commands/onboard/channel.rs",
-            "cli/src/logging/file.rs",
+            "front/src/logging/file.rs",
             "gateway/src/containers.rs",
             "gateway/src/delivery/media.rs",
             "gateway/src/node/state.rs",
@@ -229,24 +245,24 @@ const OWN_FILES: [(&str, &[&str]); 6] = [
             "agent/src/mcp/import.rs",
             "agent/src/secrets.rs",
             "channels/src/socket.rs",
-            "cli/src/attachments.rs",
-            "cli/src/chat/attach.rs",
-            "cli/src/chat/custom.rs",
-            "cli/src/chat/paths.rs",
+            "front/src/attachments.rs",
+            "tui/src/attach.rs",
+            "front/src/custom_commands.rs",
+            "tui/src/paths.rs",
             "cli/src/commands/auth/add.rs",
             "cli/src/commands/gateway/service.rs",
             "cli/src/commands/runner.rs",
-            "cli/src/commands/sessions/export.rs",
-            "cli/src/commands/sessions/import.rs",
-            "cli/src/commands/sessions/import/files.rs",
-            "cli/src/commands/sessions/import/target.rs",
+            "front/src/sessions/export.rs",
+            "import/src/lib.rs",
+            "import/src/files.rs",
+            "import/src/target.rs",
             "gateway/src/tls.rs",
             "skills/src/find.rs",
         ],
     ),
     (
         "for the eyes of the person at this terminal or editor only, whose own tools may follow links; never waits",
-        &["cli/src/control/acp/editor.rs", "cli/src/terminal/images.rs"],
+        &["protocols/src/acp/editor.rs", "front/src/terminal/images.rs"],
     ),
     (
         "as the program that is judged will read it, over links too; only the owner who is asked sees it",
@@ -262,15 +278,27 @@ const OWN_FILES: [(&str, &[&str]); 6] = [
         &[
             "agent/src/helper.rs",
             "cli/src/commands/run.rs",
-            "cli/src/interrupt.rs",
-            "cli/src/terminal/keyboard.rs",
-            "cli/src/terminal/relay.rs",
+            "front/src/interrupt.rs",
+            "front/src/terminal/keyboard.rs",
+            "front/src/terminal/relay.rs",
         ],
     ),
 ];
 /// The crates that run outside of every sandbox and work in directories of others.
-const OUTSIDE: [&str; 8] =
-    ["engine", "agent", "mcp", "gateway", "channels", "skills", "host", "cli"];
+const OUTSIDE: [&str; 12] = [
+    "engine",
+    "agent",
+    "mcp",
+    "gateway",
+    "channels",
+    "skills",
+    "host",
+    "cli",
+    "tui",
+    "protocols",
+    "import",
+    "front",
+];
 /// Functions and modules of a module `fs` that open nothing.
 const LOOKS: [&str; 6] =
     ["canonicalize", "inotify", "metadata", "self", "set_permissions", "symlink_metadata"];

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use super::{Age, ListenArgs, SpeakArgs, help};
+use super::{ListenArgs, SpeakArgs, help};
+use myclaw_front::args::Age;
 
 /// Where a host has its files.
 #[derive(Debug, Args)]

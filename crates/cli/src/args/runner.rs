@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Age, SpeakArgs};
+use super::SpeakArgs;
+use myclaw_front::args::Age;
 
 /// Arguments of `runner`.
 #[derive(Debug, Args)]

@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
+use myclaw_front::args::{Age, CompactArgs, ExportFormat, UndoArgs, WhichSessions};
+use myclaw_import::ImportFormat;
 
-use super::{Age, help};
+use super::help;
 
 /// Arguments of `sessions`.
 #[derive(Debug, Args)]
@@ -12,17 +14,6 @@ pub(crate) struct SessionsArgs {
     /// What to do.
     #[command(subcommand)]
     pub(crate) command: SessionsCommand,
-}
-
-/// The sessions that a command reads.
-#[derive(Debug, Default, Args)]
-pub(crate) struct WhichSessions {
-    /// Only those of this agent
-    #[arg(short, long, value_name = "ID")]
-    pub(crate) agent: Option<String>,
-    /// Only those with this label; repeat it to require several labels
-    #[arg(long, value_name = "LABEL")]
-    pub(crate) label: Vec<String>,
 }
 
 /// The commands for sessions.
@@ -174,76 +165,4 @@ pub(crate) enum SessionsCommand {
         #[arg(long)]
         dry_run: bool,
     },
-}
-
-/// Arguments of `sessions compact`.
-#[derive(Debug, Args)]
-pub(crate) struct CompactArgs {
-    /// Name or key, as `sessions list` prints it
-    pub(crate) name: String,
-    /// What the summary should focus on
-    #[arg(short, long, value_name = "TEXT")]
-    pub(crate) focus: Option<String>,
-    /// Model that writes the summary, instead of the configured one
-    #[arg(short, long, value_name = "PROVIDER/MODEL")]
-    pub(crate) model: Option<String>,
-    /// The only auth profile to use, as `myclaw auth list` names it
-    #[arg(long, value_name = "PROFILE")]
-    pub(crate) auth_profile: Option<String>,
-    /// Print one JSON object
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-/// Arguments of `sessions undo`.
-#[derive(Debug, Args)]
-pub(crate) struct UndoArgs {
-    /// Name or key, as `sessions list` prints it
-    pub(crate) name: String,
-    /// The turn, counted from the latest that changed files, which is 1; the default is the latest not yet undone
-    #[arg(long, value_name = "N")]
-    pub(crate) turn: Option<usize>,
-    /// Make the changes again that were undone last
-    #[arg(long)]
-    pub(crate) redo: bool,
-    /// Only print what would be done
-    #[arg(long)]
-    pub(crate) dry_run: bool,
-    /// List the turns that changed files
-    #[arg(long, conflicts_with_all = ["turn", "redo", "dry_run"])]
-    pub(crate) list: bool,
-    /// Directory in which the tools worked, if it was not the agent's workspace
-    #[arg(short = 'C', long, value_name = "DIR")]
-    pub(crate) directory: Option<PathBuf>,
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-/// What `sessions export` writes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ExportFormat {
-    /// The transcript, one JSON row per message; `sessions import` reads it.
-    Jsonl,
-    /// A document for people.
-    Markdown,
-    /// A page for a browser, with everything in one file.
-    Html,
-}
-
-/// What `sessions import` reads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ImportFormat {
-    /// Detected from the file's beginning.
-    Auto,
-    /// A transcript of this program.
-    Myclaw,
-    /// JSON lines of Claude Code.
-    Claude,
-    /// JSON lines of Codex.
-    Codex,
-    /// JSON lines of Pi, Clawdbot, Moltbot or OpenClaw.
-    Pi,
-    /// A JSON document with a list of messages, or one message per line.
-    Messages,
 }

@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use myclaw_gateway::usage::Group;
 
-use super::Age;
+use myclaw_front::args::Age;
 
 /// Arguments of `usage`.
 #[derive(Debug, Args)]

@@ -4,10 +4,10 @@ use myclaw_agent::approvals::{ApprovalStore, Grant, WaitingApproval};
 use serde_json::json;
 
 use crate::args::{ApprovalsArgs, ApprovalsCommand};
-use crate::exit::CliError;
-use crate::home::find_home;
-use crate::print::{Printer, columns};
-use crate::time::local_minute;
+use myclaw_front::exit::CliError;
+use myclaw_front::home::find_home;
+use myclaw_front::print::{Printer, columns};
+use myclaw_front::time::local_minute;
 
 /// Digits of a digest that a list shows: enough to be unique among a thousand.
 const SHOWN_DIGITS: usize = 12;

@@ -14,10 +14,10 @@ use myclaw_agent::llm::{Catalog, ModelRef, provider_info};
 use myclaw_agent::{Home, load_checked};
 
 use crate::args::auth::{AuthArgs, AuthCommand};
-use crate::exit::CliError;
-use crate::home::find_home;
-use crate::print::{Printer, note};
-use crate::time::now_ms;
+use myclaw_front::exit::CliError;
+use myclaw_front::home::find_home;
+use myclaw_front::print::{Printer, note};
+use myclaw_front::time::now_ms;
 
 mod add;
 mod list;

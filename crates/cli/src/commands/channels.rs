@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use super::gateway::failure;
 use crate::args::{ChannelsArgs, ChannelsCommand};
-use crate::exit::CliError;
-use crate::home::{find_home, load_session};
-use crate::print::{Printer, columns};
-use crate::runtime;
+use myclaw_front::exit::CliError;
+use myclaw_front::home::{find_home, load_session};
+use myclaw_front::print::{Printer, columns};
+use myclaw_front::runtime;
 use setup::Mode;
 
 /// What is printed if there are no channels.

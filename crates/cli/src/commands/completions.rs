@@ -7,8 +7,8 @@ use clap::CommandFactory;
 use clap_complete::Shell;
 
 use crate::args::{Cli, CompletionsArgs};
-use crate::exit::CliError;
-use crate::print::Printer;
+use myclaw_front::exit::CliError;
+use myclaw_front::print::Printer;
 
 /// Prints the completion script, or the values that a script asks for.
 pub(crate) fn run(args: &CompletionsArgs) -> Result<(), CliError> {

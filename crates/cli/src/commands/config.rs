@@ -4,10 +4,10 @@ use myclaw_agent::config::{json_schema, load_config};
 use myclaw_agent::{Examination, check_config, load_checked};
 
 use crate::args::{ConfigArgs, ConfigCommand};
-use crate::exit::CliError;
-use crate::home::find_home;
-use crate::print::{Printer, note};
-use crate::runtime;
+use myclaw_front::exit::CliError;
+use myclaw_front::home::find_home;
+use myclaw_front::print::{Printer, note};
+use myclaw_front::runtime;
 
 mod change;
 

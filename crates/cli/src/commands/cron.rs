@@ -11,11 +11,11 @@ use serde_json::Value;
 
 use crate::args::{CronArgs, CronCommand, JobArgs};
 use crate::commands::gateway::failure;
-use crate::exit::CliError;
-use crate::home::{find_home, load_session};
-use crate::print::{Printer, columns, note};
-use crate::runtime;
-use crate::time::local_second;
+use myclaw_front::exit::CliError;
+use myclaw_front::home::{find_home, load_session};
+use myclaw_front::print::{Printer, columns, note};
+use myclaw_front::runtime;
+use myclaw_front::time::local_second;
 
 /// Characters of an answer or of a failure in a list.
 const SHOWN_CHARS: usize = 80;

@@ -6,11 +6,11 @@ use serde_json::Value;
 
 use super::gateway::failure;
 use crate::args::{DeviceScope, DevicesArgs, DevicesCommand};
-use crate::exit::CliError;
-use crate::home::{find_home, load_session};
-use crate::print::{Printer, columns, note};
-use crate::runtime;
-use crate::time::local_second;
+use myclaw_front::exit::CliError;
+use myclaw_front::home::{find_home, load_session};
+use myclaw_front::print::{Printer, columns, note};
+use myclaw_front::runtime;
+use myclaw_front::time::local_second;
 
 /// Runs one of the commands.
 pub(crate) fn run(args: &DevicesArgs) -> Result<(), CliError> {

@@ -18,11 +18,11 @@ use myclaw_agent::{
 use serde::Serialize;
 
 use crate::args::DoctorArgs;
-use crate::exit::{CliError, Exit};
-use crate::home::find_home;
-use crate::print::Printer;
-use crate::runtime;
-use crate::terminal::{Paint, Size, Style};
+use myclaw_front::exit::{CliError, Exit};
+use myclaw_front::home::find_home;
+use myclaw_front::print::Printer;
+use myclaw_front::runtime;
+use myclaw_front::terminal::{Paint, Size, Style};
 
 mod agents;
 mod channels;

@@ -17,12 +17,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::host;
 use crate::args::{GatewayArgs, GatewayCommand, InstallArgs};
-use crate::exit::CliError;
-use crate::home::{find_home, load_session};
-use crate::interrupt::Interrupts;
-use crate::logging;
-use crate::print::{Printer, note};
-use crate::runtime;
+use myclaw_front::exit::CliError;
+use myclaw_front::home::{find_home, load_session};
+use myclaw_front::interrupt::Interrupts;
+use myclaw_front::logging;
+use myclaw_front::print::{Printer, note};
+use myclaw_front::runtime;
 
 /// Runs one of the commands; without one, the gateway.
 pub(crate) fn run(args: &GatewayArgs) -> Result<(), CliError> {

@@ -9,9 +9,9 @@ use serde_json::json;
 
 use super::host::host_home;
 use crate::args::{AddGroupArgs, GroupsArgs, GroupsCommand, HostDirectory};
-use crate::exit::CliError;
-use crate::home::find_home;
-use crate::print::{Printer, columns, note};
+use myclaw_front::exit::CliError;
+use myclaw_front::home::find_home;
+use myclaw_front::print::{Printer, columns, note};
 
 /// Runs one of the commands.
 pub(crate) fn run(args: GroupsArgs) -> Result<(), CliError> {

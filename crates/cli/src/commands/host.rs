@@ -14,12 +14,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::speech::{speaker, transcriber};
 use crate::args::{HostArgs, HostBackend, HostDirectory};
-use crate::exit::CliError;
-use crate::home::find_home;
-use crate::interrupt::Interrupts;
-use crate::print::note;
-use crate::runtime;
-use crate::terminal::escaped;
+use myclaw_front::exit::CliError;
+use myclaw_front::home::find_home;
+use myclaw_front::interrupt::Interrupts;
+use myclaw_front::print::note;
+use myclaw_front::runtime;
+use myclaw_front::terminal::escaped;
 
 /// The longest time that limits anything; clocks cannot add much longer ones.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);

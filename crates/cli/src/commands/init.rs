@@ -7,10 +7,10 @@ use myclaw_agent::files::create_private_directory;
 use myclaw_agent::llm::provider_info;
 use myclaw_agent::{Home, SelectionSource, Wanted, select, stored_keys};
 
-use crate::exit::CliError;
-use crate::home::find_home;
-use crate::print::Printer;
-use crate::runtime;
+use myclaw_front::exit::CliError;
+use myclaw_front::home::find_home;
+use myclaw_front::print::Printer;
+use myclaw_front::runtime;
 
 /// The next step if only the built-in model was found.
 const SET_A_KEY: &str = "Set ANTHROPIC_API_KEY (or another provider's), or start a model server such as Ollama.\n     \

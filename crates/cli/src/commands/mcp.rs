@@ -10,11 +10,11 @@ use myclaw_agent::{SessionConfig, SessionOptions, did_you_mean};
 use serde_json::json;
 
 use crate::args::{McpArgs, McpCommand};
-use crate::exit::CliError;
-use crate::home::{find_home, load_session};
-use crate::print::{Printer, columns};
-use crate::report::first_line;
-use crate::runtime;
+use myclaw_front::exit::CliError;
+use myclaw_front::home::{find_home, load_session};
+use myclaw_front::print::{Printer, columns};
+use myclaw_front::report::first_line;
+use myclaw_front::runtime;
 
 /// What is printed if there are no servers.
 const NONE: &str =

@@ -12,11 +12,11 @@ use tokio_util::sync::CancellationToken;
 use super::devices::change;
 use super::gateway::failure;
 use crate::args::{NodeArgs, NodesArgs, NodesCommand};
-use crate::exit::CliError;
-use crate::home::{find_home, load_session};
-use crate::interrupt::Interrupts;
-use crate::print::{Printer, columns, note};
-use crate::runtime;
+use myclaw_front::exit::CliError;
+use myclaw_front::home::{find_home, load_session};
+use myclaw_front::interrupt::Interrupts;
+use myclaw_front::print::{Printer, columns, note};
+use myclaw_front::runtime;
 
 /// The session whose rules hold for what a gateway asks for. It is not the owner's main session, so a sandbox for other
 /// sessions holds for it.

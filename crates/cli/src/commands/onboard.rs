@@ -18,10 +18,10 @@ use myclaw_agent::{
 use super::auth::{checked_key, read_key};
 use super::gateway::install_service;
 use crate::args::OnboardArgs;
-use crate::exit::CliError;
-use crate::home::find_home;
-use crate::print::note;
-use crate::runtime;
+use myclaw_front::exit::CliError;
+use myclaw_front::home::find_home;
+use myclaw_front::print::note;
+use myclaw_front::runtime;
 
 /// Most attempts of a person at one step.
 const MOST_ATTEMPTS: usize = 5;

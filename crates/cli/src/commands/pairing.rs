@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use super::gateway::failure;
 use crate::args::{PairingArgs, PairingCommand};
-use crate::exit::CliError;
-use crate::home::{find_home, load_session};
-use crate::print::{Printer, columns};
-use crate::runtime;
+use myclaw_front::exit::CliError;
+use myclaw_front::home::{find_home, load_session};
+use myclaw_front::print::{Printer, columns};
+use myclaw_front::runtime;
 
 /// Runs one of the commands.
 pub(crate) fn run(args: &PairingArgs) -> Result<(), CliError> {

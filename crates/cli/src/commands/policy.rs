@@ -7,9 +7,9 @@ use myclaw_agent::permissions::{
 use serde_json::json;
 
 use crate::args::{ExplainArgs, PolicyArgs, PolicyCommand};
-use crate::exit::CliError;
-use crate::home::{find_home, load_session};
-use crate::print::{Printer, columns};
+use myclaw_front::exit::CliError;
+use myclaw_front::home::{find_home, load_session};
+use myclaw_front::print::{Printer, columns};
 
 /// The tool whose argument is a command.
 const COMMAND_TOOL: &str = "bash";

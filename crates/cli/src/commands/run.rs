@@ -7,17 +7,17 @@ use std::time::Duration;
 use myclaw_agent::{Driver, RunAdditions, RunParams, engine};
 use tokio_util::sync::CancellationToken;
 
-use crate::approval::TerminalApprover;
 use crate::args::RunArgs;
-use crate::attachments;
-use crate::exit::CliError;
-use crate::interrupt::{Interrupts, read_proc};
-use crate::model::announce;
-use crate::print::note;
-use crate::report::{ErrorLine, Verbosity, json_reporter, text_reporter};
-use crate::runtime;
-use crate::start::{Start, Wanted};
-use crate::terminal::{Destination, JsonMode, Output, escaped};
+use myclaw_front::approval::TerminalApprover;
+use myclaw_front::attachments;
+use myclaw_front::exit::CliError;
+use myclaw_front::interrupt::{Interrupts, read_proc};
+use myclaw_front::model::announce;
+use myclaw_front::print::note;
+use myclaw_front::report::{ErrorLine, Verbosity, json_reporter, text_reporter};
+use myclaw_front::runtime;
+use myclaw_front::start::{Start, Wanted};
+use myclaw_front::terminal::{Destination, JsonMode, Output, escaped};
 
 /// Largest message that is read from standard input: far more than fits a model.
 const MAX_STDIN_BYTES: u64 = 10 * 1024 * 1024;
@@ -163,7 +163,7 @@ fn read_in_time() -> Result<Option<String>, CliError> {
         read_message((&first[..count]).chain(std::io::stdin().lock()))
     };
     let reading = std::thread::Builder::new().spawn(read).map_err(|error| {
-        let advice = crate::panic::advice_about(&error);
+        let advice = myclaw_front::panic::advice_about(&error);
         CliError::failure(format!("cannot start to read standard input: {error}{advice}"))
     })?;
     if begins.recv_timeout(FIRST_INPUT).is_err() {

@@ -11,11 +11,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::speech::speaker;
 use crate::args::RunnerArgs;
-use crate::exit::{CliError, Exit};
-use crate::interrupt::Interrupts;
-use crate::logging;
-use crate::print::note;
-use crate::runtime;
+use myclaw_front::exit::{CliError, Exit};
+use myclaw_front::interrupt::Interrupts;
+use myclaw_front::logging;
+use myclaw_front::print::note;
+use myclaw_front::runtime;
 
 /// Runs the command. What the host must know is on standard output, the log is on standard error.
 pub(crate) fn run(args: RunnerArgs) -> Result<(), CliError> {

@@ -6,10 +6,11 @@ use myclaw_agent::sandbox::{Confinement, Level, Limits, Network, SandboxMode, Wo
 use myclaw_agent::{Party, Quota, SandboxReport, WorkspaceUse};
 use serde_json::{Value, json};
 
-use crate::args::{SandboxArgs, SandboxCommand, SessionArgs};
-use crate::exit::CliError;
-use crate::home::session_config;
-use crate::print::{Printer, columns};
+use crate::args::{SandboxArgs, SandboxCommand};
+use myclaw_front::args::SessionArgs;
+use myclaw_front::exit::CliError;
+use myclaw_front::home::session_config;
+use myclaw_front::print::{Printer, columns};
 
 /// Runs one of the commands.
 pub(crate) fn run(args: &SandboxArgs) -> Result<(), CliError> {

@@ -7,10 +7,10 @@ use myclaw_agent::{FoundSkill, FoundSkills, did_you_mean};
 use serde::Serialize;
 
 use crate::args::{SkillsArgs, SkillsCommand, WhoseSkills};
-use crate::exit::CliError;
-use crate::home::{find_home, load_session};
-use crate::print::{Printer, columns, note};
-use crate::report::first_line;
+use myclaw_front::exit::CliError;
+use myclaw_front::home::{find_home, load_session};
+use myclaw_front::print::{Printer, columns, note};
+use myclaw_front::report::first_line;
 
 /// Most bytes of a skill's file that are shown.
 const MAX_SHOWN_BYTES: u64 = 1024 * 1024;

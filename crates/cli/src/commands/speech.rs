@@ -4,7 +4,7 @@ use myclaw_agent::config::{CommandLine, Config};
 use myclaw_agent::speech::{Speaker, Transcriber};
 
 use crate::args::{ListenArgs, SpeakArgs};
-use crate::exit::CliError;
+use myclaw_front::exit::CliError;
 
 /// What speaks: what the options name, else what the config names. Limits are those of the config. `key` is that of a
 /// server in the options.

@@ -6,11 +6,11 @@ use myclaw_gateway::usage::{Bucket, UsageAnswer, UsageRequest, Used, usage};
 
 use crate::args::UsageArgs;
 use crate::commands::gateway::failure;
-use crate::exit::CliError;
-use crate::home::{find_home, load_session};
-use crate::print::{Printer, columns};
-use crate::runtime;
-use crate::time::now_ms;
+use myclaw_front::exit::CliError;
+use myclaw_front::home::{find_home, load_session};
+use myclaw_front::print::{Printer, columns};
+use myclaw_front::runtime;
+use myclaw_front::time::now_ms;
 
 /// Runs the command.
 pub(crate) fn run(args: &UsageArgs) -> Result<(), CliError> {

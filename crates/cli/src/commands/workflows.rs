@@ -15,12 +15,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::host::host_home;
 use crate::args::{WhoseWorkflows, WorkflowsArgs, WorkflowsCommand};
-use crate::exit::CliError;
-use crate::home::find_home;
-use crate::interrupt::Interrupts;
-use crate::print::{Printer, columns, note};
-use crate::report::first_line;
-use crate::runtime;
+use myclaw_front::exit::CliError;
+use myclaw_front::home::find_home;
+use myclaw_front::interrupt::Interrupts;
+use myclaw_front::print::{Printer, columns, note};
+use myclaw_front::report::first_line;
+use myclaw_front::runtime;
 
 /// Runs one of the commands.
 pub(crate) fn run(args: WorkflowsArgs) -> Result<(), CliError> {

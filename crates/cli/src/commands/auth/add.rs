@@ -11,8 +11,8 @@ use myclaw_agent::llm::{KeyNeed, provider_info};
 
 use super::{Keys, login, prompt, say};
 use crate::args::auth::{AddArgs, KeyType, PlaceArgs};
-use crate::exit::CliError;
-use crate::print::note;
+use myclaw_front::exit::CliError;
+use myclaw_front::print::note;
 
 /// Longest name of a profile, in characters.
 const MAX_NAME: usize = 64;

@@ -7,10 +7,10 @@ use myclaw_agent::config::{ExposeSecret, KeySource};
 use serde::Serialize;
 
 use super::Keys;
-use crate::exit::CliError;
-use crate::print::{Printer, columns, note};
-use crate::terminal::escaped;
-use crate::time::{local_minute, now_ms};
+use myclaw_front::exit::CliError;
+use myclaw_front::print::{Printer, columns, note};
+use myclaw_front::terminal::escaped;
+use myclaw_front::time::{local_minute, now_ms};
 
 /// The prefix of a key's place for a variable.
 const VARIABLE: &str = "env:";

@@ -7,11 +7,11 @@ use myclaw_agent::llm::{HttpProvider, ModelError, ModelRef, provider_info};
 use tokio_util::sync::CancellationToken;
 
 use super::Keys;
-use crate::exit::CliError;
-use crate::interrupt::Interrupts;
-use crate::print::note;
-use crate::runtime;
-use crate::terminal::escaped;
+use myclaw_front::exit::CliError;
+use myclaw_front::interrupt::Interrupts;
+use myclaw_front::print::note;
+use myclaw_front::runtime;
+use myclaw_front::terminal::escaped;
 
 /// The provider that has this login.
 pub(super) const PROVIDER: &str = "github-copilot";

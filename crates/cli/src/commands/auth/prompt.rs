@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use crossterm::event::{Event, KeyCode, KeyEventKind, KeyModifiers, read};
 use crossterm::terminal::enable_raw_mode;
 
-use crate::exit::CliError;
-use crate::terminal;
+use myclaw_front::exit::CliError;
+use myclaw_front::terminal;
 
 /// Longest text that is taken.
 const MAX_CHARS: usize = 16 * 1024;

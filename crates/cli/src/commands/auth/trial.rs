@@ -5,10 +5,10 @@ use myclaw_agent::{TrialFailure, configured_model, try_key};
 use serde::Serialize;
 
 use super::{Found, Keys};
-use crate::exit::CliError;
-use crate::print::{Printer, columns, note};
-use crate::runtime;
-use crate::time::now_ms;
+use myclaw_front::exit::CliError;
+use myclaw_front::print::{Printer, columns, note};
+use myclaw_front::runtime;
+use myclaw_front::time::now_ms;
 
 /// The keys to try, and the model to try them with.
 pub(super) struct Wanted<'a> {

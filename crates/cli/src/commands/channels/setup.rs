@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use super::needs::{self, Given, Needs};
 use super::{configured, unknown};
 use crate::args::{AddChannelArgs, ChannelKind};
-use crate::exit::CliError;
-use crate::home::find_home;
-use crate::print::Printer;
-use crate::runtime;
+use myclaw_front::exit::CliError;
+use myclaw_front::home::find_home;
+use myclaw_front::print::Printer;
+use myclaw_front::runtime;
 
 /// Whether the file is changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,9 +5,9 @@ use myclaw_agent::llm::{Catalog, ThinkingLevel};
 use myclaw_agent::{Home, stored_keys};
 
 use crate::args::CompletedValues;
-use crate::commands::sessions::Sessions;
-use crate::exit::CliError;
-use crate::home::find_home;
+use myclaw_front::exit::CliError;
+use myclaw_front::home::find_home;
+use myclaw_front::sessions::Sessions;
 
 /// Most sessions: a longer list helps nobody.
 const MOST_SESSIONS: usize = 200;

@@ -14,10 +14,10 @@ use myclaw_agent::{
 };
 use serde_json::Value;
 
-use crate::exit::CliError;
-use crate::home::find_home;
-use crate::print::{Printer, note};
-use crate::runtime;
+use myclaw_front::exit::CliError;
+use myclaw_front::home::find_home;
+use myclaw_front::print::{Printer, note};
+use myclaw_front::runtime;
 
 /// The editor if neither `VISUAL` nor `EDITOR` names one.
 const DEFAULT_EDITOR: &str = "vi";

@@ -4,7 +4,7 @@ use myclaw_agent::Home;
 use myclaw_agent::config::{Config, ResolvedAgent};
 
 use super::{Check, Status, check_answers, check_workspace, keys};
-use crate::exit::Exit;
+use myclaw_front::exit::Exit;
 
 /// For each agent but the default one: its model, and every problem that turns with it would have. The default agent
 /// can still answer, so these problems are only warnings.

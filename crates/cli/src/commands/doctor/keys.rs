@@ -13,8 +13,8 @@ use myclaw_agent::{
 
 use super::Check;
 use super::sources::{check_cloud, key_files};
-use crate::commands::models::KeySource;
-use crate::time::{local_minute, now_ms};
+use myclaw_front::models::KeySource;
+use myclaw_front::time::{local_minute, now_ms};
 
 /// Checks whether there is a key for the active model, and which of the keys cannot be used.
 pub(super) fn check_keys(

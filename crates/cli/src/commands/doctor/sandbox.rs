@@ -9,7 +9,7 @@ use myclaw_agent::{
 };
 
 use super::Check;
-use crate::exit::Exit;
+use myclaw_front::exit::Exit;
 
 /// Checks what keeps sandboxed sessions from running.
 pub(super) async fn check(config: &Arc<Config>, home: &Home) -> Vec<Check> {

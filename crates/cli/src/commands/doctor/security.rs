@@ -5,9 +5,9 @@ use std::io;
 use myclaw_agent::{Home, SecurityFinding, Severity, load_checked, security_findings};
 
 use crate::args::DoctorArgs;
-use crate::exit::CliError;
-use crate::print::Printer;
-use crate::terminal::{Paint, Style};
+use myclaw_front::exit::CliError;
+use myclaw_front::print::Printer;
+use myclaw_front::terminal::{Paint, Style};
 
 /// Prints the findings, the worst first.
 ///

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use super::service::Service;
 use crate::args::LogsArgs;
-use crate::exit::CliError;
-use crate::home::find_home;
+use myclaw_front::exit::CliError;
+use myclaw_front::home::find_home;
 
 /// The log of the program, and that of the launchd job.
 const FILES: [&str; 2] = ["myclaw.log", "gateway.log"];

@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 
 use super::failure;
 use crate::args::{InstallArgs, ServiceManager, UninstallArgs};
-use crate::exit::CliError;
-use crate::home::find_home;
-use crate::print::Printer;
-use crate::runtime;
+use myclaw_front::exit::CliError;
+use myclaw_front::home::find_home;
+use myclaw_front::print::Printer;
+use myclaw_front::runtime;
 
 mod files;
 

@@ -9,10 +9,10 @@ use serde_json::{Map, Value, json};
 
 use super::{Answer, approve, find, session, unknown};
 use crate::args::{AddServerArgs, ImportServersArgs, ServerNetwork};
-use crate::exit::CliError;
-use crate::home::find_home;
-use crate::print::{Printer, note};
-use crate::runtime;
+use myclaw_front::exit::CliError;
+use myclaw_front::home::find_home;
+use myclaw_front::print::{Printer, note};
+use myclaw_front::runtime;
 
 fn place(name: &str) -> ConfigPath {
     ConfigPath::default().key("mcp").key("servers").key(name)

@@ -10,13 +10,12 @@ use myclaw_agent::{apply_served_facts, configured_model};
 use myclaw_agent::{local_base_url, unknown_provider};
 use serde::Serialize;
 
-use super::default_keys;
-use super::key::{KeySource, KeyState};
 use crate::args::ModelArgs;
-use crate::exit::CliError;
-use crate::home::find_home;
-use crate::print::{Printer, columns, without_login};
-use crate::runtime::block_on;
+use myclaw_front::exit::CliError;
+use myclaw_front::home::find_home;
+use myclaw_front::models::{KeySource, KeyState, default_keys};
+use myclaw_front::print::{Printer, columns, without_login};
+use myclaw_front::runtime::block_on;
 
 /// Prints all that is known about the model.
 pub(super) fn run(args: &ModelArgs) -> Result<(), CliError> {

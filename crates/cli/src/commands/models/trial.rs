@@ -12,13 +12,13 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::ModelArgs;
-use crate::exit::CliError;
-use crate::home::{find_home, load_session};
-use crate::interrupt::Interrupts;
-use crate::print::{Printer, columns, without_login};
-use crate::report::{first_line, tokens_and_cost};
-use crate::runtime;
-use crate::time::now_ms;
+use myclaw_front::exit::CliError;
+use myclaw_front::home::{find_home, load_session};
+use myclaw_front::interrupt::Interrupts;
+use myclaw_front::print::{Printer, columns, without_login};
+use myclaw_front::report::{first_line, tokens_and_cost};
+use myclaw_front::runtime;
+use myclaw_front::time::now_ms;
 
 /// Output limit of the call: enough for a sentence and a call, even of a model that always thinks a little.
 const MAX_OUTPUT: u64 = 2_048;

@@ -5,7 +5,7 @@ use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use myclaw_agent::config::SecretString;
 
 use crate::commands::auth::{checked_key, read_unseen};
-use crate::exit::CliError;
+use myclaw_front::exit::CliError;
 
 /// Longest answer that is used, in characters.
 const LONGEST: usize = 4_096;

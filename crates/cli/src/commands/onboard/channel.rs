@@ -17,9 +17,9 @@ use super::{say, write};
 use crate::args::{ChannelKind, OnboardArgs};
 use crate::commands::auth::checked_key;
 use crate::commands::channels::needs::{self, Field, Given, Needs, Secret};
-use crate::exit::{CliError, Exit};
-use crate::home::find_home;
-use crate::runtime;
+use myclaw_front::exit::{CliError, Exit};
+use myclaw_front::home::find_home;
+use myclaw_front::runtime;
 
 /// Largest `.env` file that is changed.
 const MAX_BYTES: u64 = 1024 * 1024;

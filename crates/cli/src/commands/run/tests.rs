@@ -1,5 +1,5 @@
 use super::{MAX_STDIN_BYTES, message, read_message};
-use crate::exit::Exit;
+use myclaw_front::exit::Exit;
 
 #[test]
 fn words_are_one_message() {

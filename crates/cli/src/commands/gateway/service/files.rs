@@ -7,7 +7,7 @@ use myclaw_files::variables;
 
 use super::MARK;
 use crate::args::ServiceManager;
-use crate::exit::CliError;
+use myclaw_front::exit::CliError;
 
 /// Name of the unit.
 pub(super) const UNIT: &str = "myclaw-gateway.service";

@@ -1,0 +1,252 @@
+//! Questions about tool calls that need an approval, in a terminal.
+
+use std::io::{IsTerminal, Write};
+use std::sync::Arc;
+
+use myclaw_agent::approvals::{self, Question, WrittenAnswer, escape, refusal};
+use myclaw_agent::{
+    AlwaysScope, Approval, ApprovalRequest, Approver, BoxFuture, FactForm, ScopeKind, ShownFact,
+};
+use tokio::sync::{Semaphore, mpsc, oneshot};
+
+use crate::pager;
+use crate::terminal::{Keyboard, Output, Paint, Style, StyledLine, forget_typed};
+
+/// Most questions that wait for the part that asks: the engine makes at most eight calls at once.
+const MAX_QUESTIONS: usize = 8;
+/// Stands before what has changed, in the terminal and in editors.
+pub const CHANGED: &str = "this is different since you were asked:";
+/// Marks what is not shown whole.
+pub const CUT: &str = " (not all of it is known)";
+/// The key Escape, and the first byte of keys that send several.
+const ESCAPE: u8 = 0x1b;
+/// Before each line of a text, so that none of them looks like a line of the question.
+const BAR: &str = "\u{2502} ";
+
+/// A question, with the channel for its answer.
+pub struct Asked {
+    /// The question.
+    pub request: ApprovalRequest,
+    answer: oneshot::Sender<Approval>,
+}
+
+impl Asked {
+    /// The question as it is shown.
+    pub fn question(&self) -> Question {
+        (&self.request).into()
+    }
+
+    /// Whether nobody waits for the answer any more.
+    pub fn is_over(&self) -> bool {
+        self.answer.is_closed()
+    }
+
+    /// Answers the question.
+    pub fn answer(self, approval: Approval) {
+        // The run may have ended meanwhile.
+        let _ = self.answer.send(approval);
+    }
+}
+
+/// Passes questions to the part of a front-end that asks the user.
+pub struct Questions(mpsc::Sender<Asked>);
+
+/// The approver of a run, and the channel on which its questions arrive.
+pub fn questions() -> (Arc<Questions>, mpsc::Receiver<Asked>) {
+    let (sender, receiver) = mpsc::channel(MAX_QUESTIONS);
+    (Arc::new(Questions(sender)), receiver)
+}
+
+impl Approver for Questions {
+    fn decide<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
+        Box::pin(async move {
+            let (answer, answered) = oneshot::channel();
+            let asked = Asked { request: request.clone(), answer };
+            let sent = self.0.send(asked).await;
+            let approval = if sent.is_ok() { answered.await.ok() } else { None };
+            approval.unwrap_or_else(|| denied("the terminal cannot ask"))
+        })
+    }
+}
+
+/// Asks on the terminal that standard input and standard error are, one question at a time.
+pub struct TerminalApprover {
+    output: Arc<Output>,
+    turn: Semaphore,
+}
+
+impl TerminalApprover {
+    /// The approver, if standard input and standard error are a terminal.
+    pub fn on_terminal(output: &Arc<Output>) -> Option<Arc<dyn Approver>> {
+        let is_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+        is_terminal.then(|| {
+            Arc::new(Self { output: Arc::clone(output), turn: Semaphore::new(1) })
+                as Arc<dyn Approver>
+        })
+    }
+
+    async fn ask(&self, request: &ApprovalRequest) -> std::io::Result<Approval> {
+        self.output.end_line();
+        self.output.flush();
+        let paint = Paint::for_stream(&std::io::stderr());
+        let question = Question::from(request);
+        let lines = lines(&question);
+        let text: Vec<String> =
+            lines.iter().map(|line| paint.paint(line.style, &line.text)).collect();
+        // Keys that were pressed before the question was shown are not an answer.
+        forget_typed()?;
+        write!(std::io::stderr(), "{} ", text.join("\n"))?;
+        let mut keyboard = Keyboard::listen()?;
+        loop {
+            let keys = keyboard.read_keys().await?;
+            for key in keys.iter().filter(|_| keys.first() != Some(&ESCAPE)) {
+                match read_answer(&char::from(*key).to_string()) {
+                    Some(Answer::View) => {
+                        if std::io::stdout().is_terminal() {
+                            pager::show(&mut keyboard, &lines, 0).await?;
+                        } else {
+                            write!(std::io::stderr(), "\n{} ", text.join("\n"))?;
+                        }
+                    }
+                    Some(answer) => {
+                        let Some(approval) = answer.to(request) else { continue };
+                        writeln!(std::io::stderr(), "{}", word(&approval))?;
+                        return Ok(approval);
+                    }
+                    None => {}
+                }
+            }
+        }
+    }
+}
+
+impl Approver for TerminalApprover {
+    fn decide<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
+        Box::pin(async move {
+            let _turn = self.turn.acquire().await;
+            let asked = self.ask(request).await;
+            asked.unwrap_or_else(|error| denied(&format!("the terminal cannot ask: {error}")))
+        })
+    }
+}
+
+/// The lines of a question, the last of which asks. Characters that hide or move text are written out.
+pub fn lines(question: &Question) -> Vec<StyledLine> {
+    let line = StyledLine::new;
+    let (about, others) = match question.shown.as_slice() {
+        [first, others @ ..] => (Some(first), others),
+        [] => (None, question.shown.as_slice()),
+    };
+    let is_cut = about.is_some_and(|about| !about.is_whole);
+    let cut = if is_cut { CUT } else { "" };
+    let text = about.map_or("", |about| about.text.as_str());
+    let head = format!("{} wants to run{cut}: {}", escape(&question.tool_name), escape(text));
+    let mut lines = vec![line(Style::Bold, head)];
+    lines.extend(question.reason.lines().map(|reason| line(Style::Dim, escape(reason))));
+    if !question.changes.is_empty() {
+        lines.push(line(Style::Warning, CHANGED.to_owned()));
+        lines.extend(question.changes.iter().flat_map(fact_lines));
+    }
+    lines.extend(others.iter().flat_map(fact_lines));
+    lines.push(line(Style::Warning, asking(question)));
+    lines
+}
+
+/// The line that asks: what can be answered, and what each "always" covers.
+pub fn asking(question: &Question) -> String {
+    let words = |scope: &AlwaysScope| {
+        let key = match scope.kind() {
+            ScopeKind::Directory => "always in this (d)irectory",
+            _ => "(a)lways",
+        };
+        format!(", {key} for {}", escape(scope.covers()))
+    };
+    let always: String = question.always.iter().map(words).collect();
+    format!("(v)iew it all, (o)nce{always}, or (n)o?")
+}
+
+/// The lines of a fact: all of it.
+fn fact_lines(fact: &ShownFact) -> Vec<StyledLine> {
+    let label = escape(&fact.label);
+    let cut = if fact.is_whole { "" } else { CUT };
+    let head = |text: &str| StyledLine::new(Style::Dim, format!("{label}{cut}:{text}"));
+    match (fact.form, fact.text.lines().count()) {
+        (FactForm::Text, 0 | 1) => vec![head(&format!(" {}", escape(&fact.text)))],
+        (form, _) => {
+            let body = fact.text.lines().map(|line| match form {
+                FactForm::Diff => StyledLine::new(diff_style(line), shown_code(line)),
+                FactForm::Text => {
+                    StyledLine::new(Style::Code, format!("{BAR}{}", shown_code(line)))
+                }
+            });
+            [head("")].into_iter().chain(body).collect()
+        }
+    }
+}
+
+/// An answer of the user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// Yes, this time.
+    Once,
+    /// With the scope of this kind, or with the least one.
+    Always(Option<ScopeKind>),
+    /// With the reason for the model.
+    No(Option<String>),
+    /// Shows the question page by page.
+    View,
+}
+
+impl Answer {
+    /// What it means for a question; `None` if the question does not offer it.
+    pub fn to(&self, request: &ApprovalRequest) -> Option<Approval> {
+        match self {
+            Self::Once => Some(Approval::Once),
+            Self::Always(kind) => request.always(*kind),
+            Self::No(reason) => Some(denied(&refusal(reason.as_deref()))),
+            Self::View => None,
+        }
+    }
+}
+
+/// The answer that a key or a line gives, if it is one.
+pub fn read_answer(text: &str) -> Option<Answer> {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "v" | "view" => Some(Answer::View),
+        _ => approvals::read_answer(text).map(|answer| match answer {
+            WrittenAnswer::Once => Answer::Once,
+            WrittenAnswer::Always(kind) => Answer::Always(kind),
+            WrittenAnswer::No(reason) => Answer::No(reason),
+        }),
+    }
+}
+
+/// The answer in one word.
+pub fn word(approval: &Approval) -> &'static str {
+    match approval {
+        Approval::Once => "once",
+        Approval::Always(_) => "always",
+        _ => "no",
+    }
+}
+
+fn denied(reason: &str) -> Approval {
+    Approval::Denied { reason: reason.to_owned() }
+}
+
+fn diff_style(line: &str) -> Style {
+    match line.chars().next() {
+        Some('+') => Style::Good,
+        Some('-') => Style::Bad,
+        Some('@') => Style::Code,
+        _ => Style::Dim,
+    }
+}
+
+/// A line of a file: its indentation stays.
+fn shown_code(line: &str) -> String {
+    escape(&line.replace('\t', "    "))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,180 @@
+//! Commands that the user has written: Markdown files whose text becomes the message.
+
+use std::io;
+use std::path::PathBuf;
+
+use myclaw_agent::SessionConfig;
+use myclaw_agent::files::{EntryKind, SharedDirectory, read_regular, text_of_bytes};
+use myclaw_agent::skill::without_front_matter;
+
+/// The directory with the files, in the state directory and in the workspace.
+const DIRECTORY: &str = "commands";
+/// Stands for everything behind the name of the command.
+const ALL_ARGUMENTS: &str = "$ARGUMENTS";
+/// Most commands of a directory that are known.
+const MOST_NAMES: usize = 500;
+/// Most directories between that of the commands and one of them.
+const MOST_DEPTH: usize = 4;
+/// Largest file, in bytes.
+const MOST_BYTES: u64 = 256 * 1024;
+
+/// The message that a line asks for, if its first word is the name of such a command and no command of the program.
+///
+/// # Errors
+/// The command has no text, needs arguments, or cannot be read: a sentence for the user.
+pub fn expand(
+    config: &SessionConfig,
+    line: &str,
+    is_builtin: impl Fn(&str) -> bool,
+) -> Option<Result<String, String>> {
+    // A space before the slash makes it a message.
+    let line = line.trim_end();
+    let (name, arguments) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let word = name.strip_prefix('/')?;
+    if is_builtin(name) || !word.split([':', '/']).all(is_name) {
+        return None;
+    }
+    let (directory, file) = find(config, word)?;
+    let shown = directory.path().join(&file);
+    let read = match is_own(config, &directory) {
+        true => read_regular(&shown, MOST_BYTES),
+        false => directory.read(&file, MOST_BYTES),
+    };
+    Some(match read {
+        Ok(bytes) => {
+            let text = text_of_bytes(&bytes);
+            let template = without_front_matter(&text).trim();
+            let shown = shown.display();
+            match filled(template, arguments.trim()) {
+                _ if template.is_empty() => Err(format!(
+                    "{shown} has no text for the model: write it below the front matter"
+                )),
+                said if said.trim().is_empty() => {
+                    Err(format!("{name} needs arguments: {shown} has no other text"))
+                }
+                said => Ok(said),
+            }
+        }
+        Err(error) => Err(format!("{} cannot be read: {error}", shown.display())),
+    })
+}
+
+/// The directory and the file of the command that `word` names: `git:commit` and `git/commit` are the file `git/commit.md`, and
+/// so is `commit` if no other file of that place has this name.
+fn find(config: &SessionConfig, word: &str) -> Option<(SharedDirectory, PathBuf)> {
+    let wanted = PathBuf::from(format!("{}.md", word.replace(':', "/")));
+    let directories: Vec<SharedDirectory> = places(config).into_iter().flatten().collect();
+    let is_there = |directory: &SharedDirectory| match is_own(config, directory) {
+        true => directory.path().join(&wanted).exists(),
+        false => matches!(directory.facts(&wanted), Ok(Some(_))),
+    };
+    if let Some(index) = directories.iter().position(is_there) {
+        return directories.into_iter().nth(index).map(|directory| (directory, wanted));
+    }
+    directories.into_iter().find_map(|directory| {
+        let mut same = files(&directory)
+            .into_iter()
+            .filter(|file| file.file_name() == Some(wanted.as_os_str()));
+        let only = same.next().filter(|_| same.next().is_none())?;
+        Some((directory, only))
+    })
+}
+
+/// Whether a directory is that of the state directory, in which links are followed.
+fn is_own(config: &SessionConfig, directory: &SharedDirectory) -> bool {
+    directory.path() == config.home.paths.state_dir().join(DIRECTORY)
+}
+
+/// The names of the commands, with the slash; a command in a subdirectory as `/git:commit`.
+pub fn names(config: &SessionConfig) -> Vec<String> {
+    let mut names: Vec<String> = places(config)
+        .iter()
+        .flatten()
+        .flat_map(files)
+        .filter_map(|file| {
+            Some(format!("/{}", file.to_str()?.strip_suffix(".md")?.replace('/', ":")))
+        })
+        .collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// The files of commands below a directory.
+fn files(directory: &SharedDirectory) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut waiting = vec![(PathBuf::new(), 0)];
+    while let Some((below, depth)) = waiting.pop() {
+        let Ok(opened) = directory.directory(&below) else { continue };
+        let Ok(listed) = opened.names(MOST_NAMES, |name| name.to_str().is_some_and(is_listed))
+        else {
+            continue;
+        };
+        for name in listed.names {
+            let path = below.join(&name);
+            let is_directory = || {
+                opened.facts(&name).is_ok_and(|facts| {
+                    facts.is_some_and(|facts| facts.kind == EntryKind::Directory)
+                })
+            };
+            if path.extension().is_some_and(|extension| extension == "md") {
+                found.push(path);
+            } else if depth < MOST_DEPTH && is_directory() {
+                waiting.push((path, depth + 1));
+            }
+        }
+        if found.len() >= MOST_NAMES {
+            break;
+        }
+    }
+    found.sort();
+    found
+}
+
+fn is_listed(name: &str) -> bool {
+    is_name(name.strip_suffix(".md").unwrap_or(name))
+}
+
+fn is_name(word: &str) -> bool {
+    !word.is_empty() && word.chars().all(|char| char.is_alphanumeric() || matches!(char, '-' | '_'))
+}
+
+/// The directories with commands: that of the state directory counts before that of the workspace, where confined tools may have
+/// put anything, so that no link is followed.
+fn places(config: &SessionConfig) -> [io::Result<SharedDirectory>; 2] {
+    let own = SharedDirectory::open(&config.home.paths.state_dir().join(DIRECTORY));
+    let workspace = SharedDirectory::open(&config.agent.workspace);
+    [own, workspace.and_then(|workspace| workspace.directory(DIRECTORY))]
+}
+
+/// `text` with the arguments in their places: `$ARGUMENTS`, and `$1` to `$9` for single words. Without a place they
+/// come last.
+fn filled(text: &str, arguments: &str) -> String {
+    let text = text.trim();
+    let words: Vec<&str> = arguments.split_whitespace().collect();
+    let mut out = String::with_capacity(text.len() + arguments.len());
+    let mut has_place = false;
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let digit = rest[1..].chars().next().and_then(|char| char.to_digit(10));
+        let (value, length) = match digit {
+            _ if rest.starts_with(ALL_ARGUMENTS) => (arguments, ALL_ARGUMENTS.len()),
+            Some(number @ 1..) => (words.get(number as usize - 1).copied().unwrap_or(""), 2),
+            _ => ("$", 1),
+        };
+        has_place |= length > 1;
+        out.push_str(value);
+        rest = &rest[length..];
+    }
+    out.push_str(rest);
+    if !has_place && !arguments.is_empty() {
+        out.push_str("\n\n");
+        out.push_str(arguments);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests;

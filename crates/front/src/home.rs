@@ -1,0 +1,47 @@
+//! Loads the environment and the config, and prints their mistakes to standard error.
+
+use myclaw_agent::{Home, SessionConfig, SessionOptions};
+
+use crate::args::SessionArgs;
+use crate::exit::CliError;
+use crate::logging;
+use crate::print::note;
+
+/// Reads the environment, and warns about values that cannot be used.
+///
+/// # Errors
+/// There is no home directory.
+pub fn find_home() -> Result<Home, CliError> {
+    let home = Home::find()?;
+    for warning in home.environment.warnings() {
+        note(format_args!("myclaw: {warning}"));
+    }
+    logging::start_on_stderr(&home.environment);
+    Ok(home)
+}
+
+/// Loads the config file and applies the command line.
+///
+/// # Errors
+/// The config file has a mistake, or an argument names something that does not exist.
+pub fn session_config(args: &SessionArgs) -> Result<SessionConfig, CliError> {
+    load_session(find_home()?, &args.options())
+}
+
+/// Loads the config file, and starts the log file that it asks for.
+///
+/// # Errors
+/// As for [`session_config`].
+pub fn load_session(home: Home, options: &SessionOptions) -> Result<SessionConfig, CliError> {
+    let session = SessionConfig::load(home, options)?;
+    logging::start_with_config(&session.config, &session.agent, &session.home);
+    let file = session.home.paths.config_file();
+    tracing::info!(
+        config = %file.display(),
+        found = file.exists(),
+        agent = %session.agent.id,
+        session = %session.session_key,
+        "config loaded"
+    );
+    Ok(session)
+}

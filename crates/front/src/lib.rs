@@ -1,0 +1,28 @@
+//! What the commands, the chat and the protocols share: exit codes and failures, signals, standard output and the
+//! terminal, the config of a session, stored sessions and models by the names that a user gives.
+//!
+//! It knows no command and no protocol.
+#![forbid(unsafe_code)]
+
+pub mod approval;
+pub mod args;
+pub mod attachments;
+pub mod coming_call;
+pub mod custom_commands;
+pub mod exit;
+pub mod home;
+pub mod interrupt;
+pub mod logging;
+pub mod model;
+pub mod models;
+pub mod pager;
+pub mod panic;
+pub mod picker;
+pub mod print;
+pub mod report;
+pub mod resume;
+pub mod runtime;
+pub mod sessions;
+pub mod start;
+pub mod terminal;
+pub mod time;

@@ -1,0 +1,112 @@
+//! Messages to the user about the active model and its thinking level.
+
+use myclaw_agent::llm::{Model, ThinkingLevel};
+use myclaw_agent::{Selection, SelectionSource, Session};
+
+use crate::exit::CliError;
+use crate::print::note;
+use crate::report::Verbosity;
+
+/// Prints the active model to standard error if the user did not choose it, and fallbacks that cannot be used. The
+/// built-in planner is always announced.
+pub fn announce(selection: &Selection, verbosity: Verbosity) {
+    let is_announced = verbosity == Verbosity::Normal || selection.is_builtin();
+    if let Some(line) = announcement(selection).filter(|_| is_announced) {
+        note(format_args!("myclaw: {line}"));
+    }
+    let notes = selection.unusable.iter().cloned().chain(selection.window_note());
+    for problem in notes.filter(|_| verbosity == Verbosity::Normal) {
+        note(format_args!("myclaw: {problem}"));
+    }
+}
+
+/// The line that names the selected model and how to change it; `None` if the user named the model.
+pub fn announcement(selection: &Selection) -> Option<String> {
+    let model = &selection.reference;
+    match &selection.source {
+        SelectionSource::Request | SelectionSource::ConfigFile if selection.is_builtin() => {
+            Some(format!("{model} answers: a small built-in planner, not a language model"))
+        }
+        SelectionSource::Request | SelectionSource::ConfigFile => None,
+        SelectionSource::KeyVariable(variable) => Some(format!(
+            "{model} answers, because {variable} is set; choose another with --model, or `myclaw init` for good"
+        )),
+        SelectionSource::StoredKey => Some(format!(
+            "{model} answers, because there is a key for {}; choose another with --model, or `myclaw init` for good",
+            model.provider
+        )),
+        SelectionSource::LocalServer { base_url } => Some(format!(
+            "{model} answers, from the server at {base_url}; choose another with --model, or `myclaw init` for good"
+        )),
+        SelectionSource::Builtin => Some(format!(
+            "{model} answers: a small built-in planner, not a language model; set ANTHROPIC_API_KEY (or another \
+             provider's), start Ollama, or run `myclaw init` to connect one"
+        )),
+    }
+}
+
+/// Makes the model that the user names the active one; returns the message to show.
+///
+/// # Errors
+/// The model cannot be used. Nothing has changed.
+pub async fn change_model(session: &Session, name: &str) -> Result<String, CliError> {
+    let selection = session.select_model(Some(name)).await?;
+    let mut text = format!("{} answers from now on", selection.reference);
+    if let Some(line) = thinking_difference(session, &selection) {
+        text.push('\n');
+        text.push_str(&line);
+    }
+    Ok(text)
+}
+
+/// Sets the thinking level that the user names; returns the message to show.
+///
+/// # Errors
+/// There is no such level.
+pub async fn change_thinking(session: &Session, level: &str) -> Result<String, CliError> {
+    let asked: ThinkingLevel =
+        level.parse().map_err(|error| CliError::usage(format!("{error}")))?;
+    let selection = session.selection().await?;
+    session.set_thinking(asked);
+    let level = selection.model().thinking_level(asked);
+    Ok(thinking_difference(session, &selection)
+        .unwrap_or_else(|| format!("the thinking level is {level} from now on")))
+}
+
+/// The message for a thinking level that the model does not offer.
+pub fn thinking_difference(session: &Session, selection: &Selection) -> Option<String> {
+    let asked = session.asked_thinking()?;
+    let level = selection.model().thinking_level(asked);
+    (level != asked).then(|| {
+        format!(
+            "{} does not offer the thinking level {asked} but {}; {level} is used",
+            selection.reference,
+            offered_levels(selection.model())
+        )
+    })
+}
+
+/// The reply to `/model`.
+pub async fn describe_model(session: &Session) -> Result<String, CliError> {
+    Ok(format!(
+        "{} answers; /model PROVIDER/MODEL changes it, `myclaw models list` shows the known models",
+        session.selection().await?.reference
+    ))
+}
+
+/// The reply to `/thinking`.
+pub async fn describe_thinking(session: &Session) -> Result<String, CliError> {
+    let selection = session.selection().await?;
+    let (_, level) = session.thinking(&selection);
+    Ok(format!(
+        "the thinking level is {level}; {} offers {}; /thinking LEVEL changes it",
+        selection.reference,
+        offered_levels(selection.model())
+    ))
+}
+
+/// The thinking levels that a model offers, such as `off, low, high`.
+pub fn offered_levels(model: &Model) -> String {
+    let levels = model.offered_thinking_levels();
+    levels.into_iter().map(ThinkingLevel::as_str).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,85 @@
+//! `myclaw sessions undo`, and the messages about undone changes for all commands.
+
+use myclaw_agent::tools::{Direction, FileOutcome, Undone, WhichTurn};
+use myclaw_agent::{Home, SessionConfig, UndoMode};
+
+use super::Sessions;
+use super::compact::known_agent;
+use crate::args::{SessionArgs, UndoArgs};
+use crate::exit::CliError;
+use crate::home::load_session;
+use crate::print::{Printer, columns, note};
+use crate::time::local_minute;
+
+/// Undoes a turn's changes, or lists the turns.
+pub fn run(args: &UndoArgs, sessions: &Sessions, home: Home) -> Result<(), CliError> {
+    let key = sessions.find(&args.name)?;
+    let session = SessionArgs {
+        session: Some(key.to_string()),
+        agent: known_agent(&home, &key)?,
+        directory: args.directory.clone(),
+        ..SessionArgs::default()
+    };
+    let config = load_session(home, &session.options())?;
+    if args.list {
+        return list(&config, args);
+    }
+    let direction = if args.redo { Direction::Redo } else { Direction::Undo };
+    let which = args.turn.map_or(WhichTurn::Next, WhichTurn::Number);
+    let mode = if args.dry_run { UndoMode::DryRun } else { UndoMode::Apply };
+    let undone = config.undo(direction, which, mode)?;
+    let mut printer = Printer::stdout();
+    if args.json {
+        printer.json(&undone)?;
+    } else {
+        printer.safe_lines(describe(&undone, direction, mode).lines())?;
+    }
+    printer.finish()
+}
+
+fn list(config: &SessionConfig, args: &UndoArgs) -> Result<(), CliError> {
+    let turns = config.changed_turns()?;
+    let mut printer = Printer::stdout();
+    if args.json {
+        for turn in &turns {
+            printer.json(turn)?;
+        }
+        return printer.finish();
+    }
+    if turns.is_empty() {
+        note("no turn of the session changed files with write, edit or apply_patch");
+    }
+    let rows: Vec<Vec<String>> = turns
+        .iter()
+        .map(|turn| {
+            let state = if turn.undone { "undone" } else { "" };
+            vec![turn.turn.to_string(), local_minute(turn.ts), state.to_owned()]
+        })
+        .collect();
+    for line in columns(&rows) {
+        printer.line(line.trim_end())?;
+    }
+    printer.finish()
+}
+
+/// The message about what was done, or would be, one line for each file. Terminals get it escaped.
+pub fn describe(undone: &Undone, direction: Direction, mode: UndoMode) -> String {
+    let verb = match (direction, mode) {
+        (Direction::Undo, UndoMode::Apply) => "undid",
+        (Direction::Undo, UndoMode::DryRun) => "would undo",
+        (Direction::Redo, UndoMode::Apply) => "restored",
+        (Direction::Redo, UndoMode::DryRun) => "would restore",
+    };
+    let mut text =
+        format!("{verb} the file changes of turn {} of {}:", undone.turn, local_minute(undone.ts));
+    for file in &undone.files {
+        let path = &file.path;
+        text.push_str(&match &file.outcome {
+            FileOutcome::Restored => format!("\n  restored    {path}"),
+            FileOutcome::Removed => format!("\n  removed     {path}"),
+            FileOutcome::Unchanged => format!("\n  unchanged   {path}"),
+            FileOutcome::LeftAlone { reason } => format!("\n  left alone  {path}: it {reason}"),
+        });
+    }
+    text
+}

@@ -1,0 +1,99 @@
+//! `myclaw acp`: the Agent Client Protocol, by which editors talk to agents. One JSON-RPC message per line.
+//!
+//! The messages are types of the protocol's own crate. This module reads and writes them, and translates between them
+//! and a session. Requests are handled one after the other, except for prompts, which are answered when their turn is
+//! over. `docs/use/acp.md` describes the mapping.
+
+mod agent;
+mod client_sessions;
+mod editor;
+mod failure;
+mod hunks;
+mod markdown;
+mod message;
+mod opening;
+mod options;
+mod permission;
+mod plan;
+mod prompt;
+mod prompts;
+mod replay;
+mod requests;
+mod stored_sessions;
+mod terminal;
+mod tools;
+mod translator;
+mod wire;
+
+use std::sync::Arc;
+
+use myclaw_agent::{Driver, SessionConfig, engine};
+use tokio_util::sync::CancellationToken;
+
+use super::lines::standard_input;
+use super::serve_until_over;
+use crate::args::AcpArgs;
+use agent::Agent;
+use client_sessions::ClientSessions;
+use editor::EditorTools;
+use myclaw_front::args::SessionArgs;
+use myclaw_front::exit::CliError;
+use myclaw_front::home::session_config;
+use permission::Permissions;
+use requests::Requests;
+use wire::Wire;
+
+/// Serves the editor until it closes standard input or sends a signal.
+pub fn run(args: AcpArgs) -> Result<(), CliError> {
+    let args = SessionArgs::from(args);
+    // Mistakes in the config file are reported now rather than with the first session.
+    let session_config = session_config(&args)?;
+    let stop = CancellationToken::new();
+    let wire = Wire::new(stop.clone());
+    serve_until_over(wire.output(), stop.clone(), serve(args, &session_config, &wire, stop))
+}
+
+async fn serve(
+    args: SessionArgs,
+    session_config: &SessionConfig,
+    wire: &Wire,
+    stop: CancellationToken,
+) -> Result<(), CliError> {
+    let client_sessions = Arc::new(ClientSessions::new(wire.clone()));
+    let listener = Arc::clone(&client_sessions);
+    let requests = Arc::new(Requests::new(wire.clone()));
+    let permissions =
+        Permissions { requests: Arc::clone(&requests), sessions: Arc::clone(&client_sessions) };
+    let editor = EditorTools::new(Arc::clone(&requests), Arc::clone(&client_sessions));
+    let driver = Driver::with_tools(
+        engine(session_config.home.http_options()),
+        stop.clone(),
+        Arc::new(move |key, event| listener.on_event(key, &event)),
+        Some(Arc::new(permissions)),
+        Some(Arc::new(editor)),
+    );
+    let mut lines = standard_input()
+        .map_err(|error| CliError::failure(format!("cannot read standard input: {error}")))?;
+    let mut agent = Agent::new(
+        args,
+        session_config,
+        Arc::clone(&driver),
+        client_sessions,
+        wire.clone(),
+        requests,
+    );
+    loop {
+        let line = tokio::select! {
+            line = lines.recv() => line,
+            () = stop.cancelled() => break,
+        };
+        match line {
+            Some(line) => agent.take(line).await,
+            None => break,
+        }
+    }
+    // The editor has closed the connection or is about to: running turns are aborted in good order.
+    stop.cancel();
+    driver.finish().await;
+    Ok(())
+}

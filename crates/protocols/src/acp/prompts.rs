@@ -1,0 +1,173 @@
+//! Prompts, and the commands in them.
+
+use std::sync::Arc;
+
+use agent_client_protocol_schema::v1::{
+    AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, ContentBlock, ContentChunk,
+    Error, NoticeSeverity, PromptRequest, RequestId, SessionUpdate, StopReason,
+    UnstructuredCommandInput,
+};
+use myclaw_agent::llm::ContentBlock as Block;
+use myclaw_agent::sessions::SessionKey;
+use myclaw_agent::skill::Skill;
+use myclaw_agent::{
+    Accepted, CompactionOutcome, CompactionReport, FailureClass, FoundSkills, Session,
+};
+
+use myclaw_front::report::first_line;
+
+use super::agent::Agent;
+use super::client_sessions::prompt_response;
+use super::failure::failed;
+use super::prompt::content;
+
+/// The name of the command that summarises older messages.
+const COMPACT: &str = "compact";
+
+/// The name of the command that asks the agent to use a skill.
+const SKILL: &str = "skill";
+
+/// The commands that a prompt can begin with.
+pub(super) fn commands() -> SessionUpdate {
+    let command = |name, does, hint| {
+        AvailableCommand::new(name, does)
+            .input(AvailableCommandInput::Unstructured(UnstructuredCommandInput::new(hint)))
+    };
+    SessionUpdate::AvailableCommandsUpdate(AvailableCommandsUpdate::new(vec![
+        command(
+            COMPACT,
+            "Summarise older messages to make room",
+            "what the summary should focus on",
+        ),
+        command(SKILL, "Use a skill, or list them", "the skill's name, and a message"),
+    ]))
+}
+
+/// Sends a prompt. The request is answered when its turn and all that follow are over.
+///
+/// # Errors
+/// The message is not accepted.
+pub(super) async fn prompt(
+    agent: &mut Agent,
+    request: &RequestId,
+    PromptRequest { session_id, prompt, .. }: PromptRequest,
+) -> Result<(), Error> {
+    let key = agent.open_key(&session_id)?;
+    let mut content = content(prompt).await?;
+    let session = Arc::clone(&agent.session(&key)?.session);
+    if let [Block::Text(text)] = &content[..]
+        && let Some(focus) = argument_of(COMPACT, &text.text)
+    {
+        let focus = Some(focus.to_owned()).filter(|focus| !focus.is_empty());
+        compact(agent, key, session, request.clone(), focus).await;
+        return Ok(());
+    }
+    if let Some(Block::Text(text)) = content.first_mut()
+        && let Some(argument) = argument_of(SKILL, &text.text)
+    {
+        let skills = session.config().read_skills().await.map_err(failed)?;
+        if argument.is_empty() {
+            let reply = ContentChunk::new(ContentBlock::from(listed(&skills)));
+            agent.client_sessions.send(&key, SessionUpdate::AgentMessageChunk(reply));
+            agent.wire().answer(request.clone(), Ok(prompt_response(StopReason::EndTurn)));
+            return Ok(());
+        }
+        let (name, message) = argument.split_once(char::is_whitespace).unwrap_or((argument, ""));
+        text.text = skills.request(name, message).map_err(failed)?;
+    }
+    let accepted = session.send(content, None).await.map_err(failed)?;
+    if session.work().is_some() {
+        if matches!(accepted, Accepted::Interrupting(_)) {
+            agent.client_sessions.cancel(&key);
+        }
+        // The current work cannot end before this code yields, because it runs on the same thread.
+        agent.client_sessions.wait(&key, request.clone());
+    } else {
+        answered_elsewhere(agent, &key, &session, request, &accepted).await;
+    }
+    agent.list(&key).await;
+    Ok(())
+}
+
+/// Answers the request for a message that no coming turn of this process takes: a turn that has just ended took it, or
+/// a turn of another process takes it.
+async fn answered_elsewhere(
+    agent: &Agent,
+    key: &SessionKey,
+    session: &Session,
+    request: &RequestId,
+    accepted: &Accepted,
+) {
+    let (Accepted::Started(id) | Accepted::Queued(id) | Accepted::Interrupting(id)) = accepted;
+    let pending = session.pending().await.unwrap_or_default();
+    if pending.iter().any(|message| message.id == *id) {
+        let line = "another process works on this session and takes the message; load the session later to see \
+                    the answer";
+        agent.client_sessions.notice(key, NoticeSeverity::Warning, line.to_owned());
+    }
+    agent.wire().answer(request.clone(), agent.client_sessions.last(key).map(prompt_response));
+}
+
+/// The text after `/command` if `text` begins with it.
+fn argument_of<'a>(command: &str, text: &'a str) -> Option<&'a str> {
+    let rest = text.trim().strip_prefix('/')?.strip_prefix(command)?;
+    let is_longer_word = rest.starts_with(|char: char| !char.is_whitespace());
+    (!is_longer_word).then_some(rest.trim())
+}
+
+/// The skills that the agent can use, as a list.
+fn listed(skills: &FoundSkills) -> String {
+    let line = |skill: &Skill| format!("- {}: {}", skill.name, first_line(&skill.description));
+    let lines: Vec<String> = skills.offered().map(line).collect();
+    match lines.is_empty() {
+        true => "There are no skills. `myclaw skills list` says what keeps some from being used."
+            .to_owned(),
+        false => lines.join("\n"),
+    }
+}
+
+/// Summarises older messages, and answers the request afterwards.
+async fn compact(
+    agent: &Agent,
+    key: SessionKey,
+    session: Arc<Session>,
+    request: RequestId,
+    focus: Option<String>,
+) {
+    let (client_sessions, wire) = (Arc::clone(&agent.client_sessions), agent.wire());
+    client_sessions.begin_command(&key, request.clone());
+    agent.driver.spawn(async move {
+        let outcome = match session.compact(focus).await {
+            Ok(report) => {
+                let content = ContentBlock::from(describe(&report));
+                client_sessions
+                    .send(&key, SessionUpdate::AgentMessageChunk(ContentChunk::new(content)));
+                Ok(prompt_response(StopReason::EndTurn))
+            }
+            Err(error) if error.class == FailureClass::Aborted => {
+                Ok(prompt_response(StopReason::Cancelled))
+            }
+            Err(error) => Err(failed(error)),
+        };
+        client_sessions.end_command(&key, &request);
+        wire.answer(request, outcome);
+    });
+    // It begins before the next line is read, because that line may cancel it.
+    tokio::task::yield_now().await;
+}
+
+fn describe(report: &CompactionReport) -> String {
+    match report.outcome {
+        CompactionOutcome::Done => format!(
+            "Older messages are summarised: {} messages became {}, about {} tokens became {}.",
+            report.old_count, report.new_count, report.tokens_before, report.tokens_after
+        ),
+        CompactionOutcome::NothingOlder => "There is nothing to summarise yet.".to_owned(),
+        CompactionOutcome::NotShorter => {
+            "A summary of the older messages would be no shorter than they are.".to_owned()
+        }
+        CompactionOutcome::Forbidden => {
+            "Nothing is summarised, because a hook forbids it.".to_owned()
+        }
+    }
+}

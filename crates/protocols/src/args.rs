@@ -1,0 +1,40 @@
+//! The command lines of `myclaw rpc` and `myclaw acp`.
+
+use clap::Args;
+use myclaw_agent::llm::ThinkingLevel;
+use myclaw_front::args::{ContinueArgs, SessionArgs};
+
+/// Arguments of `acp`. The editor chooses the directory and the session.
+#[derive(Debug, Args)]
+pub struct AcpArgs {
+    /// Model to use instead of the configured one, as PROVIDER/MODEL
+    #[arg(short, long, value_name = "PROVIDER/MODEL")]
+    model: Option<String>,
+    /// How much the model thinks before it answers: off, minimal, low, medium, high or xhigh
+    #[arg(short, long, value_name = "LEVEL")]
+    thinking: Option<ThinkingLevel>,
+    /// The only auth profile to use, as `myclaw auth list` names it
+    #[arg(long, value_name = "PROFILE")]
+    auth_profile: Option<String>,
+    /// Agent to talk to, by its id in the config file
+    #[arg(short, long, value_name = "ID")]
+    agent: Option<String>,
+}
+
+impl From<AcpArgs> for SessionArgs {
+    fn from(args: AcpArgs) -> Self {
+        let AcpArgs { model, thinking, auth_profile, agent } = args;
+        Self { model, thinking, auth_profile, agent, ..Self::default() }
+    }
+}
+
+/// Arguments of `rpc`.
+#[derive(Debug, Args)]
+pub struct RpcArgs {
+    /// Which session to go on with.
+    #[command(flatten)]
+    pub last: ContinueArgs,
+    /// The first current session.
+    #[command(flatten)]
+    pub session: SessionArgs,
+}

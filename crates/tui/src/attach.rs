@@ -1,0 +1,348 @@
+//! `myclaw attach`: the chat on a session of a gateway, on this machine or elsewhere.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use myclaw_agent::config::SecretString;
+use myclaw_files::variables::GATEWAY_TOKEN as TOKEN_VARIABLE;
+use myclaw_gateway::{ConnectError, GatewayAddress, PlainLink};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::display::{Display, Drawing};
+use super::editor::Editor;
+use super::input::{Input, Source, next_input};
+use super::outputs::Common;
+use super::typed::{Key, TypedLine};
+use super::welcome::put_heading;
+use super::{Wake, is_interactive, put_line};
+use crate::args::AttachArgs;
+use command::Command;
+use link::{Link, News};
+use myclaw_front::exit::CliError;
+use myclaw_front::home::find_home;
+use myclaw_front::interrupt::Interrupts;
+use myclaw_front::pager;
+use myclaw_front::runtime;
+use myclaw_front::terminal::{
+    Keyboard, PasteMarks, Size, Style, StyledLine, escaped, suspend, wrapped,
+};
+use view::View;
+
+mod command;
+mod link;
+mod view;
+
+/// Largest file with a token, in bytes.
+const MAX_TOKEN_BYTES: u64 = 4_096;
+/// The gateway cannot read files of this machine.
+const NO_PICTURES: &str = "pictures cannot be sent from here while the agent works";
+/// Most news that wait while the user types.
+const MOST_STASHED: usize = 256;
+/// Session that is watched if none is named.
+const DEFAULT_SESSION: &str = "main";
+
+/// Attaches until the user leaves.
+pub fn run(args: &AttachArgs) -> Result<(), CliError> {
+    if !is_interactive() {
+        return Err(CliError::usage(
+            "attach needs a terminal; scripts send messages to the gateway over HTTP (docs/operate/gateway.md)",
+        ));
+    }
+    let home = find_home()?;
+    let paths = home.paths.clone();
+    let address = match &args.url {
+        None => GatewayAddress::own(&home),
+        Some(url) => {
+            let of_variable = home.environment.get(TOKEN_VARIABLE).map(str::to_owned);
+            let token = token(args, of_variable)?;
+            let link = PlainLink::of_option(args.protected_link);
+            GatewayAddress::remote(url, token, args.ca.as_deref(), link)
+                .map_err(|error| CliError::usage(error.to_string()))?
+        }
+    };
+    let interrupts = Interrupts::install()?;
+    let session = args.session.clone().unwrap_or_else(|| DEFAULT_SESSION.to_owned());
+    runtime::block_on(async {
+        let label = address.label();
+        let socket = address.connect().await.map_err(|error| match error {
+            ConnectError::Unreachable(message) => {
+                CliError::failure_of_class("not_running", message)
+            }
+            ConnectError::Refused(message) => CliError::failure_of_class("gateway", message),
+        })?;
+        let breaks = Arc::new(AtomicBool::new(false));
+        let mut attached = Attached {
+            editor: None,
+            breaks: Arc::clone(&breaks),
+            link: Link::begin(address, socket, session.clone()),
+            view: View::default(),
+            stash: VecDeque::new(),
+            interrupts,
+            closed: CancellationToken::new(),
+            unsent: String::new(),
+            wants_to_leave: false,
+            common: Arc::default(),
+        };
+        attached.editor = Some(Source::Editor(Box::new(Editor::new(
+            &paths,
+            breaks,
+            Arc::clone(&attached.common),
+        ))));
+        put_heading(&label, &session)?;
+        attached.converse().await
+    })?
+}
+
+fn token(args: &AttachArgs, of_variable: Option<String>) -> Result<SecretString, CliError> {
+    let token = match (&args.token_file, of_variable) {
+        (Some(path), _) => {
+            let read =
+                myclaw_agent::files::read_regular(path, MAX_TOKEN_BYTES).map_err(|error| {
+                    CliError::usage(format!("{} cannot be read: {error}", path.display()))
+                })?;
+            String::from_utf8_lossy(&read).trim().to_owned()
+        }
+        (None, Some(token)) => token.trim().to_owned(),
+        (None, None) => String::new(),
+    };
+    if token.is_empty() {
+        return Err(CliError::usage(format!(
+            "a gateway elsewhere wants its token: --token-file FILE, or the variable {TOKEN_VARIABLE}; `myclaw gateway \
+             status` on its machine says where the token is"
+        )));
+    }
+    Ok(SecretString::from(token))
+}
+
+struct Attached {
+    /// The source of lines, while it is not read.
+    editor: Option<Source>,
+    /// Breaks the line editor off.
+    breaks: Arc<AtomicBool>,
+    link: Link,
+    view: View,
+    /// News that came while the user typed.
+    stash: VecDeque<News>,
+    interrupts: Interrupts,
+    /// Fires when the terminal is gone.
+    closed: CancellationToken,
+    /// Text that was typed and not sent.
+    unsent: String,
+    wants_to_leave: bool,
+    common: Arc<Common>,
+}
+
+impl Attached {
+    async fn converse(&mut self) -> Result<(), CliError> {
+        // The state of the session comes first.
+        self.look().await?;
+        while !self.wants_to_leave && !self.interrupts.is_ending() {
+            match self.input().await? {
+                Input::Leave => break,
+                // Something happens in the session. The prompt stays on the screen.
+                Input::Wake(Wake::News) => put_line("")?,
+                Input::Wake(Wake::Thinking) => {
+                    put_line("")?;
+                    put_line(self.common.toggle_thinking())?;
+                }
+                Input::Wake(Wake::Back) => put_line("")?,
+                Input::Wake(Wake::Unfold) => match self.common.page() {
+                    (lines, _) if lines.is_empty() => put_line(pager::NOTHING)?,
+                    (lines, start) => {
+                        pager::show_at_prompt(&self.interrupts, &lines, start).await;
+                    }
+                },
+                Input::Text(text) => self.act(&text).await?,
+            }
+            self.look().await?;
+        }
+        match self.view.unsent() {
+            0 => Ok(()),
+            count => Err(CliError::failure_of_class(
+                "unsent",
+                format!(
+                    "{count} messages were not taken by the gateway; send them again when it runs"
+                ),
+            )),
+        }
+    }
+
+    /// Waits for the user, or for something to show.
+    async fn input(&mut self) -> Result<Input, CliError> {
+        let Some(source) = self.editor.take() else {
+            return Err(CliError::failure("the line editor is gone"));
+        };
+        let reading = next_input(source, std::mem::take(&mut self.unsent));
+        tokio::pin!(reading);
+        let mut is_breaking = false;
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut reading => {
+                    let (input, source) = done?;
+                    self.editor = Some(source);
+                    return Ok(input);
+                }
+                Some(news) = self.link.news.recv(), if !is_breaking => {
+                    is_breaking = self.view.is_worth_a_look(&news) || self.stash.len() >= MOST_STASHED;
+                    self.stash.push_back(news);
+                    self.breaks.store(is_breaking, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+
+    /// Shows what happens until the session rests.
+    async fn look(&mut self) -> Result<(), CliError> {
+        if self.stash.is_empty() && self.view.rests() {
+            return Ok(());
+        }
+        let display = Display::new(self.closed.clone(), Arc::clone(&self.common));
+        let cancel = self.closed.child_token();
+        let armed = self.interrupts.arm(cancel.clone());
+        let mut keyboard = Keyboard::listen().ok();
+        let marks = PasteMarks::begin();
+        let mut line = TypedLine::default();
+        let work = async {
+            let mut is_aborting = false;
+            while let Some(news) = self.stash.pop_front() {
+                self.view.heed(news, &self.link, &display)?;
+            }
+            while !self.view.rests() && !self.wants_to_leave {
+                tokio::select! {
+                    biased;
+                    news = self.link.news.recv() => match news {
+                        Some(news) => self.view.heed(news, &self.link, &display)?,
+                        None => return Err(CliError::failure("the connection to the gateway has ended")),
+                    },
+                    keys = read(&mut keyboard) => {
+                        let Ok(keys) = keys else {
+                            // The terminal is gone.
+                            self.wants_to_leave = true;
+                            break;
+                        };
+                        // Escape alone; longer sequences are other keys.
+                        if keys == b"\x1b" && !line.is_pasting() {
+                            self.view.abort(&self.link, &display);
+                            continue;
+                        }
+                        let pressed = line.press(&keys);
+                        display.show_typed(line.text());
+                        for key in pressed {
+                            match key {
+                                Key::Send(sent) => {
+                                    match self.view.talk(&sent.text, &self.link, &display) {
+                                        Talk::Stay => {}
+                                        Talk::Leave => self.wants_to_leave = true,
+                                        Talk::Page(lines) => {
+                                            let page = (lines, 0);
+                                            show_page(&mut keyboard, &display, page, &cancel).await;
+                                        }
+                                    }
+                                }
+                                Key::Unfold => {
+                                    let question = self.view.page().map(|lines| (lines, 0));
+                                    let page = question.unwrap_or_else(|| self.common.page());
+                                    show_page(&mut keyboard, &display, page, &cancel).await;
+                                }
+                                Key::Thinking => display.say(Style::Dim, self.common.toggle_thinking()),
+                                Key::Picture => display.say(Style::Dim, NO_PICTURES),
+                                Key::Focus(focus) => self.common.attention.focus(focus),
+                                Key::Suspend => {
+                                    if let Some(keyboard) = &keyboard {
+                                        display.lend(|| keyboard.lend(|| marks.lend(suspend)));
+                                    }
+                                }
+                            }
+                        }
+                    }
+                    () = cancel.cancelled(), if !is_aborting => {
+                        is_aborting = true;
+                        if self.closed.is_cancelled() || !self.view.abort(&self.link, &display) {
+                            break;
+                        }
+                    }
+                }
+            }
+            Ok(())
+        };
+        let outcome = armed.unless_quit(display.drawing(work)).await;
+        self.unsent = line.take();
+        drop((keyboard, marks));
+        display.finish();
+        outcome
+    }
+
+    /// Obeys a line that was typed at the prompt.
+    async fn act(&mut self, text: &str) -> Result<(), CliError> {
+        match command::parse(text) {
+            Command::Say(text) => {
+                if let Some(why) = self.view.say(&text, &self.link) {
+                    tell(why)?;
+                }
+            }
+            Command::Leave => self.wants_to_leave = true,
+            Command::Help => tell(command::HELP)?,
+            Command::Queue => tell(&escaped(&self.view.queue()))?,
+            Command::Sessions => {
+                self.view.await_sessions(self.link.ask("sessions", json!({"limit": 20})))
+            }
+            Command::Session(name) => {
+                self.view.change_session();
+                self.link.watch(&name).await;
+                tell(&format!("session `{}`", escaped(&name)))?;
+            }
+            Command::Stop => put_line("nothing runs")?,
+            Command::Unknown(message) => tell(&escaped(&message))?,
+        }
+        Ok(())
+    }
+}
+
+/// What a line that was typed during a turn means for the front-end.
+#[derive(Debug, PartialEq, Eq)]
+enum Talk {
+    Stay,
+    Leave,
+    /// These lines are shown on a screen of their own.
+    Page(Vec<StyledLine>),
+}
+
+/// Prints a text whose lines are broken between words.
+fn tell(text: &str) -> Result<(), CliError> {
+    let columns = Size::current().columns.saturating_sub(1).max(1);
+    text.lines().flat_map(|line| wrapped(line, columns)).try_for_each(|row| put_line(&row))
+}
+
+/// Shows lines on a screen of their own, from one of them on.
+async fn show_page(
+    keyboard: &mut Option<Keyboard>,
+    display: &Display,
+    (lines, start): (Vec<StyledLine>, usize),
+    cancel: &CancellationToken,
+) {
+    let Some(keyboard) = keyboard else { return };
+    display.pause(Drawing::Off);
+    tokio::select! {
+        // If the terminal is gone, the next read says so.
+        _ = pager::show(keyboard, &lines, start) => {}
+        () = cancel.cancelled() => {}
+    }
+    display.pause(Drawing::On);
+}
+
+/// Waits for keys; for ever without a keyboard.
+async fn read(keyboard: &mut Option<Keyboard>) -> io::Result<Vec<u8>> {
+    match keyboard {
+        Some(keyboard) => keyboard.read_keys().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// The text of a field, empty if there is none.
+fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+    value[name].as_str().unwrap_or_default()
+}

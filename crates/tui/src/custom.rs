@@ -1,0 +1,16 @@
+//! Commands that the user has written, in the chat.
+
+use myclaw_agent::SessionConfig;
+use myclaw_front::custom_commands::expand;
+pub(crate) use myclaw_front::custom_commands::names;
+
+use super::command::{self, NAMES, Parsed};
+
+/// Reads a line that is not blank. If its first word is the name of such a command, it is the message of that.
+pub(super) fn parse(config: &SessionConfig, line: &str) -> Parsed {
+    match expand(config, line, |name| NAMES.contains(&name)) {
+        Some(Ok(message)) => Parsed::Message(message),
+        Some(Err(problem)) => Parsed::Unknown(problem),
+        None => command::parse(line, || names(config)),
+    }
+}

@@ -1,0 +1,115 @@
+//! What commands that change nothing say. They work during a turn too.
+
+use myclaw_agent::{Session, spent_today};
+
+use super::command::Command;
+use super::outputs::Common;
+use super::{context, skill};
+use myclaw_front::exit::CliError;
+use myclaw_front::model::{describe_model, describe_thinking};
+use myclaw_front::print::columns;
+use myclaw_front::report::tokens_and_cost;
+use myclaw_front::sessions::Sessions;
+use myclaw_front::time::local_minute;
+
+/// Most sessions that `/sessions` lists.
+const LISTED_SESSIONS: usize = 20;
+
+/// What is known about the chat.
+pub(super) struct Facts<'a> {
+    pub(super) session: &'a Session,
+    pub(super) sessions: &'a Sessions,
+    pub(super) common: &'a Common,
+    /// The turns that are over.
+    pub(super) turns: u32,
+}
+
+impl Facts<'_> {
+    /// The answer to a command that changes nothing; `None` for other commands.
+    ///
+    /// # Errors
+    /// The session cannot be read, or no model can be used.
+    pub(super) async fn answer(&self, command: &Command) -> Result<Option<String>, CliError> {
+        Ok(Some(match command {
+            Command::Help => super::command::HELP.to_owned(),
+            Command::Model(None) => describe_model(self.session).await?,
+            Command::Thinking(None) => describe_thinking(self.session).await?,
+            Command::Sessions(None) => self.list_sessions()?,
+            Command::Skill(None) => skill::list(&self.session.config()),
+            Command::Usage => self.describe_usage(),
+            Command::Context => context::describe(self.session, self.common).await?,
+            Command::Title(None) => self.title(),
+            Command::Config => self.describe_config(),
+            _ => return Ok(None),
+        }))
+    }
+
+    /// The latest sessions.
+    ///
+    /// # Errors
+    /// The sessions cannot be read.
+    pub(super) fn list_sessions(&self) -> Result<String, CliError> {
+        let (sessions, count) = self.sessions.latest(LISTED_SESSIONS)?;
+        if sessions.is_empty() {
+            return Ok("no sessions yet".to_owned());
+        }
+        let rows: Vec<Vec<String>> = sessions
+            .iter()
+            .map(|session| {
+                let mark = if session.key == *self.session.key() { "*" } else { " " };
+                vec![
+                    format!("{mark} {}", self.sessions.name_of(&session.key)),
+                    local_minute(session.entry.updated_at),
+                    session.entry.model.clone().unwrap_or_default(),
+                    self.sessions.title_of(&session.key).unwrap_or_default(),
+                ]
+            })
+            .collect();
+        let mut text = columns(&rows).join("\n");
+        if count > sessions.len() {
+            let more = count - sessions.len();
+            text.push_str(&format!("\n  and {more} more: myclaw sessions list"));
+        }
+        Ok(text)
+    }
+
+    fn describe_usage(&self) -> String {
+        let turns = if self.turns == 1 { "turn" } else { "turns" };
+        let mut text =
+            format!("this chat: {} {turns}, {}", self.turns, tokens_and_cost(&self.common.usage()));
+        let entry = self.sessions.catalog.entry(self.session.key()).ok().flatten();
+        let dollars = |micro: u64| format!("${:.4}", micro as f64 / 1_000_000.0);
+        if let Some(entry) = entry
+            && let Some(total) = entry.total_tokens
+        {
+            let name = self.sessions.name_of(self.session.key());
+            text.push_str(&format!("\nsession `{name}`: {total} tokens"));
+            if let Some(micro) = entry.micro_dollars {
+                text.push_str(&format!(", {}", dollars(micro)));
+            }
+        }
+        if let Ok(spent) = spent_today(&self.session.config().home) {
+            let (tokens, dollars) = (spent.tokens, dollars(spent.micro_dollars));
+            text.push_str(&format!("\ntoday, all sessions: {tokens} tokens, {dollars}"));
+        }
+        text
+    }
+
+    fn title(&self) -> String {
+        let name = self.sessions.name_of(self.session.key());
+        match self.sessions.title_of(self.session.key()) {
+            Some(title) => format!("`{name}`: {title}"),
+            None => format!("`{name}` is empty"),
+        }
+    }
+
+    fn describe_config(&self) -> String {
+        let config = self.session.config();
+        let path = config.home.paths.config_file().display().to_string();
+        format!(
+            "config: {path}\nagent: {}\nworkspace: {}\n`myclaw config check` checks it; a change counts from the next chat on",
+            config.agent.id,
+            config.agent.workspace.display()
+        )
+    }
+}

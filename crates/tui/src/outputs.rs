@@ -1,0 +1,133 @@
+//! What the last tool calls printed, in full, and what the parts of a chat know in common.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use myclaw_agent::AgentRunEvent;
+use myclaw_agent::llm::Usage;
+use parking_lot::{Mutex, MutexGuard};
+
+use super::attention::Attention;
+use super::status::Status;
+use myclaw_front::terminal::{Style, StyledLine};
+
+/// Calls whose output is kept.
+const MOST_CALLS: usize = 20;
+/// Bytes of one output that are kept: the end of what is longer.
+const MOST_BYTES: usize = 256 * 1024;
+
+/// State that outlives a turn and that the display, the prompt and the commands share.
+#[derive(Debug, Default)]
+pub(super) struct Common {
+    status: Mutex<Option<Status>>,
+    /// Of all calls of models since the chat began, also those that wrote summaries or failed.
+    usage: Mutex<Usage>,
+    outputs: Mutex<VecDeque<Vec<StyledLine>>>,
+    shows_thinking: AtomicBool,
+    /// Where the tools work; empty for the working directory of this process.
+    place: Mutex<PathBuf>,
+    /// The warnings that were said.
+    warnings: Mutex<BTreeSet<String>>,
+    /// Calls the user.
+    pub(super) attention: Attention,
+}
+
+impl Common {
+    /// The status; `None` if it is not shown.
+    pub(super) fn status(&self) -> MutexGuard<'_, Option<Status>> {
+        self.status.lock()
+    }
+
+    /// What the chat has used.
+    pub(super) fn usage(&self) -> Usage {
+        *self.usage.lock()
+    }
+
+    /// Adds what an event says about usage and the context window.
+    pub(super) fn heed(&self, event: &AgentRunEvent) {
+        if let AgentRunEvent::LlmUsage { usage, .. } = event {
+            self.usage.lock().add_call(usage);
+        }
+        if let Some(status) = self.status().as_mut() {
+            status.heed(event);
+        }
+    }
+
+    /// Where the tools work.
+    pub(super) fn place(&self) -> PathBuf {
+        self.place.lock().clone()
+    }
+
+    /// The tools work here from now on.
+    pub(super) fn work_in(&self, place: &Path) {
+        *self.place.lock() = place.to_owned();
+    }
+
+    /// Whether `warning` is said for the first time.
+    pub(super) fn is_news(&self, warning: &str) -> bool {
+        let mut warnings = self.warnings.lock();
+        warnings.insert(warning.to_owned())
+    }
+
+    /// Whether what the model thinks is shown.
+    pub(super) fn shows_thinking(&self) -> bool {
+        self.shows_thinking.load(Ordering::Relaxed)
+    }
+
+    /// Shows or hides what the model thinks.
+    pub(super) fn show_thinking(&self, is_shown: IsShown) {
+        self.shows_thinking.store(is_shown == IsShown::Yes, Ordering::Relaxed);
+    }
+
+    /// Shows what was hidden, or hides it. Returns a message about it.
+    pub(super) fn toggle_thinking(&self) -> &'static str {
+        match self.shows_thinking.fetch_xor(true, Ordering::Relaxed) {
+            true => "what the model thinks is hidden",
+            false => "what the model thinks is shown",
+        }
+    }
+
+    /// Keeps the output of a call.
+    pub(super) fn keep(&self, mut lines: Vec<StyledLine>) {
+        let mut bytes = 0;
+        let fits = lines.iter().rev().take_while(|line| {
+            bytes += line.text.len();
+            bytes <= MOST_BYTES
+        });
+        let surplus = lines.len() - fits.count();
+        if surplus > 1 {
+            // The heading stays.
+            let remark =
+                format!("… {} lines are left out: the end of the output is kept", surplus - 1);
+            lines.splice(1..surplus, [StyledLine::new(Style::Warning, remark)]);
+        }
+        let mut outputs = self.outputs.lock();
+        if outputs.len() >= MOST_CALLS {
+            outputs.pop_front();
+        }
+        outputs.push_back(lines);
+    }
+
+    /// All kept outputs with an empty line between them, and the line at which the last one begins.
+    pub(super) fn page(&self) -> (Vec<StyledLine>, usize) {
+        let outputs = self.outputs.lock();
+        let mut lines = Vec::new();
+        let mut start = 0;
+        for output in outputs.iter() {
+            if !lines.is_empty() {
+                lines.push(StyledLine::new(Style::Dim, ""));
+            }
+            start = lines.len();
+            lines.extend(output.iter().cloned());
+        }
+        (lines, start)
+    }
+}
+
+/// Whether something is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum IsShown {
+    Yes,
+    No,
+}

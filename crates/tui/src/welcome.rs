@@ -1,0 +1,105 @@
+//! The beginning of a chat in a terminal: what the terminal can, who answers, and the end of the session so far.
+
+use std::io;
+use std::sync::Arc;
+
+use myclaw_agent::is_remark;
+use myclaw_agent::sessions::{Role, TranscriptMessage};
+
+use super::{Chat, View, put_line};
+use myclaw_front::exit::CliError;
+use myclaw_front::report::first_line;
+use myclaw_front::terminal::{
+    Paint, Size, Style, Title, choose_palette, escaped, rendered, set_title, truncated, wrapped,
+};
+
+/// Rows of the last answer that are shown when a session is continued.
+const RESUMED_ROWS: usize = 20;
+/// Messages at the end of a session among which the last exchange is looked for.
+const RESUMED_MESSAGES: usize = 50;
+
+/// Prints the first line of a chat: who answers, and in which session.
+pub(super) fn put_heading(who: &str, session: &str) -> Result<(), CliError> {
+    let program = concat!("myclaw ", env!("CARGO_PKG_VERSION"));
+    let (who, session) = (escaped(who), escaped(session));
+    let line = format!("{program}  {who}, session `{session}`, /help for help");
+    let lines = wrapped(&line, Size::current().columns.saturating_sub(1)).join("\n");
+    let painted = Paint::for_stream(&io::stdout()).paint(Style::Heading, program);
+    put_line(&lines.replacen(program, &painted, 1))
+}
+
+impl Chat {
+    /// Learns from the terminal which colours can be read on it. Returns what was typed meanwhile.
+    pub(super) async fn look_at_terminal(&self) -> Vec<u8> {
+        let config = Arc::clone(&self.session.config().config);
+        self.common.attention.set(config.terminal.clone());
+        if Paint::for_stream(&io::stdout()) == Paint::Plain {
+            return Vec::new();
+        }
+        choose_palette(config.terminal.theme).await
+    }
+
+    /// What was typed before the editor began is a message if Enter ended it; the rest is in the editor.
+    pub(super) fn keep_early(&mut self, early: &[u8], first: &mut String) {
+        let text = String::from_utf8_lossy(early).replace('\n', "\r");
+        let mut lines = text
+            .split('\r')
+            .map(|line| line.chars().filter(|char| !char.is_control()).collect::<String>());
+        if text.contains('\r') && first.trim().is_empty() {
+            *first = lines.next().unwrap_or_default();
+        }
+        self.leftover.unsent = lines.collect::<Vec<_>>().join("\n");
+    }
+
+    pub(super) async fn greet(&self) -> Result<(), CliError> {
+        let model = self.session.selection().await?.reference.to_string();
+        put_heading(&model, &self.sessions.name_of(self.session.key()))?;
+        if let Some(place) = &self.place {
+            self.say(place)?;
+        }
+        set_title(Title::Begin);
+        set_title(Title::Waiting(&self.title_line()));
+        self.show_end()
+    }
+
+    /// Shows the last exchange of a session that is continued.
+    pub(super) fn show_end(&self) -> Result<(), CliError> {
+        let View::Terminal = self.view else { return Ok(()) };
+        let Some(reader) = self.sessions.catalog.read(self.session.key())? else { return Ok(()) };
+        let rows = reader.last_messages(RESUMED_MESSAGES)?;
+        let is_said = |row: &TranscriptMessage| row.role == Role::User && !is_remark(&row.content);
+        let Some(at) = rows.iter().rposition(is_said) else { return Ok(()) };
+        let paint = Paint::for_stream(&io::stdout());
+        let size = Size::current();
+        if let Some(title) = self.sessions.title_of(self.session.key()) {
+            put_line(&paint.paint(Style::Dim, &truncated(&escaped(&title), size.columns - 1)))?;
+        }
+        let said = format!("> {}", escaped(&first_line(&rows[at].content)));
+        put_line(&paint.paint(Style::Bold, &truncated(&said, size.columns - 1)))?;
+        let answer =
+            rows[at..].iter().rfind(|row| row.role == Role::Assistant && !row.content.is_empty());
+        if let Some(answer) = answer {
+            let text = rendered(&answer.content, paint, size);
+            let lines: Vec<&str> = text.lines().collect();
+            let from = lines.len().saturating_sub(RESUMED_ROWS);
+            if from > 0 {
+                put_line(&paint.paint(Style::Dim, &format!("… {from} lines above")))?;
+            }
+            put_line(&lines[from..].join("\n"))?;
+        }
+        put_line("")
+    }
+
+    /// Prints how many messages an earlier turn left unanswered, if input is interactive.
+    pub(super) async fn tell_what_waits(&self) -> Result<(), CliError> {
+        let View::Terminal = self.view else { return Ok(()) };
+        let text = match self.session.pending().await?.len() {
+            0 => return Ok(()),
+            1 => "1 message waits to be answered".to_owned(),
+            count => format!("{count} messages wait to be answered"),
+        };
+        self.say(&format!(
+            "{text}: with your next message, or now with /continue; /queue lists them"
+        ))
+    }
+}
