@@ -91,13 +91,6 @@ impl From<(Style, String)> for StyledLine {
 }
 
 #[cfg(test)]
-impl PartialEq<(Style, String)> for StyledLine {
-    fn eq(&self, (style, text): &(Style, String)) -> bool {
-        self.style == *style && self.text == *text
-    }
-}
-
-#[cfg(test)]
 mod tests {
     use super::StyledLine;
     use crate::terminal::{Paint, Style};

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 
 use super::EndedCall;
-use myclaw_front::terminal::{Style, StyledLine};
+use myclaw_front::terminal::Style;
 
 fn call<'a>(
     tool: &'a str,
@@ -24,18 +24,19 @@ fn an_edit_is_a_diff_with_line_numbers() {
     let diff = "--- a/x.rs\n+++ b/x.rs\n@@ -9,3 +9,4 @@\n fn a() {\n-\told();\n+\tnew();\n+    more();\n }\n@@ -30 +31 @@\n-x\n+y\n";
     let details = json!({"path": "x.rs", "diff": diff});
     let lines = call("edit", "x.rs", "ok", Some(&details)).lines(60).shown;
+    let lines: Vec<_> = lines.iter().map(|line| (line.style, line.text.as_str())).collect();
     assert_eq!(
         lines,
         [
-            StyledLine::new(Style::Dim, "✓ edit x.rs  +3 -2, 1.5 s"),
-            StyledLine::new(Style::Dim, "      9   fn a() {"),
-            StyledLine::new(Style::Removed, "     10 -     old();"),
-            StyledLine::new(Style::Added, "     10 +     new();"),
-            StyledLine::new(Style::Added, "     11 +     more();"),
-            StyledLine::new(Style::Dim, "     12   }"),
-            StyledLine::new(Style::Dim, "        ⋮"),
-            StyledLine::new(Style::Removed, "     30 - x"),
-            StyledLine::new(Style::Added, "     31 + y"),
+            (Style::Dim, "✓ edit x.rs  +3 -2, 1.5 s"),
+            (Style::Dim, "      9   fn a() {"),
+            (Style::Removed, "     10 -     old();"),
+            (Style::Added, "     10 +     new();"),
+            (Style::Added, "     11 +     more();"),
+            (Style::Dim, "     12   }"),
+            (Style::Dim, "        ⋮"),
+            (Style::Removed, "     30 - x"),
+            (Style::Added, "     31 + y"),
         ]
     );
 }
@@ -78,7 +79,8 @@ fn a_command_shows_the_ends_of_its_output_and_a_failed_one_more_of_it() {
     let (output, details) = (format!("{output}[exit code 2]"), json!({"exitCode": 2}));
     let failed = EndedCall { is_error: true, ..call("bash", "make", &output, Some(&details)) };
     let lines = failed.lines(60);
-    assert_eq!(lines.shown[0], StyledLine::new(Style::Bad, "✗ bash make  exit 2, 1.5 s"));
+    let first = &lines.shown[0];
+    assert_eq!((first.style, first.text.as_str()), (Style::Bad, "✗ bash make  exit 2, 1.5 s"));
     assert_eq!(lines.shown.len(), 1 + 2 + 1 + 12);
     assert_eq!(lines.shown.last().map(|line| line.text.as_str()), Some("  line 40"));
     assert_eq!(lines.all.len(), 41);
