@@ -9,8 +9,9 @@ mod question;
 mod store;
 mod words;
 
+use myclaw_files::now_ms;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use myclaw_engine::{
@@ -231,11 +232,6 @@ fn unanswered(limit: Duration) -> String {
         "nobody answered within {} s (tools.approvals.timeoutSeconds); ask the user before you try again",
         limit.as_secs()
     )
-}
-
-fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

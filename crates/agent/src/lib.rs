@@ -136,17 +136,17 @@ pub mod config {
         SenderCheckConfig, SessionScope, SessionToolsConfig, SignalConfig, SlackConfig,
         SocketConfig, StarterModel, Subagents, TelegramBot, TelegramConfig, TelemetryConfig,
         TerminalConfig, ThemeName, TlsConfig, UncertainDelivery, WebhookConfig, WhatsAppConfig,
-        WhatsAppNumber, WriteError, XmppConfig, holds_literal_secret, is_secret_key, json_schema,
-        json5_value, load_config, load_or_default, schema_outline, starter_config, unknown_key,
-        write_config_if_missing,
+        WhatsAppNumber, WriteError, XmppConfig, digest, holds_literal_secret, is_secret_key,
+        json_schema, json5_value, load_config, load_or_default, schema_outline, secret_digest,
+        starter_config, unknown_key, write_config_if_missing,
     };
 }
 
 /// Files of a front-end's own, such as the history of typed messages, and those in directories that others can change.
 pub mod files {
     pub use myclaw_files::{
-        Access, Durability, EntryKind, NewFile, SharedDirectory, create_private_directory,
-        private_options, read_regular, remove_if_there, text_of_bytes,
+        Access, Durability, EntryKind, NewFile, SharedDirectory, create_private_directory, hex,
+        now_ms, private_options, read_regular, remove_if_there, text_of_bytes,
     };
 }
 

@@ -276,5 +276,5 @@ fn add(digest: &mut Context, text: &str) {
 }
 
 fn finished(digest: Context) -> String {
-    digest.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    myclaw_files::hex(digest.finish().as_ref())
 }

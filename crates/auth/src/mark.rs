@@ -2,7 +2,7 @@
 //! a variable, and failures of the old key say nothing about the new one.
 
 use std::collections::BTreeMap;
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::sync::Arc;
 
 use myclaw_config::KeySource;
@@ -73,20 +73,12 @@ pub(crate) fn mark(salt: &str, key: &SecretString) -> String {
     let mut context = Context::new(&SHA256);
     context.update(salt.as_bytes());
     context.update(key.expose_secret().as_bytes());
-    hexadecimal(&context.finish().as_ref()[..MARK_BYTES])
+    myclaw_files::hex(&context.finish().as_ref()[..MARK_BYTES])
 }
 
 /// Creates a salt for a store without one; `None` if the system gives no random bytes.
 pub(crate) fn new_salt() -> Option<String> {
     let mut salt = [0; SALT_BYTES];
     ring::rand::SystemRandom::new().fill(&mut salt).ok()?;
-    Some(hexadecimal(&salt))
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    Some(myclaw_files::hex(&salt))
 }

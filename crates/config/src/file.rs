@@ -87,7 +87,7 @@ impl ConfigFile {
     /// What tells this text apart from every other one: hexadecimal digits.
     pub fn version(&self) -> String {
         let hash = digest(&SHA256, self.text.as_bytes());
-        let mut digits: String = hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        let mut digits = myclaw_files::hex(hash.as_ref());
         digits.truncate(VERSION_DIGITS);
         digits
     }

@@ -15,6 +15,7 @@ mod read;
 mod replace;
 mod same_text;
 mod shared_directory;
+mod stamp;
 pub mod variables;
 
 pub use closed::{ClosedNow, ClosedPaths, KnownLinks, Opening, PathUse, open_real, real_path};
@@ -28,3 +29,4 @@ pub use read::{
 pub use replace::{Durability, NewFile, remove_if_there, set_aside};
 pub use same_text::{Folded, Sameness, characters, composed, folded, respelled, spellings};
 pub use shared_directory::{Access, EntryFacts, EntryKind, Followed, Names, SharedDirectory};
+pub use stamp::{hex, now_ms};

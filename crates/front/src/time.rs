@@ -1,15 +1,7 @@
 //! Times in a form for people.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
-/// Milliseconds since the Unix epoch.
-pub fn now_ms() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
-}
-
 pub use myclaw_agent::export::{local_minute, local_second};
+pub use myclaw_files::now_ms;
 
 /// A name for a new session: the time, and a number where that is taken.
 pub fn new_session_name(is_taken: impl Fn(&str) -> bool) -> String {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use myclaw_agent::Home;
 use myclaw_agent::config::{
-    Config, DEFAULT_ACCOUNT, DiscordConfig, DmPolicy, ExposeSecret as _, GroupPolicy, MatrixConfig,
-    SignalConfig, SlackConfig, TelegramBot, TelegramConfig, UncertainDelivery, WhatsAppConfig,
-    WhatsAppNumber,
+    Config, DEFAULT_ACCOUNT, DiscordConfig, DmPolicy, GroupPolicy, MatrixConfig, SignalConfig,
+    SlackConfig, TelegramBot, TelegramConfig, UncertainDelivery, WhatsAppConfig, WhatsAppNumber,
+    digest, secret_digest,
 };
 use myclaw_channels::{
     AcceptsInvite, AfterInterruption, Channel, DISCORD, DISCORD_BASE_URL, Discord, DiscordOptions,
@@ -16,7 +16,7 @@ use myclaw_channels::{
     Telegram, TelegramOptions, WEBHOOK, WHATSAPP, WHATSAPP_BASE_URL, WHATSAPP_VERSION, Webhook,
     WebhookOptions, WhatsApp, WhatsAppApp, WhatsAppOptions, WhatsAppTemplate,
 };
-use ring::digest::{Context, SHA256};
+use serde::Serialize;
 
 use crate::GatewayError;
 use crate::gateway::directory;
@@ -39,8 +39,8 @@ pub struct ChannelSetup {
     pub account: String,
     /// The channel, or why it cannot be used.
     pub made: Result<Arc<dyn Channel>, String>,
-    /// The same for the same options, and says nothing about the secrets among them.
-    pub(crate) fingerprint: String,
+    /// The same for the same options within this process; nobody can find the secrets among them by it.
+    pub(crate) fingerprint: u64,
 }
 
 /// The channels of a config. Nothing is sent yet.
@@ -61,7 +61,7 @@ pub fn channels_of(home: &Home, config: &Config) -> Vec<ChannelSetup> {
     setups.extend(config.channels.slack.as_ref().map(slack_of));
     setups.extend(config.channels.discord.as_ref().map(discord_of));
     for (name, webhook) in &config.channels.webhook {
-        let fingerprint = fingerprint(&[webhook.secret.expose_secret(), &webhook.url]);
+        let fingerprint = digest(webhook, &[]);
         let options = WebhookOptions {
             account: name.clone(),
             secret: webhook.secret.clone(),
@@ -72,7 +72,7 @@ pub fn channels_of(home: &Home, config: &Config) -> Vec<ChannelSetup> {
     }
     if let Some(socket) = &config.channels.socket {
         let path = socket_path(home, socket.path.as_deref());
-        let fingerprint = fingerprint(&[&format!("{path:?}")]);
+        let fingerprint = digest(socket, &[]);
         let made = path
             .map(|path| Arc::new(SocketChannel::new(SocketOptions { path })) as Arc<dyn Channel>);
         let account = DEFAULT_ACCOUNT.to_owned();
@@ -89,12 +89,10 @@ fn telegram_of(config: &TelegramConfig, bot: TelegramBot<'_>) -> ChannelSetup {
     options.preview = config.preview;
     options.most_file_bytes = config.media_max_mb * MEGABYTE;
     options.after_interruption = after_interruption(config.uncertain);
-    let fingerprint = fingerprint(&[
-        bot.token.expose_secret(),
-        &options.base_url,
-        &format!("{:?} {:?}", bot.webhook_url, options.after_interruption),
-        &format!("{} {}", options.preview, options.most_file_bytes),
-    ]);
+    let token = secret_digest(bot.token).to_string();
+    let fingerprint =
+        connection_of(config, &["allowedChatIds", "botToken", "accounts", "webhookUrl"])
+            ^ digest(&(bot.account, token, bot.webhook_url), &[]);
     let made = Telegram::new(options).map(|channel| Arc::new(channel) as Arc<dyn Channel>);
     ChannelSetup { channel: TELEGRAM, account: bot.account.to_owned(), made, fingerprint }
 }
@@ -128,16 +126,7 @@ fn whatsapp_of(
         template,
     };
     // Each number hands on what is posted for another one, so all of them are connected again if one changes.
-    let numbers: Vec<_> = config.numbers().map(|number| number.phone_number_id).collect();
-    let fingerprint = fingerprint(&[
-        config.access_token.expose_secret(),
-        config.app_secret.expose_secret(),
-        config.verify_token.expose_secret(),
-        &format!("{} {}", options.base_url, options.version),
-        &format!("{numbers:?} {}", options.phone_number_id),
-        &format!("{:?} {}", options.after_interruption, options.most_file_bytes),
-        &format!("{:?}", options.template),
-    ]);
+    let fingerprint = connection_of(config, &[]);
     let made = WhatsApp::new(options, app).map(|channel| Arc::new(channel) as Arc<dyn Channel>);
     ChannelSetup { channel: WHATSAPP, account: number.account.to_owned(), made, fingerprint }
 }
@@ -150,19 +139,18 @@ fn signal_of(config: &SignalConfig) -> ChannelSetup {
         after_interruption: after_interruption(config.uncertain),
         most_file_bytes: config.media_max_mb * MEGABYTE,
     };
-    let fingerprint = fingerprint(&[&format!("{options:?}")]);
+    let fingerprint = connection_of(config, &[]);
     let made = Signal::new(options).map(|channel| Arc::new(channel) as Arc<dyn Channel>);
     ChannelSetup { channel: SIGNAL, account: DEFAULT_ACCOUNT.to_owned(), made, fingerprint }
 }
 
-/// A digest of the options of a channel, so that a reload recognises one that did not change.
-fn fingerprint(options: &[&str]) -> String {
-    let mut digest = Context::new(&SHA256);
-    for option in options {
-        digest.update(&option.len().to_le_bytes());
-        digest.update(option.as_bytes());
-    }
-    digest.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+/// Keys that say who may write and what a model gets of it. They are read for each message, so no connection depends on them.
+const RULES: [&str; 7] =
+    ["allowFrom", "dmHistoryLimit", "dmPolicy", "groupPolicy", "groups", "historyLimit", "tools"];
+
+/// The fingerprint of a channel that connects in the same way whatever its rules and `others` are.
+fn connection_of(config: &impl Serialize, others: &[&str]) -> u64 {
+    digest(config, &[&RULES, others].concat())
 }
 
 fn matrix_of(home: &Home, config: &MatrixConfig) -> ChannelSetup {
@@ -175,13 +163,8 @@ fn matrix_of(home: &Home, config: &MatrixConfig) -> ChannelSetup {
         preview: config.preview,
         keys: directory(home).join(MATRIX_KEYS_FILE),
     };
-    let fingerprint = fingerprint(&[
-        config.access_token.expose_secret(),
-        &config.homeserver_url,
-        &format!("{} {}", config.media_max_mb, config.preview),
-        &format!("{} {:?} {:?}", config.auto_join, config.group_policy, config.groups),
-        &format!("{:?} {:?}", config.dm_policy, config.allow_from),
-    ]);
+    // Who may invite is a rule.
+    let fingerprint = digest(config, &[]);
     let made = Matrix::new(options).map(|channel| Arc::new(channel) as Arc<dyn Channel>);
     ChannelSetup { channel: MATRIX, account: DEFAULT_ACCOUNT.to_owned(), made, fingerprint }
 }
@@ -195,12 +178,7 @@ fn slack_of(config: &SlackConfig) -> ChannelSetup {
         most_file_bytes: config.media_max_mb * MEGABYTE,
         preview: config.preview,
     };
-    let fingerprint = fingerprint(&[
-        config.app_token.expose_secret(),
-        config.bot_token.expose_secret(),
-        &options.base_url,
-        &format!("{} {}", options.preview, options.most_file_bytes),
-    ]);
+    let fingerprint = connection_of(config, &[]);
     let made = Slack::new(options).map(|channel| Arc::new(channel) as Arc<dyn Channel>);
     ChannelSetup { channel: SLACK, account: DEFAULT_ACCOUNT.to_owned(), made, fingerprint }
 }
@@ -213,11 +191,7 @@ fn discord_of(config: &DiscordConfig) -> ChannelSetup {
         most_file_bytes: config.media_max_mb * MEGABYTE,
         preview: config.preview,
     };
-    let fingerprint = fingerprint(&[
-        config.bot_token.expose_secret(),
-        &options.base_url,
-        &format!("{} {}", options.preview, options.most_file_bytes),
-    ]);
+    let fingerprint = connection_of(config, &[]);
     let made = Discord::new(options).map(|channel| Arc::new(channel) as Arc<dyn Channel>);
     ChannelSetup { channel: DISCORD, account: DEFAULT_ACCOUNT.to_owned(), made, fingerprint }
 }

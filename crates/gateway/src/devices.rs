@@ -8,6 +8,7 @@ mod answered;
 mod codes;
 mod scope;
 
+use myclaw_agent::files::hex;
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -358,7 +359,7 @@ impl Entry {
 
 /// What the store keeps of a token. Tokens are random, so nothing needs to make the digest slow.
 pub(crate) fn hash(token: &str) -> String {
-    digest(&SHA256, token.as_bytes()).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(digest(&SHA256, token.as_bytes()).as_ref())
 }
 
 fn unfit(device: &Device, why: &str) -> GatewayError {

@@ -2,9 +2,10 @@
 
 mod missing;
 
+pub(crate) use myclaw_agent::files::now_ms;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use myclaw_store::{
     Batch, Commit, Cursor, Place, Record, RecordId, Refusal, Store, Version, Write,
@@ -445,12 +446,6 @@ pub(crate) fn write_of<R: Serialize>(
         Some(expected) => Write::Replace { id, expected, value, place },
         None => Write::Insert { id, value, place },
     })
-}
-
-/// Milliseconds since the Unix epoch.
-pub(crate) fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 pub(crate) fn encode(row: &impl Serialize) -> Result<Vec<u8>, GatewayError> {

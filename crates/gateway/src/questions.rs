@@ -3,6 +3,7 @@
 //! A question's id is a digest of the call that would run and of what the owner is shown. So an answer holds for exactly
 //! that call, and an answer that was meant for another one finds no question.
 
+use myclaw_agent::files::hex;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -221,10 +222,7 @@ impl Questions {
         // Without the times: the same question after a restart has the same id.
         let bytes = serde_json::to_vec(&question).unwrap_or_default();
         let digest = digest(&SHA256, &bytes);
-        question.id = "a".to_owned();
-        for byte in &digest.as_ref()[..ID_BYTES] {
-            question.id.push_str(&format!("{byte:02x}"));
-        }
+        question.id = format!("a{}", hex(&digest.as_ref()[..ID_BYTES]));
         (question.asked_at, question.expires_at) = (asked_at, asked_at.saturating_add(limit));
         question
     }

@@ -1,5 +1,6 @@
 //! What the store holds: messages that came in, and the parts of replies that go out.
 
+use myclaw_agent::files::hex;
 use std::fmt;
 use std::ops::Range;
 
@@ -447,11 +448,7 @@ impl fmt::Display for MessageId {
 pub(crate) fn hash(prefix: &str, texts: &[&str]) -> String {
     let joined: String = texts.iter().map(|text| format!("{}:{text}", text.len())).collect();
     let digest = digest(&SHA256, joined.as_bytes());
-    let mut id = prefix.to_owned();
-    for byte in &digest.as_ref()[..ID_DIGITS / 2] {
-        id.push_str(&format!("{byte:02x}"));
-    }
-    id
+    format!("{prefix}{}", hex(&digest.as_ref()[..ID_DIGITS / 2]))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The gateway's certificate, and how its own clients recognise it.
 
+use myclaw_agent::files::hex;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -187,7 +188,7 @@ fn provider() -> Arc<CryptoProvider> {
 
 fn fingerprint(certificate: &CertificateDer<'_>) -> String {
     let hash = digest(&SHA256, certificate);
-    hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(hash.as_ref())
 }
 
 /// How a program of this user connects: with exactly the certificates that the running gateway has told it about,

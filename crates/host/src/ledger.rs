@@ -1,8 +1,9 @@
 //! The store, in the words of the host.
 
+pub(crate) use myclaw_files::now_ms;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use myclaw_store::{
     Batch, Commit, Cursor, Place, Record, RecordId, Refusal, Store, Version, Write,
@@ -48,12 +49,6 @@ pub(crate) struct Stored<R> {
     pub(crate) row: R,
     /// Its place in its queue.
     pub(crate) order: u64,
-}
-
-/// Milliseconds since the Unix epoch.
-pub(crate) fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn open_queue(folder: &Folder) -> String {

@@ -1,5 +1,6 @@
 //! A tool as a server describes it.
 
+use myclaw_files::hex;
 use myclaw_llm::ToolSchema;
 use myclaw_llm::outside::visible;
 use ring::digest::{SHA256, digest};
@@ -124,11 +125,6 @@ fn sorted(value: &Value) -> Value {
         Value::Array(items) => Value::Array(items.iter().map(sorted).collect()),
         other => other.clone(),
     }
-}
-
-/// Lower-case hexadecimal digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -34,6 +34,7 @@ mod tail;
 mod title;
 mod wanted;
 
+use myclaw_files::now_ms;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use about::{About, AboutEntry};
@@ -93,11 +94,4 @@ fn next_epoch() -> Epoch {
     let next = |last: u64| Some(now.max(last.saturating_add(1)));
     let last = LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).unwrap_or_default();
     Epoch(now.max(last.saturating_add(1)))
-}
-
-/// Milliseconds since the Unix epoch, by this machine's clock. A clock before 1970 counts as 1970.
-fn now_ms() -> u64 {
-    std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }

@@ -20,6 +20,7 @@ mod record;
 mod seen;
 mod undo;
 
+use myclaw_files::now_ms;
 use std::path::PathBuf;
 
 use myclaw_engine::ToolContext;
@@ -36,10 +37,4 @@ const MAX_IMAGE_BYTES: u64 = 64 * 1024 * 1024;
 /// The directory of a session's changes.
 fn directory(context: &ToolContext) -> PathBuf {
     context.artifact_directory.join("changes")
-}
-
-/// Milliseconds since the Unix epoch.
-fn now_ms() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }

@@ -370,11 +370,15 @@ where
 
 /// Reads a secret, and writes a mark in its place.
 pub(super) mod secret {
+    use std::borrow::Cow;
+
     use secrecy::SecretString;
     use serde::{Deserializer, Serializer};
 
+    use crate::digest::written_secret;
+
     /// Replaces a secret in everything that is serialised.
-    pub(super) const REDACTED: &str = "[redacted]";
+    const REDACTED: &str = "[redacted]";
 
     pub(in crate::schema) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
@@ -384,10 +388,15 @@ pub(super) mod secret {
     }
 
     pub(in crate::schema) fn serialize<S: Serializer>(
-        _: &SecretString,
+        secret: &SecretString,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(REDACTED)
+        serializer.serialize_str(&written(secret))
+    }
+
+    /// What stands for a secret.
+    pub(super) fn written(secret: &SecretString) -> Cow<'static, str> {
+        written_secret(secret).map_or(Cow::Borrowed(REDACTED), Cow::Owned)
     }
 }
 
@@ -407,7 +416,7 @@ pub(super) mod optional_secret {
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
         match secret {
-            Some(_) => serializer.serialize_some(super::secret::REDACTED),
+            Some(secret) => serializer.serialize_some(&super::secret::written(secret)),
             None => serializer.serialize_none(),
         }
     }
@@ -434,6 +443,7 @@ pub(super) mod secret_map {
         secrets: &BTreeMap<String, SecretString>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(secrets.keys().map(|name| (name, super::secret::REDACTED)))
+        let written = |(name, secret)| (name, super::secret::written(secret));
+        serializer.collect_map(secrets.iter().map(written))
     }
 }

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use myclaw_agent::config::{
-    ConnectionSecurity, DEFAULT_ACCOUNT, EmailConfig, ExposeSecret as _, MailServerConfig,
-    MailSession, SenderCheckConfig, UncertainDelivery,
+    ConnectionSecurity, DEFAULT_ACCOUNT, EmailConfig, MailServerConfig, MailSession,
+    SenderCheckConfig,
 };
 use myclaw_channels::{
-    AfterInterruption, Channel, Credentials, EMAIL, Email, EmailOptions, Login, MailChat, Security,
-    SenderCheck, ServerAddress,
+    Channel, Credentials, EMAIL, Email, EmailOptions, Login, MailChat, Security, SenderCheck,
+    ServerAddress,
 };
 
-use super::{ChannelSetup, MEGABYTE, fingerprint};
+use super::{ChannelSetup, MEGABYTE, after_interruption, connection_of};
 
 /// The usual ports: those with TLS from the start, and the others (RFC 8314).
 #[derive(Clone, Copy)]
@@ -25,14 +25,7 @@ const SMTP: Ports = Ports { tls: 465, other: 587 };
 
 pub(super) fn set_up(config: &EmailConfig) -> ChannelSetup {
     let made = options(config).map(|options| Arc::new(Email::new(options)) as Arc<dyn Channel>);
-    let secret = config.password.as_ref().or(config.access_token.as_ref());
-    let fingerprint = fingerprint(&[
-        secret.map_or("", |secret| secret.expose_secret()),
-        &format!("{:?} {}", config.display_name, config.password.is_some()),
-        &format!("{:?} {:?}", (&config.address, &config.user, &config.mailbox), config.imap),
-        &format!("{:?} {:?} {:?}", config.smtp, config.sender_check, config.authserv_id),
-        &format!("{:?} {:?} {}", config.session_per, config.uncertain, config.media_max_mb),
-    ]);
+    let fingerprint = connection_of(config, &[]);
     ChannelSetup { channel: EMAIL, account: DEFAULT_ACCOUNT.to_owned(), made, fingerprint }
 }
 
@@ -67,10 +60,7 @@ fn options(config: &EmailConfig) -> Result<EmailOptions, String> {
             MailSession::Thread => MailChat::Thread,
         },
         most_bytes: config.media_max_mb * MEGABYTE,
-        after_interruption: match config.uncertain {
-            UncertainDelivery::Report => AfterInterruption::Report,
-            UncertainDelivery::Again => AfterInterruption::SendMarked,
-        },
+        after_interruption: after_interruption(config.uncertain),
     })
 }
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use myclaw_agent::config::{DEFAULT_ACCOUNT, ExposeSecret as _, IrcConfig, UncertainDelivery};
-use myclaw_channels::{AfterInterruption, Channel, IRC, Irc, IrcOptions, Security, ServerAddress};
+use myclaw_agent::config::{DEFAULT_ACCOUNT, IrcConfig, digest};
+use myclaw_channels::{Channel, IRC, Irc, IrcOptions, Security, ServerAddress};
 
-use super::{ChannelSetup, fingerprint};
+use super::{ChannelSetup, after_interruption};
 
 /// The usual ports.
 const TLS_PORT: u16 = 6697;
@@ -18,13 +18,8 @@ pub(super) fn set_up(config: &IrcConfig) -> ChannelSetup {
     };
     let channels: Vec<String> = config.groups.keys().filter(|name| *name != "*").cloned().collect();
     let sasl = config.sasl.as_ref();
-    let fingerprint = fingerprint(&[
-        sasl.map_or("", |sasl| sasl.password.expose_secret()),
-        config.server_password.as_ref().map_or("", |password| password.expose_secret()),
-        &format!("{:?} {:?} {}", config.host, config.port, config.tls),
-        &format!("{:?} {:?} {:?}", config.nick, sasl.map(|sasl| &sasl.user), channels),
-        &format!("{:?}", config.uncertain),
-    ]);
+    // The groups are joined.
+    let fingerprint = digest(config, &[]);
     let options = IrcOptions {
         account: DEFAULT_ACCOUNT.to_owned(),
         server: ServerAddress {
@@ -36,10 +31,7 @@ pub(super) fn set_up(config: &IrcConfig) -> ChannelSetup {
         sasl: sasl.map(|sasl| (sasl.user.clone(), sasl.password.clone())),
         server_password: config.server_password.clone(),
         channels,
-        after_interruption: match config.uncertain {
-            UncertainDelivery::Report => AfterInterruption::Report,
-            UncertainDelivery::Again => AfterInterruption::SendMarked,
-        },
+        after_interruption: after_interruption(config.uncertain),
     };
     let made = Ok(Arc::new(Irc::new(options)) as Arc<dyn Channel>);
     ChannelSetup { channel: IRC, account: DEFAULT_ACCOUNT.to_owned(), made, fingerprint }

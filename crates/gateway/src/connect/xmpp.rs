@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use myclaw_agent::FileDownloads;
 use myclaw_agent::config::{
-    Config, ConnectionSecurity, DEFAULT_ACCOUNT, DmPolicy, ExposeSecret as _, XmppConfig,
+    Config, ConnectionSecurity, DEFAULT_ACCOUNT, DmPolicy, XmppConfig, digest,
 };
 use myclaw_channels::{
     AcceptsContact, Channel, FetchFile, Security, ServerAddress, XMPP, Xmpp, XmppOptions,
 };
 
-use super::{ChannelSetup, MEGABYTE, fingerprint};
+use super::{ChannelSetup, MEGABYTE};
 
 /// The usual ports.
 const TLS_PORT: u16 = 5223;
@@ -31,12 +31,8 @@ pub(super) fn set_up(config: &Config, xmpp: &XmppConfig) -> ChannelSetup {
     let nick = xmpp.nick.clone().unwrap_or_else(|| local.to_owned());
     let rooms: Vec<String> = xmpp.groups.keys().filter(|name| *name != "*").cloned().collect();
     let fetch = &config.tools.web.fetch;
-    let fingerprint = fingerprint(&[
-        xmpp.password.expose_secret(),
-        &format!("{} {server:?} {nick} {}", xmpp.address, xmpp.media_max_mb),
-        &format!("{rooms:?} {:?} {:?}", xmpp.dm_policy, xmpp.allow_from),
-        &format!("{:?} {}", fetch.allow_hosts, fetch.allow_private),
-    ]);
+    // Its rules say which rooms are joined and who becomes a contact, and those of the web tools what is downloaded.
+    let fingerprint = digest(&(xmpp, fetch), &[]);
     let made = FileDownloads::of(config).map(|downloads| {
         Arc::new(Xmpp::new(XmppOptions {
             account: DEFAULT_ACCOUNT.to_owned(),

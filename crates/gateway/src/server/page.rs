@@ -3,6 +3,7 @@
 //! They hold no secret and are the same for everybody, so they need no token. The policy of the page forbids the browser
 //! to run anything but its script, and to load from or connect to any other place.
 
+use myclaw_agent::files::hex;
 use std::sync::LazyLock;
 
 use axum::body::Bytes;
@@ -58,7 +59,7 @@ static FILES: [File; 9] = [
 static TAGS: LazyLock<Vec<String>> = LazyLock::new(|| {
     let tag = |file: &File| {
         let hash = digest(&SHA256, file.plain);
-        hash.as_ref()[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+        hex(&hash.as_ref()[..16])
     };
     FILES.iter().map(tag).collect()
 });

@@ -1,5 +1,6 @@
 //! The state of a file at one moment, small enough to be kept and compared.
 
+use myclaw_files::hex;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
@@ -91,10 +92,6 @@ impl Fingerprint {
 /// The permissions of a file.
 pub(super) fn mode_of(metadata: &Metadata) -> u32 {
     metadata.permissions().mode() & MODE_BITS
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Examines a path that contained no links when it was recorded. If it leads through a link now, it is another file.

@@ -1,9 +1,9 @@
 //! The record of a job on disk: private, one file each, replaced as a whole.
 
+pub(crate) use myclaw_files::now_ms;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use myclaw_exec::{ExecError, Exit, Finished, TreeTrace};
 use myclaw_files::{
@@ -255,11 +255,6 @@ pub(crate) fn read_all(directory: &Path) -> Vec<JobRecord> {
 /// The form of a command in a record.
 pub(crate) fn kept_command(command: &str) -> String {
     crate::support::cut_end(command, MAX_COMMAND_CHARS).into_owned()
-}
-
-pub(crate) fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// A time for people: `4.2 s`, `42 s`, `3 min 5 s`, `2 h 10 min`.

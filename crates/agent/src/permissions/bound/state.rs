@@ -125,7 +125,7 @@ fn content(mut file: &File, stamp: Stamp) -> io::Result<(String, Vec<u8>)> {
         start.extend(read.iter().take(room));
     }
     let digest = context.finish();
-    let hex: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex = myclaw_files::hex(digest.as_ref());
     // What changed while it was read belongs to neither content. The clock of the kernel ticks in milliseconds, so a file
     // that has just changed can change again without another stamp.
     if Stamp::of(&file.metadata()?) == stamp && stamp.is_settled() {
