@@ -148,7 +148,7 @@ fn read(path: &Path, model: &str) -> Option<HashMap<Box<str>, Kept>> {
 fn hash(text: &str) -> String {
     let digest = digest(&SHA256, text.as_bytes());
     // 128 bits are enough to tell texts apart.
-    digest.as_ref().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    myclaw_files::hex(&digest.as_ref()[..16])
 }
 
 #[cfg(test)]

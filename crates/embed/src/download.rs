@@ -260,8 +260,7 @@ impl Transfer<'_> {
         file.seek(SeekFrom::Start(0)).map_err(disk)?;
         read_into(&mut context, &mut file).map_err(disk)?;
         self.receive(&mut response, start, &mut file, &mut context).await?;
-        let found: String =
-            context.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        let found = myclaw_files::hex(context.finish().as_ref());
         if found != *self.digest {
             drop(remove_if_there(&partial));
             let (url, expected) = (Box::new(self.url.clone()), self.digest.to_owned());

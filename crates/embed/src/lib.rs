@@ -6,7 +6,8 @@
 //! | module | is |
 //! |---|---|
 //! | `wordpiece` | the tokenizer: a text to the numbers of its word pieces |
-//! | `model` | the encoder: word pieces to a vector |
+//! | `encoder` | word pieces to a vector, with the feature `inference`; `unbuilt` is in its place without it |
+//! | `model` | what both have in common: vectors, failures |
 //! | `onnx` | reading the file of a model so that it takes little memory |
 //! | `weights` | where the files of a model are, and that they may be downloaded |
 //! | `download` | the download, checked and resumed |
@@ -17,13 +18,22 @@
 
 mod cache;
 mod download;
+#[cfg(feature = "inference")]
+mod encoder;
 mod model;
+#[cfg(feature = "inference")]
 mod onnx;
+#[cfg(not(feature = "inference"))]
+mod unbuilt;
 mod weights;
 mod wordpiece;
 
 pub use cache::{NamedText, VectorCache, Vectors};
 pub use download::{DownloadError, Source, SourceError};
-pub use model::{EmbedError, Embedder, Vector, similarity};
+#[cfg(feature = "inference")]
+pub use encoder::Embedder;
+pub use model::{EmbedError, Vector, similarity};
+#[cfg(not(feature = "inference"))]
+pub use unbuilt::Embedder;
 pub use weights::{Weights, WeightsError};
 pub use wordpiece::{Vocabulary, VocabularyError};

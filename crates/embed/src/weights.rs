@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::download::{DownloadError, Source};
-use crate::model::{EmbedError, Embedder};
+use crate::{EmbedError, Embedder};
 
 /// Where the weights are looked for, below the directory: the layout of the model's repositories, and the file alone. The
 /// quantised file comes first: it has a quarter of the size and ranks alike.

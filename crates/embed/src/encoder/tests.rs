@@ -1,6 +1,7 @@
 use tempfile::TempDir;
 
 use super::*;
+use crate::similarity;
 
 fn tiny() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/tiny")
