@@ -2,6 +2,8 @@ use clap::{CommandFactory, Parser};
 
 use super::{Cli, Command};
 
+mod page;
+
 #[test]
 fn the_grammar_is_consistent() {
     Cli::command().debug_assert();
