@@ -1,5 +1,6 @@
 //! The rules of the classifier, as tables. They are tried in this order, and the first that matches decides.
 
+mod languages;
 mod phrases;
 
 use crate::ErrorClass::{self, Auth, Billing, ContextOverflow, Quota, RateLimit, Timeout, Unknown};
@@ -262,6 +263,7 @@ pub(super) fn decide(status: Option<u16>, codes: &[&str], words: &str) -> ErrorC
     let class = by_code(EXACT_CODES, codes)
         .or_else(|| can_never_fit(status, &words).then_some(ContextOverflow))
         .or_else(|| by_words(SENTENCES, &words))
+        .or_else(|| languages::says_account_is_empty(&words).then_some(Billing))
         .or_else(|| by_code(BROAD_CODES, codes))
         .or_else(|| by_words(SENTENCES_WITHOUT_CODE, &words))
         .or_else(|| first(STATUSES, |known| Some(*known) == status))
@@ -269,6 +271,7 @@ pub(super) fn decide(status: Option<u16>, codes: &[&str], words: &str) -> ErrorC
         .or_else(|| needs_larger_window(&words).then_some(Unknown))
         .or_else(|| by_words(&PHRASES[..1], &words))
         .or_else(|| says_input_is_too_long(&words).then_some(ContextOverflow))
+        .or_else(|| languages::class(&words))
         .or_else(|| (status == Some(408)).then_some(Timeout))
         .or_else(|| by_words(&PHRASES[1..], &words))
         .or_else(|| is_server_failure(status, codes).then_some(Timeout))
