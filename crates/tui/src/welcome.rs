@@ -6,6 +6,7 @@ use std::sync::Arc;
 use myclaw_agent::is_remark;
 use myclaw_agent::sessions::{Role, TranscriptMessage};
 
+use super::typed::{Key, TypedLine};
 use super::{Chat, View, put_line};
 use myclaw_front::exit::CliError;
 use myclaw_front::report::first_line;
@@ -41,14 +42,19 @@ impl Chat {
 
     /// What was typed before the editor began is a message if Enter ended it; the rest is in the editor.
     pub(super) fn keep_early(&mut self, early: &[u8], first: &mut String) {
-        let text = String::from_utf8_lossy(early).replace('\n', "\r");
-        let mut lines = text
-            .split('\r')
-            .map(|line| line.chars().filter(|char| !char.is_control()).collect::<String>());
-        if text.contains('\r') && first.trim().is_empty() {
-            *first = lines.next().unwrap_or_default();
+        let early: Vec<u8> =
+            early.iter().map(|byte| if *byte == b'\n' { b'\r' } else { *byte }).collect();
+        let mut line = TypedLine::default();
+        let mut lines = Vec::new();
+        for key in line.press(&early) {
+            match key {
+                Key::Send(sent) if first.trim().is_empty() => *first = sent.text,
+                Key::Send(sent) => lines.push(sent.text),
+                _ => {}
+            }
         }
-        self.leftover.unsent = lines.collect::<Vec<_>>().join("\n");
+        lines.push(line.take());
+        self.leftover.unsent = lines.join("\n");
     }
 
     pub(super) async fn greet(&self) -> Result<(), CliError> {

@@ -8,7 +8,7 @@ use crate::screen::{chat, leave, slow_tool};
 use crate::{always, last_message, serve};
 
 /// Reports that a terminal sends late or unasked.
-const REPORTS: [&str; 9] = [
+const REPORTS: [&str; 16] = [
     "\x1b]11;rgb:1e1e/1e1e/2e2e\x07",
     "\x1b]10;rgb:ffff/ffff/ffff\x1b\\",
     "\x1b]52;c;aGVsbG8=\x07",
@@ -18,6 +18,14 @@ const REPORTS: [&str; 9] = [
     "\x1b[?2026;2$y",
     "\x1b[?62;4;22c",
     "\x1b[4;600;800t",
+    // With C1 characters: OSC, DCS, APC, SOS, PM and CSI.
+    "\u{9d}11;rgb:1e1e/1e1e/2e2e\u{9c}",
+    "\u{9d}52;c;aGVsbG8=\x07",
+    "\u{90}>|xterm(390)\u{9c}",
+    "\u{9f}Gi=31;OK\x1b\\",
+    "\u{98}string\u{9c}",
+    "\u{9e}private\u{9c}",
+    "\u{9b}?62;4;22c",
 ];
 
 /// Sends text in pieces that do not arrive together.

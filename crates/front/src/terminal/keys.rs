@@ -2,6 +2,8 @@
 //!
 //! A terminal answers questions, also late ones and those of a program before this one, and it reports what it is not
 //! asked for. Such reports are no keys. A key that sends several bytes may arrive in pieces.
+//!
+//! Control sequences begin with ESC, or with one C1 character, as terminals send them that have 8-bit controls.
 
 use std::time::Duration;
 
@@ -10,6 +12,8 @@ use parking_lot::{Mutex, MutexGuard};
 const ESCAPE: u8 = 0x1b;
 /// Ctrl-D.
 const END: u8 = 0x04;
+/// The first byte of U+0080 to U+00BF in UTF-8, where the C1 characters are.
+const C1_LEAD: u8 = 0xc2;
 /// Longest wait for what follows an escape character: without it, that was the Escape key.
 const ESCAPE_DELAY: Duration = Duration::from_millis(100);
 /// How long after an escape character, over a slow line, the rest of a key may begin that was taken for Escape.
@@ -42,13 +46,36 @@ pub(super) fn translate_earlier(bytes: &mut [u8], before: &mut u64) {
     }
 }
 
+/// Writes the C1 characters that begin or end a sequence as the two characters that mean the same.
+pub(super) fn with_escapes(bytes: &[u8]) -> Vec<u8> {
+    let mut written = Vec::with_capacity(bytes.len());
+    let mut rest = bytes;
+    while let [byte, after @ ..] = rest {
+        rest = after;
+        match after {
+            [second, after @ ..] if *byte == C1_LEAD && is_control(*second) => {
+                written.extend([ESCAPE, second - 0x40]);
+                rest = after;
+            }
+            _ => written.push(*byte),
+        }
+    }
+    written
+}
+
 /// Passes on keys, each in one piece, and nothing else.
 #[derive(Debug)]
 pub(super) struct KeyFilter {
     state: State,
     /// The sequence that has begun.
     begun: Vec<u8>,
+    /// Whether the next byte tells a C1 character from another one.
+    has_c1_lead: bool,
+    /// How many bytes are missing of the character that has begun.
+    missing: u8,
     is_pasting: bool,
+    /// Whether the marks around the paste begin with a C1 character.
+    pastes_with_c1: bool,
     /// Whether the Escape key was the last that was passed on, because nothing followed in time.
     has_escaped: bool,
     /// Whether that was a moment ago.
@@ -77,7 +104,10 @@ impl KeyFilter {
         Self {
             state: State::Text,
             begun: Vec::new(),
+            has_c1_lead: false,
+            missing: 0,
             is_pasting: false,
+            pastes_with_c1: false,
             has_escaped: false,
             has_just_escaped: false,
         }
@@ -86,6 +116,7 @@ impl KeyFilter {
     /// How long to wait for the rest of what has begun; `None` if nothing has.
     pub(super) fn patience(&self) -> Option<Duration> {
         match self.state {
+            _ if self.has_c1_lead => Some(REST_DELAY),
             State::Text if self.has_just_escaped => Some(LATE_DELAY - ESCAPE_DELAY),
             State::Text => None,
             State::Escape => Some(ESCAPE_DELAY),
@@ -104,12 +135,56 @@ impl KeyFilter {
             self.begun.clear();
         }
         for byte in bytes {
-            self.take(*byte, keys);
+            self.decode(*byte, keys);
         }
+    }
+
+    /// Finds the C1 characters, in UTF-8 or as single bytes, which are no part of another character.
+    fn decode(&mut self, byte: u8, keys: &mut Vec<u8>) {
+        if std::mem::take(&mut self.has_c1_lead) {
+            if self.control_character(byte, keys) {
+                return;
+            }
+            self.take(C1_LEAD, keys);
+            self.missing = 1;
+        }
+        let is_within = self.missing > 0 && matches!(byte, 0x80..=0xbf);
+        self.missing = match byte {
+            _ if is_within => self.missing - 1,
+            0xc3..=0xdf => 1,
+            0xe0..=0xef => 2,
+            0xf0..=0xf4 => 3,
+            _ => 0,
+        };
+        if byte == C1_LEAD {
+            self.has_c1_lead = true;
+        } else if is_within || !self.control_character(byte, keys) {
+            self.take(byte, keys);
+        }
+    }
+
+    /// Takes a C1 character as the two characters that mean the same. False if it is none that begins or ends a sequence,
+    /// or is pasted.
+    fn control_character(&mut self, byte: u8, keys: &mut Vec<u8>) -> bool {
+        if !is_control(byte) || self.is_pasting && !(self.pastes_with_c1 && byte == 0x9b) {
+            return false;
+        }
+        if byte != 0x9c {
+            let was_pasting = self.is_pasting;
+            self.take(ESCAPE, keys);
+            self.take(byte - 0x40, keys);
+            self.pastes_with_c1 = was_pasting || byte == 0x9b;
+        } else if matches!(self.state, State::String | State::StringEscape) {
+            self.state = State::Text;
+        }
+        true
     }
 
     /// The rest of what has begun has not come in time.
     pub(super) fn give_up(&mut self, keys: &mut Vec<u8>) {
+        if std::mem::take(&mut self.has_c1_lead) {
+            return self.take(C1_LEAD, keys);
+        }
         match self.state {
             State::Escape => {
                 keys.push(ESCAPE);
@@ -126,6 +201,7 @@ impl KeyFilter {
 
     fn begin(&mut self, state: State) {
         self.state = state;
+        self.pastes_with_c1 &= self.is_pasting;
         self.begun.clear();
         self.begun.push(ESCAPE);
     }
@@ -218,6 +294,11 @@ impl KeyFilter {
             push_key(&sequence, byte, keys);
         }
     }
+}
+
+/// Whether this is the last byte of SS3, DCS, SOS, CSI, ST, OSC, PM or APC as a C1 character.
+fn is_control(byte: u8) -> bool {
+    matches!(byte, 0x8f | 0x90 | 0x98 | 0x9b..=0x9f)
 }
 
 /// Whether bytes that arrived at once are a key without its escape character, such as `[D` or `[1;5C`.

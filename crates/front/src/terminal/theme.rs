@@ -8,6 +8,7 @@ use tokio::time::Instant;
 
 use super::images::use_sixel;
 use super::keyboard::Keyboard;
+use super::keys::{filter, with_escapes};
 use super::title::write_sequence;
 
 /// Asks for the colour of the background and for what the terminal can, and then for the position of the cursor, which every
@@ -113,11 +114,16 @@ async fn ask() -> Answers {
     while bytes.len() < MOST_BYTES {
         let Ok(Ok(more)) = tokio::time::timeout_at(deadline, keyboard.read()).await else { break };
         bytes.extend(more);
+        bytes = with_escapes(&bytes);
         if report(&bytes, b"\x1b[", b'R').is_some() {
             break;
         }
     }
-    answer(bytes)
+    let mut answers = answer(bytes);
+    // What else the terminal reports was not typed.
+    let arrived = std::mem::take(&mut answers.typed);
+    filter().push(&arrived, &mut answers.typed);
+    answers
 }
 
 /// Takes the answers out of what arrived; the rest was typed.

@@ -2,14 +2,40 @@ use super::*;
 
 /// What passes when the pieces arrive one after the other, with the time for the rest over after each `None`.
 fn passed(pieces: &[Option<&str>]) -> String {
+    let pieces: Vec<_> = pieces.iter().map(|piece| piece.map(str::as_bytes)).collect();
+    String::from_utf8(passed_bytes(&pieces)).unwrap()
+}
+
+fn passed_bytes(pieces: &[Option<&[u8]>]) -> Vec<u8> {
     let (mut filter, mut keys) = (KeyFilter::new(), Vec::new());
     for piece in pieces {
         match piece {
-            Some(piece) => filter.push(piece.as_bytes(), &mut keys),
+            Some(piece) => filter.push(piece, &mut keys),
             None => filter.give_up(&mut keys),
         }
     }
-    String::from_utf8(keys).unwrap()
+    keys
+}
+
+/// A sequence as a terminal with 8-bit controls sends it, in UTF-8.
+fn in_c1(sequence: &str) -> String {
+    let mut chars = sequence.chars().peekable();
+    let mut written = String::new();
+    while let Some(char) = chars.next() {
+        let c1 = chars.peek().filter(|_| char == '\x1b').and_then(|second| {
+            "[]P_^XO\\".contains(*second).then(|| char::from(*second as u8 + 0x40))
+        });
+        written.push(c1.unwrap_or(char));
+        if c1.is_some() {
+            chars.next();
+        }
+    }
+    written
+}
+
+/// The same with single bytes.
+fn in_bytes(sequence: &str) -> Vec<u8> {
+    in_c1(sequence).chars().map(|char| char as u8).collect()
 }
 
 /// Reports of terminals: colours, versions, clipboards, modes, attributes, sizes, pictures, mice.
@@ -35,7 +61,7 @@ const REPORTS: [&str; 18] = [
 ];
 
 /// Keys, whose bytes stay together.
-const KEYS: [&str; 16] = [
+const KEYS: [&str; 22] = [
     "\x1b[A",
     "\x1b[1;5D",
     "\x1bOP",
@@ -49,6 +75,13 @@ const KEYS: [&str; 16] = [
     "\x1b\r",
     "a",
     "é",
+    // Characters with bytes of C1 characters.
+    "ě",
+    "✜",
+    "雛",
+    "😛",
+    "\u{a7}",
+    "\u{85}",
     "\r",
     "\n",
     "\x07",
@@ -64,6 +97,35 @@ fn reports_are_no_keys_wherever_they_are_cut() {
         }
     }
     assert_eq!(passed(&[Some(&REPORTS.concat())]), "");
+}
+
+#[test]
+fn reports_with_c1_characters_are_no_keys_wherever_they_are_cut() {
+    for report in REPORTS {
+        for report in [in_c1(report).into_bytes(), in_bytes(report)] {
+            for cut in 0..=report.len() {
+                let (before, after) = report.split_at(cut);
+                let pieces: [Option<&[u8]>; 4] =
+                    [Some(b"a"), Some(before), Some(after), Some(b"b")];
+                assert_eq!(passed_bytes(&pieces), b"ab", "{report:?} {cut}");
+            }
+        }
+    }
+    // A title may hold characters whose bytes are those of an end.
+    assert_eq!(passed(&[Some("\u{9d}0;✜ ě œ\u{9c}a\x1b]0;✜\u{9c}b\u{9c}c")]), "abc");
+    assert_eq!(passed(&[Some("\u{9b}1;5D\u{8f}P\u{9b}13;2u")]), "\x1b[1;5D\x1bOP\n");
+    // What is no such character after all is not lost.
+    assert_eq!(passed_bytes(&[Some(b"\xc2"), None, Some(b"a")]), b"\xc2a");
+}
+
+#[test]
+fn a_paste_with_c1_marks_ends_and_another_one_keeps_its_c1_characters() {
+    assert_eq!(
+        passed(&[Some("\u{9b}200~a\n\u{9d}x\u{9b}201~\u{9d}11;x\u{9c}b")]),
+        "\x1b[200~a\n\u{9d}x\x1b[201~b"
+    );
+    let paste = "\x1b[200~a\u{9b}201~b\u{9d}\x1b[201~";
+    assert_eq!(passed(&[Some(paste), Some("\u{9b}?1ux")]), format!("{paste}x"));
 }
 
 #[test]
