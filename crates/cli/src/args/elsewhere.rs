@@ -1,7 +1,7 @@
 //! Commands and options that other programs have: what does the same here.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Command, CommandFactory};
+use clap::{Command, CommandFactory, Parser};
 use myclaw_agent::did_you_mean;
 
 use super::Cli;
@@ -24,7 +24,7 @@ const QUIT: &str = "a chat ends with `/quit`";
 const PROMPT: &str = "instructions are in AGENTS.md of the workspace; docs/use/workspace.md";
 
 /// Words in the place of a command, and what does the same here.
-const COMMANDS: [(&str, &str); 83] = [
+const COMMANDS: [(&str, &str); 84] = [
     ("version", "`myclaw --version` prints it"),
     ("exec", RUN),
     ("ask", RUN),
@@ -117,6 +117,7 @@ const COMMANDS: [(&str, &str); 83] = [
     ("agent", RUN),
     ("review", "`myclaw run \"Review the last commit\"` lets the agent do it"),
     ("test", "`myclaw config check` tests the config, and `myclaw models test` a model"),
+    ("completion", "`myclaw completions SHELL` prints the completions of a shell"),
     ("exit", QUIT),
     ("quit", QUIT),
     ("bye", QUIT),
@@ -207,10 +208,38 @@ const OPTIONS: [(&str, &str); 28] = [
     ("--provider", "`--model PROVIDER/MODEL` names both"),
 ];
 
-/// Words that follow a command of other programs, and seldom the first word of a message.
-const VERBS: [&str; 16] = [
-    "add", "create", "delete", "disable", "enable", "get", "index", "install", "list", "ls",
-    "remove", "rm", "search", "show", "status", "update",
+/// Words in the place of a command that seldom begin a sentence, unlike `update`, `test` and `list`.
+const GROUPS: [&str; 24] = [
+    "agents",
+    "backup",
+    "daemon",
+    "extensions",
+    "history",
+    "hooks",
+    "keys",
+    "logs",
+    "memory",
+    "permissions",
+    "plugin",
+    "plugins",
+    "provider",
+    "providers",
+    "schedule",
+    "secrets",
+    "security",
+    "server",
+    "service",
+    "session",
+    "settings",
+    "system",
+    "tools",
+    "webhooks",
+];
+
+/// Words that follow such a command of other programs.
+const VERBS: [&str; 13] = [
+    "add", "create", "delete", "disable", "enable", "get", "install", "list", "ls", "remove", "rm",
+    "search", "show",
 ];
 
 /// Words with which people begin a conversation. They are messages.
@@ -234,47 +263,95 @@ pub(super) fn refuse_message(words: &[String]) -> Option<clap::Error> {
     let is_command = match (known, rest) {
         // A word with capitals is a command only if it is a known one.
         (None, _) if typed != word => rest.is_empty() && is_own(),
-        (_, []) => true,
-        (Some(MCP), _) => true,
-        (Some(_), [verb, ..]) if VERBS.contains(&verb.as_str()) => true,
         // One argument, quoted or a single word, is for a command; a sentence has more words.
-        (Some(_), [_]) => true,
-        (_, rest) => is_misspelt(word, rest),
+        (_, []) | (Some(_), [_]) => true,
+        (Some(_), [verb, _]) => GROUPS.contains(&word.as_str()) && VERBS.contains(&verb.as_str()),
+        _ => false,
     };
-    is_command.then(|| {
-        let cli = Cli::command();
-        let advice = known.map_or_else(
-            || did_you_mean(word, cli.get_subcommands().map(Command::get_name)),
-            |advice| format!("; {advice}."),
-        );
-        let message = format!(
-            "there is no command `{typed}`{advice} To send it as a message, write it after `chat` or `run`"
-        );
-        Cli::command().error(ErrorKind::InvalidSubcommand, message)
-    })
+    let advice = match (known, is_command) {
+        (Some(advice), true) => format!("; {advice}."),
+        (None, true) => did_you_mean(word, Cli::command().get_subcommands().map(Command::get_name)),
+        (_, false) => misspelt(word, rest)?,
+    };
+    let message = format!(
+        "there is no command `{typed}`{advice} To send it as a message, write it after `chat` or `run`"
+    );
+    Some(Cli::command().error(ErrorKind::InvalidSubcommand, message))
 }
 
-/// Whether `word` is nearly a command that takes a message, or one with a command `rest` begins with.
-fn is_misspelt(word: &str, rest: &[String]) -> bool {
-    let is_near =
-        |name: &str| did_you_mean(word, [name]).starts_with(';') && !name.starts_with(word);
-    let swapped = |name: &str| {
+/// Names the command that `word` nearly is, if what follows is what that command takes.
+fn misspelt(word: &str, rest: &[String]) -> Option<String> {
+    let next = rest.first()?;
+    let has_same_letters = |name: &str| {
         let mut letters: (Vec<char>, Vec<char>) = (word.chars().collect(), name.chars().collect());
         letters.0.sort_unstable();
         letters.1.sort_unstable();
-        letters.0 == letters.1
+        // A letter may be there twice.
+        let doubled = word.len() == name.len() + 1 && {
+            letters.0.dedup();
+            letters.1.dedup();
+            true
+        };
+        letters.0 == letters.1 && (doubled || word.len() == name.len())
     };
-    let next = rest.first().map(String::as_str).unwrap_or_default();
+    let takes = |command: &Command| {
+        let name = command.get_name();
+        if matches!(name, "run" | "chat") {
+            return has_same_letters(name) || rest.len() == 1 && !name.starts_with(word);
+        }
+        let is_below = |known: &str| {
+            let mut words = rest.to_vec();
+            known.clone_into(&mut words[0]);
+            fits(name, &words)
+        };
+        let elsewhere = SUBCOMMANDS.iter().any(|(of, other, _)| *of == name && other == next);
+        let below: Vec<&str> = command.get_subcommands().flat_map(names).collect();
+        elsewhere && rest.len() <= 2
+            || below.contains(&next.as_str()) && is_below(next)
+            // Both words are misspelt.
+            || rest.len() <= 2 && below.iter().any(|known| is_near(next, known) && is_below(known))
+    };
+    nearest(word, takes)
+}
+
+/// Names the command whose name is most similar to `word`, of those that are `meant`.
+fn nearest(word: &str, meant: impl Fn(&Command) -> bool) -> Option<String> {
     let mut cli = Cli::command();
     // Adds the commands below each.
     cli.build();
-    cli.get_subcommands().any(|command| {
-        let name = command.get_name();
-        let takes_message = matches!(name, "run" | "chat");
-        is_near(name)
-            && (takes_message && (swapped(name) || rest.len() == 1)
-                || command.get_subcommands().any(|below| below.get_name() == next))
-    })
+    let near = cli.get_subcommands().filter(|command| is_near(word, command.get_name()));
+    let advice = did_you_mean(word, near.filter(|one| meant(one)).map(Command::get_name));
+    advice.starts_with(';').then_some(advice)
+}
+
+fn is_near(word: &str, name: &str) -> bool {
+    did_you_mean(word, [name]).starts_with(';')
+}
+
+fn names(command: &Command) -> impl Iterator<Item = &str> {
+    std::iter::once(command.get_name()).chain(command.get_all_aliases())
+}
+
+/// Whether the command takes these arguments. A few may be too few.
+fn fits(name: &str, arguments: &[String]) -> bool {
+    let line = ["myclaw", name].into_iter().chain(arguments.iter().map(String::as_str));
+    match Cli::try_parse_from(line) {
+        Ok(_) => true,
+        Err(error) => arguments.len() <= 2 && error.kind() == ErrorKind::MissingRequiredArgument,
+    }
+}
+
+/// What is meant by a command line such as `docter --fix`, where the options are those of the command.
+fn misspelt_before_options() -> Option<String> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (word, rest) = arguments.split_first()?;
+    let cli = Cli::command();
+    let is_command = cli.get_subcommands().flat_map(names).any(|name| name == word);
+    if is_command || word.starts_with('-') {
+        return None;
+    }
+    let advice = nearest(word, |command| fits(command.get_name(), rest))?;
+    Some(format!("there is no command `{word}`{advice}"))
 }
 
 /// The error with advice about an option or a command of another program, where there is any.
@@ -287,7 +364,9 @@ pub(super) fn with_advice(error: clap::Error) -> clap::Error {
         ErrorKind::UnknownArgument => context(ContextKind::InvalidArg).and_then(|option| {
             let name = option.split(['=', ' ']).next().unwrap_or(option);
             let known = OPTIONS.iter().find(|(other, _)| *other == name);
-            known.map(|(_, advice)| format!("there is no option `{name}`; {advice}"))
+            misspelt_before_options().or_else(|| {
+                known.map(|(_, advice)| format!("there is no option `{name}`; {advice}"))
+            })
         }),
         ErrorKind::InvalidSubcommand => context(ContextKind::InvalidSubcommand).and_then(|word| {
             let arguments: Vec<String> = std::env::args().skip(1).collect();

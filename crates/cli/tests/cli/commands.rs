@@ -131,6 +131,105 @@ fn a_word_that_looks_like_a_command_is_no_message() {
     }
 }
 
+/// A typo of a command is refused where a command of it, or an option of it, follows.
+#[test]
+fn a_misspelt_command_with_what_it_takes_is_no_message() {
+    let home = TempHome::new();
+    for (line, meant) in [
+        ("gatway", "gateway"),
+        ("gatway start", "gateway"),
+        ("gatewya status", "gateway"),
+        ("gateawy install", "gateway"),
+        ("sesions list", "sessions"),
+        ("sesion list", "sessions"),
+        ("sessoins show main", "sessions"),
+        ("sesions lsit", "sessions"),
+        ("sessons rm main", "sessions"),
+        ("sesions search friday", "sessions"),
+        ("confg get x", "config"),
+        ("conifg set a.b 1", "config"),
+        ("confg get", "config"),
+        ("cofnig gte a", "config"),
+        ("config get", ""),
+        ("modles list", "models"),
+        ("model list", "models"),
+        ("model test openai/gpt-5", "models"),
+        ("chanels status", "channels"),
+        ("channel list", "channels"),
+        ("skils list", "skills"),
+        ("polcy explain bash", "policy"),
+        ("crno list", "cron"),
+        ("atuh login", "auth"),
+        ("auht list", "auth"),
+        ("mpc list", "mcp"),
+        ("sandbx test", "sandbox"),
+        ("grups list", "groups"),
+        ("workflow list", "workflows"),
+        ("device list", "devices"),
+        ("docter --security", "doctor"),
+        ("sesions list --json", "sessions"),
+        ("usge --json", "usage"),
+        ("rnu --json hi", "run"),
+        ("runn hello there", "run"),
+        ("chatt hello there", "chat"),
+    ] {
+        let arguments: Vec<&str> = line.split(' ').collect();
+        let output = run(&home, &arguments);
+        if meant.is_empty() {
+            output.assert_code(0);
+            continue;
+        }
+        output.assert_code(2);
+        let stderr = output.stderr();
+        let expected = format!("there is no command `{}`; did you mean `{meant}`?", arguments[0]);
+        assert!(output.stdout().is_empty() && stderr.contains(&expected), "{line}: {stderr}");
+    }
+    assert_eq!(home.transcripts(), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn a_sentence_that_begins_like_a_command_is_a_message() {
+    let home = TempHome::new();
+    for sentence in [
+        "status update please write one",
+        "update the readme",
+        "review the last commit",
+        "test all the things",
+        "list my open tasks",
+        "search the web for news",
+        "model list of planets as json",
+        "skill list what you can do",
+        "code add a function to main.rs",
+        "note list of things to buy",
+        "notes about the meeting",
+        "session list for the conference on monday",
+        "channel list of all tv stations",
+        "group list the files by size",
+        "most list comprehensions are slow",
+        "corn add to the soup",
+        "extensions are broken in this editor",
+        "tools show nothing in the menu",
+        "history of the roman empire",
+        "security update needed for openssl?",
+        "memory leaks are hard",
+        "fun tests please write some",
+        "ran the tests and they fail",
+        "chart the numbers in data.csv",
+        "one list of names please",
+        "send mail to bob about lunch",
+        "each line shall be shorter",
+        "start with the first file",
+        "set up a new project",
+        "confirm set theory is consistent",
+        "policies explain nothing to me",
+    ] {
+        let arguments: Vec<&str> = sentence.split(' ').collect();
+        let output = run(&home, &arguments);
+        output.assert_code(0);
+        assert!(!output.stdout().is_empty(), "{sentence}");
+    }
+}
+
 #[test]
 fn init_writes_once_and_never_again() {
     let home = TempHome::new();
