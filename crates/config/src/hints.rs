@@ -2,9 +2,10 @@
 
 use std::net::IpAddr;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::config_path::ConfigPath;
+use crate::suggest::plain;
 
 const MCP: &str = "write it as `mcp: { servers: { NAME: { command: \"…\" } } }`, or run `myclaw mcp import`; docs/use/mcp.md";
 const MCP_ADDRESS: &str = "servers with an address are not supported yet; a program such as `npx mcp-remote` connects to them";
@@ -28,11 +29,22 @@ const COMMANDS: &str = "commands of your own are files `commands/NAME.md`; docs/
 const PROFILE: &str = "put it into `authProfiles: [{ id: \"main\", apiKey: \"${NAME}\" }]`";
 const CHANNEL: &str = "a channel runs if it is in the file; take it out to stop it";
 const MATCH: &str = "did you mean `match`?";
+const FALLBACKS: &str =
+    "write it as `agents.defaults.model: { primary: \"provider/model\", fallbacks: [\"…\"] }`";
+const LIMITS: &str = "what a message may cost is in `agents.defaults.limits`; docs/use/config.md";
+const LOGGING: &str = "write it as `logging: { level: \"debug\" }`; docs/operate/logging.md";
+const SPEECH: &str = "write it as `speech: { … }`; docs/use/speech.md";
+const TIMES: &str = "times are `agents.defaults.limits.runSeconds` for a message, `models.timeouts` for a model, and `tools.bash.timeoutSeconds` for a command";
+const DIRECTORY: &str = "`-C DIR` chooses the directory in which the tools work";
+const TURNS: &str = "write it as `agents.defaults.maxIterations: 50`";
+const ELSEWHERE: &str = "no part of MyClaw needs it; take it out";
+const AGENT: &str = "an agent is an entry of `agents.list`, such as `{ id: \"main\" }`";
+const GROUP: &str = "it belongs to a group: `groups: { \"*\": { requireMention: true } }`";
+const SANDBOX_MODE: &str = "write `mode: \"all\"` or `mode: \"off\"`";
 
 /// Keys of the whole file in other programs (Claude Code, OpenCode, Codex, OpenClaw, Goose), and what to do here.
-const KEYS_ELSEWHERE: [(&str, &str); 65] = [
+const KEYS_ELSEWHERE: &[(&str, &str)] = &[
     ("mcpServers", MCP),
-    ("mcp_servers", MCP),
     ("enableAllProjectMcpServers", MCP),
     ("enabledMcpjsonServers", MCP),
     ("extensions", MCP),
@@ -53,7 +65,6 @@ const KEYS_ELSEWHERE: [(&str, &str); 65] = [
     ("sandbox_workspace_write", SANDBOX),
     ("model", MODEL),
     ("small_model", MODEL),
-    ("smallModel", MODEL),
     ("defaultModel", MODEL),
     ("GOOSE_MODEL", MODEL),
     ("GOOSE_PROVIDER", MODEL),
@@ -66,10 +77,8 @@ const KEYS_ELSEWHERE: [(&str, &str); 65] = [
     ("thinking", THINKING),
     ("alwaysThinkingEnabled", THINKING),
     ("apiKey", KEYS),
-    ("api_key", KEYS),
     ("apiKeyHelper", "keep the command with `myclaw auth add PROVIDER --command '…'`"),
     ("baseUrl", ADDRESS),
-    ("base_url", ADDRESS),
     ("env", ENVIRONMENT),
     ("environment", ENVIRONMENT),
     ("shell_environment_policy", ENVIRONMENT),
@@ -104,19 +113,79 @@ const KEYS_ELSEWHERE: [(&str, &str); 65] = [
     ("commands", COMMANDS),
     ("notify", "write it as a hook `hooks.agent_end`; docs/operate/hooks.md"),
     ("statusLine", "the status line cannot be changed yet"),
+    ("fallback", FALLBACKS),
+    ("fallbacks", FALLBACKS),
+    ("fallbackModel", FALLBACKS),
+    ("fallbackModels", FALLBACKS),
+    ("approvalMode", RULES),
+    ("autoApprove", RULES),
+    ("autoApproval", RULES),
+    ("alwaysAllow", RULES),
+    ("yolo", RULES),
+    ("allowlist", RULES),
+    ("denylist", RULES),
+    ("allow", RULES),
+    ("deny", RULES),
+    ("budget", LIMITS),
+    ("limits", LIMITS),
+    ("maxBudgetUsd", LIMITS),
+    ("maxTurns", TURNS),
+    ("maxIterations", TURNS),
+    ("GOOSE_MAX_TURNS", TURNS),
+    ("timeout", TIMES),
+    ("timeouts", TIMES),
+    ("log", LOGGING),
+    ("logs", LOGGING),
+    ("logLevel", LOGGING),
+    ("debug", LOGGING),
+    ("verbose", LOGGING),
+    (
+        "telemetry",
+        "write it as `gateway: { telemetry: { endpoint: \"…\" } }`; docs/operate/gateway.md",
+    ),
+    ("otel", "write it as `gateway: { telemetry: { endpoint: \"…\" } }`; docs/operate/gateway.md"),
+    ("timezone", "write it as `agents.defaults.userTimezone: \"Europe/Berlin\"`"),
+    ("language", INSTRUCTIONS),
+    ("proxy", "a proxy is named by `HTTPS_PROXY` in the environment; docs/use/config.md"),
+    ("webSearch", "write it as `tools.web.search: { … }`; docs/use/web.md"),
+    ("tts", SPEECH),
+    ("talk", SPEECH),
+    ("audio", "voice is in `speech` and `transcription`; docs/use/speech.md"),
+    ("additionalDirectories", DIRECTORY),
+    ("cwd", DIRECTORY),
+    ("keybindings", "the keys of the chat cannot be changed yet"),
+    ("cleanupPeriodDays", "`myclaw sessions prune` deletes old sessions"),
+    ("subagents", "write it as `agents.defaults.subagents: { … }`"),
+    ("wizard", ELSEWHERE),
+    ("meta", ELSEWHERE),
     ("memory", "write it as `agents.defaults.memorySearch: { … }`; docs/use/workspace.md"),
 ];
 
 /// Keys of a section in other programs.
-const KEYS_OF_SECTIONS: [(&str, &str, &str); 14] = [
+const KEYS_OF_SECTIONS: &[(&str, &str, &str)] = &[
     ("provider", "apiKey", PROFILE),
-    ("provider", "api_key", PROFILE),
     ("provider", "key", PROFILE),
     ("provider", "token", PROFILE),
-    ("provider", "url", "did you mean `baseUrl`?"),
     ("provider", "id", "did you mean `name`?"),
     ("gateway", "auth", "did you mean `token`?"),
     ("gateway", "password", "did you mean `token`?"),
+    ("auth", "profiles", KEYS),
+    ("cron", "jobs", "jobs are no part of the config: `myclaw cron add` adds one"),
+    ("models", "default", MODEL),
+    ("models", "mode", ELSEWHERE),
+    ("skills", "dirs", "did you mean `skills.load.extraDirs`?"),
+    ("skills", "directories", "did you mean `skills.load.extraDirs`?"),
+    ("skills", "paths", "did you mean `skills.load.extraDirs`?"),
+    ("agents.defaults", "systemPrompt", INSTRUCTIONS),
+    ("agents.defaults", "timeoutSeconds", "did you mean `limits.runSeconds`?"),
+    ("agents.defaults", "fallbacks", FALLBACKS),
+    ("agents.defaults.sandbox", "enabled", SANDBOX_MODE),
+    (
+        "agents.defaults.sandbox",
+        "docker",
+        "write it as `confinement: { level: \"docker\" }`; docs/operate/sandbox.md",
+    ),
+    ("agents.defaults.limits", "maxTurns", TURNS),
     ("hooks", "PreToolUse", "did you mean `tool_call`?"),
     ("hooks", "PostToolUse", "did you mean `tool_result`?"),
     ("hooks", "UserPromptSubmit", "did you mean `before_agent_start`?"),
@@ -128,21 +197,111 @@ const KEYS_OF_SECTIONS: [(&str, &str, &str); 14] = [
 /// What to do about a key that is unknown at `path`, which ends with it.
 pub(crate) fn for_key(path: &ConfigPath, key: &str) -> Option<&'static str> {
     let shown = path.to_string();
+    let is_same = |other: &str| other == key || plain(other) == plain(key);
     match shown.rsplit_once('.') {
         None => KEYS_ELSEWHERE
             .iter()
-            .find(|(other, _)| *other == key)
+            .find(|(other, _)| is_same(other))
             .map(|(_, advice)| *advice)
-            .or_else(|| key.starts_with("mcp").then_some(MCP)),
+            .or_else(|| key.starts_with("mcp").then_some(MCP))
+            .or_else(|| plain(key).ends_with("apikey").then_some(KEYS)),
         Some((section, _)) => KEYS_OF_SECTIONS
             .iter()
-            .find(|(place, other, _)| *place == section && *other == key)
+            .find(|(place, other, _)| *place == section && is_same(other))
             .map(|(_, _, advice)| *advice)
             .or_else(|| (key == "enabled" && section.starts_with("channels.")).then_some(CHANNEL))
             .or_else(|| (section.starts_with("hooks.") && key.starts_with("tool")).then_some(MATCH))
             .or_else(|| matches!(key, "mcpServers" | "mcp_servers" | "mcp").then_some(MCP))
             .or_else(|| for_mcp(section, key))
             .or_else(|| matches!(key, "permissions" | "allowedTools").then_some(RULES)),
+    }
+}
+
+/// What other programs call a key, without case, `_` and `-`; and what it is called here, of which a section has one.
+const SYNONYMS: [(&[&str], &[&str]); 25] = [
+    (
+        &["url", "uri", "endpoint", "apibase", "apiurl", "base", "host", "server"],
+        &["baseUrl", "homeserverUrl", "host"],
+    ),
+    (&["token", "apitoken", "apikey", "key"], &["botToken", "accessToken", "apiKey"]),
+    (&["nickname", "username", "botname"], &["nick"]),
+    (&["jid", "email", "login"], &["address"]),
+    (&["phone", "phonenumber", "number"], &["account"]),
+    (
+        &[
+            "allowedusers",
+            "allowedids",
+            "allowedsenders",
+            "whitelist",
+            "users",
+            "authorizedusers",
+            "allowlist",
+        ],
+        &["allowFrom", "allow"],
+    ),
+    (&["allowed", "enabled", "include", "permit", "permitted"], &["allow"]),
+    (
+        &[
+            "denied",
+            "blocked",
+            "denylist",
+            "blacklist",
+            "blocklist",
+            "disallowed",
+            "disabled",
+            "exclude",
+            "forbidden",
+        ],
+        &["deny"],
+    ),
+    (&["confirm", "requireapproval", "approve"], &["ask"]),
+    (&["host", "hostname", "address", "listen", "interface", "ip"], &["bind"]),
+    (&["ssl", "https", "certificate", "cert"], &["tls"]),
+    (
+        &[
+            "contextlength",
+            "contextsize",
+            "contexttokens",
+            "context",
+            "maxcontext",
+            "maxinputtokens",
+            "window",
+        ],
+        &["contextWindow"],
+    ),
+    (&["maxtokens", "maxoutputtokens", "maxcompletiontokens", "outputtokens"], &["maxOutput"]),
+    (&["name", "model"], &["id"]),
+    (&["effort", "reasoningeffort", "reasoning", "thinkinglevel"], &["thinkingDefault"]),
+    (&["cwd", "dir", "directory", "folder", "path", "root", "workdir"], &["workspace"]),
+    (&["default", "main", "model"], &["primary"]),
+    (&["interval"], &["every"]),
+    (&["color", "colors", "colour", "colours", "palette"], &["theme"]),
+    (&["depth", "maxdepth"], &["maxSpawnDepth"]),
+    (&["timezone", "tz"], &["userTimezone"]),
+    (&["streaming", "stream", "streammode", "draft"], &["preview"]),
+    (&["budget", "maxcost", "costlimit", "maxbudget", "maxusd"], &["runCost"]),
+    (&["shell", "terminal"], &["bash"]),
+    (&["files", "filesystem"], &["fs"]),
+];
+
+/// The key of this section that other programs call `key`.
+pub(crate) fn synonym<'k>(key: &str, known: &'k Map<String, Value>) -> Option<&'k str> {
+    let key = plain(key);
+    let meant = SYNONYMS.iter().filter(|(names, _)| names.contains(&key.as_str()));
+    let mut meant = meant.flat_map(|(_, here)| *here);
+    meant.find_map(|name| known.get_key_value(*name).map(|(name, _)| name.as_str()))
+}
+
+/// What to do about a key with this value at `path`, which is like no other.
+pub(crate) fn for_entry(path: &ConfigPath, key: &str, value: &Value) -> Option<&'static str> {
+    let shown = path.to_string();
+    let (section, _) = shown.rsplit_once('.')?;
+    match section {
+        "agents" if value.is_object() => Some(AGENT),
+        "models" if value.is_object() => Some(PROVIDERS),
+        "tools" if plain(key).starts_with("web") => Some("did you mean `web`?"),
+        _ if section.starts_with("channels.") && key == "requireMention" => Some(GROUP),
+        _ => None,
     }
 }
 
@@ -228,14 +387,25 @@ pub(crate) fn for_address(text: &str) -> Option<String> {
 /// How to write an object for which a single value was written, such as `{ every: "30m" }` for `"30m"`. `properties` are those of
 /// the object. Only words of the schema and spans of time are repeated.
 pub(crate) fn for_object<'s>(
-    properties: &'s serde_json::Map<String, Value>,
+    properties: &'s Map<String, Value>,
     allowed: impl Fn(&'s Value) -> Vec<String>,
     value: &Value,
 ) -> Option<String> {
     if let Value::Bool(value) = value {
+        let mode = if *value { "all" } else { "off" };
+        let modes = properties.get("mode").map(&allowed).unwrap_or_default();
+        return match properties.contains_key("enabled") {
+            true => Some(format!("write `{{ enabled: {value} }}`")),
+            false if modes.iter().any(|known| known == mode) => {
+                Some(format!("write `{{ mode: \"{mode}\" }}`"))
+            }
+            false => None,
+        };
+    }
+    if value.is_array() {
         return properties
-            .contains_key("enabled")
-            .then(|| format!("write `{{ enabled: {value} }}`"));
+            .contains_key("fallbacks")
+            .then(|| "write `{ primary: \"…\", fallbacks: [\"…\"] }`".to_owned());
     }
     let text = value.as_str()?;
     let is_span = !text.is_empty()

@@ -18,7 +18,8 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 /// Longest word that is compared; known words are much shorter, and the cost is quadratic.
 const MAX_COMPARED: usize = 64;
 
-fn plain(word: &str) -> String {
+/// The word without differences of case, `_` and `-`.
+pub(crate) fn plain(word: &str) -> String {
     word.chars()
         .filter(|c| !matches!(c, '_' | '-'))
         .flat_map(char::to_lowercase)

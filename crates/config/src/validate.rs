@@ -120,9 +120,13 @@ impl<'s> Validator<'s> {
                     Some(_) => None,
                     None => suggest::nearest(key, known.keys().map(String::as_str).filter(is_free)),
                 };
+                let near = near.or_else(|| {
+                    let synonym = advice.is_none().then(|| hints::synonym(key, known));
+                    synonym.flatten().filter(is_free)
+                });
                 meant.extend(near);
                 let advice = advice.map(str::to_owned).or_else(|| near.map(did_you_mean));
-                let help = advice.or_else(|| self.help_for_unknown(key, known));
+                let help = advice.or_else(|| self.help_for_unknown(key, entry, known));
                 self.report(Target::Key, UNKNOWN_KEY.to_owned(), help);
             }
             self.path.pop();
@@ -143,13 +147,21 @@ impl<'s> Validator<'s> {
         }
     }
 
-    fn help_for_unknown(&self, key: &str, known: &Map<String, Value>) -> Option<String> {
+    fn help_for_unknown(
+        &self,
+        key: &str,
+        entry: &Value,
+        known: &Map<String, Value>,
+    ) -> Option<String> {
+        if let Some(advice) = hints::for_entry(&self.path, key, entry) {
+            return Some(advice.to_owned());
+        }
         let longer = hints::longer_keys(key, known.keys().map(String::as_str));
         if !longer.is_empty() {
             let longer: Vec<_> = longer.iter().map(|key| format!("`{key}`")).collect();
             return Some(format!("did you mean {}?", longer.join(" or ")));
         }
-        if let Some(place) = self.place_of_key(key) {
+        if let Some(place) = self.place_of_key(key, entry) {
             return Some(format!("did you mean `{place}`?"));
         }
         if let Some(taken) = suggest::nearest(key, known.keys().map(String::as_str)) {
@@ -164,15 +176,15 @@ impl<'s> Validator<'s> {
             .then(|| format!("known here: {}", keys.join(", ")))
     }
 
-    /// A place where a key that is unknown here would be valid. Searches sections, but not lists and maps. A key of one
-    /// word, such as `enabled`, means something else in each section.
-    fn place_of_key(&self, key: &str) -> Option<ConfigPath> {
-        if !key.contains(char::is_uppercase)
-            && !self.root["properties"].get(key).is_some_and(Value::is_object)
-        {
+    /// The one place where a key that is unknown here would be valid. Searches sections, but not lists and maps. A key of
+    /// one word, such as `enabled`, means something else in each section, unless it is a section of its own.
+    fn place_of_key(&self, key: &str, entry: &Value) -> Option<ConfigPath> {
+        let is_section = || self.root["properties"].get(key).is_some() && entry.is_object();
+        if !key.contains(char::is_uppercase) && !is_section() {
             return None;
         }
         let mut sections = vec![(ConfigPath::default(), self.root)];
+        let mut places = Vec::new();
         let mut next = 0;
         while let Some((path, section)) = sections.get(next).cloned() {
             next += 1;
@@ -180,12 +192,13 @@ impl<'s> Validator<'s> {
                 continue;
             };
             if properties.contains_key(key) {
-                return Some(path.key(key));
+                places.push(path.clone().key(key));
             }
             sections
                 .extend(properties.iter().map(|(name, section)| (path.clone().key(name), section)));
         }
-        None
+        let is_one = places.len() == 1 || is_section();
+        places.into_iter().next().filter(|_| is_one)
     }
 
     fn list(&mut self, schema: &'s Value, items: &[Value]) {
@@ -224,15 +237,28 @@ impl<'s> Validator<'s> {
         let help = match value {
             Value::Null => Some("leave the key out instead".to_owned()),
             Value::String(text) if is_address(schema) => hints::for_address(text),
-            Value::String(_) | Value::Bool(_) if self.properties(schema).is_some() => {
+            Value::String(_) | Value::Bool(_) | Value::Array(_)
+                if self.properties(schema, value).is_some() =>
+            {
                 let words = |schema: &'s Value| -> Vec<String> {
                     let allowed = allowed_words(self.resolve_any(schema)).unwrap_or_default();
                     allowed.into_iter().map(str::to_owned).collect()
                 };
-                self.properties(schema).and_then(|known| hints::for_object(known, words, value))
+                self.properties(schema, value)
+                    .and_then(|known| hints::for_object(known, words, value))
             }
             Value::String(_) | Value::Object(_) | Value::Number(_) if schema["type"] == "array" => {
-                Some("write a list, with `[` before it and `]` behind it".to_owned())
+                let items = self.resolve(&schema["items"]);
+                let item = match self.properties(items, value) {
+                    Some(known) if known.contains_key("id") => "{ id: \"…\" }",
+                    Some(_) => "{ … }",
+                    None if items["type"] == "string" => "\"…\"",
+                    None => "…",
+                };
+                Some(format!("write a list, such as `[{item}]`"))
+            }
+            Value::Array(_) if schema["additionalProperties"].is_object() => {
+                Some("write an entry with a name for each: `{ \"NAME\": { … } }`".to_owned())
             }
             Value::String(_)
                 if !wants_string && schema["type"] != "object" && schema["type"] != "array" =>
@@ -247,9 +273,9 @@ impl<'s> Validator<'s> {
         self.report(Target::Value, message, help);
     }
 
-    /// The keys of the object that is expected.
-    fn properties(&self, schema: &'s Value) -> Option<&'s Map<String, Value>> {
-        if wants_string(schema) {
+    /// The keys of the object that is expected instead of `value`.
+    fn properties(&self, schema: &'s Value, value: &Value) -> Option<&'s Map<String, Value>> {
+        if wants_string(schema) && !value.is_array() {
             return None;
         }
         let branches = schema["anyOf"].as_array().into_iter().flatten();

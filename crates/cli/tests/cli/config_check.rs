@@ -350,3 +350,106 @@ fn questions_that_nobody_can_answer_in_their_chat_are_warned_of() {
     assert!(check.contains("owners names slack:U1, whose channel is not set up"), "{check}");
     assert!(check.contains("sendTo is signal:+491701234567, whose channel is not"), "{check}");
 }
+
+/// Keys that are misspelt, or that other programs have: the help is for the same section first.
+#[test]
+fn keys_from_elsewhere_and_misspelt_ones_get_the_right_help() {
+    for (text, help) in [
+        // Misspelt, in another case, singular and plural.
+        ("{ provder: { name: 'x' } }", "did you mean `provider`?"),
+        ("{ provider: { base_url: 'http://x' } }", "did you mean `baseUrl`?"),
+        ("{ provider: { baseURL: 'http://x' } }", "did you mean `baseUrl`?"),
+        ("{ provider: { auth_profiles: [] } }", "did you mean `authProfiles`?"),
+        ("{ agent: { 'max-iterations': 5 } }", "did you mean `maxIterations`?"),
+        ("{ agents: { default: { model: 'a/b' } } }", "did you mean `defaults`?"),
+        ("{ agents: { defaults: { workspce: 'x' } } }", "did you mean `workspace`?"),
+        ("{ agents: { defaults: { subAgents: {} } } }", "did you mean `subagents`?"),
+        ("{ channel: { telegram: {} } }", "did you mean `channels`?"),
+        ("{ channels: { telegram: { allow_from: ['1'] } } }", "did you mean `allowFrom`?"),
+        ("{ tools: { bash: { timeout_seconds: 5 } } }", "did you mean `timeoutSeconds`?"),
+        ("{ tools: { exec: { allowList: ['ls'] } } }", "did you mean `allowlist`?"),
+        ("{ hooks: { toolCall: [] } }", "did you mean `tool_call`?"),
+        // Other words for a key of the same section.
+        ("{ provider: { api_base: 'http://x' } }", "did you mean `baseUrl`?"),
+        ("{ models: { providers: { x: { endpoint: 'http://x' } } } }", "did you mean `baseUrl`?"),
+        ("{ channels: { telegram: { apiToken: 'x' } } }", "did you mean `botToken`?"),
+        ("{ channels: { telegram: { allowedUsers: ['1'] } } }", "did you mean `allowFrom`?"),
+        ("{ channels: { telegram: { streamMode: 'partial' } } }", "did you mean `preview`?"),
+        ("{ channels: { irc: { nickname: 'x' } } }", "did you mean `nick`?"),
+        ("{ channels: { irc: { server: 'x' } } }", "did you mean `host`?"),
+        ("{ channels: { xmpp: { jid: 'a@b' } } }", "did you mean `address`?"),
+        ("{ channels: { signal: { phone_number: '+1' } } }", "did you mean `account`?"),
+        ("{ gateway: { host: '0.0.0.0' } }", "did you mean `bind`?"),
+        ("{ gateway: { hostname: 'x' } }", "did you mean `bind`?"),
+        ("{ gateway: { ssl: true } }", "did you mean `tls`?"),
+        ("{ tools: { denied: ['bash'] } }", "did you mean `deny`?"),
+        ("{ tools: { blacklist: ['bash'] } }", "did you mean `deny`?"),
+        ("{ tools: { whitelist: ['bash'] } }", "did you mean `allow`?"),
+        ("{ tools: { shell: {} } }", "did you mean `bash`?"),
+        ("{ tools: { filesystem: {} } }", "did you mean `fs`?"),
+        ("{ tools: { webSearch: {} } }", "did you mean `web`?"),
+        ("{ agents: { defaults: { model: { default: 'a/b' } } } }", "did you mean `primary`?"),
+        ("{ agents: { defaults: { cwd: 'x' } } }", "did you mean `workspace`?"),
+        (
+            "{ agents: { defaults: { subagents: { maxDepth: 2 } } } }",
+            "did you mean `maxSpawnDepth`?",
+        ),
+        ("{ models: { providers: { x: { models: [{ name: 'm' }] } } } }", "did you mean `id`?"),
+        (
+            "{ models: { providers: { x: { models: [{ id: 'm', contextLength: 5 }] } } } }",
+            "did you mean `contextWindow`?",
+        ),
+        ("{ terminal: { colors: 'dark' } }", "did you mean `theme`?"),
+        // Keys of Claude Code, Codex, Cursor, goose, aider and OpenClaw.
+        ("{ fallbackModel: 'x' }", "fallbacks: ["),
+        ("{ approval_mode: 'auto' }", "docs/operate/policy.md"),
+        ("{ 'auto-approve': true }", "docs/operate/policy.md"),
+        ("{ yolo: true }", "docs/operate/policy.md"),
+        ("{ additionalDirectories: ['x'] }", "-C DIR"),
+        ("{ cleanupPeriodDays: 30 }", "myclaw sessions prune"),
+        ("{ GOOSE_MAX_TURNS: 5 }", "agents.defaults.maxIterations"),
+        ("{ 'openai-api-key': 'x' }", "myclaw auth add"),
+        ("{ ANTHROPIC_API_KEY: 'x' }", "myclaw auth add"),
+        ("{ web_search: 'live' }", "tools.web.search"),
+        ("{ auth: { profiles: {} } }", "authProfiles"),
+        ("{ cron: { jobs: [] } }", "myclaw cron add"),
+        ("{ wizard: {} }", "take it out"),
+        ("{ tts: {} }", "`speech: {"),
+        ("{ log_level: 'debug' }", "logging: {"),
+        ("{ timezone: 'Europe/Berlin' }", "userTimezone"),
+        ("{ proxy: 'http://x' }", "HTTPS_PROXY"),
+        ("{ timeout: 5 }", "limits.runSeconds"),
+        ("{ budget: 5 }", "agents.defaults.limits"),
+        ("{ models: { default: 'a/b' } }", "agents.defaults.model"),
+        ("{ models: { openai: { apiKey: 'x' } } }", "models: { providers: {"),
+        ("{ agents: { main: { model: 'a/b' } } }", "an entry of `agents.list`"),
+        ("{ hooks: { pre_tool_use: [] } }", "did you mean `tool_call`?"),
+        ("{ channels: { telegram: { requireMention: true } } }", "groups: { \"*\": {"),
+        ("{ agents: { defaults: { sandbox: { enabled: true } } } }", "mode: \"all\""),
+        ("{ agents: { defaults: { sandbox: { docker: {} } } } }", "level: \"docker\""),
+        ("{ agents: { defaults: { hooks: { tool_call: [] } } } }", "did you mean `hooks`?"),
+        ("{ keybindings: {} }", "cannot be changed yet"),
+        // The form of a value.
+        ("{ agents: { defaults: { sandbox: true } } }", "write `{ mode: \"all\" }`"),
+        ("{ agents: { defaults: { models: 'a/b' } } }", "such as `[\"…\"]`"),
+        ("{ agents: { list: { id: 'a' } } }", "such as `[{ id: \"…\" }]`"),
+        ("{ tools: { allow: 'bash' } }", "such as `[\"…\"]`"),
+        ("{ agents: { defaults: { model: ['a/b'] } } }", "write `{ primary: \"…\", fallbacks:"),
+        ("{ channels: { telegram: { groups: ['-100'] } } }", "`{ \"NAME\": { … } }`"),
+    ] {
+        let stderr = mistake(text);
+        assert!(stderr.contains(help), "{text}: {stderr}");
+    }
+    // Another section has a key of this name, which means something else; and what is far off gets no guess.
+    for text in [
+        "{ speech: { provider: 'openai' } }",
+        "{ tools: { exec: { host: 'gateway' } } }",
+        "{ hooks: { tool_call: [{ command: ['x'], hooks: [] }] } }",
+        "{ agents: { defaults: { speechSeconds: 60 } } }",
+        "{ features: {} }",
+        "{ 'edit-format': 'diff' }",
+    ] {
+        let stderr = mistake(text);
+        assert!(!stderr.contains("did you mean"), "{text}: {stderr}");
+    }
+}
