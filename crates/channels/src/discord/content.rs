@@ -16,7 +16,10 @@ impl Message {
     pub(super) fn said(&self, me: &str, role: Option<&str>) -> String {
         let stickers =
             self.sticker_items.iter().map(|sticker| note("sticker", [sticker.name.as_str()]));
-        let lines = std::iter::once(self.text(me, role)).chain(stickers);
+        let invitation = self.activity.is_object().then(|| {
+            note("invitation to join", self.application.get("name").and_then(Value::as_str))
+        });
+        let lines = std::iter::once(self.text(me, role)).chain(stickers).chain(invitation);
         lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
     }
 

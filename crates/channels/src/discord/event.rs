@@ -48,6 +48,9 @@ pub(super) struct Message {
     pub(super) embeds: Vec<Value>,
     pub(super) sticker_items: Vec<Sticker>,
     pub(super) poll: Value,
+    /// A game or a party to which the message invites, and its name.
+    pub(super) activity: Value,
+    pub(super) application: Value,
     pub(super) components: Vec<Value>,
 }
 

@@ -181,9 +181,17 @@ impl Event {
 
     /// Whether it is a message, as opposed to a change of the room.
     pub(super) fn is_message(&self) -> bool {
-        let is_other =
-            matches!(self.kind.as_str(), "m.sticker" | "m.call.invite" | "m.room.encrypted");
+        let is_other = matches!(self.kind.as_str(), "m.sticker" | "m.room.encrypted")
+            || CALLS.contains(&self.kind.as_str())
+            || self.begins_live_location();
         self.kind == "m.room.message" || is_other || self.poll().is_some()
+    }
+
+    /// Whether somebody begins to share where they are (MSC3672). The places follow in events of their own.
+    fn begins_live_location(&self) -> bool {
+        let is_it =
+            matches!(self.kind.as_str(), "m.beacon_info" | "org.matrix.msc3672.beacon_info");
+        is_it && self.content.get("live").and_then(Value::as_bool) == Some(true)
     }
 
     fn msgtype(&self) -> &str {
@@ -196,7 +204,12 @@ impl Event {
             return Some("it names no sender");
         }
         match (self.kind.as_str(), self.msgtype()) {
-            ("m.call.invite", _) => Some("it is a call, which this channel cannot take"),
+            (kind, _) if CALLS.contains(&kind) => {
+                Some("it is a call, which this channel cannot take")
+            }
+            _ if self.begins_live_location() => {
+                Some("it shares a live location, which this channel does not follow")
+            }
             ("m.room.message", "m.notice") => Some("it is a notice of a program (m.notice)"),
             ("m.room.message", "m.server_notice") => Some("it is a notice of the server"),
             ("m.room.message", "m.key.verification.request") => {
@@ -238,6 +251,7 @@ impl Event {
                 let is_caption = !text("filename").is_empty() && text("filename") != body;
                 if is_caption { body.to_owned() } else { String::new() }
             }
+            "m.emote" if self.answers().is_some() => format!("* {}", without_fallback(body)),
             "m.emote" => format!("* {body}"),
             "m.location" => note("location", [text("geo_uri"), body]),
             "" | "m.text" | GALLERY if self.answers().is_some() => without_fallback(body),
@@ -283,6 +297,15 @@ impl Event {
             || name.filter(|name| !name.is_empty()).is_some_and(begins)
     }
 }
+
+/// What announces a call (Voice over IP; MSC4075).
+const CALLS: [&str; 5] = [
+    "m.call.invite",
+    "m.call.notify",
+    "org.matrix.msc4075.call.notify",
+    "m.rtc.notification",
+    "org.matrix.msc4075.rtc.notification",
+];
 
 /// The type of messages with several files.
 const GALLERY: &str = "dm.filament.gallery";

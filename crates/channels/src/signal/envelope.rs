@@ -26,6 +26,7 @@ pub(super) struct Envelope {
     data_message: Option<Data>,
     edit_message: Option<Edit>,
     story_message: Option<Value>,
+    call_message: Option<Value>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -106,6 +107,8 @@ pub(super) struct File {
     pub(super) id: Option<String>,
     pub(super) content_type: Option<String>,
     pub(super) filename: Option<String>,
+    /// What its sender wrote below it.
+    caption: Option<String>,
     pub(super) size: Option<u64>,
 }
 
@@ -159,7 +162,16 @@ pub(super) struct Said {
 impl Envelope {
     /// Whether somebody says something with it.
     pub(super) fn is_message(&self) -> bool {
-        self.data_message.is_some() || self.edit_message.is_some() || self.story_message.is_some()
+        self.data_message.is_some()
+            || self.edit_message.is_some()
+            || self.story_message.is_some()
+            || self.is_call()
+    }
+
+    /// Whether somebody calls. Signal sends several more messages about each call.
+    fn is_call(&self) -> bool {
+        let offer = self.call_message.as_ref().and_then(|call| call.get("offerMessage"));
+        offer.is_some_and(Value::is_object)
     }
 
     /// What somebody else than the account `own` said. `sender` is who that is.
@@ -170,25 +182,24 @@ impl Envelope {
         let given = |id: &Option<String>| id.as_ref().is_some_and(|id| !id.is_empty());
         let is_named = given(&self.source_number) || given(&self.source_uuid);
         let mut sender = sender(&self);
+        let is_call = self.is_call();
         sender.name = self.source_name.filter(|name| !name.is_empty());
-        let (mut data, edits, story) =
+        let (mut data, edits, other) =
             match (self.data_message, self.edit_message, self.story_message) {
-                (Some(data), ..) => (data, None, false),
+                (Some(data), ..) => (data, None, None),
                 (None, Some(edit), _) => {
-                    (edit.data_message, Some(edit.target_sent_timestamp), false)
+                    (edit.data_message, Some(edit.target_sent_timestamp), None)
                 }
-                (None, None, Some(_)) => (Data::default(), None, true),
+                (None, None, Some(_)) => (Data::default(), None, Some(STORY)),
+                (None, None, None) if is_call => (Data::default(), None, Some(CALL)),
                 (None, None, None) => return None,
             };
         if data.timestamp == 0 {
             data.timestamp = self.timestamp;
         }
-        let dropped = match (is_named, story) {
-            (false, _) => Some("it names no sender".to_owned()),
-            (true, true) => {
-                Some("it is a story, which is shown to many and asks for no answer".to_owned())
-            }
-            (true, false) => data.is_not_said(),
+        let dropped = match is_named {
+            false => Some("it names no sender".to_owned()),
+            true => other.map(str::to_owned).or_else(|| data.is_not_said()),
         };
         if !is_named {
             sender.id = "unknown".to_owned();
@@ -196,6 +207,11 @@ impl Envelope {
         Some(Said { data, edits, sender, dropped })
     }
 }
+
+/// Why a story gets no answer.
+const STORY: &str = "it is a story, which is shown to many and asks for no answer";
+/// Why a call gets no answer.
+const CALL: &str = "it is a call, which this channel cannot take";
 
 /// The ids of the account itself.
 #[derive(Debug, Clone, Default)]
@@ -286,6 +302,7 @@ impl Data {
             }
         }
         let mut lines = vec![String::from_utf16_lossy(&units)];
+        lines.extend(self.attachments.iter().filter_map(|file| file.caption.clone()));
         if let Some(sticker) = &self.sticker {
             lines.push(note("sticker", sticker.emoji.as_deref()));
         }
@@ -320,7 +337,11 @@ impl Data {
     pub(super) fn quoted(&self) -> Option<Quoted> {
         let story = || {
             let text = "[a story]".to_owned();
-            self.story_context.as_ref().map(|_| Quoted { sender: None, text })
+            self.story_context.as_ref().map(|story| {
+                let author = |key: &str| story.get(key).and_then(Value::as_str);
+                let sender = author("authorNumber").or_else(|| author("authorUuid"));
+                Quoted { sender: sender.map(str::to_owned), text }
+            })
         };
         let Some(quote) = self.quote.as_ref() else { return story() };
         let sender = quote.author_number.clone().or_else(|| quote.author_uuid.clone());

@@ -118,6 +118,7 @@ fn collect(block: &Value, depth: usize, line: &mut String) {
         "broadcast" => return line.push_str(&format!("<!{}>", text("range"))),
         "emoji" => return line.push_str(&format!(":{}:", text("name"))),
         "link" => return line.push_str(&format!("<{}|{}>", text("url"), text("text"))),
+        "date" => return line.push_str(text("fallback")),
         "image" => line.push_str(&format!("{} ", note("picture:", [text("alt_text")]))),
         _ => {}
     }

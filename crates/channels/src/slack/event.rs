@@ -65,7 +65,9 @@ struct Edited {
 #[serde(default)]
 pub(super) struct File {
     pub(super) id: String,
-    pub(super) name: Option<String>,
+    name: Option<String>,
+    /// Canvases, posts and lists may have no other name.
+    title: Option<String>,
     pub(super) mimetype: Option<String>,
     pub(super) size: Option<u64>,
     pub(super) url_private: Option<String>,
@@ -74,9 +76,14 @@ pub(super) struct File {
 }
 
 impl File {
+    pub(super) fn name(&self) -> Option<&str> {
+        let names = [&self.name, &self.title].into_iter().flatten();
+        names.map(String::as_str).find(|name| !name.is_empty())
+    }
+
     /// It, before it is downloaded.
     pub(super) fn attachment(&self) -> Attachment {
-        Attachment::new(self.name.clone(), self.mimetype.clone())
+        Attachment::new(self.name().map(str::to_owned), self.mimetype.clone())
     }
 }
 
@@ -174,7 +181,12 @@ impl Event {
         {
             rest = after.1.trim_start();
         }
-        plain(rest, name_of)
+        let text = plain(rest, name_of);
+        // What `/me` makes.
+        match self.subtype.as_deref() {
+            Some("me_message") => format!("* {text}"),
+            _ => text,
+        }
     }
 
     /// Its text; of a message that has only blocks, theirs.

@@ -5,8 +5,9 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::update::{Me, Message, RawChat, User};
+use crate::form::file_name;
 use crate::passage::note;
-use crate::{Attachment, FileOf, Passage, PassageKind};
+use crate::{Attachment, FileOf, Passage, PassageKind, Quoted};
 
 /// Fields of a message that say nothing of what is in it.
 const ABOUT: &[&str] = &[
@@ -199,6 +200,14 @@ impl Message {
         self.rest.contains_key("location")
     }
 
+    /// The story that it answers. Bots cannot see stories.
+    pub(super) fn answered_story(&self) -> Option<Quoted> {
+        let story = self.rest.get("reply_to_story")?;
+        let name = |key: &str| story.pointer(&format!("/chat/{key}")).and_then(Value::as_str);
+        let sender = name("title").or_else(|| name("first_name")).map(str::to_owned);
+        Some(Quoted { sender, text: "[a story]".to_owned() })
+    }
+
     /// One line about what is in it besides text, files and longer things.
     fn note(&self) -> Option<String> {
         let (kind, value) = self.rest.iter().find(|(kind, _)| {
@@ -297,7 +306,7 @@ impl Message {
             ("audio", "audio"),
             ("voice", "voice.ogg"),
             ("video", "video.mp4"),
-            ("video_note", "video.mp4"),
+            ("video_note", "video_note.mp4"),
             ("animation", "animation.mp4"),
         ] {
             if kind != "document" || !is_animation {
@@ -337,7 +346,11 @@ fn photo(sizes: Option<&Value>) -> Option<Loadable> {
 }
 
 fn loadable(file: File, usual: &str) -> Loadable {
-    let name = file.file_name.unwrap_or_else(|| usual.to_owned());
+    let given = file.file_name.filter(|name| !name.is_empty());
+    let name = given.unwrap_or_else(|| match usual.contains('.') {
+        true => usual.to_owned(),
+        false => file_name(usual, file.mime_type.as_deref()),
+    });
     let file_ref = FileRef { id: file.file_id, size: file.file_size };
     (file_ref, Attachment::new(Some(name), file.mime_type))
 }

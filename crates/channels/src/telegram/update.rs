@@ -262,7 +262,7 @@ impl Message {
     }
 
     pub(super) fn quoted(&self) -> Option<Quoted> {
-        let message = self.answered()?;
+        let Some(message) = self.answered() else { return self.answered_story() };
         let quote = self.quote.as_ref().map(|quote| quote.text.clone());
         let text = quote.unwrap_or_else(|| message.described());
         let sender = match message.origin() {

@@ -145,6 +145,8 @@ pub(super) struct Media {
     pub(super) id: String,
     pub(super) mime_type: Option<String>,
     filename: Option<String>,
+    /// Whether it was spoken into the app.
+    voice: bool,
     caption: Option<String>,
 }
 
@@ -237,7 +239,8 @@ impl Message {
         match self.kind.as_str() {
             "reaction" => {
                 let emoji = text(&self.reaction, "emoji");
-                Some(format!("it is a reaction ({emoji}) to a message, which asks for no answer"))
+                let shown = if emoji.is_empty() { "taken back" } else { &emoji };
+                Some(format!("it is a reaction ({shown}) to a message, which asks for no answer"))
             }
             "system" => Some(format!("it is a note of WhatsApp ({})", text(&self.system, "body"))),
             "revoke" => Some("it removes an earlier message".to_owned()),
@@ -276,9 +279,10 @@ impl Message {
 
     /// Its file, with a name.
     pub(super) fn file(&self) -> Option<(&Media, String)> {
+        let is_spoken = self.audio.as_ref().is_some_and(|audio| audio.voice);
         let all = [
             ("image", &self.image),
-            ("audio", &self.audio),
+            (if is_spoken { "voice" } else { "audio" }, &self.audio),
             ("video", &self.video),
             ("file", &self.document),
             ("sticker", &self.sticker),

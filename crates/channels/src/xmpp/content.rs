@@ -65,7 +65,10 @@ pub(super) fn said(message: &Element, text: String, files: &[String]) -> String 
         return String::new();
     }
     let place = message.get("geoloc", PLACE).filter(|_| text.trim().is_empty());
+    // XEP-0245: it is no command.
+    let action = text.strip_prefix("/me ").map(|action| format!("* {action}"));
     match place {
+        _ if action.is_some() => action.unwrap_or_default(),
         Some(place) => {
             let part = |name| place.get(name, PLACE).map_or("", |part| part.text.trim());
             note("location", [format!("{}, {}", part("lat"), part("lon")).as_str()])

@@ -42,6 +42,18 @@ fn every_published_kind_is_shown_or_dropped() {
 }
 
 #[test]
+fn an_answer_to_a_story_says_so() {
+    let story = |chat: serde_json::Value| {
+        let quoted =
+            with(&json!({"text": "nice", "reply_to_story": {"chat": chat, "id": 3}})).quoted();
+        quoted.map(|quoted| (quoted.sender, quoted.text))
+    };
+    let of = |name: &str| Some((Some(name.to_owned()), "[a story]".to_owned()));
+    assert_eq!(story(json!({"id": 7, "first_name": "Ben"})), of("Ben"));
+    assert_eq!(story(json!({"id": -7, "title": "News"})), of("News"));
+}
+
+#[test]
 fn bots_and_live_locations_that_move_are_dropped() {
     let arrival = || Arrival { text: "x".to_owned(), ..Arrival::default() };
     let moving = with(&json!({"location": {"latitude": 1, "longitude": 2}}));
