@@ -196,6 +196,29 @@ pub fn real_path(path: &Path) -> io::Result<PathBuf> {
     follow(path, |at| std::fs::read_link(at).ok())
 }
 
+/// The directory of a process in `/proc` through which the links of `path` lead. The links in such a directory lead to open
+/// files and directories that may have no other name, and its files show the memory and the variables of the process.
+///
+/// # Errors
+/// As for [`real_path`].
+pub fn process_behind(path: &Path) -> io::Result<Option<PathBuf>> {
+    let mut process = None;
+    follow(path, |at| {
+        process = process.take().or_else(|| is_of_process(at).then(|| at.to_owned()));
+        std::fs::read_link(at).ok()
+    })?;
+    Ok(process)
+}
+
+/// Whether a path with no links in it is the directory of a process in `/proc`.
+pub fn is_of_process(path: &Path) -> bool {
+    let is_process = |name: &str| {
+        matches!(name, "self" | "thread-self") || name.bytes().all(|digit| digit.is_ascii_digit())
+    };
+    path.parent() == Some(Path::new("/proc"))
+        && path.file_name().and_then(|name| name.to_str()).is_some_and(is_process)
+}
+
 /// The links of several paths at one moment, of which each is asked for once. Most paths have their beginning in common.
 #[derive(Debug, Default)]
 pub struct KnownLinks {

@@ -18,7 +18,10 @@ mod shared_directory;
 mod stamp;
 pub mod variables;
 
-pub use closed::{ClosedNow, ClosedPaths, KnownLinks, Opening, PathUse, open_real, real_path};
+pub use closed::{
+    ClosedNow, ClosedPaths, KnownLinks, Opening, PathUse, is_of_process, open_real, process_behind,
+    real_path,
+};
 pub use json::from_json;
 pub use lock::{LockError, LockFile, LockKind, LockWait, is_locked, is_still_at, lock, still_at};
 pub use owned::OwnedDirectory;

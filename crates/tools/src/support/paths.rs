@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use myclaw_engine::{ToolContext, ToolError};
-use myclaw_files::{ClosedPaths, PathUse, Sameness, real_path, respelled};
+use myclaw_files::{ClosedPaths, PathUse, Sameness, process_behind, real_path, respelled};
 use tokio_util::sync::CancellationToken;
 
 use super::Walker;
@@ -44,17 +44,25 @@ pub(crate) struct ResolvedPath {
 /// before anything is checked, and the last parts need not exist.
 ///
 /// # Errors
-/// [`ToolError::Failed`] for an empty path, a circle of links, a path that is closed to tools, and, with
-/// `workspace_only`, a path that leads out of the working directory; the text says what is allowed.
+/// [`ToolError::Failed`] for an empty path, a circle of links, a path through a process in `/proc` (such as `/dev/stdin`), a
+/// path that is closed to tools, and, with `workspace_only`, a path that leads out of the working directory; the text says what is allowed.
 pub(crate) fn resolve_path(
     context: &ToolContext,
     given: &str,
     access: Access,
 ) -> Result<ResolvedPath, ToolError> {
     let absolute = as_listed(absolute_path(context, given)?, access);
-    let real = real_path(&absolute).map_err(|error| {
+    let unresolved = |error: io::Error| {
         ToolError::Failed(format!("cannot resolve {given:?}: {error}. Use another path"))
-    })?;
+    };
+    if let Some(process) = process_behind(&absolute).map_err(unresolved)? {
+        return Err(ToolError::Failed(format!(
+            "{given:?} leads through {}, which shows the open files, memory and variables of a process. Tools for files do \
+             not go there: use the file's own path, or a command of bash that says something about processes",
+            process.display()
+        )));
+    }
+    let real = real_path(&absolute).map_err(unresolved)?;
     refuse_closed(context, given, &real, access)?;
     let root = real_root(context);
     if context.workspace_only

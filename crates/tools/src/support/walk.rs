@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ignore::{DirEntry, WalkBuilder};
 use myclaw_engine::ToolError;
-use myclaw_files::ClosedPaths;
+use myclaw_files::{ClosedPaths, is_of_process};
 use tokio_util::sync::CancellationToken;
 
 /// Lists a directory at any depth, sorted by path, without what `.gitignore`, `.ignore` and git's own exclude files
-/// name. Links are listed and never followed, so that a walk cannot leave its directory. `.git` is never entered.
+/// name. Links are listed and never followed, so that a walk cannot leave its directory. `.git` and the processes in `/proc`
+/// are never entered.
 pub(crate) struct Walker {
     walk: ignore::Walk,
     cancel: CancellationToken,
@@ -43,6 +44,9 @@ impl Walker {
             .filter_entry(move |entry| {
                 if entry.depth() == 0 {
                     return true;
+                }
+                if is_of_process(entry.path()) {
+                    return false;
                 }
                 let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
                 let found = if is_directory { entry.path().symlink_metadata().ok() } else { None };

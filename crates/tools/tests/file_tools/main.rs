@@ -24,6 +24,8 @@ mod pictures;
 #[cfg(test)]
 mod preview;
 #[cfg(test)]
+mod processes;
+#[cfg(test)]
 mod read;
 #[cfg(test)]
 mod stale;
