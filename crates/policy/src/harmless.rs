@@ -23,6 +23,7 @@
 //! | `unless OPTIONS` | with one of these it writes nothing `here` |
 //! | `links` | it may make symbolic links |
 //! | `inert` | none of its options and operands starts a program |
+//! | `obeys FILES` | it carries out these files of its directory, of those above, or of the home directory; none of them: it is not known which |
 //! | `repository` | it reads the config of a git repository |
 //! | `launcher` | it runs what its arguments say; what follows spelled-out arguments is for that program |
 //! | `lines` | as `launcher`, and an argument may be a line for a shell |
@@ -48,7 +49,9 @@ use crate::sed;
 use catalog::CATALOG;
 pub(crate) use option::Kind;
 use option::{Found, OptionRule, Reading};
-pub use started::{ignores_input, is_launcher, runs_lines, starts_nothing};
+pub use started::{
+    ignores_input, is_launcher, obeyed_files, repository_use, runs_lines, starts_nothing,
+};
 pub(crate) use writes::{Form, Written, WrittenPath, anything};
 use writes::{Noted, Writes};
 
@@ -74,6 +77,8 @@ pub(crate) struct Program {
     ends_options_early: bool,
     begins_with_letters: bool,
     uses_repository: bool,
+    /// Files that it carries out without being told. Empty if it is not known which.
+    obeys: Option<Vec<&'static str>>,
     /// How many of the subcommands the last directive named.
     latest: usize,
 }
@@ -151,7 +156,7 @@ impl Effects {
 
 /// What a program uses of a git repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum RepositoryUse {
+pub enum RepositoryUse {
     /// Nothing.
     None,
     /// Its config.

@@ -30,7 +30,10 @@ pub use exec::{
     ExecLevel, ExecPolicy, ExecRequest, ExecVerdict, InputVerdict, Refusal, RefusalKind,
     RepositoryPrograms, ResolvedProgram, WrittenAs, allowlist_advice,
 };
-pub use harmless::{ignores_input, is_launcher, runs_lines, starts_nothing};
+pub use harmless::{
+    RepositoryUse, ignores_input, is_launcher, obeyed_files, repository_use, runs_lines,
+    starts_nothing,
+};
 pub use names::{
     alias_names, canonical_tool_name, group_members, group_names, known_tools, mcp_server_of,
     profile_members,

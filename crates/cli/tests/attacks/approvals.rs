@@ -162,6 +162,62 @@ const PAIRS: &[(&str, &[(&str, &str)])] = &[
         &[("bash", r#"{"command":"true {l}"}"#), ("bash", r#"{"command":"true {l}","cmd":"{p}"}"#)],
     ),
     (
+        "an alias of a repository",
+        &[
+            ("free", "git init -q {d}/g; git -C {d}/g config alias.z '!true'"),
+            ("bash", r#"{"command":"git -C {d}/g z"}"#),
+            ("free", "git -C {d}/g config alias.z '!{p}'"),
+            ("bash", r#"{"command":"git -C {d}/g z"}"#),
+        ],
+    ),
+    (
+        "a repository that becomes one with fsmonitor",
+        &[
+            ("free", "git init -q {d}/g"),
+            ("bash", r#"{"command":"git status","workdir":"{d}/g"}"#),
+            ("free", "git -C {d}/g config core.fsmonitor '{p}; true'"),
+            ("bash", r#"{"command":"git status","workdir":"{d}/g"}"#),
+        ],
+    ),
+    (
+        "a hook that a config names",
+        &[
+            ("free", "git init -q {d}/g; mkdir {d}/h"),
+            ("bash", r#"{"command":"cd {d}/g && git commit -q --allow-empty -m x; true"}"#),
+            ("free", "git -C {d}/g config core.hooksPath ../h; cp {d}/evil.sh {d}/h/pre-commit"),
+            ("bash", r#"{"command":"cd {d}/g && git commit -q --allow-empty -m x; true"}"#),
+        ],
+    ),
+    (
+        "a file that a makefile includes",
+        &[
+            ("free", "echo 'include more' >{d}/Makefile; printf 'all:\n\ttrue\n' >{d}/more"),
+            ("bash", r#"{"command":"make -C {d} all"}"#),
+            ("free", "printf 'all:\n\t{p}\n' >{d}/more"),
+            ("bash", r#"{"command":"make -C {d} all"}"#),
+        ],
+    ),
+    (
+        "a script that a script runs",
+        &[
+            ("free", "echo 'sh {d}/inner.sh' >{d}/plain.sh; echo true >{d}/inner.sh"),
+            ("bash", r#"{"command":"{d}/plain.sh"}"#),
+            ("free", "echo '{p}' >{d}/inner.sh"),
+            ("bash", r#"{"command":"{d}/plain.sh"}"#),
+        ],
+    ),
+    (
+        "a module in the directory",
+        &[
+            ("bash", r#"{"command":"python3 -m json.tool plain.txt; true","workdir":"{d}"}"#),
+            (
+                "free",
+                "mkdir {d}/json; touch {d}/json/__init__.py; echo 'open(\"{m}\",\"w\")' >{d}/json/tool.py",
+            ),
+            ("bash", r#"{"command":"python3 -m json.tool plain.txt; true","workdir":"{d}"}"#),
+        ],
+    ),
+    (
         "in a terminal",
         &[
             ("bash", r#"{"command":"test -t 0 && {p}; true"}"#),

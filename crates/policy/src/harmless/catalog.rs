@@ -93,6 +93,7 @@ impl Catalog {
                 program.body.operands =
                     program.wraps.filter(|most| *most > 0).map(|most| (Kind::Any, most));
             }
+            "obeys" => program.obeys.get_or_insert_default().extend(rest.split_whitespace()),
             "sets" => program.sets.extend(rest.split_whitespace()),
             "sed" => program.is_sed = true,
             "single" => program.is_single = true,

@@ -1,6 +1,6 @@
 //! What an approval of a command has to know: which programs start others, and what they take for a program.
 
-use super::{Argument, Origin, Wrapped, description};
+use super::{Argument, Origin, RepositoryUse, Wrapped, description};
 use crate::shell::{Command, Word};
 
 impl Origin {
@@ -34,6 +34,24 @@ pub fn runs_lines(program: &str) -> bool {
     description(program).is_some_and(|it| it.runs_lines)
 }
 
+/// The files that the program with that file name carries out without being told, as makefiles are. `None` if nothing says
+/// that there are any; an empty list if it is not known which.
+pub fn obeyed_files(program: &str) -> Option<&'static [&'static str]> {
+    description(program).and_then(|it| it.obeys.as_deref())
+}
+
+/// What of a git repository the program with that file name uses if it is called with these words.
+pub fn repository_use(program: &str, words: &[Word]) -> RepositoryUse {
+    let Some(description) = description(program).filter(|it| it.uses_repository) else {
+        return RepositoryUse::None;
+    };
+    description.check(&open(words)).map_or(RepositoryUse::Trees, |effects| effects.repository)
+}
+
+fn open(words: &[Word]) -> Vec<Argument<'_>> {
+    words.iter().map(|word| Argument { text: &word.text, origin: Origin::of_open(word) }).collect()
+}
+
 /// Whether the command is known to run nothing of what it reads from its input.
 pub fn ignores_input(command: &Command) -> bool {
     let program = command.program();
@@ -45,10 +63,7 @@ pub fn ignores_input(command: &Command) -> bool {
     }
     let Some(description) = description(program) else { return false };
     let words = command.arguments();
-    let arguments: Vec<Argument<'_>> = words
-        .iter()
-        .map(|word| Argument { text: &word.text, origin: Origin::of_open(word) })
-        .collect();
+    let arguments = open(words);
     if let Some(Wrapped::Command(index)) = description.wrapped(&arguments) {
         let words = words.get(index..).unwrap_or_default().to_vec();
         return ignores_input(&Command { words });

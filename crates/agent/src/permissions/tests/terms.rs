@@ -143,8 +143,203 @@ fn the_same_content_in_another_file_is_another_script() {
 fn a_script_that_comes_into_being_is_bound() {
     is_bound("sh ./later.sh", |place| place.file("later.sh", "echo\n"));
     is_bound("cd sub && ./x.sh", |place| place.program("sub/x.sh", "echo\n"));
-    is_bound("make all", |place| place.file("Makefile", "all:\n"));
-    is_bound("npm test", |place| place.file("package.json", "{}"));
+}
+
+/// Names of files and what is in them.
+type Files = &'static [(&'static str, &'static str)];
+
+/// Files that a program obeys without being told: the command, the files before, and a file that is written then.
+const OBEYED: &[(&str, Files, (&str, &str))] = &[
+    ("make all", &[], ("Makefile", "all:\n")),
+    ("make", &[("Makefile", "all:\n")], ("Makefile", "all:\n\t./x\n")),
+    ("make", &[("Makefile", "all:\n")], ("GNUmakefile", "all:\n\t./x\n")),
+    ("make", &[("Makefile", "include more.mk\n"), ("more.mk", "")], ("more.mk", "all:\n\t./x\n")),
+    ("make", &[("Makefile", "-include rules\n"), ("rules", "")], ("rules", "all:\n\t./x\n")),
+    ("make", &[("Makefile", "include a.mk\n"), ("a.mk", "include b\n"), ("b", "")], ("b", "x:\n")),
+    (
+        "make",
+        &[("Makefile", "all:\n\tsh tools/u.sh\n"), ("tools/u.sh", "")],
+        ("tools/u.sh", "id\n"),
+    ),
+    ("make -C g", &[("g/Makefile", "all:\n")], ("g/Makefile", "all:\n\t./x\n")),
+    ("make -Cg", &[("g/Makefile", "all:\n")], ("g/Makefile", "all:\n\t./x\n")),
+    ("make --directory=g", &[("g/Makefile", "all:\n")], ("g/Makefile", "all:\n\t./x\n")),
+    ("make -f x.mk", &[("x.mk", "include y.mk\n"), ("y.mk", "")], ("y.mk", "all:\n\t./x\n")),
+    ("cd g && make", &[("g/Makefile", "all:\n")], ("g/Makefile", "all:\n\t./x\n")),
+    ("nice make", &[("Makefile", "all:\n")], ("Makefile", "all:\n\t./x\n")),
+    ("sh -c 'cd g; make all'", &[("g/Makefile", "all:\n")], ("g/Makefile", "all:\n\t./x\n")),
+    ("npm test", &[], ("package.json", "{}")),
+    (
+        "npm run x",
+        &[("package.json", r#"{"scripts":{"x":"node b.js"}}"#), ("b.js", "")],
+        ("b.js", "1"),
+    ),
+    ("npm --prefix g run x", &[("g/package.json", "{}")], ("g/package.json", "{\"scripts\":{}}")),
+    ("npm --prefix=g run x", &[("g/package.json", "{}")], ("g/package.json", "{\"scripts\":{}}")),
+    ("npm ci", &[], (".npmrc", "script-shell=./x")),
+    ("cd a/b && npm run x", &[("a/b/c", ""), ("a/package.json", "{}")], ("a/package.json", "{ }")),
+    ("yarn x", &[], (".yarnrc.yml", "yarnPath: ./x")),
+    ("pnpm x", &[], (".pnpmfile.cjs", "1")),
+    ("cargo test", &[("Cargo.toml", "")], ("build.rs", "fn main() {}")),
+    ("cargo test", &[("Cargo.toml", "")], (".cargo/config.toml", "[target]")),
+    (
+        "cargo build --manifest-path g/Cargo.toml",
+        &[("g/Cargo.toml", "")],
+        ("g/build.rs", "fn main() {}"),
+    ),
+    ("cd a/b && cargo test", &[("a/b/c", "")], ("a/.cargo/config", "[target]")),
+    ("cargo +nightly test", &[], ("rust-toolchain", "x")),
+    ("just x", &[("justfile", "import 'x.just'\n"), ("x.just", "")], ("x.just", "x:\n ./x\n")),
+    ("just x", &[("justfile", "mod x\n")], ("justfile", "mod y\n")),
+    ("just -d g -f g/j x", &[("g/j", "import 'k'\n"), ("g/k", "")], ("g/k", "x:\n ./x\n")),
+    ("pytest", &[], ("conftest.py", "1")),
+    ("pytest sub", &[("sub/x", "")], ("sub/conftest.py", "1")),
+    ("pytest sub/test_a.py", &[("sub/test_a.py", "")], ("sub/conftest.py", "1")),
+    ("pytest", &[("pytest.ini", "")], ("pytest.ini", "[pytest]\naddopts = -p x")),
+    ("python3 -m pytest", &[], ("conftest.py", "1")),
+    ("python3 -m pytest", &[], ("pytest.py", "1")),
+    ("python3 -ma.b", &[("a/x", "")], ("a/b.py", "1")),
+    ("python3 t.py", &[("t.py", "run('./u.sh')"), ("u.sh", "")], ("u.sh", "id")),
+    ("docker compose up", &[("compose.yaml", "")], ("compose.yaml", "services:")),
+    ("docker compose up", &[("compose.yaml", "include: [a.yml]"), ("a.yml", "")], ("a.yml", "x:")),
+    (
+        "docker compose -f g/c.yml up",
+        &[("g/c.yml", "extends: {file: b.yml}"), ("g/b.yml", "")],
+        ("g/b.yml", "x:"),
+    ),
+    ("docker compose up", &[("compose.yaml", "")], ("compose.override.yml", "services:")),
+    ("docker-compose up", &[("docker-compose.yml", "")], (".env", "X=1")),
+    ("docker build g", &[("g/Dockerfile", "")], ("g/Dockerfile", "RUN x")),
+    ("rake x", &[], ("Rakefile", "sh 'x'")),
+    ("tox", &[("tox.ini", "")], ("tox.ini", "[testenv]")),
+    ("hg log", &[], (".hg/hgrc", "[hooks]")),
+    ("uv run x", &[], ("pyproject.toml", "[tool.uv]")),
+    ("go test", &[], ("go.work", "use ./x")),
+    ("mvn test", &[("pom.xml", "")], (".mvn/jvm.config", "-javaagent:x")),
+    ("sh t.sh", &[("t.sh", "sh u.sh\n"), ("u.sh", "")], ("u.sh", "id\n")),
+    ("sh t.sh", &[("t.sh", ". ./lib\n"), ("lib", "")], ("lib", "id\n")),
+    ("./t.sh", &[("u.sh", "sh v.sh"), ("v.sh", ""), ("w", "./t.sh u.sh")], ("t.sh", "sh v.sh\n")),
+];
+
+#[test]
+fn files_that_a_program_obeys_without_being_told_are_bound() {
+    for (command, before, (name, content)) in OBEYED {
+        let place = Place::new();
+        before.iter().for_each(|(name, content)| place.file(name, content));
+        let covers = place.command(command).unwrap_or_else(|| panic!("{command}"));
+        assert_eq!(place.command(command), Some(covers.clone()), "{command}");
+        place.file("unrelated", "x");
+        assert_eq!(place.command(command), Some(covers.clone()), "{command}");
+        place.file(name, content);
+        assert_ne!(place.command(command), Some(covers), "{command}: {name}");
+    }
+}
+
+#[test]
+fn what_nobody_can_know_of_obeyed_files_is_approved_once() {
+    let place = Place::new();
+    place.file("g/Makefile", "include $(wildcard *.mk)\n");
+    place.file("long/Makefile", &"# a line\n".repeat(200_000));
+    for command in ["make -C g", "cd long && make", "jest", "npx jest", "nix build", "mise run x"] {
+        let terms = place.terms("bash", &json!({"command": command}));
+        assert_eq!(terms.always, [], "{command}");
+        assert!(terms.shown.iter().any(|fact| fact.label == "only once"), "{command}");
+    }
+}
+
+/// What is done to a repository `g` so that git may start a program there.
+const STARTS: &[&str] = &[
+    "git -C g config alias.z '!./evil'",
+    "git -C g config core.fsmonitor ./evil",
+    "git -C g config core.hooksPath hooks",
+    "git -C g config core.sshCommand ./evil",
+    "git -C g config core.pager ./evil",
+    "git -C g config diff.x.textconv ./evil",
+    "git -C g config filter.x.smudge ./evil",
+    "git -C g config include.path ../more",
+    "git -C g config includeIf.gitdir:/.path ../more",
+    "git -C g config credential.helper '!./evil'",
+    "git -C g config extensions.worktreeConfig true; git -C g config --worktree alias.z '!./evil'",
+    "printf '#!/bin/sh\n' >g/.git/hooks/post-index-change; chmod +x g/.git/hooks/*",
+    "rm -rf g/.git; git init -q h; git -C h config alias.z '!./evil'; echo 'gitdir: ../h/.git' >g/.git",
+    "git init -q g/i; git -C g/i -c user.name=a -c user.email=a commit -q --allow-empty -m x; git -C g add i 2>/dev/null",
+];
+
+#[test]
+fn git_is_approved_for_good_only_where_the_repository_starts_nothing() {
+    for change in STARTS {
+        let place = Place::new();
+        let run = |script: &str| {
+            let status = std::process::Command::new("bash")
+                .args(["-euc", script])
+                .current_dir(place.path(""))
+                .env("HOME", place.path(""))
+                .env("GIT_CONFIG_NOSYSTEM", "1")
+                .status();
+            assert!(status.unwrap().success(), "{script}");
+        };
+        run("git init -q g; mkdir -p g/src");
+        let commands = [
+            "git -C g z",
+            "git -C g/src status",
+            "cd g && git z",
+            "git --git-dir=g/.git --work-tree g z",
+            "GIT_DIR=g/.git git z",
+            "env GIT_DIR=g/.git git z",
+            "nice git -C g diff",
+            "sh -c 'cd g; git z'",
+            "(cd g/src && git log | head)",
+        ];
+        for command in commands {
+            assert!(place.command(command).is_some(), "{command} before {change}");
+        }
+        run(change);
+        for command in commands {
+            let terms = place.terms("bash", &json!({"command": command}));
+            assert_eq!(terms.always, [], "{command} after {change}");
+        }
+    }
+}
+
+#[test]
+fn hooks_count_for_commands_of_git_that_may_run_them() {
+    let place = Place::new();
+    fs::create_dir_all(place.path(".git/objects")).unwrap();
+    fs::create_dir_all(place.path(".git/refs")).unwrap();
+    place.file(".git/HEAD", "ref: refs/heads/main\n");
+    place.program(".git/hooks/pre-commit", "#!/bin/sh\n");
+    assert!(place.command("git status").is_some());
+    for command in ["git commit -m x", "git z", "git -c a.b=c status -x", "git push"] {
+        assert_eq!(place.command(command), None, "{command}");
+    }
+    fs::remove_file(place.path(".git/hooks/pre-commit")).unwrap();
+    assert!(place.command("git commit -m x").is_some());
+    for command in [
+        "git -c include.path=more z",
+        "git -c core.hooksPath=h commit -m x",
+        "git --exec-path=h z",
+        "git --config-env=alias.z=X z",
+    ] {
+        assert_eq!(place.command(command), None, "{command}");
+    }
+}
+
+#[test]
+fn the_config_of_the_owner_is_bound_as_well() {
+    let mut place = Place::new();
+    place.file("home/.gitconfig", "[alias]\n\tz = !./x\n");
+    let home = place.path("home").display().to_string();
+    place.permissions.environment.insert("HOME".to_owned(), home);
+    for (command, file) in [
+        ("git z", "home/.gitconfig"),
+        ("git z", "home/.config/git/config"),
+        ("npm run x", "home/.npmrc"),
+        ("cargo test", "home/.cargo/config.toml"),
+    ] {
+        let before = place.command(command).expect(command);
+        place.file(file, "changed\n");
+        assert_ne!(place.command(command), Some(before), "{command}: {file}");
+    }
 }
 
 #[test]
@@ -410,7 +605,7 @@ fn a_command_that_names_very_many_files_is_asked_about_each_time() {
         names.collect::<Vec<_>>().join(" ")
     };
     assert!(place.command(&format!("python3 {}", names(50))).is_some());
-    assert_eq!(place.command(&format!("python3 {}", names(250))), None);
+    assert_eq!(place.command(&format!("python3 {}", names(1_100))), None);
 }
 
 #[test]
