@@ -24,13 +24,16 @@ use crate::ToolOutput;
 const REMOVED: &str = "[redacted]";
 /// Shortest key that is removed, in bytes. Shorter ones are placeholders, and words of ordinary text.
 const MIN_BYTES: usize = 8;
-/// Digits with which programs write bytes, and the bits of each: hexadecimal digits, base 64 and base 32, each with the alphabets
-/// in use.
-const BASES: [(&[u8], usize); 8] = [
+/// Shortest key that is removed in capitals or in small letters: a shorter one may be a word that begins a sentence.
+const MIN_FOLDED: usize = 16;
+/// Digits with which programs write bytes, and the bits of each: hexadecimal digits, base 64, the digits of uuencode, and base 32,
+/// each with the alphabets in use.
+const BASES: [(&[u8], usize); 9] = [
     (b"0123456789abcdef", 4),
     (b"0123456789ABCDEF", 4),
     (b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", 6),
     (b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", 6),
+    (b" !\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_", 6),
     (b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", 5),
     (b"abcdefghijklmnopqrstuvwxyz234567", 5),
     (b"0123456789ABCDEFGHIJKLMNOPQRSTUV", 5),
@@ -119,8 +122,9 @@ impl KnownSecrets {
         }
     }
 
-    /// `text` without the keys: as they are, backwards, as JSON, with escapes (of URLs, HTML, JSON, shells and C), in base 64, in
-    /// base 32 and in hexadecimal digits, also in several lines and as the usual dumps of bytes. At the ends of the text, where a tool may have cut it, also without
+    /// `text` without the keys: as they are, backwards, in capitals, with letters turned by 13 places, as JSON, with escapes (of URLs,
+    /// HTML, mail, JSON, shells and C), with control sequences or blanks in them, in base 64, in base 32, by uuencode, in
+    /// hexadecimal digits and as lists of numbers, also in several lines and as the usual dumps of bytes. At the ends of the text, where a tool may have cut it, also without
     /// a part of a key of at least 8 bytes. Everything else stays, byte by byte.
     pub fn without<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let state = self.0.read();
@@ -200,6 +204,15 @@ fn forms(secret: &str) -> Vec<String> {
         );
     }
     forms.push(secret.chars().rev().collect());
+    forms.push(secret.chars().map(turned).collect());
+    if secret.len() >= MIN_FOLDED {
+        forms.extend([secret.to_ascii_uppercase(), secret.to_ascii_lowercase()]);
+    }
+    // A text that is read without its blanks and quotes has none of the key's own either.
+    let is_left_out = |letter: char| {
+        letter.is_ascii_whitespace() || encoded::BETWEEN.iter().any(|it| letter == char::from(*it))
+    };
+    forms.extend(secret.contains(is_left_out).then(|| secret.replace(is_left_out, "")));
     forms.push(secret.to_owned());
     // A form that is cut short could be found in ordinary text.
     forms.retain(|form| form.len() >= MIN_BYTES);
@@ -214,6 +227,15 @@ fn digits_of(bytes: &[u8], before: usize, alphabet: &[u8], bits: usize) -> Strin
     let value =
         |start: usize| (start..start + bits).fold(0, |value, at| value << 1 | usize::from(bit(at)));
     digits.map(|start| char::from(alphabet[value(start)])).collect()
+}
+
+/// The letter 13 places further (ROT13).
+fn turned(letter: char) -> char {
+    match letter {
+        'a'..='m' | 'A'..='M' => char::from(letter as u8 + 13),
+        'n'..='z' | 'N'..='Z' => char::from(letter as u8 - 13),
+        _ => letter,
+    }
 }
 
 /// The same escapes of a URL with small letters.

@@ -10,7 +10,7 @@ use futures_util::future::BoxFuture;
 use myclaw_engine::{
     Hook, HookError, PreparedCall, Tool, ToolError, ToolInvocation, ToolOutput, ToolUpdate,
 };
-use myclaw_llm::{ContentBlock, ToolSchema};
+use myclaw_llm::{ContentBlock, ToolCall, ToolSchema};
 use myclaw_testkit::{Reply, WireFormat};
 use serde_json::json;
 
@@ -42,6 +42,10 @@ impl Tool for Leaky {
             }
         })
     }
+
+    fn recall<'a>(&'a self, _: &'a ToolCall, _: u64) -> BoxFuture<'a, Option<ToolOutput>> {
+        Box::pin(async { Some(output()) })
+    }
 }
 
 /// Adds the key to each result.
@@ -64,7 +68,8 @@ impl Hook for Adding {
 
 async fn bench(text: &str) -> Bench {
     let call = Reply::anthropic().tool_call("call_1", "echo", json!({"text": text}));
-    let script = [call, Reply::anthropic().text("Done.")];
+    let done = || Reply::anthropic().text("Done.");
+    let script = [call, done(), done()];
     let mut bench = Bench::new(WireFormat::AnthropicMessages, script).await;
     bench.profiles = vec![KEY];
     bench
@@ -112,4 +117,33 @@ async fn updates_results_failures_and_what_hooks_add_have_no_key() {
             assert!(all.contains(part), "{part}: {all}");
         }
     }
+}
+
+/// The result of a call that the process did not live to store: the tool has kept it, with the key in it.
+#[tokio::test]
+async fn a_result_that_a_tool_has_kept_has_no_key() {
+    let bench = bench("x").await;
+    run_agent(params(&bench, "go")).await.unwrap();
+    let path = bench.home.transcript_path("test");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let is_call = |row: &&str| !row.contains("toolCallId") || row.contains("\"assistant\"");
+    let until_call: Vec<&str> = text.lines().take_while(is_call).collect();
+    assert!(
+        until_call.len() < text.lines().count() && until_call.last().unwrap().contains("call_1")
+    );
+    std::fs::write(&path, until_call.join("\n") + "\n").unwrap();
+
+    let again = params(&bench, "go on");
+    again.rules.known_secrets.learn([KEY]);
+    run_agent(again).await.unwrap();
+    let seen = seen(&bench);
+    for text in &seen {
+        assert!(!text.contains(KEY), "{text}");
+    }
+    let [_, rows, sent] = seen;
+    assert!(
+        rows.contains("result [redacted]") && rows.contains("{\"a\":[\"[redacted]\"]}"),
+        "{rows}"
+    );
+    assert!(sent.contains("result [redacted]"), "{sent}");
 }

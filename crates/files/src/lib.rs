@@ -27,9 +27,12 @@ pub use lock::{LockError, LockFile, LockKind, LockWait, is_locked, is_still_at, 
 pub use owned::OwnedDirectory;
 pub use private::{create_private_directory, parent_of, private_options, sync_directory};
 pub use read::{
-    open_regular, open_regular_unlinked, read_regular, text_of_bytes, without_controls,
+    after_escape_sequence, open_regular, open_regular_unlinked, read_regular, text_of_bytes,
+    without_controls,
 };
 pub use replace::{Durability, NewFile, remove_if_there, set_aside};
-pub use same_text::{Folded, Sameness, characters, composed, folded, respelled, spellings};
+pub use same_text::{
+    Folded, Sameness, characters, composed, folded, is_invisible, respelled, spellings,
+};
 pub use shared_directory::{Access, EntryFacts, EntryKind, Followed, Names, SharedDirectory};
 pub use stamp::{hex, now_ms};

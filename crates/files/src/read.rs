@@ -68,3 +68,28 @@ pub fn without_controls(text: String) -> String {
     let is_odd = |sign: char| sign.is_control() && !matches!(sign, '\n' | '\r' | '\t');
     if text.contains(is_odd) { text.replace(is_odd, "\u{fffd}") } else { text }
 }
+
+/// The text after an escape sequence of a terminal (ECMA-48); `text` begins after its escape character. Of a sequence that is not
+/// closed only the beginning is removed, so that no text is lost.
+pub fn after_escape_sequence(text: &str) -> &str {
+    match text.as_bytes().first() {
+        Some(b'[') => {
+            let parameters =
+                text[1..].bytes().take_while(|byte| (0x20..=0x3f).contains(byte)).count();
+            match text.as_bytes().get(1 + parameters) {
+                Some(0x40..=0x7e) => &text[2 + parameters..],
+                _ => &text[1..],
+            }
+        }
+        // A command for the terminal (its title, a link), up to BEL or ESC \.
+        Some(b']') => match text.find(['\u{7}', '\u{1b}', '\n']) {
+            Some(end) if text[end..].starts_with('\u{7}') => &text[end + 1..],
+            Some(end) if text[end..].starts_with("\u{1b}\\") => &text[end + 2..],
+            _ => &text[1..],
+        },
+        // The choice of a character set has one more byte.
+        Some(b'(' | b')') if text.as_bytes().get(1).is_some_and(u8::is_ascii_graphic) => &text[2..],
+        Some(b'0'..=b'~') => &text[1..],
+        _ => text,
+    }
+}

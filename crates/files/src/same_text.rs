@@ -70,7 +70,7 @@ pub fn spellings(char: char) -> &'static [char] {
 }
 
 /// Characters without a picture of their own: marks of direction, joiners, and selectors of variants.
-fn is_invisible(char: char) -> bool {
+pub fn is_invisible(char: char) -> bool {
     matches!(
         char,
         '\u{00AD}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{2064}'

@@ -215,6 +215,93 @@ fn a_key_goes_whatever_escapes_it_has() {
     }
 }
 
+/// As `uuencode` writes it, with this digit for 0.
+fn uuencoded(bytes: &[u8], zero: char) -> String {
+    let digit = |value: u8| if value == 0 { zero } else { char::from(b' ' + value) };
+    let line = |line: &[u8]| {
+        let threes = line.chunks(3).flat_map(|three| {
+            let at = |index: usize| u32::from(three.get(index).copied().unwrap_or(0));
+            let bits = at(0) << 16 | at(1) << 8 | at(2);
+            [18, 12, 6, 0].map(|shift| digit((bits >> shift & 63) as u8))
+        });
+        format!("{}{}\n", digit(line.len() as u8), threes.collect::<String>())
+    };
+    format!("begin 644 x\n{}{zero}\nend", bytes.chunks(45).map(line).collect::<String>())
+}
+
+#[test]
+fn a_key_goes_however_its_letters_are_set_apart_or_turned() {
+    let key = "sk-ant-Zq01Xv23\"Wm45Pt67_tail";
+    let known = KnownSecrets::default();
+    known.learn([key]);
+    let each = |between: &str| key.chars().map(String::from).collect::<Vec<_>>().join(between);
+    let numbers = |write: &dyn Fn(u8) -> String, between: &str| {
+        key.bytes().map(write).collect::<Vec<_>>().join(between)
+    };
+    let lines_of = |write: &dyn Fn(u8) -> String, between: &str| {
+        let lines = key.as_bytes().chunks(16).enumerate().map(|(at, line)| {
+            let line: Vec<String> = line.iter().map(|byte| write(*byte)).collect();
+            format!("{:07o} {}\n", at * 16, line.join(between))
+        });
+        lines.collect::<String>()
+    };
+    let letter = |byte: u8| char::from(byte).to_string();
+    let utf16 = |unit: fn(u16) -> [u8; 2]| {
+        let bytes: Vec<u8> = key.encode_utf16().flat_map(unit).collect();
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    let (start, end) = key.split_at(9);
+    let mut texts = vec![
+        format!("{start}\u{1b}[1;31m{end}"),
+        format!("{start}\u{1b}[0m\u{1b}[K{end}"),
+        format!("{start}\u{1b}]8;;http://x.example\u{7}{end}\u{1b}]8;;\u{1b}\\"),
+        format!("{start}\u{1b}(B{end}"),
+        format!("{start}\u{200b}\u{2060}{end}"),
+        format!("{start}\u{feff}{end}\u{1}"),
+        each("\u{1b}[32m"),
+        each("\u{200d}"),
+        each("\0"),
+        each("\u{fffd}"),
+        utf16(u16::to_le_bytes),
+        utf16(u16::to_be_bytes),
+        utf16(u16::to_le_bytes).replace('\0', "\u{fffd}"),
+        each(" "),
+        each("   "),
+        each("\n"),
+        each("\r\n"),
+        each("\n\t"),
+        each(", "),
+        json!(key.chars().map(String::from).collect::<Vec<_>>()).to_string().replace("\\\"", ""),
+        lines_of(&letter, "   "),
+        key.to_uppercase(),
+        key.to_lowercase(),
+        "fx-nag-Md01Ki23\"Jz45Cg67_gnvy".to_owned(),
+        numbers(&|byte| byte.to_string(), ", "),
+        json!({"type": "Buffer", "data": key.as_bytes()}).to_string(),
+        numbers(&|byte| byte.to_string(), "\n"),
+        lines_of(&|byte| format!("{byte:3}"), " "),
+        numbers(&|byte| format!("{byte:03o}"), " "),
+        lines_of(&|byte| format!("{byte:03o}"), " "),
+        numbers(&|byte| format!("={byte:02X}"), ""),
+        key.replace('-', "=2D").replace('_', "=5F"),
+    ];
+    for before in ["", "a", "ab", "key = ", "something that takes more than a line of uuencode"] {
+        for zero in [' ', '`'] {
+            texts.push(uuencoded(format!("{before}{key} and more").as_bytes(), zero));
+        }
+    }
+    for (number, text) in texts.iter().enumerate() {
+        let text = format!("first line\n{text}\nthe last line");
+        let clean = known.without(&text).into_owned();
+        assert!(clean.contains(REMOVED), "{number}: {text:?}");
+        assert!(clean.starts_with("first line\n"), "{number}: {clean:?}");
+        assert!(clean.ends_with("\nthe last line"), "{number}: {clean:?}");
+        // What is left of the key are bits at its ends.
+        let removed = text.len() + REMOVED.len() - clean.len();
+        assert!(removed + 2 >= key.len(), "{number}: {clean:?}");
+    }
+}
+
 /// In base 32 by the same rule as `base32` and `basenc` write it.
 fn base32(bytes: &[u8], alphabet: &[u8]) -> String {
     let bits: String = bytes.iter().map(|byte| format!("{byte:08b}")).collect();
@@ -259,6 +346,11 @@ fn text_with_numbers_and_blanks_stays() {
         "ab cd ef\n\n0x12, 0x34\n",
         "über 12\n%ü %2 é%C3%BC",
         "deadbeef\n",
+        "12, 34, 56, 78, 300\n1234567 12\n",
+        "\u{1b}[31mpass\u{1b}[0m word\u{200b} 1234 5678\0",
+        "x=12, y=ab =C3=BC &#300;",
+        "#86%L;&\n$=&%I;`\n",
+        "PASSWORD OF NOBODY",
     ] {
         assert!(matches!(known.without(text), Cow::Borrowed(same) if same == text), "{text}");
     }

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use myclaw_files::after_escape_sequence;
+
 /// The start of `text`, at most `max_chars` characters with the marker that says how much was cut.
 pub(crate) fn cut_end(text: &str, max_chars: usize) -> Cow<'_, str> {
     cut(text, max_chars, |kept, dropped| {
@@ -44,7 +46,7 @@ pub(crate) fn plain_text(text: &str) -> Cow<'_, str> {
         plain.push_str(&rest[..at]);
         rest = &rest[at..];
         if let Some(after) = rest.strip_prefix('\u{1b}') {
-            rest = skip_escape_sequence(after);
+            rest = after_escape_sequence(after);
         } else if let Some(after) = rest.strip_prefix('\r') {
             plain.push('\n');
             rest = after.strip_prefix('\n').unwrap_or(after);
@@ -55,31 +57,6 @@ pub(crate) fn plain_text(text: &str) -> Cow<'_, str> {
     }
     plain.push_str(rest);
     Cow::Owned(plain)
-}
-
-/// The text after an escape sequence (ECMA-48); `text` begins after its escape character. Of a sequence that is not
-/// closed only the beginning is removed, so that no text is lost.
-fn skip_escape_sequence(text: &str) -> &str {
-    match text.as_bytes().first() {
-        Some(b'[') => {
-            let parameters =
-                text[1..].bytes().take_while(|byte| (0x20..=0x3f).contains(byte)).count();
-            match text.as_bytes().get(1 + parameters) {
-                Some(0x40..=0x7e) => &text[2 + parameters..],
-                _ => &text[1..],
-            }
-        }
-        // A command for the terminal (its title, a link), up to BEL or ESC \.
-        Some(b']') => match text.find(['\u{7}', '\u{1b}', '\n']) {
-            Some(end) if text[end..].starts_with('\u{7}') => &text[end + 1..],
-            Some(end) if text[end..].starts_with("\u{1b}\\") => &text[end + 2..],
-            _ => &text[1..],
-        },
-        // The choice of a character set has one more byte.
-        Some(b'(' | b')') if text.as_bytes().get(1).is_some_and(u8::is_ascii_graphic) => &text[2..],
-        Some(b'0'..=b'~') => &text[1..],
-        _ => text,
-    }
 }
 
 fn skip_char(text: &str) -> &str {
