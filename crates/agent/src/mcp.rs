@@ -11,12 +11,14 @@ use myclaw_config::{ExposeSecret as _, McpServerConfig};
 use myclaw_engine::Tool;
 use myclaw_exec::{ChildSpec, EnvironmentPolicy};
 use myclaw_files::ClosedPaths;
+use myclaw_llm::HttpProvider;
+use myclaw_mcp::{Address, Place, Program, Server, ServerSpec, offered_tools};
 pub use myclaw_mcp::{
     Approved, ApprovedStore, Difference, Failure, Listing, Revision, ToolDefinition,
 };
-use myclaw_mcp::{Server, ServerSpec, offered_tools};
 use myclaw_policy::matches_name;
 use ring::digest::{Context, SHA256};
+use url::Url;
 
 pub(crate) use self::confine::server_files;
 pub use self::import::{ImportSource, Imported, read_servers};
@@ -38,6 +40,7 @@ impl Home {
 }
 
 /// A server of an agent.
+#[derive(Clone)]
 pub struct ConfiguredServer {
     /// Its name.
     pub name: String,
@@ -150,15 +153,26 @@ impl ConfiguredServer {
         rules.allow.as_deref().is_none_or(names) && !names(&rules.deny)
     }
 
-    /// What it is: its program and arguments.
+    /// What it is: its program and arguments, or its address without what may be secret in it.
     pub fn shown(&self) -> String {
+        if let Some(url) = &self.config.url {
+            let (shown, has_more) = match url.split_once(['?', '#']) {
+                Some((shown, _)) => (shown, true),
+                None => (url.as_str(), false),
+            };
+            return format!("{shown}{}", if has_more { "?…" } else { "" });
+        }
         let words = self.config.command.iter().chain(&self.config.args);
         words.map(String::as_str).collect::<Vec<_>>().join(" ")
     }
 
-    /// Why it cannot be started, as far as that shows without starting it. Blocks.
+    /// Why it cannot be started, as far as that shows without starting it. Makes its directory, and blocks.
     pub fn obstacle(&self) -> Option<String> {
-        self.spec().err().map(|error| error.message)
+        let prepared = match &self.config.url {
+            Some(url) => self.address(url).map(drop),
+            None => self.prepare().map(drop),
+        };
+        prepared.err().map(|error| error.message)
     }
 
     /// Starts it, if it does not run, and asks what tools it has.
@@ -173,16 +187,46 @@ impl ConfiguredServer {
             .map_err(|failure| AgentError::new(FailureClass::Mcp, format!("{failure}")))
     }
 
-    /// The server of this process. Nothing is started. Blocks for some system calls.
-    fn server(&self) -> Result<Arc<Server>, AgentError> {
+    /// The server of this process. Nothing is started, and no file is looked at: that is done when the server is needed.
+    fn server(&self) -> Result<Server, AgentError> {
         let directory = self.session.home.paths.state_dir().join(DIRECTORY);
         Ok(self.session.home.mcp.get(self.spec()?, Some(&directory)))
     }
 
     fn spec(&self) -> Result<ServerSpec, AgentError> {
+        let place = match &self.config.url {
+            Some(url) => Place::Address(self.address(url)?),
+            None => {
+                let server = self.clone();
+                Place::Program(Arc::new(move || server.prepare().map_err(|error| error.message)))
+            }
+        };
+        Ok(ServerSpec {
+            name: self.name.clone(),
+            fingerprint: self.fingerprint(),
+            shown: self.shown(),
+            call_limit: Duration::from_secs(self.config.call_seconds()),
+            place,
+        })
+    }
+
+    fn address(&self, url: &str) -> Result<Address, AgentError> {
+        let parsed = Url::parse(url).map_err(|error| {
+            AgentError::config(format!("`mcp.servers.{}.url` cannot be used: {error}", self.name))
+        })?;
+        let headers = self.config.headers.clone().into_iter().collect();
+        let home = &self.session.home;
+        let http = home.mcp.http(|| HttpProvider::new(home.http_options()));
+        Ok(Address { url: parsed, headers, http, login: None })
+    }
+
+    /// The program, ready to start. Makes its directory, and blocks for some system calls.
+    fn prepare(&self) -> Result<Program, AgentError> {
         let Some(command) = &self.config.command else {
             let name = &self.name;
-            return Err(AgentError::config(format!("the MCP server {name} has no `command`")));
+            return Err(AgentError::config(format!(
+                "the MCP server {name} has no `command` and no `url`"
+            )));
         };
         let directory = self.directory()?;
         let is_confined = self.config.sandbox.enabled.unwrap_or(true);
@@ -200,17 +244,8 @@ impl ConfiguredServer {
             true => self.confinement(&child)?,
             false => (self.unconfined(&child), None),
         };
-        Ok(ServerSpec {
-            name: self.name.clone(),
-            identity: self.identity(),
-            fingerprint: self.fingerprint(),
-            call_limit: Duration::from_secs(self.config.call_seconds()),
-            sandbox: own_sandbox()?,
-            advice: self.advice(is_confined),
-            child,
-            confinement,
-            network,
-        })
+        let advice = self.advice(is_confined);
+        Ok(Program { sandbox: own_sandbox()?, child, confinement, network, advice })
     }
 
     /// A name in `PATH`, or a path of the config.
@@ -245,14 +280,14 @@ impl ConfiguredServer {
         Ok(path)
     }
 
-    /// What an approval is for: another program or other arguments are another server.
+    /// What an approval is for: another program, other arguments or another address are another server.
     fn identity(&self) -> String {
         let mut digest = Context::new(&SHA256);
-        let McpServerConfig { command, args, cwd, .. } = &self.config;
+        let McpServerConfig { command, args, cwd, url, .. } = &self.config;
         for part in [command, cwd] {
             add(&mut digest, part.as_deref().unwrap_or_default());
         }
-        args.iter().for_each(|argument| add(&mut digest, argument));
+        args.iter().chain(url).for_each(|part| add(&mut digest, part));
         finished(digest)
     }
 
@@ -261,7 +296,7 @@ impl ConfiguredServer {
         let mut digest = Context::new(&SHA256);
         add(&mut digest, &self.name);
         add(&mut digest, &self.identity());
-        for (name, value) in &self.config.env {
+        for (name, value) in self.config.env.iter().chain(&self.config.headers) {
             add(&mut digest, name);
             add(&mut digest, value.expose_secret());
         }

@@ -8,7 +8,6 @@ use crate::config_path::ConfigPath;
 use crate::suggest::plain;
 
 const MCP: &str = "write it as `mcp: { servers: { NAME: { command: \"…\" } } }`, or run `myclaw mcp import`; docs/use/mcp.md";
-const MCP_ADDRESS: &str = "servers with an address are not supported yet; a program such as `npx mcp-remote` connects to them";
 const MCP_SERVER: &str = "write `mcp.servers.NAME.…`; docs/use/mcp.md";
 const RULES: &str = "which tools may run is in `tools.allow`, `tools.deny` and `tools.ask`, and which commands in `tools.exec`; docs/operate/policy.md";
 const SANDBOX: &str =
@@ -312,15 +311,12 @@ fn for_mcp(section: &str, key: &str) -> Option<&'static str> {
     }
     section.contains("mcp.servers.").then_some(())?;
     Some(match key {
-        "type" | "transport" => "leave it out: a server is a program, `command`",
-        "url"
-        | "httpUrl"
-        | "serverUrl"
-        | "uri"
-        | "headers"
-        | "http_headers"
-        | "auth"
-        | "bearer_token_env_var" => MCP_ADDRESS,
+        "type" | "transport" => {
+            "leave it out: a server is a program, `command`, or an address, `url`"
+        }
+        "httpUrl" | "serverUrl" | "uri" => "did you mean `url`?",
+        "http_headers" | "requestInit" => "did you mean `headers`?",
+        "bearer_token_env_var" => "write it as `headers: { Authorization: \"Bearer ${NAME}\" }`",
         "cmd" => "did you mean `command`?",
         "environment" | "envs" | "env_vars" => "did you mean `env`?",
         "workingDirectory" | "working_directory" | "dir" => "did you mean `cwd`?",

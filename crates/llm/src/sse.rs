@@ -10,6 +10,7 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::time::Duration;
 
 use memchr::memchr2;
 
@@ -60,6 +61,8 @@ pub struct SseDecoder {
     at_start: bool,
     ended: bool,
     max_event_bytes: usize,
+    last_id: Vec<u8>,
+    retry: Option<Duration>,
 }
 
 /// The data lines of the event that is being collected.
@@ -94,7 +97,20 @@ impl SseDecoder {
             at_start: true,
             ended: false,
             max_event_bytes,
+            last_id: Vec::new(),
+            retry: None,
         }
+    }
+
+    /// The last id that the stream has given: a client that connects again names it, to get what came after. Empty if
+    /// there was none.
+    pub fn last_id(&self) -> Cow<'_, str> {
+        text(&self.last_id)
+    }
+
+    /// How long to wait before connecting again, if the stream has said it.
+    pub fn retry(&self) -> Option<Duration> {
+        self.retry
     }
 
     /// Adds bytes as they arrived. Call [`next_frame`](Self::next_frame) until it returns `None` before the next push:
@@ -204,7 +220,7 @@ impl SseDecoder {
         Some(line)
     }
 
-    /// Handles one field. Comments and unused fields (`id`, `retry`) are skipped.
+    /// Handles one field. Comments and unknown fields are skipped.
     fn take_line(&mut self, line: Range<usize>) {
         let text = &self.buffer[line.clone()];
         let (name, value_offset) = match memchr::memchr(b':', text) {
@@ -221,6 +237,15 @@ impl SseDecoder {
             b"error" => {
                 self.event = line.start..line.start + name.len();
                 self.add_data(value);
+            }
+            b"id" if !self.buffer[value.clone()].contains(&0) => {
+                self.last_id.clear();
+                self.last_id.extend_from_slice(&self.buffer[value]);
+            }
+            b"retry" => {
+                let digits = std::str::from_utf8(&self.buffer[value]).ok();
+                let milliseconds = digits.and_then(|digits| digits.parse().ok());
+                self.retry = milliseconds.map(Duration::from_millis).or(self.retry);
             }
             _ => {}
         }

@@ -8,14 +8,16 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
+use crate::ToolDefinition;
 use crate::exchange::{Exchange, Request};
 use crate::failure::{Failure, Kind};
+use crate::http::{Http, parameter_headers, parameter_values};
 use crate::log::ServerLog;
 use crate::process::Process;
-use crate::{ServerSpec, ToolDefinition};
+use crate::spec::{Address, Place, PrepareProgram};
 
 /// The revision without sessions: the version and what the client can do are in each request.
-const STATELESS: &str = "2026-07-28";
+pub(crate) const STATELESS: &str = "2026-07-28";
 /// The revisions with sessions, newest first.
 const WITH_SESSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 /// How long a server may take to begin: one that is downloaded and built first takes most of it.
@@ -43,7 +45,7 @@ impl Revision {
         Self(date.into())
     }
 
-    fn is_stateless(&self) -> bool {
+    pub(crate) fn is_stateless(&self) -> bool {
         self.0 == STATELESS
     }
 }
@@ -65,10 +67,24 @@ pub struct Listing {
 
 /// An open connection.
 pub(crate) struct Connection {
-    process: Process,
+    transport: Transport,
     pub(crate) revision: Revision,
     /// The name and version that the server gives itself; may be empty.
     pub(crate) server: String,
+}
+
+enum Transport {
+    Program(Process),
+    Http(Http),
+}
+
+impl Transport {
+    fn exchange(&self) -> &Arc<Exchange> {
+        match self {
+            Self::Program(process) => &process.exchange,
+            Self::Http(http) => http.exchange(),
+        }
+    }
 }
 
 impl Connection {
@@ -77,40 +93,52 @@ impl Connection {
     /// # Errors
     /// The server does not start, or speaks no revision that is known here.
     pub(crate) async fn open(
-        spec: &ServerSpec,
+        place: &Place,
         log: &Arc<ServerLog>,
         before: Option<&Revision>,
     ) -> Result<Self, Failure> {
-        let process = Process::start(spec, log).await?;
-        if before.is_some_and(|before| !before.is_stateless()) {
-            match initialize(&process.exchange).await {
-                Ok((revision, server)) => return Ok(Self { process, revision, server }),
+        let is_older = before.is_some_and(|before| !before.is_stateless());
+        match place {
+            Place::Program(prepare) => Self::to_program(prepare, log, is_older).await,
+            Place::Address(address) => Self::to_address(address, is_older).await,
+        }
+    }
+
+    async fn to_program(
+        prepare: &Arc<PrepareProgram>,
+        log: &Arc<ServerLog>,
+        is_older: bool,
+    ) -> Result<Self, Failure> {
+        let with = |process: Process, (revision, server)| Self {
+            transport: Transport::Program(process),
+            revision,
+            server,
+        };
+        let process = Process::start(prepare, log).await?;
+        if is_older {
+            match initialize(&process.exchange, &|_| {}).await {
+                Ok(agreed) => return Ok(with(process, agreed)),
                 Err(failure) if failure.kind != Kind::Refused => return Err(failure),
                 Err(_) => {}
             }
         }
-        let probed = discover(&process.exchange, PROBE_LIMIT).await;
-        match probed {
-            Ok(Some(server)) => {
-                return Ok(Self { process, revision: Revision::new(STATELESS), server });
-            }
+        match discover(&process.exchange, PROBE_LIMIT).await {
+            Ok(Some(agreed)) => return Ok(with(process, agreed)),
             Err(failure) if failure.kind == Kind::Ended => {
                 // Some older servers end at a request that they do not know.
                 drop(process);
-                let process = Process::start(spec, log).await?;
-                let (revision, server) = initialize(&process.exchange).await?;
-                return Ok(Self { process, revision, server });
+                let process = Process::start(prepare, log).await?;
+                let agreed = initialize(&process.exchange, &|_| {}).await?;
+                return Ok(with(process, agreed));
             }
             Ok(None) | Err(_) => {}
         }
-        match initialize(&process.exchange).await {
-            Ok((revision, server)) => Ok(Self { process, revision, server }),
+        match initialize(&process.exchange, &|_| {}).await {
+            Ok(agreed) => Ok(with(process, agreed)),
             // It was not ready to answer the first question in time.
             Err(refused) if refused.kind == Kind::Refused => {
                 match discover(&process.exchange, START_LIMIT).await {
-                    Ok(Some(server)) => {
-                        Ok(Self { process, revision: Revision::new(STATELESS), server })
-                    }
+                    Ok(Some(agreed)) => Ok(with(process, agreed)),
                     _ => Err(refused),
                 }
             }
@@ -118,14 +146,50 @@ impl Connection {
         }
     }
 
+    /// The order is that of the protocol: a request without a session, then a session, then the transport of 2024-11-05.
+    async fn to_address(address: &Address, is_older: bool) -> Result<Self, Failure> {
+        let http = Http::new(address.clone());
+        if !is_older {
+            http.speak(Some(&Revision::new(STATELESS)));
+            match discover(http.exchange(), PROBE_LIMIT).await {
+                Ok(Some((revision, server))) => {
+                    return Ok(Self { transport: Transport::Http(http), revision, server });
+                }
+                Err(failure) if matches!(failure.kind, Kind::Unreached | Kind::Login) => {
+                    return Err(failure);
+                }
+                Ok(None) | Err(_) => {}
+            }
+        }
+        http.speak(None);
+        let failure =
+            match initialize(http.exchange(), &|revision| http.speak(Some(revision))).await {
+                Ok((revision, server)) => {
+                    http.listen();
+                    return Ok(Self { transport: Transport::Http(http), revision, server });
+                }
+                Err(failure) => failure,
+            };
+        match failure.kind {
+            Kind::Status(400 | 404 | 405) => {
+                let Ok(http) = Http::old(address.clone()).await else { return Err(failure) };
+                let (revision, server) =
+                    initialize(http.exchange(), &|revision| http.speak(Some(revision))).await?;
+                Ok(Self { transport: Transport::Http(http), revision, server })
+            }
+            Kind::Refused if is_older => Box::pin(Self::to_address(address, false)).await,
+            _ => Err(failure),
+        }
+    }
+
     /// Why the connection has ended, once it has.
     pub(crate) fn ended(&self) -> Option<Failure> {
-        self.process.exchange.ended()
+        self.transport.exchange().ended()
     }
 
     /// Whether the server has said that its list of tools is another one.
     pub(crate) fn take_list_change(&self) -> bool {
-        self.process.exchange.take_list_change()
+        self.transport.exchange().take_list_change()
     }
 
     /// All tools that the server lists, page by page.
@@ -141,7 +205,7 @@ impl Connection {
             if let Some(cursor) = &cursor {
                 params.insert("cursor".to_owned(), json!(cursor));
             }
-            let mut page = self.ask("tools/list", params, START_LIMIT, None, None).await?;
+            let mut page = self.ask(Request::new("tools/list", params, START_LIMIT)).await?;
             let entries = match page.get_mut("tools").map(Value::take) {
                 Some(Value::Array(entries)) => entries,
                 _ => return Err(Failure::other("the server's list of tools is none")),
@@ -155,7 +219,7 @@ impl Connection {
                     );
                     return Err(Failure::other(what));
                 }
-                match ToolDefinition::parse(entry) {
+                match ToolDefinition::parse(entry).and_then(|tool| self.callable(tool)) {
                     Ok(tool) if names.insert(tool.name.clone()) => tools.push(tool),
                     Ok(tool) => problems.push(format!("the tool {} is listed twice", tool.name)),
                     Err(problem) => problems.push(problem),
@@ -171,22 +235,38 @@ impl Connection {
         Err(Failure::other("the server's list of tools has no end"))
     }
 
+    /// The tool, if it can be called over this connection.
+    fn callable(&self, tool: ToolDefinition) -> Result<ToolDefinition, String> {
+        match self.transport {
+            Transport::Http(_) if self.revision.is_stateless() => {
+                parameter_headers(&tool.input_schema)
+                    .map_err(|problem| format!("the tool {}: {problem}", tool.name))?;
+                Ok(tool)
+            }
+            _ => Ok(tool),
+        }
+    }
+
     /// Calls a tool.
     ///
     /// # Errors
     /// There is no result; why.
     pub(crate) async fn call(
         &self,
-        (tool, arguments): (&str, &Map<String, Value>),
+        (tool, arguments): (&ToolDefinition, &Map<String, Value>),
         limit: Duration,
         cancel: &CancellationToken,
         on_progress: &(dyn Fn(String) + Send + Sync),
     ) -> Result<Value, Failure> {
         let params = Map::from_iter([
-            ("name".to_owned(), json!(tool)),
+            ("name".to_owned(), json!(tool.name)),
             ("arguments".to_owned(), Value::Object(arguments.clone())),
         ]);
-        let result = self.ask("tools/call", params, limit, Some(cancel), Some(on_progress)).await?;
+        let mut request = Request::new("tools/call", params, limit);
+        request.cancel = Some(cancel);
+        request.on_progress = Some(on_progress);
+        request.headers = parameter_values(&tool.input_schema, arguments);
+        let result = self.ask(request).await?;
         if result["resultType"] == "input_required" || result.get("inputRequests").is_some() {
             return Err(Failure::other(
                 "the server wants to ask the user something before it answers, which this client does not support",
@@ -195,19 +275,11 @@ impl Connection {
         Ok(result)
     }
 
-    async fn ask(
-        &self,
-        method: &str,
-        mut params: Map<String, Value>,
-        limit: Duration,
-        cancel: Option<&CancellationToken>,
-        on_progress: Option<&(dyn Fn(String) + Send + Sync)>,
-    ) -> Result<Value, Failure> {
+    async fn ask(&self, mut request: Request<'_>) -> Result<Value, Failure> {
         if self.revision.is_stateless() {
-            params.insert("_meta".to_owned(), meta());
+            request.params.insert("_meta".to_owned(), meta());
         }
-        let request = Request { method, params, limit, cancel, on_progress };
-        self.process.exchange.ask(request).await
+        self.transport.exchange().ask(request).await
     }
 }
 
@@ -220,8 +292,10 @@ fn meta() -> Value {
     json!({META_VERSION: STATELESS, META_CLIENT: client(), META_CAPABILITIES: {}})
 }
 
-/// What the server calls itself, if it speaks the revision without sessions.
-async fn discover(exchange: &Exchange, limit: Duration) -> Result<Option<String>, Failure> {
+type Agreed = (Revision, String);
+
+/// The revision without sessions and what the server calls itself, if it speaks that.
+async fn discover(exchange: &Exchange, limit: Duration) -> Result<Option<Agreed>, Failure> {
     let params = Map::from_iter([("_meta".to_owned(), meta())]);
     let found = exchange.ask(Request::new("server/discover", params, limit)).await?;
     let versions = found["supportedVersions"].as_array().cloned().unwrap_or_default();
@@ -229,11 +303,16 @@ async fn discover(exchange: &Exchange, limit: Duration) -> Result<Option<String>
         Value::Null => &found["serverInfo"],
         info => info,
     };
-    Ok(versions.iter().any(|version| version == STATELESS).then(|| name_of(info)))
+    let is_spoken = versions.iter().any(|version| version == STATELESS);
+    Ok(is_spoken.then(|| (Revision::new(STATELESS), name_of(info))))
 }
 
-/// Begins a session; the revision, and what the server calls itself.
-async fn initialize(exchange: &Exchange) -> Result<(Revision, String), Failure> {
+/// Begins a session; the revision, and what the server calls itself. `agreed_on` learns the revision before anything is sent
+/// in it.
+async fn initialize(
+    exchange: &Exchange,
+    agreed_on: &(dyn Fn(&Revision) + Send + Sync),
+) -> Result<Agreed, Failure> {
     let params = json!({
         "protocolVersion": WITH_SESSIONS[0], "capabilities": {}, "clientInfo": client(),
     });
@@ -247,8 +326,10 @@ async fn initialize(exchange: &Exchange) -> Result<(Revision, String), Failure> 
         );
         return Err(Failure::other(what).saying(revision));
     }
+    let revision = Revision::new(revision);
+    agreed_on(&revision);
     exchange.tell("notifications/initialized", &json!({})).await;
-    Ok((Revision::new(revision), name_of(&agreed["serverInfo"])))
+    Ok((revision, name_of(&agreed["serverInfo"])))
 }
 
 fn name_of(info: &Value) -> String {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::failure::{Failure, Kind};
@@ -21,8 +21,10 @@ const PROGRESS: usize = 16;
 const MOST_LIMITS: u32 = 10;
 /// Most bytes that a server may print while nothing was asked.
 const MAX_STRAY: u64 = 64 << 20;
+/// How long a message without an answer may take to be sent.
+const TELL_LIMIT: Duration = Duration::from_secs(10);
 /// Longest text of a server that is quoted, in characters.
-const QUOTED: usize = 2_000;
+pub(crate) const QUOTED: usize = 2_000;
 
 /// The code of JSON-RPC for a method that does not exist.
 const NO_METHOD: i64 = -32601;
@@ -35,18 +37,51 @@ pub(crate) struct Request<'a> {
     pub(crate) limit: Duration,
     pub(crate) cancel: Option<&'a CancellationToken>,
     pub(crate) on_progress: Option<&'a (dyn Fn(String) + Send + Sync)>,
+    /// For transports that have headers.
+    pub(crate) headers: Vec<(String, String)>,
 }
 
 impl<'a> Request<'a> {
     pub(crate) fn new(method: &'a str, params: Map<String, Value>, limit: Duration) -> Self {
-        Self { method, params, limit, cancel: None, on_progress: None }
+        Self { method, params, limit, cancel: None, on_progress: None, headers: Vec::new() }
+    }
+}
+
+/// A message for the server.
+pub(crate) struct Outgoing {
+    pub(crate) message: Value,
+    /// Of a request.
+    pub(crate) asked: Option<Asked>,
+    /// Dropped when the message is out.
+    _sent: Option<oneshot::Sender<()>>,
+}
+
+/// What a transport has to know of a request.
+pub(crate) struct Asked {
+    pub(crate) id: u64,
+    /// Headers for transports that have some.
+    pub(crate) headers: Vec<(String, String)>,
+    /// Cancelled when nobody waits for the answer any more.
+    pub(crate) given_up: CancellationToken,
+}
+
+impl Outgoing {
+    fn other(message: Value) -> Self {
+        Self { message, asked: None, _sent: None }
+    }
+
+    /// The message on a line.
+    pub(crate) fn line(&self) -> Vec<u8> {
+        let mut bytes = self.message.to_string().into_bytes();
+        bytes.push(b'\n');
+        bytes
     }
 }
 
 /// The requests of one connection.
 pub(crate) struct Exchange {
     state: Mutex<State>,
-    outgoing: mpsc::Sender<Vec<u8>>,
+    outgoing: mpsc::Sender<Outgoing>,
 }
 
 #[derive(Default)]
@@ -69,7 +104,7 @@ struct Waiting {
 
 impl Exchange {
     /// An exchange, and the messages for the server.
-    pub(crate) fn new() -> (Arc<Self>, mpsc::Receiver<Vec<u8>>) {
+    pub(crate) fn new() -> (Arc<Self>, mpsc::Receiver<Outgoing>) {
         let (outgoing, queue) = mpsc::channel(QUEUE);
         (Arc::new(Self { state: Mutex::default(), outgoing }), queue)
     }
@@ -112,10 +147,16 @@ impl Exchange {
             );
             Failure::new(Kind::Overdue, what)
         };
+        let asked = Asked {
+            id: place.id,
+            headers: std::mem::take(&mut request.headers),
+            given_up: place.given_up.clone(),
+        };
+        let outgoing = Outgoing { asked: Some(asked), ..Outgoing::other(message) };
         let sent = tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(aborted()),
-            sent = timeout_at(quiet_until, self.outgoing.send(encode(&message))) => sent,
+            sent = timeout_at(quiet_until, self.outgoing.send(outgoing)) => sent,
         };
         if sent.is_err() {
             return Err(overdue(request.limit));
@@ -142,11 +183,15 @@ impl Exchange {
         }
     }
 
-    /// Says something that has no answer.
+    /// Says something that has no answer, and waits until it is out.
     pub(crate) async fn tell(&self, method: &str, params: &Value) {
         let message = json!({"jsonrpc": "2.0", "method": method, "params": params});
+        let (out, is_out) = oneshot::channel();
+        let outgoing = Outgoing { _sent: Some(out), ..Outgoing::other(message) };
         // A server that has ended is noticed by the next request.
-        let _ = self.outgoing.send(encode(&message)).await;
+        if self.outgoing.send(outgoing).await.is_ok() {
+            let _ = timeout(TELL_LIMIT, is_out).await;
+        }
     }
 
     fn register(&self) -> Result<Registered<'_>, Failure> {
@@ -160,11 +205,34 @@ impl Exchange {
         let (sender, answer) = oneshot::channel();
         let (reporter, progress) = mpsc::channel(PROGRESS);
         state.waiting.insert(id, Waiting { answer: sender, progress: reporter });
-        Ok((answer, progress, Place { exchange: self, id, is_sent: false, is_free: false }))
+        let given_up = CancellationToken::new();
+        Ok((
+            answer,
+            progress,
+            Place { exchange: self, id, given_up, is_sent: false, is_free: false },
+        ))
     }
 
     fn lost(&self) -> Failure {
         self.ended().unwrap_or_else(|| Failure::new(Kind::Ended, "the server has ended"))
+    }
+
+    /// Whether a request waits for its answer.
+    pub(crate) fn is_waiting(&self, id: u64) -> bool {
+        self.state.lock().waiting.contains_key(&id)
+    }
+
+    /// Fails one request, if it waits.
+    pub(crate) fn fail(&self, id: u64, failure: Failure) {
+        let waiting = self.state.lock().waiting.remove(&id);
+        if let Some(waiting) = waiting {
+            let _ = waiting.answer.send(Err(failure));
+        }
+    }
+
+    /// Fails what is asked later. What waits may still be answered.
+    pub(crate) fn retire(&self, failure: Failure) {
+        self.state.lock().ended.get_or_insert(failure);
     }
 
     /// Fails all that wait, and what is asked later.
@@ -247,7 +315,7 @@ impl Exchange {
             }
         };
         // A server that does not read gets no replies.
-        let _ = self.outgoing.try_send(encode(&reply));
+        let _ = self.outgoing.try_send(Outgoing::other(reply));
     }
 
     fn note_progress(&self, params: &Value) {
@@ -273,7 +341,7 @@ fn count(state: &mut State, bytes: u64) -> Result<(), Failure> {
         true => Err(Failure::new(
             Kind::Ended,
             format!(
-                "the server was ended, because it printed more than {} MB that nobody had asked for",
+                "the connection was ended, because the server sent more than {} MB that nobody had asked for",
                 MAX_STRAY >> 20
             ),
         )),
@@ -283,12 +351,6 @@ fn count(state: &mut State, bytes: u64) -> Result<(), Failure> {
 
 fn aborted() -> Failure {
     Failure::new(Kind::Aborted, "aborted before the server had answered")
-}
-
-fn encode(message: &Value) -> Vec<u8> {
-    let mut bytes = message.to_string().into_bytes();
-    bytes.push(b'\n');
-    bytes
 }
 
 /// The result in an answer, or the error.
@@ -326,6 +388,7 @@ fn id_in(head: &[u8], tail: &[u8]) -> Option<u64> {
 struct Place<'a> {
     exchange: &'a Exchange,
     id: u64,
+    given_up: CancellationToken,
     is_sent: bool,
     is_free: bool,
 }
@@ -341,12 +404,13 @@ impl Drop for Place<'_> {
         if self.is_free {
             return;
         }
+        self.given_up.cancel();
         let was_waiting = self.exchange.state.lock().waiting.remove(&self.id).is_some();
         if was_waiting && self.is_sent {
             let params = json!({"requestId": self.id, "reason": "given up"});
             let message =
                 json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params});
-            let _ = self.exchange.outgoing.try_send(encode(&message));
+            let _ = self.exchange.outgoing.try_send(Outgoing::other(message));
         }
     }
 }

@@ -26,6 +26,14 @@ pub(crate) enum Kind {
     Other,
     /// The run was aborted.
     Aborted,
+    /// A status of HTTP in place of an answer.
+    Status(u16),
+    /// The server wants a login, or another one.
+    Login,
+    /// Nothing was sent: the server could not be reached.
+    Unreached,
+    /// The server has forgotten the session, and did nothing.
+    SessionLost,
 }
 
 fn said_on_a_line(said: &str) -> String {

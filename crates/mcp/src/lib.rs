@@ -9,11 +9,12 @@
 //!
 //! | module | is |
 //! |---|---|
-//! | `spec` | what to start, as data |
+//! | `spec` | what a server is, as data |
 //! | `definition` | a tool as a server describes it, its digest, and the name that a model knows it by |
 //! | `approved` | what the owner has approved of a server, on disk |
 //! | `lines` | lines of a stream, of bounded length |
 //! | `process` | a running program: its lines, its errors, its end |
+//! | `http` | a server behind an address: requests, streams, sessions |
 //! | `exchange` | requests that wait for their answers |
 //! | `connection` | the handshake of each revision, the list of tools, calls |
 //! | `server` | one server of a process: started when it is needed, ended when it is idle, with pauses after failures |
@@ -28,6 +29,7 @@ mod definition;
 mod exchange;
 mod failure;
 mod finder;
+mod http;
 mod lines;
 mod log;
 mod outcome;
@@ -42,4 +44,4 @@ pub use definition::ToolDefinition;
 pub use failure::Failure;
 pub use finder::{FINDER, offered_tools};
 pub use server::{Server, Servers};
-pub use spec::{NetworkSetUp, ServerSpec};
+pub use spec::{Address, Login, NetworkSetUp, Place, PrepareProgram, Program, ServerSpec};

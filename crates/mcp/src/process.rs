@@ -13,11 +13,11 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::ServerSpec;
-use crate::exchange::Exchange;
+use crate::exchange::{Exchange, Outgoing};
 use crate::failure::{Failure, Kind};
 use crate::lines::{Line, Lines, MAX_LINE};
 use crate::log::ServerLog;
+use crate::spec::{PrepareProgram, Program};
 
 /// Longest line of a server's errors, in bytes.
 const MAX_ERROR_LINE: usize = 8 << 10;
@@ -35,19 +35,24 @@ impl Process {
     ///
     /// # Errors
     /// It cannot be started; why.
-    pub(crate) async fn start(spec: &ServerSpec, log: &Arc<ServerLog>) -> Result<Self, Failure> {
+    pub(crate) async fn start(
+        prepare: &Arc<PrepareProgram>,
+        log: &Arc<ServerLog>,
+    ) -> Result<Self, Failure> {
         log.begin();
-        let (starting, log) = (spec.clone(), Arc::clone(log));
+        let (prepare, log) = (Arc::clone(prepare), Arc::clone(log));
         // The sandbox asks the file system.
         let runtime = tokio::runtime::Handle::current();
         let started = tokio::task::spawn_blocking(move || {
             let _entered = runtime.enter();
-            spawn(&starting)
+            let program = prepare().map_err(Failure::other)?;
+            let spawned = spawn(&program).map_err(|problem| {
+                Failure::other(format!("its program cannot be started: {problem}"))
+            })?;
+            Ok::<_, Failure>((spawned, program.advice))
         });
-        let (mut confined, kept) =
-            started.await.map_err(|error| Failure::other(error.to_string()))?.map_err(
-                |problem| Failure::other(format!("its program cannot be started: {problem}")),
-            )?;
+        let ((mut confined, kept), advice) =
+            started.await.map_err(|error| Failure::other(error.to_string()))??;
         let (Some(input), Some(output), Some(errors)) =
             (confined.take_input(), confined.take_output(), confined.take_errors())
         else {
@@ -59,7 +64,7 @@ impl Process {
         let attendant = Attendant {
             exchange: Arc::clone(&exchange),
             log,
-            advice: spec.advice.clone(),
+            advice,
             reading: AbortOnDropHandle::new(reading),
             _writing: writing,
             _kept: kept,
@@ -71,22 +76,21 @@ impl Process {
 
 type Kept = Option<Box<dyn Any + Send + Sync>>;
 
-fn spawn(spec: &ServerSpec) -> Result<(Confined, Kept), String> {
-    let mut confinement = spec.confinement.clone();
+fn spawn(program: &Program) -> Result<(Confined, Kept), String> {
+    let mut confinement = program.confinement.clone();
     let mut kept = None;
-    if let Some(set_up) = &spec.network {
+    if let Some(set_up) = &program.network {
         let (network, keep): (Network, _) = set_up()?;
         confinement.network = network;
         kept = Some(keep);
     }
-    let confined =
-        spec.sandbox.spawn(spec.child.clone(), &confinement).map_err(|error| error.to_string())?;
-    Ok((confined, kept))
+    let confined = program.sandbox.spawn(program.child.clone(), &confinement);
+    Ok((confined.map_err(|error| error.to_string())?, kept))
 }
 
-async fn write_all(mut queue: mpsc::Receiver<Vec<u8>>, mut input: ChildStdin) {
+async fn write_all(mut queue: mpsc::Receiver<Outgoing>, mut input: ChildStdin) {
     while let Some(message) = queue.recv().await {
-        if input.write_all(&message).await.is_err() || input.flush().await.is_err() {
+        if input.write_all(&message.line()).await.is_err() || input.flush().await.is_err() {
             // Its end is noticed where its output is read.
             break;
         }

@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use myclaw_engine::Tool;
+use myclaw_llm::HttpProvider;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep};
@@ -15,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::connection::{Connection, Listing, Revision};
 use crate::failure::{Failure, Kind};
 use crate::log::ServerLog;
+use crate::spec::Place;
 use crate::tool::RemoteTool;
 use crate::{Approved, ServerSpec, ToolDefinition};
 
@@ -33,7 +35,10 @@ const DOUBLINGS: u32 = 6;
 
 /// The servers that a process has started, one program for each, whatever the number of its sessions.
 #[derive(Default)]
-pub struct Servers(Mutex<HashMap<String, Arc<Server>>>);
+pub struct Servers {
+    known: Mutex<HashMap<String, Arc<Instance>>>,
+    http: OnceLock<Arc<HttpProvider>>,
+}
 
 impl std::fmt::Debug for Servers {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -42,21 +47,38 @@ impl std::fmt::Debug for Servers {
 }
 
 impl Servers {
+    /// What makes the requests to all servers behind addresses: the first one that is made.
+    pub fn http(&self, make: impl FnOnce() -> HttpProvider) -> Arc<HttpProvider> {
+        Arc::clone(self.http.get_or_init(|| Arc::new(make())))
+    }
+
     /// The server that `spec` describes. Nothing is started. Its errors go to a file in `directory`.
-    pub fn get(&self, spec: ServerSpec, directory: Option<&Path>) -> Arc<Server> {
-        let mut servers = self.0.lock();
+    pub fn get(&self, spec: ServerSpec, directory: Option<&Path>) -> Server {
+        let mut servers = self.known.lock();
         // What another config described is over when its last run is.
-        servers.retain(|_, server| Arc::strong_count(server) > 1 || !server.is_other_than(&spec));
-        let server = servers
+        servers.retain(|fingerprint, server| {
+            Arc::strong_count(server) > 1
+                || server.name != spec.name
+                || *fingerprint == spec.fingerprint
+        });
+        let instance = servers
             .entry(spec.fingerprint.clone())
-            .or_insert_with(|| Arc::new(Server::new(spec, directory)));
-        Arc::clone(server)
+            .or_insert_with(|| Arc::new(Instance::new(&spec.name, directory)));
+        Server { spec: Arc::new(spec), instance: Arc::clone(instance) }
     }
 }
 
-/// A server. Its program runs while it is needed.
+/// A server as a run knows it. Its program runs while it is needed.
+#[derive(Clone)]
 pub struct Server {
-    spec: ServerSpec,
+    /// How it is started.
+    spec: Arc<ServerSpec>,
+    instance: Arc<Instance>,
+}
+
+/// What all runs of a process share of a server. It does not hold how the server is started, because that belongs to a session.
+struct Instance {
+    name: String,
     log: Arc<ServerLog>,
     slot: tokio::sync::Mutex<Slot>,
     calls: AtomicUsize,
@@ -80,19 +102,19 @@ struct Open {
     listing: Mutex<(Arc<Listing>, Instant)>,
 }
 
-impl Server {
-    fn new(spec: ServerSpec, directory: Option<&Path>) -> Self {
-        let log = ServerLog::new(directory, &spec.name);
-        let last_used = Mutex::new(Instant::now());
+impl Instance {
+    fn new(name: &str, directory: Option<&Path>) -> Self {
         Self {
-            spec,
-            log,
+            name: name.to_owned(),
+            log: ServerLog::new(directory, name),
             slot: tokio::sync::Mutex::default(),
             calls: AtomicUsize::new(0),
-            last_used,
+            last_used: Mutex::new(Instant::now()),
         }
     }
+}
 
+impl Server {
     /// Its name in the config.
     pub fn name(&self) -> &str {
         &self.spec.name
@@ -100,21 +122,14 @@ impl Server {
 
     /// How a question about a call names it.
     pub(crate) fn shown(&self) -> String {
-        let words = std::iter::once(&self.spec.child.program).chain(&self.spec.child.args);
-        let words: Vec<_> = words.map(|word| word.to_string_lossy()).collect();
-        format!("{}: {}", self.spec.name, words.join(" "))
-    }
-
-    /// Whether it has the name of the server that `spec` describes, and is another one.
-    fn is_other_than(&self, spec: &ServerSpec) -> bool {
-        self.spec.name == spec.name && self.spec.fingerprint != spec.fingerprint
+        format!("{}: {}", self.spec.name, self.spec.shown)
     }
 
     /// What it lists now, with the revision that it speaks and the name that it gives itself. Starts it.
     ///
     /// # Errors
     /// It does not start, or gives no list.
-    pub async fn listing(self: &Arc<Self>) -> Result<(Listing, Revision, String), Failure> {
+    pub async fn listing(&self) -> Result<(Listing, Revision, String), Failure> {
         let open = self.open(None).await?;
         let listing = open.connection.list().await?;
         let connection = &open.connection;
@@ -123,7 +138,7 @@ impl Server {
 
     /// Its tools as they were approved, as far as `is_wanted` keeps them, by the names that the server gives them.
     pub fn tools(
-        self: &Arc<Self>,
+        &self,
         approved: Approved,
         is_wanted: &dyn Fn(&str) -> bool,
     ) -> Vec<Arc<dyn Tool>> {
@@ -133,13 +148,30 @@ impl Server {
     /// Calls a tool, which must still be what `definition` says. `before` is the revision that the server spoke when it was
     /// approved.
     pub(crate) async fn call(
-        self: &Arc<Self>,
+        &self,
+        what: (&ToolDefinition, &Revision),
+        arguments: &Map<String, Value>,
+        cancel: &CancellationToken,
+        on_progress: &(dyn Fn(String) + Send + Sync),
+    ) -> Result<Value, Failure> {
+        let _using = Using::new(&self.instance);
+        let called = self.call_once(what, arguments, cancel, on_progress).await;
+        match called {
+            // The next one begins a session.
+            Err(failure) if failure.kind == Kind::SessionLost => {
+                self.call_once(what, arguments, cancel, on_progress).await
+            }
+            called => called,
+        }
+    }
+
+    async fn call_once(
+        &self,
         (definition, before): (&ToolDefinition, &Revision),
         arguments: &Map<String, Value>,
         cancel: &CancellationToken,
         on_progress: &(dyn Fn(String) + Send + Sync),
     ) -> Result<Value, Failure> {
-        let _using = Using::new(self);
         let open = tokio::select! {
             biased;
             () = cancel.cancelled() => {
@@ -154,8 +186,9 @@ impl Server {
         }
         let listing = Arc::clone(&open.listing.lock().0);
         self.check(definition, &listing)?;
-        let call = (definition.name.as_str(), arguments);
-        open.connection.call(call, self.spec.call_limit, cancel, on_progress).await
+        open.connection
+            .call((definition, arguments), self.spec.call_limit, cancel, on_progress)
+            .await
     }
 
     /// Checks that the server still describes a tool as it was approved.
@@ -177,8 +210,8 @@ impl Server {
     }
 
     /// The running program, started if there is none.
-    async fn open(self: &Arc<Self>, before: Option<&Revision>) -> Result<Arc<Open>, Failure> {
-        let mut slot = self.slot.lock().await;
+    async fn open(&self, before: Option<&Revision>) -> Result<Arc<Open>, Failure> {
+        let mut slot = self.instance.slot.lock().await;
         if let Some(open) = slot.open.as_ref().filter(|open| open.connection.ended().is_none()) {
             return Ok(Arc::clone(open));
         }
@@ -188,7 +221,7 @@ impl Server {
         {
             let mut failure = failure.clone();
             failure.what = format!(
-                "{}; it is started again in {} s at the earliest",
+                "{}; it is tried again in {} s at the earliest",
                 failure.what,
                 rest.as_secs() + 1
             );
@@ -202,12 +235,15 @@ impl Server {
                 slot.revision = Some(open.connection.revision.clone());
                 (slot.failures, slot.pause) = (0, None);
                 slot.open = Some(Arc::clone(&open));
-                self.attend();
+                self.instance.attend();
                 Ok(open)
             }
             Err(mut failure) => {
-                failure.what =
-                    format!("the server {} did not start: {}", self.spec.name, failure.what);
+                let what = match self.spec.place {
+                    Place::Program(_) => "did not start",
+                    Place::Address(_) => "cannot be used",
+                };
+                failure.what = format!("the server {} {what}: {}", self.spec.name, failure.what);
                 let pause = PAUSE * 2_u32.pow(slot.failures.min(DOUBLINGS));
                 slot.failures = slot.failures.saturating_add(1);
                 slot.pause = Some((Instant::now() + pause.min(LONGEST_PAUSE), failure.clone()));
@@ -217,11 +253,13 @@ impl Server {
     }
 
     async fn start(&self, before: Option<&Revision>) -> Result<Open, Failure> {
-        let connection = Connection::open(&self.spec, &self.log, before).await?;
+        let connection = Connection::open(&self.spec.place, &self.instance.log, before).await?;
         let listing = connection.list().await?;
         Ok(Open { connection, listing: Mutex::new((Arc::new(listing), Instant::now())) })
     }
+}
 
+impl Instance {
     /// Ends the program once it has been idle.
     fn attend(self: &Arc<Self>) {
         let this = Arc::downgrade(self);
@@ -244,10 +282,10 @@ impl Server {
 }
 
 /// A call at work.
-struct Using<'a>(&'a Server);
+struct Using<'a>(&'a Instance);
 
 impl<'a> Using<'a> {
-    fn new(server: &'a Server) -> Self {
+    fn new(server: &'a Instance) -> Self {
         server.calls.fetch_add(1, Ordering::Relaxed);
         Self(server)
     }

@@ -1,28 +1,51 @@
-//! What to start for a server.
+//! What a server is, as data.
 
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use myclaw_exec::ChildSpec;
+use myclaw_llm::HttpProvider;
 use myclaw_sandbox::{Confinement, Network, Sandbox};
+use secrecy::SecretString;
+use url::Url;
 
 /// Prepares the network of a program that is about to start. The second value is kept while the program runs.
 pub type NetworkSetUp =
     dyn Fn() -> Result<(Network, Box<dyn Any + Send + Sync>), String> + Send + Sync;
+
+/// Prepares a program that is about to start: makes its directories, and finds out whether it can be confined. Blocks.
+pub type PrepareProgram = dyn Fn() -> Result<Program, String> + Send + Sync;
 
 /// A server of the config.
 #[derive(Clone)]
 pub struct ServerSpec {
     /// Its name, which begins the names of its tools.
     pub name: String,
-    /// What identifies it: an approval is for one identity.
-    pub identity: String,
-    /// What it was made of, secrets included: two equal values share one program.
+    /// What it was made of, secrets included: two equal values share one program or connection.
     pub fingerprint: String,
+    /// What it is, for people: its command line or its address.
+    pub shown: String,
     /// How long a call may take without a sign of progress.
     pub call_limit: Duration,
+    /// Where it is.
+    pub place: Place,
+}
+
+/// Where a server is.
+#[derive(Clone)]
+pub enum Place {
+    /// A program on this machine, which is prepared when it is needed.
+    Program(Arc<PrepareProgram>),
+    /// An address.
+    Address(Address),
+}
+
+/// The program of a server.
+#[derive(Clone)]
+pub struct Program {
     /// Starts confined programs.
     pub sandbox: Sandbox,
     /// The program.
@@ -33,6 +56,34 @@ pub struct ServerSpec {
     pub network: Option<Arc<NetworkSetUp>>,
     /// What to advise when the program fails at the start, because of its confinement.
     pub advice: String,
+}
+
+/// A server behind HTTP.
+#[derive(Clone)]
+pub struct Address {
+    /// Its endpoint.
+    pub url: Url,
+    /// What each request to its origin carries.
+    pub headers: Vec<(String, SecretString)>,
+    /// Makes the requests.
+    pub http: Arc<HttpProvider>,
+    /// The login there; `None` if a header of the config is in its place.
+    pub login: Option<Arc<dyn Login>>,
+}
+
+/// A login at a server behind HTTP.
+pub trait Login: Send + Sync {
+    /// The token for the next request; `None` if nobody has logged in.
+    ///
+    /// # Errors
+    /// There is a login, and no token can be had; one sentence that says why and what to do.
+    fn token(&self) -> BoxFuture<'_, Result<Option<SecretString>, String>>;
+
+    /// Takes note that the server has refused this token. Whether another one can be had.
+    fn refuse<'a>(&'a self, token: &'a SecretString) -> BoxFuture<'a, bool>;
+
+    /// The command with which one logs in.
+    fn command(&self) -> &str;
 }
 
 impl fmt::Debug for ServerSpec {

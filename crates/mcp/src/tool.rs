@@ -28,13 +28,13 @@ pub(crate) struct RemoteTool {
     schema: ToolSchema,
     definition: ToolDefinition,
     revision: Revision,
-    server: Arc<Server>,
+    server: Server,
 }
 
 impl RemoteTool {
     /// The approved tools of a server that `is_wanted` keeps, by the names that the server gives them.
     pub(crate) fn all_of(
-        server: &Arc<Server>,
+        server: &Server,
         approved: Approved,
         is_wanted: &dyn Fn(&str) -> bool,
     ) -> Vec<Arc<dyn Tool>> {
@@ -42,7 +42,7 @@ impl RemoteTool {
         let wanted = approved.tools.into_iter().filter(|tool| is_wanted(&tool.name));
         let made = wanted.map(|definition| {
             let schema = definition.schema(server.name());
-            let (revision, server) = (revision.clone(), Arc::clone(server));
+            let (revision, server) = (revision.clone(), server.clone());
             Arc::new(Self { schema, definition, revision, server }) as Arc<dyn Tool>
         });
         made.collect()

@@ -51,7 +51,7 @@ pub use discord::{DiscordFault, DiscordMessage, DiscordServer};
 pub use gate::Gate;
 pub use home::TempHome;
 pub use marks::SPEAKER_MARKS;
-pub use mcp::{MCP_SERVER, mcp_server};
+pub use mcp::{MCP_SERVER, McpHttpServer, mcp_server};
 pub use obedient::{instruction, label_of};
 pub use pairing::{Violation, validate_body, validate_pairing};
 pub use process::{

@@ -144,16 +144,16 @@ fn converted(entry: &Value) -> Result<Value, String> {
     let first = |names: &[&str]| {
         names.iter().map(|name| &entry[*name]).find(|value| !value.is_null()).cloned()
     };
-    let command = first(&["command", "cmd"]);
-    if command.is_none() && first(&["url", "uri", "serverUrl", "httpUrl"]).is_some() {
-        return Err("it has an address, and only programs can be servers yet".to_owned());
-    }
+    let url = first(&["url", "uri", "serverUrl", "httpUrl"]);
     let mut made = Map::new();
-    match command {
-        Some(Value::String(command)) if !command.trim().is_empty() => {
+    match (first(&["command", "cmd"]), url) {
+        (Some(Value::String(command)), _) if !command.trim().is_empty() => {
             made.insert("command".to_owned(), json!(command));
         }
-        _ => return Err("it names no program".to_owned()),
+        (None, Some(Value::String(url))) if !url.trim().is_empty() => {
+            return with_address(&url, entry);
+        }
+        _ => return Err("it names no program and no address".to_owned()),
     }
     if let Some(args) = first(&["args"]) {
         let is_text =
@@ -188,6 +188,37 @@ fn converted(entry: &Value) -> Result<Value, String> {
     if let Some(Value::String(cwd)) = first(&["cwd"]) {
         made.insert("cwd".to_owned(), json!(cwd));
     }
+    Ok(with_common_keys(made, entry))
+}
+
+/// The entry of a server with an address.
+fn with_address(url: &str, entry: &Value) -> Result<Value, String> {
+    let mut headers = Map::new();
+    for key in ["headers", "http_headers"] {
+        for (name, value) in entry[key].as_object().into_iter().flatten() {
+            headers.insert(name.clone(), json!(value.as_str().ok_or("a header of it is no text")?));
+        }
+    }
+    // Headers that are variables: Codex.
+    for (name, variable) in entry["env_http_headers"].as_object().into_iter().flatten() {
+        headers
+            .insert(name.clone(), json!(format!("${{{}}}", variable.as_str().unwrap_or_default())));
+    }
+    if let Some(variable) = entry["bearer_token_env_var"].as_str() {
+        headers.insert("Authorization".to_owned(), json!(format!("Bearer ${{{variable}}}")));
+    }
+    let mut made = Map::from_iter([("url".to_owned(), json!(url))]);
+    if !headers.is_empty() {
+        made.insert("headers".to_owned(), Value::Object(headers));
+    }
+    Ok(with_common_keys(made, entry))
+}
+
+/// The entry with the keys that all servers may have.
+fn with_common_keys(mut made: Map<String, Value>, entry: &Value) -> Value {
+    let first = |names: &[&str]| {
+        names.iter().map(|name| &entry[*name]).find(|value| !value.is_null()).cloned()
+    };
     if first(&["enabled"]) == Some(json!(false)) || first(&["disabled"]) == Some(json!(true)) {
         made.insert("enabled".to_owned(), json!(false));
     }
@@ -212,7 +243,7 @@ fn converted(entry: &Value) -> Result<Value, String> {
     if !tools.is_empty() {
         made.insert("tools".to_owned(), Value::Object(tools));
     }
-    Ok(Value::Object(made))
+    Value::Object(made)
 }
 
 /// The entry with references to variables as this program writes them. A variable that is not set would make the config

@@ -89,6 +89,12 @@ pub(crate) enum McpCommand {
 pub(crate) struct AddServerArgs {
     /// Name of the server: letters a to z, digits, `-` and `_`
     pub(crate) name: String,
+    /// Its address, in place of a program
+    #[arg(long, conflicts_with_all = ["env", "cwd", "network", "allow_host", "read", "write", "no_sandbox", "command"])]
+    pub(crate) url: Option<String>,
+    /// Header of each request to its address, as "NAME: VALUE"; may be repeated
+    #[arg(long, value_name = "HEADER", requires = "url")]
+    pub(crate) header: Vec<String>,
     /// Variable for the server, as NAME=VALUE, or NAME for one that is passed on; may be repeated
     #[arg(short, long = "env", value_name = "NAME[=VALUE]")]
     pub(crate) env: Vec<String>,
@@ -114,7 +120,7 @@ pub(crate) struct AddServerArgs {
     #[arg(short, long)]
     pub(crate) yes: bool,
     /// The program and its arguments
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    #[arg(last = true, required_unless_present = "url", value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
 }
 

@@ -47,6 +47,7 @@ mod jobs;
 mod logs;
 mod mcp;
 mod mcp_faults;
+mod mcp_http;
 mod mcp_others;
 mod memory;
 mod model_answers;

@@ -320,7 +320,7 @@ fn the_servers_of_other_programs_are_taken_over_once() {
     assert!(dry.stdout().contains("nothing was changed"), "{}", dry.stdout());
     let imported = run(&home, &["mcp", "import"]);
     imported.assert_code(0);
-    for shown in ["added     files", "added     docs", "left out  taken", "left out  web"] {
+    for shown in ["added     files", "added     docs", "left out  taken", "added     web"] {
         assert!(imported.stdout().contains(shown), "{shown}: {}", imported.stdout());
     }
     assert!(imported.stderr().contains("config.yaml"), "{}", imported.stderr());
@@ -353,10 +353,14 @@ fn mistakes_get_one_message_that_says_what_to_do() {
     }
     for (text, words) in [
         ("{ mcp: { servers: { a: {} } } }", "has no program"),
+        ("{ mcp: { servers: { a: { command: 'x', url: 'https://x' } } } }", "and an address"),
+        ("{ mcp: { servers: { a: { command: 'x', headers: { a: 'b' } } } } }", "has headers"),
         (
-            "{ mcp: { servers: { a: { url: 'https://x' } } } }",
-            "with an address are not supported yet",
+            "{ mcp: { servers: { a: { url: 'https://x', headers: { 'a b': 'c' } } } } }",
+            "name of a header",
         ),
+        ("{ mcp: { servers: { a: { url: 'https://x', headers: { a: 'ü' } } } } }", "cannot hold"),
+        ("{ mcp: { servers: { a: { serverUrl: 'https://x' } } } }", "did you mean `url`?"),
         (
             "{ mcp: { servers: { a: { command: 'x', sandbox: { network: 'allowlist' } } } } }",
             "names no host",

@@ -23,7 +23,7 @@ pub struct McpConfig {
     pub servers: BTreeMap<String, McpServerConfig>,
 }
 
-/// One server: a program on this machine.
+/// One server: a program on this machine, or an address.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct McpServerConfig {
@@ -52,6 +52,21 @@ pub struct McpServerConfig {
     )]
     #[schemars(with = "Option<NonBlankText>")]
     pub cwd: Option<String>,
+    /// Its address, in place of a program: `https://…` or `http://…`.
+    #[serde(
+        deserialize_with = "values::optional_non_blank",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "Option<NonBlankText>")]
+    pub url: Option<String>,
+    /// Headers of each request to that address. Better references such as `"Bearer ${GITHUB_TOKEN}"` than keys.
+    #[serde(
+        deserialize_with = "variables",
+        serialize_with = "values::secret_map::serialize",
+        skip_serializing_if = "BTreeMap::is_empty"
+    )]
+    #[schemars(with = "BTreeMap<String, String>")]
+    pub headers: BTreeMap<String, SecretString>,
     /// Whether it is used. Default: true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
@@ -110,15 +125,15 @@ pub struct McpSandbox {
 impl PartialEq for McpServerConfig {
     fn eq(&self, other: &Self) -> bool {
         let plain = |of: &Self| {
-            let Self { command, args, cwd, enabled, timeout_seconds, tools, sandbox, env: _ } =
+            let Self { command, args, cwd, url, enabled, timeout_seconds, tools, sandbox, .. } =
                 of.clone();
-            (command, args, cwd, enabled, timeout_seconds, tools, sandbox)
+            (command, args, cwd, url, enabled, timeout_seconds, tools, sandbox)
         };
         let variables = |of: &Self| -> Vec<(String, String)> {
             let plain = |(name, value): (&String, &SecretString)| {
                 (name.clone(), value.expose_secret().to_owned())
             };
-            of.env.iter().map(plain).collect()
+            of.env.iter().chain(&of.headers).map(plain).collect()
         };
         plain(self) == plain(other) && variables(self) == variables(other)
     }
@@ -143,9 +158,9 @@ impl McpServerConfig {
         self.timeout_seconds.unwrap_or(DEFAULT_TIMEOUT_SECONDS)
     }
 
-    /// Whether it does not say what to start, so that it only changes another entry.
+    /// Whether it does not say what the server is, so that it only changes another entry.
     fn is_change(&self) -> bool {
-        self.command.is_none()
+        self.command.is_none() && self.url.is_none()
     }
 
     /// This entry with what another one for the same name changes.
@@ -173,9 +188,9 @@ impl McpConfig {
         servers
     }
 
-    /// The variables in it, each of which may hold a secret.
+    /// The variables and headers in it, each of which may hold a secret.
     pub(crate) fn variables(&self) -> impl Iterator<Item = (&str, &SecretString)> {
-        let all = self.servers.values().flat_map(|server| &server.env);
+        let all = self.servers.values().flat_map(|server| server.env.iter().chain(&server.headers));
         all.map(|(name, value)| (name.as_str(), value))
     }
 }

@@ -1,6 +1,9 @@
 //! Mistakes in the MCP servers of the config.
 
-use super::{finding, root};
+use secrecy::ExposeSecret as _;
+use url::Url;
+
+use super::{finding, is_header_name, root};
 use crate::config_path::ConfigPath;
 use crate::locate::Target;
 use crate::schema::{Config, McpConfig, McpServerConfig, SandboxNetwork};
@@ -54,19 +57,80 @@ fn check_servers(
     }
 }
 
+/// Why nothing can be sent to an address.
+fn address_problem(text: &str) -> Option<String> {
+    match Url::parse(text) {
+        Err(error) => Some(error.to_string()),
+        Ok(url) if !matches!(url.scheme(), "http" | "https") => {
+            Some("it does not begin with https:// or http://".to_owned())
+        }
+        Ok(url) if !url.username().is_empty() || url.password().is_some() => {
+            Some("it holds a password, which belongs into `headers`".to_owned())
+        }
+        Ok(_) => None,
+    }
+}
+
+fn check_headers(server: &McpServerConfig, path: &ConfigPath, findings: &mut Vec<Finding>) {
+    let headers = path.clone().key("headers");
+    if server.url.is_none() && !server.headers.is_empty() {
+        findings.push(Finding {
+            target: Target::Key,
+            ..finding(
+                headers.clone(),
+                "only a server with an address has headers",
+                "set `url`, or take them out",
+            )
+        });
+    }
+    for (name, value) in &server.headers {
+        if !is_header_name(name) {
+            findings.push(Finding {
+                target: Target::Key,
+                ..finding(
+                    headers.clone().key(name),
+                    "this cannot be the name of a header",
+                    "use letters, digits and `-`",
+                )
+            });
+        }
+        if !value.expose_secret().bytes().all(|byte| matches!(byte, b'\t' | b' '..=b'~')) {
+            findings.push(finding(
+                headers.clone().key(name),
+                "a header cannot hold this value",
+                "use letters, digits, blanks and signs of ASCII, on one line",
+            ));
+        }
+    }
+}
+
 fn check_server(
     server: &McpServerConfig,
     changes_another: bool,
     path: &ConfigPath,
     findings: &mut Vec<Finding>,
 ) {
-    if server.command.is_none() && !changes_another {
-        findings.push(finding(
+    match (&server.command, &server.url) {
+        (None, None) if !changes_another => findings.push(finding(
             path.clone(),
-            "this server has no program",
-            "set `command`, such as \"npx\"",
+            "this server has no program and no address",
+            "set `command`, such as \"npx\", or `url`, such as \"https://example.com/mcp\"",
+        )),
+        (Some(_), Some(_)) => findings.push(finding(
+            path.clone().key("url"),
+            "this server has a program and an address",
+            "take out `command` or `url`",
+        )),
+        _ => {}
+    }
+    if let Some(problem) = server.url.as_deref().and_then(address_problem) {
+        findings.push(finding(
+            path.clone().key("url"),
+            format!("no request can be sent to this address: {problem}"),
+            "an address is such as \"https://example.com/mcp\"",
         ));
     }
+    check_headers(server, path, findings);
     for name in server.env.keys().filter(|name| name.is_empty() || name.contains(['=', '\0'])) {
         findings.push(Finding {
             target: Target::Key,

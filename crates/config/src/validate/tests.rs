@@ -117,6 +117,7 @@ fn human_delay() -> Value {
 fn mcp() -> Value {
     json!({ "servers": { "mine": {
         "command": "npx", "args": ["-y", "x"], "env": { "mine": "t" }, "cwd": "~", "enabled": true, "timeoutSeconds": 9,
+        "url": "https://x.example/mcp", "headers": { "mine": "t" },
         "tools": { "allow": ["read_*"], "deny": ["read_all"] },
         "sandbox": {
             "enabled": true, "network": "allowlist", "allowHosts": ["x.example"], "readOnly": ["~/a"], "readWrite": ["~/b"],

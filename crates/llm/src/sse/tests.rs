@@ -124,6 +124,14 @@ fn a_long_line_in_small_chunks_takes_linear_time() {
 }
 
 #[test]
+fn the_last_id_and_the_pause_are_kept_for_a_client_that_connects_again() {
+    let mut decoder = SseDecoder::default();
+    decoder.push(b"id: one\nretry: 500\ndata: x\n\nid: two\n\nretry: soon\nid: a\0b\ndata: y\n\n");
+    while decoder.next_frame().unwrap().is_some() {}
+    assert_eq!((&*decoder.last_id(), decoder.retry()), ("two", Some(Duration::from_millis(500))));
+}
+
+#[test]
 fn a_single_data_line_is_borrowed() {
     let mut decoder = SseDecoder::default();
     decoder.push(b"event: e\ndata: x\n\n");

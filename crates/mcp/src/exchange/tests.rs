@@ -12,7 +12,7 @@ async fn asked(lines: &[&str]) -> Result<Value, Failure> {
     let answering = Arc::clone(&exchange);
     let lines: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
     let server = tokio::spawn(async move {
-        let question: Value = serde_json::from_slice(&queue.recv().await.unwrap()).unwrap();
+        let question = queue.recv().await.unwrap().message;
         for text in lines {
             answering.take(line(&text.replace("ID", &question["id"].to_string()))).unwrap();
         }
@@ -69,7 +69,7 @@ async fn a_question_that_is_given_up_is_cancelled_and_its_late_answer_is_nothing
     assert_eq!(overdue.unwrap_err().kind, Kind::Overdue);
     let mut said = Vec::new();
     while let Ok(message) = queue.try_recv() {
-        said.push(serde_json::from_slice::<Value>(&message).unwrap()["method"].clone());
+        said.push(message.message["method"].clone());
     }
     // The first one was never sent.
     assert_eq!(said, ["y", "notifications/cancelled"]);
@@ -94,8 +94,9 @@ async fn requests_of_the_server_are_answered_and_never_block() {
     for number in 0..500 {
         exchange.take(line(&format!(r#"{{"id":{number},"method":"ping"}}"#))).unwrap();
     }
-    let first: Value = serde_json::from_slice(&queue.recv().await.unwrap()).unwrap();
-    assert_eq!(first, json!({"jsonrpc": "2.0", "id": 0, "result": {}}));
+    let first = queue.recv().await.unwrap();
+    assert_eq!(first.line(), b"{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{}}\n");
+    assert_eq!(first.message, json!({"jsonrpc": "2.0", "id": 0, "result": {}}));
     let mut count = 1;
     while queue.try_recv().is_ok() {
         count += 1;

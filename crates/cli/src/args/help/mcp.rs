@@ -1,17 +1,18 @@
 //! Help texts of `myclaw mcp`.
 
 pub(in crate::args) const MCP: &str = "\
-Add, test, approve and list MCP servers: programs whose tools the agent uses. The servers are in `mcp.servers` of the config \
+Add, test, approve and list MCP servers: programs and addresses whose tools the agent uses. The servers are in `mcp.servers` of the config \
 file; the tools of `files` are `files__read` and so on.
 
 A model is shown the tools of a server as you approved them. What changes later stays off until you approve the difference. \
-A server runs in a sandbox: it reads its own installation and the paths among its arguments, and reaches no host, unless you \
+A program runs in a sandbox: it reads its own installation and the paths among its arguments, and reaches no host, unless you \
 permit more. docs/use/mcp.md";
 
 pub(in crate::args) const MCP_EXAMPLES: &str = "\
 Examples:
   myclaw mcp add files --read ~/Documents -- npx -y @modelcontextprotocol/server-filesystem ~/Documents
   myclaw mcp add github --env GITHUB_TOKEN --allow-host api.github.com -- github-mcp-server stdio
+  myclaw mcp add docs --url https://docs.example.com/mcp
   myclaw mcp import --from claude-code
   myclaw mcp approve files
   myclaw mcp list
@@ -19,13 +20,15 @@ Examples:
 
 pub(in crate::args) const MCP_ADD: &str = "\
 Adds a server to the config file, starts it, shows its tools and asks whether you approve them. Without a terminal, nothing \
-is approved unless --yes is given. The command and its arguments come after `--`.";
+is approved unless --yes is given. The command and its arguments come after `--`. A server elsewhere has an address, `--url`; \
+what looks like `${NAME}` in a header is a variable of the environment or of the file `.env` of the state directory.";
 
 pub(in crate::args) const MCP_ADD_EXAMPLES: &str = "\
 Examples:
   myclaw mcp add time -- uvx mcp-server-time
   myclaw mcp add files --read ~/Documents -- npx -y @modelcontextprotocol/server-filesystem ~/Documents
-  myclaw mcp add github --env GITHUB_TOKEN --allow-host api.github.com -- github-mcp-server stdio";
+  myclaw mcp add github --env GITHUB_TOKEN --allow-host api.github.com -- github-mcp-server stdio
+  myclaw mcp add docs --url https://docs.example.com/mcp --header 'Authorization: Bearer ${DOCS_TOKEN}'";
 
 pub(in crate::args) const MCP_APPROVE: &str = "\
 Starts a server, shows how its tools differ from those that you approved, and asks whether you approve them as they are now.";

@@ -41,8 +41,11 @@ pub(super) fn add(args: &AddServerArgs) -> Result<(), CliError> {
             // The same command again approves what has changed.
             let known =
                 session(None)?.mcp_servers().into_iter().find(|server| server.name == args.name);
-            let command = known.as_ref().map(|server| server.shown());
-            if command.as_deref() != Some(args.command.join(" ").as_str()) {
+            let is_same = known.is_some_and(|server| match &args.url {
+                Some(url) => server.config.url.as_ref() == Some(url),
+                None => server.shown() == args.command.join(" "),
+            });
+            if !is_same {
                 return Err(CliError::usage(format!(
                     "{} has {path} already; remove it first with `myclaw mcp remove {}`, or choose another name",
                     file.path().display(),
@@ -69,6 +72,9 @@ pub(super) fn add(args: &AddServerArgs) -> Result<(), CliError> {
 
 /// The entry for the config.
 fn entry_of(args: &AddServerArgs, home: &Home) -> Result<Value, CliError> {
+    if let Some(url) = &args.url {
+        return address_entry(url, &args.header);
+    }
     let [command, arguments @ ..] = args.command.as_slice() else {
         return Err(CliError::usage("there is no command; it comes after `--`"));
     };
@@ -123,6 +129,23 @@ fn entry_of(args: &AddServerArgs, home: &Home) -> Result<Value, CliError> {
     }
     if !sandbox.is_empty() {
         entry.insert("sandbox".to_owned(), Value::Object(sandbox));
+    }
+    Ok(Value::Object(entry))
+}
+
+fn address_entry(url: &str, given: &[String]) -> Result<Value, CliError> {
+    let mut headers = Map::new();
+    for header in given {
+        let Some((name, value)) = header.split_once(':') else {
+            return Err(CliError::usage(format!(
+                "`{header}` is no header; write it as \"NAME: VALUE\", such as \"Authorization: Bearer ${{TOKEN}}\""
+            )));
+        };
+        headers.insert(name.trim().to_owned(), json!(value.trim()));
+    }
+    let mut entry = Map::from_iter([("url".to_owned(), json!(url))]);
+    if !headers.is_empty() {
+        entry.insert("headers".to_owned(), Value::Object(headers));
     }
     Ok(Value::Object(entry))
 }

@@ -1,0 +1,282 @@
+#!/usr/bin/env python3
+"""An MCP server behind HTTP whose tools misbehave in all the ways of servers, and an authorization server.
+
+Modes: sessions (2025-11-25), stateless (2026-07-28 only), old (the transport of 2024-11-05). The second argument is a file: each
+request becomes a line of JSON in it. The first line of the output is the port.
+"""
+import json
+import os
+import queue
+import socket
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+MODE, LOG = sys.argv[1], sys.argv[2]
+TEXT = {"type": "object", "properties": {"text": {"type": "string"}}}
+NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}}
+REGION = {"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}}
+BROKEN = {"type": "object", "properties": {"region": {"type": "array", "x-mcp-header": "Region"}}}
+NAMES = ["echo", "json", "count", "cut", "cut_for_ever", "html", "five", "forget", "away", "nearby", "unauthorized", "forbidden",
+         "flood", "silent", "other", "empty", "half", "change"]
+TOOLS = [{"name": name, "description": "Does " + name, "inputSchema": TEXT} for name in NAMES]
+TOOLS += [{"name": name, "description": "Does " + name, "inputSchema": NUMBER} for name in ["slow", "huge", "huge_stream"]]
+TOOLS += [{"name": "region", "description": "Says its header", "inputSchema": REGION},
+          {"name": "broken", "description": "Wants an impossible header", "inputSchema": BROKEN}]
+
+lock = threading.Lock()
+sessions, streams, kept = set(), {}, {}
+state = {"made": 0, "count": 0, "changed": False}
+
+
+def text(words, **more):
+    return {"content": [{"type": "text", "text": words}], **more}
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def record(self, body):
+        line = {"method": self.command, "path": self.path, "headers": {k.lower(): v for k, v in self.headers.items()}, "body": body}
+        with lock, open(LOG, "a") as log:
+            log.write(json.dumps(line) + "\n")
+
+    def plain(self, status, body=b"", kind="application/json", **headers):
+        if not isinstance(body, bytes):
+            body = body.encode() if isinstance(body, str) else json.dumps(body).encode()
+        self.send_response(status)
+        if kind and body:
+            self.send_header("content-type", kind)
+        self.send_header("content-length", str(len(body)))
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def stream(self, **headers):
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("connection", "close")
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+        self.close_connection = True
+
+    def event(self, message, **fields):
+        lines = [f"{name}: {value}" for name, value in fields.items()]
+        lines.append("data: " + (message if isinstance(message, str) else json.dumps(message)))
+        self.wfile.write(("\n".join(lines) + "\n\n").encode())
+        self.wfile.flush()
+
+    def session(self):
+        return self.headers.get("mcp-session-id")
+
+    def do_DELETE(self):
+        self.record(None)
+        with lock:
+            sessions.discard(self.session())
+        self.plain(200)
+
+    def do_GET(self):
+        self.record(None)
+        if self.path == "/moved":
+            return self.plain(200, "<html>moved</html>", "text/html")
+        if MODE == "stateless":
+            return self.plain(405)
+        if MODE == "old":
+            name = str(len(streams))
+            streams[name] = queue.Queue()
+            self.stream()
+            self.event("/messages?session=" + name, event="endpoint")
+            return self.pour(streams[name])
+        last = self.headers.get("last-event-id")
+        if last and last.startswith("cut-"):
+            self.stream()
+            time.sleep(0.05)
+            return self.event(kept.pop(last), id=last + "-end")
+        if self.session() not in sessions:
+            return self.plain(404)
+        self.stream()
+        for _ in range(600):
+            if state["changed"]:
+                state["changed"] = False
+                self.event({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+            self.wfile.write(b": alive\n\n")
+            self.wfile.flush()
+            time.sleep(0.1)
+
+    def pour(self, messages):
+        while True:
+            try:
+                self.event(messages.get(timeout=0.5), event="message")
+            except queue.Empty:
+                self.wfile.write(b": alive\n\n")
+                self.wfile.flush()
+
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.record(body)
+        if MODE == "old":
+            if not self.path.startswith("/messages"):
+                return self.plain(404, "<html>Cannot POST</html>", "text/html")
+            self.plain(202)
+            answer = self.answer(body)
+            if answer:
+                streams[self.path.split("=")[1]].put(answer)
+            return
+        if MODE == "sessions" and body["method"] != "initialize" and body["method"] != "server/discover":
+            if self.session() is None:
+                return self.plain(400, {"jsonrpc": "2.0", "id": None, "error": {"code": -32000, "message": "Bad Request: session id is missing"}})
+            if self.session() not in sessions:
+                return self.plain(404, {"jsonrpc": "2.0", "id": None, "error": {"code": -32001, "message": "Session not found"}})
+            if self.headers.get("mcp-protocol-version") != "2025-11-25":
+                return self.plain(400, "no version")
+        if MODE == "sessions" and body["method"] == "server/discover":
+            return self.plain(400, {"jsonrpc": "2.0", "id": None, "error": {"code": -32000, "message": "Bad Request: Server not initialized"}})
+        if MODE == "stateless" and not self.is_whole(body):
+            return self.plain(400, {"jsonrpc": "2.0", "id": body.get("id"), "error": {"code": -32020, "message": "the headers do not fit"}})
+        if "id" not in body:
+            return self.plain(202)
+        if body["method"] == "tools/call" and hasattr(self, "do_" + body["params"]["name"]):
+            arguments = body["params"].get("arguments", {})
+            return getattr(self, "do_" + body["params"]["name"])(body, arguments)
+        answer = self.answer(body)
+        if body["method"] == "initialize":
+            with lock:
+                state["made"] += 1
+                name = "session-%d" % state["made"]
+                sessions.add(name)
+            return self.plain(200, answer, mcp_session_id=name)
+        if body["method"] == "tools/call" and body["params"]["name"] == "echo":
+            self.stream()
+            return self.event(answer)
+        self.plain(404 if "error" in answer else 200, answer)
+
+    def is_whole(self, body):
+        params = body.get("params", {})
+        wanted = {"mcp-protocol-version": params.get("_meta", {}).get("io.modelcontextprotocol/protocolVersion"), "mcp-method": body["method"]}
+        if body["method"] == "tools/call":
+            wanted["mcp-name"] = params["name"]
+        return all(self.headers.get(name) == value for name, value in wanted.items())
+
+    def answer(self, body):
+        method, params = body["method"], body.get("params", {})
+        result = None
+        if method == "initialize" and MODE != "stateless":
+            version = "2024-11-05" if MODE == "old" else "2025-11-25"
+            result = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": {"name": "remote", "version": "1"}}
+        elif method == "server/discover" and MODE == "stateless":
+            result = {"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}},
+                      "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "remote", "version": "2"}}}
+        elif method == "tools/list":
+            result = {"tools": TOOLS}
+        elif method == "tools/call":
+            words = params.get("arguments", {}).get("text", "")
+            if params["name"] == "count":
+                state["count"] += 1
+                words = str(state["count"])
+            if params["name"] == "change":
+                TOOLS[0]["description"], state["changed"] = "Does something else", True
+            if params["name"] == "region":
+                words = self.headers.get("mcp-param-region", "(none)")
+            result = text(params["name"] + ": " + words)
+        if "id" not in body:
+            return None
+        if result is None:
+            return {"jsonrpc": "2.0", "id": body["id"], "error": {"code": -32601, "message": "Method not found"}}
+        return {"jsonrpc": "2.0", "id": body["id"], "result": result}
+
+    def do_slow(self, body, arguments):
+        self.stream()
+        token = body["params"].get("_meta", {}).get("progressToken")
+        for step in range(arguments["n"]):
+            time.sleep(0.1)
+            report = {"progressToken": token, "progress": step + 1, "total": arguments["n"]}
+            self.event({"jsonrpc": "2.0", "method": "notifications/progress", "params": report})
+        self.event(self.answer(body))
+
+    def do_cut(self, body, arguments):
+        """Breaks off after its first event, and goes on where the client takes it up again."""
+        name = "cut-%s" % body["id"]
+        kept[name] = self.answer(body)
+        self.stream()
+        self.event("", id=name, retry=50)
+
+    def do_cut_for_ever(self, body, arguments):
+        self.stream()
+        self.wfile.write(b'data: {"jsonrpc": "2.0", "id": ')
+
+    def do_html(self, body, arguments):
+        self.plain(200, "<html>Sign in to the hotel</html>", "text/html; charset=utf-8")
+
+    def do_five(self, body, arguments):
+        self.plain(503, "the database is gone", "text/plain")
+
+    def do_forget(self, body, arguments):
+        with lock:
+            sessions.clear()
+        self.plain(200, self.answer(body))
+
+    def do_away(self, body, arguments):
+        self.plain(307, location="http://localhost:%d/elsewhere" % PORT)
+
+    def do_nearby(self, body, arguments):
+        if self.path == "/nearby":
+            return self.plain(200, self.answer(body))
+        self.plain(307, location="/nearby")
+
+    def do_unauthorized(self, body, arguments):
+        self.plain(401, "who are you", "text/plain", www_authenticate='Bearer realm="x"')
+
+    def do_forbidden(self, body, arguments):
+        self.plain(403, "not you", "text/plain")
+
+    def do_flood(self, body, arguments):
+        self.stream()
+        while True:
+            self.event({"jsonrpc": "2.0", "method": "notifications/message", "params": {"data": "y" * (1 << 20)}})
+
+    def do_silent(self, body, arguments):
+        time.sleep(30)
+
+    def do_other(self, body, arguments):
+        self.plain(200, {"jsonrpc": "2.0", "id": 999999, "result": text("wrong")})
+
+    def do_empty(self, body, arguments):
+        self.plain(202)
+
+    def do_half(self, body, arguments):
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", "1000")
+        self.end_headers()
+        self.wfile.write(b'{"jsonrpc"')
+        self.close_connection = True
+
+    def do_huge(self, body, arguments):
+        answer = json.dumps({"jsonrpc": "2.0", "id": body["id"], "result": text("x" * (arguments["n"] << 20))})
+        self.plain(200, answer)
+
+    def do_huge_stream(self, body, arguments):
+        self.stream()
+        self.event({"jsonrpc": "2.0", "id": body["id"], "result": text("x" * (arguments["n"] << 20))})
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 64
+
+    def handle_error(self, *_):
+        pass
+
+
+server = Server(("127.0.0.1", 0), Handler)
+PORT = server.server_address[1]
+print(PORT, flush=True)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+# Ends with the test that has started it.
+sys.stdin.read()
