@@ -142,7 +142,7 @@ pub async fn set_up_model(
     let reference = reference(&new)?;
     let config_error = |error| SetupError::Config(ConfigWriteError::Invalid(error));
     let before = file.load(&home.environment);
-    // A starter file that is not written yet loads always.
+    // The starter file has no mistakes, so this never fails before the file is written.
     let loaded = before.map_err(config_error)?;
     let changes = changes(file, &loaded.config, &reference, new.base_url)?;
     let changed = file.with(&changes).map_err(ConfigWriteError::Edit)?;

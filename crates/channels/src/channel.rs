@@ -409,7 +409,7 @@ impl State {
 /// The account of a channel that has only one.
 pub const DEFAULT_ACCOUNT: &str = "default";
 
-/// An account of a channel, with its state. A change for the worse is logged once.
+/// An account of a channel, with its state. A failure is logged once, when it begins.
 #[derive(Debug)]
 pub struct Account {
     channel: &'static str,

@@ -148,7 +148,7 @@ impl Email {
         let refusal = match &smtp {
             Ok(_) => None,
             Err(error @ SmtpError::Login(_)) => Some(format!("{error}; {WRONG_PASSWORD}")),
-            // A server that is away says nothing of the login.
+            // A connection failure says nothing about the credentials.
             Err(_) => return smtp,
         };
         self.set_service(|(_, refused)| *refused = refusal);

@@ -186,7 +186,7 @@ pub(crate) enum Command {
     /// Plan what the agent does by itself: once, at an interval, or at times of day
     #[command(long_about = help::CRON, after_long_help = help::CRON_EXAMPLES)]
     Cron(Later<CronArgs>),
-    /// Do one job of a host in a container: JSON in, answers between markers out
+    /// Run one job inside a container: JSON on standard input, answers between markers on standard output
     #[command(long_about = help::RUNNER, after_long_help = help::RUNNER_EXAMPLES)]
     Runner(Later<RunnerArgs>),
     /// Answer chats with one container per group, each with a runner in it

@@ -32,7 +32,7 @@ pub(crate) struct Channels {
 #[derive(Default)]
 struct State {
     connections: Vec<Connection>,
-    /// Who takes messages, and what ends the channels, once they receive.
+    /// Where messages go, and what stops the channels; set when they begin to receive.
     receiver: Option<(Arc<dyn Intake>, CancellationToken)>,
 }
 

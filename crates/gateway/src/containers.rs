@@ -24,9 +24,9 @@ use crate::rows::{MessageId, PartKind, Route};
 use crate::{GatewayError, Say};
 use showing::Showing;
 
-/// Kind of the records that say from where the newest message for a group came.
+/// Record kind: the route of a group's newest message.
 const ROUTE: &str = "host-route";
-/// Kind of the records of parts of the host that are in the outbox.
+/// Record kind: parts of the host that are in the outbox.
 const PART: &str = "host-part";
 /// Reply to chats that are bound to no group.
 const NOBODY: &str = "This chat cannot be answered at the moment. Its owner sees the reason with `myclaw channels status`.";
@@ -46,7 +46,7 @@ pub(crate) struct Containers {
 
 /// What becomes of a message for a group.
 pub(crate) enum Handed {
-    /// The host has it. Whether it is for the agent.
+    /// The host accepted it; `is_for_agent` says whether the agent is addressed.
     Taken { is_for_agent: bool },
     /// It gets no answer: the reason, and the text for its sender.
     Dropped { reason: String, say: Option<String> },

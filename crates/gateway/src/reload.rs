@@ -62,7 +62,7 @@ impl Stamp {
 /// How the newest reload ended, for clients.
 pub(crate) struct Reloads {
     state: watch::Sender<ReloadState>,
-    /// Makes the files be looked at without waiting.
+    /// Triggers an immediate check of the files.
     asked: Notify,
 }
 
@@ -127,7 +127,7 @@ pub(crate) struct Reloader {
     pub(crate) runner: Arc<Runner>,
     pub(crate) server: Arc<Server>,
     pub(crate) reloads: Arc<Reloads>,
-    /// The config of the start. What only a restart changes is as this says.
+    /// The config at start-up. Keys that need a restart keep these values.
     pub(crate) first: Arc<InForce>,
     /// The files that the config in force was read from.
     pub(crate) stamp: Stamp,
@@ -230,7 +230,7 @@ impl Reloader {
 
     async fn put_into_force(&self, new: Arc<InForce>, say: &Say) -> bool {
         self.current.replace(Arc::clone(&new));
-        // The sessions look for the agents, which may read the list of sessions.
+        // Sessions resolve their agents again, which may read the session index.
         let (delivery, of_sessions) = (Arc::clone(&self.delivery), Arc::clone(&new));
         let changing = tokio::task::spawn_blocking(move || delivery.use_config(&of_sessions));
         let changed = changing.await;

@@ -116,7 +116,7 @@ mod linux {
                 | WatchFlags::CLOSE_WRITE
                 | WatchFlags::ONLYDIR
                 | WatchFlags::DONT_FOLLOW;
-            // Without a watch it is found by looking.
+            // Without a watch, the look once a second finds changes.
             if let Ok(id) = inotify::add_watch(self.queue.get_ref(), directory, flags) {
                 self.places.insert(id, place.clone());
             }

@@ -50,8 +50,8 @@ pub(super) enum ImapError {
 pub(super) enum Listing {
     /// Its number, size and date.
     Full,
-    /// Its number only, which a server knows without reading it. Of a mail that it cannot read, it has no size, and
-    /// refuses the list, or ends the connection.
+    /// Its number only, which a server knows without reading it. For a mail that it cannot parse, a server reports
+    /// no size, rejects the whole FETCH, or drops the connection.
     Numbers,
 }
 

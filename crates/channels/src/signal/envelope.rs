@@ -113,7 +113,7 @@ pub(super) struct File {
 }
 
 impl File {
-    /// It, before it is downloaded.
+    /// Metadata of the file; the content is fetched later.
     pub(super) fn attachment(&self) -> Attachment {
         let given = self.filename.clone().filter(|name| !name.is_empty());
         let name = given.unwrap_or_else(|| file_name("file", self.content_type.as_deref()));

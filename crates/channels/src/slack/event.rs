@@ -81,7 +81,7 @@ impl File {
         names.map(String::as_str).find(|name| !name.is_empty())
     }
 
-    /// It, before it is downloaded.
+    /// Metadata of the file; the content is fetched later.
     pub(super) fn attachment(&self) -> Attachment {
         Attachment::new(self.name().map(str::to_owned), self.mimetype.clone())
     }

@@ -30,7 +30,7 @@ const GENERAL_TOPIC: i64 = 1;
 const MOST_COMMAND_BYTES: usize = 64;
 /// Buttons side by side, so that their texts can be read on a phone.
 const BUTTONS_IN_ROW: usize = 2;
-/// Shortest time that the server's own limit on requests is taken for.
+/// Shortest pause after the server has refused a request because there were too many.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
 
 #[derive(Deserialize)]

@@ -307,7 +307,7 @@ struct GivenUp {
 }
 
 impl GivenUp {
-    /// Sees to its end. `over` fails when it is over.
+    /// Waits until the cancelled call has ended, and ends the helper if it does not. `over` then resolves with an error.
     async fn end(self, over: oneshot::Receiver<()>) {
         if timeout(CANCEL_GRACE, over).await.is_err() {
             self.shared.end(GIVEN_UP);

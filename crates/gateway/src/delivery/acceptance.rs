@@ -21,8 +21,8 @@ const MOST_OPEN_PICTURES: usize = 64 * 1024 * 1024;
 
 impl Delivery {
     /// Step 1. When this returns, the message is on disk with its files and gets an answer or a report. The same message
-    /// again gets the same result. A source that goes away, as one whose channel is closed, does not stop half-way: a
-    /// message that is stored is also handed in.
+    /// again gets the same result. Runs as its own task: if the channel closes meanwhile, a
+    /// stored message is still handed to its session.
     pub(crate) async fn accept_from(
         self: &Arc<Self>,
         new: NewMessage,
@@ -60,7 +60,7 @@ impl Delivery {
         let bytes = match self.enter(&row) {
             Ok(bytes) => bytes,
             Err(full) => {
-                // What is stored already takes no place.
+                // Duplicates do not count against the limit.
                 let known = self.ledger.message(&id).await?.ok_or(full)?;
                 return known_as(id, known, &row);
             }
@@ -114,7 +114,7 @@ impl Delivery {
             // Another message has just noted a route of the same session, or was said in the same group. Either may count
             // as the last.
         }
-        // The message matters; from where it came last is a convenience, and the next message has the context.
+        // Losing this race is harmless: only the last route is not updated, and the next message updates it.
         self.ledger.store_message(id.clone(), row, files, &[]).await
     }
 

@@ -71,7 +71,7 @@ impl Delivery {
     /// The chat in which a session talks at this moment.
     ///
     /// # Errors
-    /// There is none.
+    /// No chat is being answered in this session.
     pub(crate) async fn current_place(&self, session: &str) -> Result<ChatPlace, GatewayError> {
         let route = self.current_route(session).await?;
         if !route.leads_somewhere() {
@@ -142,7 +142,7 @@ impl Delivery {
             .map_err(|why| unusable(format!("the agent may not write to this chat: {why}")))
     }
 
-    /// What the channels can do that a session may talk on, in one line.
+    /// One line: the actions that this session's channels support.
     pub(crate) fn abilities(&self, session: &SessionConfig) -> String {
         let own = session.session_key.parts().channel;
         let mut lines: Vec<String> = Vec::new();

@@ -124,7 +124,7 @@ impl Router {
 
     fn stop(&self, session: &ChatSession) -> Result<String, GatewayError> {
         let mut is_stopped = self.delivery.abort(session.key.as_str())?;
-        // What `/new` left at work is still what the person sees.
+        // A run that began before `/new` still reports to this chat.
         if let Some(before) = session.before() {
             is_stopped |= self.delivery.abort(before.as_str())?;
         }

@@ -245,7 +245,7 @@ pub(crate) fn content(
     Ok(blocks)
 }
 
-/// The text of a text file. A PDF is not one, also with plain characters only: what it says is not in its lines.
+/// The text of a text file. PDFs are never treated as text, even if all their bytes are ASCII.
 pub(crate) fn text_of(bytes: &[u8]) -> Option<&str> {
     let text = std::str::from_utf8(bytes).ok()?;
     let is_text = !text.contains('\0') && !text.starts_with("%PDF-");

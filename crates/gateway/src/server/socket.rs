@@ -185,7 +185,7 @@ impl Client {
         let mut breath = pin!(tokio::time::sleep(BREATH));
         let mut takes_breath = false;
         loop {
-            line.wait(self);
+            line.park(self);
             let happened = tokio::select! {
                 frame = line.frame() => Happened::Frame(frame),
                 () = line.wake.notified(), if !takes_breath => Happened::Events,
@@ -195,7 +195,7 @@ impl Client {
                 () = &mut gone => Happened::Gone,
             };
             // Nobody else takes it.
-            let Some(client) = line.go_on() else { return };
+            let Some(client) = line.unpark() else { return };
             self = client;
             let goes_on = match happened {
                 Happened::Frame(frame) => {

@@ -58,7 +58,7 @@ pub struct EmailConfig {
     #[serde(default = "inbox", deserialize_with = "values::non_blank")]
     #[schemars(with = "NonBlankText")]
     pub mailbox: String,
-    /// Who checks that a mail comes from whom it names.
+    /// Which server verifies the sender of a mail (SPF, DKIM, DMARC).
     #[serde(default)]
     pub sender_check: SenderCheckConfig,
     /// The name of the server that checks senders: the first word of the field `Authentication-Results` in the mails that
@@ -151,7 +151,7 @@ pub enum ConnectionSecurity {
     None,
 }
 
-/// Who checks that a mail comes from whom it names.
+/// Which server verifies the sender of a mail (SPF, DKIM, DMARC).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]

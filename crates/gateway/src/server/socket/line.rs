@@ -37,13 +37,13 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// Lays a client down, whose task is going to wait.
-    pub(super) fn wait(&self, client: Box<Client>) {
+    /// Parks the client while its task waits.
+    pub(super) fn park(&self, client: Box<Client>) {
         *self.waiting.lock() = Some(client);
     }
 
     /// Takes the client up again.
-    pub(super) fn go_on(&self) -> Option<Box<Client>> {
+    pub(super) fn unpark(&self) -> Option<Box<Client>> {
         self.waiting.lock().take()
     }
 
