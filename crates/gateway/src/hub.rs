@@ -20,10 +20,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use myclaw_agent::RunEvent;
+use myclaw_agent::{AgentRunEvent, RunEvent, RunOutcome};
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use serde::Serialize;
 use tokio::sync::watch;
+
+use crate::delivery::for_people;
 
 mod kept;
 mod live;
@@ -118,9 +120,10 @@ impl Hub {
 
     /// Adds an event of a run.
     pub(crate) fn publish_run(&self, session: &str, event: &RunEvent) {
+        let for_clients = for_clients(event);
         self.add(session, |sequence, at| {
             sequence.live.heed(&event.kind);
-            sequence.kept.add_of_run(at, event)
+            sequence.kept.add_of_run(at, for_clients.as_ref().unwrap_or(event))
         });
     }
 
@@ -290,6 +293,40 @@ impl Sequence {
             }
         }
     }
+}
+
+/// An event about a failed call as clients get it, who need not be the owner: without the address of the model's server.
+fn for_clients(event: &RunEvent) -> Option<RunEvent> {
+    let kind = match &event.kind {
+        AgentRunEvent::RunEnd { outcome: RunOutcome::Failed { class, error } } => {
+            let error = for_people(class, error).to_owned();
+            AgentRunEvent::RunEnd { outcome: RunOutcome::Failed { class: *class, error } }
+        }
+        AgentRunEvent::Retry { attempt, reason, cause, profile_id, delay_ms, .. } => {
+            let seconds = Duration::from_millis(*delay_ms).as_secs_f32();
+            AgentRunEvent::Retry {
+                attempt: *attempt,
+                reason: *reason,
+                cause: *cause,
+                profile_id: profile_id.clone(),
+                delay_ms: *delay_ms,
+                message: format!(
+                    "The model did not answer ({cause}). It is asked again in {seconds:.1} s."
+                ),
+            }
+        }
+        AgentRunEvent::Fallback { from, to, reason, cause, .. } => AgentRunEvent::Fallback {
+            from: from.clone(),
+            to: to.clone(),
+            reason: *reason,
+            cause: *cause,
+            message: format!("{from} cannot answer ({cause}). {to} is asked instead."),
+        },
+        _ => return None,
+    };
+    let mut changed = event.clone();
+    changed.kind = kind;
+    Some(changed)
 }
 
 #[cfg(test)]

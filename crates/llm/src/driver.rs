@@ -268,9 +268,10 @@ fn failed(
     decoder: Option<&Decoder<'_>>,
     sink: EventSink<'_>,
 ) -> CallFailure {
-    sink(StreamEvent::Error { reason: StopReason::Error, error: error.message.clone() });
-    let mut partial =
-        decoder.and_then(|decoder| decoder.partial(StopReason::Error, &error.message));
+    // What had arrived is kept with the reason, and shown to others than the owner.
+    let reason = error.message_without_address().to_owned();
+    let mut partial = decoder.and_then(|decoder| decoder.partial(StopReason::Error, &reason));
+    sink(StreamEvent::Error { reason: StopReason::Error, error: reason });
     if !decoder.is_some_and(Decoder::has_visible_output) {
         // Content that was not shown is dropped; it may still have cost something.
         error.usage = partial.take().map(|unseen| Box::new(unseen.usage));
@@ -377,7 +378,11 @@ struct Server<'a> {
 
 impl Server<'_> {
     fn transport(&self, error: &reqwest::Error) -> ModelError {
-        self.unsent(transport_error(error, &self.url, self.request.limits.connect))
+        let provider = &self.request.model.provider;
+        let mut error = transport_error(error, &self.url, self.request.limits.connect);
+        error.without_address =
+            Some(format!("{provider}: the server of the model cannot be reached").into());
+        self.unsent(error)
     }
 
     /// An error that did not come from a server.

@@ -22,6 +22,9 @@ mod commands;
 mod containers;
 mod discord;
 mod email;
+#[path = "../gateway/failures.rs"]
+mod failing;
+mod failures;
 #[path = "../gateway/fixture.rs"]
 mod fixture;
 mod groups;

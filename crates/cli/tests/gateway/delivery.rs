@@ -5,6 +5,7 @@ use std::io::Write as _;
 use myclaw_session::{Inbox, QueuedMessage, SessionKey, SessionStore};
 use serde_json::json;
 
+use super::failures::failures;
 use super::socket::{Socket, block_on};
 use super::*;
 
@@ -86,10 +87,16 @@ fn a_model_that_is_away_breaks_off_or_fails_is_asked_again_until_it_answers() {
         Reply::anthropic().text("one two three four five six").in_deltas(6).step().cut_after(600),
         Reply::anthropic().text("one two three four five six").in_deltas(6).step().reset_after(600),
         Step::raw("").then_close(),
+        Step::raw("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{\"content").then_close(),
+        Step::status(429, &[], r#"{"error":{"message":"slow down"}}"#),
+        Reply::anthropic().text("late").step().hold_after(0, &Gate::closed()),
     ] {
         let script = (0..5).fold(Script::new(), |script, _| script.then(failure.clone()));
         let bench = Bench::new(script.then_repeat(Reply::anthropic().text("fine")));
-        bench.configure(|config| config["agent"] = json!({"maxRetries": 1}));
+        bench.configure(|config| {
+            config["agent"] = json!({"maxRetries": 1});
+            config["models"]["timeouts"] = json!({"firstEventSeconds": 1});
+        });
         let gateway = bench.start();
         let id = gateway.client.send("main", "one", "hello").unwrap();
         let answer = gateway.client.outcome(&id).unwrap();
@@ -127,53 +134,35 @@ fn a_wait_for_a_model_is_stopped_by_the_person_or_forbidden_by_the_owner() {
 
 #[test]
 fn what_is_reported_of_a_failure_speaks_to_whom_it_concerns() {
-    let away =
-        "The model does not answer at the moment. What you wrote is kept; ask again in a while.";
-    let busy = "The model has too much to do at the moment. What you wrote is kept; ask again in some minutes.";
-    let used_up =
-        "I cannot answer: the account for the model is used up. Tell the owner of this agent.";
-    let refused = "I cannot answer: the model does not let me in. Tell the owner of this agent.";
-    let too_long = "This conversation has become too long for the model. Write /new, or !new, to begin a new one.";
-    let error = |kind: &str, message: &str| {
-        json!({"type": "error", "error": {"type": kind, "message": message}}).to_string()
-    };
-    let json_head =
-        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n";
-    let broken = format!("{json_head}{{\"content");
-    for (failure, class, message) in [
-        (Step::status(500, &[], error("api_error", "Internal server error")), "server_error", away),
-        (Step::status(529, &[], error("overloaded_error", "Overloaded")), "server_error", away),
-        (
-            Step::status(401, &[], error("authentication_error", "invalid x-api-key")),
-            "auth",
-            refused,
-        ),
-        (Step::status(402, &[], error("billing_error", "no credit")), "billing", used_up),
-        (Step::status(429, &[], error("rate_limit_error", "slow down")), "rate_limit", busy),
-        (
-            Step::status(429, &[("retry-after", "1")], error("rate_limit_error", "slow down")),
-            "rate_limit",
-            busy,
-        ),
-        (
-            Step::status(
-                400,
-                &[],
-                error("invalid_request_error", "prompt is too long: 9 tokens > 8 maximum"),
-            ),
-            "context_overflow",
-            too_long,
-        ),
-        (Step::raw(broken).then_close(), "server_error", away),
-        (Step::raw("").then_close(), "network", away),
-    ] {
-        let bench = Bench::new(Script::repeat(failure));
-        bench.configure(|config| config["agent"] = json!({"maxRetries": 0}));
+    for failure in failures() {
+        let bench = Bench::new(failure.script());
+        bench.configure(|config| failure.configure(config));
         let gateway = bench.start();
-        let id = gateway.client.send("main", "one", "hello").unwrap();
-        let report = gateway.client.outcome(&id).unwrap();
+        let client = &gateway.client;
+        let events = block_on(async {
+            let mut socket = Socket::open(client).await;
+            socket.ask("w", "watch", json!({"session": "main"})).await;
+            let sent = json!({"session": "main", "text": "hello"});
+            socket
+                .send(&json!({"type": "request", "id": "one", "method": "send", "params": sent}))
+                .await;
+            let mut events = String::new();
+            loop {
+                let event = socket.next().await;
+                events.push_str(&event.to_string());
+                if event["event"]["outcome"]["state"] == "reported" {
+                    return events;
+                }
+            }
+        });
+        failure.assert_is_for_others(&events);
+        let id = client.send("main", "two", "hello again").unwrap();
+        let report = client.outcome(&id).unwrap();
         let said = (&report["state"], &report["class"], &report["message"]);
-        assert_eq!(said, (&json!("reported"), &json!(class), &json!(message)));
+        let expected = (&json!("reported"), &json!(failure.class), &json!(failure.chat));
+        assert_eq!(said, expected, "{}", failure.name);
+        let (_, history) = client.get("/api/sessions/main/history").unwrap();
+        failure.assert_is_for_others(&format!("{report}{history}"));
         gateway.stop();
     }
     // What nobody has a sentence for is shown, without the address.

@@ -27,6 +27,7 @@ mod delivery;
 mod devices;
 #[cfg(target_os = "linux")]
 mod disk;
+mod failures;
 mod fixture;
 mod guard;
 #[cfg(target_os = "linux")]
