@@ -118,10 +118,28 @@ fn refusal(options: &EmailOptions, mail: &Message<'_>, sender: &str) -> Option<S
         return Some(format!("{reason}, so it is not answered"));
     }
     let domain = sender.rsplit('@').next().unwrap_or_default();
-    match &options.sender_check {
+    let forged = match &options.sender_check {
         SenderCheck::Nobody => None,
         SenderCheck::By(server) => authenticity::check(mail, server, domain).err(),
-    }
+    };
+    forged.or_else(|| is_encrypted(mail).then(|| ENCRYPTED.to_owned()))
+}
+
+const ENCRYPTED: &str = "it is encrypted (PGP or S/MIME), which this channel cannot read";
+
+/// Whether what it says is within an encryption: PGP/MIME (RFC 3156), PGP in the text, or S/MIME (RFC 8551).
+fn is_encrypted(mail: &Message<'_>) -> bool {
+    let is_of = |main: &str, subs: &[&str]| {
+        mail.content_type().is_some_and(|found| {
+            let sub = found.subtype().unwrap_or_default();
+            found.ctype().eq_ignore_ascii_case(main)
+                && subs.iter().any(|known| sub.eq_ignore_ascii_case(known))
+        })
+    };
+    let text = mail.body_text(0).unwrap_or_default();
+    is_of("multipart", &["encrypted"])
+        || is_of("application", &["pkcs7-mime", "x-pkcs7-mime"])
+        || text.trim_start().starts_with("-----BEGIN PGP MESSAGE-----")
 }
 
 /// A message that stands for a mail that cannot be read. `bytes` are the mail, or name it.

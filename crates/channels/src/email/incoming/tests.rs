@@ -148,6 +148,28 @@ fn a_second_sender_that_is_not_utf8_counts() {
 }
 
 #[test]
+fn encrypted_mails_are_refused_and_signed_ones_are_read() {
+    let head = "From: ann@example.org\r\nMIME-Version: 1.0\r\nSubject: x\r\nContent-Type: ";
+    let parts = |first: &str, second: &str| {
+        format!("--b\r\n{first}\r\n--b\r\n{second}\r\n--b--\r\n")
+    };
+    let version = "Content-Type: application/pgp-encrypted\r\n\r\nVersion: 1";
+    let octets = "Content-Type: application/octet-stream\r\n\r\n-----BEGIN PGP MESSAGE-----";
+    let plain = "Content-Type: text/plain\r\n\r\nhello";
+    let signature = "Content-Type: application/pgp-signature\r\n\r\nx";
+    for (rest, is_refused) in [
+        (format!("multipart/encrypted; boundary=b\r\n\r\n{}", parts(version, octets)), true),
+        ("application/pkcs7-mime; smime-type=enveloped-data\r\n\r\nMIAG".to_owned(), true),
+        ("text/plain\r\n\r\n-----BEGIN PGP MESSAGE-----\r\n\r\nabc".to_owned(), true),
+        (format!("multipart/signed; boundary=b\r\n\r\n{}", parts(plain, signature)), false),
+        ("text/plain\r\n\r\nwhat is -----BEGIN PGP MESSAGE-----?".to_owned(), false),
+    ] {
+        let refused = arrival_of(&format!("{head}{rest}")).refused;
+        assert_eq!(refused.is_some_and(|reason| reason.contains("encrypted")), is_refused, "{rest}");
+    }
+}
+
+#[test]
 fn forwards_attached_mails_and_invitations_are_shown_as_what_they_are() {
     let head = "From: ann@example.org\r\nMIME-Version: 1.0\r\n";
     let forward = arrival_of(&format!(
