@@ -20,7 +20,7 @@ use std::time::Duration;
 pub use error::StoreError;
 pub use futures_util::future::BoxFuture;
 pub use record::{Batch, Claim, Commit, Cursor, Place, Record, RecordId, Refusal, Version, Write};
-pub use sqlite::SqliteStore;
+pub use sqlite::{SqliteStore, change_values};
 
 /// Longest key of a record, and longest name of a kind, a queue or an owner, in bytes.
 pub const MAX_KEY_BYTES: usize = 1_024;

@@ -40,6 +40,24 @@ pub struct SqliteStore {
     _lock: LockFile,
 }
 
+/// Changes the values of all records in the database at `path`, as a whole and for good: older values are overwritten. `change`
+/// says whether it changed one. A missing database has none. Blocks.
+///
+/// # Errors
+/// Another process has it open, it is damaged, or it cannot be written.
+pub fn change_values(
+    path: &Path,
+    change: &mut dyn FnMut(&mut [u8]) -> bool,
+) -> Result<(), StoreError> {
+    if !path.exists() {
+        return Ok(());
+    }
+    let lock_path = lock_path(path);
+    let _lock = LockFile::acquire(&lock_path, LockWait::Fail)
+        .map_err(|error| StoreError::lock(lock_path, error))?;
+    schema::change_values(path, change)
+}
+
 impl SqliteStore {
     /// Opens the database at `path`, or creates it, private to the user. Blocks; the directory is created too.
     ///

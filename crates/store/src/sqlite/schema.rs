@@ -41,6 +41,36 @@ pub(super) fn open_for_writing(path: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
+/// Changes the values of all records.
+pub(super) fn change_values(
+    path: &Path,
+    change: &mut dyn FnMut(&mut [u8]) -> bool,
+) -> Result<(), StoreError> {
+    let database = |error| failed("change", path)(error);
+    let mut connection = open_for_writing(path)?;
+    let transaction = connection.transaction().map_err(database)?;
+    let mut changed: Vec<(i64, Vec<u8>)> = Vec::new();
+    {
+        let mut all = transaction.prepare("SELECT rowid, value FROM records").map_err(database)?;
+        let mut rows = all.query([]).map_err(database)?;
+        while let Some(row) = rows.next().map_err(database)? {
+            let mut value: Vec<u8> = row.get(1).map_err(database)?;
+            if change(&mut value) {
+                changed.push((row.get(0).map_err(database)?, value));
+            }
+        }
+    }
+    for record in changed {
+        transaction
+            .execute("UPDATE records SET value = ?2 WHERE rowid = ?1", record)
+            .map_err(database)?;
+    }
+    transaction.commit().map_err(database)?;
+    // Older versions of pages are in the write-ahead log, and pages that were moved may have kept theirs.
+    connection.execute_batch("VACUUM").map_err(database)?;
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).map_err(database)
+}
+
 /// Opens the database for reading.
 pub(super) fn open_for_reading(path: &Path) -> Result<Connection, StoreError> {
     connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
