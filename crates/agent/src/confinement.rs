@@ -67,11 +67,6 @@ impl ToolPlace {
         })
     }
 
-    /// Whether the tools run in this process.
-    pub(crate) fn is_here(&self) -> bool {
-        self.0.is_none()
-    }
-
     /// The built-in tools as the session uses them.
     pub(crate) fn tools(&self, tools: Vec<Arc<dyn Tool>>) -> Vec<Arc<dyn Tool>> {
         let Some(Placed { executor, proxy, .. }) = &self.0 else { return tools };
@@ -79,8 +74,8 @@ impl ToolPlace {
             (WorkPlace::ThroughCommands, Some(proxy)) => {
                 with_handler(tool, Arc::clone(proxy) as Arc<dyn CallHandler>)
             }
-            (WorkPlace::ThroughCommands, None) => tool,
-            (WorkPlace::Helper | WorkPlace::Here, _) => executor.wrap(tool),
+            (WorkPlace::ThroughCommands, None) | (WorkPlace::Here, _) => tool,
+            (WorkPlace::Helper, _) => executor.wrap(tool),
         };
         tools.into_iter().map(placed).collect()
     }
@@ -234,10 +229,7 @@ impl SessionConfig {
         if let Some(proxy) = &proxy {
             confinement.network = Network::Proxy { socket: proxy.socket() };
         }
-        let setup = ToolSetup {
-            command_timeout_seconds: self.config.tools.bash.timeout_seconds,
-            memory: self.memory_options(),
-        };
+        let setup = ToolSetup { command_timeout_seconds: self.config.tools.bash.timeout_seconds };
         let executor = Executor::new(Launch {
             sandbox,
             environment: environment(&confinement.level),

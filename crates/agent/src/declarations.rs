@@ -6,7 +6,10 @@ use myclaw_engine::ToolDeclaration;
 pub fn declaration_of(name: &str) -> ToolDeclaration {
     let known = myclaw_tools::DECLARATIONS.iter().chain(&myclaw_web::DECLARATIONS);
     known
-        .chain(&[("browser", myclaw_browser::DECLARATION)])
+        .chain(&[
+            ("browser", myclaw_browser::DECLARATION),
+            ("memory_write", crate::memory::MEMORY_WRITE),
+        ])
         .find(|(tool, _)| *tool == name)
         .map_or(ToolDeclaration::UNKNOWN, |(_, declaration)| *declaration)
 }

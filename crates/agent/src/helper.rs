@@ -5,7 +5,7 @@ use std::process::Termination;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use myclaw_tools::{CommandPlace, Memory, MemoryOptions, ToolOptions, builtin_tools};
+use myclaw_tools::{CommandPlace, ToolOptions, builtin_tools};
 use serde::{Deserialize, Serialize};
 
 /// First argument of a process that confines itself.
@@ -26,8 +26,6 @@ static IS_HELPER: AtomicBool = AtomicBool::new(false);
 pub(crate) struct ToolSetup {
     /// Limit of commands whose call sets none.
     pub command_timeout_seconds: u64,
-    /// The notes of the agent.
-    pub memory: MemoryOptions,
 }
 
 /// Does what the first argument demands if this process was started as a helper of another one; the caller's `main`
@@ -66,7 +64,5 @@ fn tools(setup: serde_json::Value) -> io::Result<Vec<std::sync::Arc<dyn myclaw_e
     let setup: ToolSetup = serde_json::from_value(setup)?;
     let command_timeout = Duration::from_secs(setup.command_timeout_seconds);
     let commands = CommandPlace::Here;
-    // The model that compares meanings is outside of the sandbox.
-    let memory = Some(Memory { options: setup.memory, meaning: None });
-    Ok(builtin_tools(ToolOptions { command_timeout, jobs: None, commands, memory }))
+    Ok(builtin_tools(ToolOptions { command_timeout, jobs: None, commands, memory: None }))
 }

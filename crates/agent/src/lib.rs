@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod approvals;
+mod ask_once;
 mod blocking;
 mod browser_tool;
 mod closed;
@@ -171,6 +172,12 @@ pub mod llm {
     pub use myclaw_llm_cloud::copilot;
 }
 
+/// What agents remember: facts, the search over sessions, and forgetting.
+pub mod remembered {
+    pub use crate::memory::{ChangeStore, Forgot, Redaction, SessionsOf};
+    pub use myclaw_memory::{Added, Fact, FactId, NewFact, Notebook, NotebookError, Origin};
+}
+
 /// What the operating system enforces in sandboxed sessions.
 pub mod sandbox {
     pub use myclaw_config::SandboxMode;
@@ -207,8 +214,8 @@ pub mod speech {
 pub mod tools {
     pub use myclaw_tools::{
         ChangedTurn, Compared, Direction, FROM_PROGRAM, FileOutcome, JobEnd, JobEnding, JobRecord,
-        Meaning, Memory, MemoryOptions, Pixels, ToolOptions, Undone, UndoneFile, WhichTurn,
-        builtin_tools, picture_from_base64, picture_from_bytes, picture_pixels, preview,
+        Meaning, Memory, MemoryHits, MemoryOptions, Pixels, ToolOptions, Undone, UndoneFile,
+        WhichTurn, builtin_tools, picture_from_base64, picture_from_bytes, picture_pixels, preview,
         shown_size,
     };
 }

@@ -1,153 +1,139 @@
-//! The search over the notes of an agent, made from the config. Nothing is read before the first search.
+//! What the agent of a session remembers, made from the config: where its notes are, the tools for them, and the list of them
+//! in the prompt.
+//!
+//! The owner's sessions share the notes in the workspace of their agent. A session of other people has notes of its own, so
+//! what one person said in a direct chat is not told in a group or to somebody else, unless `memory.share` allows it.
 
-use std::collections::HashMap;
-use std::fmt;
+mod forget;
+mod forgotten;
+mod learn;
+mod meaning;
+mod origin;
+mod outline;
+mod recall;
+mod write_tool;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use myclaw_embed::{Embedder, NamedText, VectorCache, Weights, similarity};
-use myclaw_files::create_private_directory;
-use myclaw_tools::{Compared, Meaning, Memory, MemoryOptions};
-use parking_lot::Mutex;
-use tokio_util::sync::CancellationToken;
+use myclaw_engine::Tool;
+use myclaw_memory::{Added, FactId, NewFact, Notebook, Origin};
+use myclaw_sandbox::WorkspaceAccess;
+use myclaw_tools::{Memory, MemoryOptions, Recall};
 
-use crate::SessionConfig;
-use crate::confinement::ToolPlace;
+use crate::workspace::Party;
+use crate::{AgentError, SessionConfig, permissions};
+pub use forget::{ChangeStore, Forgot, Redaction};
+pub(crate) use meaning::Models;
+pub use recall::SessionsOf;
+pub(crate) use write_tool::DECLARATION as MEMORY_WRITE;
 
-/// The directory of the workspace that has notes; an agent that has one gets the tools.
+/// The directory in the agent's own one with what belongs to its notes: locks, lists for prompts, the index.
 const DIRECTORY: &str = "memory";
-/// The vectors of the notes, in the agent's own directory.
-const CACHE: &str = "memory-vectors.json";
-/// A passage that is less similar has nothing to do with the query.
-const THRESHOLD: f32 = 0.3;
-/// Most passages whose meaning is compared: their vectors take 8 MB.
-const MOST_PASSAGES: usize = 5_000;
-/// Most vectors that one search makes, each in some hundredths of a second.
-const MOST_NEW: usize = 256;
 
 impl SessionConfig {
-    /// The notes of the agent, if it has the tools for them.
-    pub(crate) fn memory(&self, place: &ToolPlace) -> Option<Memory> {
-        let (search, options) = (&self.agent.memory_search, self.memory_options());
-        let has_notes = || !options.extra.is_empty() || options.workspace.join(DIRECTORY).is_dir();
-        if !search.enabled.unwrap_or_else(has_notes) {
-            return None;
-        }
-        // In a sandbox, the model and the vectors are out of reach of the tools. Those of a session of others would push the
-        // agent's out of the cache.
-        let is_agents = place.is_here() && self.own_workspace().is_none();
-        let weights = search.weights.as_ref().filter(|_| is_agents);
-        let meaning = weights.map(|weights| {
-            let agent_dir = self.agent.agent_dir.clone();
-            let directory = agent_dir.unwrap_or_else(|| self.home.paths.agent_dir(&self.agent.id));
-            let model = self.home.meanings.of(weights);
-            Arc::new(NoteMeaning { model, cache: directory.join(CACHE) }) as Arc<dyn Meaning>
-        });
-        Some(Memory { options, meaning })
+    /// The agent's own directory with what belongs to its notes.
+    pub(crate) fn memory_directory(&self) -> PathBuf {
+        self.own_agent_directory().join(DIRECTORY)
     }
 
-    /// Where the notes are: those of the agent, or its own ones in a session with a workspace of its own.
-    pub(crate) fn memory_options(&self) -> MemoryOptions {
-        let search = &self.agent.memory_search;
-        let (workspace, extra) = match self.own_workspace() {
-            Some(own) => (own.to_owned(), Vec::new()),
-            None => (self.agent.workspace.clone(), search.extra_paths.clone()),
+    fn own_agent_directory(&self) -> PathBuf {
+        let agent_dir = self.agent.agent_dir.clone();
+        agent_dir.unwrap_or_else(|| self.home.paths.agent_dir(&self.agent.id))
+    }
+
+    /// Whether the session has notes, as far as the config says.
+    fn has_memory(&self) -> bool {
+        self.agent.memory_search.enabled.unwrap_or(true)
+    }
+
+    /// The workspace with the session's notes; `None` if the session may not look into it.
+    pub(crate) fn notes_workspace(&self) -> Option<PathBuf> {
+        match (self.party(), self.people_workspace()) {
+            (Party::Others, Some(own)) if !self.config.memory.share => Some(own),
+            (Party::Others, _) => Some(self.agent.workspace.clone()),
+            (Party::Owner, _) if self.agent_workspace_access() == WorkspaceAccess::None => None,
+            (Party::Owner, _) => Some(self.agent.workspace.clone()),
+        }
+    }
+
+    /// The facts of the session; `None` if it has no notes.
+    pub fn notebook(&self) -> Option<Notebook> {
+        self.notes_workspace()
+            .filter(|_| self.has_memory())
+            .map(|workspace| self.notebook_in(&workspace))
+    }
+
+    /// The facts of the session.
+    ///
+    /// # Errors
+    /// It has no notes.
+    pub fn facts(&self) -> Result<Notebook, AgentError> {
+        self.notebook().ok_or_else(Self::no_notes)
+    }
+
+    fn no_notes() -> AgentError {
+        AgentError::usage(
+            "this session remembers nothing: `memorySearch.enabled` is false, or its sandbox shows nothing of the workspace",
+        )
+    }
+
+    /// Adds a fact that the owner gives outside of a session.
+    ///
+    /// # Errors
+    /// It has no words, there is no fact to replace, or the file cannot be changed.
+    pub fn remember(&self, text: &str, replaces: Option<&FactId>) -> Result<Added, AgentError> {
+        let origin = Origin { session: String::new(), ..self.origins().of_day() };
+        Ok(self.facts()?.add(NewFact { text, origin, replaces })?)
+    }
+
+    /// The facts in a workspace.
+    pub(crate) fn notebook_in(&self, workspace: &Path) -> Notebook {
+        let own = workspace.file_name().filter(|_| workspace != self.agent.workspace);
+        let lock = match own {
+            Some(name) => format!("{}.lock", name.to_string_lossy()),
+            None => "facts.lock".to_owned(),
         };
-        MemoryOptions {
-            workspace,
+        Notebook::new(workspace.to_owned(), self.memory_directory().join(lock))
+    }
+
+    /// The notes of the session, if it has the tools for them.
+    pub(crate) fn memory(&self) -> Option<Memory> {
+        let options = self.memory_options().filter(|_| self.has_memory())?;
+        // The vectors of a session of others would push the agent's out of the cache.
+        let is_agents = options.workspace == self.agent.workspace;
+        let weights = self.agent.memory_search.weights.as_ref().filter(|_| is_agents);
+        let meaning = weights.map(|weights| self.meaning(weights));
+        let sessions = Some(Arc::new(self.recall()) as Arc<dyn Recall>);
+        Some(Memory { options, meaning, sessions })
+    }
+
+    fn memory_options(&self) -> Option<MemoryOptions> {
+        let search = &self.agent.memory_search;
+        let is_open = permissions::scope(self) == myclaw_policy::SandboxScope::Unsandboxed;
+        let extra = match is_open && self.party() == Party::Owner {
+            true => search.extra_paths.clone(),
+            // They may be anywhere, and what is outside of the workspace is not for sandboxed sessions.
+            false => Vec::new(),
+        };
+        Some(MemoryOptions {
+            workspace: self.notes_workspace()?,
             extra,
             max_results: search.max_results,
             min_score: search.min_score,
-        }
+        })
     }
-}
 
-/// The models of a program, by their directories. A model is read at the first search and stays in memory.
-#[derive(Clone, Default)]
-pub(crate) struct Models(Arc<Mutex<HashMap<PathBuf, Arc<Model>>>>);
-
-struct Model {
-    weights: Weights,
-    /// Searches are one after the other, because each uses all threads of the model.
-    loaded: Mutex<Option<Loaded>>,
-}
-
-struct Loaded {
-    embedder: Embedder,
-    /// The vectors of each agent, by the file in which they are.
-    caches: HashMap<PathBuf, VectorCache>,
-}
-
-impl Models {
-    fn of(&self, directory: &Path) -> Arc<Model> {
-        let mut models = self.0.lock();
-        let model = models.entry(directory.to_owned()).or_insert_with(|| {
-            let weights = Weights { directory: directory.to_owned(), source: None };
-            Arc::new(Model { weights, loaded: Mutex::new(None) })
-        });
-        Arc::clone(model)
-    }
-}
-
-impl fmt::Debug for Models {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Models")
-    }
-}
-
-struct NoteMeaning {
-    model: Arc<Model>,
-    cache: PathBuf,
-}
-
-impl Meaning for NoteMeaning {
-    fn compare(
-        &self,
-        query: &str,
-        passages: &[&str],
-        cancel: &CancellationToken,
-    ) -> Result<Vec<Compared>, String> {
-        let mut loaded = self.model.loaded.lock();
-        if loaded.is_none() {
-            // A model that is missing may be there at the next search, and looking for it takes no time.
-            let embedder = self.model.weights.load(&|_| {}).map_err(|error| error.to_string())?;
-            *loaded = Some(Loaded { embedder, caches: HashMap::new() });
-        }
-        let Some(Loaded { embedder, caches }) = &mut *loaded else {
-            return Err("the model was not loaded".to_owned());
+    /// The tool that writes facts, where the session may write them.
+    pub(crate) fn memory_write_tool(&self) -> Option<Arc<dyn Tool>> {
+        let may_write = match self.party() {
+            Party::Owner => self.agent_workspace_access() == WorkspaceAccess::Rw,
+            Party::Others => true,
         };
-        let cache = caches
-            .entry(self.cache.clone())
-            .or_insert_with(|| VectorCache::open(self.cache.clone(), embedder.identity()));
-        // A text is its own name, so that its vector stays the same wherever the passage is.
-        let named = |index: &usize| NamedText { name: passages[*index], text: passages[*index] };
-        let (kept, new): (Vec<usize>, Vec<usize>) =
-            (0..passages.len()).partition(|index| cache.has(named(index)));
-        // The names of notes are often dates: the last ones are the newest.
-        let compared: Vec<usize> = kept
-            .into_iter()
-            .chain(new.into_iter().rev().take(MOST_NEW))
-            .take(MOST_PASSAGES)
-            .collect();
-        let texts: Vec<NamedText<'_>> = compared.iter().map(named).collect();
-        // What fails here fails again when the vectors are written, and is reported there.
-        drop(self.cache.parent().map(create_private_directory));
-        let (vectors, written) = cache.vectors(&texts, |text| {
-            if cancel.is_cancelled() {
-                return Err("the search was aborted".to_owned());
-            }
-            embedder.embed(text).map_err(|error| error.to_string())
-        })?;
-        if let Err(error) = written {
-            tracing::warn!(file = %self.cache.display(), %error, "the vectors of notes cannot be kept");
-        }
-        let query = embedder.embed(query).map_err(|error| error.to_string())?;
-        let mut all = vec![Compared::Skipped; passages.len()];
-        for (index, vector) in compared.into_iter().zip(vectors) {
-            let similarity = similarity(&query, &vector);
-            let similarity = if similarity > THRESHOLD { similarity } else { 0.0 };
-            all[index] = Compared::Similarity(similarity);
-        }
-        Ok(all)
+        let notebook = self.notebook().filter(|_| may_write)?;
+        Some(Arc::new(write_tool::MemoryWriteTool::new(self.origins(), notebook)))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -296,9 +296,10 @@ impl SessionConfig {
         let jobs = if permissions.offers("process") { Some(self.jobs().await) } else { None };
         let (place, skills) = self.place_and_skills().await?;
         let commands = self.command_place(&place, &permissions, &params.rules.closed)?;
-        let memory = self.memory(&place);
+        let memory = self.memory();
         let options = ToolOptions { command_timeout, jobs, commands, memory };
         params.tools = place.tools(builtin_tools(options));
+        params.tools.extend(self.memory_write_tool());
         params.tools.extend(web_tools(self, &params.models, &params.tools)?);
         params.tools.extend(browser_tool(self)?);
         params.tools.extend(self.mcp_tools(&permissions).await?);
@@ -310,6 +311,11 @@ impl SessionConfig {
         let project_hook = params.project.as_ref().map(|project| self.project_hook(project));
         params.hooks.extend(project_hook);
         permissions::apply(self, permissions, added, &mut params);
+        params.memory = self.outline_for(&params.tools).await?;
+        if params.memory.is_some() {
+            params.hooks.push(self.outline_hook());
+            params.hooks.extend(self.learn_hook(&params.models));
+        }
         Ok(params)
     }
 

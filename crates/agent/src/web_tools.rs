@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use myclaw_config::{Config, SearchProvider};
-use myclaw_engine::{ActiveModel, Clock as _, SystemClock, Tool, micro_dollars, utc_day};
-use myclaw_llm::{HttpOptions, ImageContent, InputKind, Model, Usage};
-use myclaw_session::Spent;
+use myclaw_engine::{ActiveModel, Tool};
+use myclaw_llm::{HttpOptions, ImageContent, InputKind, Model};
 use myclaw_web::{
     AddressGuard, AddressRules, AllowedHost, DownloadOptions, Downloader, FetchLimits, ImageTool,
     InvalidHost, PrivateNetworks, SearchOptions, SearchService, Sight, Viewer, Wanted,
@@ -16,9 +15,8 @@ use myclaw_web::{
 use tokio_util::sync::CancellationToken;
 
 use crate::home::USER_AGENT;
-use crate::models::profiles_in_order;
-use crate::trial::{Question, Trial, TrialFailure};
-use crate::{AgentError, SessionConfig, call_limits, stored_keys};
+use crate::trial::Question;
+use crate::{AgentError, SessionConfig};
 
 /// Longest answer of the model that looks at pictures, in tokens.
 const MAX_VIEWER_OUTPUT: u64 = 2_000;
@@ -194,46 +192,13 @@ impl ImageModel {
                 "it cannot see pictures; the user must name another one".to_owned(),
             ));
         }
-        let stored = stored_keys(&self.session.agent);
-        let profiles = profiles_in_order(active, &stored, SystemClock.now_ms());
         let question = Question {
             text: question,
             picture: Some(&picture),
             tools: &[],
             max_output: MAX_VIEWER_OUTPUT,
         };
-        let trial = Trial::new(self.session.home.http_options());
-        let limits = call_limits(&self.session.config);
-        // Without a profile there is one call, without a key.
-        let mut profiles = profiles.iter();
-        let mut profile = profiles.next();
-        loop {
-            let why = match trial.call(&active.model, profile, question, limits, cancel).await {
-                Ok(answer) => {
-                    self.record(answer.message.usage).await;
-                    return Ok(answer.message.text());
-                }
-                Err(TrialFailure::Aborted) => return Err(failed("the run was aborted".to_owned())),
-                Err(TrialFailure::Key(why)) => why,
-                Err(TrialFailure::Call(error)) => error.message,
-            };
-            profile = profiles.next();
-            if profile.is_none() {
-                return Err(failed(why));
-            }
-        }
-    }
-
-    /// Adds a call to the totals of the day, which limit what agents spend. A call that cannot be added was still made.
-    async fn record(&self, usage: Usage) {
-        let spending = Arc::clone(&self.session.home.stores().spending);
-        let used =
-            Spent { tokens: usage.total_tokens, micro_dollars: micro_dollars(usage.cost.total) };
-        let day = utc_day(SystemClock.now_ms());
-        let adding = tokio::task::spawn_blocking(move || spending.add(&day, used));
-        if !matches!(adding.await, Ok(Ok(_))) {
-            tracing::warn!("a call of the image model could not be added to the totals of the day");
-        }
+        self.session.ask_once(active, question, cancel).await.map_err(failed)
     }
 }
 

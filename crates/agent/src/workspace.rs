@@ -39,6 +39,9 @@ use template::{TEMPLATE, copy_template};
 /// are those of the policy, which asks about the same ones where commands are restricted.
 const OBEYED_HERE: [&str; 3] = [TEMPLATE, "skills", "commands"];
 
+/// What the owner's sessions remember. Others remember in a workspace of their own.
+const NOTES: &str = "memory";
+
 /// Instructions that agents take from every directory, beside those of other agents.
 const INSTRUCTIONS_EVERYWHERE: &str = "AGENTS.md";
 
@@ -63,7 +66,7 @@ pub fn protected_names() -> ProtectedNames {
     };
     let names = || obeyed_by_agents().chain(names_obeyed_by_programs());
     ProtectedNames {
-        at_top: paths(names()),
+        at_top: paths(names().chain([NOTES])),
         everywhere: names().filter(is_taken).map(str::to_owned).collect(),
     }
 }
@@ -82,9 +85,13 @@ pub enum Party {
     Others,
 }
 
+/// Whether a session is the owner's, as far as its key says: a sub-agent may work for others.
+pub(crate) fn is_owners(key: &SessionKey) -> bool {
+    OWNERS_CHANNELS.contains(&key.parts().channel.as_str())
+}
+
 /// The session whose people others are, if this one is not the owner's: itself, or the one that it works for.
 fn of_others(key: &SessionKey, principals: &[Principal]) -> Option<SessionKey> {
-    let is_owners = |key: &SessionKey| OWNERS_CHANNELS.contains(&key.parts().channel.as_str());
     let is_child = |key: &SessionKey| key.parts().channel == SUBAGENT_CHANNEL;
     if !is_child(key) {
         return (!is_owners(key)).then(|| key.clone());
@@ -110,6 +117,12 @@ impl SessionConfig {
             None => Party::Owner,
             Some(_) => Party::Others,
         }
+    }
+
+    /// The workspace that the session of others has for itself, even if it works in that of its agent.
+    pub(crate) fn people_workspace(&self) -> Option<PathBuf> {
+        let others = of_others(&self.session_key, &self.principals)?;
+        Some(workspace_of_session(&self.home.paths, &others))
     }
 
     /// What the session may do in the workspace of its agent.

@@ -20,6 +20,7 @@ mod help;
 mod host;
 mod later;
 mod mcp;
+mod memory;
 mod nodes;
 mod onboard;
 mod policy;
@@ -46,6 +47,7 @@ pub(crate) use host::{
 };
 use later::Later;
 pub(crate) use mcp::{AddServerArgs, ImportServersArgs, McpArgs, McpCommand, ServerNetwork};
+pub(crate) use memory::{MemoryArgs, MemoryCommand, WhoseMemory};
 pub(crate) use nodes::{NodeArgs, NodesArgs, NodesCommand};
 pub(crate) use onboard::OnboardArgs;
 pub(crate) use policy::{ApprovalsArgs, ApprovalsCommand, ExplainArgs, PolicyArgs, PolicyCommand};
@@ -213,6 +215,9 @@ pub(crate) enum Command {
     /// List, search, show, fork, compact, undo, export, import or delete sessions
     #[command(long_about = help::SESSIONS, after_long_help = help::SESSIONS_EXAMPLES)]
     Sessions(Later<SessionsArgs>),
+    /// See, search, correct and delete what the agent remembers
+    #[command(long_about = help::MEMORY, after_long_help = help::MEMORY_EXAMPLES)]
+    Memory(Later<MemoryArgs>),
     /// List the models that can be used, show what is known about one, try one
     #[command(long_about = help::MODELS, after_long_help = help::MODELS_EXAMPLES)]
     Models(Later<ModelsArgs>),

@@ -13,6 +13,7 @@ pub(crate) mod groups;
 pub(crate) mod host;
 pub(crate) mod init;
 pub(crate) mod mcp;
+pub(crate) mod memory;
 pub(crate) mod models;
 pub(crate) mod nodes;
 pub(crate) mod onboard;

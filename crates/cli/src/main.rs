@@ -71,6 +71,7 @@ fn run(cli: Cli) -> Result<(), CliError> {
         Some(Command::Init) => commands::init::run(),
         Some(Command::Config(args)) => commands::config::run(&args),
         Some(Command::Sessions(args)) => commands::sessions::run(args.0, find_home()?),
+        Some(Command::Memory(args)) => commands::memory::run(&args),
         Some(Command::Models(args)) => commands::models::run(&args),
         Some(Command::Skills(args)) => commands::skills::run(&args),
         Some(Command::Mcp(args)) => commands::mcp::run(&args),

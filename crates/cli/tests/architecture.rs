@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use myclaw_agent::llm::outside::harmless;
 
 /// The crates from top to bottom, each with those that it may use. The test kit is for tests of all of them.
-const CRATES: [(&str, &[&str]); 32] = [
+const CRATES: [(&str, &[&str]); 33] = [
     (
         "cli",
         &["tui", "protocols", "import", "front", "gateway", "host", "runner", "agent", "files"],
@@ -15,7 +15,7 @@ const CRATES: [(&str, &[&str]); 32] = [
     ("tui", &["front", "gateway", "agent", "files"]),
     ("protocols", &["front", "agent", "files"]),
     ("import", &["front", "agent", "files"]),
-    ("front", &["agent", "files"]),
+    ("front", &["agent", "store", "files"]),
     ("gateway", &["agent", "host", "channels", "store", "schedule"]),
     ("host", &["store", "schedule", "sandbox", "exec", "llm", "speech", "files"]),
     (
@@ -35,6 +35,7 @@ const CRATES: [(&str, &[&str]); 32] = [
             "hooks",
             "executor",
             "engine",
+            "memory",
             "session",
             "llm-cloud",
             "llm",
@@ -56,6 +57,7 @@ const CRATES: [(&str, &[&str]); 32] = [
     ("executor", &["engine", "llm", "sandbox", "exec"]),
     ("hooks", &["engine", "llm", "policy", "exec", "config"]),
     ("engine", &["session", "llm", "auth", "config", "files"]),
+    ("memory", &["session", "embed", "files"]),
     ("session", &["files"]),
     ("llm-cloud", &["llm"]),
     ("llm", &["proxy"]),

@@ -157,7 +157,7 @@ const KEYS_ELSEWHERE: &[(&str, &str)] = &[
     ("subagents", "write it as `agents.defaults.subagents: { … }`"),
     ("wizard", ELSEWHERE),
     ("meta", ELSEWHERE),
-    ("memory", "write it as `agents.defaults.memorySearch: { … }`; docs/use/workspace.md"),
+    ("memory", "write it as `agents.defaults.memorySearch: { … }`; docs/use/memory.md"),
 ];
 
 /// Keys of a section in other programs.

@@ -59,7 +59,7 @@ pub use hooks::{
 pub use host::{HostBinding, HostConfig};
 pub use limits::{AgentLimits, LaneWidths, RunLimits};
 pub use mcp::{McpConfig, McpSandbox, McpServerConfig, McpToolRules};
-pub use memory::{MemorySearch, MemorySearchConfig, NotePath};
+pub use memory::{MemoryConfig, MemorySearch, MemorySearchConfig, NotePath};
 pub use messages::{
     AckReactionScope, DeliveryMode, DropPolicy, MessagesConfig, QueueConfig, QueueMode,
 };
@@ -150,6 +150,8 @@ pub struct Config {
     pub skills: SkillsConfig,
     /// Projects: directories in which the agent works instead of its workspace.
     pub project: ProjectConfig,
+    /// What agents remember.
+    pub memory: MemoryConfig,
     /// The room that files beside sessions take.
     pub side_files: SideFilesConfig,
     /// Who speaks: makes voice messages of texts.

@@ -302,6 +302,7 @@ fn first_prompt(
             note: params.note.as_deref(),
             project: params.project.as_ref(),
             notes: opened.notes.as_ref(),
+            memory: params.memory.as_deref(),
         })
     };
     let system_prompt = params.system_prompt.clone().unwrap_or_else(built);

@@ -20,6 +20,10 @@ const IDENTITY: &str = include_str!("../prompts/identity.md");
 const SAFETY: &str = include_str!("../prompts/safety.md");
 /// Precedes the notes of a session that is not the owner's.
 const NOTES: &str = include_str!("../prompts/notes.md");
+/// Precedes the list of what the agent remembers.
+const MEMORY: &str = include_str!("../prompts/memory.md");
+/// Stands in the place of an empty list.
+const NOTHING_REMEMBERED: &str = "(nothing)";
 /// Precedes the list of skills.
 const SKILLS: &str = "\nThese skills teach you tasks. When one fits the task, read its file with `read` before you \
                       begin; paths in it start in its directory:";
@@ -44,9 +48,12 @@ pub(crate) struct PromptParts<'a> {
     pub(crate) project: Option<&'a ProjectInstructions>,
     /// The notes of a session that has a workspace of its own.
     pub(crate) notes: Option<&'a BootstrapFile>,
+    /// What the agent remembers; `None` if it has no tools for notes.
+    pub(crate) memory: Option<&'a str>,
 }
 
-/// Builds the prompt: identity, bootstrap files, the project's instructions, tools with skills, notes, safety, runtime.
+/// Builds the prompt: identity, bootstrap files, the project's instructions, tools with skills, notes, memory, safety,
+/// runtime.
 /// Sections without content are omitted. No text in a section can close it or imitate another one.
 pub(crate) fn build_system_prompt(parts: &PromptParts<'_>) -> String {
     let identity = parts.identity.map_or(Cow::Borrowed(IDENTITY), |file| held(&file.content));
@@ -78,6 +85,11 @@ pub(crate) fn build_system_prompt(parts: &PromptParts<'_>) -> String {
         let (name, introduction) = (attribute(notes.name), NOTES.trim_end());
         let _infallible =
             write!(prompt, "\n\n<notes path=\"{name}\">\n{introduction}\n{text}\n</notes>");
+    }
+    if let Some(memory) = parts.memory {
+        let list = harmless(if memory.is_empty() { NOTHING_REMEMBERED } else { memory });
+        let (introduction, list) = (MEMORY.trim_end(), held(&list));
+        let _infallible = write!(prompt, "\n\n<memory>\n{introduction}\n{list}\n</memory>");
     }
     let _infallible = write!(
         prompt,

@@ -83,6 +83,9 @@ pub struct RunParams {
     pub note: Option<String>,
     /// The instructions of the project in the working directory, if it has any.
     pub project: Option<ProjectInstructions>,
+    /// What the agent remembers, as the prompt lists it; `None` if it has no tools for notes. It should stay the same in all
+    /// runs of a session.
+    pub memory: Option<String>,
 }
 
 /// The stores for state that outlives a run.
@@ -177,6 +180,7 @@ impl RunParams {
             system_prompt: None,
             note: None,
             project: None,
+            memory: None,
         }
     }
 

@@ -136,7 +136,8 @@ pub(crate) fn prepare_workspace(
     bootstrap.identity = bootstrap.read(&workspace, IDENTITY_FILE, &mut remaining);
     for name in BOOTSTRAP_FILES.into_iter().filter(|name| files.has(name)) {
         let file = bootstrap.read(&workspace, name, &mut remaining);
-        bootstrap.files.extend(file);
+        // The starter file has questions for its owner, which say nothing to a model.
+        bootstrap.files.extend(file.filter(|file| file.content != STARTER_AGENTS));
     }
     if let PromptFiles::Shared { own_workspace } = files {
         let notes = SharedDirectory::open(own_workspace)

@@ -4,6 +4,7 @@ use std::fmt;
 use std::process::ExitCode;
 
 use myclaw_agent::config::{ConfigError, RenderStyle};
+use myclaw_agent::remembered::NotebookError;
 use myclaw_agent::sessions::SessionError;
 use myclaw_agent::{AgentError, FailureClass};
 
@@ -153,6 +154,12 @@ impl From<AgentError> for CliError {
             None => error.message.clone(),
         };
         Self { exit: error.class.into(), class: error.class.as_str(), message }
+    }
+}
+
+impl From<NotebookError> for CliError {
+    fn from(error: NotebookError) -> Self {
+        AgentError::from(error).into()
     }
 }
 

@@ -5,6 +5,7 @@ use myclaw_agent::{Home, SessionConfig, SessionOptions};
 use crate::args::SessionArgs;
 use crate::exit::CliError;
 use crate::logging;
+use crate::memory::finish_forgetting;
 use crate::print::note;
 
 /// Reads the environment, and warns about values that cannot be used.
@@ -17,6 +18,11 @@ pub fn find_home() -> Result<Home, CliError> {
         note(format_args!("myclaw: {warning}"));
     }
     logging::start_on_stderr(&home.environment);
+    if let Err(error) = finish_forgetting(&home) {
+        note(format_args!(
+            "myclaw: what a killed command began to forget is not all done yet: {error}"
+        ));
+    }
     Ok(home)
 }
 

@@ -13,6 +13,7 @@ pub mod exit;
 pub mod home;
 pub mod interrupt;
 pub mod logging;
+pub mod memory;
 pub mod model;
 pub mod models;
 pub mod pager;

@@ -42,7 +42,7 @@ const GROUPS: [(&str, &[&str]); 11] = [
     ("group:web", &["web_search", "web_fetch"]),
     ("group:ui", &["browser", "canvas"]),
     ("group:sessions", &SESSION_TOOLS),
-    ("group:memory", &["memory_search", "memory_get"]),
+    ("group:memory", &["memory_search", "memory_get", "memory_write"]),
     ("group:automation", &["cron", "gateway"]),
     ("group:messaging", &["message", "send_voice"]),
     ("group:nodes", &["nodes"]),
@@ -62,7 +62,7 @@ const SESSION_TOOLS: [&str; 7] = [
 ];
 
 /// Canonical names of the tools that come with MyClaw, including those that need a gateway or a container.
-const KNOWN: [&str; 31] = [
+const KNOWN: [&str; 32] = [
     "read",
     "write",
     "edit",
@@ -90,6 +90,7 @@ const KNOWN: [&str; 31] = [
     "agents_list",
     "memory_search",
     "memory_get",
+    "memory_write",
     "ask_boss",
     "send_voice",
     "run_workflow",
@@ -123,7 +124,7 @@ pub fn group_names() -> impl Iterator<Item = &'static str> {
 }
 
 /// Names of tools in other programs, and what does the same here.
-const ELSEWHERE: [(&str, &str); 22] = [
+const ELSEWHERE: [(&str, &str); 24] = [
     ("shell", "bash"),
     ("local_shell", "bash"),
     ("terminal", "bash"),
@@ -146,6 +147,8 @@ const ELSEWHERE: [(&str, &str); 22] = [
     ("todo", "update_plan"),
     ("fetch", "web_fetch"),
     ("schedule", "cron"),
+    ("remember", "memory_write"),
+    ("save_memory", "memory_write"),
 ];
 
 /// The tool that does here what one of this name does in another program.

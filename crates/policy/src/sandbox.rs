@@ -5,7 +5,8 @@ use std::fmt;
 use myclaw_config::{SandboxMode, SandboxRules, ToolRules};
 
 /// Tools of a sandboxed session unless the config lists others.
-pub const DEFAULT_SANDBOX_ALLOWLIST: [&str; 5] = ["bash", "process", "read", "write", "edit"];
+pub const DEFAULT_SANDBOX_ALLOWLIST: [&str; 6] =
+    ["bash", "process", "read", "write", "edit", "group:memory"];
 /// Tools denied to a sandboxed session unless the config lists others.
 pub const DEFAULT_SANDBOX_DENYLIST: [&str; 4] = ["browser", "canvas", "nodes", "cron"];
 

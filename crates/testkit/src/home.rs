@@ -125,6 +125,8 @@ impl TempHome {
         let profiles = json!([{"id": "primary", "apiKey": "test-key"}]);
         let mut config = json!({
             "provider": {"name": name, "model": model, "baseUrl": base_url, "authProfiles": profiles},
+            // A scripted server expects the calls of the test and no others.
+            "memory": {"learn": false},
         });
         if format == WireFormat::OpenAiResponses {
             config["models"]["providers"][name] =

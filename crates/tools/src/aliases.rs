@@ -34,7 +34,8 @@ pub(crate) const BASH: ToolAliases = ToolAliases {
         ("yield_ms", "yieldMs"),
         ("tty", "pty"),
     ],
-    unlisted: &[],
+    // Milliseconds after which the command becomes a background job.
+    unlisted: &[("yieldMs", "integer")],
 };
 
 pub(crate) const PROCESS: ToolAliases = ToolAliases {
@@ -48,7 +49,8 @@ pub(crate) const PROCESS: ToolAliases = ToolAliases {
         ("input", "data"),
         ("wait_ms", "waitMs"),
     ],
-    unlisted: &[],
+    // Of the action `log`: the first line, and the number of lines.
+    unlisted: &[("offset", "integer"), ("limit", "integer")],
 };
 
 pub(crate) const EDIT: ToolAliases = ToolAliases {
@@ -129,7 +131,7 @@ pub(crate) const MEMORY_SEARCH: ToolAliases = ToolAliases {
         ("max_results", "maxResults"),
         ("min_score", "minScore"),
     ],
-    unlisted: &[],
+    unlisted: &[("maxResults", "integer"), ("minScore", "number")],
 };
 
 pub(crate) const MEMORY_GET: ToolAliases = ToolAliases {

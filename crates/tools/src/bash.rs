@@ -75,7 +75,7 @@ impl BashTool {
     }
 
     fn make(default_timeout: Duration, jobs: Option<Arc<Jobs>>) -> Self {
-        let of_jobs = jobs.as_ref().map(|jobs| job_properties(jobs.yield_after()));
+        let of_jobs = jobs.as_ref().map(|_| job_properties());
         let schema = Self::schema_with(default_timeout, of_jobs.unwrap_or_default());
         let environment = EnvironmentPolicy::inherited();
         Self { schema, default_timeout, environment, jobs, place: CommandPlace::Here }

@@ -33,6 +33,8 @@ const fn of_runtime(title: &'static str, kind: ToolKind, about: About) -> ToolDe
 const fn of_memory(title: &'static str) -> ToolDeclaration {
     ToolDeclaration {
         group: Some(ToolGroup::Memory),
+        // Notes and sessions are outside of the sandbox, and so is the model that compares meanings.
+        place: WorkPlace::Here,
         ..of_files(title, ToolKind::Other, About::Nothing, &[Power::ReadsFiles])
     }
 }

@@ -46,7 +46,10 @@ pub use jobs::{
     Killer, end_leftovers, message_of_leftover, outputs_of_running_jobs,
 };
 pub use ls::LsTool;
-pub use memory::{Compared, Meaning, Memory, MemoryGetTool, MemoryOptions, MemorySearchTool};
+pub use memory::{
+    Compared, Meaning, Memory, MemoryGetTool, MemoryHits, MemoryOptions, MemorySearchTool, Recall,
+    Recalled,
+};
 pub use picture::{Pixels, picture_from_base64, picture_from_bytes, picture_pixels};
 pub use preview::{preview, text_diff};
 pub use process::ProcessTool;
@@ -63,7 +66,7 @@ pub struct ToolOptions {
     pub jobs: Option<Arc<Jobs>>,
     /// Where commands run.
     pub commands: CommandPlace,
-    /// The agent's notes; without them there are no tools `memory_search` and `memory_get`.
+    /// The agent's notes; without them there are no tools for them. `memory_get` is there if some are more than facts.
     pub memory: Option<Memory>,
 }
 

@@ -1,4 +1,4 @@
-//! The tools `memory_search` and `memory_get`: the notes that an agent keeps in its workspace.
+//! The tools `memory_search` and `memory_get`: the notes that an agent keeps in its workspace, and its earlier sessions.
 //!
 //! Notes are `MEMORY.md` and the Markdown files in `memory/`, beside files and directories that the config names. Nothing
 //! else can be read with these tools: links are resolved before a path is compared, and the kernel confines the thread that
@@ -17,8 +17,8 @@ use myclaw_engine::{
     ToolInvocation, ToolOutput,
 };
 use myclaw_llm::{ContentBlock, ToolSchema};
-use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde::Deserialize;
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use self::notes::{Found, Notes};
@@ -31,7 +31,7 @@ use crate::{aliases, declarations};
 const MOST_RESULTS: u64 = 50;
 
 /// Where an agent's notes are, and how they are searched.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct MemoryOptions {
     /// The workspace of the agent, absolute: it has `MEMORY.md` and `memory/`.
     pub workspace: PathBuf,
@@ -66,6 +66,24 @@ pub enum Compared {
     Skipped,
 }
 
+/// Searches the sessions that whoever asks may see.
+pub trait Recall: Send + Sync {
+    /// The best passages for a query, the best first, and a remark about what was left out. Blocks.
+    ///
+    /// # Errors
+    /// The sessions cannot be searched; why, as the end of a sentence.
+    fn recall(&self, query: &str, most: usize) -> Result<(Vec<Recalled>, Option<String>), String>;
+}
+
+/// A passage of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recalled {
+    /// The session and when it was, in words.
+    pub place: String,
+    /// What was said.
+    pub text: String,
+}
+
 /// The notes of an agent, for [`ToolOptions`](crate::ToolOptions).
 #[derive(Clone)]
 pub struct Memory {
@@ -73,6 +91,8 @@ pub struct Memory {
     pub options: MemoryOptions,
     /// Compares meanings; without it searches go by words alone.
     pub meaning: Option<Arc<dyn Meaning>>,
+    /// Searches earlier sessions.
+    pub sessions: Option<Arc<dyn Recall>>,
 }
 
 /// Searches the notes.
@@ -102,23 +122,15 @@ struct GetArguments {
 }
 
 /// The schema that the model reads. All sessions share it.
-static SEARCH_SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| {
-    ToolSchema {
+static SEARCH_SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| ToolSchema {
     name: "memory_search".to_owned(),
-    description: "Search your notes (MEMORY.md and memory/*.md) and get the passages that fit best, with path and lines. Use it \
-                  before you answer questions about earlier work, decisions, dates, people, preferences or todos."
-        .to_owned(),
+    description: "Search your notes and earlier sessions.".to_owned(),
     parameters: json!({
         "type": "object",
-        "properties": {
-            "query": {"type": "string", "description": "What to look for, in a few telling words"},
-            "maxResults": {"type": "integer", "minimum": 1, "maximum": MOST_RESULTS},
-            "minScore": {"type": "number", "minimum": 0, "maximum": 1},
-        },
+        "properties": {"query": {"type": "string"}},
         "required": ["query"],
         "additionalProperties": false,
     }),
-}
 });
 
 /// The schema that the model reads. All sessions share it.
@@ -137,10 +149,15 @@ static GET_SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| ToolSchema {
     }),
 });
 
-/// Both tools.
-pub(crate) fn memory_tools(memory: Memory) -> [Arc<dyn Tool>; 2] {
+/// The tools for what there is: facts are found as a whole, so that a tool which reads notes is of use only with others.
+pub(crate) fn memory_tools(memory: Memory) -> Vec<Arc<dyn Tool>> {
     let get = MemoryGetTool(memory.options.clone());
-    [Arc::new(MemorySearchTool(memory)), Arc::new(get)]
+    let has_notes = Notes::of(&memory.options).are_there();
+    let mut tools: Vec<Arc<dyn Tool>> = vec![Arc::new(MemorySearchTool(memory))];
+    if has_notes {
+        tools.push(Arc::new(get));
+    }
+    tools
 }
 
 impl Tool for MemorySearchTool {
@@ -212,6 +229,34 @@ impl Tool for MemoryGetTool {
     }
 }
 
+/// What a search found.
+#[derive(Debug, Default)]
+pub struct MemoryHits {
+    /// The passages of notes and sessions as a model reads them, each with its place for user interfaces; the best first.
+    pub entries: Vec<(String, Value)>,
+    /// What whoever reads them should know.
+    pub remarks: Vec<String>,
+    /// How the notes were compared.
+    by: &'static str,
+    /// Stands in the place of no passages.
+    nothing: String,
+}
+
+impl Memory {
+    /// Searches the notes, and the sessions if they are searched. Blocks.
+    ///
+    /// # Errors
+    /// The query has no words, or the notes cannot be read.
+    pub fn find(
+        &self,
+        text: &str,
+        most: Option<usize>,
+        cancel: &CancellationToken,
+    ) -> Result<MemoryHits, ToolError> {
+        find(self, text, most.unwrap_or(self.options.max_results), self.options.min_score, cancel)
+    }
+}
+
 fn search(
     memory: &Memory,
     context: &ToolContext,
@@ -219,20 +264,33 @@ fn search(
     cancel: &CancellationToken,
 ) -> Result<ToolOutput, ToolError> {
     let options = &memory.options;
-    let mut query = Query::new(&arguments.query);
+    let least = arguments.min_score.unwrap_or(options.min_score);
+    let asked = arguments.max_results.filter(|number| *number > 0).map(|n| n.min(MOST_RESULTS));
+    let most = asked.and_then(|number| usize::try_from(number).ok()).unwrap_or(options.max_results);
+    Ok(result(&find(memory, &arguments.query, most, least, cancel)?, context))
+}
+
+fn find(
+    memory: &Memory,
+    text: &str,
+    most: usize,
+    least: f64,
+    cancel: &CancellationToken,
+) -> Result<MemoryHits, ToolError> {
+    let mut query = Query::new(text);
     if query.is_empty() {
         return Err(ToolError::Failed(
             "the query has no words; say in a few words what to look for".to_owned(),
         ));
     }
-    let Found { passages, mut remarks } = Notes::of(options).passages(cancel)?;
+    let Found { passages, mut remarks } = Notes::of(&memory.options).passages(cancel)?;
     for passage in &passages {
         query.count(&passage.path, &passage.text);
     }
     let mut scores = query.scores();
     let mut by = "words";
     if let Some(meaning) = memory.meaning.as_deref().filter(|_| !passages.is_empty()) {
-        match compare(meaning, &arguments.query, &passages, cancel) {
+        match compare(meaning, text, &passages, cancel) {
             Ok(compared) => {
                 by = "words and meaning";
                 remarks.extend(take_in(&mut scores, &compared));
@@ -243,9 +301,6 @@ fn search(
     if cancel.is_cancelled() {
         return Err(ToolError::Aborted("aborted before the search was done".to_owned()));
     }
-    let least = arguments.min_score.unwrap_or(options.min_score);
-    let asked = arguments.max_results.filter(|number| *number > 0).map(|n| n.min(MOST_RESULTS));
-    let most = asked.and_then(|number| usize::try_from(number).ok()).unwrap_or(options.max_results);
     let mut ranked: Vec<(f64, &Passage)> = scores
         .into_iter()
         .zip(&passages)
@@ -258,11 +313,22 @@ fn search(
     if ranked.len() < fitting {
         remarks.push(format!("{} of {fitting} passages shown; raise maxResults", ranked.len()));
     }
+    let recalled = match memory.sessions.as_ref().map(|sessions| sessions.recall(text, most)) {
+        None => Vec::new(),
+        Some(Ok((recalled, remark))) => {
+            remarks.extend(remark);
+            recalled
+        }
+        Some(Err(why)) => {
+            remarks.push(format!("earlier sessions were not searched: {why}"));
+            Vec::new()
+        }
+    };
     let nothing = match passages.is_empty() {
-        true => "there are no notes: write some into MEMORY.md or memory/*.md".to_owned(),
+        true => "nothing fits, and there are no notes yet".to_owned(),
         false => format!("none of {} passages fits; try other words", passages.len()),
     };
-    Ok(result(&ranked, by, context, &nothing, &remarks))
+    Ok(MemoryHits { entries: joined(&ranked, &recalled, most), remarks, by, nothing })
 }
 
 fn compare(
@@ -290,29 +356,43 @@ fn take_in(scores: &mut [f64], compared: &[Compared]) -> Option<String> {
     })
 }
 
-fn result(
-    ranked: &[(f64, &Passage)],
-    by: &str,
-    context: &ToolContext,
-    nothing: &str,
-    remarks: &[String],
-) -> ToolOutput {
+/// A passage of a result: as the model reads it, and for user interfaces.
+type Entry = (String, Value);
+
+/// The passages of both rankings by their reciprocal ranks, which is by turns; of two with one rank the note is first.
+fn joined(notes: &[(f64, &Passage)], sessions: &[Recalled], most: usize) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    for rank in 0..notes.len().max(sessions.len()) {
+        if let Some((score, Passage { path, first, last, text })) = notes.get(rank) {
+            let text = plain_text(text);
+            let shown = format!("{path}:{first}-{last} (score {score:.2})\n{}\n", text.trim_end());
+            let details = json!({"path": path, "from": first, "to": last, "score": score});
+            entries.push((shown, details));
+        }
+        if let Some(Recalled { place, text }) = sessions.get(rank) {
+            let shown = format!("{place}\n{}\n", plain_text(text).trim_end());
+            entries.push((shown, json!({"session": place})));
+        }
+    }
+    entries.truncate(most);
+    entries
+}
+
+fn result(hits: &MemoryHits, context: &ToolContext) -> ToolOutput {
     let mut listing = Listing::new(context.max_result_chars);
     let mut details = Vec::new();
-    let mut remarks = remarks.to_vec();
-    for (score, Passage { path, first, last, text }) in ranked {
-        let text = plain_text(text);
-        let entry = format!("{path}:{first}-{last} (score {score:.2})\n{}\n", text.trim_end());
-        if listing.push_line(&entry).is_err() {
-            remarks.push(format!("{} of {} passages shown", details.len(), ranked.len()));
+    let mut remarks = hits.remarks.clone();
+    for (shown, about) in &hits.entries {
+        if listing.push_line(shown).is_err() {
+            remarks.push(format!("{} of {} passages shown", details.len(), hits.entries.len()));
             break;
         }
-        details.push(json!({"path": path, "from": first, "to": last, "score": score}));
+        details.push(about);
     }
-    let text = listing.finish(nothing, &remarks);
+    let text = listing.finish(&hits.nothing, &remarks);
     ToolOutput {
         content: vec![ContentBlock::text(text)],
-        details: Some(json!({"results": details, "by": by})),
+        details: Some(json!({"results": details, "by": hits.by})),
         is_error: false,
     }
 }

@@ -11,7 +11,7 @@ use super::talk::queue_number;
 mod elsewhere;
 
 /// The commands and their arguments, for completion and suggestions.
-pub(super) const NAMES: [&str; 32] = [
+pub(super) const NAMES: [&str; 33] = [
     "/help",
     "/new",
     "/clear",
@@ -26,6 +26,7 @@ pub(super) const NAMES: [&str; 32] = [
     "/copy",
     "/context",
     "/cost",
+    "/memory",
     "/skills",
     "/config",
     "/later",
@@ -73,6 +74,7 @@ pub(super) const HELP: &str = "\
 /jobs [kill ID]          list the background jobs, or end one
 /continue                answer the waiting messages, or continue an interrupted turn
 /usage                   tokens and cost so far (also: /cost)
+/memory [COMMAND]        what the agent remembers: search WORDS, why ID, edit ID TEXT, forget ID, add TEXT
 /config                  where the config file and the workspace are
 /quit                    leave (also: /exit, exit, quit, Ctrl-D)
 
@@ -125,6 +127,8 @@ pub(super) enum Command {
     Search(String),
     /// Shows what fills the context window.
     Context,
+    /// Shows or changes what the agent remembers.
+    Memory(String),
     /// Shows where the config is.
     Config,
     Quit,
@@ -149,6 +153,7 @@ impl Command {
                 | Self::Usage
                 | Self::Context
                 | Self::Title(None)
+                | Self::Memory(_)
                 | Self::Config
         )
     }
@@ -217,6 +222,7 @@ pub(super) fn parse(text: &str, others: impl FnOnce() -> Vec<String>) -> Parsed 
         ("/search", Some(text)) => Parsed::Command(Command::Search(text)),
         ("/search", None) => Parsed::Unknown("/search needs a text: /search TEXT".to_owned()),
         ("/context", None) => Parsed::Command(Command::Context),
+        ("/memory", arguments) => Parsed::Command(Command::Memory(arguments.unwrap_or_default())),
         ("/config", None) => Parsed::Command(Command::Config),
         ("/new" | "/clear", name) => Parsed::Command(Command::New(name)),
         ("/model", model) => Parsed::Command(Command::Model(model)),

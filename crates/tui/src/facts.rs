@@ -1,11 +1,13 @@
 //! What commands that change nothing say. They work during a turn too.
 
 use myclaw_agent::{Session, spent_today};
+use tokio::task::spawn_blocking;
 
 use super::command::Command;
 use super::outputs::Common;
 use super::{context, skill};
 use myclaw_front::exit::CliError;
+use myclaw_front::memory;
 use myclaw_front::model::{describe_model, describe_thinking};
 use myclaw_front::print::columns;
 use myclaw_front::report::tokens_and_cost;
@@ -39,6 +41,11 @@ impl Facts<'_> {
             Command::Usage => self.describe_usage(),
             Command::Context => context::describe(self.session, self.common).await?,
             Command::Title(None) => self.title(),
+            Command::Memory(arguments) => {
+                let (config, arguments) = (self.session.config(), arguments.clone());
+                let obeyed = spawn_blocking(move || memory::obey(&config, &arguments)).await;
+                obeyed.map_err(|error| CliError::failure(error.to_string()))??
+            }
             Command::Config => self.describe_config(),
             _ => return Ok(None),
         }))

@@ -42,6 +42,7 @@ impl Chat {
             | Command::Usage
             | Command::Context
             | Command::Title(None)
+            | Command::Memory(_)
             | Command::Config => Ok(()),
             // These are handled by the loop of the chat and by the code that runs turns.
             Command::Quit

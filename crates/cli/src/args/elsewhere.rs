@@ -64,14 +64,8 @@ const COMMANDS: [(&str, &str); 84] = [
     ("fork", "`myclaw sessions fork NAME NEW` copies a session"),
     ("compact", "`myclaw sessions compact NAME` summarises a session"),
     ("delete", "`myclaw sessions delete NAME` deletes a session"),
-    (
-        "memory",
-        "notes are files of the workspace, MEMORY.md and memory/*.md; docs/use/workspace.md",
-    ),
-    (
-        "remember",
-        "notes are files of the workspace, MEMORY.md and memory/*.md; docs/use/workspace.md",
-    ),
+    ("remember", "`myclaw memory add FACT` remembers a fact"),
+    ("forget", "`myclaw memory forget ID` forgets a fact"),
     ("setup", "`myclaw onboard` sets MyClaw up"),
     ("configure", "`myclaw onboard` sets MyClaw up, and `myclaw config edit` changes the config"),
     ("settings", CONFIG),

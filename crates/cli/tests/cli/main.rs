@@ -58,6 +58,7 @@ mod own_rules;
 mod picker;
 mod policy;
 mod project;
+mod remember;
 mod rpc;
 mod run;
 mod sandbox;

@@ -48,22 +48,30 @@ fn result(
 }
 
 #[test]
-fn an_agent_with_notes_has_the_tools_unless_the_config_decides() {
-    let note = |home: &TempHome| {
-        home.write_in_workspace("memory/a.md", BOILER);
-    };
+fn every_session_has_the_tools_unless_the_config_decides() {
     let enabled = |value: bool| {
         move |config: &mut Value| {
             config["agents"]["defaults"]["memorySearch"] = json!({"enabled": value});
         }
     };
-    let both = ["memory_search", "memory_get"];
-    assert_eq!(offered(|_| {}, |_| {}), [""; 0]);
-    assert_eq!(offered(note, |_| {}), both);
-    assert_eq!(offered(|_| {}, enabled(true)), both);
-    assert_eq!(offered(note, enabled(false)), [""; 0]);
+    let all = ["memory_search", "memory_write"];
+    let note = |home: &TempHome| {
+        home.write_in_workspace("memory/a.md", BOILER);
+    };
+    assert_eq!(offered(|_| {}, |_| {}), all);
+    assert_eq!(offered(note, |_| {}), ["memory_search", "memory_get", "memory_write"]);
+    assert_eq!(offered(|_| {}, enabled(false)), [""; 0]);
     let denied = |config: &mut Value| config["tools"]["deny"] = json!(["group:memory"]);
-    assert_eq!(offered(note, denied), [""; 0]);
+    assert_eq!(offered(|_| {}, denied), [""; 0]);
+    let closed = |access: &'static str| {
+        move |config: &mut Value| {
+            config["agents"]["defaults"]["sandbox"] =
+                json!({"mode": "all", "confinement": {"workspaceAccess": access}});
+        }
+    };
+    assert_eq!(offered(|_| {}, closed("rw")), all);
+    assert_eq!(offered(|_| {}, closed("ro")), all[..1]);
+    assert_eq!(offered(|_| {}, closed("none")), [""; 0]);
 }
 
 #[test]
@@ -114,7 +122,7 @@ fn notes_are_those_of_the_workspace_wherever_the_agent_works() {
 }
 
 #[test]
-fn a_sandboxed_session_searches_what_its_sandbox_shows() {
+fn a_sandboxed_session_searches_its_workspace_alone() {
     let prepare = |home: &TempHome| {
         home.write_in_workspace("memory/a.md", BOILER);
         let outside = home.write("outside/boiler.md", "the boiler's code is 4711");
@@ -130,7 +138,6 @@ fn a_sandboxed_session_searches_what_its_sandbox_shows() {
     let (_, results) = turn("chat", json!({"mode": "all"}), prepare, &calls);
     assert!(results[0].contains("Mrs Weber"), "{results:?}");
     assert!(!results[0].contains("4711"), "{results:?}");
-    assert!(results[0].contains("boiler.md is not readable and not searched"), "{results:?}");
     assert_eq!(results[1], BOILER.trim_end());
     let closed = json!({"mode": "all", "confinement": {"workspaceAccess": "none"}});
     let (_, results) = turn("chat", closed, prepare, &calls);

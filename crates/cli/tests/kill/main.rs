@@ -15,6 +15,7 @@ use myclaw_session::{EntryId, Inbox, Keeper, QueuedKind, QueuedMessage, SessionK
 use myclaw_testkit::{Random, RunningChild, TempHome, number_from};
 use serde_json::{Value, json};
 
+mod memory;
 mod programs;
 mod rivals;
 mod storm;

@@ -19,12 +19,11 @@ const MOST_RESULTS: u64 = 50;
 /// A passage with one of many words of the query, and no other, has a lower score.
 const DEFAULT_SCORE: f64 = 0.1;
 
-/// The tools `memory_search` and `memory_get`.
+/// The tools `memory_search`, `memory_get` and `memory_write`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct MemorySearchConfig {
-    /// Whether the agent has the two tools. Default: if its workspace has a directory `memory`, or `extraPaths` names
-    /// something.
+    /// Whether the agent remembers: whether it has the tools for its notes. Default: true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
     /// Further directories and Markdown files to search. Each may begin with `~`; a relative path starts at the directory
@@ -51,6 +50,24 @@ pub struct MemorySearchConfig {
     )]
     #[schemars(with = "Option<NonBlankText>")]
     pub weights: Option<String>,
+}
+
+/// What agents remember.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct MemoryConfig {
+    /// Whether an agent looks for facts worth remembering before a session is summarised and at the end of a long one, with
+    /// one short call of its model. Default: true.
+    pub learn: bool,
+    /// Whether what people other than the owner say is remembered together with the notes of the agent, so that it may be
+    /// told to everybody. Default: false; each of their sessions has notes of its own.
+    pub share: bool,
+}
+
+impl Default for MemoryConfig {
+    fn default() -> Self {
+        Self { learn: true, share: false }
+    }
 }
 
 /// The search over the notes of one agent, with every default applied.

@@ -8,17 +8,25 @@ const MAX_REQUESTS: usize = 6;
 /// Longest message that is read, in bytes.
 const MAX_MESSAGE: usize = 16 * 1024;
 
+/// How questions begin. One about the person who asks is looked for in what is remembered.
+const QUESTIONS: [&str; 14] = [
+    "what", "when", "where", "who", "whose", "which", "how", "why", "am", "is", "are", "do", "did",
+    "does",
+];
+
 /// Replaces a quoted word in comparisons. No unquoted word holds a quotation mark.
 const QUOTED: &str = "\"";
 
 /// The requests that are understood, for the help text and the documentation.
-pub(super) const FORMS: [&str; 6] = [
+pub(super) const FORMS: [&str; 8] = [
     "list the files in DIRECTORY",
     "find PATTERN in DIRECTORY",
     "search for TEXT in FILE",
     "read FILE lines FIRST-LAST",
     "run \"COMMAND\"",
     "write \"TEXT\" to FILE",
+    "remember that FACT",
+    "what do you know about SUBJECT",
 ];
 
 /// A call to make.
@@ -60,6 +68,9 @@ pub(super) fn understand(message: &str) -> Understood {
     if has(&["who", "are", "you"]) || has(&["are", "you", "a"]) || has(&["are", "you", "an"]) {
         return Understood::Who;
     }
+    if let Some(call) = of_memory(message) {
+        return Understood::Calls(vec![call]);
+    }
     let mut calls = Vec::new();
     for part in words.split(|word| word.key == "then") {
         let keys = keys(part);
@@ -76,6 +87,34 @@ pub(super) fn understand(message: &str) -> Understood {
         1..=MAX_REQUESTS => Understood::Calls(calls),
         _ => Understood::Nothing,
     }
+}
+
+/// The call for something to remember, or for a question about the person who asks. Both are whole messages.
+fn of_memory(message: &str) -> Option<PlannedCall> {
+    let message = message.trim();
+    let (first, rest) = message.split_once(char::is_whitespace)?;
+    let first = first.to_lowercase();
+    let rest = rest.trim();
+    if first == "remember" {
+        let that = rest.get(..5).filter(|that| that.eq_ignore_ascii_case("that "));
+        let fact = rest[that.map_or(0, str::len)..].trim();
+        let purpose = "remember it".to_owned();
+        let is_said = !fact.is_empty() && !fact.ends_with('?');
+        return is_said.then(|| planned("memory_write", purpose, [("fact", Some(json!(fact)))]));
+    }
+    let begins = |words: &str| message.to_lowercase().starts_with(words);
+    let of_person = |word: &str| {
+        let word = word.trim_matches(|sign: char| !sign.is_alphanumeric()).to_lowercase();
+        matches!(word.as_str(), "i" | "my" | "me" | "mine" | "we" | "our")
+    };
+    let is_question = QUESTIONS.contains(&first.as_str())
+        && rest.ends_with('?')
+        && rest.split_whitespace().any(of_person);
+    if !is_question && !begins("what do you know about ") && !begins("what do you remember") {
+        return None;
+    }
+    let purpose = "look for it".to_owned();
+    Some(planned("memory_search", purpose, [("query", Some(json!(message)))]))
 }
 
 /// Splits at white space. Quotation marks of three kinds hold a word together; punctuation at the end of a sentence is

@@ -6,13 +6,14 @@
 pub(super) const EXTERNAL: &str = "external-content";
 
 /// The tags of the system prompt's sections, and of the parts in them.
-pub const PROMPT_TAGS: [&str; 8] = [
+pub const PROMPT_TAGS: [&str; 9] = [
     "identity",
     "bootstrap-files",
     "file",
     "project-instructions",
     "tools",
     "notes",
+    "memory",
     "safety",
     "runtime",
 ];

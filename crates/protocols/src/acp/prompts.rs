@@ -14,7 +14,9 @@ use myclaw_agent::{
     Accepted, CompactionOutcome, CompactionReport, FailureClass, FoundSkills, Session,
 };
 
+use myclaw_front::memory;
 use myclaw_front::report::first_line;
+use tokio::task::spawn_blocking;
 
 use super::agent::Agent;
 use super::client_sessions::prompt_response;
@@ -26,6 +28,9 @@ const COMPACT: &str = "compact";
 
 /// The name of the command that asks the agent to use a skill.
 const SKILL: &str = "skill";
+
+/// The name of the command that shows or changes what the agent remembers.
+const MEMORY: &str = "memory";
 
 /// The commands that a prompt can begin with.
 pub(super) fn commands() -> SessionUpdate {
@@ -40,6 +45,11 @@ pub(super) fn commands() -> SessionUpdate {
             "what the summary should focus on",
         ),
         command(SKILL, "Use a skill, or list them", "the skill's name, and a message"),
+        command(
+            MEMORY,
+            "Show or change what is remembered",
+            "search WORDS, why ID, edit ID TEXT, forget ID",
+        ),
     ]))
 }
 
@@ -60,6 +70,21 @@ pub(super) async fn prompt(
     {
         let focus = Some(focus.to_owned()).filter(|focus| !focus.is_empty());
         compact(agent, key, session, request.clone(), focus).await;
+        return Ok(());
+    }
+    if let [Block::Text(text)] = &content[..]
+        && let Some(argument) = argument_of(MEMORY, &text.text)
+    {
+        let (config, argument) = (session.config(), argument.to_owned());
+        let obeyed = spawn_blocking(move || memory::obey(&config, &argument)).await;
+        let said = match obeyed {
+            Ok(Ok(said)) => said,
+            Ok(Err(error)) => error.message,
+            Err(error) => error.to_string(),
+        };
+        let reply = ContentChunk::new(ContentBlock::from(said));
+        agent.client_sessions.send(&key, SessionUpdate::AgentMessageChunk(reply));
+        agent.wire().answer(request.clone(), Ok(prompt_response(StopReason::EndTurn)));
         return Ok(());
     }
     if let Some(Block::Text(text)) = content.first_mut()

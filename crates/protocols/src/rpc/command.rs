@@ -12,19 +12,21 @@ use myclaw_agent::{Accepted, AgentError, Driver, FailureClass, Session};
 use myclaw_agent::{SessionConfig, SessionOptions, UndoMode, check_agent};
 use serde::Serialize;
 use serde_json::{Value, json};
+use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
 use super::approvals::{Answer, Approvals};
 use super::reply::Compacted;
 use super::request::{
     Approve, Block, Command, Compact, Decision, Export, Fork, GetMessages, KillJob, ListModels,
-    Message, Name, Prompt, Rename, Request, SetModel, SetThinking, Spoken, Undo, described,
+    Memory, Message, Name, Prompt, Rename, Request, SetModel, SetThinking, Spoken, Undo, described,
 };
 use super::{bash, stats};
 use crate::content::picture;
 use myclaw_front::args::SessionArgs;
 use myclaw_front::custom_commands;
 use myclaw_front::exit::CliError;
+use myclaw_front::memory;
 use myclaw_front::models::{ModelFilter, find_models};
 use myclaw_front::sessions::Sessions;
 use myclaw_front::time::new_session_name;
@@ -137,6 +139,12 @@ impl Controller {
             Command::GetState => state(&session).await,
             Command::GetMessages(wanted) => self.messages(&session, wanted).await,
             Command::GetSessionStats => stats::of(&session, &self.sessions).await,
+            Command::Memory(Memory { command }) => {
+                let config = session.config();
+                let obeyed = spawn_blocking(move || memory::obey(&config, &command)).await;
+                let text = obeyed.map_err(|error| CliError::failure(error.to_string()))??;
+                Ok(json!({"text": text}))
+            }
             Command::GetCommands => Ok(
                 json!({"commands": described(), "custom": custom_commands::names(&session.config())}),
             ),

@@ -61,11 +61,13 @@ pub(super) enum Command {
     KillJob(KillJob),
     /// Lists the skills that the agent can use.
     ListSkills,
+    /// Shows or changes what the agent remembers.
+    Memory(Memory),
 }
 
 /// The commands, each with its fields beside `id`, `type` and `session`. Other fields are errors: a misspelt one would
 /// change what happens without a word.
-const COMMANDS: [(&str, &[&str]); 25] = [
+const COMMANDS: [(&str, &[&str]); 26] = [
     ("prompt", &["message", "content", "images", "skill", "mode"]),
     ("steer", &["message", "content", "images", "skill"]),
     ("follow_up", &["message", "content", "images", "skill"]),
@@ -91,9 +93,18 @@ const COMMANDS: [(&str, &[&str]); 25] = [
     ("list_jobs", &[]),
     ("kill_job", &["job"]),
     ("list_skills", &[]),
+    ("memory", &["command"]),
 ];
 /// Longest unknown command that a reply repeats, in characters.
 const MOST_NAME_CHARS: usize = 64;
+
+/// What to do with what the agent remembers.
+#[derive(Debug, Deserialize)]
+pub(super) struct Memory {
+    /// As after `/memory` in the chat, such as `search boiler`; blank lists the facts.
+    #[serde(default)]
+    pub(super) command: String,
+}
 
 /// One line of a program.
 #[derive(Debug)]

@@ -47,20 +47,11 @@ pub(super) struct Arguments {
 }
 
 /// The properties of the schema that exist only if commands can become jobs.
-pub(super) fn job_properties(yield_after: Option<Duration>) -> Map<String, Value> {
-    let default = match yield_after {
-        Some(after) => format!("default {}", after.as_millis()),
-        None => "default never".to_owned(),
-    };
+pub(super) fn job_properties() -> Map<String, Value> {
     let properties = json!({
         "background": {
             "type": "boolean",
-            "description": "Return at once; the command goes on as a background job (tool process)",
-        },
-        "yieldMs": {
-            "type": "integer",
-            "minimum": 0,
-            "description": format!("Milliseconds after which it becomes a background job; {default}"),
+            "description": "Return at once; it goes on as a background job",
         },
         "pty": {"type": "boolean", "description": "Give it a terminal"},
     });

@@ -18,6 +18,8 @@ use crate::support::{printable, shown_below};
 const MAIN_NOTE: &str = "MEMORY.md";
 /// The directory of the others.
 const DIRECTORY: &str = "memory";
+/// The file in it with one fact a line.
+pub(super) const FACTS: &str = "facts.md";
 /// Largest note. A larger one is a collection of data, which would drown the others.
 const MAX_NOTE_BYTES: u64 = 1024 * 1024;
 /// Most bytes of all notes that are searched.
@@ -78,6 +80,18 @@ impl Notes {
             }
         }
         notes
+    }
+
+    /// Whether there are other notes than the facts. Looks at a few names only.
+    pub(super) fn are_there(&self) -> bool {
+        self.places.iter().any(|place| {
+            let facts = self.workspace.join(DIRECTORY);
+            *place != facts
+                || std::fs::read_dir(place).is_ok_and(|entries| {
+                    let mut names = entries.flatten().map(|entry| entry.file_name());
+                    names.any(|name| name != FACTS && !name.as_encoded_bytes().starts_with(b"."))
+                })
+        })
     }
 
     /// The passages of all notes, in the order of their paths.

@@ -1,5 +1,7 @@
 //! Cuts a note into passages.
 
+use super::notes::FACTS;
+
 /// Most characters of a passage: about as much as a sentence encoder reads (256 word pieces).
 const MAX_CHARS: usize = 1_000;
 
@@ -16,14 +18,16 @@ pub(super) struct Passage {
     pub text: String,
 }
 
-/// The passages of a note. A heading begins a new one, and so does a line that has no room any more. A line that is longer
+/// The passages of a note. A heading begins a new one, and so does a fact, and a line that has no room any more. A line that is longer
 /// than a passage is cut into several.
 pub(super) fn passages(path: &str, text: &str) -> Vec<Passage> {
     let mut passages = Vec::new();
     let mut current = Current::default();
+    let are_facts = path.ends_with(FACTS);
     for (number, line) in (1..).zip(text.lines()) {
         let is_heading = line.starts_with('#');
-        if is_heading && current.has_body {
+        let is_fact = are_facts && line.starts_with(['-', '*']);
+        if is_fact || is_heading && current.has_body {
             passages.extend(current.take(path));
         }
         for piece in pieces(line) {

@@ -1,7 +1,7 @@
 //! Commands of other agents, and what does the same here.
 
 /// The commands, and what a message says of each.
-pub(super) const COMMANDS: [(&[&str], &str); 28] = [
+pub(super) const COMMANDS: [(&[&str], &str); 27] = [
     (
         &["/rewind", "/checkpoint"],
         "`/back` goes back to an earlier message, and `/undo` undoes file changes",
@@ -23,7 +23,6 @@ pub(super) const COMMANDS: [(&[&str], &str); 28] = [
     (&["/commit"], "ask the agent to commit, or do it with `!git commit`"),
     (&["/review"], "ask the agent for it, as in: review the changes since the last commit"),
     (&["/init"], "ask the agent to write an AGENTS.md; it is read in each session of the project"),
-    (&["/memory"], "the instructions are in the AGENTS.md of the project and of the workspace"),
     (
         &["/permissions", "/approvals", "/allowed-tools"],
         "`myclaw approvals list` shows what you allowed, and `myclaw policy explain` what may run",

@@ -150,9 +150,8 @@ fn a_second_sender_that_is_not_utf8_counts() {
 #[test]
 fn encrypted_mails_are_refused_and_signed_ones_are_read() {
     let head = "From: ann@example.org\r\nMIME-Version: 1.0\r\nSubject: x\r\nContent-Type: ";
-    let parts = |first: &str, second: &str| {
-        format!("--b\r\n{first}\r\n--b\r\n{second}\r\n--b--\r\n")
-    };
+    let parts =
+        |first: &str, second: &str| format!("--b\r\n{first}\r\n--b\r\n{second}\r\n--b--\r\n");
     let version = "Content-Type: application/pgp-encrypted\r\n\r\nVersion: 1";
     let octets = "Content-Type: application/octet-stream\r\n\r\n-----BEGIN PGP MESSAGE-----";
     let plain = "Content-Type: text/plain\r\n\r\nhello";
@@ -165,7 +164,11 @@ fn encrypted_mails_are_refused_and_signed_ones_are_read() {
         ("text/plain\r\n\r\nwhat is -----BEGIN PGP MESSAGE-----?".to_owned(), false),
     ] {
         let refused = arrival_of(&format!("{head}{rest}")).refused;
-        assert_eq!(refused.is_some_and(|reason| reason.contains("encrypted")), is_refused, "{rest}");
+        assert_eq!(
+            refused.is_some_and(|reason| reason.contains("encrypted")),
+            is_refused,
+            "{rest}"
+        );
     }
 }
 
