@@ -300,14 +300,14 @@ fn for_clients(event: &RunEvent) -> Option<RunEvent> {
     let kind = match &event.kind {
         AgentRunEvent::RunEnd { outcome: RunOutcome::Failed { class, error } } => {
             let error = for_people(class, error).to_owned();
-            AgentRunEvent::RunEnd { outcome: RunOutcome::Failed { class: *class, error } }
+            AgentRunEvent::RunEnd { outcome: RunOutcome::Failed { class, error } }
         }
         AgentRunEvent::Retry { attempt, reason, cause, profile_id, delay_ms, .. } => {
             let seconds = Duration::from_millis(*delay_ms).as_secs_f32();
             AgentRunEvent::Retry {
                 attempt: *attempt,
-                reason: *reason,
-                cause: *cause,
+                reason,
+                cause,
                 profile_id: profile_id.clone(),
                 delay_ms: *delay_ms,
                 message: format!(
@@ -318,8 +318,8 @@ fn for_clients(event: &RunEvent) -> Option<RunEvent> {
         AgentRunEvent::Fallback { from, to, reason, cause, .. } => AgentRunEvent::Fallback {
             from: from.clone(),
             to: to.clone(),
-            reason: *reason,
-            cause: *cause,
+            reason,
+            cause,
             message: format!("{from} cannot answer ({cause}). {to} is asked instead."),
         },
         _ => return None,

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::press::Press;
-use crate::passage::mention;
+use crate::passage::{mention, note};
 use crate::{Attachment, Quoted, Sender};
 
 /// A message of the socket.
@@ -51,6 +51,7 @@ pub(super) struct Message {
     /// A game or a party to which the message invites, and its name.
     pub(super) activity: Value,
     pub(super) application: Value,
+    soundboard_sounds: Vec<Sound>,
     pub(super) components: Vec<Value>,
 }
 
@@ -90,6 +91,14 @@ pub(super) struct Snapshot {
 #[serde(default)]
 pub(super) struct Sticker {
     pub(super) name: String,
+}
+
+/// A sound that stands in the text as `<sound:GUILD:ID>`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct Sound {
+    sound_id: String,
+    name: String,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -272,6 +281,13 @@ impl Message {
         }
         if let Some(id) = reference.strip_prefix('#') {
             return is_id(id).then(|| format!("#{id}"));
+        }
+        if let Some((guild, id)) =
+            reference.strip_prefix("sound:").and_then(|sound| sound.split_once(':'))
+        {
+            let sound = self.soundboard_sounds.iter().find(|sound| sound.sound_id == id);
+            let name = sound.map_or(id, |sound| sound.name.as_str());
+            return (is_id(guild) && is_id(id)).then(|| note("sound", [name]));
         }
         let emoji = reference.trim_start_matches('a').strip_prefix(':')?;
         let (name, id) = emoji.split_once(':')?;
