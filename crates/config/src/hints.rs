@@ -300,6 +300,7 @@ pub(crate) fn for_entry(path: &ConfigPath, key: &str, value: &Value) -> Option<&
         "models" if value.is_object() => Some(PROVIDERS),
         "tools" if plain(key).starts_with("web") => Some("did you mean `web`?"),
         _ if section.starts_with("channels.") && key == "requireMention" => Some(GROUP),
+        _ if section.starts_with("bindings[") => Some("write it within `match: { … }`"),
         _ => None,
     }
 }

@@ -50,105 +50,97 @@ impl Failure {
     }
 }
 
+const AWAY: &str =
+    "The model does not answer at the moment. What you wrote is kept; ask again in a while.";
+const BUSY: &str = "The model has too much to do at the moment. What you wrote is kept; ask again in some minutes.";
+const USED_UP: &str =
+    "I cannot answer: the account for the model is used up. Tell the owner of this agent.";
+const REFUSED: &str =
+    "I cannot answer: the model does not let me in. Tell the owner of this agent.";
+const TOO_LONG: &str =
+    "This conversation has become too long for the model. Write /new, or !new, to begin a new one.";
+
 /// All of them.
 pub(super) fn failures() -> Vec<Failure> {
-    let away =
-        "The model does not answer at the moment. What you wrote is kept; ask again in a while.";
-    let busy = "The model has too much to do at the moment. What you wrote is kept; ask again in some minutes.";
-    let used_up =
-        "I cannot answer: the account for the model is used up. Tell the owner of this agent.";
-    let refused = "I cannot answer: the model does not let me in. Tell the owner of this agent.";
-    let too_long = "This conversation has become too long for the model. Write /new, or !new, to begin a new one.";
-    let error = |kind: &str, message: &str| {
-        json!({"type": "error", "error": {"type": kind, "message": message}}).to_string()
-    };
-    let slow_down = || error("rate_limit_error", "slow down");
-    let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n";
-    let answer = || Reply::anthropic().text("one two three four five six").in_deltas(6).step();
-    let row = |name, step, class, chat, owner| Failure {
-        name,
-        server: Server::Does(step),
-        class,
-        chat,
-        owner,
-    };
-    let at = |name, address, owner| Failure {
-        name,
-        server: Server::IsAt(address),
-        class: "network",
-        chat: away,
-        owner,
-    };
+    [unreached(), refusals(), broken()].into_iter().flatten().collect()
+}
+
+type Said = (&'static str, &'static str, &'static str);
+
+fn failure(name: &'static str, server: Server, (class, chat, owner): Said) -> Failure {
+    Failure { name, server, class, chat, owner }
+}
+
+/// There is no server.
+fn unreached() -> Vec<Failure> {
+    let at = |name, address, owner| failure(name, Server::IsAt(address), ("network", AWAY, owner));
     vec![
         at("connection refused", "http://127.0.0.1:1", "127.0.0.1:1"),
         at("unknown host", "http://nowhere.invalid", "nowhere.invalid"),
-        row(
+    ]
+}
+
+/// The server says what is wrong.
+fn refusals() -> Vec<Failure> {
+    let error = |status, headers: &[(&str, &str)], kind: &str, message: &str| {
+        let body = json!({"type": "error", "error": {"type": kind, "message": message}});
+        Server::Does(Step::status(status, headers, body.to_string()))
+    };
+    let refused_key = format!("invalid x-api-key: {KEY}");
+    let too_many = |headers: &[(&str, &str)]| error(429, headers, "rate_limit_error", "slow down");
+    let busy = ("rate_limit", BUSY, "slow down");
+    let too_long = "prompt is too long: 9 tokens > 8 maximum";
+    vec![
+        failure(
             "refused key",
-            Step::status(
-                401,
-                &[],
-                error("authentication_error", &format!("invalid x-api-key: {KEY}")),
-            ),
-            "auth",
-            refused,
-            "401",
+            error(401, &[], "authentication_error", &refused_key),
+            ("auth", REFUSED, "401"),
         ),
-        row(
+        failure(
             "empty account",
-            Step::status(402, &[], error("billing_error", "no credit")),
-            "billing",
-            used_up,
-            "no credit",
+            error(402, &[], "billing_error", "no credit"),
+            ("billing", USED_UP, "no credit"),
         ),
-        row(
-            "too many requests",
-            Step::status(429, &[], slow_down()),
-            "rate_limit",
-            busy,
-            "slow down",
-        ),
-        row(
-            "too many requests, with a time",
-            Step::status(429, &[("retry-after", "1")], slow_down()),
-            "rate_limit",
-            busy,
-            "slow down",
-        ),
-        row(
+        failure("too many requests", too_many(&[]), busy),
+        failure("too many requests, with a time", too_many(&[("retry-after", "1")]), busy),
+        failure(
             "failed server",
-            Step::status(500, &[], error("api_error", "Internal server error")),
-            "server_error",
-            away,
-            "Internal server error",
+            error(500, &[], "api_error", "Internal server error"),
+            ("server_error", AWAY, "Internal server error"),
         ),
-        row("unavailable", Step::status(503, &[], ""), "server_error", away, "503"),
-        row(
+        failure(
+            "unavailable",
+            Server::Does(Step::status(503, &[], "")),
+            ("server_error", AWAY, "503"),
+        ),
+        failure(
             "overloaded",
-            Step::status(529, &[], error("overloaded_error", "Overloaded")),
-            "server_error",
-            away,
-            "Overloaded",
+            error(529, &[], "overloaded_error", "Overloaded"),
+            ("server_error", AWAY, "Overloaded"),
         ),
-        row("cut stream", answer().cut_after(600), "network", away, "cut off"),
-        row("time-out", answer().hold_after(0, &Gate::closed()), "timeout", away, "1 s"),
-        row(
+        failure(
             "too long",
-            Step::status(
-                400,
-                &[],
-                error("invalid_request_error", "prompt is too long: 9 tokens > 8 maximum"),
-            ),
-            "context_overflow",
-            too_long,
-            "too long",
+            error(400, &[], "invalid_request_error", too_long),
+            ("context_overflow", TOO_LONG, "too long"),
         ),
-        row(
+    ]
+}
+
+/// The answer does not come, or not whole.
+fn broken() -> Vec<Failure> {
+    let answer = || Reply::anthropic().text("one two three four five six").in_deltas(6).step();
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n";
+    let malformed = Step::raw(format!("{head}{{\"content")).then_close();
+    let silent = answer().hold_after(0, &Gate::closed());
+    let closed = Step::raw("").then_close();
+    vec![
+        failure("cut stream", Server::Does(answer().cut_after(600)), ("network", AWAY, "cut off")),
+        failure("time-out", Server::Does(silent), ("timeout", AWAY, "1 s")),
+        failure(
             "malformed body",
-            Step::raw(format!("{head}{{\"content")).then_close(),
-            "server_error",
-            away,
-            "cannot be read",
+            Server::Does(malformed),
+            ("server_error", AWAY, "cannot be read"),
         ),
-        row("closed connection", Step::raw("").then_close(), "network", away, "connection"),
+        failure("closed connection", Server::Does(closed), ("network", AWAY, "connection")),
     ]
 }
