@@ -631,6 +631,39 @@ const WRITERS: &[(&str, &str)] = &[
     ("git rm Makefile", "allowed"),
     ("ls Makefile; cat .envrc; grep x /etc/passwd", "allowed"),
     ("dd if=/dev/zero of=out/x", "allowed"),
+    // Each part of an argument that may be a path, and the argument as a whole.
+    ("unheard-of o=/home/ann/a,b/../.x", "start-place"),
+    ("unheard-of a=b=/home/ann/.x", "start-place"),
+    ("unheard-of a:/home/ann/.x", "start-place"),
+    ("unheard-of 'a|/home/ann/.x'", "start-place"),
+    ("unheard-of a,/home/ann/.x", "start-place"),
+    ("unheard-of -o/home/ann/.x", "start-place"),
+    ("unheard-of --/home/ann/.x", "allowed"),
+    ("unheard-of /home/ann/?x", "start-place"),
+    ("unheard-of /home/ann/[x]y", "start-place"),
+    ("unheard-of '/home/ann/*'", "allowed"),
+    ("cd ../tools && unheard-of -", "allowed"),
+    ("cd ../tools && unheard-of ''", "allowed"),
+    ("cd ../tools && unheard-of x", "start-place"),
+    // The first operand, and the last one.
+    ("zip out/a.zip Makefile", "allowed"),
+    ("zip Makefile a", "allowed"),
+    ("zip .envrc a", "start-place"),
+    ("rsync /tmp/Makefile", "start-place"),
+    ("rsync /tmp/notes.txt", "allowed"),
+    // What an entry spells out is the decision of its author.
+    ("touch Makefile", "allowed"),
+    ("touch Makefile .envrc", "start-place"),
+    ("gunzip Makefile.gz a.gz", "allowed"),
+    ("gunzip Makefile.gz .envrc.gz", "start-place"),
+    ("cp a Makefile", "allowed"),
+    ("cp a .envrc", "start-place"),
+    ("gcc -o Makefile a.c", "allowed"),
+    ("gcc -o .envrc a.c", "start-place"),
+    ("tar -xf a.tar --one-top-level=/home/ann/.x", "allowed"),
+    ("tar -xf a.tar --one-top-level=/home/ann/.y", "start-place"),
+    ("make --what a", "allowed"),
+    ("make --what .envrc", "launcher"),
 ];
 
 #[test]
@@ -640,6 +673,13 @@ fn what_a_command_writes_is_found_where_it_runs() {
         entry("sort", &["-o", "*", "..."]),
         entry("sort", &["--output=*", "..."]),
         entry("sort", &["-o", ".env", "..."]),
+        entry("zip", &["Makefile", "..."]),
+        entry("touch", &["Makefile", "..."]),
+        entry("gunzip", &["Makefile.gz", "..."]),
+        entry("cp", &["a", "Makefile"]),
+        entry("gcc", &["-o", "Makefile", "..."]),
+        entry("tar", &["-xf", "*", "--one-top-level=/home/ann/.x"]),
+        entry("make", &["--what", "*"]),
     ]);
     let machine = Machine {
         judges_places: true,
