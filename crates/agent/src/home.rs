@@ -1,7 +1,8 @@
 //! The environment and the directories, which are known before the config is read.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use myclaw_auth::KeyResolver;
 use myclaw_config::{Environment, Paths, load_or_default};
 use myclaw_engine::KnownSecrets;
 use myclaw_llm::HttpOptions;
@@ -30,6 +31,8 @@ pub struct Home {
     pub(crate) known_secrets: Arc<KnownSecrets>,
     /// The MCP servers that the program has started, which its sessions share.
     pub(crate) mcp: Arc<Servers>,
+    /// Renews the logins at those servers.
+    pub(crate) server_keys: Arc<OnceLock<KeyResolver>>,
     /// The keys that are removed from what people are shown.
     pub(crate) redactors: Arc<Redactors>,
     stores: Stores,
@@ -50,7 +53,8 @@ impl Home {
     pub fn new(environment: Environment, paths: Paths) -> Self {
         let (meanings, known_secrets) = (Models::default(), Arc::default());
         let (mcp, redactors, stores) = (Arc::default(), Arc::default(), Stores::in_files(&paths));
-        Self { environment, paths, meanings, known_secrets, mcp, redactors, stores }
+        let server_keys = Arc::default();
+        Self { environment, paths, meanings, known_secrets, mcp, server_keys, redactors, stores }
     }
 
     /// The same with other stores than the files below its state directory.
@@ -62,7 +66,8 @@ impl Home {
     /// The same home, with the MCP servers that another one has started.
     #[must_use]
     pub fn with_servers_of(self, other: &Self) -> Self {
-        Self { mcp: Arc::clone(&other.mcp), ..self }
+        let (mcp, server_keys) = (Arc::clone(&other.mcp), Arc::clone(&other.server_keys));
+        Self { mcp, server_keys, ..self }
     }
 
     /// How requests are made. Proxies, keys and credentials are looked for in the environment.

@@ -2,6 +2,8 @@
 
 mod confine;
 mod import;
+mod login;
+mod project;
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -12,6 +14,7 @@ use myclaw_engine::Tool;
 use myclaw_exec::{ChildSpec, EnvironmentPolicy};
 use myclaw_files::ClosedPaths;
 use myclaw_llm::HttpProvider;
+pub use myclaw_mcp::oauth::Begun;
 use myclaw_mcp::{Address, Place, Program, Server, ServerSpec, offered_tools};
 pub use myclaw_mcp::{
     Approved, ApprovedStore, Difference, Failure, Listing, Revision, ToolDefinition,
@@ -21,7 +24,8 @@ use ring::digest::{Context, SHA256};
 use url::Url;
 
 pub(crate) use self::confine::server_files;
-pub use self::import::{ImportSource, Imported, read_servers};
+pub use self::import::{ImportSource, Imported, editor_server, read_servers};
+pub use self::project::ProjectServers;
 use crate::blocking::blocking;
 use crate::confinement::own_sandbox;
 use crate::permissions::Permissions;
@@ -52,9 +56,12 @@ pub struct ConfiguredServer {
 }
 
 impl SessionConfig {
-    /// The MCP servers of the session's agent, by name.
+    /// The MCP servers of the session's agent and of its project, by name. Blocks for the file of the project.
     pub fn mcp_servers(&self) -> Vec<ConfiguredServer> {
-        let servers = self.config.mcp_servers(&self.agent.id);
+        let mut servers = self.approved_project_servers();
+        // Nothing of a project takes the place of what the owner has set up.
+        servers.extend(self.editor_servers.clone());
+        servers.extend(self.config.mcp_servers(&self.agent.id));
         let closed = Arc::default();
         let made = servers.into_iter().map(|(name, config)| ConfiguredServer {
             name,
@@ -73,11 +80,12 @@ impl SessionConfig {
         &self,
         permissions: &Permissions,
     ) -> Result<Vec<Arc<dyn Tool>>, AgentError> {
-        let servers = self.mcp_servers();
-        if servers.is_empty() {
+        let has_none = self.config.mcp_servers(&self.agent.id).is_empty();
+        if has_none && self.editor_servers.is_empty() && self.project_directory().is_none() {
             return Ok(Vec::new());
         }
-        let tools = blocking(move || approved_tools(&servers)).await?;
+        let session = self.clone();
+        let tools = blocking(move || approved_tools(&session.mcp_servers())).await?;
         let offered = tools.into_iter().filter(|tool| permissions.offers(&tool.schema().name));
         Ok(offered_tools(offered.collect()))
     }
@@ -217,7 +225,9 @@ impl ConfiguredServer {
         let headers = self.config.headers.clone().into_iter().collect();
         let home = &self.session.home;
         let http = home.mcp.http(|| HttpProvider::new(home.http_options()));
-        Ok(Address { url: parsed, headers, http, login: None })
+        let has_key = |name: &String| name.eq_ignore_ascii_case("authorization");
+        let login = (!self.config.headers.keys().any(has_key)).then(|| self.login());
+        Ok(Address { url: parsed, headers, http, login })
     }
 
     /// The program, ready to start. Makes its directory, and blocks for some system calls.
@@ -303,6 +313,14 @@ impl ConfiguredServer {
         add(&mut digest, &format!("{:?} {}", self.config.sandbox, self.config.call_seconds()));
         finished(digest)
     }
+}
+
+/// A short code that belongs to these tools alone, as they are described.
+pub fn code_of(tools: &[ToolDefinition]) -> String {
+    const DIGITS: usize = 10;
+    let mut digest = Context::new(&SHA256);
+    tools.iter().for_each(|tool| add(&mut digest, &tool.digest()));
+    finished(digest)[..DIGITS].to_owned()
 }
 
 fn add(digest: &mut Context, text: &str) {

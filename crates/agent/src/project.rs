@@ -1,7 +1,7 @@
 //! Work in the directory of a project: which project that is, and what its files say to the agent.
 //!
 //! A project's files are the words of whoever wrote them. They reach the model, labelled, and nothing else: no file of a
-//! project is part of the config, a hook, or a skill.
+//! project is part of the config, a hook, or a skill. Its `.mcp.json` names MCP servers once the owner has approved its text.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read as _};

@@ -61,7 +61,9 @@ impl RenewLogin for HttpRenewer {
                 token_url: &renewal.token_url,
                 client_id: &renewal.client_id,
                 client_secret: renewal.client_secret.as_ref(),
+                secret_in_header: renewal.secret_in_header,
                 scope: renewal.scope.as_deref(),
+                resource: renewal.resource.as_deref(),
                 refresh_token: &renewal.refresh_token,
             };
             match renew_login(&self.0, &request).await {

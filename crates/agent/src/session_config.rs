@@ -1,5 +1,6 @@
 //! The config of a session: that of its agent, with the caller's options applied.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +8,8 @@ use std::time::Duration;
 use myclaw_auth::{AuthFile, AuthStore, CooldownRules};
 use myclaw_browser::BrowserSlot;
 use myclaw_config::{
-    AgentId, BashToolConfig, Config, ConfigError, ResolvedAgent, RunLimits, ThinkingDefault,
+    AgentId, BashToolConfig, Config, ConfigError, McpServerConfig, ResolvedAgent, RunLimits,
+    ThinkingDefault,
 };
 use myclaw_engine::{
     ActiveModel, Approver, Bound, Clock as _, ConfigKeys, CutAnswers, Hook, Lane, RefusalRule,
@@ -104,6 +106,8 @@ pub struct SessionConfig {
     pub(crate) principals: Vec<permissions::Principal>,
     /// The instructions of its project's directories that the model has seen.
     pub(crate) seen_instructions: SeenInstructions,
+    /// MCP servers that the front-end adds, by name. Those of the config with the same names take precedence.
+    pub editor_servers: BTreeMap<String, McpServerConfig>,
     /// The browser of the session, once a page was opened. It ends with the last clone.
     pub(crate) browser: BrowserSlot,
     /// Of all sessions that are made from this one.
@@ -163,6 +167,7 @@ impl SessionConfig {
             senders: permissions::Senders::default(),
             principals: Vec::new(),
             seen_instructions: SeenInstructions::default(),
+            editor_servers: BTreeMap::new(),
             browser,
             background,
             cut_answers: CutAnswers::default(),
@@ -225,6 +230,7 @@ impl SessionConfig {
             executor,
             senders: self.senders.clone(),
             seen_instructions: self.seen_instructions.clone(),
+            editor_servers: self.editor_servers.clone(),
             quota_state: self.quota_state.clone(),
             notices: self.notices.clone(),
             browser: self.browser.clone(),

@@ -17,7 +17,9 @@ mod stats;
 mod store;
 
 pub use error::AuthStoreError;
-pub use login::{RenewLogin, RenewableLogin, Renewal, RenewalAnswer, RenewalError, RenewedLogin};
+pub use login::{
+    NewLogin, RenewLogin, RenewableLogin, Renewal, RenewalAnswer, RenewalError, RenewedLogin,
+};
 pub use order::{Arranged, OrderRules, arrange};
 pub use profile::{AuthProfile, CredentialType, ProfileOrigin, Validity, replacing_command};
 pub use resolve::{KeyError, KeyResolver};

@@ -21,10 +21,29 @@ pub struct Renewal {
     pub client_id: String,
     /// The application's secret, if it has one.
     pub client_secret: Option<SecretString>,
+    /// Whether that is sent in a header, not in the form.
+    pub secret_in_header: bool,
     /// The scope, if the server requires it again.
     pub scope: Option<String>,
+    /// What the tokens are for, if they are for one server only (RFC 8707).
+    pub resource: Option<String>,
     /// Proves that the person signed in.
     pub refresh_token: SecretString,
+}
+
+/// A login that was just made, to be stored.
+#[derive(Debug, Clone)]
+pub struct NewLogin {
+    /// The token for calls.
+    pub access: SecretString,
+    /// When it expires, in milliseconds since the Unix epoch.
+    pub expires: Option<u64>,
+    /// Who has issued it.
+    pub issuer: String,
+    /// What it permits, if that is known.
+    pub granted: Option<String>,
+    /// How it is renewed; the refresh token is empty if it cannot be.
+    pub renewal: Renewal,
 }
 
 /// The result of a renewal.

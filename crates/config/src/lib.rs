@@ -69,7 +69,7 @@ pub use schema::{
     Heartbeat, HeartbeatConfig, HeartbeatSession, HookCommand, HookEvent, HooksConfig, HostBinding,
     HostConfig, HostEntry, HostName, HumanDelayConfig, HumanDelayMode, IdentityConfig, IrcConfig,
     IterationCap, LaneWidths, LogLevel, LoggingConfig, MailServerConfig, MailSession, MatrixConfig,
-    McpConfig, McpSandbox, McpServerConfig, McpToolRules, MemoryConfig, MemorySearch,
+    McpAuth, McpConfig, McpSandbox, McpServerConfig, McpToolRules, MemoryConfig, MemorySearch,
     MemorySearchConfig, MessageToolConfig, MessagesConfig, ModelApi, ModelChoice, ModelCompat,
     ModelDefinition, ModelInput, ModelName, ModelPrice, ModelTimeouts, ModelsConfig, Network,
     NodeCommands, NodeConfig, NotePath, NotificationsName, OtherChats, OutputLimitName, PageOrigin,

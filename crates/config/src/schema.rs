@@ -58,7 +58,7 @@ pub use hooks::{
 };
 pub use host::{HostBinding, HostConfig};
 pub use limits::{AgentLimits, LaneWidths, RunLimits};
-pub use mcp::{McpConfig, McpSandbox, McpServerConfig, McpToolRules};
+pub use mcp::{McpAuth, McpConfig, McpSandbox, McpServerConfig, McpToolRules};
 pub use memory::{MemoryConfig, MemorySearch, MemorySearchConfig, NotePath};
 pub use messages::{
     AckReactionScope, DeliveryMode, DropPolicy, MessagesConfig, QueueConfig, QueueMode,

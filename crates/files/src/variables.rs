@@ -124,6 +124,7 @@ pub const ALL: &[Variable] = &[
     of(Tests, "MYCLAW_KILL_SEED", "the seed of what is random in them; a failure prints it"),
     of(Tests, "MYCLAW_GATEWAY_KILLS", "kills of a gateway with channels"),
     of(Tests, "MYCLAW_HOST_KILLS", "kills of a host"),
+    of(Tests, "MYCLAW_MCP_KILLS", "kills of a run that uses an MCP server"),
     of(Tests, "MYCLAW_SUBAGENT_KILLS", "kills of a gateway with sub-agents"),
     of(Tests, "MYCLAW_DISCORD_KILLS", "kills of a gateway with Discord"),
     of(Tests, "MYCLAW_IRC_KILLS", "kills of a gateway with IRC"),
@@ -156,6 +157,7 @@ pub const ALL: &[Variable] = &[
     of(Tests, "MYCLAW_AXE", "the package `axe-core`"),
     of(Tests, "MYCLAW_INSPIRCD", "a directory with InspIRCd"),
     of(Tests, "MYCLAW_MCP_PYTHON", "a Python with the SDK `mcp`"),
+    of(Tests, "MYCLAW_MCP_CONFORMANCE", "the package `@modelcontextprotocol/conformance`"),
     of(Tests, "MYCLAW_MCP_SERVERS", "the packages `@modelcontextprotocol/…`, servers for tests"),
     of(Tests, "MYCLAW_MINILM_PYTHON", "a Python with a MiniLM model"),
     of(

@@ -23,6 +23,7 @@ pub mod print;
 pub mod report;
 pub mod resume;
 pub mod runtime;
+pub mod servers;
 pub mod sessions;
 pub mod start;
 pub mod terminal;

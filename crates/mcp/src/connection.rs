@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::ToolDefinition;
-use crate::exchange::{Exchange, Request};
+use crate::exchange::{Exchange, Request, question_in};
 use crate::failure::{Failure, Kind};
 use crate::http::{Http, parameter_headers, parameter_values};
 use crate::log::ServerLog;
@@ -29,6 +29,8 @@ const MAX_PAGES: usize = 1_000;
 const MAX_TOOLS: usize = 2_000;
 /// Most bytes of the definitions of all tools.
 const MAX_LIST_BYTES: usize = 8 << 20;
+/// Most times that a server may ask something before it answers.
+const MAX_ROUNDS: usize = 8;
 /// Names in the `_meta` of a request of the revision without sessions.
 const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const META_CLIENT: &str = "io.modelcontextprotocol/clientInfo";
@@ -247,7 +249,7 @@ impl Connection {
         }
     }
 
-    /// Calls a tool.
+    /// Calls a tool. What the server wants to ask the user is declined, because nobody can be asked from here.
     ///
     /// # Errors
     /// There is no result; why.
@@ -257,22 +259,27 @@ impl Connection {
         limit: Duration,
         cancel: &CancellationToken,
         on_progress: &(dyn Fn(String) + Send + Sync),
-    ) -> Result<Value, Failure> {
+    ) -> Result<Called, Failure> {
         let params = Map::from_iter([
             ("name".to_owned(), json!(tool.name)),
             ("arguments".to_owned(), Value::Object(arguments.clone())),
         ]);
-        let mut request = Request::new("tools/call", params, limit);
-        request.cancel = Some(cancel);
-        request.on_progress = Some(on_progress);
-        request.headers = parameter_values(&tool.input_schema, arguments);
-        let result = self.ask(request).await?;
-        if result["resultType"] == "input_required" || result.get("inputRequests").is_some() {
-            return Err(Failure::other(
-                "the server wants to ask the user something before it answers, which this client does not support",
-            ));
+        let mut declined = Vec::new();
+        let mut answers = Map::new();
+        for _ in 0..MAX_ROUNDS {
+            let with_answers = params.clone().into_iter().chain(std::mem::take(&mut answers));
+            let mut request = Request::new("tools/call", with_answers.collect(), limit);
+            request.cancel = Some(cancel);
+            request.on_progress = Some(on_progress);
+            request.headers = parameter_values(&tool.input_schema, arguments);
+            let result = self.ask(request).await?;
+            if result["resultType"] != "input_required" && result.get("inputRequests").is_none() {
+                declined.extend(self.transport.exchange().take_questions());
+                return Ok(Called { result, declined });
+            }
+            answers = answers_to(&result, &mut declined)?;
         }
-        Ok(result)
+        Err(Failure::other("the server asks again and again before it answers"))
     }
 
     async fn ask(&self, mut request: Request<'_>) -> Result<Value, Failure> {
@@ -281,6 +288,38 @@ impl Connection {
         }
         self.transport.exchange().ask(request).await
     }
+}
+
+/// What a call has brought.
+pub(crate) struct Called {
+    pub(crate) result: Value,
+    /// What the server wanted to ask the user.
+    pub(crate) declined: Vec<String>,
+}
+
+/// The answers to what a server asks before it answers, with the state that it wants to see again.
+fn answers_to(result: &Value, declined: &mut Vec<String>) -> Result<Map<String, Value>, Failure> {
+    let mut responses = Map::new();
+    for (name, wanted) in result["inputRequests"].as_object().into_iter().flatten() {
+        let response = match wanted["method"].as_str() {
+            Some("elicitation/create") => {
+                declined.push(question_in(&wanted["params"]));
+                json!({"action": "decline"})
+            }
+            Some("roots/list") => json!({"roots": []}),
+            _ => {
+                return Err(Failure::other(
+                    "the server wants the answer of a model before it answers, which this client does not give",
+                ));
+            }
+        };
+        responses.insert(name.clone(), response);
+    }
+    let mut answers = Map::from_iter([("inputResponses".to_owned(), Value::Object(responses))]);
+    if let Some(state) = result.get("requestState") {
+        answers.insert("requestState".to_owned(), state.clone());
+    }
+    Ok(answers)
 }
 
 fn client() -> Value {
@@ -296,8 +335,15 @@ type Agreed = (Revision, String);
 
 /// The revision without sessions and what the server calls itself, if it speaks that.
 async fn discover(exchange: &Exchange, limit: Duration) -> Result<Option<Agreed>, Failure> {
-    let params = Map::from_iter([("_meta".to_owned(), meta())]);
-    let found = exchange.ask(Request::new("server/discover", params, limit)).await?;
+    let ask = || {
+        let params = Map::from_iter([("_meta".to_owned(), meta())]);
+        exchange.ask(Request::new("server/discover", params, limit))
+    };
+    let found = match ask().await {
+        // The servers behind one address may be of several versions while they are replaced.
+        Err(refusal) if refusal.supported.iter().any(|spoken| spoken == STATELESS) => ask().await?,
+        found => found?,
+    };
     let versions = found["supportedVersions"].as_array().cloned().unwrap_or_default();
     let info = match &found["_meta"][META_SERVER] {
         Value::Null => &found["serverInfo"],

@@ -26,6 +26,9 @@ const TELL_LIMIT: Duration = Duration::from_secs(10);
 /// Longest text of a server that is quoted, in characters.
 pub(crate) const QUOTED: usize = 2_000;
 
+/// Most questions that are remembered of one call.
+const MAX_QUESTIONS: usize = 8;
+
 /// The code of JSON-RPC for a method that does not exist.
 const NO_METHOD: i64 = -32601;
 
@@ -92,6 +95,8 @@ struct State {
     ended: Option<Failure>,
     stray_bytes: u64,
     list_has_changed: bool,
+    /// What the server wanted to ask the user.
+    questions: Vec<String>,
 }
 
 type Answer = Result<Value, Failure>;
@@ -117,6 +122,11 @@ impl Exchange {
     /// Whether the server has said since the last question that its list of tools is another one.
     pub(crate) fn take_list_change(&self) -> bool {
         std::mem::take(&mut self.state.lock().list_has_changed)
+    }
+
+    /// What the server wanted to ask the user since the last call of this.
+    pub(crate) fn take_questions(&self) -> Vec<String> {
+        std::mem::take(&mut self.state.lock().questions)
     }
 
     /// Asks, and waits for the answer. Dropped before the end, the request is cancelled.
@@ -287,7 +297,7 @@ impl Exchange {
         let method = message.get("method").and_then(Value::as_str);
         let id = message.get("id").filter(|id| !id.is_null());
         match (method, id) {
-            (Some(method), Some(id)) => self.reply(method, id),
+            (Some(method), Some(id)) => self.reply(method, id, &message["params"]),
             (Some("notifications/progress"), None) => self.note_progress(&message["params"]),
             (Some("notifications/tools/list_changed"), None) => {
                 self.state.lock().list_has_changed = true;
@@ -306,10 +316,17 @@ impl Exchange {
         count(&mut self.state.lock(), bytes)
     }
 
-    /// Answers a request of the server. None is supported but the one that asks whether somebody is there.
-    fn reply(&self, method: &str, id: &Value) {
+    /// Answers a request of the server: one that asks whether somebody is there, and one that asks the user, which is declined.
+    fn reply(&self, method: &str, id: &Value, params: &Value) {
         let reply = match method {
             "ping" => json!({"jsonrpc": "2.0", "id": id, "result": {}}),
+            "elicitation/create" => {
+                let mut state = self.state.lock();
+                if state.questions.len() < MAX_QUESTIONS {
+                    state.questions.push(question_in(params));
+                }
+                json!({"jsonrpc": "2.0", "id": id, "result": {"action": "decline"}})
+            }
             _ => {
                 json!({"jsonrpc": "2.0", "id": id, "error": {"code": NO_METHOD, "message": "not supported by this client"}})
             }
@@ -349,6 +366,11 @@ fn count(state: &mut State, bytes: u64) -> Result<(), Failure> {
     }
 }
 
+/// What a server wants to ask the user.
+pub(crate) fn question_in(params: &Value) -> String {
+    params["message"].as_str().unwrap_or_default().chars().take(QUOTED).collect()
+}
+
 fn aborted() -> Failure {
     Failure::new(Kind::Aborted, "aborted before the server had answered")
 }
@@ -364,7 +386,9 @@ pub(crate) fn answer_of(mut message: Value) -> Result<Value, Failure> {
             said.extend(data.to_string().chars().take(QUOTED));
         }
         let what = format!("the server answered with the error {code}");
-        return Err(Failure::new(Kind::Refused, what).saying(said));
+        let supported = error["data"]["supported"].as_array().into_iter().flatten();
+        let supported = supported.filter_map(Value::as_str).map(str::to_owned).collect();
+        return Err(Failure { supported, ..Failure::new(Kind::Refused, what).saying(said) });
     }
     Ok(message.get_mut("result").map(Value::take).unwrap_or_default())
 }

@@ -11,6 +11,8 @@ pub struct Failure {
     /// What the server said about it; may be empty.
     pub said: String,
     pub(crate) kind: Kind,
+    /// The revisions that the server speaks, if it has refused because of the revision.
+    pub(crate) supported: Vec<String>,
 }
 
 /// What a failure means for the connection.
@@ -45,7 +47,7 @@ fn said_on_a_line(said: &str) -> String {
 
 impl Failure {
     pub(crate) fn new(kind: Kind, what: impl Into<String>) -> Self {
-        Self { what: what.into(), said: String::new(), kind }
+        Self { what: what.into(), said: String::new(), kind, supported: Vec::new() }
     }
 
     pub(crate) fn other(what: impl Into<String>) -> Self {

@@ -29,6 +29,35 @@ const MAX_FOUND: usize = 8;
 const MAX_NEAR: usize = 3;
 /// What a hit in a name counts for, against one in the description.
 const NAME_WEIGHT: usize = 4;
+/// What a wanted word counts for, against another one that means about the same.
+const OWN_WEIGHT: usize = 2;
+/// Words that people and tools use for the same.
+const RELATED: [&[&str]; 24] = [
+    &["mail", "email", "mailbox", "inbox"],
+    &["message", "chat", "dm", "text", "notify", "tell"],
+    &["send", "write", "post", "tell", "reply"],
+    &["folder", "directory", "path"],
+    &["file", "document", "txt", "contents"],
+    &["save", "write", "store", "create"],
+    &["find", "search", "look", "query", "lookup", "locate"],
+    &["show", "get", "read", "view", "display", "open", "say", "fetch"],
+    &["make", "create", "add", "new", "start", "open"],
+    &["remove", "delete", "drop", "erase", "clear"],
+    &["change", "update", "edit", "modify", "rename", "replace"],
+    &["put", "move", "place"],
+    &["pr", "pull", "merge", "review"],
+    &["issue", "bug", "ticket", "report", "problem"],
+    &["meeting", "appointment", "event", "calendar", "invite"],
+    &["free", "available", "slot", "busy"],
+    &["weather", "rain", "forecast", "temperature", "sunny"],
+    &["picture", "image", "photo", "screenshot", "snapshot"],
+    &["website", "site", "page", "url", "link", "web", "browser"],
+    &["navigate", "visit", "browse", "open"],
+    &["database", "table", "row", "sql", "select", "query"],
+    &["repository", "repo", "git", "github"],
+    &["person", "user", "people", "contact", "member"],
+    &["channel", "room", "group"],
+];
 
 const DECLARATION: ToolDeclaration = ToolDeclaration {
     title: "Find MCP tools",
@@ -103,21 +132,30 @@ impl Finder {
             })
             .collect();
         // A word that is everywhere says little.
-        let rarity = |word: &String| {
+        let rarity = |word: &str| {
             let holds = |(name, about): &&(Vec<String>, Vec<String>)| {
                 name.iter().chain(about).any(|other| is_like(other, word))
             };
             let holding = described.iter().filter(holds).count();
             if holding == 0 { 0 } else { 1 + described.len() * 16 / (holding + 8) }
         };
-        let weights: Vec<usize> = wanted_words.iter().map(rarity).collect();
+        // Each word, and others that mean about the same and count for less.
+        let variants: Vec<Vec<(&str, usize)>> = wanted_words
+            .iter()
+            .map(|word| {
+                let own = (word.as_str(), OWN_WEIGHT * rarity(word));
+                let related = related_words(word).map(|other| (other, rarity(other)));
+                std::iter::once(own).chain(related).filter(|(_, weight)| *weight > 0).collect()
+            })
+            .collect();
         let score = |(name, about): &(Vec<String>, Vec<String>)| -> usize {
-            let of_word = |(word, weight): (&String, &usize)| {
+            let of_variant = |(word, weight): &(&str, usize)| {
                 let in_name = name.iter().any(|other| is_like(other, word));
                 let in_about = about.iter().any(|other| is_like(other, word));
                 weight * (NAME_WEIGHT * usize::from(in_name) + usize::from(in_about))
             };
-            wanted_words.iter().zip(&weights).map(of_word).sum()
+            let of_word = |variants: &Vec<(&str, usize)>| variants.iter().map(of_variant).max();
+            variants.iter().filter_map(of_word).sum()
         };
         let mut scored: Vec<(usize, usize)> =
             described.iter().map(score).enumerate().map(|(index, score)| (score, index)).collect();
@@ -164,6 +202,12 @@ fn words(text: &str) -> Vec<String> {
         before_is_small = char.is_lowercase() || char.is_numeric();
     }
     found
+}
+
+/// Words that mean about the same as this one.
+fn related_words(word: &str) -> impl Iterator<Item = &'static str> {
+    let groups = RELATED.iter().filter(move |group| group.iter().any(|other| is_like(other, word)));
+    groups.flat_map(|group| group.iter().copied())
 }
 
 /// Whether two words are the same but for an ending, as `files` and `file`, `creates` and `create`, `deleting` and `delete`.

@@ -72,6 +72,8 @@ enum Form {
 struct Agreed {
     revision: Option<Revision>,
     session: Option<HeaderValue>,
+    /// The token of the last request.
+    token: Option<SecretString>,
 }
 
 impl Http {
@@ -206,10 +208,16 @@ impl Endpoint {
         message: Option<&Value>,
         extra: &[(HeaderName, HeaderValue)],
     ) -> Result<Response, Failure> {
-        let token = self.token().await?;
+        // A request for which nobody waits, which may break off at any time, renews no login.
+        let known = self.agreed.lock().token.clone().filter(|_| message.is_none());
+        let token = match known {
+            Some(token) => Some(token),
+            None => self.token().await?,
+        };
         let response = self.send_with(method.clone(), message, extra, token.as_ref()).await?;
         let (Some(token), Some(login)) = (token, &self.address.login) else { return Ok(response) };
-        if response.status() != StatusCode::UNAUTHORIZED || !login.refuse(&token).await {
+        let is_refused = response.status() == StatusCode::UNAUTHORIZED && method != Method::DELETE;
+        if !is_refused || !login.refuse(&token).await {
             return Ok(response);
         }
         let token = self.token().await?;
@@ -220,7 +228,9 @@ impl Endpoint {
     async fn token(&self) -> Result<Option<SecretString>, Failure> {
         match &self.address.login {
             Some(login) if !self.headers.contains_key(AUTHORIZATION) => {
-                login.token().await.map_err(|why| Failure::new(Kind::Login, why))
+                let token = login.token().await.map_err(|why| Failure::new(Kind::Login, why))?;
+                self.agreed.lock().token = token.clone();
+                Ok(token)
             }
             _ => Ok(None),
         }
@@ -258,7 +268,7 @@ impl Endpoint {
         token: Option<&SecretString>,
     ) -> HeaderMap {
         let mut headers = self.headers.clone();
-        let Agreed { revision, session } = self.agreed.lock().clone();
+        let Agreed { revision, session, .. } = self.agreed.lock().clone();
         let version =
             revision.and_then(|revision| HeaderValue::try_from(revision.to_string()).ok());
         let bearer = token.and_then(|token| {

@@ -15,6 +15,7 @@
 //! | `lines` | lines of a stream, of bounded length |
 //! | `process` | a running program: its lines, its errors, its end |
 //! | `http` | a server behind an address: requests, streams, sessions |
+//! | `oauth` | a login at a server behind an address |
 //! | `exchange` | requests that wait for their answers |
 //! | `connection` | the handshake of each revision, the list of tools, calls |
 //! | `server` | one server of a process: started when it is needed, ended when it is idle, with pauses after failures |
@@ -32,6 +33,7 @@ mod finder;
 mod http;
 mod lines;
 mod log;
+pub mod oauth;
 mod outcome;
 mod process;
 mod server;

@@ -11,20 +11,32 @@ use myclaw_tools::picture_from_base64;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use crate::connection::Called;
+
 /// Room for the lines around a result.
 const NOTE_CHARS: usize = 400;
+/// About questions of a server.
+const ASKED: &str = "the server wanted to ask the user before it answered, which is not possible; the question was declined. If the \
+                     answer matters, ask the user, and call the tool again with what is needed in its arguments";
 /// Most pictures of one result.
 const MAX_PICTURES: usize = 8;
 
 /// Makes a tool's output of what a server answered. Takes a while for pictures; blocks for files.
-pub(crate) fn output_of(server: &str, result: &Value, context: &ToolContext) -> ToolOutput {
+pub(crate) fn output_of(server: &str, called: &Called, context: &ToolContext) -> ToolOutput {
+    let Called { result, declined } = called;
     let mut parts = Parts::default();
+    for question in declined {
+        parts.texts.push(format!("The server asked the user: {question}"));
+    }
+    if !declined.is_empty() {
+        parts.notes.push(ASKED.to_owned());
+    }
     for item in result["content"].as_array().into_iter().flatten() {
         parts.take(item);
     }
     let structured = result.get("structuredContent").filter(|value| !value.is_null());
     if let Some(value) = structured
-        && parts.texts.is_empty()
+        && parts.texts.len() == declined.len()
     {
         parts.texts.push(serde_json::to_string_pretty(value).unwrap_or_default());
     }

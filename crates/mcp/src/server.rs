@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use crate::connection::{Connection, Listing, Revision};
+use crate::connection::{Called, Connection, Listing, Revision};
 use crate::failure::{Failure, Kind};
 use crate::log::ServerLog;
 use crate::spec::Place;
@@ -153,7 +153,7 @@ impl Server {
         arguments: &Map<String, Value>,
         cancel: &CancellationToken,
         on_progress: &(dyn Fn(String) + Send + Sync),
-    ) -> Result<Value, Failure> {
+    ) -> Result<Called, Failure> {
         let _using = Using::new(&self.instance);
         let called = self.call_once(what, arguments, cancel, on_progress).await;
         match called {
@@ -171,7 +171,7 @@ impl Server {
         arguments: &Map<String, Value>,
         cancel: &CancellationToken,
         on_progress: &(dyn Fn(String) + Send + Sync),
-    ) -> Result<Value, Failure> {
+    ) -> Result<Called, Failure> {
         let open = tokio::select! {
             biased;
             () = cancel.cancelled() => {

@@ -77,9 +77,9 @@ impl Tool for RemoteTool {
             let what = (&self.definition, &self.revision);
             let arguments = invocation.call.arguments.as_map();
             let called = self.server.call(what, arguments, &invocation.cancel, &on_progress).await;
-            let result = called.map_err(|failure| error_of(&failure))?;
+            let called = called.map_err(|failure| error_of(&failure))?;
             let (server, context) = (self.server.name().to_owned(), invocation.context.clone());
-            tokio::task::spawn_blocking(move || outcome::output_of(&server, &result, &context))
+            tokio::task::spawn_blocking(move || outcome::output_of(&server, &called, &context))
                 .await
                 .map_err(|error| ToolError::Failed(error.to_string()))
         })

@@ -37,10 +37,18 @@ impl McpHttpServer {
     /// # Panics
     /// When it cannot be started.
     pub fn start(home: &TempHome, mode: &str) -> Self {
+        Self::with_login(home, mode, &json!({}))
+    }
+
+    /// Starts a server that wants a login if `faults` is not empty; those are of its authorization server.
+    ///
+    /// # Panics
+    /// When it cannot be started.
+    pub fn with_login(home: &TempHome, mode: &str, faults: &Value) -> Self {
         let script = home.write("http/server.py", include_str!("mcp/http_server.py"));
         let log = home.write("http/requests.txt", "");
         let mut command = Command::new("python3");
-        command.arg(script).arg(mode).arg(&log);
+        command.arg(script).arg(mode).arg(&log).arg(faults.to_string());
         let program = RunningChild::spawn_piped(&mut command);
         let port = program.wait_for_stdout_line("");
         let url = format!("http://127.0.0.1:{}", port.trim());

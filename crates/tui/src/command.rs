@@ -7,11 +7,12 @@ use myclaw_agent::tools::Direction;
 
 use super::jobs::killed_id;
 use super::talk::queue_number;
+use myclaw_front::servers::ServerCommand;
 
 mod elsewhere;
 
 /// The commands and their arguments, for completion and suggestions.
-pub(super) const NAMES: [&str; 33] = [
+pub(super) const NAMES: [&str; 34] = [
     "/help",
     "/new",
     "/clear",
@@ -41,6 +42,7 @@ pub(super) const NAMES: [&str; 33] = [
     "/skill",
     "/queue",
     "/jobs",
+    "/mcp",
     "/continue",
     "/usage",
     "/quit",
@@ -72,6 +74,7 @@ pub(super) const HELP: &str = "\
 /skill [NAME [MESSAGE]]  list the skills, or ask the agent to use one (also: /skills)
 /queue [drop NUMBER]     list the waiting messages, or take one back
 /jobs [kill ID]          list the background jobs, or end one
+/mcp [tools|approve NAME] list the MCP servers, show the tools of one, or approve them
 /continue                answer the waiting messages, or continue an interrupted turn
 /usage                   tokens and cost so far (also: /cost)
 /memory [COMMAND]        what the agent remembers: search WORDS, why ID, edit ID TEXT, forget ID, add TEXT
@@ -105,6 +108,8 @@ pub(super) enum Command {
     Queue(Option<usize>),
     /// Lists the background jobs, or ends the one with this id.
     Jobs(Option<String>),
+    /// Lists the MCP servers, or does something with one.
+    Mcp(ServerCommand),
     Continue,
     /// Undoes the file changes of a turn, or makes them again.
     Undo(Direction),
@@ -249,6 +254,10 @@ pub(super) fn parse(text: &str, others: impl FnOnce() -> Vec<String>) -> Parsed 
             None => Parsed::Unknown(
                 "/jobs lists the background jobs; /jobs kill ID ends one".to_owned(),
             ),
+        },
+        ("/mcp", argument) => match ServerCommand::parse(argument.as_deref().unwrap_or_default()) {
+            Some(command) => Parsed::Command(Command::Mcp(command)),
+            None => Parsed::Unknown(ServerCommand::USAGE.to_owned()),
         },
         ("/continue", None) => Parsed::Command(Command::Continue),
         ("/later", Some(message)) => Parsed::Message(message),

@@ -82,6 +82,10 @@ impl Chat {
             }
             Command::Jobs(None) => self.say(&jobs::list(&self.session).await),
             Command::Jobs(Some(id)) => self.say(&jobs::kill(&self.session, &id).await),
+            Command::Mcp(command) => {
+                let answer = command.run(&self.session.config()).await;
+                self.say(&answer)
+            }
             Command::Fork(name) => self.fork(name),
             Command::Tree => self.tree().await,
             Command::Back => self.rewind().await,

@@ -1,5 +1,6 @@
 //! What the program of a server may do.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -146,8 +147,9 @@ pub(crate) fn server_files(config: &Config, paths: &Paths) -> Vec<PathBuf> {
         let scripts = server.args.iter().filter(|argument| is_script(Path::new(argument)));
         server.command.iter().chain(scripts)
     });
-    let named = words.filter(|word| word.contains('/'));
-    let files = named.filter_map(|word| paths.resolve_in_config(word).ok());
+    // Each is looked up once.
+    let named: BTreeSet<&String> = words.filter(|word| word.contains('/')).collect();
+    let files = named.into_iter().filter_map(|word| paths.resolve_in_config(word).ok());
     files.filter(|path| path.is_file()).collect()
 }
 

@@ -1,11 +1,9 @@
 //! The MCP servers that are set up for other programs.
 
-mod toml;
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use myclaw_config::{Environment, is_mcp_server_name, json5_value};
+use myclaw_config::{Environment, McpServerConfig, is_mcp_server_name, json5_value};
 use myclaw_files::read_regular;
 use serde_json::{Map, Value, json};
 
@@ -98,9 +96,20 @@ pub fn read_servers(
 ) -> Result<Vec<Imported>, String> {
     let bytes = read_regular(file, MAX_BYTES).map_err(|error| error.to_string())?;
     let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())?;
+    servers_in(source, &text, file, directory, environment)
+}
+
+/// The servers in the text of such a file.
+pub(super) fn servers_in(
+    source: ImportSource,
+    text: &str,
+    file: &Path,
+    directory: &Path,
+    environment: &Environment,
+) -> Result<Vec<Imported>, String> {
     let text = text.trim_start_matches('\u{feff}');
     let parsed = match source {
-        ImportSource::Codex => toml::parse(text)?,
+        ImportSource::Codex => toml::from_str(text).map_err(|error| no_toml(text, &error))?,
         ImportSource::Goose => {
             serde_saphyr::from_str(text).map_err(|error| format!("it is no YAML: {error}"))?
         }
@@ -121,6 +130,39 @@ pub fn read_servers(
         found.entry(name.clone()).or_insert(Imported { name, file, entry });
     }
     Ok(found.into_values().collect())
+}
+
+/// What is wrong with a text that is no TOML, and where.
+fn no_toml(text: &str, error: &toml::de::Error) -> String {
+    let at = error.span().map_or(0, |span| span.start.min(text.len()));
+    let line = text.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count() + 1;
+    format!("it is no TOML: line {line}: {}", error.message())
+}
+
+/// A server as an editor passes it over ACP: its name here and its config.
+///
+/// # Errors
+/// It cannot be used; its name and why.
+pub fn editor_server(server: &Value) -> Result<(String, McpServerConfig), String> {
+    let given = server["name"].as_str().unwrap_or("a server without a name");
+    let unusable = |why: &str| format!("{given}: {why}");
+    let name = plain_name(given).filter(|_| server["name"].is_string());
+    let name = name.ok_or_else(|| unusable("it has no name that can be used"))?;
+    if !matches!(server["type"].as_str(), None | Some("stdio" | "http" | "sse")) {
+        return Err(unusable("servers of this type are not known"));
+    }
+    let mut entry = server.clone();
+    for key in ["env", "headers"] {
+        // Variables and headers are lists of names and values.
+        let pairs =
+            server[key].as_array().into_iter().flatten().filter_map(|pair| {
+                Some((pair["name"].as_str()?.to_owned(), pair["value"].clone()))
+            });
+        entry[key] = Value::Object(pairs.collect());
+    }
+    let entry = converted(&entry).map_err(|why| unusable(&why))?;
+    let config = serde_json::from_value(entry).map_err(|error| unusable(&error.to_string()))?;
+    Ok((name, config))
 }
 
 /// The nearest name that a server may have here.
@@ -285,6 +327,25 @@ fn with_known_variables(mut entry: Value, environment: &Environment) -> Result<V
             missing.join(", ")
         )),
     }
+}
+
+/// The entry with the values of its variables, all of which are set.
+pub(super) fn with_values(mut entry: Value, environment: &Environment) -> Value {
+    rewrite(&mut entry, &mut |text| {
+        let mut made = String::new();
+        let mut rest = text;
+        while let Some((before, name, behind)) = rest
+            .split_once("${")
+            .and_then(|(before, behind)| Some((before, behind.split_once('}')?)))
+            .map(|(before, (name, behind))| (before, name, behind))
+        {
+            made.push_str(before);
+            made.push_str(environment.get(name).unwrap_or_default());
+            rest = behind;
+        }
+        made + rest
+    });
+    entry
 }
 
 fn rewrite(value: &mut Value, change: &mut dyn FnMut(&str) -> String) {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{AuthStore, StoredSecret};
-use crate::login::{RenewableLogin, Renewal};
+use crate::login::{NewLogin, RenewableLogin, Renewal};
 use crate::mark::{self, key_at_hand};
 use crate::profile::store_name;
 use crate::{AuthProfile, CredentialType, Failure, ProfileOrigin, UsageStats};
@@ -98,9 +98,21 @@ pub struct StoredProfile {
     /// The secret of that application, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     client_secret: Option<StoredSecret>,
+    /// Whether that secret is sent in a header.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    secret_in_header: bool,
     /// The scope of a renewal, if the server requires it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     scope: Option<String>,
+    /// What the tokens are for, if they are for one server only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    resource: Option<String>,
+    /// Who has issued the tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub issuer: Option<String>,
+    /// What they permit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub granted: Option<String>,
     /// The place of the secret if it is not in this file, written like a [`KeySource`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     key_source: Option<String>,
@@ -140,7 +152,11 @@ impl StoredProfile {
             token_url: None,
             client_id: None,
             client_secret: None,
+            secret_in_header: false,
             scope: None,
+            resource: None,
+            issuer: None,
+            granted: None,
             key_source: None,
             expires: None,
             unknown: Kept::default(),
@@ -157,6 +173,33 @@ impl StoredProfile {
             CredentialType::Oauth => profile.access = secret,
         }
         profile
+    }
+
+    /// Creates a profile of a login.
+    pub fn with_login(provider: impl Into<String>, login: NewLogin) -> Self {
+        let Renewal {
+            token_url,
+            client_id,
+            client_secret,
+            secret_in_header,
+            scope,
+            resource,
+            refresh_token,
+        } = login.renewal;
+        Self {
+            access: Some(StoredSecret::new(login.access)),
+            refresh: Some(refresh_token).filter(|token| is_filled(&token)).map(StoredSecret::new),
+            token_url: Some(token_url),
+            client_id: Some(client_id),
+            client_secret: client_secret.map(StoredSecret::new),
+            secret_in_header,
+            scope,
+            resource,
+            issuer: Some(login.issuer),
+            granted: login.granted,
+            expires: login.expires,
+            ..Self::empty(provider, CredentialType::Oauth)
+        }
     }
 
     /// Creates a profile whose secret is elsewhere. [`KeySource::Literal`] is not accepted here: it gives an unusable
@@ -221,7 +264,9 @@ impl StoredProfile {
             token_url: filled(&self.token_url)?,
             client_id: filled(&self.client_id)?,
             client_secret: self.client_secret.as_ref().map(|secret| secret.key().clone()),
+            secret_in_header: self.secret_in_header,
             scope: filled(&self.scope),
+            resource: filled(&self.resource),
             refresh_token: self.refresh.as_ref().map(StoredSecret::key).filter(is_filled)?.clone(),
         })
     }

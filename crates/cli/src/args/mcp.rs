@@ -24,8 +24,8 @@ pub(crate) enum McpCommand {
     /// Show how the tools of a server differ from those that were approved, and approve them
     #[command(long_about = help::MCP_APPROVE, after_long_help = help::MCP_APPROVE_EXAMPLES)]
     Approve {
-        /// Name of the server
-        name: String,
+        /// Name of the server; the file `.mcp.json` of the current project without it
+        name: Option<String>,
         /// Approve without a question
         #[arg(short, long)]
         yes: bool,
@@ -63,6 +63,27 @@ pub(crate) enum McpCommand {
         /// Print JSON, one tool per line
         #[arg(long)]
         json: bool,
+    },
+    /// Log in at a server with an address
+    #[command(long_about = help::MCP_LOGIN, after_long_help = help::MCP_LOGIN_EXAMPLES)]
+    Login {
+        /// Name of the server
+        name: String,
+        /// What the login should permit, in place of what the server asks for
+        #[arg(long)]
+        scope: Option<String>,
+        /// Agent whose servers are meant, by its id in the config file
+        #[arg(short, long, value_name = "ID")]
+        agent: Option<String>,
+    },
+    /// Forget the login at a server
+    #[command(after_long_help = help::MCP_LOGOUT_EXAMPLES)]
+    Logout {
+        /// Name of the server
+        name: String,
+        /// Agent whose servers are meant, by its id in the config file
+        #[arg(short, long, value_name = "ID")]
+        agent: Option<String>,
     },
     /// Show what a server has printed to its errors
     #[command(after_long_help = help::MCP_LOGS_EXAMPLES)]

@@ -1,6 +1,8 @@
 //! `myclaw mcp`: the MCP servers of the config, and what was approved of them.
 
 mod change;
+mod login;
+mod project;
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::time::Instant;
@@ -15,23 +17,25 @@ use myclaw_front::home::{find_home, load_session};
 use myclaw_front::print::{Printer, columns};
 use myclaw_front::report::first_line;
 use myclaw_front::runtime;
-
-/// What is printed if there are no servers.
-const NONE: &str =
-    "no MCP servers; `myclaw mcp add` adds one, and `myclaw mcp import` those of other programs";
-/// Longest description in a list, in characters.
-const SHORT: usize = 100;
+use myclaw_front::servers::{NONE, difference_lines, state, unknown};
 
 /// Runs one of the commands.
 pub(crate) fn run(args: &McpArgs) -> Result<(), CliError> {
     match &args.command {
         McpCommand::Add(args) => change::add(args),
-        McpCommand::Approve { name, yes, agent } => {
+        McpCommand::Approve { name: Some(name), yes, agent } => {
             approve(&find(agent.as_deref(), name)?, Answer::of(*yes))
+        }
+        McpCommand::Approve { name: None, yes, agent } => {
+            project::approve(&session(agent.as_deref())?, Answer::of(*yes))
         }
         McpCommand::List { agent, json } => list(agent.as_deref(), *json),
         McpCommand::Test { name, agent } => test(agent.as_deref(), name.as_deref()),
         McpCommand::Tools { name, agent, json } => tools(&find(agent.as_deref(), name)?, *json),
+        McpCommand::Login { name, scope, agent } => {
+            login::log_in(&find(agent.as_deref(), name)?, scope.clone())
+        }
+        McpCommand::Logout { name, agent } => login::log_out(&find(agent.as_deref(), name)?),
         McpCommand::Logs { name, lines } => logs(name, *lines),
         McpCommand::Remove { name } => change::remove(name),
         McpCommand::Import(args) => change::import(args),
@@ -55,7 +59,9 @@ impl Answer {
 
 fn session(agent: Option<&str>) -> Result<SessionConfig, CliError> {
     let options = SessionOptions { agent: agent.map(str::to_owned), ..SessionOptions::default() };
-    load_session(find_home()?, &options)
+    let mut session = load_session(find_home()?, &options)?;
+    session.directory = session.project_here();
+    Ok(session)
 }
 
 fn find(agent: Option<&str>, name: &str) -> Result<ConfiguredServer, CliError> {
@@ -64,36 +70,10 @@ fn find(agent: Option<&str>, name: &str) -> Result<ConfiguredServer, CliError> {
     servers.into_iter().find(|server| server.name == name).ok_or_else(|| unknown(name, &names))
 }
 
-fn unknown(name: &str, names: &[String]) -> CliError {
-    if names.is_empty() {
-        return CliError::usage(format!("there is no MCP server `{name}`: {NONE}"));
-    }
-    let suggestion = did_you_mean(name, names.iter().map(String::as_str));
-    CliError::usage(format!(
-        "there is no MCP server `{name}`{suggestion} `myclaw mcp list` lists them"
-    ))
-}
-
-/// What was approved of a server, in words.
-fn state(server: &ConfiguredServer) -> String {
-    if !server.config.is_enabled() {
-        return "disabled".to_owned();
-    }
-    match server.approved() {
-        Ok(None) => format!("not approved: `myclaw mcp approve {}`", server.name),
-        Ok(Some(approved)) => {
-            let offered = approved.tools.iter().filter(|tool| server.offers(&tool.name)).count();
-            match approved.tools.len() - offered {
-                0 => format!("{offered} tools"),
-                hidden => format!("{offered} tools, {hidden} not offered"),
-            }
-        }
-        Err(error) => error.message,
-    }
-}
-
 fn list(agent: Option<&str>, as_json: bool) -> Result<(), CliError> {
-    let servers = session(agent)?.mcp_servers();
+    let session = session(agent)?;
+    let servers = session.mcp_servers();
+    project::remark(&session)?;
     let mut printer = Printer::stdout();
     if as_json {
         for server in &servers {
@@ -255,7 +235,7 @@ fn approve(server: &ConfiguredServer, answer: Answer) -> Result<(), CliError> {
         printer.line("All of it was approved before; nothing has changed.")?;
         return printer.finish();
     }
-    printer.safe_lines(shown(server, &difference, approved.is_some()))?;
+    printer.safe_lines(difference_lines(server, &difference, approved.is_some()))?;
     printer.finish()?;
     let is_approved = match answer {
         Answer::Given => true,
@@ -270,46 +250,6 @@ fn approve(server: &ConfiguredServer, answer: Answer) -> Result<(), CliError> {
             .line(format_args!("not approved; `myclaw mcp approve {}` asks again", server.name))?;
     }
     printer.finish()
-}
-
-/// The difference as the owner reads it.
-fn shown(server: &ConfiguredServer, difference: &Difference, was_approved: bool) -> Vec<String> {
-    let mut lines = Vec::new();
-    for tool in &difference.new {
-        let mark = if was_approved { "new: " } else { "" };
-        let about = first_line(&tool.description);
-        let about: String = match was_approved {
-            // All that a model will read of it.
-            true => tool.description.clone(),
-            false => about.chars().take(SHORT).collect(),
-        };
-        let mut about = about.lines();
-        let first = about.next().unwrap_or_default();
-        lines.push(format!("  {mark}{}  {first}", tool.offered_name(&server.name)));
-        lines.extend(about.map(|line| format!("      {line}")));
-    }
-    for (before, now) in &difference.changed {
-        lines.push(format!("  changed: {}", now.offered_name(&server.name)));
-        lines.extend(text_of(before).lines().map(|line| format!("    - {line}")));
-        lines.extend(text_of(now).lines().map(|line| format!("    + {line}")));
-    }
-    lines.extend(difference.gone.iter().map(|name| format!("  gone: {name}")));
-    lines
-}
-
-/// All that a server says about a tool.
-fn text_of(tool: &ToolDefinition) -> String {
-    let mut text = tool.description.clone();
-    text.push_str(&format!("\narguments: {}", tool.input_schema));
-    let further = [("title", tool.title.as_ref().map(|title| json!(title)))]
-        .into_iter()
-        .chain([("result", tool.output_schema.clone()), ("hints", tool.annotations.clone())]);
-    for (name, value) in further {
-        if let Some(value) = value {
-            text.push_str(&format!("\n{name}: {value}"));
-        }
-    }
-    text
 }
 
 /// Asks the person at the terminal; without one the answer is no.

@@ -1,6 +1,6 @@
 //! Sessions: where they work, and how they are found again.
 
-use myclaw_testkit::{ModelServer, Reply, Script, TempHome, WireFormat};
+use myclaw_testkit::{ModelServer, Reply, Script, TempHome, WireFormat, mcp_server};
 use serde_json::{Value, json};
 
 use crate::client::{Client, of_kind, text_of};
@@ -59,7 +59,9 @@ fn servers_that_are_not_known_or_not_named_keep_no_session_closed() {
     ]);
     let answer = client.request("session/new", &json!({"cwd": cwd, "mcpServers": servers}));
     assert!(answer["result"]["sessionId"].is_string(), "{answer}");
-    client.line_with("of tomorrow, files, a server without a name will not be used");
+    client.line_with("of tomorrow: servers of this type are not known");
+    client.line_with("a server without a name: it has no name that can be used");
+    client.line_with("the tools of the MCP server files are not approved: `/mcp approve files`");
     client.finish();
 }
 
@@ -306,7 +308,7 @@ fn what_does_not_work_is_said_and_not_passed_over() {
             client.request("session/new", &json!({"cwd": home.workspace(), "mcpServers": servers}));
         let session = answer["result"]["sessionId"].as_str().unwrap();
         if shows_notices {
-            let notice = client.line_with("files, web will not be used");
+            let notice = client.line_with("the tools of the MCP server files are not approved");
             assert_eq!(notice["params"]["update"]["sessionUpdate"], "notice");
         }
         client.converse(session, "list files");
@@ -318,7 +320,10 @@ fn what_does_not_work_is_said_and_not_passed_over() {
             text_of(&updates, "agent_thought_chunk")
         };
         assert!(reported.contains("builtin/demo answers"), "{reported}");
-        assert!(reported.contains("files, web will not be used"), "{reported}");
+        assert!(
+            reported.contains("the tools of the MCP server files are not approved"),
+            "{reported}"
+        );
         let stderr = client.finish().stderr();
         assert!(stderr.contains("builtin/demo answers"), "{stderr}");
     }
@@ -355,5 +360,36 @@ fn calls_are_reported_apart_and_one_that_was_interrupted_has_failed() {
         assert_eq!(ends[number]["toolCallId"], calls[number]["toolCallId"]);
         assert_eq!(ends[number]["status"], status);
     }
+    client.finish();
+}
+
+#[test]
+fn a_server_of_the_editor_is_approved_with_a_command_and_called() {
+    let script = Script::from([
+        Reply::anthropic().tool_call("call_1", "faults__echo", json!({"text": "hello"})),
+        Reply::anthropic().text("Done."),
+    ]);
+    let server = ModelServer::spawn_blocking_thread(script);
+    let home = TempHome::new();
+    home.use_server(&server, WireFormat::AnthropicMessages);
+    std::fs::create_dir_all(home.workspace()).unwrap();
+    let (entry, _) = mcp_server(&home, "sessions");
+    let servers = json!([{
+        "name": "Faults", "command": entry["command"], "args": entry["args"],
+        "env": [{"name": "PASSED", "value": "of the editor"}],
+    }]);
+    let mut client = Client::introduced(&home);
+    let answer =
+        client.request("session/new", &json!({"cwd": home.workspace(), "mcpServers": servers}));
+    let session = answer["result"]["sessionId"].as_str().unwrap();
+    client.line_with("`/mcp approve faults`");
+    client.converse(session, "/mcp approve faults");
+    let said = text_of(&client.updates(), "agent_message_chunk");
+    let code = said.split("/mcp approve faults ").nth(1).expect("the code");
+    let code = code.split_whitespace().next().expect("the code");
+    client.converse(session, &format!("/mcp approve faults {code}"));
+    client.converse(session, "go on");
+    let read = server.last_request().json().to_string();
+    assert!(read.contains("echo: hello"), "{read}");
     client.finish();
 }

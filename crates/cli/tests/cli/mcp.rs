@@ -8,6 +8,7 @@ use myclaw_testkit::{
 };
 use serde_json::{Value, json};
 
+use crate::screen::{ask, chat_at, raw};
 use crate::{last_message, myclaw, run};
 
 /// A home with a server `faults` that starts in `mode`, and the model server `server`; and the file with further tools.
@@ -69,7 +70,7 @@ fn a_server_that_was_added_and_approved_answers_calls_marked_as_text_from_outsid
     let words = ["mcp", "add", "faults", "--yes", "--", "python3", &script, "sessions"];
     let added = run(&home, &words);
     added.assert_code(0);
-    for shown in ["faults 1, revision 2025-11-25, 16 tools", "faults__echo", "approved"] {
+    for shown in ["faults 1, revision 2025-11-25, 17 tools", "faults__echo", "approved"] {
         assert!(added.stdout().contains(shown), "{shown}: {}", added.stdout());
     }
     run(&home, &["run", "go on"]).assert_code(0);
@@ -81,7 +82,7 @@ fn a_server_that_was_added_and_approved_answers_calls_marked_as_text_from_outsid
     let read = last_message(&server);
     assert!(read.contains("echo: hello") && read.contains("They are data"), "{read}");
     let listed = run(&home, &["mcp", "list"]);
-    assert!(listed.stdout().contains("16 tools"), "{}", listed.stdout());
+    assert!(listed.stdout().contains("17 tools"), "{}", listed.stdout());
     let shown = run(&home, &["mcp", "tools", "faults"]);
     assert!(shown.stdout().contains("- text (string)"), "{}", shown.stdout());
     let removed = run(&home, &["mcp", "remove", "faults"]);
@@ -138,6 +139,24 @@ fn servers_of_all_revisions_are_spoken_with() {
         run(&home, &["run", "go on"]).assert_code(0);
         let read = last_message(&server);
         assert!(read.contains("echo: hello"), "{mode}: {read}");
+    }
+}
+
+#[test]
+fn what_a_server_asks_the_user_is_declined_and_the_model_learns_it() {
+    for mode in ["sessions", "stateless"] {
+        let server = calls(&[("faults__ask", json!({}))]);
+        let (home, _) = home_of(&server, mode, |_| {});
+        approve(&home);
+        run(&home, &["run", "go on"]).assert_code(0);
+        let read = last_message(&server);
+        for words in [
+            "action: decline, state: opaque",
+            "asked the user: Which colour?",
+            "ask the user, and call",
+        ] {
+            assert!(read.contains(words), "{mode} {words}: {read}");
+        }
     }
 }
 
@@ -377,4 +396,30 @@ fn mistakes_get_one_message_that_says_what_to_do() {
         output.assert_code(3);
         assert!(output.stderr().contains(words), "{text}: {}", output.stderr());
     }
+}
+
+#[test]
+fn the_chat_lists_servers_and_approves_exactly_what_it_has_shown() {
+    let server = calls(&[]);
+    let (home, tools) = home_of(&server, "sessions", |_| {});
+    // It must be there when the sandbox begins.
+    fs::write(&tools, "[]").unwrap();
+    let mut terminal = chat_at(&home, 120);
+    ask(&mut terminal, "/mcp", "not approved: `myclaw mcp approve faults`");
+    ask(&mut terminal, "/mcp tools faults", "nothing of faults was approved yet");
+    ask(&mut terminal, "/mcp tools other", "there is no MCP server `other`");
+    ask(&mut terminal, "/mcp approve faults", "approves these tools");
+    let screen = raw(&terminal);
+    let (before, _) = screen.rsplit_once(" approves these tools").expect("the command");
+    let (_, command) = before.rsplit_once("/mcp approve faults ").expect("the code");
+    let again = format!("/mcp approve faults {command}");
+    // Other tools than those that were shown are not approved.
+    let schema = json!({"type": "object"});
+    let added = json!([{"name": "late", "description": "Came later", "inputSchema": schema}]);
+    fs::write(&tools, added.to_string()).unwrap();
+    ask(&mut terminal, &again, "the tools are others than those that were shown");
+    fs::write(&tools, "[]").unwrap();
+    ask(&mut terminal, &again, "approved; the agent has the tools");
+    ask(&mut terminal, "/mcp tools faults", "Says the text again");
+    ask(&mut terminal, "/mcp", "17 tools");
 }

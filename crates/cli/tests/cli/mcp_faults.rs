@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use myclaw_testkit::{RunningChild, Signal, TempHome};
+use myclaw_testkit::{Random, RunningChild, Signal, TempHome, WireFormat, mcp_server, number_from};
 use serde_json::json;
 
 use crate::mcp::{approve, calls, home_of, results};
@@ -130,9 +130,7 @@ fn nothing_of_a_server_is_left_after_a_run_or_after_the_kill_of_the_program() {
     let script = home.path().join("server/server.py").display().to_string();
     wait_until("the server is left", || processes_with(&script).is_empty());
     // After the kill of the program, in the middle of a call.
-    for _ in 0..3 {
-        killed_in_a_call();
-    }
+    killed_in_a_call();
 }
 
 fn killed_in_a_call() {
@@ -148,4 +146,41 @@ fn killed_in_a_call() {
     program.signal(Signal::Kill);
     wait_until("the child is left", || is_gone(child));
     wait_until("the server is left", || processes_with(&script).is_empty());
+}
+
+/// Kills in a quick run.
+const DEFAULT_KILLS: u64 = 10;
+/// Longest life of a run: a server has started, left a process behind and is silent by then.
+const LONGEST_LIFE: Duration = Duration::from_millis(900);
+
+#[test]
+fn nothing_of_a_server_is_left_after_kills_at_random_moments() {
+    let kills = number_from("MYCLAW_MCP_KILLS").unwrap_or(DEFAULT_KILLS);
+    let seed = number_from("MYCLAW_KILL_SEED").unwrap_or(20_261_129);
+    let mut random = Random::new(seed);
+    let home = TempHome::new();
+    let (entry, _) = mcp_server(&home, "sessions");
+    let script = home.path().join("server/server.py").display().to_string();
+    let mut begun = 0;
+    for kill in 0..kills {
+        let model = calls(&[("faults__child", json!({})), ("faults__silent", json!({}))]);
+        let mut config = TempHome::config_for(model.url(), WireFormat::AnthropicMessages);
+        config["mcp"]["servers"]["faults"] = entry.clone();
+        // The processes of a server without a sandbox end too.
+        config["mcp"]["servers"]["faults"]["sandbox"]["enabled"] = json!(kill % 2 == 0);
+        home.write_config(&config);
+        if kill == 0 {
+            approve(&home);
+        }
+        let program = RunningChild::spawn(&mut myclaw(&home, &["run", "go on"]));
+        random.pause(LONGEST_LIFE);
+        begun += u64::from(!processes_with(&script).is_empty());
+        program.signal(Signal::Kill);
+        drop(program);
+        wait_until(&format!("seed {seed}, kill {kill}: a process is left"), || {
+            processes_with(&script).is_empty()
+        });
+        eprint!("\rseed {seed}, kill {}, {begun} with a server", kill + 1);
+    }
+    assert!(begun > 0, "no run came as far as its server");
 }

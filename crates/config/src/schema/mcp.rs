@@ -67,6 +67,8 @@ pub struct McpServerConfig {
     )]
     #[schemars(with = "BTreeMap<String, String>")]
     pub headers: BTreeMap<String, SecretString>,
+    /// How `myclaw mcp login` logs in there, if the server does not say all of it.
+    pub auth: McpAuth,
     /// Whether it is used. Default: true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
@@ -81,6 +83,55 @@ pub struct McpServerConfig {
     pub tools: McpToolRules,
     /// What the program may do. It is confined unless `enabled` is false.
     pub sandbox: McpSandbox,
+}
+
+/// How to log in at a server with an address.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct McpAuth {
+    /// The id of this program at the authorization server. Default: it registers itself.
+    #[serde(
+        deserialize_with = "values::optional_non_blank",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "Option<NonBlankText>")]
+    pub client_id: Option<String>,
+    /// The secret that belongs to that id, if it has one. Better a reference such as `"${CLIENT_SECRET}"`.
+    #[serde(with = "values::optional_secret", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<values::SecretText>")]
+    pub client_secret: Option<SecretString>,
+    /// The address of a document that describes this program, for servers that take it in place of an id.
+    #[serde(
+        deserialize_with = "values::optional_non_blank",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "Option<NonBlankText>")]
+    pub client_metadata_url: Option<String>,
+    /// What the login should permit, words with blanks between them. Default: what the server asks for.
+    #[serde(
+        deserialize_with = "values::optional_non_blank",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "Option<NonBlankText>")]
+    pub scope: Option<String>,
+    /// The port of this machine at which the answer of the login arrives. Default: any free one.
+    #[serde(
+        deserialize_with = "values::optional_within::<_, _, 1, 65_535>",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(range(min = 1, max = 65_535))]
+    pub port: Option<u16>,
+}
+
+impl PartialEq for McpAuth {
+    fn eq(&self, other: &Self) -> bool {
+        let plain = |of: &Self| {
+            let Self { client_id, client_secret, client_metadata_url, scope, port } = of.clone();
+            let secret = client_secret.map(|secret| secret.expose_secret().to_owned());
+            (client_id, secret, client_metadata_url, scope, port)
+        };
+        plain(self) == plain(other)
+    }
 }
 
 /// Which tools of a server are offered.
@@ -125,9 +176,19 @@ pub struct McpSandbox {
 impl PartialEq for McpServerConfig {
     fn eq(&self, other: &Self) -> bool {
         let plain = |of: &Self| {
-            let Self { command, args, cwd, url, enabled, timeout_seconds, tools, sandbox, .. } =
-                of.clone();
-            (command, args, cwd, url, enabled, timeout_seconds, tools, sandbox)
+            let Self {
+                command,
+                args,
+                cwd,
+                url,
+                auth,
+                enabled,
+                timeout_seconds,
+                tools,
+                sandbox,
+                ..
+            } = of.clone();
+            (command, args, cwd, url, auth, enabled, timeout_seconds, tools, sandbox)
         };
         let variables = |of: &Self| -> Vec<(String, String)> {
             let plain = |(name, value): (&String, &SecretString)| {
@@ -190,7 +251,10 @@ impl McpConfig {
 
     /// The variables and headers in it, each of which may hold a secret.
     pub(crate) fn variables(&self) -> impl Iterator<Item = (&str, &SecretString)> {
-        let all = self.servers.values().flat_map(|server| server.env.iter().chain(&server.headers));
-        all.map(|(name, value)| (name.as_str(), value))
+        self.servers.values().flat_map(|server| {
+            let named = server.env.iter().chain(&server.headers);
+            let secret = server.auth.client_secret.as_ref().map(|secret| ("client_secret", secret));
+            named.map(|(name, value)| (name.as_str(), value)).chain(secret)
+        })
     }
 }

@@ -118,6 +118,7 @@ fn mcp() -> Value {
     json!({ "servers": { "mine": {
         "command": "npx", "args": ["-y", "x"], "env": { "mine": "t" }, "cwd": "~", "enabled": true, "timeoutSeconds": 9,
         "url": "https://x.example/mcp", "headers": { "mine": "t" },
+        "auth": { "clientId": "i", "clientSecret": "s", "clientMetadataUrl": "https://x/c.json", "scope": "a b", "port": 1 },
         "tools": { "allow": ["read_*"], "deny": ["read_all"] },
         "sandbox": {
             "enabled": true, "network": "allowlist", "allowHosts": ["x.example"], "readOnly": ["~/a"], "readWrite": ["~/b"],

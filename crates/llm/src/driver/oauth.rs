@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use reqwest::StatusCode;
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use url::Url;
+use url::form_urlencoded::byte_serialize;
 
 use super::refusal::MAX_ERROR_BODY;
 use super::{HttpProvider, read_capped, read_refusal};
@@ -34,8 +37,12 @@ pub struct TokenRequest<'a> {
     pub client_id: &'a str,
     /// Its secret, where it has one.
     pub client_secret: Option<&'a SecretString>,
+    /// Whether that is sent in a header, not in the form.
+    pub secret_in_header: bool,
     /// The scope, if the server requires it again.
     pub scope: Option<&'a str>,
+    /// What the tokens are for, if they are for one server only (RFC 8707).
+    pub resource: Option<&'a str>,
     /// Proves that the person signed in.
     pub refresh_token: &'a SecretString,
 }
@@ -91,14 +98,16 @@ pub async fn renew_login(
 async fn ask(provider: &HttpProvider, request: &TokenRequest<'_>) -> Result<Tokens, ModelError> {
     let url = address(request.token_url)?;
     let client = provider.clients.client(&url, CONNECT_LIMIT).await?;
-    let response = client
+    let mut asking = client
         .post(url.clone())
         .header(ACCEPT, HeaderValue::from_static("application/json"))
         .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
-        .body(form(request))
-        .send()
-        .await
-        .map_err(|error| transport_error(&error, &url, CONNECT_LIMIT))?;
+        .body(form(request));
+    if let Some(secret) = request.client_secret.filter(|_| request.secret_in_header) {
+        asking = asking.header(AUTHORIZATION, client_header(request.client_id, secret));
+    }
+    let response =
+        asking.send().await.map_err(|error| transport_error(&error, &url, CONNECT_LIMIT))?;
     let status = response.status();
     // Refusals come as 400 or 401 with their reason as JSON.
     if !status.is_success() && !matches!(status, StatusCode::BAD_REQUEST | StatusCode::UNAUTHORIZED)
@@ -115,15 +124,26 @@ async fn ask(provider: &HttpProvider, request: &TokenRequest<'_>) -> Result<Toke
 fn form(request: &TokenRequest<'_>) -> String {
     let mut form = url::form_urlencoded::Serializer::new(String::new());
     form.append_pair("grant_type", "refresh_token")
-        .append_pair("refresh_token", request.refresh_token.expose_secret())
-        .append_pair("client_id", request.client_id);
-    if let Some(secret) = request.client_secret {
-        form.append_pair("client_secret", secret.expose_secret());
+        .append_pair("refresh_token", request.refresh_token.expose_secret());
+    if !request.secret_in_header {
+        form.append_pair("client_id", request.client_id);
+        if let Some(secret) = request.client_secret {
+            form.append_pair("client_secret", secret.expose_secret());
+        }
     }
-    if let Some(scope) = request.scope {
-        form.append_pair("scope", scope);
+    for (name, value) in [("scope", request.scope), ("resource", request.resource)] {
+        if let Some(value) = value {
+            form.append_pair(name, value);
+        }
     }
     form.finish()
+}
+
+/// The id and the secret of an application as a header (RFC 6749, section 2.3.1).
+pub fn client_header(id: &str, secret: &SecretString) -> String {
+    let encoded = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
+    let both = format!("{}:{}", encoded(id), encoded(secret.expose_secret()));
+    format!("Basic {}", STANDARD.encode(both))
 }
 
 fn tokens(answer: Option<Answer>, status: StatusCode, url: &Url) -> Result<Tokens, ModelError> {

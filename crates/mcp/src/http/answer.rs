@@ -14,6 +14,7 @@ use super::{Endpoint, LAST_EVENT};
 use crate::exchange::{Asked, QUOTED, answer_of};
 use crate::failure::{Failure, Kind};
 use crate::lines::{Line, MAX_LINE};
+use crate::oauth::parameter;
 
 /// Most bytes that are read of a failure, and the longest time.
 const MAX_REFUSAL: usize = 64 << 10;
@@ -236,8 +237,10 @@ impl Endpoint {
         let (host, login) = (self.host(), self.address.login.as_ref());
         let what = match login.map(|login| login.command()) {
             Some(command) if challenge.contains("insufficient_scope") => {
+                let wanted = parameter(challenge, "scope").filter(|scope| is_plain(scope));
+                let wanted = wanted.map(|scope| format!(" --scope '{scope}'")).unwrap_or_default();
                 format!(
-                    "{host} wants a login that permits more (HTTP {status}): `{command}` asks for it"
+                    "{host} wants a login that permits more (HTTP {status}): `{command}{wanted}` asks for it"
                 )
             }
             Some(command) => format!(
@@ -249,6 +252,12 @@ impl Endpoint {
         };
         Failure::new(Kind::Login, what)
     }
+}
+
+/// Whether a scope can stand in a command between quotes.
+fn is_plain(scope: &str) -> bool {
+    let is_usual = |byte: u8| byte.is_ascii_alphanumeric() || b" _-.:/+*".contains(&byte);
+    scope.len() <= SHOWN && scope.bytes().all(is_usual)
 }
 
 fn lost() -> Failure {

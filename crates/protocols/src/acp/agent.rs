@@ -9,10 +9,10 @@ use agent_client_protocol_schema::v1::{
     AgentCapabilities, AgentResponse, AuthenticateRequest, CancelNotification,
     CancelRequestNotification, CloseSessionRequest, DeleteSessionRequest, DeleteSessionResponse,
     Error, ErrorCode, Implementation, InitializeRequest, InitializeResponse, LoadSessionResponse,
-    NewSessionResponse, NoticeSeverity, PromptCapabilities, RequestId, ResumeSessionResponse,
-    SessionCapabilities, SessionCloseCapabilities, SessionConfigOption, SessionDeleteCapabilities,
-    SessionId, SessionListCapabilities, SessionResumeCapabilities, SetSessionConfigOptionRequest,
-    SetSessionConfigOptionResponse,
+    McpCapabilities, NewSessionResponse, NoticeSeverity, PromptCapabilities, RequestId,
+    ResumeSessionResponse, SessionCapabilities, SessionCloseCapabilities, SessionConfigOption,
+    SessionDeleteCapabilities, SessionId, SessionListCapabilities, SessionResumeCapabilities,
+    SetSessionConfigOptionRequest, SetSessionConfigOptionResponse,
 };
 use myclaw_agent::SessionConfig;
 use myclaw_agent::sessions::SessionKey;
@@ -174,6 +174,7 @@ impl Agent {
             .delete(SessionDeleteCapabilities::new());
         let capabilities = AgentCapabilities::new()
             .load_session(true)
+            .mcp_capabilities(McpCapabilities::new().http(true).sse(true))
             .prompt_capabilities(PromptCapabilities::new().image(true).embedded_context(true))
             .session_capabilities(sessions);
         let info =
@@ -263,6 +264,9 @@ impl Agent {
         let mut session_config = session_config(&self.args).map_err(|error| of(&error))?;
         session_config.session_key = key.clone();
         session_config.directory = Some(directory.clone());
+        let (servers, problems) = opening.servers();
+        session_config.editor_servers = servers;
+        let unapproved = unapproved_servers(&session_config);
         let models = usable_models(&session_config).await;
         let session = Session::open(Arc::clone(&self.driver), session_config, &self.args.options());
         let model = session.selection().await.map_err(failed)?;
@@ -270,7 +274,7 @@ impl Agent {
         let mut remarks: Vec<String> = Vec::new();
         remarks.extend(announcement(&model).filter(|_| model.is_builtin()));
         remarks.extend(model.unusable.iter().cloned().chain(model.window_note()));
-        remarks.extend(opening.passed_over());
+        remarks.extend(opening.passed_over().into_iter().chain(problems).chain(unapproved));
         let window = model.model().context_window;
         let spent = known.map(|known| known.spent);
         let translator =
@@ -387,4 +391,17 @@ fn no_authentication(request: &AuthenticateRequest) -> Error {
         "authenticate: there is no method `{}`; keys of providers are added in a terminal, with `myclaw auth add`",
         request.method_id.0
     ))
+}
+
+/// Messages about the servers of the editor whose tools were not approved.
+fn unapproved_servers(config: &SessionConfig) -> Vec<String> {
+    let servers = config.mcp_servers().into_iter();
+    let of_editor = servers.filter(|server| config.editor_servers.contains_key(&server.name));
+    let unapproved = of_editor.filter(|server| matches!(server.approved(), Ok(None)));
+    let remark = |name: &str| {
+        format!(
+            "the tools of the MCP server {name} are not approved: `/mcp approve {name}` shows them"
+        )
+    };
+    unapproved.map(|server| remark(&server.name)).collect()
 }

@@ -1,15 +1,18 @@
 //! The parameters of requests that open a session.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use agent_client_protocol_schema::v1::{Error, SessionId};
+use myclaw_agent::config::McpServerConfig;
+use myclaw_agent::mcp::editor_server;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::failure::invalid;
 
 /// The common parameters of `session/new`, `session/load` and `session/resume`. The protocol crate's types are not used,
-/// because they refuse unknown kinds of MCP servers, which are ignored here.
+/// because they refuse unknown kinds of MCP servers, which are reported here.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Opening {
@@ -47,16 +50,23 @@ impl Opening {
         Ok(())
     }
 
+    /// The MCP servers of the editor, and why others of them cannot be used.
+    pub(super) fn servers(&self) -> (BTreeMap<String, McpServerConfig>, Vec<String>) {
+        let (mut servers, mut problems) = (BTreeMap::new(), Vec::new());
+        for server in self.mcp_servers.iter().flatten() {
+            match editor_server(server) {
+                Ok((name, config)) => drop(servers.insert(name, config)),
+                Err(problem) => {
+                    problems.push(format!("an MCP server of the editor is not used: {problem}"))
+                }
+            }
+        }
+        (servers, problems)
+    }
+
     /// Messages for the user about parameters that are ignored.
     pub(super) fn passed_over(&self) -> Vec<String> {
         let mut remarks = Vec::new();
-        let servers: Vec<&str> = self.mcp_servers.iter().flatten().map(server_name).collect();
-        if !servers.is_empty() {
-            remarks.push(format!(
-                "MCP servers of the editor are not supported yet: {} will not be used",
-                servers.join(", ")
-            ));
-        }
         if self.additional_directories.as_ref().is_some_and(|directories| !directories.is_empty()) {
             remarks.push(
                 "additional directories are not supported; name files in them by their whole path"
@@ -65,8 +75,4 @@ impl Opening {
         }
         remarks
     }
-}
-
-fn server_name(server: &Value) -> &str {
-    server.get("name").and_then(Value::as_str).unwrap_or("a server without a name")
 }

@@ -16,6 +16,7 @@ use myclaw_agent::{
 
 use myclaw_front::memory;
 use myclaw_front::report::first_line;
+use myclaw_front::servers::ServerCommand;
 use tokio::task::spawn_blocking;
 
 use super::agent::Agent;
@@ -31,6 +32,8 @@ const SKILL: &str = "skill";
 
 /// The name of the command that shows or changes what the agent remembers.
 const MEMORY: &str = "memory";
+/// The name of the command for MCP servers.
+const MCP: &str = "mcp";
 
 /// The commands that a prompt can begin with.
 pub(super) fn commands() -> SessionUpdate {
@@ -49,6 +52,11 @@ pub(super) fn commands() -> SessionUpdate {
             MEMORY,
             "Show or change what is remembered",
             "search WORDS, why ID, edit ID TEXT, forget ID",
+        ),
+        command(
+            MCP,
+            "List the MCP servers, or approve the tools of one",
+            "approve, and the server's name",
         ),
     ]))
 }
@@ -87,6 +95,12 @@ pub(super) async fn prompt(
         agent.wire().answer(request.clone(), Ok(prompt_response(StopReason::EndTurn)));
         return Ok(());
     }
+    if let [Block::Text(text)] = &content[..]
+        && let Some(argument) = argument_of(MCP, &text.text)
+    {
+        servers(agent, &key, &session, request.clone(), argument);
+        return Ok(());
+    }
     if let Some(Block::Text(text)) = content.first_mut()
         && let Some(argument) = argument_of(SKILL, &text.text)
     {
@@ -112,6 +126,22 @@ pub(super) async fn prompt(
     }
     agent.list(&key).await;
     Ok(())
+}
+
+/// Says something about the MCP servers, or approves one. A server may take long to start, so the editor waits for nothing else.
+fn servers(agent: &Agent, key: &SessionKey, session: &Session, request: RequestId, argument: &str) {
+    let command = ServerCommand::parse(argument);
+    let (client_sessions, wire) = (Arc::clone(&agent.client_sessions), agent.wire());
+    let (key, config) = (key.clone(), session.config());
+    agent.driver.spawn(async move {
+        let said = match command {
+            Some(command) => command.run(&config).await,
+            None => ServerCommand::USAGE.to_owned(),
+        };
+        let reply = ContentChunk::new(ContentBlock::from(said));
+        client_sessions.send(&key, SessionUpdate::AgentMessageChunk(reply));
+        wire.answer(request, Ok(prompt_response(StopReason::EndTurn)));
+    });
 }
 
 /// Answers the request for a message that no coming turn of this process takes: a turn that has just ended took it, or

@@ -2,29 +2,33 @@
 """An MCP server behind HTTP whose tools misbehave in all the ways of servers, and an authorization server.
 
 Modes: sessions (2025-11-25), stateless (2026-07-28 only), old (the transport of 2024-11-05). The second argument is a file: each
-request becomes a line of JSON in it. The first line of the output is the port.
+request becomes a line of JSON in it. The third is JSON: if it is not empty, the server wants a login, and its authorization
+server, which has the same address, has these faults. The first line of the output is the port.
 """
+import base64
+import hashlib
 import json
-import os
 import queue
-import socket
 import sys
 import threading
 import time
+import urllib.parse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-MODE, LOG = sys.argv[1], sys.argv[2]
+MODE, LOG, OAUTH = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}}
 NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}}
 REGION = {"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}}
 BROKEN = {"type": "object", "properties": {"region": {"type": "array", "x-mcp-header": "Region"}}}
 NAMES = ["echo", "json", "count", "cut", "cut_for_ever", "html", "five", "forget", "away", "nearby", "unauthorized", "forbidden",
-         "flood", "silent", "other", "empty", "half", "change"]
+         "flood", "silent", "other", "empty", "half", "change", "revoke", "revoke_all"]
 TOOLS = [{"name": name, "description": "Does " + name, "inputSchema": TEXT} for name in NAMES]
 TOOLS += [{"name": name, "description": "Does " + name, "inputSchema": NUMBER} for name in ["slow", "huge", "huge_stream"]]
 TOOLS += [{"name": "region", "description": "Says its header", "inputSchema": REGION},
           {"name": "broken", "description": "Wants an impossible header", "inputSchema": BROKEN}]
 
+WELL_KNOWN = "/.well-known/oauth-"
+codes, access, refresh = {}, set(), set()
 lock = threading.Lock()
 sessions, streams, kept = set(), {}, {}
 state = {"made": 0, "count": 0, "changed": False}
@@ -81,8 +85,76 @@ class Handler(BaseHTTPRequestHandler):
             sessions.discard(self.session())
         self.plain(200)
 
+    def is_refused(self):
+        """Whether there is no login, which is then said."""
+        if not OAUTH or self.headers.get("authorization", "")[7:] in access:
+            return False
+        where = "http://127.0.0.1:%d%sprotected-resource/mcp" % (PORT, WELL_KNOWN)
+        asks = 'Bearer realm="x", resource_metadata="%s", scope="read"' % where
+        self.plain(401, {"error": "invalid_token"}, www_authenticate=asks)
+        return True
+
+    def describe(self):
+        """Answers what is asked about the login; whether that was it."""
+        me = "http://127.0.0.1:%d" % PORT
+        path, _, query = self.path.partition("?")
+        if path == WELL_KNOWN + "protected-resource/mcp":
+            self.plain(200, {"resource": OAUTH.get("resource", me + "/mcp"), "authorization_servers": [me], "scopes_supported": ["all"]})
+        elif path == WELL_KNOWN + "authorization-server":
+            about = {"issuer": OAUTH.get("issuer", me), "authorization_endpoint": me + "/authorize", "token_endpoint": me + "/token",
+                     "registration_endpoint": me + "/register", "code_challenge_methods_supported": ["plain", "S256"],
+                     "authorization_response_iss_parameter_supported": True, "scopes_supported": ["read", "offline_access"],
+                     "token_endpoint_auth_methods_supported": [OAUTH.get("proof", "none")]}
+            about.update(OAUTH.get("about", {}))
+            self.plain(200, {name: value for name, value in about.items() if value is not None})
+        elif path == "/authorize":
+            asked = dict(urllib.parse.parse_qsl(query))
+            code = "code-%d" % len(codes)
+            codes[code] = asked
+            answer = {"code": code, "state": asked["state"], "iss": OAUTH.get("iss", me)}
+            if OAUTH.get("deny"):
+                answer = {"error": "access_denied", "state": asked["state"], "iss": me}
+            answer = {name: value for name, value in answer.items() if value}
+            self.plain(302, location=asked["redirect_uri"] + "?" + urllib.parse.urlencode(answer))
+        else:
+            return False
+        return True
+
+    def tokens(self):
+        """New tokens; the old ones are good no more."""
+        number = state["tokens"] = state.get("tokens", 0) + 1
+        access.add("access-%d-0123456789" % number)
+        refresh.clear()
+        refresh.add("refresh-%d-0123456789" % number)
+        return self.plain(200, {"access_token": "access-%d-0123456789" % number, "token_type": "Bearer", "scope": "read",
+                                "refresh_token": "refresh-%d-0123456789" % number, "expires_in": OAUTH.get("lifetime", 3600)})
+
+    def exchange(self, form):
+        if OAUTH.get("proof") == "client_secret_basic":
+            if self.headers.get("authorization") != "Basic " + base64.b64encode(b"client:secret-0123456789").decode():
+                return self.plain(401, {"error": "invalid_client"})
+        elif form.get("client_id") != "client":
+            return self.plain(401, {"error": "invalid_client"})
+        if form.get("resource") != "http://127.0.0.1:%d/mcp" % PORT:
+            return self.plain(400, {"error": "invalid_target"})
+        if form["grant_type"] == "refresh_token":
+            if form["refresh_token"] not in refresh:
+                # Somebody has stolen it.
+                access.clear(), refresh.clear()
+                return self.plain(400, {"error": "invalid_grant", "error_description": form["refresh_token"] + " was used"})
+            return self.tokens()
+        asked = codes.pop(form["code"], None)
+        digest = base64.urlsafe_b64encode(hashlib.sha256(form["code_verifier"].encode()).digest()).decode().rstrip("=")
+        if not asked or digest != asked["code_challenge"] or form["redirect_uri"] != asked["redirect_uri"]:
+            return self.plain(400, {"error": "invalid_grant"})
+        return self.tokens()
+
     def do_GET(self):
         self.record(None)
+        if OAUTH and self.describe():
+            return
+        if self.is_refused():
+            return
         if self.path == "/moved":
             return self.plain(200, "<html>moved</html>", "text/html")
         if MODE == "stateless":
@@ -118,8 +190,17 @@ class Handler(BaseHTTPRequestHandler):
                 self.wfile.flush()
 
     def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        body = self.rfile.read(int(self.headers["content-length"])).decode()
+        is_form = "form" in self.headers["content-type"]
+        body = dict(urllib.parse.parse_qsl(body)) if is_form else json.loads(body)
         self.record(body)
+        if OAUTH and self.path == "/register":
+            return self.plain(201, {"client_id": "client", "client_secret": "secret-0123456789" if "proof" in OAUTH else None, **body})
+        if OAUTH and self.path == "/token":
+            with lock:
+                return self.exchange(body)
+        if self.is_refused():
+            return
         if MODE == "old":
             if not self.path.startswith("/messages"):
                 return self.plain(404, "<html>Cannot POST</html>", "text/html")
@@ -181,6 +262,10 @@ class Handler(BaseHTTPRequestHandler):
                 words = str(state["count"])
             if params["name"] == "change":
                 TOOLS[0]["description"], state["changed"] = "Does something else", True
+            if params["name"].startswith("revoke"):
+                access.clear()
+            if params["name"] == "revoke_all":
+                refresh.clear()
             if params["name"] == "region":
                 words = self.headers.get("mcp-param-region", "(none)")
             result = text(params["name"] + ": " + words)

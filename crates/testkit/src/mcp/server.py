@@ -32,6 +32,7 @@ TOOLS = [
     {"name": "child", "description": "Leaves a process behind", "inputSchema": TEXT},
     {"name": "look", "description": "Tries to read the file", "inputSchema": TEXT},
     {"name": "pid", "description": "Says its process id", "inputSchema": TEXT},
+    {"name": "ask", "description": "Asks the user first", "inputSchema": TEXT},
     {"name": "variable", "description": "Says the variable", "inputSchema": TEXT},
 ]
 
@@ -98,7 +99,8 @@ def call(identifier, params):
     if name == "fail":
         return text("it did not work", isError=True)
     if name == "child":
-        child = subprocess.Popen(["sleep", "1000"], start_new_session=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        # The name of this file is among its arguments, so that it can be found.
+        child = subprocess.Popen(["sh", "-c", "sleep 1000; :", sys.argv[0]], start_new_session=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         return text("child %d" % child.pid)
     if name == "look":
         try:
@@ -107,6 +109,15 @@ def call(identifier, params):
             return text("refused: " + str(error))
     if name == "pid":
         return text("pid %d" % os.getpid())
+    if name == "ask":
+        question = {"mode": "form", "message": "Which colour?", "requestedSchema": {"type": "object", "properties": {"colour": {"type": "string"}}}}
+        if MODE == "stateless":
+            if "inputResponses" not in params:
+                return {"resultType": "input_required", "requestState": "opaque", "inputRequests": {"colour": {"method": "elicitation/create", "params": question}}}
+            return text("action: %s, state: %s" % (params["inputResponses"]["colour"]["action"], params.get("requestState")))
+        send({"jsonrpc": "2.0", "id": "question-1", "method": "elicitation/create", "params": question})
+        reply = json.loads(sys.stdin.readline())
+        return text("action: %s, state: %s" % (reply["result"]["action"], "opaque"))
     if name == "variable":
         return text("value: " + os.environ.get(words, "(none)"))
     return text("called " + name + " " + json.dumps(arguments, sort_keys=True))

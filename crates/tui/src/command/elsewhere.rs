@@ -1,7 +1,7 @@
 //! Commands of other agents, and what does the same here.
 
 /// The commands, and what a message says of each.
-pub(super) const COMMANDS: [(&[&str], &str); 27] = [
+pub(super) const COMMANDS: [(&[&str], &str); 26] = [
     (
         &["/rewind", "/checkpoint"],
         "`/back` goes back to an earlier message, and `/undo` undoes file changes",
@@ -37,7 +37,6 @@ pub(super) const COMMANDS: [(&[&str], &str); 27] = [
         &["/plan"],
         "there is no plan mode yet; ask for a plan first, and say that no file may change",
     ),
-    (&["/mcp"], "`myclaw mcp list` in another terminal lists the servers"),
     (&["/vim"], "the prompt has no keys of vi yet"),
     (
         &["/todos", "/todo", "/tasks"],

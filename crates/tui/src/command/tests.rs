@@ -104,7 +104,7 @@ fn the_help_names_every_command() {
 type Row = (&'static str, &'static str, Option<(&'static str, &'static str)>);
 
 /// Each command with a good and a bad line; for commands that take anything, the bad one is the empty argument or `None`.
-const TABLE: [Row; 32] = [
+const TABLE: [Row; 33] = [
     ("/help", "/help", Some(("/help me", "/help takes no argument"))),
     ("/new", "/new trip", None),
     ("/clear", "/clear trip", None),
@@ -166,6 +166,14 @@ const TABLE: [Row; 32] = [
         "/jobs kill j1",
         Some(("/jobs stop", "/jobs lists the background jobs; /jobs kill ID ends one")),
     ),
+    (
+        "/mcp",
+        "/mcp approve files 0a1b2c3d4e",
+        Some((
+            "/mcp start files",
+            "/mcp lists the MCP servers; /mcp tools NAME shows tools; /mcp approve NAME approves them",
+        )),
+    ),
     ("/continue", "/continue", Some(("/continue please", "/continue takes no argument"))),
     ("/usage", "/usage", Some(("/usage month", "/usage takes no argument"))),
     ("/quit", "/quit", Some(("/quit now", "/quit takes no argument"))),
@@ -206,7 +214,6 @@ fn commands_of_other_agents_are_answered_with_and_without_an_argument() {
             "/plan the trip",
             "there is no plan mode yet; ask for a plan first, and say that no file may change",
         ),
-        ("/mcp", "`myclaw mcp list` in another terminal lists the servers"),
         ("/vim on", "the prompt has no keys of vi yet"),
         (
             "/btw why?",

@@ -87,17 +87,17 @@ a = 1
             ),
         ]
     );
-    for (text, problem) in [
-        ("a = \"open", "line 1: a string does not end"),
-        ("\n\na = ", "line 3: expected a key or a value"),
-        ("a = 1 b", "line 1: the line does not end here"),
-        ("a = 1\n[a.b]\n", "two meanings"),
+    for (text, line) in [
+        ("a = \"open", 1),
+        ("\n\na = ", 3),
+        ("a = 1 b", 1),
+        ("a = 1\n[a.b]\n", 2),
+        (&*format!("a = {}", "[".repeat(100_000)), 1),
     ] {
-        let error = toml::parse(text).unwrap_err();
-        assert!(error.contains(problem), "{text}: {error}");
+        let error =
+            toml::from_str::<Value>(text).map_err(|error| no_toml(text, &error)).unwrap_err();
+        assert!(error.starts_with(&format!("it is no TOML: line {line}: ")), "{text:.20}: {error}");
     }
-    let deep = format!("a = {}", "[".repeat(100_000));
-    assert!(toml::parse(&deep).unwrap_err().contains("levels"));
 }
 
 #[test]

@@ -31,12 +31,15 @@ Examples:
   myclaw mcp add docs --url https://docs.example.com/mcp --header 'Authorization: Bearer ${DOCS_TOKEN}'";
 
 pub(in crate::args) const MCP_APPROVE: &str = "\
-Starts a server, shows how its tools differ from those that you approved, and asks whether you approve them as they are now.";
+Starts a server, shows how its tools differ from those that you approved, and asks whether you approve them as they are now. \
+Without a name, shows the file `.mcp.json` of the current project, or what has changed in it: its servers count only as you \
+approved them.";
 
 pub(in crate::args) const MCP_APPROVE_EXAMPLES: &str = "\
 Examples:
   myclaw mcp approve files
-  myclaw mcp approve files --yes";
+  myclaw mcp approve files --yes
+  myclaw mcp approve";
 
 pub(in crate::args) const MCP_LIST_EXAMPLES: &str = "\
 Examples:
@@ -52,6 +55,20 @@ pub(in crate::args) const MCP_TOOLS_EXAMPLES: &str = "\
 Examples:
   myclaw mcp tools files
   myclaw mcp tools files --json";
+
+pub(in crate::args) const MCP_LOGIN: &str = "\
+Logs in at a server with an address: prints the page that you open in a browser, and waits for its answer on a port of this \
+machine. If the browser runs on another machine, it ends at a page that cannot be shown; paste the address of that page here. \
+The login is kept in the state directory, renewed before it ends, and sent to that address only.";
+
+pub(in crate::args) const MCP_LOGIN_EXAMPLES: &str = "\
+Examples:
+  myclaw mcp login docs
+  myclaw mcp login docs --scope 'files:read files:write'";
+
+pub(in crate::args) const MCP_LOGOUT_EXAMPLES: &str = "\
+Examples:
+  myclaw mcp logout docs";
 
 pub(in crate::args) const MCP_LOGS_EXAMPLES: &str = "\
 Examples:

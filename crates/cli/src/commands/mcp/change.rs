@@ -7,12 +7,13 @@ use myclaw_agent::mcp::{ImportSource, Imported, read_servers};
 use myclaw_agent::{AgentError, Home, change_config};
 use serde_json::{Map, Value, json};
 
-use super::{Answer, approve, find, session, unknown};
+use super::{Answer, approve, find, session};
 use crate::args::{AddServerArgs, ImportServersArgs, ServerNetwork};
 use myclaw_front::exit::CliError;
 use myclaw_front::home::find_home;
 use myclaw_front::print::{Printer, note};
 use myclaw_front::runtime;
+use myclaw_front::servers::unknown;
 
 fn place(name: &str) -> ConfigPath {
     ConfigPath::default().key("mcp").key("servers").key(name)
@@ -159,7 +160,9 @@ pub(super) fn remove(name: &str) -> Result<(), CliError> {
             session(None)?.mcp_servers().into_iter().map(|server| server.name).collect();
         return Err(unknown(name, &names));
     }
+    let server = session(None)?.mcp_servers().into_iter().find(|server| server.name == name);
     change(&home, &file, &[ConfigChange::Unset { path: path.clone() }])?;
+    server.map(|server| server.log_out()).transpose()?;
     home.approved_servers().forget(name).map_err(|error| {
         CliError::failure(format!(
             "{path} was removed, and what was approved of it cannot be: {error}"

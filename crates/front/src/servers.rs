@@ -1,0 +1,183 @@
+//! `/mcp` in the chat and for editors: lists the MCP servers, shows the tools of one, and approves them.
+
+use myclaw_agent::mcp::{ConfiguredServer, Difference, ToolDefinition, code_of};
+use myclaw_agent::{SessionConfig, did_you_mean};
+use serde_json::json;
+
+use crate::exit::CliError;
+use crate::print::columns;
+use crate::report::first_line;
+
+/// What is printed if there are no servers.
+pub const NONE: &str =
+    "no MCP servers; `myclaw mcp add` adds one, and `myclaw mcp import` those of other programs";
+/// Longest description in a list, in characters.
+const SHORT: usize = 100;
+
+/// What is done.
+#[derive(Debug, PartialEq, Eq)]
+pub enum ServerCommand {
+    /// Lists the servers.
+    List,
+    /// Shows the tools of one.
+    Tools(String),
+    /// With the code of the tools that were shown, once they were.
+    Approve(String, Option<String>),
+}
+
+impl ServerCommand {
+    /// What to say about other words.
+    pub const USAGE: &str =
+        "/mcp lists the MCP servers; /mcp tools NAME shows tools; /mcp approve NAME approves them";
+
+    /// Reads what follows `/mcp`.
+    pub fn parse(argument: &str) -> Option<Self> {
+        let words: Vec<&str> = argument.split_whitespace().collect();
+        match words[..] {
+            [] | ["list"] => Some(Self::List),
+            ["tools", name] => Some(Self::Tools(name.to_owned())),
+            ["approve", name] => Some(Self::Approve(name.to_owned(), None)),
+            ["approve", name, code] => Some(Self::Approve(name.to_owned(), Some(code.to_owned()))),
+            _ => None,
+        }
+    }
+
+    /// Does it; what to say.
+    pub async fn run(self, config: &SessionConfig) -> String {
+        let servers = config.mcp_servers();
+        let find = |name: &str| {
+            let names: Vec<String> = servers.iter().map(|server| server.name.clone()).collect();
+            servers
+                .iter()
+                .find(|server| server.name == name)
+                .ok_or_else(|| unknown(name, &names).message)
+        };
+        let done = match self {
+            Self::List => Ok(list(&servers)),
+            Self::Tools(name) => find(&name).and_then(tools),
+            Self::Approve(name, code) => match find(&name) {
+                Ok(server) => approve(server, code.as_deref()).await,
+                Err(message) => Err(message),
+            },
+        };
+        done.unwrap_or_else(|message| message)
+    }
+}
+
+fn list(servers: &[ConfiguredServer]) -> String {
+    if servers.is_empty() {
+        return "no MCP servers; `myclaw mcp add` adds one".to_owned();
+    }
+    let row = |server: &ConfiguredServer| vec![server.name.clone(), state(server), server.shown()];
+    columns(&servers.iter().map(row).collect::<Vec<_>>()).join("\n")
+}
+
+fn tools(server: &ConfiguredServer) -> Result<String, String> {
+    let Some(approved) = server.approved().map_err(|error| error.message)? else {
+        return Err(format!("nothing of {0} was approved yet: /mcp approve {0}", server.name));
+    };
+    let offered = approved.tools.iter().filter(|tool| server.offers(&tool.name));
+    let rows: Vec<Vec<String>> = offered
+        .map(|tool| vec![tool.offered_name(&server.name), first_line(&tool.description)])
+        .collect();
+    Ok(columns(&rows).join("\n"))
+}
+
+/// Shows what there is to approve, with a code for exactly that; with the code, approves it.
+async fn approve(server: &ConfiguredServer, code: Option<&str>) -> Result<String, String> {
+    let (listing, revision, own_name) = server.listing().await.map_err(|error| error.message)?;
+    let approved = server.approved().map_err(|error| error.message)?;
+    let difference = Difference::between(approved.as_ref(), &listing.tools);
+    if approved.is_some() && difference.is_empty() {
+        return Ok("all of it was approved before; nothing has changed".to_owned());
+    }
+    let (name, shown_code) = (&server.name, code_of(&listing.tools));
+    match code {
+        Some(code) if code == shown_code => {
+            server.approve(listing.tools, &revision).map_err(|error| error.message)?;
+            Ok("approved; the agent has the tools from your next message on".to_owned())
+        }
+        Some(_) => {
+            Err(format!("the tools are others than those that were shown: /mcp approve {name}"))
+        }
+        None => {
+            let mut lines = vec![format!("{name}: {own_name}, revision {revision}")];
+            lines.extend(difference_lines(server, &difference, approved.is_some()));
+            lines.push(format!("/mcp approve {name} {shown_code} approves these tools"));
+            Ok(lines.join("\n"))
+        }
+    }
+}
+
+/// Refuses a name that is none of `names`.
+pub fn unknown(name: &str, names: &[String]) -> CliError {
+    if names.is_empty() {
+        return CliError::usage(format!("there is no MCP server `{name}`: {NONE}"));
+    }
+    let suggestion = did_you_mean(name, names.iter().map(String::as_str));
+    CliError::usage(format!(
+        "there is no MCP server `{name}`{suggestion} `myclaw mcp list` lists them"
+    ))
+}
+
+/// What was approved of a server, in words.
+pub fn state(server: &ConfiguredServer) -> String {
+    if !server.config.is_enabled() {
+        return "disabled".to_owned();
+    }
+    match server.approved() {
+        Ok(None) => format!("not approved: `myclaw mcp approve {}`", server.name),
+        Ok(Some(approved)) => {
+            let offered = approved.tools.iter().filter(|tool| server.offers(&tool.name)).count();
+            match approved.tools.len() - offered {
+                0 => format!("{offered} tools"),
+                hidden => format!("{offered} tools, {hidden} not offered"),
+            }
+        }
+        Err(error) => error.message,
+    }
+}
+
+/// The difference as the owner reads it.
+pub fn difference_lines(
+    server: &ConfiguredServer,
+    difference: &Difference,
+    was_approved: bool,
+) -> Vec<String> {
+    let mut lines = Vec::new();
+    for tool in &difference.new {
+        let mark = if was_approved { "new: " } else { "" };
+        let about = first_line(&tool.description);
+        let about: String = match was_approved {
+            // All that a model will read of it.
+            true => tool.description.clone(),
+            false => about.chars().take(SHORT).collect(),
+        };
+        let mut about = about.lines();
+        let first = about.next().unwrap_or_default();
+        lines.push(format!("  {mark}{}  {first}", tool.offered_name(&server.name)));
+        lines.extend(about.map(|line| format!("      {line}")));
+    }
+    for (before, now) in &difference.changed {
+        lines.push(format!("  changed: {}", now.offered_name(&server.name)));
+        lines.extend(text_of(before).lines().map(|line| format!("    - {line}")));
+        lines.extend(text_of(now).lines().map(|line| format!("    + {line}")));
+    }
+    lines.extend(difference.gone.iter().map(|name| format!("  gone: {name}")));
+    lines
+}
+
+/// All that a server says about a tool.
+fn text_of(tool: &ToolDefinition) -> String {
+    let mut text = tool.description.clone();
+    text.push_str(&format!("\narguments: {}", tool.input_schema));
+    let further = [("title", tool.title.as_ref().map(|title| json!(title)))]
+        .into_iter()
+        .chain([("result", tool.output_schema.clone()), ("hints", tool.annotations.clone())]);
+    for (name, value) in further {
+        if let Some(value) = value {
+            text.push_str(&format!("\n{name}: {value}"));
+        }
+    }
+    text
+}
