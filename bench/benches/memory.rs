@@ -1,6 +1,6 @@
 //! Searching 10,000 sessions: how long the index takes, its size, and how long searches take.
 //!
-//! `cargo bench -p myclaw-bench --bench memory`; `MYCLAW_SESSIONS=N` for another number of sessions.
+//! `cargo bench -p myclaw-bench --bench memory`.
 #![expect(clippy::expect_used, reason = "a benchmark that cannot be set up has nothing to measure")]
 
 use std::fs;
@@ -14,6 +14,8 @@ use myclaw_session::{
 };
 use tempfile::TempDir;
 
+/// Sessions, of five exchanges each.
+const SESSIONS: u64 = 10_000;
 /// Timed searches.
 const SEARCHES: usize = 200;
 /// Different words of the texts.
@@ -24,13 +26,11 @@ fn main() {
     if std::env::args().any(|argument| argument == "--test") {
         return;
     }
-    let sessions = std::env::var("MYCLAW_SESSIONS").ok().and_then(|text| text.parse().ok());
-    let sessions: u64 = sessions.unwrap_or(10_000);
     let directory = TempDir::new().expect("a directory");
     let (logs, index) = (directory.path().join("sessions"), directory.path().join("index"));
     let store = Arc::new(SessionStore::new(&logs));
     let mut state = 1;
-    for number in 0..sessions {
+    for number in 0..SESSIONS {
         let entries: Vec<Entry> = (0..10)
             .map(|row| {
                 let role = if row % 2 == 0 { Role::User } else { Role::Assistant };
@@ -45,7 +45,7 @@ fn main() {
     let search = SessionSearch::new(store, "main", index.clone());
     let began = Instant::now();
     search.rebuild(&Hidden::new()).expect("an index");
-    println!("{sessions} sessions: the index takes {:.1} s", began.elapsed().as_secs_f64());
+    println!("{SESSIONS} sessions: the index takes {:.1} s", began.elapsed().as_secs_f64());
     let share = bytes_of(&index) as f64 / bytes_of(&logs) as f64;
     println!("it has {:.1} % of the size of the logs", share * 100.0);
     let mut times: Vec<f64> = (0..SEARCHES)

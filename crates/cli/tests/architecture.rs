@@ -202,6 +202,10 @@ const OWN_FILES: [(&str, &[&str]); 6] = [
         "in the state directory, which no tool of another party may change",
         &[
             "agent/src/approvals/store.rs",
+            "agent/src/memory/forget.rs",
+            "agent/src/memory/forgotten.rs",
+            "agent/src/memory/learn.rs",
+            "agent/src/memory/outline.rs",
             "agent/src/workspace/moved.rs",
             "channels/src/channel.rs",
             "channels/src/matrix/encryption/rows.rs",

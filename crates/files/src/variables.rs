@@ -142,7 +142,6 @@ pub const ALL: &[Variable] = &[
         "MYCLAW_WRITE_PAGES",
         "set to anything: the tests of made pages write them; `scripts/make-pages` sets it",
     ),
-    of(Tests, "MYCLAW_SESSIONS", "the number of sessions of the benchmark `memory`"),
     of(Tests, "MYCLAW_WEIGHTS", "a directory with the embedding model, for its benchmark"),
     of(
         Tests,

@@ -2,12 +2,14 @@
 
 use std::ffi::OsStr;
 use std::path::Path;
+use std::sync::Arc;
 
 use myclaw_agent::remembered::{Added, Fact, FactId, Notebook, Redaction, SessionsOf};
 use myclaw_agent::sessions::{EntryId, SessionKey};
 use myclaw_agent::{Home, SessionConfig};
 use serde::Serialize;
 use serde_json::Value;
+use tokio::task::spawn_blocking;
 
 use crate::exit::CliError;
 use crate::print::{Printer, columns, note};
@@ -20,7 +22,15 @@ const COPIES: &str = "not reached: copies outside of the state directory, such a
                       provider keeps";
 
 /// Carries out `/memory ARGUMENTS`, and returns what to show.
-pub fn obey(config: &SessionConfig, arguments: &str) -> Result<String, CliError> {
+///
+/// # Errors
+/// There is no such fact, or something cannot be read or changed.
+pub async fn obey(config: Arc<SessionConfig>, arguments: String) -> Result<String, CliError> {
+    let obeyed = spawn_blocking(move || obey_blocking(&config, &arguments)).await;
+    obeyed.map_err(|error| CliError::failure(error.to_string()))?
+}
+
+fn obey_blocking(config: &SessionConfig, arguments: &str) -> Result<String, CliError> {
     let (verb, rest) =
         arguments.trim().split_once(char::is_whitespace).unwrap_or((arguments.trim(), ""));
     let rest = rest.trim();

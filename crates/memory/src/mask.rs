@@ -5,13 +5,14 @@
 //! was killed half-way is done again from the beginning.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read as _};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use myclaw_files::read_regular;
+use rustix::fs::{Mode, OFlags};
 
 /// Stands for each byte of a word.
 const STAR: u8 = b'*';
@@ -122,20 +123,26 @@ impl Mask {
     /// # Errors
     /// It cannot be read or written.
     pub fn apply_to_file(&self, path: &Path) -> io::Result<bool> {
-        let bytes = match read_regular(path, MAX_BYTES) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-            read => read?,
+        // A sandboxed session can change its side files, so a link is not followed, and what was read is what is written.
+        let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = match rustix::fs::open(path, flags, Mode::empty()) {
+            Err(rustix::io::Errno::NOENT) => return Ok(false),
+            opened => File::from(opened?),
         };
-        let places = self.places(&bytes);
-        if places.is_empty() {
+        let found = file.metadata()?;
+        if !found.is_file() || found.len() > MAX_BYTES {
             return Ok(false);
         }
-        let file = File::options().write(true).open(path)?;
-        for place in places {
+        let mut bytes = Vec::new();
+        (&file).read_to_end(&mut bytes)?;
+        let places = self.places(&bytes);
+        for place in &places {
             file.write_all_at(&vec![STAR; place.len()], place.start as u64)?;
         }
-        file.sync_data()?;
-        Ok(true)
+        if !places.is_empty() {
+            file.sync_data()?;
+        }
+        Ok(!places.is_empty())
     }
 
     /// The regular files below `directory` for which `is_wanted` holds and that have one of the words. No link is followed.

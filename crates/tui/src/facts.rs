@@ -1,7 +1,6 @@
 //! What commands that change nothing say. They work during a turn too.
 
 use myclaw_agent::{Session, spent_today};
-use tokio::task::spawn_blocking;
 
 use super::command::Command;
 use super::outputs::Common;
@@ -42,9 +41,7 @@ impl Facts<'_> {
             Command::Context => context::describe(self.session, self.common).await?,
             Command::Title(None) => self.title(),
             Command::Memory(arguments) => {
-                let (config, arguments) = (self.session.config(), arguments.clone());
-                let obeyed = spawn_blocking(move || memory::obey(&config, &arguments)).await;
-                obeyed.map_err(|error| CliError::failure(error.to_string()))??
+                memory::obey(self.session.config(), arguments.clone()).await?
             }
             Command::Config => self.describe_config(),
             _ => return Ok(None),

@@ -173,8 +173,14 @@ const NOT_RUN: [(&str, &[&str]); 6] = [
 const REPORTS: [&str; 3] = ["doctor", "skills check", "pairing list"];
 
 /// Lines that change what the others read, so they come last, in this order.
-const LAST: [&str; 5] =
-    ["config set", "config get", "config unset", "sessions prune", "sessions delete"];
+const LAST: [&str; 6] = [
+    "memory forget",
+    "config set",
+    "config get",
+    "config unset",
+    "sessions prune",
+    "sessions delete",
+];
 
 /// A home with a model, a session `trip` and a transcript to import.
 fn lived_in() -> (ModelServer, TempHome) {
@@ -182,6 +188,10 @@ fn lived_in() -> (ModelServer, TempHome) {
         Reply::anthropic().text("The train to Rome leaves at nine."),
     ));
     let home = TempHome::new();
+    home.write_in_workspace(
+        "memory/facts.md",
+        "- Allergic to peanuts. <!-- k3f9q; 2026-11-29 -->\n",
+    );
     home.write_config(&json!({
         "provider": {"name": "anthropic", "model": "claude-sonnet-4-6", "baseUrl": server.url(),
             "authProfiles": [{"id": "work", "apiKey": "key-0123456789"}]},

@@ -35,7 +35,7 @@ fn result_read(home: &TempHome) -> String {
 
 #[test]
 fn a_session_gets_the_tools_of_its_kind() {
-    const ALL: [&str; 11] = [
+    const ALL: [&str; 13] = [
         "read",
         "bash",
         "edit",
@@ -45,25 +45,29 @@ fn a_session_gets_the_tools_of_its_kind() {
         "ls",
         "apply_patch",
         "process",
+        "memory_search",
+        "memory_write",
         "web_fetch",
         "image",
     ];
+    const FEW: [&str; 7] =
+        ["read", "bash", "edit", "write", "process", "memory_search", "memory_write"];
     let own = json!({"agents": {"defaults": {"sandbox": {
         "mode": "all", "allowlist": ["group:fs", "exec"], "denylist": ["write"],
     }}}});
     let mode = |mode: &str| json!({"agents": {"defaults": {"sandbox": {"mode": mode}}}});
     for (config, session, expected) in [
         (json!({}), "main", &ALL[..]),
-        (json!({}), "trip", &["read", "bash", "edit", "write", "process"]),
+        (json!({}), "trip", &FEW),
         (mode("off"), "trip", &ALL[..]),
-        (mode("all"), "main", &["read", "bash", "edit", "write", "process"]),
+        (mode("all"), "main", &FEW),
         (own, "main", &["read", "bash", "edit", "grep", "find", "ls", "apply_patch"]),
         (json!({"tools": {"profile": "pi"}}), "main", &ALL[..4]),
         (json!({"tools": {"allow": ["l*", "read"]}}), "main", &["read", "ls"]),
         (
             json!({"tools": {"byProvider": {"anthropic": {"deny": ["group:runtime"]}}}}),
             "trip",
-            &["read", "edit", "write"],
+            &["read", "edit", "write", "memory_search", "memory_write"],
         ),
     ] {
         let (home, server) = home_with_call(&config, "read", json!({"path": "x"}));
@@ -219,7 +223,8 @@ fn explain_shows_the_verdict_and_the_rule() {
         .filter(|line| line["verdict"] != "denied")
         .map(|line| line["tool"].as_str().expect("a name"))
         .collect();
-    assert_eq!(allowed, ["read", "write", "edit", "exec", "process"]);
+    let of_notes = ["memory_search", "memory_get", "memory_write"];
+    assert_eq!(allowed, [&["read", "write", "edit", "exec", "process"], &of_notes[..]].concat());
     // `bash` is another name of a tool.
     for (misspelt, meant) in [("raed", "read"), ("basg", "bash")] {
         let unknown = run(&home, &["policy", "explain", misspelt]);

@@ -74,7 +74,7 @@ fn a_project_may_do_what_the_main_session_may_unless_the_config_sandboxes_it() {
     assert!(explained().contains("yes: it is not the main session"), "{}", explained());
     assert!(!root.join("../out").exists(), "the sandbox keeps commands in the project");
     let requests = server.requests();
-    let few = ["bash", "process", "read", "write", "edit"];
+    let few = ["bash", "process", "read", "write", "edit", "memory_search", "memory_write"];
     let allowed =
         |request| tools_of(request).iter().filter(|name| !few.contains(&name.as_str())).count();
     assert!(allowed(&requests[0]) > 3, "{:?}", tools_of(&requests[0]));
@@ -91,6 +91,7 @@ fn in_a_project_the_tools_work_there_and_its_instructions_are_labelled() {
         Reply::anthropic().text("Done."),
     ]);
     let root = project(&home);
+    home.write_in_workspace("AGENTS.md", "Be brief.\n");
     let output = run_in(&home, "src/thing", &["run", "work"]);
     output.assert_code(0);
     assert!(output.stderr().contains("myclaw: project ~/src/thing: new session `thing-"));

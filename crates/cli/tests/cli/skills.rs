@@ -306,6 +306,7 @@ fn system_md_replaces_the_identity_text_unless_it_is_blank() {
     let server = server(2);
     let home = home_with(&server);
     home.write_in_workspace("SYSTEM.md", " \n");
+    home.write_in_workspace("AGENTS.md", "Be brief.\n");
     run(&home, &["run", "hello"]).assert_code(0);
     assert!(system_prompt(&server).starts_with("<identity>\nYou are MyClaw, "));
 

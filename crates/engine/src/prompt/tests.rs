@@ -14,6 +14,7 @@ fn prompt(bootstrap: &[BootstrapFile], tools: &[ToolSchema]) -> String {
         note: Some("Files go out too."),
         project: None,
         notes: None,
+        memory: None,
     })
 }
 
@@ -74,6 +75,7 @@ fn skills_stand_behind_the_tools_if_the_model_can_read_them() {
             note: None,
             project: None,
             notes: None,
+            memory: None,
         })
     };
     let line = "\n- notes: Writes notes. (/s/notes/SKILL.md)\n</tools>";
@@ -116,6 +118,7 @@ fn no_part_leaves_its_section() {
         note: Some(hostile),
         project: Some(&project),
         notes: Some(&file("MEMORY.md")),
+        memory: Some(hostile),
     });
 
     let sections: Vec<&str> =
@@ -126,6 +129,7 @@ fn no_part_leaves_its_section() {
         "project-instructions",
         "tools",
         "notes",
+        "memory",
         "safety",
         "runtime",
     ];
@@ -163,6 +167,7 @@ fn every_tag_of_the_prompt_is_made_harmless_in_what_comes_from_outside() {
         note: Some("note"),
         project: Some(&project),
         notes: Some(&file("MEMORY.md")),
+        memory: Some(""),
     });
     let mut unused: Vec<&str> = PROMPT_TAGS.to_vec();
     let tags = text.lines().filter(|line| line.starts_with('<'));

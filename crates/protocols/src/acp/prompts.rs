@@ -17,7 +17,6 @@ use myclaw_agent::{
 use myclaw_front::memory;
 use myclaw_front::report::first_line;
 use myclaw_front::servers::ServerCommand;
-use tokio::task::spawn_blocking;
 
 use super::agent::Agent;
 use super::client_sessions::prompt_response;
@@ -83,13 +82,8 @@ pub(super) async fn prompt(
     if let [Block::Text(text)] = &content[..]
         && let Some(argument) = argument_of(MEMORY, &text.text)
     {
-        let (config, argument) = (session.config(), argument.to_owned());
-        let obeyed = spawn_blocking(move || memory::obey(&config, &argument)).await;
-        let said = match obeyed {
-            Ok(Ok(said)) => said,
-            Ok(Err(error)) => error.message,
-            Err(error) => error.to_string(),
-        };
+        let obeyed = memory::obey(session.config(), argument.to_owned()).await;
+        let said = obeyed.unwrap_or_else(|error| error.message);
         let reply = ContentChunk::new(ContentBlock::from(said));
         agent.client_sessions.send(&key, SessionUpdate::AgentMessageChunk(reply));
         agent.wire().answer(request.clone(), Ok(prompt_response(StopReason::EndTurn)));

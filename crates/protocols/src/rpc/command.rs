@@ -12,7 +12,6 @@ use myclaw_agent::{Accepted, AgentError, Driver, FailureClass, Session};
 use myclaw_agent::{SessionConfig, SessionOptions, UndoMode, check_agent};
 use serde::Serialize;
 use serde_json::{Value, json};
-use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
 use super::approvals::{Answer, Approvals};
@@ -140,10 +139,7 @@ impl Controller {
             Command::GetMessages(wanted) => self.messages(&session, wanted).await,
             Command::GetSessionStats => stats::of(&session, &self.sessions).await,
             Command::Memory(Memory { command }) => {
-                let config = session.config();
-                let obeyed = spawn_blocking(move || memory::obey(&config, &command)).await;
-                let text = obeyed.map_err(|error| CliError::failure(error.to_string()))??;
-                Ok(json!({"text": text}))
+                Ok(json!({"text": memory::obey(session.config(), command).await?}))
             }
             Command::GetCommands => Ok(
                 json!({"commands": described(), "custom": custom_commands::names(&session.config())}),

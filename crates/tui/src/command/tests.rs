@@ -127,6 +127,7 @@ const TABLE: [Row; 33] = [
     ("/copy", "/copy", Some(("/copy 2", "/copy takes no argument"))),
     ("/context", "/context", Some(("/context all", "/context takes no argument"))),
     ("/cost", "/cost", Some(("/cost today", "/cost takes no argument"))),
+    ("/memory", "/memory search train", None),
     ("/skills", "/skills", None),
     ("/config", "/config", Some(("/config edit", "/config takes no argument"))),
     ("/later", "/later tidy up", Some(("/later  ", "/later needs a text: /later TEXT"))),

@@ -9,7 +9,8 @@ use crate::{
     ToolResultMessage, ToolSchema, UserMessage,
 };
 
-pub(super) const ALL_TOOLS: &[&str] = &["read", "bash", "write", "grep", "find", "ls"];
+pub(super) const ALL_TOOLS: &[&str] =
+    &["read", "bash", "write", "grep", "find", "ls", "memory_search", "memory_write"];
 
 pub(super) struct PlannerSession {
     pub(super) messages: Vec<Message>,
