@@ -56,7 +56,7 @@ fn obey_blocking(config: &SessionConfig, arguments: &str) -> Result<String, CliE
         ("edit", _) if !text.trim().is_empty() => edit(config, id, text),
         ("forget", _) if !id.is_empty() && text.is_empty() => {
             let fact = find(&config.facts()?, id)?;
-            let forgot = config.forget(Some(&fact), &Redaction::Nothing, &no_store)?;
+            let forgot = config.forget(Some(&fact), &Redaction::Nothing, &change_store)?;
             Ok(format!("forgot: {}{}", fact.text, still_said(forgot.messages)))
         }
         _ => Ok(USAGE.to_owned()),
@@ -83,11 +83,6 @@ fn change_store(path: &Path, change: &mut dyn FnMut(&mut [u8]) -> bool) -> Resul
         }
         _ => Ok(()),
     }
-}
-
-/// Without a request to redact, no database is changed.
-fn no_store(_: &Path, _: &mut dyn FnMut(&mut [u8]) -> bool) -> Result<(), String> {
-    Ok(())
 }
 
 /// Prints the facts that hold, or all.

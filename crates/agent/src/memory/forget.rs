@@ -105,6 +105,8 @@ impl SessionConfig {
         change_store: ChangeStore<'_>,
     ) -> Result<Forgot, AgentError> {
         let _lock = lock(&self.home.paths)?;
+        // There is one record, so what an earlier command began comes first.
+        self.home.finish_begun(&self.config, change_store)?;
         let notebook = self.facts()?;
         let named: &[String] = match redaction {
             Redaction::Nothing => &[],
@@ -184,6 +186,15 @@ impl Home {
         change_store: ChangeStore<'_>,
     ) -> Result<(), AgentError> {
         let _lock = lock(&self.paths)?;
+        self.finish_begun(config, change_store)
+    }
+
+    /// The same for a caller who holds the lock.
+    fn finish_begun(
+        &self,
+        config: &Config,
+        change_store: ChangeStore<'_>,
+    ) -> Result<(), AgentError> {
         let path = self.paths.state_dir().join(RECORD);
         let bytes = match read_regular(&path, MOST_RECORD_BYTES) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),

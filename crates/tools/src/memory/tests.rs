@@ -15,7 +15,7 @@ fn memory_of(workspace: &Workspace, extra: &[&str]) -> Memory {
         max_results: 6,
         min_score: 0.1,
     };
-    Memory { options, meaning: None }
+    Memory { options, meaning: None, sessions: None }
 }
 
 async fn search(workspace: &Workspace, memory: Memory, arguments: Value) -> String {
@@ -183,4 +183,39 @@ async fn meaning_finds_what_words_do_not() {
         search(&workspace, with(Err("no model".to_owned())), json!({"query": "car"})).await;
     assert!(broken.contains("blue car"), "{broken}");
     assert!(broken.ends_with("[searched by words alone: no model]"), "{broken}");
+}
+
+#[tokio::test]
+async fn passages_of_notes_and_sessions_come_by_turns_and_each_fact_is_one() {
+    struct Sessions(Result<(Vec<Recalled>, Option<String>), String>);
+    impl Recall for Sessions {
+        fn recall(&self, _: &str, _: usize) -> Result<(Vec<Recalled>, Option<String>), String> {
+            self.0.clone()
+        }
+    }
+    let facts = "# Facts\n\n- The boiler leaks. <!-- k3f9q; 2026-11-29 -->\n- Likes tea.\n- Boiler: Mrs Weber.\n";
+    let workspace = Workspace::new(&[("memory/facts.md", facts)]);
+    let with = |answer| Memory {
+        sessions: Some(Arc::new(Sessions(answer))),
+        ..memory_of(&workspace, &[])
+    };
+    let said = Recalled {
+        place: "session a row r (2026-11-29)".to_owned(),
+        text: "user: boiler?".to_owned(),
+    };
+    let found = search(&workspace, with(Ok((vec![said], None))), json!({"query": "boiler"})).await;
+    let places: Vec<&str> =
+        found.split("\n\n").map(|entry| entry.lines().next().unwrap()).collect();
+    assert_eq!(places.len(), 3, "{found}");
+    assert!(
+        places[0].starts_with("memory/facts.md:") && places[2].starts_with("memory/facts.md:"),
+        "{found}"
+    );
+    assert_eq!(places[1], "session a row r (2026-11-29)");
+    assert!(!found.contains("Likes tea"), "{found}");
+    let failed =
+        search(&workspace, with(Err("no list".to_owned())), json!({"query": "boiler"})).await;
+    assert!(failed.ends_with("[earlier sessions were not searched: no list]"), "{failed}");
+    let get = memory_tools(memory_of(&workspace, &[]));
+    assert_eq!(get.len(), 1, "with facts alone there is nothing else to read");
 }
