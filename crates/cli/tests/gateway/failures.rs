@@ -45,7 +45,8 @@ impl Failure {
     pub(super) fn assert_is_for_others(&self, text: &str) {
         for secret in [KEY, "http://", " at 127.0.0.1", "127.0.0.1:1", "nowhere.invalid", "--model"]
         {
-            assert!(!text.contains(secret), "{}: {secret} in {text}", self.name);
+            let (name, owner) = (self.name, self.owner);
+            assert!(!text.contains(secret), "{name}: {secret}, and not only {owner:?}, in {text}");
         }
     }
 }
