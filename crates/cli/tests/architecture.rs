@@ -273,6 +273,7 @@ const OWN_FILES: [(&str, &[&str]); 6] = [
     (
         "as the program that is judged will read it, over links too; only the owner who is asked sees it",
         &[
+            "agent/src/permissions/bound/carried.rs",
             "agent/src/permissions/bound/state.rs",
             "agent/src/permissions/repository.rs",
             "agent/src/permissions/repository/index.rs",

@@ -21,6 +21,7 @@ mod reach;
 mod restricted;
 mod sandboxed;
 mod scene;
+mod siblings;
 mod stranger;
 mod texts;
 

@@ -106,9 +106,14 @@ fn without_a_sandbox_the_same_calls_reach_their_files() {
     });
     let home = scene.home.path().to_owned();
     let attacks = try_to_reach(&mut scene, &home, "trip");
-    // What no session reaches: a patch outside of its directory, a URL for a command, the files of the first process.
+    // What no session reaches: a patch outside of its directory, a URL for a command, the files of the first process, and with a
+    // tool for files those behind any process.
     let is_void = |name: &str| {
-        name.starts_with("apply_patch") || name.ends_with(" url") || name.ends_with("proc of init")
+        let is_file_tool = ["read", "grep", "write", "edit"].iter().any(|it| name.starts_with(it));
+        name.starts_with("apply_patch")
+            || name.ends_with(" url")
+            || name.ends_with("proc of init")
+            || is_file_tool && name.contains("proc")
     };
     let missed: Vec<&str> = attacks
         .all

@@ -128,7 +128,7 @@ impl Bot {
     }
 
     /// Carries the attacks out as the stranger, and notes what got through.
-    fn attack(&mut self, attacks: &Attacks) {
+    pub(super) fn attack(&mut self, attacks: &Attacks) {
         for batch in attacks.batches(100) {
             self.say(STRANGER, &batch);
             self.check();
