@@ -8,7 +8,7 @@ use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::time::Instant;
 
 use myclaw_agent::mcp::{ConfiguredServer, Difference, Listing, Revision, ToolDefinition};
-use myclaw_agent::{SessionConfig, SessionOptions, did_you_mean};
+use myclaw_agent::{SessionConfig, SessionOptions};
 use serde_json::json;
 
 use crate::args::{McpArgs, McpCommand};
