@@ -1,4 +1,6 @@
-"""A server made with the Python SDK of the Model Context Protocol."""
+"""A server made with the Python SDK of the Model Context Protocol: over standard input, or at the port that is its argument."""
+import sys
+
 from mcp.server.mcpserver import MCPServer
 
 server = MCPServer("weather")
@@ -16,4 +18,7 @@ def stations() -> dict[str, int]:
     return {"Bonn": 3}
 
 
-server.run(transport="stdio")
+if len(sys.argv) > 1:
+    server.run(transport="streamable-http", host="127.0.0.1", port=int(sys.argv[1]))
+else:
+    server.run(transport="stdio")

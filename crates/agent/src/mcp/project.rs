@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use myclaw_config::McpServerConfig;
-use myclaw_files::{Access, Durability, SharedDirectory, create_private_directory, read_regular};
+use myclaw_files::{Access, Durability, SharedDirectory, create_private_directory};
 use myclaw_tools::text_diff;
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
@@ -70,7 +70,8 @@ impl SessionConfig {
             return Ok(None);
         };
         let path = root.join(FILE);
-        let bytes = match read_regular(&path, MAX_BYTES) {
+        let opened = SharedDirectory::open(&root).and_then(|root| root.read(FILE, MAX_BYTES));
+        let bytes = match opened {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             read => read.map_err(|error| {
                 let what = format!("{} cannot be read: {error}", path.display());

@@ -73,7 +73,7 @@ fn find(agent: Option<&str>, name: &str) -> Result<ConfiguredServer, CliError> {
 fn list(agent: Option<&str>, as_json: bool) -> Result<(), CliError> {
     let session = session(agent)?;
     let servers = session.mcp_servers();
-    project::remark(&session)?;
+    project::remark(&session);
     let mut printer = Printer::stdout();
     if as_json {
         for server in &servers {

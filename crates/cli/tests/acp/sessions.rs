@@ -1,6 +1,8 @@
 //! Sessions: where they work, and how they are found again.
 
-use myclaw_testkit::{ModelServer, Reply, Script, TempHome, WireFormat, mcp_server};
+use myclaw_testkit::{
+    ModelServer, Reply, RunningChild, Script, TempHome, WireFormat, mcp_server, wait_until_gone,
+};
 use serde_json::{Value, json};
 
 use crate::client::{Client, of_kind, text_of};
@@ -372,15 +374,15 @@ fn a_server_of_the_editor_is_approved_with_a_command_and_called() {
     let server = ModelServer::spawn_blocking_thread(script);
     let home = TempHome::new();
     home.use_server(&server, WireFormat::AnthropicMessages);
-    std::fs::create_dir_all(home.workspace()).unwrap();
+    let file = home.write("projects/one/file", "");
+    let project = file.parent().unwrap();
     let (entry, _) = mcp_server(&home, "sessions");
     let servers = json!([{
         "name": "Faults", "command": entry["command"], "args": entry["args"],
         "env": [{"name": "PASSED", "value": "of the editor"}],
     }]);
     let mut client = Client::introduced(&home);
-    let answer =
-        client.request("session/new", &json!({"cwd": home.workspace(), "mcpServers": servers}));
+    let answer = client.request("session/new", &json!({"cwd": project, "mcpServers": servers}));
     let session = answer["result"]["sessionId"].as_str().unwrap();
     client.line_with("`/mcp approve faults`");
     client.converse(session, "/mcp approve faults");
@@ -392,4 +394,33 @@ fn a_server_of_the_editor_is_approved_with_a_command_and_called() {
     let read = server.last_request().json().to_string();
     assert!(read.contains("echo: hello"), "{read}");
     client.finish();
+}
+
+#[test]
+fn sessions_of_one_program_share_the_program_of_a_server() {
+    let call = || Reply::anthropic().tool_call("call_1", "faults__pid", json!({}));
+    let done = || Reply::anthropic().text("Done.");
+    let server = ModelServer::spawn_blocking_thread(Script::from([call(), done(), call(), done()]));
+    let home = TempHome::new();
+    let mut config = TempHome::config_for(server.url(), WireFormat::AnthropicMessages);
+    let (entry, _) = mcp_server(&home, "sessions");
+    config["mcp"]["servers"]["faults"] = entry;
+    home.write_config(&config);
+    let mut approve = home.command(env!("CARGO_BIN_EXE_myclaw"));
+    RunningChild::run(approve.args(["mcp", "approve", "faults", "--yes"])).assert_code(0);
+    let file = home.write("projects/one/file", "");
+    let project = file.parent().unwrap();
+    let mut client = Client::introduced(&home);
+    let mut pids = Vec::new();
+    for _ in 0..2 {
+        let answer = client.request("session/new", &json!({"cwd": project, "mcpServers": []}));
+        let session = answer["result"]["sessionId"].as_str().unwrap();
+        client.converse(session, "go on");
+        let request = server.last_request().json().to_string();
+        let (_, rest) = request.split_once("pid ").expect("the id");
+        pids.push(rest.chars().take_while(char::is_ascii_digit).collect::<String>());
+    }
+    assert_eq!(pids[0], pids[1]);
+    client.finish();
+    wait_until_gone(pids[0].parse().expect("a number"));
 }

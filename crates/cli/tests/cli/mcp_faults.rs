@@ -78,6 +78,20 @@ fn a_server_that_does_not_start_is_reported_with_its_last_lines() {
 }
 
 #[test]
+fn a_server_that_failed_to_start_is_not_started_again_at_once() {
+    let echo = ("faults__echo", json!({"text": "hello"}));
+    let server = calls(&[echo.clone(), echo]);
+    let (home, _) = home_of(&server, "sessions", |_| {});
+    approve(&home);
+    home.write("server/server.py", "import sys\nsys.exit('it is broken now')\n");
+    run(&home, &["run", "go on"]).assert_code(0);
+    let results = results(&server);
+    assert!(results[0].contains("it is broken now"), "{}", results[0]);
+    assert!(!results[0].contains("it is tried again in"), "{}", results[0]);
+    assert!(results[1].contains("it is tried again in"), "{}", results[1]);
+}
+
+#[test]
 fn a_long_result_is_cut_and_kept_in_a_file() {
     let server = calls(&[("faults__huge", json!({"n": 1}))]);
     let (home, _) = home_of(&server, "sessions", |_| {});

@@ -21,10 +21,12 @@ struct Place {
 
 impl Place {
     /// A server that wants a login; its authorization server has these faults.
-    fn new(faults: Value) -> Self {
+    fn new(faults: &Value) -> Self {
         let home = TempHome::new();
         let mut all = json!({"lifetime": 3600});
-        all.as_object_mut().unwrap().extend(faults.as_object().unwrap().clone());
+        for (name, fault) in faults.as_object().into_iter().flatten() {
+            all[name] = fault.clone();
+        }
         let remote = McpHttpServer::with_login(&home, "sessions", &all);
         let place = Self { home, remote };
         place.write("/mcp", "http://127.0.0.1:9");
@@ -107,7 +109,7 @@ fn no_token_in(output: &ChildOutput) {
 
 #[test]
 fn a_login_through_the_browser_is_kept_and_sent_to_that_address_only() {
-    let place = Place::new(json!({}));
+    let place = Place::new(&json!({}));
     let before = run(&place.home, &["mcp", "test"]);
     before.assert_code(1);
     let advice = "log in with `myclaw mcp login faults`";
@@ -148,7 +150,7 @@ fn a_login_through_the_browser_is_kept_and_sent_to_that_address_only() {
 
 #[test]
 fn the_address_of_the_last_page_can_be_pasted() {
-    let place = Place::new(json!({}));
+    let place = Place::new(&json!({}));
     let (mut child, address) = place.begin();
     let last = open(&address, false);
     child.send(&format!("\n  {last}\n"));
@@ -168,7 +170,7 @@ fn the_address_of_the_last_page_can_be_pasted() {
 
 #[test]
 fn a_request_of_another_page_does_not_end_the_login() {
-    let place = Place::new(json!({}));
+    let place = Place::new(&json!({}));
     let (child, address) = place.begin();
     let last = open(&address, false);
     let (callback, _) = last.split_once('?').unwrap();
@@ -195,7 +197,7 @@ fn an_authorization_server_that_breaks_the_rules_gets_no_code_and_gives_no_login
         ),
         (json!({"about": {"registration_endpoint": null}}), "set `auth.clientId`", false),
     ] {
-        let place = Place::new(faults.clone());
+        let place = Place::new(&faults);
         let output = match asks_person {
             true => place.log_in(),
             false => run(&place.home, &["mcp", "login", "faults"]),
@@ -209,7 +211,7 @@ fn an_authorization_server_that_breaks_the_rules_gets_no_code_and_gives_no_login
 
 #[test]
 fn a_client_with_a_secret_proves_itself_in_a_header() {
-    let place = Place::new(json!({"proof": "client_secret_basic", "lifetime": 1}));
+    let place = Place::new(&json!({"proof": "client_secret_basic", "lifetime": 1}));
     place.log_in().assert_code(0);
     // It is renewed in the same way.
     run(&place.home, &["mcp", "test"]).assert_code(0);
@@ -218,7 +220,7 @@ fn a_client_with_a_secret_proves_itself_in_a_header() {
 
 #[test]
 fn tokens_that_are_replaced_each_time_are_never_used_twice() {
-    let place = Place::new(json!({"lifetime": 1}));
+    let place = Place::new(&json!({"lifetime": 1}));
     place.log_in().assert_code(0);
     approve(&place.home);
     let start = || RunningChild::spawn(&mut myclaw(&place.home, &["mcp", "test"]));
@@ -240,7 +242,7 @@ fn tokens_that_are_replaced_each_time_are_never_used_twice() {
 
 #[test]
 fn a_token_that_is_refused_in_a_run_is_renewed_and_a_login_that_has_ended_says_what_to_do() {
-    let place = Place::new(json!({}));
+    let place = Place::new(&json!({}));
     place.log_in().assert_code(0);
     approve(&place.home);
     let answers = place.answers(&["revoke", "echo", "revoke_all", "echo"]);
@@ -258,7 +260,7 @@ fn a_token_that_is_refused_in_a_run_is_renewed_and_a_login_that_has_ended_says_w
 
 #[test]
 fn a_program_has_no_login() {
-    let place = Place::new(json!({}));
+    let place = Place::new(&json!({}));
     let mut config = TempHome::config_for("http://127.0.0.1:9", WireFormat::AnthropicMessages);
     config["mcp"]["servers"]["faults"] = json!({"command": "python3"});
     place.home.write_config(&config);

@@ -2,9 +2,12 @@
 //! with the SDK for Python. `MYCLAW_MCP_SERVERS` names the directory with the npm packages, `MYCLAW_MCP_PYTHON` a Python that has
 //! `mcp`. `scripts/test` installs both; without them the tests say that they are skipped.
 
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
 
-use myclaw_testkit::{TempHome, WireFormat};
+use myclaw_testkit::{RunningChild, Signal, TempHome, WireFormat};
 use serde_json::{Value, json};
 
 use crate::mcp::{calls, results};
@@ -31,8 +34,10 @@ fn answers(
     home.write_config(&TempHome::config_for(server.url(), WireFormat::AnthropicMessages));
     let mut arguments = vec!["mcp", "add", "other", "--yes"];
     arguments.extend(options);
-    arguments.push("--");
-    arguments.extend(command);
+    if !command.is_empty() {
+        arguments.push("--");
+        arguments.extend(command);
+    }
     let added = run(home, &arguments);
     added.assert_code(0);
     println!("{}", added.stdout());
@@ -121,4 +126,57 @@ fn a_server_of_the_python_sdk_answers() {
     assert!(found[0].contains("3 sunny days in Bonn"), "{}", found[0]);
     assert!(found[1].contains("Bonn") && found[1].contains('3'), "{}", found[1]);
     assert!(found[2].contains("do not fit"), "{}", found[2]);
+}
+
+/// A program of others that serves at a free port, once it does.
+fn serving(command: &[&str]) -> (RunningChild, u16) {
+    let free = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = free.local_addr().expect("an address").port();
+    drop(free);
+    let mut program = Command::new(command[0]);
+    // One takes its port from a variable, the other as its argument.
+    program.args(&command[1..]).arg(port.to_string()).env("PORT", port.to_string());
+    let child = RunningChild::spawn(&mut program);
+    let limit = Instant::now() + Duration::from_secs(30);
+    while TcpStream::connect(("127.0.0.1", port)).is_err() {
+        assert!(Instant::now() < limit, "{command:?} does not listen");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    (child, port)
+}
+
+#[test]
+fn servers_of_others_behind_addresses_answer() {
+    let Some(packages) = installed("MYCLAW_MCP_SERVERS") else { return };
+    let Some(python) = installed("MYCLAW_MCP_PYTHON") else { return };
+    let everything = script(&packages, "server-everything");
+    let weather = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/third-party/mcp_server.py");
+    let python = python.display().to_string();
+    for (command, path, call, words) in [
+        (
+            vec!["node", &everything, "streamableHttp"],
+            "/mcp",
+            ("other__echo", json!({"message": "hello"})),
+            "Echo: hello",
+        ),
+        (
+            vec!["node", &everything, "sse"],
+            "/sse",
+            ("other__get-sum", json!({"a": 2, "b": 40})),
+            "42",
+        ),
+        (
+            vec![&*python, weather],
+            "/mcp",
+            ("other__forecast", json!({"city": "Bonn", "days": 3})),
+            "3 sunny days in Bonn",
+        ),
+    ] {
+        let (child, port) = serving(&command);
+        let home = TempHome::new();
+        let url = format!("http://127.0.0.1:{port}{path}");
+        let found = answers(&home, &["--url", &url], &[], &[call]);
+        assert!(found[0].contains(words), "{command:?}: {}", found[0]);
+        child.signal(Signal::Kill);
+    }
 }

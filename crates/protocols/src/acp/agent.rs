@@ -262,6 +262,8 @@ impl Agent {
         let directory = opening.cwd.clone();
         // The config file and the keys may have changed since the session before.
         let mut session_config = session_config(&self.args).map_err(|error| of(&error))?;
+        // The sessions of a program share its MCP servers.
+        session_config.home = session_config.home.with_servers_of(&self.stored_sessions.home);
         session_config.session_key = key.clone();
         session_config.directory = Some(directory.clone());
         let (servers, problems) = opening.servers();

@@ -7,8 +7,12 @@ use myclaw_front::exit::CliError;
 use myclaw_front::print::{Printer, note};
 
 /// Says that the servers of the project do not count yet, if that is so.
-pub(super) fn remark(session: &SessionConfig) -> Result<(), CliError> {
-    if let Some(servers) = session.project_servers()?.filter(|servers| !servers.is_approved()) {
+pub(super) fn remark(session: &SessionConfig) {
+    let found = session.project_servers().unwrap_or_else(|error| {
+        note(format_args!("myclaw: {}", error.message));
+        None
+    });
+    if let Some(servers) = found.filter(|servers| !servers.is_approved()) {
         let why = match servers.has_changed() {
             true => "has changed since you approved it",
             false => "was not approved",
@@ -18,7 +22,6 @@ pub(super) fn remark(session: &SessionConfig) -> Result<(), CliError> {
             servers.path.display()
         ));
     }
-    Ok(())
 }
 
 /// Shows the file, or what has changed in it, and asks for an approval.
