@@ -49,6 +49,7 @@ fn full() -> Value {
             "billingLongestSeconds": 86_400, "forgetAfterSeconds": 86_400,
         } },
         "hooks": hooks(),
+        "memory": { "learn": false, "share": true },
         "sideFiles": { "sessionMb": 1, "totalMb": 1 },
         "project": { "detect": false, "markers": [".git", "x"], "start": "continue", "instructions": false, "sandbox": true },
         "speech": {
