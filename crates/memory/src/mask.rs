@@ -97,9 +97,10 @@ impl Mask {
     fn places(&self, bytes: &[u8]) -> Vec<Range<usize>> {
         let found = self.automaton.find_iter(bytes).filter(|found| {
             let is_bounded = self.patterns[found.pattern().as_usize()].is_bounded;
-            !(is_bounded && is_within_word(bytes, found.range()))
-                && !is_within_number(bytes, found.range())
-                && !is_field_name(bytes, found.range())
+            let place = found.range();
+            let is_part = is_within_number(bytes, place.clone())
+                || is_bounded && is_within_word(bytes, place.clone());
+            !is_part && !is_field_name(bytes, place)
         });
         found.map(|found| found.range()).collect()
     }

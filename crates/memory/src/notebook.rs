@@ -66,7 +66,7 @@ pub struct NewFact<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Added {
     /// It is on disk, with the fact that it replaced.
-    New(Fact, Option<Fact>),
+    New(Fact, Option<Box<Fact>>),
     /// A fact with the same words holds already.
     Known(Fact),
 }
@@ -143,7 +143,7 @@ impl Notebook {
             lines.push(fact.line());
         }
         self.write(&lines)?;
-        Ok(Added::New(fact, replaced))
+        Ok(Added::New(fact, replaced.map(Box::new)))
     }
 
     /// Changes the words of a fact. Returns it as it was before.

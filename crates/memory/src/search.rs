@@ -50,6 +50,11 @@ const RANK_CONSTANT: f32 = 60.0;
 /// Longest wait for another process that brings the index up to date.
 const LOCK_WAIT: LockWait = LockWait::Until(Duration::from_secs(60));
 
+/// A document: the number of its segment, and its own in that.
+type Place = (usize, u32);
+/// Documents with what says how well they fit.
+type Ranking = Vec<(Place, f32)>;
+
 /// Why a search failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SearchFailure {
@@ -144,7 +149,7 @@ impl SessionSearch {
     pub fn search(&self, wanted: &Wanted<'_>, hidden: &Hidden) -> Result<Passages, SearchFailure> {
         let segments = self.up_to_date(hidden)?;
         let by_words = ranked_by_words(&segments, wanted.query).map_err(self.failed())?;
-        let mut scores: HashMap<(usize, u32), f32> = HashMap::new();
+        let mut scores: HashMap<Place, f32> = HashMap::new();
         self.add_ranks(&mut scores, &segments, by_words, wanted.may_see)?;
         let mut remark = None;
         if let Some(encoder) = wanted.encoder {
@@ -163,7 +168,7 @@ impl SessionSearch {
                 Err(why) => remark = Some(format!("searched by words alone: {why}")),
             }
         }
-        let mut best: Vec<((usize, u32), f32)> = scores.into_iter().collect();
+        let mut best: Ranking = scores.into_iter().collect();
         best.sort_by(|left, right| right.1.total_cmp(&left.1).then(right.0.cmp(&left.0)));
         let passages = self.passages(&segments, &best, wanted)?;
         Ok(Passages { passages, remark })
@@ -172,9 +177,9 @@ impl SessionSearch {
     /// Adds the reciprocal ranks of the documents that may be seen and are the newest version of their session.
     fn add_ranks(
         &self,
-        scores: &mut HashMap<(usize, u32), f32>,
+        scores: &mut HashMap<Place, f32>,
         segments: &[Segment],
-        ranked: Vec<((usize, u32), f32)>,
+        ranked: Ranking,
         may_see: &dyn Fn(&SessionKey) -> bool,
     ) -> Result<(), SearchFailure> {
         let mut rank = 0.0;
@@ -199,7 +204,7 @@ impl SessionSearch {
     fn passages(
         &self,
         segments: &[Segment],
-        best: &[((usize, u32), f32)],
+        best: &[(Place, f32)],
         wanted: &Wanted<'_>,
     ) -> Result<Vec<Passage>, SearchFailure> {
         let mut words = Vec::new();
@@ -371,7 +376,7 @@ pub fn remove_index(directory: &Path) -> io::Result<()> {
 }
 
 /// The documents with words of the query, the best first.
-fn ranked_by_words(segments: &[Segment], query: &str) -> io::Result<Vec<((usize, u32), f32)>> {
+fn ranked_by_words(segments: &[Segment], query: &str) -> io::Result<Ranking> {
     let mut words: Vec<String> = Vec::new();
     each_word(query, |word| {
         if words.len() < MOST_WORDS && !words.iter().any(|known| known == word) {
@@ -379,7 +384,7 @@ fn ranked_by_words(segments: &[Segment], query: &str) -> io::Result<Vec<((usize,
         }
     });
     let total: usize = segments.iter().map(Segment::documents).sum();
-    let mut scores: HashMap<(usize, u32), f32> = HashMap::new();
+    let mut scores: HashMap<Place, f32> = HashMap::new();
     for word in &words {
         let postings: Vec<Vec<(u32, u32)>> =
             segments.iter().map(|segment| segment.postings(word)).collect::<io::Result<_>>()?;
@@ -396,8 +401,8 @@ fn ranked_by_words(segments: &[Segment], query: &str) -> io::Result<Vec<((usize,
 }
 
 /// The best of a ranking, in order.
-fn best_of(mut ranked: Vec<((usize, u32), f32)>) -> Vec<((usize, u32), f32)> {
-    let order = |left: &((usize, u32), f32), right: &((usize, u32), f32)| {
+fn best_of(mut ranked: Ranking) -> Ranking {
+    let order = |left: &(Place, f32), right: &(Place, f32)| {
         right.1.total_cmp(&left.1).then(right.0.cmp(&left.0))
     };
     if ranked.len() > MOST_RANKED {
@@ -416,7 +421,7 @@ fn digest(hidden: &Hidden) -> u64 {
 }
 
 /// The documents of a segment list with their places, for those that have a name.
-fn places(segments: &[Segment]) -> io::Result<Vec<(segment::Name, (usize, u32))>> {
+fn places(segments: &[Segment]) -> io::Result<Vec<(segment::Name, Place)>> {
     let mut places = Vec::new();
     for (index, segment) in segments.iter().enumerate() {
         places.extend(segment.names()?.zip(0..).map(|(name, number)| (name, (index, number))));
@@ -424,7 +429,7 @@ fn places(segments: &[Segment]) -> io::Result<Vec<(segment::Name, (usize, u32))>
     Ok(places)
 }
 
-fn document_at(segments: &[Segment], (segment, number): (usize, u32)) -> io::Result<Document> {
+fn document_at(segments: &[Segment], (segment, number): Place) -> io::Result<Document> {
     segments[segment].document(number)
 }
 

@@ -220,7 +220,7 @@ fn what_was_forgotten_is_in_no_file() {
     let forgot = run(&home, &["memory", "forget", &id, "--redact", "--yes"]);
     forgot.assert_code(0);
     assert!(forgot.stderr().contains("backups"), "{}", forgot.stderr());
-    assert_eq!(files_with(&home.state_directory(), "zebra"), [PathBuf::new(); 0]);
+    assert_eq!(files_with(&home.state_directory(), "zebra"), Vec::<PathBuf>::new());
     for (before, after) in [(before, rows("one")), (other, rows("two"))] {
         let ids = |rows: &[Value]| rows.iter().map(|row| row["id"].clone()).collect::<Vec<_>>();
         assert_eq!(ids(&before), ids(&after));
@@ -253,7 +253,7 @@ fn without_redaction_messages_stay_and_are_not_searched() {
     assert!(!found.stdout().to_lowercase().contains("kumquat"), "{}", found.stdout());
     let words = ["memory", "forget", "--redact", "--word", "Kumquat", "--yes"];
     run(&home, &words).assert_code(0);
-    assert_eq!(files_with(&home.state_directory(), "kumquat"), [PathBuf::new(); 0]);
+    assert_eq!(files_with(&home.state_directory(), "kumquat"), Vec::<PathBuf>::new());
 }
 
 /// A model that answers at length, and lists `facts` when it is asked for facts; none of them is a failure.

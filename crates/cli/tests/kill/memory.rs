@@ -112,7 +112,7 @@ fn no_acknowledged_fact_is_lost_and_none_comes_back() {
         forgotten.push(word);
         for word in &forgotten {
             let left = files_with(&home.state_directory(), &format!("{word} "));
-            assert_eq!(left, [PathBuf::new(); 0], "seed {seed}, kill {kill}: {word}");
+            assert_eq!(left, Vec::<PathBuf>::new(), "seed {seed}, kill {kill}: {word}");
         }
     }
     println!(

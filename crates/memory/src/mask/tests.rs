@@ -47,5 +47,5 @@ fn files_keep_their_lengths_and_names_in_them_stay() {
     assert!(mask.apply_to_file(&file).unwrap());
     assert!(!mask.apply_to_file(&file).unwrap());
     assert_eq!(fs::read_to_string(below.join("link")).unwrap(), "{\"content\":\"*******\"}\n");
-    assert_eq!(mask.files_with(directory.path(), &is_wanted), [PathBuf::new(); 0]);
+    assert!(mask.files_with(directory.path(), &is_wanted).is_empty());
 }

@@ -10,7 +10,7 @@ use myclaw_files::private_options;
 
 use super::segment::{Document, Name, Segment};
 use super::signature::{Comparison, length, signature};
-use super::{best_of, document_at, places};
+use super::{Place, Ranking, best_of, document_at, places};
 
 const FILE: &str = "meanings";
 /// Most bytes of the file: of a million documents.
@@ -109,14 +109,10 @@ impl<'a> Meanings<'a> {
     }
 
     /// The documents that mean something similar, the best first.
-    pub(super) fn ranked(
-        &self,
-        segments: &[Segment],
-        query: &str,
-    ) -> Result<Vec<((usize, u32), f32)>, String> {
+    pub(super) fn ranked(&self, segments: &[Segment], query: &str) -> Result<Ranking, String> {
         let comparison = Comparison::with(&self.encoder.encode(query)?);
         let mut seen = HashSet::new();
-        let similar = |(name, place): (Name, (usize, u32))| {
+        let similar = |(name, place): (Name, Place)| {
             let similarity = comparison.similarity(self.kept.get(&name)?);
             (similarity > THRESHOLD && seen.insert(place)).then_some((place, similarity))
         };

@@ -54,7 +54,7 @@ fn stem(word: &str) -> &str {
         return word;
     }
     let without = |ending: &&str| word.strip_suffix(*ending).filter(|rest| rest.len() >= SHORTEST);
-    let stem = ENDINGS.iter().find_map(|ending| without(ending)).unwrap_or(word);
+    let stem = ENDINGS.iter().find_map(without).unwrap_or(word);
     // "planning" and "plan", "notice" and "noticed".
     let bytes = stem.as_bytes();
     let is_double = bytes.len() > SHORTEST && bytes[bytes.len() - 1] == bytes[bytes.len() - 2];
