@@ -21,17 +21,14 @@ fn texts(session: &SessionConfig) -> Vec<String> {
     session.facts().unwrap().facts().unwrap().into_iter().map(|fact| fact.text).collect()
 }
 
-fn with_access(access: &str, memory: Value) -> Value {
-    json!({
-        "agents": {"defaults": {"sandbox": {"confinement": {"workspaceAccess": access}}}},
-        "memory": memory,
-    })
+fn with_access(access: &str) -> Value {
+    json!({"agents": {"defaults": {"sandbox": {"confinement": {"workspaceAccess": access}}}}})
 }
 
 #[test]
 fn what_one_person_says_is_not_known_to_others() {
     for access in ["none", "ro", "rw"] {
-        let (_directory, [owner, direct, other, group]) = sessions(with_access(access, json!({})));
+        let (_directory, [owner, direct, other, group]) = sessions(with_access(access));
         direct.remember("Pays with a green card.", None).unwrap();
         assert_eq!(texts(&direct), ["Pays with a green card."]);
         let origin = direct.facts().unwrap().facts().unwrap().remove(0).origin.unwrap();
@@ -95,13 +92,13 @@ fn a_session_of_others_searches_its_own_messages_alone() {
 
 #[test]
 fn facts_of_a_session_that_may_not_see_the_workspace_are_out_of_reach() {
-    let (_directory, [owner, ..]) = sessions(with_access("none", json!({})));
+    let (_directory, [owner, ..]) = sessions(with_access("none"));
     assert!(
         owner.notebook().is_none()
             && owner.memory().is_none()
             && owner.memory_write_tool().is_none()
     );
-    let (_directory, [owner, direct, ..]) = sessions(with_access("ro", json!({})));
+    let (_directory, [owner, direct, ..]) = sessions(with_access("ro"));
     assert!(owner.memory().is_some() && owner.memory_write_tool().is_none());
     assert!(direct.memory_write_tool().is_some());
 }

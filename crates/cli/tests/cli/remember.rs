@@ -126,7 +126,7 @@ fn only_id(home: &TempHome) -> String {
 /// The files below `directory` that have `text`, in any case.
 pub(crate) fn files_with(directory: &Path, text: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    for entry in fs::read_dir(directory).unwrap().flatten() {
+    for entry in fs::read_dir(directory).expect("a directory").flatten() {
         let path = entry.path();
         if path.is_dir() {
             found.extend(files_with(&path, text));
