@@ -16,6 +16,8 @@ use serde_json::json;
 
 const SESSIONS: usize = 300;
 const QUESTIONS: usize = 200;
+/// One of so many sessions and questions gets vectors of a model, which take most of the time of this test.
+const WITH_MODEL: usize = 3;
 /// The share of questions that must be answered within five passages.
 const RECALL: f64 = 0.9;
 /// The most that the index may take of the logs.
@@ -157,8 +159,8 @@ fn key(number: usize) -> SessionKey {
     SessionKey::for_cli("main", &format!("session-{number}"))
 }
 
-fn write_sessions(store: &SessionStore) {
-    for number in 0..SESSIONS {
+fn write_sessions(store: &SessionStore, count: usize) {
+    for number in 0..count {
         let (said, _, answered) = TOPICS[number % TOPICS.len()];
         let mut entries = Vec::new();
         for turn in 0..4 {
@@ -178,16 +180,16 @@ fn write_sessions(store: &SessionStore) {
     }
 }
 
-/// The share of questions whose session is among the first five passages.
-fn recall(search: &SessionSearch, encoder: Option<&dyn Encoder>) -> f64 {
-    let found = (0..QUESTIONS).filter(|question| {
+/// The share of so many questions whose session is among the first five passages.
+fn recall(search: &SessionSearch, questions: usize, encoder: Option<&dyn Encoder>) -> f64 {
+    let found = (0..questions).filter(|question| {
         let number = question * 3 / 2;
         let query = filled(TOPICS[number % TOPICS.len()].1, number);
         let wanted = Wanted { query: &query, most: 5, may_see: &|_| true, encoder };
         let passages = search.search(&wanted, &Hidden::new()).unwrap().passages;
         passages.iter().any(|passage| passage.session == key(number).as_str())
     });
-    found.count() as f64 / QUESTIONS as f64
+    found.count() as f64 / questions as f64
 }
 
 fn bytes_of(directory: &Path, ending: &str) -> u64 {
@@ -213,9 +215,9 @@ fn questions_find_their_sessions() {
     let directory = tempfile::tempdir().unwrap();
     let (logs, index) = (directory.path().join("sessions"), directory.path().join("index"));
     let store = Arc::new(SessionStore::new(&logs));
-    write_sessions(&store);
+    write_sessions(&store, SESSIONS);
     let search = SessionSearch::new(store, "main", index.clone());
-    let by_words = recall(&search, None);
+    let by_words = recall(&search, QUESTIONS, None);
     let share = bytes_of(&index, "") as f64 / bytes_of(&logs, ".jsonl") as f64;
     println!("by words: recall {by_words:.3}; the index has {share:.3} of the logs' size");
     assert!(by_words >= RECALL, "{by_words}");
@@ -229,11 +231,15 @@ fn questions_find_their_sessions() {
     let made = Command::new(&python).arg(&script).args(["model", "int8"]).arg(&weights).status();
     assert!(made.unwrap().success());
     let model = Model(Weights { directory: weights, source: None }.load(&|_| {}).unwrap());
+    let (logs, index) = (directory.path().join("fewer"), directory.path().join("vectors"));
+    let store = Arc::new(SessionStore::new(&logs));
+    write_sessions(&store, SESSIONS / WITH_MODEL);
+    let search = SessionSearch::new(store, "main", index.clone());
     // Each search looks at new passages for a bounded time.
     let wanted =
         Wanted { query: "x", most: 1, may_see: &|_| true, encoder: Some(&model as &dyn Encoder) };
     while search.search(&wanted, &Hidden::new()).unwrap().remark.is_some() {}
-    let by_both = recall(&search, Some(&model));
+    let by_both = recall(&search, QUESTIONS / WITH_MODEL, Some(&model));
     let share = bytes_of(&index, "") as f64 / bytes_of(&logs, ".jsonl") as f64;
     println!(
         "by words and meaning: recall {by_both:.3}; the index has {share:.3} of the logs' size"

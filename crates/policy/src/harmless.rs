@@ -50,7 +50,8 @@ use catalog::CATALOG;
 pub(crate) use option::Kind;
 use option::{Found, OptionRule, Reading};
 pub use started::{
-    ignores_input, is_launcher, obeyed_files, repository_use, runs_lines, starts_nothing,
+    RepositoryUse, ignores_input, is_launcher, obeyed_files, repository_use, runs_lines,
+    starts_nothing,
 };
 pub(crate) use writes::{Form, Written, WrittenPath, anything};
 use writes::{Noted, Writes};
@@ -152,19 +153,6 @@ impl Effects {
             repository: self.repository.max(other.repository),
         }
     }
-}
-
-/// What a program uses of a git repository.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum RepositoryUse {
-    /// Nothing.
-    None,
-    /// Its config.
-    Config,
-    /// Its config, and all of its hooks.
-    Hooks,
-    /// These, and the files of another commit.
-    Trees,
 }
 
 /// What a program that runs another one does with its arguments.

@@ -1,7 +1,20 @@
 //! What an approval of a command has to know: which programs start others, and what they take for a program.
 
-use super::{Argument, Origin, RepositoryUse, Wrapped, description};
+use super::{Argument, Origin, Wrapped, description};
 use crate::shell::{Command, Word};
+
+/// What a program uses of a git repository.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RepositoryUse {
+    /// Nothing.
+    None,
+    /// Its config.
+    Config,
+    /// Its config, and all of its hooks.
+    Hooks,
+    /// These, and the files of another commit.
+    Trees,
+}
 
 impl Origin {
     /// The origin of a word about which an entry says nothing.
