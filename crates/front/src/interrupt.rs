@@ -124,7 +124,7 @@ impl Interrupts {
         let _ = self.on_hangup.set(Hangup { had_terminal: has_terminal(), work: Box::new(work) });
     }
 
-    /// Ends the process [`LONGEST_END`] after SIGTERM, even if a turn has not ended by then: a tool, a hook or a server
+    /// Ends the process 0.7 seconds after SIGTERM, even if a turn has not ended by then: a tool, a hook or a server
     /// can be slow to heed the abort.
     pub fn limit_turns(&self) {
         self.limits_turns.store(true, Ordering::SeqCst);

@@ -1,7 +1,7 @@
 //! The log: standard error if `MYCLAW_LOG` is set, and a file in the state directory if the config asks for it.
 //!
 //! Without either no subscriber is installed, so that a log statement costs one comparison. Every line goes through
-//! [`Sinks`], which removes secrets before anything is written.
+//! one writer, which removes secrets before anything is written.
 
 mod file;
 

@@ -84,7 +84,7 @@ pub fn block_on_threads<T>(work: impl Future<Output = T>) -> Result<T, CliError>
     Ok(outcome)
 }
 
-/// Lets this process open as many files as its user allows, up to [`MOST_FILES`]. Systems begin with 1,024 or less, which
+/// Lets this process open as many files as its user allows, up to 16,384. Systems begin with 1,024 or less, which
 /// is not enough for a thousand clients. If that is refused, connections beyond the limit wait.
 pub fn raise_file_limit() {
     let limit = getrlimit(Resource::Nofile);
