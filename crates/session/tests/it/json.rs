@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use myclaw_session::{JsonSessions, LockWait, Sessions, TailLimit};
+use myclaw_session::{JsonSessions, LockWait, SessionError, Sessions, TailLimit};
 use serde_json::{Value, json};
 
 use crate::{Push as _, assistant, texts, user, work};
@@ -122,4 +122,26 @@ fn a_file_that_cannot_be_replaced_is_reported_and_written_later() {
     fs::remove_dir(&path).unwrap();
     log.sync_handle().sync().unwrap();
     assert!(path.is_file());
+}
+
+#[test]
+fn an_owner_that_lost_its_session_saves_nothing_over_the_next_one() {
+    let place = Place::with_file(json!({"messages": []}).to_string());
+    let open = || {
+        let store = place.store();
+        assert_eq!(store.resume(&work(), ID), ID);
+        store.open(&work(), LockWait::Fail).unwrap()
+    };
+    let mut first = open();
+    // Not on disk yet.
+    first.push(&[user("late").into()]).unwrap();
+    fs::remove_file(place.0.path().join(format!("{ID}.lock"))).unwrap();
+    let mut next = open();
+    next.push(&[user("next").into()]).unwrap();
+    next.sync_handle().sync().unwrap();
+    let error = first.sync_handle().sync().unwrap_err();
+    assert!(matches!(error, SessionError::Fenced { .. }), "{error}");
+    drop(first);
+    assert_eq!(place.json(ID)["messages"][0]["content"], "next");
+    assert_eq!(place.json(ID)["messages"].as_array().map(Vec::len), Some(1));
 }
