@@ -203,7 +203,7 @@ const OPTIONS: [(&str, &str); 28] = [
 ];
 
 /// Words in the place of a command that seldom begin a sentence, unlike `update`, `test` and `list`.
-const GROUPS: [&str; 24] = [
+const GROUPS: [&str; 23] = [
     "agents",
     "backup",
     "daemon",
@@ -212,7 +212,6 @@ const GROUPS: [&str; 24] = [
     "hooks",
     "keys",
     "logs",
-    "memory",
     "permissions",
     "plugin",
     "plugins",

@@ -211,7 +211,7 @@ fn a_sentence_that_begins_like_a_command_is_a_message() {
         "tools show nothing in the menu",
         "history of the roman empire",
         "security update needed for openssl?",
-        "memory leaks are hard",
+        "memories of my last holiday",
         "fun tests please write some",
         "ran the tests and they fail",
         "chart the numbers in data.csv",

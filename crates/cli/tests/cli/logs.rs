@@ -38,7 +38,7 @@ fn the_config_turns_the_file_on_and_sets_its_level() {
     output.assert_code(0);
     assert!(!output.stderr().contains("INFO"), "{}", output.stderr());
     let log = log_of(&home);
-    assert!(log.contains(" INFO myclaw::home: config loaded"), "{log}");
+    assert!(log.contains(" INFO myclaw_front::home: config loaded"), "{log}");
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
@@ -61,7 +61,7 @@ fn the_config_turns_the_file_on_and_sets_its_level() {
 fn the_variable_logs_to_standard_error_and_goes_before_the_level() {
     let home = TempHome::new();
     home.write_config_text("{ logging: { file: true, level: 'error' } }");
-    for filter in ["info", "myclaw=info", "warn,myclaw::home=info"] {
+    for filter in ["info", "myclaw=info", "warn,myclaw_front::home=info"] {
         let output = run_with_variable(&home, filter);
         output.assert_code(0);
         let stderr = output.stderr();
