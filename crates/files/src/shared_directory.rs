@@ -22,6 +22,7 @@ use rustix::fs::{
     unlinkat,
 };
 use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 
 use crate::Durability;
 
@@ -329,6 +330,21 @@ impl SharedDirectory {
         }
     }
 
+    /// Removes the files that [`SharedDirectory::write`] left here in processes that were killed.
+    ///
+    /// # Errors
+    /// An I/O error.
+    pub fn remove_unfinished(&self) -> io::Result<()> {
+        let is_unfinished = |name: &OsStr| {
+            let writer = name.to_str().and_then(writer_of);
+            writer.is_some_and(|writer| test_kill_process(writer) == Err(Errno::SRCH))
+        };
+        for name in self.names(MAX_ENTRIES, is_unfinished)?.names {
+            self.remove(name)?;
+        }
+        Ok(())
+    }
+
     /// Moves whatever has this name to another directory, in the place of a file of the new name. False if nothing has the
     /// name.
     ///
@@ -389,6 +405,12 @@ fn new_file(parent: &Parent<'_>, access: Access) -> io::Result<(File, String)> {
         }
     }
     Err(io::Error::new(io::ErrorKind::AlreadyExists, "there is no free name for a new file"))
+}
+
+/// The process that gave a file its name in [`new_file`].
+fn writer_of(name: &str) -> Option<Pid> {
+    let mut parts = name.strip_prefix(".new-")?.strip_suffix(".tmp")?.split('-').skip(1);
+    parts.next()?.parse().ok().and_then(Pid::from_raw)
 }
 
 fn create(parent: &Parent<'_>, name: &OsStr, access: Access) -> Result<File, Errno> {

@@ -186,6 +186,20 @@ impl Notebook {
         Ok(removed)
     }
 
+    /// Removes what processes left in the directory of the facts that were killed while they wrote.
+    ///
+    /// # Errors
+    /// The directory cannot be changed.
+    pub fn remove_unfinished(&self) -> Result<(), NotebookError> {
+        let _lock = self.locked()?;
+        let directory = SharedDirectory::open(&self.workspace)
+            .and_then(|workspace| workspace.directory(DIRECTORY));
+        match directory.and_then(|directory| directory.remove_unfinished()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            removed => removed.map_err(self.failed("cleaned of unfinished files")),
+        }
+    }
+
     fn locked(&self) -> Result<LockFile, NotebookError> {
         let directory = parent_of(&self.lock);
         create_private_directory(&directory).map_err(|source| NotebookError::File {

@@ -242,6 +242,7 @@ fn carry_out(
             Err(error) => return Err(error.into()),
         }
     }
+    notebook.remove_unfinished()?;
     Forgotten::new(intent.memory.clone())
         .add(intent.digest.as_deref(), &intent.rows)
         .map_err(failed("write down what was forgotten"))?;

@@ -143,9 +143,10 @@ fn one_mistake_is_one_line_with_place_path_and_help() {
             "{ agent: {}, agents: {}, agnet: {} }",
             "1:26: agnet: unknown key; like `agent`, which is here already",
         ),
+        ("{ tools: { shell: {} } }", "1:12: tools.shell: unknown key; did you mean `bash`?"),
         (
-            "{ tools: { shell: {} } }",
-            "1:12: tools.shell: unknown key; known here: `profile`, `allow`, `deny`, `ask`, `exec`, `byProvider`, `byChannel`, `bySender`, `approvals`, `fs`, `bash`, `web`, `browser`, `sessions`, `message`",
+            "{ tools: { zebra: {} } }",
+            "1:12: tools.zebra: unknown key; known here: `profile`, `allow`, `deny`, `ask`, `exec`, `byProvider`, `byChannel`, `bySender`, `approvals`, `fs`, `bash`, `web`, `browser`, `sessions`, `message`",
         ),
         (
             "{ agent: { maxRetries: -1 } }",

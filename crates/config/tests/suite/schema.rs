@@ -62,6 +62,7 @@ fn secrets_are_plain_strings_marked_as_such() {
             "botToken",
             "botToken",
             "botToken",
+            "clientSecret",
             "password",
             "password",
             "password",

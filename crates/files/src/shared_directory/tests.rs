@@ -450,3 +450,23 @@ fn a_directory_that_is_moved_away_stays_the_one_that_was_opened() {
         assert_eq!(fs::read_dir(place.path("outside")).unwrap().count(), 1);
     }
 }
+
+#[test]
+fn files_of_killed_writers_are_removed_and_no_others() {
+    let place = tempfile::tempdir().unwrap();
+    let directory = SharedDirectory::open(place.path()).unwrap();
+    let mut ended = Command::new("true").spawn().unwrap();
+    let id = ended.id();
+    ended.wait().unwrap();
+    let own = std::process::id();
+    let (left, writing) = (format!(".new-1f-{id}-0.tmp"), format!(".new-1f-{own}-0.tmp"));
+    for name in [&left, &writing, "new-1f-1-0.tmp", ".new-1f-x-0.tmp", "file"] {
+        fs::write(place.path().join(name), "text").unwrap();
+    }
+    directory.remove_unfinished().unwrap();
+    let names = directory.names(9, |_| true).unwrap().names;
+    assert_eq!(names, [&writing, ".new-1f-x-0.tmp", "file", "new-1f-1-0.tmp"]);
+    // The name is the one that a writer gives.
+    let (_file, name) = new_file(&Parent::This(directory.opened.as_fd()), Access::Owner).unwrap();
+    assert_eq!(writer_of(&name), Pid::from_raw(i32::try_from(own).unwrap()));
+}
