@@ -19,9 +19,10 @@ use myclaw_front::report::first_line;
 use myclaw_front::servers::ServerCommand;
 
 use super::agent::Agent;
-use super::client_sessions::prompt_response;
+use super::client_sessions::{ClientSessions, prompt_response};
 use super::failure::failed;
 use super::prompt::content;
+use super::wire::Wire;
 
 /// The name of the command that summarises older messages.
 const COMPACT: &str = "compact";
@@ -84,9 +85,7 @@ pub(super) async fn prompt(
     {
         let obeyed = memory::obey(session.config(), argument.to_owned()).await;
         let said = obeyed.unwrap_or_else(|error| error.message);
-        let reply = ContentChunk::new(ContentBlock::from(said));
-        agent.client_sessions.send(&key, SessionUpdate::AgentMessageChunk(reply));
-        agent.wire().answer(request.clone(), Ok(prompt_response(StopReason::EndTurn)));
+        say(&agent.client_sessions, &agent.wire(), &key, request.clone(), said);
         return Ok(());
     }
     if let [Block::Text(text)] = &content[..]
@@ -100,9 +99,7 @@ pub(super) async fn prompt(
     {
         let skills = session.config().read_skills().await.map_err(failed)?;
         if argument.is_empty() {
-            let reply = ContentChunk::new(ContentBlock::from(listed(&skills)));
-            agent.client_sessions.send(&key, SessionUpdate::AgentMessageChunk(reply));
-            agent.wire().answer(request.clone(), Ok(prompt_response(StopReason::EndTurn)));
+            say(&agent.client_sessions, &agent.wire(), &key, request.clone(), listed(&skills));
             return Ok(());
         }
         let (name, message) = argument.split_once(char::is_whitespace).unwrap_or((argument, ""));
@@ -132,10 +129,21 @@ fn servers(agent: &Agent, key: &SessionKey, session: &Session, request: RequestI
             Some(command) => command.run(&config).await,
             None => ServerCommand::USAGE.to_owned(),
         };
-        let reply = ContentChunk::new(ContentBlock::from(said));
-        client_sessions.send(&key, SessionUpdate::AgentMessageChunk(reply));
-        wire.answer(request, Ok(prompt_response(StopReason::EndTurn)));
+        say(&client_sessions, &wire, &key, request, said);
     });
+}
+
+/// Shows the text of a command as the agent's, and ends its request.
+fn say(
+    client_sessions: &ClientSessions,
+    wire: &Wire,
+    key: &SessionKey,
+    request: RequestId,
+    text: String,
+) {
+    let reply = ContentChunk::new(ContentBlock::from(text));
+    client_sessions.send(key, SessionUpdate::AgentMessageChunk(reply));
+    wire.answer(request, Ok(prompt_response(StopReason::EndTurn)));
 }
 
 /// Answers the request for a message that no coming turn of this process takes: a turn that has just ended took it, or
