@@ -46,6 +46,9 @@ pub(super) struct Event {
     thread_ts: Option<String>,
     parent_user_id: Option<String>,
     pub(super) files: Vec<File>,
+    /// What a comment on a file is about, and says.
+    file: Option<File>,
+    comment: Option<Comment>,
     /// What is shared, and previews of links.
     pub(super) attachments: Vec<Share>,
     pub(super) blocks: Vec<Value>,
@@ -58,6 +61,14 @@ pub(super) struct Event {
 #[serde(default)]
 struct Edited {
     ts: String,
+}
+
+/// What a person wrote below a file.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct Comment {
+    user: Option<String>,
+    comment: String,
 }
 
 /// A file that came with a message.
@@ -128,17 +139,29 @@ impl Event {
                 event.channel_type = self.channel_type;
                 (event, Some(edit))
             }
+            Some("file_comment") => (self.with_comment(), None),
             _ => (self, None),
         };
         let dropped = match event.subtype.as_deref() {
             Some("bot_message") => Some(PROGRAM.to_owned()),
             _ if event.bot_id.is_some() => Some(PROGRAM.to_owned()),
-            None | Some("file_share" | "thread_broadcast" | "me_message") => {
+            None | Some("file_share" | "file_comment" | "thread_broadcast" | "me_message") => {
                 event.user.is_none().then(|| "it names no sender".to_owned())
             }
             Some(kind) => Some(format!("it is a note of Slack that nobody wrote ({kind})")),
         };
         Some(Said { event, edit, press: None, dropped })
+    }
+
+    /// A comment on a file as a message of its author with that file. The event's own text says in Slack's words that
+    /// somebody commented.
+    fn with_comment(mut self) -> Self {
+        self.files.extend(self.file.take());
+        if let Some(comment) = self.comment.take() {
+            self.user = comment.user.or(self.user);
+            self.text = Some(comment.comment);
+        }
+        self
     }
 
     /// Direct chats have ids that begin with `D`, which counts where the type is missing (`app_mention`).

@@ -61,6 +61,22 @@ fn only_what_people_say_counts() {
 }
 
 #[test]
+fn a_comment_on_a_file_is_a_message_of_its_author() {
+    let said = event(json!({
+        "type": "message", "subtype": "file_comment", "channel": "C1", "ts": "1.1",
+        "text": "<@UANN> commented on a file: is this right?",
+        "file": {"id": "F1", "name": "plan.pdf"},
+        "comment": {"id": "Fc1", "user": "UANN", "comment": "is this right?"},
+    }))
+    .said()
+    .expect("a message");
+    assert_eq!(said.dropped, None);
+    assert_eq!(said.event.user.as_deref(), Some("UANN"));
+    assert_eq!(said.event.text("UBOT", &|_| None), "is this right?");
+    assert_eq!(said.event.files[0].name(), Some("plan.pdf"));
+}
+
+#[test]
 fn a_later_version_is_one_that_a_person_made() {
     let changed = |edited: Value, before: &str| {
         event(json!({
