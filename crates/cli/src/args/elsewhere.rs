@@ -20,6 +20,11 @@ const SESSIONS: &str = "`myclaw sessions list` lists the sessions";
 const CONFIG: &str = "`myclaw config get` prints the config, and `myclaw config edit` changes it";
 const RULES: &str =
     "which tools and commands may run is in `tools` of the config; docs/operate/policy.md";
+const THINKING: &str = "`--thinking LEVEL` is off, minimal, low, medium, high or xhigh";
+const PLACE: &str = "the variable MYCLAW_CONFIG_PATH names another config file, and MYCLAW_HOME another directory for everything; docs/use/environment.md";
+const LOG: &str =
+    "the variable MYCLAW_LOG=debug writes more to standard error; docs/use/environment.md";
+const ADDRESS: &str = "`gateway.bind` and `gateway.port` of the config say where the gateway listens; docs/operate/remote.md";
 const QUIT: &str = "a chat ends with `/quit`";
 const PROMPT: &str = "instructions are in AGENTS.md of the workspace; docs/use/workspace.md";
 
@@ -168,7 +173,7 @@ const SUBCOMMANDS: [(&str, &str, &str); 38] = [
 ];
 
 /// Options of other programs.
-const OPTIONS: [(&str, &str); 28] = [
+const OPTIONS: [(&str, &str); 48] = [
     ("-p", RUN),
     ("--print", RUN),
     ("--prompt", RUN),
@@ -200,6 +205,29 @@ const OPTIONS: [(&str, &str); 28] = [
     ("--max-turns", "`agents.defaults.limits` of the config bounds a message; docs/use/config.md"),
     ("--api-key", LOGIN),
     ("--provider", "`--model PROVIDER/MODEL` names both"),
+    (
+        "--base-url",
+        "`provider.baseUrl` of the config is the address of a model server; docs/use/models.md",
+    ),
+    ("--effort", THINKING),
+    ("--reasoning-effort", THINKING),
+    ("--config", PLACE),
+    ("--config-file", PLACE),
+    ("--home", PLACE),
+    ("--profile", PLACE),
+    ("--verbose", LOG),
+    ("-v", LOG),
+    ("--debug", LOG),
+    ("--log-level", LOG),
+    ("--host", ADDRESS),
+    ("--port", ADDRESS),
+    ("--bind", ADDRESS),
+    ("--tools", RULES),
+    ("--no-tools", RULES),
+    ("--json", "`myclaw run --json \"…\"` prints one event per line"),
+    ("--session-id", "`--session NAME` names a session"),
+    ("--fork", "`myclaw sessions fork NAME NEW_NAME` continues a copy of a session"),
+    ("--no-color", "the variable NO_COLOR=1 turns colours off"),
 ];
 
 /// Words in the place of a command that seldom begin a sentence, unlike `update`, `test` and `list`.
