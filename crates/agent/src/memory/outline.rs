@@ -4,15 +4,15 @@
 //! is written during the session is in its messages, and what others write is found by `memory_search`. The list is made anew
 //! when no provider can have the old one in its cache any more, and after a compaction, which changes the messages anyway.
 
-use std::fs::{self, FileTimes};
-use std::io::{self, Write as _};
+use std::fs::{self, DirEntry, FileTimes, Metadata};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use futures_util::future::BoxFuture;
 use myclaw_engine::{CompactionReport, Hook, HookError, Tool};
-use myclaw_files::{Durability, NewFile, create_private_directory, read_regular, remove_if_there};
+use myclaw_files::{Durability, NewFile, create_private_directory, open_regular, remove_if_there};
 use myclaw_memory::{MOST_OUTLINE_BYTES, Notebook, outline};
 
 use crate::blocking::blocking;
@@ -22,6 +22,8 @@ use crate::{AgentError, SessionConfig};
 pub(super) const LISTS: &str = "prompts";
 /// How long a list is kept after its last use. Providers keep prompts for five minutes, on request for an hour.
 const KEPT: Duration = Duration::from_secs(3_600);
+/// Uses within this time of the last one are not noted.
+const NEWLY_USED: Duration = Duration::from_secs(60);
 /// Most old lists that are removed at a time.
 const MOST_REMOVED: usize = 20;
 
@@ -62,26 +64,32 @@ fn kept_or_new(path: &Path, notebook: &Notebook) -> String {
 
 /// The list of an earlier run, which this use keeps for longer.
 fn kept(path: &Path) -> Option<String> {
-    if is_old(path)? {
+    let file = open_regular(path).ok()?;
+    let age = age(&file.metadata().ok()?)?;
+    if age > KEPT {
         return None;
     }
-    let bytes = read_regular(path, MOST_OUTLINE_BYTES as u64).ok()?;
-    let file = fs::File::options().append(true).open(path).ok()?;
-    file.set_times(FileTimes::new().set_modified(SystemTime::now())).ok()?;
-    String::from_utf8(bytes).ok()
+    if age > NEWLY_USED {
+        file.set_times(FileTimes::new().set_modified(SystemTime::now())).ok()?;
+    }
+    let mut list = String::new();
+    file.take(MOST_OUTLINE_BYTES as u64).read_to_string(&mut list).ok()?;
+    Some(list)
 }
 
-fn is_old(path: &Path) -> Option<bool> {
-    let modified = fs::metadata(path).ok()?.modified().ok()?;
-    Some(modified.elapsed().is_ok_and(|age| age > KEPT))
+/// The time since the last use, as its list says; nothing if the clock was set back.
+fn age(list: &Metadata) -> Option<Duration> {
+    list.modified().ok().map(|time| time.elapsed().unwrap_or_default())
 }
 
 fn keep(path: &Path, list: &str) -> io::Result<()> {
     let Some(directory) = path.parent() else { return Ok(()) };
     create_private_directory(directory)?;
-    let entries = fs::read_dir(directory)?.flatten().map(|entry| entry.path());
-    for old in entries.filter(|path| is_old(path) == Some(true)).take(MOST_REMOVED) {
-        remove_if_there(&old)?;
+    let is_old = |entry: &DirEntry| {
+        entry.metadata().ok().as_ref().and_then(age).is_some_and(|age| age > KEPT)
+    };
+    for old in fs::read_dir(directory)?.flatten().filter(is_old).take(MOST_REMOVED) {
+        remove_if_there(&old.path())?;
     }
     let file = NewFile::in_directory(directory, ".list")?;
     file.as_file().write_all(list.as_bytes())?;
