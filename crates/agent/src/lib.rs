@@ -106,10 +106,10 @@ pub use myclaw_engine::{
     CutAnswers, Engine, EventCallback, FactForm, Hook, HookError, Notice, PendingCompaction,
     PendingMessage, PendingToolCall, Power, Powers, PreparedCall, ProgramRequest, Providers,
     QuietMessages, RunError, RunEvent, RunId, RunOutcome, RunParams, RunResult, RunWork, ScopeKind,
-    ShownFact, SkillSummary, SystemClock, TakenState, Target, TargetAccess, Tool, ToolAliases,
-    ToolCallVerdict, ToolContext, ToolDeclaration, ToolError, ToolGroup, ToolInvocation, ToolKind,
-    ToolOutput, ToolUpdate, TurnId, WorkPlace, cleaned_name, incomplete_remark, message_to_row,
-    written_call,
+    SharedSchemas, ShownFact, SkillSummary, SystemClock, TakenState, Target, TargetAccess, Tool,
+    ToolAliases, ToolCallVerdict, ToolContext, ToolDeclaration, ToolError, ToolGroup,
+    ToolInvocation, ToolKind, ToolOutput, ToolUpdate, TurnId, WorkPlace, cleaned_name,
+    incomplete_remark, message_to_row, written_call,
 };
 pub use myclaw_exec::{end_child, give_back_memory, hide_environment, use_one_heap};
 pub use myclaw_executor::{CallHandler, with_handler};

@@ -23,6 +23,7 @@ use std::sync::Arc;
 
 use myclaw_config::{AgentId, Config, ConfigPath, Mistake, ResolvedAgent, SandboxRules};
 use myclaw_engine::{ActiveModel, CallEffect, CallSubject, CommandLine, PreparedCall, RunParams};
+use myclaw_exec::EnvironmentPolicy;
 use myclaw_policy::{
     Decision, ExecPolicy, ExecRequest, ExecVerdict, InputVerdict, PolicyError, Refusal,
     SandboxScope, SessionFacts, ToolPolicy, check_tool_entry, escape,
@@ -65,8 +66,8 @@ pub struct Permissions {
     exec: ExecPolicy,
     directory: PathBuf,
     confined: Confined,
-    /// The variables of commands, without those that do not change what runs.
-    environment: BTreeMap<String, String>,
+    /// The variables of commands.
+    environment: EnvironmentPolicy,
     scope: SandboxScope,
     rules: Arc<Rules>,
 }
@@ -169,7 +170,7 @@ impl Permissions {
             exec,
             directory: config.working_directory().to_owned(),
             confined: Confined::of(config, is_open_project),
-            environment: programs::environment(),
+            environment: EnvironmentPolicy::inherited(),
             scope: scope_of(config, is_open_project),
             rules: Arc::new(rules),
         })
@@ -339,7 +340,7 @@ impl Permissions {
 
     /// All variables of a command that count.
     fn environment_of(&self, command: &CommandLine) -> BTreeMap<String, String> {
-        let mut environment = self.environment.clone();
+        let mut environment = programs::environment(&self.environment);
         environment.extend(command.environment.clone());
         environment
     }

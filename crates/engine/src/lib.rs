@@ -34,6 +34,7 @@ mod remark;
 mod rules;
 mod run;
 mod section;
+mod shared_schemas;
 mod skills;
 mod subject;
 mod switch;
@@ -79,6 +80,7 @@ pub use quiet::QuietMessages;
 pub use remark::tell_model;
 pub use rules::{CutAnswers, RefusalRule, RunRules};
 pub use run::{RunParams, RunResult, RunStores};
+pub use shared_schemas::SharedSchemas;
 pub use skills::SkillSummary;
 pub use subject::{
     CallEffect, CallSubject, CommandLine, FactForm, JobCommand, JobInput, ShownFact, Target,

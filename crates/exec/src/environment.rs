@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io::Read as _;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// Names that everyday programs need and that carry no secret.
 const PASSED_NAMES: &[&str] = &[
@@ -191,7 +191,14 @@ impl EnvironmentPolicy {
     /// a user (`PAGER=cat`, `GIT_TERMINAL_PROMPT=0`, …) and git's setting `safe.bareRepository=explicit`, unless the user's
     /// or the machine's config of git names that.
     pub fn inherited() -> Self {
-        Self::filtered(std::env::vars_os(), &[])
+        // A process does not change its variables.
+        static KEPT: LazyLock<BTreeMap<OsString, OsString>> =
+            LazyLock::new(|| kept(std::env::vars_os(), &[]));
+        static WITH_RULE: LazyLock<EnvironmentPolicy> =
+            LazyLock::new(|| EnvironmentPolicy::with_rule(KEPT.clone()));
+        static WITHOUT: LazyLock<EnvironmentPolicy> =
+            LazyLock::new(|| EnvironmentPolicy { variables: Arc::new(KEPT.clone()) });
+        if has_own_rule_for_repositories(&KEPT) { WITHOUT.clone() } else { WITH_RULE.clone() }
     }
 
     /// Like [`EnvironmentPolicy::inherited`], from the given variables, with more names to pass. A name that looks
@@ -200,18 +207,17 @@ impl EnvironmentPolicy {
         variables: impl IntoIterator<Item = (OsString, OsString)>,
         also_pass: &[&str],
     ) -> Self {
-        let mut kept: BTreeMap<OsString, OsString> = variables
-            .into_iter()
-            .filter(|(name, value)| is_passed(name, value, also_pass))
-            .collect();
-        kept.extend(
-            FIXED.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))),
-        );
-        if !has_own_rule_for_repositories(&kept) {
-            let added = EXPLICIT_REPOSITORIES.map(|(name, value)| (name.into(), value.into()));
-            kept.extend(added);
+        let kept = kept(variables, also_pass);
+        if has_own_rule_for_repositories(&kept) {
+            return Self { variables: Arc::new(kept) };
         }
-        Self { variables: Arc::new(kept) }
+        Self::with_rule(kept)
+    }
+
+    /// These variables with git's setting.
+    fn with_rule(mut variables: BTreeMap<OsString, OsString>) -> Self {
+        variables.extend(EXPLICIT_REPOSITORIES.map(|(name, value)| (name.into(), value.into())));
+        Self { variables: Arc::new(variables) }
     }
 
     /// No variable at all.
@@ -263,6 +269,16 @@ pub fn hide_environment() {
             !is_passed(OsStr::from_bytes(name), OsStr::from_bytes(value), &[])
         });
     }
+}
+
+/// Those of the variables that a child sees, and the fixed ones.
+fn kept(
+    variables: impl IntoIterator<Item = (OsString, OsString)>,
+    also_pass: &[&str],
+) -> BTreeMap<OsString, OsString> {
+    let passed = variables.into_iter().filter(|(name, value)| is_passed(name, value, also_pass));
+    let fixed = FIXED.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    passed.chain(fixed).collect()
 }
 
 fn is_passed(name: &OsStr, value: &OsStr, also_pass: &[&str]) -> bool {

@@ -11,8 +11,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures_util::future::BoxFuture;
 use myclaw_engine::{
-    CallArguments, CallEffect, CallSubject, CommandLine, ShownFact, Tool, ToolAliases, ToolContext,
-    ToolDeclaration, ToolError, ToolInvocation, ToolOutput,
+    CallArguments, CallEffect, CallSubject, CommandLine, SharedSchemas, ShownFact, Tool,
+    ToolAliases, ToolContext, ToolDeclaration, ToolError, ToolInvocation, ToolOutput,
 };
 use myclaw_exec::{
     ChildSpec, EnvironmentPolicy, ErrorOutput, ExecError, Exit, Here, OutputLimits, Runner,
@@ -37,7 +37,7 @@ const SHELLS: [&str; 2] = ["bash", "sh"];
 
 /// Runs commands. `myclaw_exec` describes how it handles processes, output and environment.
 pub struct BashTool {
-    schema: ToolSchema,
+    schema: Arc<ToolSchema>,
     default_timeout: Duration,
     environment: EnvironmentPolicy,
     jobs: Option<Arc<Jobs>>,
@@ -75,8 +75,11 @@ impl BashTool {
     }
 
     fn make(default_timeout: Duration, jobs: Option<Arc<Jobs>>) -> Self {
-        let of_jobs = jobs.as_ref().map(|_| job_properties());
-        let schema = Self::schema_with(default_timeout, of_jobs.unwrap_or_default());
+        static SCHEMAS: SharedSchemas<(Duration, bool)> = SharedSchemas::new();
+        let schema = SCHEMAS.get((default_timeout, jobs.is_some()), || {
+            let of_jobs = jobs.as_ref().map(|_| job_properties());
+            Self::schema_with(default_timeout, of_jobs.unwrap_or_default())
+        });
         let environment = EnvironmentPolicy::inherited();
         Self { schema, default_timeout, environment, jobs, place: CommandPlace::Here }
     }

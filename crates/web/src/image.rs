@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use myclaw_engine::{
-    CallArguments, CallEffect, CallSubject, PreparedCall, Tool, ToolAliases, ToolContext,
-    ToolDeclaration, ToolError, ToolInvocation, ToolOutput,
+    CallArguments, CallEffect, CallSubject, PreparedCall, SharedSchemas, Tool, ToolAliases,
+    ToolContext, ToolDeclaration, ToolError, ToolInvocation, ToolOutput,
 };
 use myclaw_llm::outside::{mark, visible};
 use myclaw_llm::{ContentBlock, ImageContent, ToolSchema};
@@ -77,7 +77,7 @@ impl fmt::Debug for Sight {
 
 /// The tool; see the module.
 pub struct ImageTool {
-    schema: ToolSchema,
+    schema: Arc<ToolSchema>,
     downloader: Arc<Downloader>,
     time: Duration,
     read: Option<Arc<dyn Tool>>,
@@ -114,6 +114,23 @@ struct Picture {
     content: ImageContent,
 }
 
+fn schema(reads_files: bool) -> ToolSchema {
+    let what = if reads_files { "path or URL" } else { "URL" };
+    ToolSchema {
+        name: "image".to_owned(),
+        description: "Look at a picture (PNG, JPEG, GIF, WebP).".to_owned(),
+        parameters: json!({
+            "type": "object",
+            "properties": {
+                "image": {"type": "string", "description": what},
+                "prompt": {"type": "string", "description": "what to look for"}
+            },
+            "required": ["image"],
+            "additionalProperties": false
+        }),
+    }
+}
+
 impl ImageTool {
     /// The tool. A file is read with `read`, the run's own tool, so that what holds for files holds here as well; without
     /// it the tool takes URLs only. A download may take `time`.
@@ -123,18 +140,8 @@ impl ImageTool {
         read: Option<Arc<dyn Tool>>,
         sight: Sight,
     ) -> Self {
-        let what = if read.is_some() { "path or URL" } else { "URL" };
-        let parameters = json!({
-            "type": "object",
-            "properties": {
-                "image": {"type": "string", "description": what},
-                "prompt": {"type": "string", "description": "what to look for"}
-            },
-            "required": ["image"],
-            "additionalProperties": false
-        });
-        let description = "Look at a picture (PNG, JPEG, GIF, WebP).".to_owned();
-        let schema = ToolSchema { name: "image".to_owned(), description, parameters };
+        static SCHEMAS: SharedSchemas<bool> = SharedSchemas::new();
+        let schema = SCHEMAS.get(read.is_some(), || schema(read.is_some()));
         Self { schema, downloader, time, read, sight }
     }
 

@@ -2,7 +2,7 @@
 
 mod provider;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -58,10 +58,27 @@ pub struct SearchOptions {
     pub time: Duration,
 }
 
+static SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| {
+    ToolSchema {
+    name: "web_search".to_owned(),
+    description: "Search the web. Returns titles, addresses and excerpts as external content; read a page with \
+                  web_fetch."
+        .to_owned(),
+    parameters: json!({
+        "type": "object",
+        "properties": {
+            "query": {"type": "string"},
+            "count": {"type": "integer", "minimum": 1, "maximum": MAX_RESULTS}
+        },
+        "required": ["query"],
+        "additionalProperties": false
+    }),
+}
+});
+
 /// The tool; see the module.
 #[derive(Debug)]
 pub struct WebSearchTool {
-    schema: ToolSchema,
     options: SearchOptions,
     client: Arc<ServiceClient>,
 }
@@ -77,20 +94,7 @@ struct Arguments {
 impl WebSearchTool {
     /// The tool. The service is not asked before the first call.
     pub fn new(options: SearchOptions, download: DownloadOptions) -> Self {
-        let parameters = json!({
-            "type": "object",
-            "properties": {
-                "query": {"type": "string"},
-                "count": {"type": "integer", "minimum": 1, "maximum": MAX_RESULTS}
-            },
-            "required": ["query"],
-            "additionalProperties": false
-        });
-        let description = "Search the web. Returns titles, addresses and excerpts as external content; read a page \
-                           with web_fetch."
-            .to_owned();
-        let schema = ToolSchema { name: "web_search".to_owned(), description, parameters };
-        Self { schema, options, client: Arc::new(ServiceClient::new(download)) }
+        Self { options, client: Arc::new(ServiceClient::new(download)) }
     }
 
     async fn search(&self, query: &str, count: u64) -> Result<Vec<Found>, ToolError> {
@@ -107,7 +111,7 @@ impl WebSearchTool {
 
 impl Tool for WebSearchTool {
     fn schema(&self) -> &ToolSchema {
-        &self.schema
+        &SCHEMA
     }
 
     fn declaration(&self) -> ToolDeclaration {

@@ -28,10 +28,10 @@ const VOLATILE: [&str; 13] = [
 /// Families of such variables.
 const VOLATILE_PREFIX: &str = "XDG_SESSION_";
 
-/// The variables of a command, without [`VOLATILE`] ones. Values that are not UTF-8 are compared with replacement
+/// These variables as texts, without [`VOLATILE`] ones. Values that are not UTF-8 are compared with replacement
 /// characters.
-pub(super) fn environment() -> BTreeMap<String, String> {
-    EnvironmentPolicy::inherited()
+pub(super) fn environment(policy: &EnvironmentPolicy) -> BTreeMap<String, String> {
+    policy
         .iter()
         .map(|(name, value)| {
             (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned())

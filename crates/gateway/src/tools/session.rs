@@ -4,9 +4,9 @@ use std::sync::{Arc, Weak};
 
 use myclaw_agent::llm::{ToolCall, ToolSchema};
 use myclaw_agent::{
-    About, BoxFuture, CallArguments, CallEffect, CallSubject, Power, Powers, SessionConfig, Tool,
-    ToolContext, ToolDeclaration, ToolError, ToolGroup, ToolInvocation, ToolKind, ToolOutput,
-    WorkPlace,
+    About, BoxFuture, CallArguments, CallEffect, CallSubject, Power, Powers, SessionConfig,
+    SharedSchemas, Tool, ToolContext, ToolDeclaration, ToolError, ToolGroup, ToolInvocation,
+    ToolKind, ToolOutput, WorkPlace,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -66,9 +66,13 @@ impl SessionTool {
         if kind == Kind::Message
             && let Some(delivery) = delivery.upgrade()
         {
-            let description = &mut Arc::make_mut(&mut schema).description;
-            description.push_str("\nWhat the channels can do: ");
-            description.push_str(&delivery.abilities(&caller));
+            static SCHEMAS: SharedSchemas<String> = SharedSchemas::new();
+            schema = SCHEMAS.get(delivery.abilities(&caller), || {
+                let mut schema = ToolSchema::clone(&schema);
+                schema.description.push_str("\nWhat the channels can do: ");
+                schema.description.push_str(&delivery.abilities(&caller));
+                schema
+            });
         }
         Self { kind, schema, delivery, caller }
     }

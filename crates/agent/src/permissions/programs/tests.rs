@@ -64,7 +64,7 @@ fn a_program_behind_a_relative_entry_of_the_path_is_not_found() {
 
 #[test]
 fn variables_that_change_with_each_login_are_left_out() {
-    let environment = environment();
+    let environment = environment(&EnvironmentPolicy::inherited());
     for name in VOLATILE {
         assert!(!environment.contains_key(name), "{name}");
     }
