@@ -7,16 +7,28 @@ use std::path::{Path, PathBuf};
 use myclaw_agent::llm::outside::harmless;
 
 /// The crates from top to bottom, each with those that it may use. The test kit is for tests of all of them.
-const CRATES: [(&str, &[&str]); 33] = [
+const CRATES: [(&str, &[&str]); 34] = [
     (
         "cli",
-        &["tui", "protocols", "import", "front", "gateway", "host", "runner", "agent", "files"],
+        &[
+            "tui",
+            "protocols",
+            "import",
+            "front",
+            "gateway",
+            "gateway-client",
+            "host",
+            "runner",
+            "agent",
+            "files",
+        ],
     ),
-    ("tui", &["front", "gateway", "agent", "files"]),
+    ("tui", &["front", "gateway-client", "agent", "files"]),
     ("protocols", &["front", "agent", "files"]),
     ("import", &["front", "agent", "files"]),
     ("front", &["agent", "store", "files"]),
-    ("gateway", &["agent", "host", "channels", "store", "schedule"]),
+    ("gateway", &["gateway-client", "agent", "host", "channels", "store", "schedule"]),
+    ("gateway-client", &["agent", "hooks", "llm", "config", "store", "files"]),
     ("host", &["store", "schedule", "sandbox", "exec", "llm", "speech", "files"]),
     (
         "runner",
@@ -220,13 +232,13 @@ const OWN_FILES: [(&str, &[&str]); 6] = [
             "front/src/logging/file.rs",
             "gateway/src/containers.rs",
             "gateway/src/delivery/media.rs",
-            "gateway/src/node/state.rs",
-            "gateway/src/node/work.rs",
+            "gateway-client/src/node/state.rs",
+            "gateway-client/src/node/work.rs",
             "gateway/src/outbox.rs",
-            "gateway/src/running.rs",
+            "gateway-client/src/running.rs",
             "gateway/src/server/files.rs",
             "gateway/src/server/logs.rs",
-            "gateway/src/token.rs",
+            "gateway-client/src/token.rs",
         ],
     ),
     (
@@ -262,7 +274,7 @@ const OWN_FILES: [(&str, &[&str]); 6] = [
             "import/src/lib.rs",
             "import/src/files.rs",
             "import/src/target.rs",
-            "gateway/src/tls.rs",
+            "gateway-client/src/tls.rs",
             "skills/src/find.rs",
         ],
     ),
@@ -292,11 +304,12 @@ const OWN_FILES: [(&str, &[&str]); 6] = [
     ),
 ];
 /// The crates that run outside of every sandbox and work in directories of others.
-const OUTSIDE: [&str; 12] = [
+const OUTSIDE: [&str; 13] = [
     "engine",
     "agent",
     "mcp",
     "gateway",
+    "gateway-client",
     "channels",
     "skills",
     "host",

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_channels::{Channel, Intake, State as ChannelState};
+use myclaw_gateway_client::Say;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::Say;
 use crate::connect::ChannelSetup;
 use crate::rows::Route;
 

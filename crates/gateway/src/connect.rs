@@ -16,10 +16,10 @@ use myclaw_channels::{
     Telegram, TelegramOptions, WEBHOOK, WHATSAPP, WHATSAPP_BASE_URL, WHATSAPP_VERSION, Webhook,
     WebhookOptions, WhatsApp, WhatsAppApp, WhatsAppOptions, WhatsAppTemplate,
 };
+use myclaw_gateway_client::gateway_directory;
 use serde::Serialize;
 
 use crate::GatewayError;
-use crate::gateway::directory;
 
 mod email;
 mod irc;
@@ -161,7 +161,7 @@ fn matrix_of(home: &Home, config: &MatrixConfig) -> ChannelSetup {
         accepts_invite: accepts_invite(config),
         most_file_bytes: config.media_max_mb * MEGABYTE,
         preview: config.preview,
-        keys: directory(home).join(MATRIX_KEYS_FILE),
+        keys: gateway_directory(home).join(MATRIX_KEYS_FILE),
     };
     // Who may invite is a rule.
     let fingerprint = digest(config, &[]);
@@ -221,6 +221,6 @@ fn socket_path(home: &Home, configured: Option<&str>) -> Result<PathBuf, Gateway
             .paths
             .resolve_in_config(path)
             .map_err(|error| GatewayError::Unusable(error.to_string())),
-        None => Ok(directory(home).join(SOCKET_FILE)),
+        None => Ok(gateway_directory(home).join(SOCKET_FILE)),
     }
 }

@@ -9,6 +9,7 @@ use std::sync::{Arc, Weak};
 
 use myclaw_agent::config::{BindingMatch, ChatId, Config, HostBinding};
 use myclaw_channels::{Arrival, AttachmentContent, ChatKind};
+use myclaw_gateway_client::Say;
 use myclaw_host::{
     Accepted, Addressing, FileChannel, Folder, Host, HostOptions, Inbound, Messenger, Outbound,
     OutboundKind, Progress,
@@ -16,12 +17,12 @@ use myclaw_host::{
 use myclaw_store::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
+use crate::GatewayError;
 use crate::current::Current;
 use crate::delivery::Delivery;
 use crate::delivery::media::Saying;
 use crate::routing::{Command, as_one_text, edited, files, matches, says};
 use crate::rows::{MessageId, PartKind, Route};
-use crate::{GatewayError, Say};
 use showing::Showing;
 
 /// Record kind: the route of a group's newest message.

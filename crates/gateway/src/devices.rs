@@ -8,13 +8,12 @@ mod answered;
 mod codes;
 mod scope;
 
-use myclaw_agent::files::hex;
 use std::collections::HashMap;
 use std::time::Duration;
 
+use myclaw_gateway_client::{GatewayToken, token_hash};
 use myclaw_store::{Place, Version};
 use parking_lot::Mutex;
-use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use subtle::ConstantTimeEq as _;
@@ -28,7 +27,6 @@ pub use scope::Scope;
 use self::codes::Codes;
 use crate::GatewayError;
 use crate::ledger::{Ledger, now_ms};
-use crate::token::Token;
 
 /// Kind and queue of the records.
 const KIND: &str = "device";
@@ -175,7 +173,7 @@ impl Devices {
                 )));
             }
         }
-        let token = Token::random();
+        let token = GatewayToken::random();
         let device = Device {
             id: crate::codes::code()?.to_ascii_lowercase(),
             name: if name.is_empty() { "device".to_owned() } else { name },
@@ -196,7 +194,7 @@ impl Devices {
 
     /// Who presents this token.
     pub(crate) fn who(&self, token: &str) -> Known {
-        let hash = hash(token);
+        let hash = token_hash(token);
         let known = self.known.lock();
         let is_it =
             |entry: &&Entry| bool::from(entry.device.token_hash.as_bytes().ct_eq(hash.as_bytes()));
@@ -260,7 +258,7 @@ impl Devices {
                 Ok((device.clone(), device.shown()))
             }
             DeviceChange::Rotate => {
-                let token = Token::random();
+                let token = GatewayToken::random();
                 device.token_hash = token.hash();
                 let version = self.store(&device, Some(version)).await?;
                 self.update(device.clone(), version);
@@ -355,11 +353,6 @@ impl Entry {
     fn record(&self) -> (Version, Device) {
         (self.version, self.device.clone())
     }
-}
-
-/// What the store keeps of a token. Tokens are random, so nothing needs to make the digest slow.
-pub(crate) fn hash(token: &str) -> String {
-    hex(digest(&SHA256, token.as_bytes()).as_ref())
 }
 
 fn unfit(device: &Device, why: &str) -> GatewayError {

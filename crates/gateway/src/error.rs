@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use myclaw_agent::AgentError;
+use myclaw_gateway_client::ClientError;
 use myclaw_schedule::ScheduleError;
 use myclaw_store::StoreError;
 
@@ -87,4 +88,18 @@ pub enum GatewayError {
     /// A defect of the program.
     #[error("internal error: {0}. Please report it")]
     Internal(String),
+}
+
+impl From<ClientError> for GatewayError {
+    fn from(error: ClientError) -> Self {
+        match error {
+            ClientError::File { action, path, reason } => Self::File { action, path, reason },
+            ClientError::Token(message) => Self::Token(message),
+            ClientError::Certificate(message) => Self::Certificate(message),
+            ClientError::Unusable(message) => Self::Unusable(message),
+            ClientError::Store(error) => Self::Store(error),
+            ClientError::Agent(error) => Self::Agent(error),
+            ClientError::Internal(message) => Self::Internal(message),
+        }
+    }
 }

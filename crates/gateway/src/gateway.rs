@@ -1,14 +1,16 @@
 //! The process: opens everything, serves until it is stopped, and closes everything.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_agent::config::{Config, Loaded};
 use myclaw_agent::{AgentError, Home, SystemClock, load_checked};
+use myclaw_gateway_client::{
+    GatewayToken, RunningFile, Say, gateway_address, gateway_directory, store_path,
+};
 use myclaw_store::{SqliteStore, Store, StoreError};
-use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -16,7 +18,6 @@ use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use crate::GatewayError;
 use crate::channels::Channels;
-use crate::client::ask;
 use crate::connect::channels_of;
 use crate::containers::{Containers, MakeHost};
 use crate::current::{Current, InForce};
@@ -28,17 +29,11 @@ use crate::nodes::Nodes;
 use crate::outbox::Outbox;
 use crate::reload::{Reloader, Reloads, Stamp};
 use crate::routing::{Pairings, Router};
-use crate::running::RunningFile;
 use crate::schedule::Runner;
 use crate::server::front::Front;
 use crate::server::guard::Tokens;
 use crate::server::{Server, WebChannel};
-use crate::token::Token;
 
-/// Directory of the gateway in the state directory. Only the user can read it.
-const DIRECTORY: &str = "gateway";
-/// The database in it.
-pub(crate) const STORE_FILE: &str = "store.sqlite";
 /// How long running turns may take to finish after a signal. The next start continues the others.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -74,9 +69,9 @@ impl Gateway {
     pub async fn start(home: Home, host: MakeHost) -> Result<Running, GatewayError> {
         let Opened { store, stamp, loaded, token, front } = open(&home).await?;
         let (config, found) = (loaded.config, loaded.found);
-        let directory = directory(&home);
-        let token_file = config.gateway.token.is_none().then(|| Token::path(&directory));
-        let (listener, address) = listen(address(&home, &config)).await?;
+        let directory = gateway_directory(&home);
+        let token_file = config.gateway.token.is_none().then(|| GatewayToken::path(&directory));
+        let (listener, address) = listen(gateway_address(&home, &config)).await?;
         let running = RunningFile::new(address, front.fingerprint());
         let (of_file, written) = (directory.clone(), running.clone());
         let writing = tokio::task::spawn_blocking(move || written.write(&of_file));
@@ -145,7 +140,7 @@ struct Opened {
     store: SqliteStore,
     stamp: Stamp,
     loaded: Loaded,
-    token: Token,
+    token: GatewayToken,
     front: Front,
 }
 
@@ -164,13 +159,13 @@ async fn listen(wanted: SocketAddr) -> Result<(TcpListener, SocketAddr), Gateway
 }
 
 async fn open(home: &Home) -> Result<Opened, GatewayError> {
-    let (directory, of_config) = (directory(home), home.clone());
+    let (path, directory, of_config) = (store_path(home), gateway_directory(home), home.clone());
     let opening = tokio::task::spawn_blocking(move || {
-        let store = SqliteStore::open(&directory.join(STORE_FILE))?;
+        let store = SqliteStore::open(&path)?;
         // Before the file is read: what changes later is noticed.
         let stamp = Stamp::of(&of_config);
         let loaded = load_checked(&of_config.environment).map_err(AgentError::from)?;
-        let token = Token::find_or_create(&loaded.config, &directory)?;
+        let token = GatewayToken::find_or_create(&loaded.config, &directory)?;
         let front = Front::read(&of_config, &loaded.config)?;
         Ok::<_, GatewayError>(Opened { store, stamp, loaded, token, front })
     });
@@ -183,9 +178,6 @@ async fn open(home: &Home) -> Result<Opened, GatewayError> {
         error => error,
     })
 }
-
-/// Tells the owner something, in one line.
-pub type Say = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Heeds a config that will be in force.
 pub type OnConfig = Arc<dyn Fn(&Home, &Config) + Send + Sync>;
@@ -263,29 +255,4 @@ impl Running {
             false => Ended::Stopped,
         }
     }
-}
-
-/// What a running gateway says about itself; `None` if there is none.
-///
-/// # Errors
-/// Something else answers at the address.
-pub async fn state_of(home: &Home) -> Result<Option<Value>, GatewayError> {
-    ask(home, None, "GET", "/api/status", None).await.map(|reply| reply.map(|reply| reply.value))
-}
-
-/// Where the gateway of a state directory is to listen. An address of IPv6 that stands for all includes those of IPv4.
-pub(crate) fn address(home: &Home, config: &Config) -> SocketAddr {
-    let address = config.gateway.bind().address().unwrap_or(Ipv6Addr::UNSPECIFIED.into());
-    SocketAddr::new(address, config.gateway_port(&home.environment))
-}
-
-/// The directory of the gateway.
-pub(crate) fn directory(home: &Home) -> PathBuf {
-    let state: &Path = home.paths.state_dir();
-    state.join(DIRECTORY)
-}
-
-/// The file of its store.
-pub(crate) fn store_path(home: &Home) -> PathBuf {
-    directory(home).join(STORE_FILE)
 }

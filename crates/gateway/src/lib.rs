@@ -6,12 +6,9 @@
 //! chats. This crate does not know the command line, terminals or the steps of a turn.
 #![forbid(unsafe_code)]
 
-mod ask;
 mod channels;
-mod client;
 mod codes;
 mod connect;
-mod connection;
 mod containers;
 mod current;
 mod delivery;
@@ -22,35 +19,28 @@ mod hub;
 mod ledger;
 mod live;
 mod metrics;
-mod node;
 mod nodes;
+mod offline;
 mod outbox;
 mod questions;
 mod reload;
-mod remote;
 mod routing;
 mod rows;
-mod running;
 pub mod schedule;
 mod server;
 mod subagents;
 mod telemetry;
 mod tls;
-mod token;
 mod tools;
 pub mod usage;
 
-pub use ask::{AskedGateway, ask};
-pub use client::examine_store;
 pub use connect::{ChannelSetup, channels_of};
-pub use connection::{ConnectError, GatewayAddress, GatewaySocket, request_id};
 pub use containers::MakeHost;
 pub use devices::{DeviceChange, Scope, change_device, list_devices, new_device_code};
 pub use error::GatewayError;
-pub use gateway::{Control, Ended, Gateway, OnConfig, Running, Say, state_of};
+pub use gateway::{Control, Ended, Gateway, OnConfig, Running};
 pub use myclaw_channels::Channel;
-pub use node::{NodeOptions, serve_node};
-pub use remote::PlainLink;
+pub use offline::examine_store;
 pub use routing::{PairingChange, change_pairing, list_pairings};
 pub use rows::{Incoming, MessageId, MessageState, Occasion, Outgoing, PartId, PartState, Route};
 pub use schedule::describe_heartbeats;

@@ -1,7 +1,5 @@
 //! Nodes: other machines that are connected and run what the gateway asks for, under their own rules.
 
-mod message;
-
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -12,19 +10,12 @@ use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use message::{
-    Answer, Call, Content, FromNode, Hello, MAX_ARGUMENTS, MAX_FILE_BYTES, MAX_FRAME, PROTOCOL,
-    ToNode, bounded,
-};
+use myclaw_gateway_client::message::{Answer, Call, Content, Hello, MAX_ARGUMENTS, MOST_CALLS};
 
 use crate::GatewayError;
 use crate::devices::{Device, Devices, Scope};
 use crate::ledger::now_ms;
 
-/// Most calls of one node at the same time.
-pub(crate) const MOST_CALLS: usize = 16;
-/// The code with which a connection ends when another one of the same node takes its place.
-pub(crate) const REPLACED: u16 = 4_001;
 /// Longest time for a call: that of the longest command, and some more for the way.
 const MOST_TIME: Duration = Duration::from_secs(31 * 60);
 

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use myclaw_agent::config::Config;
 use myclaw_agent::{AgentError, Home, load_checked};
+use myclaw_gateway_client::{GatewayToken, RunningFile, Say, gateway_address, gateway_directory};
 use serde::Serialize;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
@@ -19,14 +20,11 @@ use crate::channels::{ChannelChanges, Channels};
 use crate::connect::channels_of;
 use crate::current::{Current, InForce};
 use crate::delivery::Delivery;
-use crate::gateway::{address, directory};
 use crate::ledger::now_ms;
-use crate::running::RunningFile;
 use crate::schedule::Runner;
 use crate::server::Server;
 use crate::server::front::Front;
-use crate::token::Token;
-use crate::{GatewayError, OnConfig, Say};
+use crate::{GatewayError, OnConfig};
 
 /// Pause between two looks at the files.
 const POLL: Duration = Duration::from_secs(1);
@@ -190,7 +188,7 @@ impl Reloader {
             Ok((new, token, front)) => {
                 on_config(&new.home, &new.config);
                 self.server.use_token(token);
-                self.use_front(front, &directory(&new.home), say).await;
+                self.use_front(front, &gateway_directory(&new.home), say).await;
                 self.put_into_force(Arc::new(new), say).await
             }
             Err(problem) => {
@@ -277,7 +275,7 @@ fn report(
 }
 
 /// Reads the config that the files hold now. Blocks.
-fn read(before: &InForce) -> Result<(InForce, Token, Front), GatewayError> {
+fn read(before: &InForce) -> Result<(InForce, GatewayToken, Front), GatewayError> {
     let home =
         Home::find()?.with_stores(before.home.stores().clone()).with_servers_of(&before.home);
     let loaded = load_checked(&home.environment).map_err(AgentError::from)?;
@@ -287,7 +285,7 @@ fn read(before: &InForce) -> Result<(InForce, Token, Front), GatewayError> {
             "{file} is gone; put it back, or restart the gateway to use the defaults"
         )));
     }
-    let token = Token::find_or_create(&loaded.config, &directory(&home))?;
+    let token = GatewayToken::find_or_create(&loaded.config, &gateway_directory(&home))?;
     let front = Front::read(&home, &loaded.config)?;
     Ok((InForce { home, config: loaded.config, found: loaded.found }, token, front))
 }
@@ -295,7 +293,8 @@ fn read(before: &InForce) -> Result<(InForce, Token, Front), GatewayError> {
 /// The keys whose values have changed since the start, and which only a restart changes.
 fn needs_restart(first: &InForce, now: &InForce) -> Vec<&'static str> {
     let mut keys = Vec::new();
-    let (before, after) = (address(&first.home, &first.config), address(&now.home, &now.config));
+    let (before, after) =
+        (gateway_address(&first.home, &first.config), gateway_address(&now.home, &now.config));
     if before.port() != after.port() {
         keys.push("gateway.port");
     }

@@ -38,6 +38,7 @@ use myclaw_channels::{
     Account, AfterInterruption, BoxFuture, Capabilities, Channel, DEFAULT_ACCOUNT, Part,
     SendFailure,
 };
+use myclaw_gateway_client::GatewayToken;
 use serde_json::json;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -49,7 +50,6 @@ use crate::hub::Hub;
 use crate::reload::Reloads;
 use crate::routing::Router as Routing;
 use crate::rows::Route;
-use crate::token::Token;
 
 /// Name of the channel.
 pub(crate) const CHANNEL: &str = "web";
@@ -111,7 +111,7 @@ impl Server {
     }
 
     /// Replaces the token of clients. Those that are connected with another one have to log in again.
-    pub(crate) fn use_token(&self, token: Token) {
+    pub(crate) fn use_token(&self, token: GatewayToken) {
         self.tokens.replace(token);
     }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use myclaw_agent::config::SecretString;
 use myclaw_files::variables::GATEWAY_TOKEN as TOKEN_VARIABLE;
-use myclaw_gateway::{ConnectError, GatewayAddress, PlainLink};
+use myclaw_gateway_client::{ConnectError, GatewayAddress, PlainLink};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 

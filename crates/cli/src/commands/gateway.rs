@@ -9,7 +9,8 @@ use std::process::Command;
 use std::sync::Arc;
 
 use myclaw_agent::SessionOptions;
-use myclaw_gateway::{Control, Ended, Gateway, GatewayError, MakeHost, OnConfig, Say, state_of};
+use myclaw_gateway::{Control, Ended, Gateway, GatewayError, MakeHost, OnConfig};
+use myclaw_gateway_client::{Say, state_of};
 use serde_json::{Value, json};
 use service::Service;
 use tokio::sync::Notify;
@@ -171,7 +172,8 @@ fn config_lines(config: &Value) -> Vec<String> {
     lines
 }
 
-pub(crate) fn failure(error: GatewayError) -> CliError {
+pub(crate) fn failure(error: impl Into<GatewayError>) -> CliError {
+    let error = error.into();
     match error {
         GatewayError::Agent(error) => error.into(),
         GatewayError::Certificate(message) => CliError::config(message),

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use myclaw_agent::SessionOptions;
-use myclaw_gateway::{
-    AskedGateway, DeviceChange, NodeOptions, PlainLink, Say, ask, list_devices, serve_node,
-};
+use myclaw_gateway::{DeviceChange, GatewayError, list_devices};
+use myclaw_gateway_client::{AskedGateway, NodeOptions, PlainLink, Say, ask, serve_node};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -60,7 +59,7 @@ fn nodes() -> Result<Value, CliError> {
     let session = load_session(find_home()?, &SessionOptions::default())?;
     let asking = async {
         match ask(&session.home, &session.config, "GET", "/api/nodes", None).await? {
-            AskedGateway::Answer(nodes) => Ok(nodes),
+            AskedGateway::Answer(nodes) => Ok::<_, GatewayError>(nodes),
             AskedGateway::NotRunning => {
                 let devices = list_devices(&session.home, &session.config).await?;
                 let mut nodes = devices["devices"].as_array().cloned().unwrap_or_default();

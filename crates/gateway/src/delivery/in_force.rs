@@ -6,13 +6,12 @@ use std::time::Duration;
 
 use myclaw_agent::config::Config;
 use myclaw_agent::{CutAnswers, Home, SessionConfig, SessionOptions};
+use myclaw_gateway_client::{GatewayToken, gateway_directory};
 
 use super::Delivery;
 use super::desk::Desk;
 use crate::GatewayError;
 use crate::current::InForce;
-use crate::gateway::directory;
-use crate::token::Token;
 
 impl Delivery {
     /// The config in force.
@@ -28,7 +27,7 @@ impl Delivery {
     /// Where the token of clients is, unless the config has it.
     pub(crate) fn token_file(&self) -> Option<PathBuf> {
         let InForce { home, config, .. } = &*self.current.get();
-        config.gateway.token.is_none().then(|| Token::path(&directory(home)))
+        config.gateway.token.is_none().then(|| GatewayToken::path(&gateway_directory(home)))
     }
 
     /// Makes the next run of each session use another config, which is in force already. Blocks.

@@ -16,10 +16,10 @@ use myclaw_agent::files::{
 use myclaw_agent::sessions::CLI_CHANNEL;
 use myclaw_agent::speech::{Audio, AudioFormat};
 use myclaw_agent::{PERSON_CHANNEL, SessionConfig};
+use myclaw_gateway_client::gateway_directory;
 
 use super::Delivery;
 use crate::GatewayError;
-use crate::gateway::directory;
 use crate::rows::{PartId, Route, SentFile};
 
 /// Begins a line that names a file.
@@ -246,7 +246,7 @@ impl Delivery {
     }
 
     fn outgoing(&self) -> PathBuf {
-        directory(&self.home()).join(DIRECTORY)
+        gateway_directory(&self.home()).join(DIRECTORY)
     }
 
     /// Removes copies of a process that was killed before it stored their parts.

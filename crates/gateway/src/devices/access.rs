@@ -2,13 +2,13 @@
 
 use myclaw_agent::Home;
 use myclaw_agent::config::Config;
+use myclaw_gateway_client::{AskedGateway, ask};
 use serde_json::{Value, json};
 
 use super::{Devices, Scope};
 use crate::GatewayError;
-use crate::ask::{AskedGateway, ask};
-use crate::client::open_store;
 use crate::ledger::Ledger;
+use crate::offline::open_store;
 
 /// What the owner decides about a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,15 +7,14 @@ use std::time::Duration;
 use myclaw_agent::Home;
 use myclaw_agent::config::Config;
 use myclaw_channels::Arrival;
+use myclaw_gateway_client::{AskedGateway, ask, store_path};
 use myclaw_store::{Place, SqliteStore, Version};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::GatewayError;
-use crate::ask::{AskedGateway, ask};
 use crate::codes::{code, is_code};
-use crate::gateway::store_path;
 use crate::ledger::{Ledger, now_ms};
 use crate::rows::Route;
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use myclaw_agent::Home;
 use myclaw_agent::config::Config;
+use myclaw_gateway_client::{AskedGateway, ask};
 use serde_json::Value;
 
 use super::book::Book;
@@ -11,8 +12,8 @@ use super::request::{CronAction, CronRequest, WakeMode, unusable};
 use super::routes::Routes;
 use super::service::{Answer, Asker, Service};
 use crate::GatewayError;
-use crate::client::{Reply, ask, open_store};
 use crate::ledger::now_ms;
+use crate::offline::open_store;
 
 /// Answers a request about scheduled jobs. The second value says whether a gateway runs; without one, the request is
 /// answered from the store, which nobody else can open meanwhile.
@@ -26,9 +27,11 @@ pub async fn cron(
 ) -> Result<(Value, bool), GatewayError> {
     let body = serde_json::to_value(&request)
         .map_err(|error| GatewayError::Internal(error.to_string()))?;
-    match ask(home, Some(config), "POST", "/api/cron", Some(&body)).await? {
-        Some(Reply { value, .. }) => Ok((value, true)),
-        None => from_store(home, config, request).await.map(|value| (value, false)),
+    match ask(home, config, "POST", "/api/cron", Some(body)).await? {
+        AskedGateway::Answer(value) => Ok((value, true)),
+        AskedGateway::NotRunning => {
+            from_store(home, config, request).await.map(|value| (value, false))
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use axum::http::header::{AUTHORIZATION, ORIGIN, STRICT_TRANSPORT_SECURITY};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
+use myclaw_gateway_client::GatewayToken;
 use parking_lot::Mutex;
 
 use tokio_util::sync::CancellationToken;
@@ -23,7 +24,6 @@ use super::front::{Caller, Link, household};
 use super::strangers::Place;
 use super::{MAX_BODY, Server, openai, page, scope};
 use crate::devices::{Known, Login, Scope};
-use crate::token::Token;
 
 /// Longest time for a request. A client that waits for an answer asks again.
 const MOST_TIME: Duration = Duration::from_secs(15 * 60);
@@ -88,17 +88,17 @@ impl Failures {
 pub(crate) struct Tokens {
     clients: Mutex<ClientToken>,
     /// That of programs of this user, which find it in the gateway's directory. It holds as long as the process runs.
-    own: Token,
+    own: GatewayToken,
 }
 
 struct ClientToken {
-    token: Token,
+    token: GatewayToken,
     /// Fires when the token is replaced.
     replaced: CancellationToken,
 }
 
 impl Tokens {
-    pub(crate) fn new(clients: Token, own: Token) -> Self {
+    pub(crate) fn new(clients: GatewayToken, own: GatewayToken) -> Self {
         let replaced = CancellationToken::new();
         Self { clients: Mutex::new(ClientToken { token: clients, replaced }), own }
     }
@@ -114,7 +114,7 @@ impl Tokens {
         self.clients.lock().replaced.clone()
     }
 
-    pub(super) fn replace(&self, token: Token) {
+    pub(super) fn replace(&self, token: GatewayToken) {
         let mut clients = self.clients.lock();
         if clients.token != token {
             clients.token = token;

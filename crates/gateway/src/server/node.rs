@@ -10,6 +10,9 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use axum::routing::{get, post};
 use axum::{Extension, Json, Router};
+use myclaw_gateway_client::message::{
+    Answer, FromNode, Hello, MAX_FRAME, PROTOCOL, REPLACED, ToNode, bounded,
+};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot};
@@ -19,9 +22,7 @@ use super::answer::error;
 use super::request::Body;
 use crate::GatewayError;
 use crate::devices::Login;
-use crate::nodes::{
-    Answer, FromNode, Hello, MAX_FRAME, Order, PROTOCOL, REPLACED, ToNode, bounded,
-};
+use crate::nodes::Order;
 
 /// Time for the first frame, and for a frame to leave.
 const FRAME_TIME: Duration = Duration::from_secs(10);

@@ -13,6 +13,7 @@ use base64::engine::general_purpose::STANDARD;
 use myclaw_agent::llm::ImageContent;
 use myclaw_agent::sessions::{EntryId, SessionError, TranscriptMessage};
 use myclaw_agent::tools::picture_from_base64;
+use myclaw_gateway_client::near;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -28,7 +29,6 @@ use crate::metrics::Gauge;
 use crate::questions::{Answer, AnswerError, FullAnswer, Question};
 use crate::routing::{file_name, message_file};
 use crate::rows::{Incoming, MessageId, MessageState, Origin};
-use crate::running::near;
 
 /// The header with which programs name a message, so that a repetition is not a second message.
 const IDEMPOTENCY_KEY: &str = "idempotency-key";

@@ -13,6 +13,7 @@ use myclaw_agent::{
     Tool, ToolContext, ToolDeclaration, ToolError, ToolGroup, ToolInvocation, ToolKind, ToolOutput,
     WorkPlace,
 };
+use myclaw_gateway_client::message::{Content, MAX_FILE_BYTES};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -20,7 +21,6 @@ use super::{output, running};
 use crate::GatewayError;
 use crate::delivery::Delivery;
 use crate::devices::{DeviceChange, Scope};
-use crate::nodes::{Content, MAX_FILE_BYTES};
 
 const DESCRIPTION: &str = include_str!("nodes/description.md");
 

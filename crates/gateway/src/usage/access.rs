@@ -2,12 +2,12 @@
 
 use myclaw_agent::Home;
 use myclaw_agent::config::Config;
+use myclaw_gateway_client::{ask, store_path};
 
 use super::{UsageAnswer, UsageBook, UsageRequest};
 use crate::GatewayError;
-use crate::client::{Reply, ask, open_store};
-use crate::gateway::store_path;
 use crate::ledger::{Ledger, now_ms};
+use crate::offline::open_store;
 
 /// What models have used in sessions of the gateway.
 ///
@@ -25,7 +25,7 @@ pub async fn usage(
             path.push_str(&format!("&{name}={time}"));
         }
     }
-    if let Some(Reply { value, .. }) = ask(home, Some(config), "GET", &path, None).await? {
+    if let Some(value) = ask(home, config, "GET", &path, None).await?.answer() {
         return serde_json::from_value(value).map_err(|_| {
             let why = "the gateway that runs has another version; stop it and start it again";
             GatewayError::Unusable(why.to_owned())

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use myclaw_gateway::{ConnectError, GatewayAddress, GatewaySocket, request_id};
+use myclaw_gateway_client::{ConnectError, GatewayAddress, GatewaySocket, request_id};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;

@@ -1,14 +1,13 @@
 //! How programs of this user find the gateway that runs, whatever the config file says meanwhile.
 
 use std::io::{self, Write as _};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use myclaw_agent::files::{Durability, NewFile, read_regular, remove_if_there};
+use myclaw_files::{Durability, NewFile, read_regular, remove_if_there};
 use serde::{Deserialize, Serialize};
 
-use crate::GatewayError;
-use crate::token::Token;
+use crate::{ClientError, GatewayToken, near};
 
 /// Name of the file in the gateway's directory.
 const FILE: &str = "running.json";
@@ -18,13 +17,16 @@ const MAX_BYTES: u64 = 64 * 1024;
 /// Where a gateway listens, and a token that holds as long as it runs. Only its user can read the file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct RunningFile {
-    pub(crate) process_id: u32,
-    pub(crate) address: SocketAddr,
-    pub(crate) token: Token,
+pub struct RunningFile {
+    /// The process.
+    pub process_id: u32,
+    /// Where programs of this machine connect to.
+    pub address: SocketAddr,
+    /// The token.
+    pub token: GatewayToken,
     /// The hashes of the certificates that it may show, the newest first; none without TLS.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) certificates: Vec<String>,
+    pub certificates: Vec<String>,
 }
 
 /// Most certificates that are remembered: the newest, and the one before it that some connections still get.
@@ -32,14 +34,19 @@ const MOST_CERTIFICATES: usize = 2;
 
 impl RunningFile {
     /// That of this process, with a token of its own. Programs of this machine connect to `address`.
-    pub(crate) fn new(address: SocketAddr, certificate: Option<String>) -> Self {
+    pub fn new(address: SocketAddr, certificate: Option<String>) -> Self {
         let address = near(address);
         let certificates = certificate.into_iter().collect();
-        Self { process_id: std::process::id(), address, token: Token::random(), certificates }
+        Self {
+            process_id: std::process::id(),
+            address,
+            token: GatewayToken::random(),
+            certificates,
+        }
     }
 
     /// The same with a certificate that is about to be shown.
-    pub(crate) fn with_certificate(mut self, certificate: Option<String>) -> Self {
+    pub fn with_certificate(mut self, certificate: Option<String>) -> Self {
         match certificate {
             Some(new) => {
                 self.certificates.retain(|old| *old != new);
@@ -52,13 +59,16 @@ impl RunningFile {
     }
 
     /// Where it listens, as programs of this machine write it.
-    pub(crate) fn url(&self) -> String {
+    pub fn url(&self) -> String {
         let scheme = if self.certificates.is_empty() { "http" } else { "https" };
         format!("{scheme}://{}", self.address)
     }
 
     /// Writes the file. Blocks.
-    pub(crate) fn write(&self, directory: &Path) -> Result<(), GatewayError> {
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn write(&self, directory: &Path) -> Result<(), ClientError> {
         let path = directory.join(FILE);
         let written = serde_json::to_vec(self).map_err(io::Error::from).and_then(|text| {
             let file = NewFile::in_directory(directory, FILE)?;
@@ -69,7 +79,10 @@ impl RunningFile {
     }
 
     /// The file of the gateway that runs, if it has one. The store says whether one runs. Blocks.
-    pub(crate) fn read(directory: &Path) -> Result<Option<Self>, GatewayError> {
+    ///
+    /// # Errors
+    /// There is one that cannot be read.
+    pub fn read(directory: &Path) -> Result<Option<Self>, ClientError> {
         let path = directory.join(FILE);
         match read_regular(&path, MAX_BYTES) {
             Ok(text) => Ok(serde_json::from_slice(&text).ok()),
@@ -79,19 +92,12 @@ impl RunningFile {
     }
 
     /// Removes the file. Blocks.
-    pub(crate) fn remove(directory: &Path) {
+    pub fn remove(directory: &Path) {
         // What is left is of no use: its token holds for no other process.
         let _ = remove_if_there(&directory.join(FILE));
     }
 }
 
-/// Where programs of this machine reach what listens on `address`.
-pub(crate) fn near(address: SocketAddr) -> SocketAddr {
-    let ip = address.ip();
-    let ip = if ip.is_unspecified() { Ipv4Addr::LOCALHOST.into() } else { ip };
-    SocketAddr::new(ip, address.port())
-}
-
-fn failed(action: &'static str, path: PathBuf, error: &io::Error) -> GatewayError {
-    GatewayError::File { action, path, reason: error.to_string() }
+fn failed(action: &'static str, path: PathBuf, error: &io::Error) -> ClientError {
+    ClientError::File { action, path, reason: error.to_string() }
 }

@@ -4,13 +4,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// Version of the protocol.
-pub(crate) const PROTOCOL: u64 = 1;
+pub const PROTOCOL: u64 = 1;
 /// Most bytes of the files of an answer. In base 64 they fit into a frame with room for text.
-pub(crate) const MAX_FILE_BYTES: usize = 4 * 1024 * 1024;
+pub const MAX_FILE_BYTES: usize = 4 * 1024 * 1024;
 /// Largest arguments of a call, in bytes of JSON.
-pub(crate) const MAX_ARGUMENTS: usize = 1024 * 1024;
+pub const MAX_ARGUMENTS: usize = 1024 * 1024;
 /// Largest frame, in bytes: a file, and texts in which each byte is written as six.
-pub(crate) const MAX_FRAME: usize = 8 * 1024 * 1024;
+pub const MAX_FRAME: usize = 8 * 1024 * 1024;
+/// Most calls of one node at the same time.
+pub const MOST_CALLS: usize = 16;
+/// The code with which a connection ends when another one of the same node takes its place.
+pub const REPLACED: u16 = 4_001;
 /// Most parts of an answer.
 const MAX_PARTS: usize = 16;
 /// Most bytes of the texts of an answer; more than that is cut.
@@ -22,35 +26,49 @@ const MAX_WORD: usize = 64;
 /// What the gateway sends.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
-pub(crate) enum ToNode {
+pub enum ToNode {
     /// The node is let in.
-    Welcome { protocol: u64, version: String },
+    Welcome {
+        /// The version of the protocol.
+        protocol: u64,
+        /// That of the gateway.
+        version: String,
+    },
     /// Do something.
     Call(Call),
     /// End a call with everything it started. Nothing happens if it has ended.
-    Cancel { id: u64 },
+    Cancel {
+        /// Its number.
+        id: u64,
+    },
 }
 
 /// One call. Its number is not used twice in a connection.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Call {
-    pub(crate) id: u64,
-    pub(crate) capability: String,
+pub struct Call {
+    /// Its number.
+    pub id: u64,
+    /// What is to be done.
+    pub capability: String,
+    /// How.
     #[serde(default)]
-    pub(crate) arguments: Map<String, Value>,
+    pub arguments: Map<String, Value>,
 }
 
 /// What a node sends.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
-pub(crate) enum FromNode {
+pub enum FromNode {
     /// Comes first.
     Hello(Hello),
     /// The end of a call.
     Result {
+        /// Its number.
         id: u64,
+        /// What it gave.
         #[serde(default)]
         content: Vec<Content>,
+        /// Why it failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,
     },
@@ -58,35 +76,44 @@ pub(crate) enum FromNode {
 
 /// What a node says about itself. It decides nothing: who the node is, its token says.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Hello {
-    pub(crate) protocol: u64,
-    pub(crate) version: String,
-    pub(crate) platform: String,
-    pub(crate) capabilities: Vec<String>,
+pub struct Hello {
+    /// The version of the protocol that it speaks.
+    pub protocol: u64,
+    /// Its version.
+    pub version: String,
+    /// The operating system and the processor.
+    pub platform: String,
+    /// What it offers.
+    pub capabilities: Vec<String>,
 }
 
 /// A part of an answer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub(crate) enum Content {
+pub enum Content {
+    /// A text.
     Text {
+        /// The text.
         text: String,
     },
-    /// A picture, or another file, in standard base 64.
+    /// A picture.
     Picture {
+        /// Its bytes in standard base 64.
         data: String,
     },
+    /// Another file.
     File {
+        /// Its bytes in standard base 64.
         data: String,
     },
 }
 
 /// The end of a call: what it gave, or why it failed.
-pub(crate) type Answer = Result<Vec<Content>, String>;
+pub type Answer = Result<Vec<Content>, String>;
 
 impl Hello {
     /// The same within the limits.
-    pub(crate) fn bounded(mut self) -> Self {
+    pub fn bounded(mut self) -> Self {
         self.capabilities.truncate(MAX_CAPABILITIES);
         let words = [&mut self.version, &mut self.platform].into_iter();
         for word in words.chain(&mut self.capabilities) {
@@ -97,7 +124,7 @@ impl Hello {
 }
 
 /// The answer of a node within the limits. It is external data: whatever is too large is cut or left out.
-pub(crate) fn bounded(content: Vec<Content>, error: Option<String>) -> Answer {
+pub fn bounded(content: Vec<Content>, error: Option<String>) -> Answer {
     if let Some(error) = error {
         return Err(cut(error, &mut { MAX_TEXT_BYTES }));
     }

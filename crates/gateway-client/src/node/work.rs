@@ -5,17 +5,17 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use myclaw_agent::config::{CommandLine, NodeConfig, Paths};
-use myclaw_agent::files::{create_private_directory, read_regular, remove_if_there};
-use myclaw_agent::hooks::run_command;
-use myclaw_agent::llm::ContentBlock;
 use myclaw_agent::{DirectTools, SessionConfig, ToolOutput};
+use myclaw_config::{CommandLine, NodeConfig, Paths};
+use myclaw_files::{create_private_directory, read_regular, remove_if_there};
+use myclaw_hooks::run_command;
+use myclaw_llm::ContentBlock;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::state::directory;
-use crate::GatewayError;
-use crate::nodes::{Answer, Content, MAX_FILE_BYTES, bounded};
+use crate::ClientError;
+use crate::message::{Answer, Content, MAX_FILE_BYTES, bounded};
 
 /// The capability that is the tool `bash`, under which models know it elsewhere.
 const RUN: &str = "run";
@@ -42,7 +42,7 @@ enum Makes {
 }
 
 impl Work {
-    pub(super) async fn new(session: &SessionConfig) -> Result<Self, GatewayError> {
+    pub(super) async fn new(session: &SessionConfig) -> Result<Self, ClientError> {
         let tools = session.direct_tools().await?;
         let directory = directory(session.home.paths.state_dir());
         let config = session.config.node.clone();

@@ -11,7 +11,7 @@ use tokio_rustls::TlsConnector;
 use url::{Host, Url};
 
 use crate::client::Stream;
-use crate::{ConnectError, GatewayError, tls};
+use crate::{ClientError, ConnectError, tls};
 
 /// Whether a plain connection to another machine is accepted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -48,8 +48,8 @@ impl RemoteGateway {
         address: &str,
         ca: Option<&Path>,
         link: PlainLink,
-    ) -> Result<Self, GatewayError> {
-        let refused = |why: &str| Err(GatewayError::Unusable(why.to_owned()));
+    ) -> Result<Self, ClientError> {
+        let refused = |why: &str| Err(ClientError::Unusable(why.to_owned()));
         let Ok(mut url) = Url::parse(address) else {
             return refused("the address of a gateway is such as wss://claw.example.org:18789");
         };
@@ -82,10 +82,10 @@ impl RemoteGateway {
     }
 
     /// A gateway of this machine, by the hashes of its certificates; without any it speaks plain HTTP.
-    pub(crate) fn pinned(address: &str, certificates: Vec<String>) -> Result<Self, GatewayError> {
+    pub(crate) fn pinned(address: &str, certificates: Vec<String>) -> Result<Self, ClientError> {
         let address = address.replacen("http", "ws", 1);
         let url = Url::parse(&address)
-            .map_err(|error| GatewayError::Internal(format!("{address} is no address: {error}")))?;
+            .map_err(|error| ClientError::Internal(format!("{address} is no address: {error}")))?;
         let is_plain = certificates.is_empty();
         let tls = (!is_plain).then(|| tls::pinned(certificates)).transpose()?;
         Ok(Self { url, tls })

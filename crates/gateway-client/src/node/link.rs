@@ -6,7 +6,7 @@ use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Bytes;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use myclaw_agent::config::{ExposeSecret as _, SecretString};
+use myclaw_config::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 use tokio_tungstenite::tungstenite::Error;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
@@ -16,9 +16,9 @@ use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
 use crate::client::Stream;
-use crate::nodes::MAX_FRAME;
+use crate::message::MAX_FRAME;
 use crate::remote::RemoteGateway;
-use crate::{ConnectError, GatewayError};
+use crate::{ClientError, ConnectError};
 
 /// Longest time to connect, or for an answer.
 const CONNECT_TIME: Duration = Duration::from_secs(15);
@@ -40,7 +40,7 @@ pub(super) enum Trouble {
 
 impl RemoteGateway {
     /// Asks to be paired.
-    pub(super) async fn pair(&self, body: &Value) -> Result<Value, GatewayError> {
+    pub(super) async fn pair(&self, body: &Value) -> Result<Value, ClientError> {
         let asking = async {
             let stream = self.stream().await.map_err(said)?;
             let text = |error: hyper::Error| error.to_string();
@@ -70,7 +70,7 @@ impl RemoteGateway {
         };
         let answer = tokio::time::timeout(CONNECT_TIME, asking).await;
         let answer = answer.unwrap_or_else(|_| Err("it gave no answer".to_owned()));
-        answer.map_err(|why| GatewayError::Unusable(format!("not paired: {why}")))
+        answer.map_err(|why| ClientError::Unusable(format!("not paired: {why}")))
     }
 
     /// Connects as the node with this token.

@@ -3,12 +3,12 @@
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use myclaw_agent::config::{ExposeSecret as _, SecretString};
-use myclaw_agent::files::{Durability, NewFile, create_private_directory, read_regular};
+use myclaw_config::{ExposeSecret as _, SecretString};
+use myclaw_files::{Durability, NewFile, create_private_directory, read_regular};
 use serde_json::{Value, json};
 
 use crate::remote::RemoteGateway;
-use crate::{GatewayError, PlainLink};
+use crate::{ClientError, PlainLink};
 
 /// The directory in the state directory, and the file in it.
 const DIRECTORY: &str = "node";
@@ -29,7 +29,7 @@ pub(super) struct Paired {
 
 impl Paired {
     /// The way to the gateway.
-    pub(super) fn gateway(&self) -> Result<RemoteGateway, GatewayError> {
+    pub(super) fn gateway(&self) -> Result<RemoteGateway, ClientError> {
         RemoteGateway::new(&self.url, self.ca.as_deref(), self.link)
     }
 }
@@ -40,7 +40,7 @@ pub(super) fn directory(state: &Path) -> PathBuf {
 }
 
 impl Paired {
-    pub(super) async fn write(&self, state: &Path) -> Result<(), GatewayError> {
+    pub(super) async fn write(&self, state: &Path) -> Result<(), ClientError> {
         let directory = directory(state);
         let text = json!({
             "url": self.url, "ca": self.ca, "protectedLink": self.link == PlainLink::Protected, "id": self.id, "name": self.name, "token": self.token.expose_secret(),
@@ -57,7 +57,7 @@ impl Paired {
 
     /// # Errors
     /// The node is not paired, or the file cannot be read.
-    pub(super) async fn read(state: &Path) -> Result<Self, GatewayError> {
+    pub(super) async fn read(state: &Path) -> Result<Self, ClientError> {
         let path = directory(state).join(FILE);
         let of_task = path.clone();
         let reading = tokio::task::spawn_blocking(move || read_regular(&of_task, MAX_BYTES));
@@ -66,7 +66,7 @@ impl Paired {
         let bytes = match joined(reading.await)? {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(GatewayError::Unusable(unpaired.to_owned()));
+                return Err(ClientError::Unusable(unpaired.to_owned()));
             }
             Err(error) => return Err(failed("read", path, &error)),
         };
@@ -78,7 +78,7 @@ impl Paired {
                 let ca = text("ca").map(PathBuf::from);
                 Ok(Self { url, ca, link, id, name, token: token.into() })
             }
-            _ => Err(GatewayError::Unusable(format!(
+            _ => Err(ClientError::Unusable(format!(
                 "{} holds no pairing; remove it, and pair again",
                 path.display()
             ))),
@@ -86,10 +86,10 @@ impl Paired {
     }
 }
 
-fn joined<T>(result: Result<T, tokio::task::JoinError>) -> Result<T, GatewayError> {
-    result.map_err(|error| GatewayError::Internal(error.to_string()))
+fn joined<T>(result: Result<T, tokio::task::JoinError>) -> Result<T, ClientError> {
+    result.map_err(|error| ClientError::Internal(error.to_string()))
 }
 
-fn failed(action: &'static str, path: PathBuf, error: &io::Error) -> GatewayError {
-    GatewayError::File { action, path, reason: error.to_string() }
+fn failed(action: &'static str, path: PathBuf, error: &io::Error) -> ClientError {
+    ClientError::File { action, path, reason: error.to_string() }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::{SinkExt as _, StreamExt as _};
 use myclaw_agent::Home;
-use myclaw_agent::config::{ExposeSecret as _, SecretString};
+use myclaw_config::{ExposeSecret as _, SecretString};
 use myclaw_store::SqliteStore;
 use serde_json::Value;
 use tokio_tungstenite::WebSocketStream;
@@ -15,10 +15,8 @@ use tokio_tungstenite::tungstenite::http::header::AUTHORIZATION;
 use tokio_tungstenite::tungstenite::{Error, Message};
 
 use crate::client::Stream;
-use crate::gateway::{STORE_FILE, directory};
 use crate::remote::RemoteGateway;
-use crate::running::RunningFile;
-use crate::{GatewayError, PlainLink};
+use crate::{ClientError, PlainLink, RunningFile, gateway_directory, store_path};
 
 /// Longest time to connect, TLS and the WebSocket's handshake included.
 const CONNECT_TIME: Duration = Duration::from_secs(15);
@@ -72,7 +70,7 @@ impl GatewayAddress {
         token: SecretString,
         ca: Option<&Path>,
         link: PlainLink,
-    ) -> Result<Self, GatewayError> {
+    ) -> Result<Self, ClientError> {
         let gateway = RemoteGateway::new(address, ca, link)?;
         Ok(Self(Place::Remote { gateway, token }))
     }
@@ -127,23 +125,23 @@ impl GatewayAddress {
 
 /// The gateway that runs for a state directory.
 async fn find(home: &Home) -> Result<RunningFile, ConnectError> {
-    let directory = directory(home);
+    let (directory, store) = (gateway_directory(home), store_path(home));
     let finding = tokio::task::spawn_blocking(move || {
-        if !SqliteStore::is_open(&directory.join(STORE_FILE))? {
+        if !SqliteStore::is_open(&store)? {
             return Ok(None);
         }
         RunningFile::read(&directory)
     });
-    let found: Result<_, GatewayError> =
-        finding.await.unwrap_or_else(|error| Err(GatewayError::Internal(error.to_string())));
+    let found: Result<_, ClientError> =
+        finding.await.unwrap_or_else(|error| Err(ClientError::Internal(error.to_string())));
     found?.ok_or_else(|| {
         let message = "no gateway runs; start one with `myclaw gateway`, or name one with --url";
         ConnectError::Unreachable(message.to_owned())
     })
 }
 
-impl From<GatewayError> for ConnectError {
-    fn from(error: GatewayError) -> Self {
+impl From<ClientError> for ConnectError {
+    fn from(error: ClientError) -> Self {
         Self::Refused(error.to_string())
     }
 }

@@ -20,10 +20,9 @@ use tokio_util::task::AbortOnDropHandle;
 use self::link::{Socket, Trouble};
 use self::state::Paired;
 use self::work::Work;
-use crate::gateway::Say;
-use crate::nodes::{Answer, Call, FromNode, Hello, MOST_CALLS, PROTOCOL, REPLACED, ToNode};
+use crate::message::{Answer, Call, FromNode, Hello, MOST_CALLS, PROTOCOL, REPLACED, ToNode};
 use crate::remote::RemoteGateway;
-use crate::{GatewayError, PlainLink};
+use crate::{ClientError, PlainLink, Say};
 
 /// First and longest pause before the next attempt to connect.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
@@ -63,14 +62,14 @@ pub async fn serve_node(
     options: NodeOptions,
     say: Say,
     stop: CancellationToken,
-) -> Result<(), GatewayError> {
+) -> Result<(), ClientError> {
     let state = session.home.paths.state_dir().to_owned();
     let paired = match &options.code {
         Some(code) => pair(&state, code, &options, &say).await?,
         None => {
             if options.url.is_some() || options.name.is_some() {
                 let why = "--url and --name are for pairing; add --pair CODE, or leave them out";
-                return Err(GatewayError::Unusable(why.to_owned()));
+                return Err(ClientError::Unusable(why.to_owned()));
             }
             Paired::read(&state).await?
         }
@@ -93,20 +92,20 @@ async fn pair(
     code: &str,
     options: &NodeOptions,
     say: &Say,
-) -> Result<Paired, GatewayError> {
+) -> Result<Paired, ClientError> {
     let Some(url) = options.url.clone() else {
         let why = "--pair needs the address of the gateway: --url ws://127.0.0.1:18789";
-        return Err(GatewayError::Unusable(why.to_owned()));
+        return Err(ClientError::Unusable(why.to_owned()));
     };
     let ca = options.ca.as_deref().map(std::path::absolute).transpose();
-    let ca = ca.map_err(|error| GatewayError::Unusable(format!("--ca: {error}")))?;
+    let ca = ca.map_err(|error| ClientError::Unusable(format!("--ca: {error}")))?;
     let gateway = RemoteGateway::new(&url, ca.as_deref(), options.link)?;
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let name = options.name.clone().unwrap_or(host);
     let answer = gateway.pair(&json!({"code": code, "name": name})).await?;
     let text = |key: &str| answer[key].as_str().unwrap_or_default().to_owned();
     if answer["scope"] != "node" {
-        return Err(GatewayError::Unusable(format!(
+        return Err(ClientError::Unusable(format!(
             "the code was made for a device with the scope `{}`; deny that device, and make a code with `myclaw devices \
              code --scope node`",
             text("scope")
@@ -141,7 +140,7 @@ struct Node {
 }
 
 impl Node {
-    async fn serve(&mut self, stop: &CancellationToken) -> Result<(), GatewayError> {
+    async fn serve(&mut self, stop: &CancellationToken) -> Result<(), ClientError> {
         let mut pause = FIRST_PAUSE;
         loop {
             let begun = Instant::now();
@@ -149,7 +148,7 @@ impl Node {
                 Ok(socket) => match self.attend(socket, stop).await {
                     Ended::Replaced => {
                         let why = "another process connected as this node; stop one of the two";
-                        return Err(GatewayError::Unusable(why.to_owned()));
+                        return Err(ClientError::Unusable(why.to_owned()));
                     }
                     Ended::Lost(why) => {
                         self.tell(format!("the connection ended ({why}); connecting again"));
@@ -164,7 +163,7 @@ impl Node {
                     APPROVAL_PAUSE
                 }
                 Err(Trouble::Unknown) => {
-                    return Err(GatewayError::Unusable(
+                    return Err(ClientError::Unusable(
                         "the gateway does not accept this node: it was denied or revoked, or its token was replaced; \
                          pair it again with --url and --pair"
                             .to_owned(),

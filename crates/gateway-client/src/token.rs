@@ -4,12 +4,13 @@ use std::fmt;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use myclaw_agent::config::{Config, ExposeSecret as _};
-use myclaw_agent::files::{create_private_directory, private_options};
+use myclaw_config::{Config, ExposeSecret as _};
+use myclaw_files::{create_private_directory, hex, private_options};
+use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 
-use crate::GatewayError;
+use crate::ClientError;
 
 /// Name of the file in the gateway's directory.
 const FILE: &str = "token";
@@ -20,11 +21,14 @@ const MAX_BYTES: u64 = 4_096;
 
 /// The token. It is never printed.
 #[derive(Clone, Serialize, Deserialize)]
-pub(crate) struct Token(String);
+pub struct GatewayToken(String);
 
-impl Token {
+impl GatewayToken {
     /// The token of the config, else that of the file, which the first start creates for the user alone. Blocks.
-    pub(crate) fn find_or_create(config: &Config, directory: &Path) -> Result<Self, GatewayError> {
+    ///
+    /// # Errors
+    /// The token can be guessed, or the file cannot be read or made.
+    pub fn find_or_create(config: &Config, directory: &Path) -> Result<Self, ClientError> {
         match Self::find(config, directory)? {
             Some(token) => Ok(token),
             None => Self::create(directory),
@@ -32,18 +36,21 @@ impl Token {
     }
 
     /// The token of the config, else that of the file. Blocks.
-    pub(crate) fn find(config: &Config, directory: &Path) -> Result<Option<Self>, GatewayError> {
+    ///
+    /// # Errors
+    /// The token can be guessed, or the file cannot be read.
+    pub fn find(config: &Config, directory: &Path) -> Result<Option<Self>, ClientError> {
         if let Some(token) = &config.gateway.token {
             let token = token.expose_secret();
             let why = "it can be guessed; use a longer one, or remove the key and let the gateway create one";
             if token.len() < MIN_BYTES {
                 let message = format!("gateway.token has fewer than {MIN_BYTES} bytes, so {why}");
-                return Err(GatewayError::Token(message));
+                return Err(ClientError::Token(message));
             }
             return Ok(Some(Self(token.to_owned())));
         }
         let path = Self::path(directory);
-        let text = match myclaw_agent::files::read_regular(&path, MAX_BYTES) {
+        let text = match myclaw_files::read_regular(&path, MAX_BYTES) {
             Ok(bytes) => String::from_utf8_lossy(&bytes).trim().to_owned(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(failed("read", &path, &error)),
@@ -52,17 +59,17 @@ impl Token {
             let path = path.display();
             let message =
                 format!("{path} holds no token; remove it, and the next start creates one");
-            return Err(GatewayError::Token(message));
+            return Err(ClientError::Token(message));
         }
         Ok(Some(Self(text)))
     }
 
     /// The file of the token.
-    pub(crate) fn path(directory: &Path) -> PathBuf {
+    pub fn path(directory: &Path) -> PathBuf {
         directory.join(FILE)
     }
 
-    fn create(directory: &Path) -> Result<Self, GatewayError> {
+    fn create(directory: &Path) -> Result<Self, ClientError> {
         let path = Self::path(directory);
         create_private_directory(directory).map_err(|error| failed("create", directory, &error))?;
         let Self(token) = Self::random();
@@ -77,41 +84,46 @@ impl Token {
     }
 
     /// A new token, of 244 random bits.
-    pub(crate) fn random() -> Self {
+    pub fn random() -> Self {
         let [first, second] = [(); 2].map(|()| uuid::Uuid::new_v4().simple());
         Self(format!("{first}{second}"))
     }
 
     /// Whether `presented` is the token. Takes the same time wherever the two differ.
-    pub(crate) fn is(&self, presented: &str) -> bool {
+    pub fn is(&self, presented: &str) -> bool {
         self.0.as_bytes().ct_eq(presented.as_bytes()).into()
     }
 
     /// What the store keeps of it.
-    pub(crate) fn hash(&self) -> String {
-        crate::devices::hash(&self.0)
+    pub fn hash(&self) -> String {
+        token_hash(&self.0)
     }
 
     /// The value of the header `Authorization`.
-    pub(crate) fn header(&self) -> String {
+    pub fn header(&self) -> String {
         format!("Bearer {}", self.0)
     }
 }
 
-impl PartialEq for Token {
+impl PartialEq for GatewayToken {
     fn eq(&self, other: &Self) -> bool {
         self.is(&other.0)
     }
 }
 
-impl Eq for Token {}
+impl Eq for GatewayToken {}
 
-impl fmt::Debug for Token {
+impl fmt::Debug for GatewayToken {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("Token")
     }
 }
 
-fn failed(action: &'static str, path: &Path, error: &io::Error) -> GatewayError {
-    GatewayError::File { action, path: path.to_owned(), reason: error.to_string() }
+/// What the store keeps of a token. Tokens are random, so nothing needs to make the digest slow.
+pub fn token_hash(token: &str) -> String {
+    hex(digest(&SHA256, token.as_bytes()).as_ref())
+}
+
+fn failed(action: &'static str, path: &Path, error: &io::Error) -> ClientError {
+    ClientError::File { action, path: path.to_owned(), reason: error.to_string() }
 }

@@ -1,6 +1,5 @@
 //! Requests to the gateway that serves a state directory.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use http_body_util::{BodyExt as _, Full};
@@ -8,62 +7,93 @@ use hyper::body::Bytes;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use myclaw_agent::Home;
-use myclaw_agent::config::Config;
-use myclaw_store::{SqliteStore, Store, StoreError};
+use myclaw_config::Config;
+use myclaw_store::SqliteStore;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use crate::GatewayError;
-use crate::gateway::{STORE_FILE, address, directory, store_path};
-use crate::running::RunningFile;
-use crate::tls;
-use crate::token::Token;
+use crate::{
+    ClientError, GatewayToken, RunningFile, gateway_address, gateway_directory, store_path, tls,
+};
 
 /// Longest wait for the answer of a running gateway.
 const WAIT: Duration = Duration::from_secs(5);
 
-/// The answer of a gateway.
+/// What came of a request.
 #[derive(Debug)]
-pub(crate) struct Reply {
-    pub(crate) value: Value,
+pub enum AskedGateway {
+    /// No gateway serves this state directory.
+    NotRunning,
+    /// Its answer.
+    Answer(Value),
 }
 
-/// Asks the gateway that runs for this state directory; `None` if no gateway runs.
+impl AskedGateway {
+    /// The answer of a gateway that runs.
+    pub fn answer(self) -> Option<Value> {
+        match self {
+            Self::NotRunning => None,
+            Self::Answer(value) => Some(value),
+        }
+    }
+}
+
+/// What a running gateway says about itself; `None` if there is none.
 ///
 /// # Errors
-/// Something else answers at the address, the token is missing or wrong, or the gateway refuses the request.
-pub(crate) async fn ask(
+/// Something else answers at the address.
+pub async fn state_of(home: &Home) -> Result<Option<Value>, ClientError> {
+    send(home, None, "GET", "/api/status", None).await.map(AskedGateway::answer)
+}
+
+/// Sends a request to the gateway of this state directory, if one runs.
+///
+/// # Errors
+/// The gateway refuses it, something else answers at the address, or the token is missing or wrong.
+pub async fn ask(
+    home: &Home,
+    config: &Config,
+    method: &str,
+    path: &str,
+    body: Option<Value>,
+) -> Result<AskedGateway, ClientError> {
+    send(home, Some(config), method, path, body).await
+}
+
+async fn send(
     home: &Home,
     config: Option<&Config>,
     method: &str,
     path: &str,
-    body: Option<&Value>,
-) -> Result<Option<Reply>, GatewayError> {
-    let directory = directory(home);
+    body: Option<Value>,
+) -> Result<AskedGateway, ClientError> {
+    let directory = gateway_directory(home);
     // Without the gateway, a stranger's program at its address would get its token.
-    if !SqliteStore::is_open(&directory.join(STORE_FILE))? {
-        return Ok(None);
+    if !SqliteStore::is_open(&store_path(home))? {
+        return Ok(AskedGateway::NotRunning);
     }
     let running = match (RunningFile::read(&directory)?, config) {
         (Some(running), _) => running,
         // A gateway of an earlier version writes no such file.
-        (None, Some(config)) => match Token::find(config, &directory)? {
-            Some(token) => RunningFile { token, ..RunningFile::new(address(home, config), None) },
-            None => return Ok(None),
+        (None, Some(config)) => match GatewayToken::find(config, &directory)? {
+            Some(token) => {
+                RunningFile { token, ..RunningFile::new(gateway_address(home, config), None) }
+            }
+            None => return Ok(AskedGateway::NotRunning),
         },
-        (None, None) => return Ok(None),
+        (None, None) => return Ok(AskedGateway::NotRunning),
     };
     let RunningFile { address, token, .. } = &running;
-    let Ok(stream) = TcpStream::connect(address).await else { return Ok(None) };
+    let Ok(stream) = TcpStream::connect(address).await else { return Ok(AskedGateway::NotRunning) };
     let other = |reason: &str| {
-        GatewayError::Token(format!(
+        ClientError::Token(format!(
             "what listens on {address} is not the gateway of this state directory ({reason}); stop it, or set \
              gateway.port to another port"
         ))
     };
-    let body = body.map(ToString::to_string).unwrap_or_default();
+    let body = body.map(|body| body.to_string()).unwrap_or_default();
     let asking = async {
         let stream = encrypted(stream, &running).await?;
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.ok()?;
@@ -85,12 +115,12 @@ pub(crate) async fn ask(
     let value: Result<Value, _> = serde_json::from_slice(&body);
     if status.is_success() {
         let value = value.map_err(|_| other("it does not speak JSON"))?;
-        return Ok(Some(Reply { value }));
+        return Ok(AskedGateway::Answer(value));
     }
     let said = value.ok().and_then(|value| Some(value["error"]["message"].as_str()?.to_owned()));
     match said {
         Some(message) if status != hyper::StatusCode::UNAUTHORIZED => {
-            Err(GatewayError::Unusable(message))
+            Err(ClientError::Unusable(message))
         }
         _ => Err(other(&format!("it answered {status}"))),
     }
@@ -109,26 +139,4 @@ async fn encrypted(stream: TcpStream, running: &RunningFile) -> Option<Box<dyn S
     let connector = TlsConnector::from(tls::pinned(running.certificates.clone()).ok()?);
     let stream = connector.connect(running.address.ip().into(), stream).await.ok()?;
     Some(Box::new(stream))
-}
-
-/// Looks for damage in the gateway's store; `None` if there is no store yet. Blocks, also while a gateway runs.
-pub fn examine_store(home: &Home) -> Option<Result<(), GatewayError>> {
-    let path = store_path(home);
-    path.exists().then(|| SqliteStore::examine(&path).map_err(GatewayError::from))
-}
-
-/// Opens the store while no gateway runs.
-///
-/// # Errors
-/// A gateway has it open after all, or it cannot be opened.
-pub(crate) async fn open_store(home: &Home) -> Result<Arc<dyn Store>, GatewayError> {
-    let path = store_path(home);
-    let opening = tokio::task::spawn_blocking(move || SqliteStore::open(&path));
-    let opened = opening.await.map_err(|error| GatewayError::Internal(error.to_string()))?;
-    Ok(Arc::new(opened.map_err(|error| match error {
-        StoreError::InUse { process_id, .. } => {
-            GatewayError::AlreadyRuns { directory: home.paths.state_dir().to_owned(), process_id }
-        }
-        error => error.into(),
-    })?))
 }

@@ -1,0 +1,38 @@
+//! The other side of the gateway: how a program finds the one that runs for a state directory, asks it, connects to it
+//! here or elsewhere, and serves it as a node.
+//!
+//! | module | is |
+//! |---|---|
+//! | `place` | where a gateway keeps its files and listens |
+//! | `running`, `token` | what the gateway that runs has written down for programs of its user |
+//! | `client` | one request and its answer |
+//! | `connection`, `remote`, `tls` | a WebSocket for front-ends, and the encrypted way to it |
+//! | `node`, `message` | this machine as a node of a gateway, and the frames that both sides read |
+//!
+//! The gateway uses this crate for what both sides have to agree on. This crate does not know how a gateway works.
+#![forbid(unsafe_code)]
+
+mod client;
+mod connection;
+mod error;
+pub mod message;
+mod node;
+mod place;
+mod remote;
+mod running;
+pub mod tls;
+mod token;
+
+pub use client::{AskedGateway, ask, state_of};
+pub use connection::{ConnectError, GatewayAddress, GatewaySocket, request_id};
+pub use error::ClientError;
+pub use node::{NodeOptions, serve_node};
+pub use place::{STORE_FILE, gateway_address, gateway_directory, near, store_path};
+pub use remote::PlainLink;
+pub use running::RunningFile;
+pub use token::{GatewayToken, token_hash};
+
+use std::sync::Arc;
+
+/// Tells the owner something, in one line.
+pub type Say = Arc<dyn Fn(&str) + Send + Sync>;
