@@ -2,6 +2,7 @@
 
 mod command;
 mod helper;
+mod remote;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -18,6 +19,7 @@ use tokio::sync::OnceCell;
 
 use self::helper::Helper;
 pub use self::helper::TEMPORARY_PREFIX;
+pub use self::remote::{RemoteCallError, RemoteCalls};
 use crate::ExecutorError;
 use crate::tool::{CallHandler, with_handler};
 

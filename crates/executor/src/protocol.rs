@@ -1,4 +1,5 @@
-//! The messages between this program and the helper process, and their limits.
+//! The messages between the side that asks for calls and the side that makes them, and their limits. The side that makes
+//! them is a helper process, or a node at the other end of a WebSocket.
 
 mod command;
 
@@ -57,9 +58,13 @@ pub(crate) struct CallRequest {
     pub number: CallNumber,
     pub tool: String,
     /// The model's id for the call.
+    #[serde(default)]
     pub call_id: String,
+    #[serde(default)]
     pub arguments: Map<String, Value>,
-    pub context: CallContext,
+    /// Where the tool works. A node has a context of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<CallContext>,
 }
 
 /// A [`ToolContext`].

@@ -1,20 +1,26 @@
-//! The helper's side: takes calls from its standard input and runs them.
+//! The side that makes calls: a helper, which takes them from its standard input, or a node, which takes them from a
+//! WebSocket.
 //!
-//! It ends when its input ends. The supervising process of the sandbox then ends everything that calls have started.
+//! A helper ends when its input ends. The supervising process of the sandbox then ends everything that calls have started.
 
 mod command;
 
 use std::collections::HashMap;
+use std::future::pending;
 use std::io;
 use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt;
-use myclaw_engine::{PreparedCall, Tool, ToolContext, ToolError, ToolInvocation, ToolUpdate};
+use futures_util::future::BoxFuture;
+use myclaw_engine::{
+    PreparedCall, Tool, ToolContext, ToolError, ToolInvocation, ToolOutput, ToolUpdate,
+};
 use myclaw_exec::Piece;
 use rustix::process::{WaitId, WaitIdOptions, waitid};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::io::BufReader;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -27,8 +33,54 @@ use crate::protocol::{
     raw,
 };
 
-/// Most calls and commands at the same time. The engine makes at most eight calls, and a session has sixteen jobs.
+/// Most calls and commands of a helper at the same time. The engine makes at most eight calls, and a session has sixteen
+/// jobs.
 const MAX_CALLS: usize = 64;
+
+/// A call that has arrived.
+pub struct ArrivedCall {
+    /// The name of the tool.
+    pub tool: String,
+    /// The model's id for the call.
+    pub call_id: String,
+    /// The arguments, as the model wrote them.
+    pub arguments: Map<String, Value>,
+    /// Where the tool works; none if this side decides it.
+    pub context: Option<ToolContext>,
+    /// Fires when the call is to end, with everything it started.
+    pub cancel: CancellationToken,
+}
+
+/// Makes the calls that arrive.
+pub trait CallService: Send + Sync {
+    /// Makes one call.
+    ///
+    /// # Errors
+    /// There is no such tool, or the call is refused, fails or was aborted.
+    fn call<'a>(
+        &'a self,
+        call: ArrivedCall,
+        on_update: &'a (dyn Fn(ToolUpdate) + Send + Sync),
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
+}
+
+/// What a server takes of the other side.
+#[derive(Debug, Clone, Copy)]
+pub struct ServerLimits {
+    /// Most calls and commands at the same time.
+    pub calls: usize,
+    /// Whether commands are run that no tool has looked at.
+    pub commands: BareCommands,
+}
+
+/// Commands that the other side asks for without a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BareCommands {
+    /// They are run: this side is confined, and the other one has judged them.
+    Run,
+    /// They are refused.
+    Refused,
+}
 
 /// Serves calls until the standard input ends. `build` makes the tools from what the other side was given as
 /// [`Launch::setup`](crate::Launch::setup).
@@ -65,11 +117,10 @@ async fn attend(build: impl FnOnce(Value) -> io::Result<Vec<Arc<dyn Tool>>>) -> 
             "MyClaw {version} was replaced by {VERSION} while it ran; start it again"
         )));
     }
-    let (replies, queue) = mpsc::channel(frames::QUEUE);
-    let tools = build(setup)?;
+    let tools = Arc::new(Tools(build(setup)?));
+    let limits = ServerLimits { calls: MAX_CALLS, commands: BareCommands::Run };
+    let (mut server, queue) = CallServer::new(tools, limits);
     let writing = tokio::spawn(frames::write_all(queue, tokio::io::stdout()));
-    let (running, commands) = (HashMap::new(), HashMap::new());
-    let mut server = Server { tools, replies, running, commands, tasks: JoinSet::new() };
     server.send(&Reply::Ready { version: VERSION.to_owned() }).await;
     let (requests, mut arrived) = mpsc::channel(frames::QUEUE);
     let reading = tokio::spawn(async move {
@@ -86,12 +137,7 @@ async fn attend(build: impl FnOnce(Value) -> io::Result<Vec<Arc<dyn Tool>>>) -> 
                 Some(request) => server.take(request).await,
                 None => break,
             },
-            Some(ended) = server.tasks.join_next() => {
-                if let Ok(number) = ended {
-                    server.running.remove(&number);
-                    server.commands.remove(&number);
-                }
-            }
+            () = server.ended() => {}
         }
     }
     server.running.values().for_each(CancellationToken::cancel);
@@ -99,8 +145,40 @@ async fn attend(build: impl FnOnce(Value) -> io::Result<Vec<Arc<dyn Tool>>>) -> 
     Ok(())
 }
 
-struct Server {
-    tools: Vec<Arc<dyn Tool>>,
+/// The tools of a helper.
+struct Tools(Vec<Arc<dyn Tool>>);
+
+impl CallService for Tools {
+    fn call<'a>(
+        &'a self,
+        call: ArrivedCall,
+        on_update: &'a (dyn Fn(ToolUpdate) + Send + Sync),
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let ArrivedCall { tool: name, call_id, arguments, context, cancel } = call;
+            let found = self.0.iter().find(|tool| tool.schema().name == name);
+            let (Some(tool), Some(context)) = (found, context) else {
+                let why = format!("the sandboxed helper process has no tool {name:?}");
+                return Err(ToolError::Failed(why));
+            };
+            // The same arguments as in the other process, read by the same tool, with the paths as they are here.
+            let prepared = {
+                let (tool, context) = (Arc::clone(tool), context.clone());
+                let reading = tokio::task::spawn_blocking(move || {
+                    PreparedCall::new(&*tool, &call_id, arguments, &context)
+                });
+                reading.await.map_err(|error| ToolError::Failed(error.to_string()))??
+            };
+            let (call, context) = (&prepared, &context);
+            tool.execute(ToolInvocation { call, on_update, context, cancel }).await
+        })
+    }
+}
+
+/// The calls and commands of one connection, on the side that makes them. Those that run are dropped with it.
+pub struct CallServer {
+    service: Arc<dyn CallService>,
+    limits: ServerLimits,
     replies: mpsc::Sender<Vec<u8>>,
     /// How to cancel the running calls and commands.
     running: HashMap<CallNumber, CancellationToken>,
@@ -109,7 +187,46 @@ struct Server {
     tasks: JoinSet<CallNumber>,
 }
 
-impl Server {
+impl CallServer {
+    /// A server, and its replies for the other side.
+    pub fn new(
+        service: Arc<dyn CallService>,
+        limits: ServerLimits,
+    ) -> (Self, mpsc::Receiver<Vec<u8>>) {
+        let (replies, queue) = mpsc::channel(frames::QUEUE);
+        let (running, commands, tasks) = (HashMap::new(), HashMap::new(), JoinSet::new());
+        (Self { service, limits, replies, running, commands, tasks }, queue)
+    }
+
+    /// Takes a request, as JSON. While the replies are not read, it waits.
+    ///
+    /// # Errors
+    /// It is none.
+    pub async fn take_text(&mut self, text: &str) -> Result<(), serde_json::Error> {
+        self.take(serde_json::from_str(text)?).await;
+        Ok(())
+    }
+
+    /// Waits until a call or command has ended, if one runs, and forgets it.
+    pub async fn ended(&mut self) {
+        match self.tasks.join_next().await {
+            Some(Ok(number)) => {
+                self.running.remove(&number);
+                self.commands.remove(&number);
+            }
+            // One that failed inside has answered nothing, and its place stays taken.
+            Some(Err(_)) => {}
+            None => pending().await,
+        }
+    }
+
+    /// Ends everything that runs, with what it started. What is left after `grace` is dropped, which kills it.
+    pub async fn end(mut self, grace: Duration) {
+        self.running.values().for_each(CancellationToken::cancel);
+        let all = async { while self.tasks.join_next().await.is_some() {} };
+        let _ = tokio::time::timeout(grace, all).await;
+    }
+
     async fn take(&mut self, request: Request) {
         match request {
             // Only the first message may say so.
@@ -145,33 +262,31 @@ impl Server {
     }
 
     async fn begin(&mut self, call: CallRequest) {
-        let number = call.number;
-        let found = self.tools.iter().find(|tool| tool.schema().name == call.tool);
-        let refusal = match found {
-            Some(_) if self.running.len() >= MAX_CALLS => {
-                format!("{MAX_CALLS} calls run already; wait for one of them")
-            }
-            None => format!("the sandboxed helper process has no tool {:?}", call.tool),
-            Some(tool) => {
-                let cancel = CancellationToken::new();
-                self.running.insert(number, cancel.clone());
-                let (tool, replies) = (Arc::clone(tool), self.replies.clone());
-                self.tasks.spawn(async move {
-                    run(tool, call, cancel, replies).await;
-                    number
-                });
-                return;
-            }
-        };
-        let outcome = Outcome::Failed { text: refusal };
-        self.send(&Reply::Result { number, outcome }).await;
+        let (number, most) = (call.number, self.limits.calls);
+        if self.running.len() >= most {
+            let text = format!("{most} calls run already; wait for one of them");
+            let outcome = Outcome::Failed { text };
+            return self.send(&Reply::Result { number, outcome }).await;
+        }
+        let cancel = CancellationToken::new();
+        self.running.insert(number, cancel.clone());
+        let (service, replies) = (Arc::clone(&self.service), self.replies.clone());
+        self.tasks.spawn(async move {
+            run(&*service, call, cancel, replies).await;
+            number
+        });
     }
 
     async fn begin_command(&mut self, request: CommandRequest) {
-        let number = request.number;
+        let (number, most) = (request.number, self.limits.calls);
+        if self.limits.commands == BareCommands::Refused {
+            let text = "this side takes calls of tools only".to_owned();
+            let end = Box::new(CommandEnd::Failed { text });
+            return self.send(&Reply::Ended { number, end }).await;
+        }
         let refusal = match Command::new(request) {
-            _ if self.running.len() >= MAX_CALLS => {
-                format!("{MAX_CALLS} calls and commands run already; wait for one of them")
+            _ if self.running.len() >= most => {
+                format!("{most} calls and commands run already; wait for one of them")
             }
             None => "the command has no mark, so it was not run; start MyClaw again".to_owned(),
             Some((command, hold)) => {
@@ -195,13 +310,13 @@ impl Server {
 }
 
 async fn run(
-    tool: Arc<dyn Tool>,
+    service: &dyn CallService,
     call: CallRequest,
     cancel: CancellationToken,
     replies: mpsc::Sender<Vec<u8>>,
 ) {
-    let number = call.number;
-    let context = ToolContext::from(call.context);
+    let CallRequest { number, tool, call_id, arguments, context } = call;
+    let context = context.map(ToolContext::from);
     let on_update = |ToolUpdate { text, details }: ToolUpdate| {
         let details = details.as_ref().and_then(raw);
         if let Ok(bytes) = frames::encode(&Reply::Update { number, text, details }) {
@@ -209,18 +324,8 @@ async fn run(
             let _ = replies.try_send(bytes);
         }
     };
-    let running = async {
-        // The same arguments as in the other process, read by the same tool, with the paths as they are here.
-        let prepared = {
-            let (tool, context) = (Arc::clone(&tool), context.clone());
-            let reading = tokio::task::spawn_blocking(move || {
-                PreparedCall::new(&*tool, &call.call_id, call.arguments, &context)
-            });
-            reading.await.map_err(|error| ToolError::Failed(error.to_string()))??
-        };
-        let (call, on_update, context) = (&prepared, &on_update, &context);
-        tool.execute(ToolInvocation { call, on_update, context, cancel }).await
-    };
+    let call = ArrivedCall { tool, call_id, arguments, context, cancel };
+    let running = async { service.call(call, &on_update).await };
     let outcome = match AssertUnwindSafe(running).catch_unwind().await {
         Ok(outcome) => outcome,
         Err(_) => Err(ToolError::Failed("the tool failed inside and did not finish".to_owned())),

@@ -4,15 +4,16 @@ mod link;
 mod state;
 mod work;
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures_util::stream::SplitSink;
 use futures_util::{SinkExt as _, StreamExt as _};
 use myclaw_agent::SessionConfig;
+use myclaw_executor::{BareCommands, CallServer, CallService, ServerLimits, text_of};
 use serde_json::json;
-use tokio::task::JoinSet;
+use tokio::sync::mpsc;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -20,7 +21,7 @@ use tokio_util::task::AbortOnDropHandle;
 use self::link::{Socket, Trouble};
 use self::state::Paired;
 use self::work::Work;
-use crate::message::{Answer, Call, FromNode, Hello, MOST_CALLS, PROTOCOL, REPLACED, ToNode};
+use crate::message::{Hello, MOST_CALLS, Opening, PROTOCOL, REPLACED};
 use crate::remote::RemoteGateway;
 use crate::{ClientError, PlainLink, Say};
 
@@ -37,6 +38,8 @@ const FRAME_TIME: Duration = Duration::from_secs(30);
 const SILENCE: Duration = Duration::from_secs(45);
 /// Time for calls to end with everything they started when the connection has ended.
 const END_TIME: Duration = Duration::from_secs(10);
+/// Why a connection is given up on which no frame leaves.
+const TAKES_NOTHING: &str = "it takes nothing";
 
 /// How a node begins.
 #[derive(Debug, Clone, Default)]
@@ -180,20 +183,26 @@ impl Node {
     }
 
     /// Serves one connection. When it ends, so does everything that it asked for.
-    async fn attend(&mut self, mut socket: Socket, stop: &CancellationToken) -> Ended {
-        let hello = Hello {
+    async fn attend(&mut self, socket: Socket, stop: &CancellationToken) -> Ended {
+        let hello = Opening::Hello(Hello {
             protocol: PROTOCOL,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             platform: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
             capabilities: self.work.capabilities(),
-        };
-        let mut calls = Calls::default();
-        if !send(&mut socket, &FromNode::Hello(hello)).await {
-            return Ended::Lost("it takes nothing".to_owned());
+        });
+        let (mut output, mut input) = socket.split();
+        if !send(&mut output, json!(hello).to_string()).await {
+            return Ended::Lost(TAKES_NOTHING.to_owned());
         }
+        let limits = ServerLimits { calls: MOST_CALLS, commands: BareCommands::Refused };
+        let service = Arc::clone(&self.work) as Arc<dyn CallService>;
+        let (mut server, replies) = CallServer::new(service, limits);
+        // A task of its own: what waits to be sent must not keep requests from being taken.
+        let mut writing = AbortOnDropHandle::new(tokio::spawn(send_all(replies, output)));
+        let mut is_welcome = false;
         let ended = loop {
             let goes_on = tokio::select! {
-                frame = tokio::time::timeout(SILENCE, socket.next()) => match frame {
+                frame = tokio::time::timeout(SILENCE, input.next()) => match frame {
                     Err(_) => Err("the gateway is silent".to_owned()),
                     Ok(None) => Err("the gateway is gone".to_owned()),
                     Ok(Some(Err(error))) => Err(error.to_string()),
@@ -203,49 +212,36 @@ impl Node {
                     Ok(Some(Ok(Message::Close(frame)))) => {
                         Err(frame.map_or_else(String::new, |frame| frame.reason.to_string()))
                     }
-                    Ok(Some(Ok(Message::Text(text)))) => self.take(&text, &mut calls, &mut socket).await,
+                    Ok(Some(Ok(Message::Text(text)))) if is_welcome => {
+                        server.take_text(&text).await.map_err(|error| other_language(&error))
+                    }
+                    Ok(Some(Ok(Message::Text(text)))) => {
+                        is_welcome = true;
+                        self.welcome(&text)
+                    }
                     Ok(Some(Ok(_))) => Ok(()),
                 },
-                Some(ended) = calls.tasks.join_next() => match ended {
-                    Ok((id, answer)) => calls.finish(id, answer, &mut socket).await,
-                    Err(error) => Err(error.to_string()),
-                },
+                () = server.ended() => Ok(()),
+                _ = &mut writing => Err(TAKES_NOTHING.to_owned()),
                 () = stop.cancelled() => Err("this node stops".to_owned()),
             };
             if let Err(why) = goes_on {
                 break Ended::Lost(why);
             }
         };
-        calls.end().await;
+        server.end(END_TIME).await;
         ended
     }
 
-    async fn take(
-        &mut self,
-        text: &str,
-        calls: &mut Calls,
-        socket: &mut Socket,
-    ) -> Result<(), String> {
+    /// Takes the first frame of the gateway.
+    fn welcome(&mut self, text: &str) -> Result<(), String> {
         match serde_json::from_str(text) {
-            Ok(ToNode::Welcome { version, .. }) => {
+            Ok(Opening::Welcome { version, .. }) => {
                 self.tell(format!("connected to the gateway (version {version})"));
                 Ok(())
             }
-            Ok(ToNode::Cancel { id }) => {
-                if let Some(cancel) = calls.running.get(&id) {
-                    cancel.cancel();
-                }
-                Ok(())
-            }
-            Ok(ToNode::Call(call)) if calls.running.len() >= MOST_CALLS => {
-                let why = Err(format!("{MOST_CALLS} calls run already"));
-                calls.finish(call.id, why, socket).await
-            }
-            Ok(ToNode::Call(call)) => {
-                calls.begin(call, &self.work);
-                Ok(())
-            }
-            Err(error) => Err(format!("the gateway speaks another language: {error}")),
+            Ok(Opening::Hello(_)) => Err("the gateway speaks as a node".to_owned()),
+            Err(error) => Err(other_language(&error)),
         }
     }
 
@@ -257,47 +253,19 @@ impl Node {
     }
 }
 
-/// The calls of one connection.
-#[derive(Default)]
-struct Calls {
-    running: HashMap<u64, CancellationToken>,
-    tasks: JoinSet<(u64, Answer)>,
+fn other_language(error: &serde_json::Error) -> String {
+    format!("the gateway speaks another language: {error}")
 }
 
-impl Calls {
-    fn begin(&mut self, call: Call, work: &Arc<Work>) {
-        let (id, work, cancel) = (call.id, Arc::clone(work), CancellationToken::new());
-        self.running.insert(id, cancel.clone());
-        self.tasks.spawn(async move {
-            // A task of its own: a call that fails inside must not leave the other side without an answer.
-            let doing = async move { work.run(&call.capability, call.arguments, cancel).await };
-            let done = AbortOnDropHandle::new(tokio::spawn(doing)).await;
-            (id, done.unwrap_or_else(|_| Err("the call failed inside".to_owned())))
-        });
-    }
-
-    async fn finish(&mut self, id: u64, answer: Answer, socket: &mut Socket) -> Result<(), String> {
-        self.running.remove(&id);
-        let (content, error) = match answer {
-            Ok(content) => (content, None),
-            Err(error) => (Vec::new(), Some(error)),
-        };
-        match send(socket, &FromNode::Result { id, content, error }).await {
-            true => Ok(()),
-            false => Err("it takes nothing".to_owned()),
+/// Sends replies until one does not leave.
+async fn send_all(mut replies: mpsc::Receiver<Vec<u8>>, mut output: SplitSink<Socket, Message>) {
+    while let Some(reply) = replies.recv().await {
+        if !send(&mut output, text_of(reply)).await {
+            return;
         }
     }
-
-    /// Ends all calls with everything they started.
-    async fn end(mut self) {
-        self.running.values().for_each(CancellationToken::cancel);
-        let all = async { while self.tasks.join_next().await.is_some() {} };
-        // What is left then is dropped, which kills it.
-        let _ = tokio::time::timeout(END_TIME, all).await;
-    }
 }
 
-async fn send(socket: &mut Socket, frame: &FromNode) -> bool {
-    let Ok(text) = serde_json::to_string(frame) else { return false };
-    matches!(tokio::time::timeout(FRAME_TIME, socket.send(Message::text(text))).await, Ok(Ok(())))
+async fn send(output: &mut SplitSink<Socket, Message>, text: String) -> bool {
+    matches!(tokio::time::timeout(FRAME_TIME, output.send(Message::text(text))).await, Ok(Ok(())))
 }

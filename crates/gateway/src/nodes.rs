@@ -2,15 +2,17 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use myclaw_gateway_client::message::{Answer, Call, Content, Hello, MAX_ARGUMENTS, MOST_CALLS};
+use myclaw_executor::{RemoteCallError, RemoteCalls};
+use myclaw_gateway_client::message::{
+    Hello, MAX_ARGUMENTS, MOST_CALLS, NodeContent, bounded, bounded_failure, parts_of,
+};
 
 use crate::GatewayError;
 use crate::devices::{Device, Devices, Scope};
@@ -19,21 +21,12 @@ use crate::ledger::now_ms;
 /// Longest time for a call: that of the longest command, and some more for the way.
 const MOST_TIME: Duration = Duration::from_secs(31 * 60);
 
-/// A request for the connection of a node.
-pub(crate) enum Order {
-    Call { call: Call, answer: oneshot::Sender<Answer> },
-    Cancel(u64),
-}
-
 /// A connected node.
 pub(crate) struct Online {
     pub(crate) hello: Hello,
     /// Milliseconds since the Unix epoch.
     since: u64,
-    /// Not more than two per call, and calls are counted.
-    orders: mpsc::UnboundedSender<Order>,
-    calls: AtomicUsize,
-    next: AtomicU64,
+    calls: RemoteCalls,
     /// Fires when another connection takes its place.
     replaced: CancellationToken,
 }
@@ -44,20 +37,6 @@ pub(crate) struct Nodes {
     online: Mutex<HashMap<String, Arc<Online>>>,
 }
 
-/// Ends a call on the node however its wait ends.
-struct Waiting<'a> {
-    online: &'a Online,
-    number: u64,
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.online.calls.fetch_sub(1, Ordering::SeqCst);
-        // A node that has answered does nothing about it.
-        let _ = self.online.orders.send(Order::Cancel(self.number));
-    }
-}
-
 /// A connection in the list of nodes.
 pub(crate) struct Place {
     nodes: Arc<Nodes>,
@@ -66,6 +45,11 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// What the node is asked for on this connection.
+    pub(crate) fn calls(&self) -> &RemoteCalls {
+        &self.online.calls
+    }
+
     /// Fires when another connection of the same node takes its place.
     pub(crate) fn replaced(&self) -> CancellationToken {
         self.online.replaced.clone()
@@ -78,6 +62,9 @@ impl Drop for Place {
         if online.get(&self.id).is_some_and(|now| Arc::ptr_eq(now, &self.online)) {
             online.remove(&self.id);
         }
+        drop(online);
+        // No new calls from here on, and those that wait fail.
+        self.online.calls.end();
     }
 }
 
@@ -91,20 +78,14 @@ impl Nodes {
         self: &Arc<Self>,
         id: &str,
         hello: Hello,
-    ) -> (Place, mpsc::UnboundedReceiver<Order>) {
-        let (orders, taken) = mpsc::unbounded_channel();
-        let online = Arc::new(Online {
-            hello,
-            since: now_ms(),
-            orders,
-            calls: AtomicUsize::new(0),
-            next: AtomicU64::new(1),
-            replaced: CancellationToken::new(),
-        });
+    ) -> (Place, mpsc::UnboundedReceiver<String>) {
+        let (calls, requests) = RemoteCalls::new(MOST_CALLS);
+        let online =
+            Arc::new(Online { hello, since: now_ms(), calls, replaced: CancellationToken::new() });
         if let Some(earlier) = self.online.lock().insert(id.to_owned(), Arc::clone(&online)) {
             earlier.replaced.cancel();
         }
-        (Place { nodes: Arc::clone(self), id: id.to_owned(), online }, taken)
+        (Place { nodes: Arc::clone(self), id: id.to_owned(), online }, requests)
     }
 
     /// Has a node do something. The call ends there too when this future is dropped.
@@ -116,7 +97,7 @@ impl Nodes {
         name: &str,
         capability: &str,
         arguments: Map<String, Value>,
-    ) -> Result<Vec<Content>, GatewayError> {
+    ) -> Result<Vec<NodeContent>, GatewayError> {
         let node = self.named(name)?;
         let online = self.online.lock().get(&node.id).cloned();
         let label = node.label();
@@ -134,26 +115,22 @@ impl Nodes {
                 "gets at most {MAX_ARGUMENTS} bytes of arguments; send less"
             )));
         }
-        if online.calls.fetch_add(1, Ordering::SeqCst) >= MOST_CALLS {
-            online.calls.fetch_sub(1, Ordering::SeqCst);
-            return Err(unusable(format!("runs {MOST_CALLS} calls already; wait for one of them")));
-        }
-        let number = online.next.fetch_add(1, Ordering::SeqCst);
-        let _waiting = Waiting { online: &online, number };
-        let (answer, answered) = oneshot::channel();
-        let call = Call { id: number, capability: capability.to_owned(), arguments };
-        let gone = || {
-            unusable(
+        let done = online.calls.call(capability, arguments, MOST_TIME).await;
+        let failed = |why| unusable(format!("refused or failed: {}", bounded_failure(why)));
+        let output = done.map_err(|error| match error {
+            RemoteCallError::Full => {
+                unusable(format!("runs {MOST_CALLS} calls already; wait for one of them"))
+            }
+            RemoteCallError::Gone => unusable(
                 "disconnected before it answered; what the call did until then is not known"
                     .to_owned(),
-            )
-        };
-        online.orders.send(Order::Call { call, answer }).map_err(|_| gone())?;
-        let answer = tokio::time::timeout(MOST_TIME, answered)
-            .await
-            .map_err(|_| unusable("gave no answer in time; the call was cancelled".to_owned()))?
-            .map_err(|_| gone())?;
-        answer.map_err(|why| unusable(format!("refused or failed: {why}")))
+            ),
+            RemoteCallError::Late => {
+                unusable("gave no answer in time; the call was cancelled".to_owned())
+            }
+            RemoteCallError::Failed(why) => failed(why),
+        })?;
+        bounded(output).map(parts_of).map_err(failed)
     }
 
     /// The paired node with this id or name.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::devices::{code, run};
+use super::socket::{Socket, block_on};
 use super::*;
 
 /// A machine with a home of its own.
@@ -216,6 +217,44 @@ fn calls_end_with_the_node_with_the_gateway_and_with_the_one_who_asked() {
     until("the end of the connection", || !is_connected(&gateway.client));
     let answer = call(&gateway.client, "run", &json!({"command": "id"}));
     assert!(said(&answer).contains("is not connected"), "{answer:?}");
+    gateway.stop();
+}
+
+#[test]
+fn a_node_with_another_protocol_learns_which_machine_to_update() {
+    let bench = Bench::new(answering("never"));
+    let gateway = bench.start();
+    let machine = Machine::new(&json!({}));
+    let node = machine.join(&bench);
+    node.signal(Signal::Terminate);
+    node.wait(PATIENCE).assert_code(0);
+    let kept = machine.home.state_directory().join("node/paired.json");
+    let paired: Value = serde_json::from_slice(&std::fs::read(kept).unwrap()).unwrap();
+    let token = paired["token"].as_str().unwrap().to_owned();
+    let as_node = Client { token, ..gateway.client };
+    block_on(async {
+        for (protocol, machine) in [(1, "the node"), (3, "the gateway")] {
+            let mut socket = Socket::of_node(&as_node).await;
+            let hello = json!({
+                "type": "hello", "protocol": protocol, "version": "0.1.0", "platform": "linux", "capabilities": ["run"],
+            });
+            socket.send(&hello).await;
+            let told = socket.next().await;
+            let wanted = format!(
+                "the gateway speaks protocol 2, the node {protocol}; update MyClaw on the machine of {machine}"
+            );
+            assert_eq!(told, json!({"closed": wanted}));
+        }
+        // One that speaks this protocol is let in, and what is no reply ends the connection.
+        let mut socket = Socket::of_node(&as_node).await;
+        let hello = json!({
+            "type": "hello", "protocol": 2, "version": "0.2.0", "platform": "linux", "capabilities": ["run"],
+        });
+        socket.send(&hello).await;
+        assert_eq!(socket.next().await["type"], "welcome");
+        socket.send(&json!({"type": "result", "id": 1})).await;
+        assert_eq!(socket.next().await, json!({"closed": "the frame is not an answer to a call"}));
+    });
     gateway.stop();
 }
 

@@ -39,6 +39,15 @@ impl Socket {
         socket
     }
 
+    /// A connection to the path of nodes, which says nothing by itself.
+    pub(super) async fn of_node(client: &Client) -> Self {
+        let mut request =
+            format!("ws://127.0.0.1:{}/node", client.port).into_client_request().unwrap();
+        let bearer = format!("Bearer {}", client.token).parse().unwrap();
+        request.headers_mut().insert("Authorization", bearer);
+        Self(connect_async(request).await.unwrap().0)
+    }
+
     /// A connection that has not said anything.
     async fn silent(client: &Client, headers: &[(&'static str, &str)]) -> Result<Self, Error> {
         let mut request = format!("ws://127.0.0.1:{}/ws", client.port).into_client_request()?;

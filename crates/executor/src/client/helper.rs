@@ -59,7 +59,7 @@ pub(super) struct Helper {
 
 /// What the calls and the task that reads replies have in common.
 #[derive(Debug, Default)]
-struct Shared(Mutex<State>);
+pub(super) struct Shared(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -149,14 +149,14 @@ impl Helper {
             tool: tool.to_owned(),
             call_id: invocation.call.tool_call_id.clone(),
             arguments: invocation.call.arguments.as_map().clone(),
-            context: CallContext {
+            context: Some(CallContext {
                 // The paths inside the sandbox: those of the context may lead through links that do not exist there.
                 working_directory: self.workspace.clone(),
                 artifact_directory: self.scratch.clone(),
                 max_result_chars: invocation.context.max_result_chars,
                 workspace_only: invocation.context.workspace_only,
                 turn: invocation.context.turn.clone(),
-            },
+            }),
         });
         let call = match frames::encode(&call) {
             Ok(bytes) => bytes,
@@ -328,18 +328,31 @@ impl Shared {
 
     /// Gives a call its number; `None` if the helper has ended.
     fn begin(&self, waiting: Waiting) -> Option<CallNumber> {
+        self.begin_within(waiting, usize::MAX).flatten()
+    }
+
+    /// As [`begin`](Self::begin); the inner value is `None` if `most` calls wait already.
+    pub(super) fn begin_within(&self, waiting: Waiting, most: usize) -> Option<Option<CallNumber>> {
         let mut state = self.lock();
         if state.ended.is_some() {
             return None;
         }
+        if state.calls.len() >= most {
+            return Some(None);
+        }
         state.last += 1;
         let number = state.last;
         state.calls.insert(number, waiting);
-        Some(number)
+        Some(Some(number))
+    }
+
+    /// Whoever waits for this call, who does so no longer.
+    pub(super) fn remove(&self, number: CallNumber) -> Option<Waiting> {
+        self.lock().calls.remove(&number)
     }
 
     /// Fails the calls that wait, and takes no more.
-    fn end(&self, reason: &str) {
+    pub(super) fn end(&self, reason: &str) {
         let mut state = self.lock();
         state.ended.get_or_insert_with(|| reason.to_owned());
         state.calls.clear();

@@ -5,17 +5,16 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use myclaw_agent::{DirectTools, SessionConfig, ToolOutput};
+use myclaw_agent::{BoxFuture, DirectTools, SessionConfig, ToolError, ToolOutput, ToolUpdate};
 use myclaw_config::{CommandLine, NodeConfig, Paths};
+use myclaw_executor::{ArrivedCall, CallService};
 use myclaw_files::{create_private_directory, read_regular, remove_if_there};
 use myclaw_hooks::run_command;
-use myclaw_llm::ContentBlock;
 use serde_json::{Map, Value, json};
-use tokio_util::sync::CancellationToken;
 
 use super::state::directory;
 use crate::ClientError;
-use crate::message::{Answer, Content, MAX_FILE_BYTES, bounded};
+use crate::message::{MAX_FILE_BYTES, NodeFile, bounded, bounded_failure};
 
 /// The capability that is the tool `bash`, under which models know it elsewhere.
 const RUN: &str = "run";
@@ -70,19 +69,13 @@ impl Work {
         ]
     }
 
-    /// Does what the gateway asks for, within this machine's own rules.
-    pub(super) async fn run(
-        &self,
-        capability: &str,
-        arguments: Map<String, Value>,
-        cancel: CancellationToken,
-    ) -> Answer {
-        if !self.capabilities().iter().any(|known| known == capability) {
+    async fn run(&self, call: ArrivedCall) -> Result<ToolOutput, String> {
+        let ArrivedCall { tool: capability, arguments, cancel, .. } = call;
+        if !self.capabilities().contains(&capability) {
             return Err(format!("this machine does not offer `{capability}`"));
         }
         if capability == LOCATION {
-            let text = self.config.location.clone().unwrap_or_default();
-            return Ok(vec![Content::Text { text }]);
+            return Ok(ToolOutput::text(self.config.location.clone().unwrap_or_default()));
         }
         let command = self.commands().into_iter().find(|(name, ..)| *name == capability);
         let done = match command {
@@ -93,12 +86,12 @@ impl Work {
                 done = self.command(line, makes, arguments) => done,
             },
             _ => {
-                let tool = if capability == RUN { BASH } else { capability };
+                let tool = if capability == RUN { BASH } else { &capability };
                 let result = self.tools.call(tool, arguments, cancel).await;
-                result.map_err(|error| error.to_string()).and_then(contents)
+                result.map_err(|error| error.to_string())
             }
         };
-        bounded(done?, None)
+        done.and_then(bounded)
     }
 
     async fn command(
@@ -106,7 +99,7 @@ impl Work {
         line: &CommandLine,
         makes: Makes,
         arguments: Map<String, Value>,
-    ) -> Answer {
+    ) -> Result<ToolOutput, String> {
         let output = self.directory.join(format!("file-{}", uuid::Uuid::new_v4().simple()));
         let mut input = Value::Object(arguments);
         if makes != Makes::Text {
@@ -118,7 +111,7 @@ impl Work {
             .await
             .map_err(|error| error.to_string())?;
         if makes == Makes::Text {
-            return Ok(vec![Content::Text { text: printed }]);
+            return Ok(ToolOutput::text(printed));
         }
         let of_task = output.clone();
         let reading =
@@ -131,10 +124,24 @@ impl Work {
             Err(error) => return Err(format!("the file of the command cannot be used: {error}")),
         };
         let data = STANDARD.encode(bytes);
-        Ok(vec![match makes {
-            Makes::Picture => Content::Picture { data },
-            Makes::Text | Makes::File => Content::File { data },
-        }])
+        let file = match makes {
+            Makes::Picture => NodeFile::Picture(data),
+            Makes::Text | Makes::File => NodeFile::File(data),
+        };
+        Ok(file.output())
+    }
+}
+
+/// What the gateway asks for, within this machine's own rules.
+impl CallService for Work {
+    fn call<'a>(
+        &'a self,
+        call: ArrivedCall,
+        _: &'a (dyn Fn(ToolUpdate) + Send + Sync),
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            self.run(call).await.map_err(|why| ToolError::Failed(bounded_failure(why)))
+        })
     }
 }
 
@@ -146,21 +153,4 @@ impl Drop for RemovedAtEnd<'_> {
         // What cannot be removed is in a directory of this user alone.
         let _ = remove_if_there(self.0);
     }
-}
-
-/// The result of a tool, as it is sent.
-fn contents(output: ToolOutput) -> Answer {
-    let mut texts = Vec::new();
-    let mut parts = Vec::new();
-    for block in output.content {
-        match block {
-            ContentBlock::Text(text) => {
-                texts.push(text.text.clone());
-                parts.push(Content::Text { text: text.text });
-            }
-            ContentBlock::Image(picture) => parts.push(Content::Picture { data: picture.data }),
-            ContentBlock::Thinking(_) | ContentBlock::ToolCall(_) => {}
-        }
-    }
-    if output.is_error { Err(texts.join("\n")) } else { Ok(parts) }
 }

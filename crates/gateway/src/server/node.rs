@@ -1,6 +1,5 @@
 //! The WebSocket of nodes, and requests about them.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,19 +9,17 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use axum::routing::{get, post};
 use axum::{Extension, Json, Router};
-use myclaw_gateway_client::message::{
-    Answer, FromNode, Hello, MAX_FRAME, PROTOCOL, REPLACED, ToNode, bounded,
-};
+use myclaw_gateway_client::message::{Hello, MAX_FRAME, Opening, PROTOCOL, REPLACED};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
 use super::Server;
 use super::answer::error;
 use super::request::Body;
 use crate::GatewayError;
 use crate::devices::Login;
-use crate::nodes::Order;
+use crate::nodes::Place;
 
 /// Time for the first frame, and for a frame to leave.
 const FRAME_TIME: Duration = Duration::from_secs(10);
@@ -80,7 +77,7 @@ async fn upgrade(
     };
     let upgrade = upgrade.max_message_size(MAX_FRAME).max_frame_size(MAX_FRAME);
     upgrade.on_upgrade(async move |socket| {
-        Connection { server, socket, waiting: HashMap::new() }.serve(&id, login).await;
+        Connection { server, socket }.serve(&id, login).await;
         drop(place);
     })
 }
@@ -89,21 +86,19 @@ async fn upgrade(
 struct Connection {
     server: Arc<Server>,
     socket: WebSocket,
-    /// The calls that have no answer yet. When the connection ends, they fail.
-    waiting: HashMap<u64, oneshot::Sender<Answer>>,
 }
 
 impl Connection {
     async fn serve(mut self, id: &str, login: Login) {
         let Some(hello) = self.hello().await else { return };
-        let (place, orders) = self.server.delivery.nodes.join(id, hello.bounded());
+        let (place, requests) = self.server.delivery.nodes.join(id, hello.bounded());
         let version = env!("CARGO_PKG_VERSION").to_owned();
-        if !self.send(&ToNode::Welcome { protocol: PROTOCOL, version }).await {
+        if !self.send(json!(Opening::Welcome { protocol: PROTOCOL, version }).to_string()).await {
             return;
         }
         let (stop, replaced) = (self.server.stop.clone(), place.replaced());
         let why = tokio::select! {
-            () = self.work(orders) => None,
+            () = self.work(requests, &place) => None,
             () = stop.cancelled() => Some((close_code::AWAY, "the gateway stops")),
             () = login.gone.cancelled() => {
                 Some((close_code::POLICY, "the token was replaced or revoked"))
@@ -112,9 +107,7 @@ impl Connection {
                 Some((REPLACED, "another connection of this node took its place"))
             }
         };
-        // No new calls from here on, and those that wait fail.
         drop(place);
-        self.waiting.clear();
         if let Some((code, reason)) = why {
             self.close(code, reason).await;
         }
@@ -128,30 +121,34 @@ impl Connection {
             _ => None,
         };
         match frame {
-            Some(FromNode::Hello(hello)) if hello.protocol == PROTOCOL => return Some(hello),
-            Some(FromNode::Hello(_)) => {
-                let why = "this gateway speaks protocol 1; update the older of the two";
-                self.close(close_code::PROTOCOL, why).await;
+            Some(Opening::Hello(hello)) if hello.protocol == PROTOCOL => return Some(hello),
+            Some(Opening::Hello(hello)) => {
+                let older = if hello.protocol < PROTOCOL { "the node" } else { "the gateway" };
+                let why = format!(
+                    "the gateway speaks protocol {PROTOCOL}, the node {}; update MyClaw on the machine of {older}",
+                    hello.protocol
+                );
+                self.close(close_code::PROTOCOL, &why).await;
             }
             _ => self.close(close_code::POLICY, "the first frame must say hello").await,
         }
         None
     }
 
-    /// Passes orders and answers on until the node is gone.
-    async fn work(&mut self, mut orders: mpsc::UnboundedReceiver<Order>) {
+    /// Passes requests and replies on until the node is gone.
+    async fn work(&mut self, mut requests: mpsc::UnboundedReceiver<String>, place: &Place) {
         let (mut last_heard, mut ping) = (Instant::now(), tokio::time::interval(PING));
         loop {
             let goes_on = tokio::select! {
                 frame = self.socket.recv() => {
                     last_heard = Instant::now();
                     match frame {
-                        Some(Ok(Message::Text(text))) => self.take(&text).await,
+                        Some(Ok(Message::Text(text))) => self.take(&text, place).await,
                         Some(Ok(Message::Ping(_) | Message::Pong(_))) => true,
                         _ => false,
                     }
                 }
-                Some(order) = orders.recv() => self.order(order).await,
+                Some(request) = requests.recv() => self.send(request).await,
                 _ = ping.tick() => {
                     let message = Message::Ping(Vec::new().into());
                     let sent = tokio::time::timeout(FRAME_TIME, self.socket.send(message)).await;
@@ -164,46 +161,23 @@ impl Connection {
         }
     }
 
-    async fn order(&mut self, order: Order) -> bool {
-        match order {
-            Order::Call { call, answer } => {
-                self.waiting.insert(call.id, answer);
-                self.send(&ToNode::Call(call)).await
-            }
-            // Without an entry it was answered.
-            Order::Cancel(id) => match self.waiting.remove(&id) {
-                Some(_) => self.send(&ToNode::Cancel { id }).await,
-                None => true,
-            },
+    /// Takes what the node says. A reply counts if its call waits in this connection; others are dropped.
+    async fn take(&mut self, text: &str, place: &Place) -> bool {
+        let is_reply = place.calls().take_text(text).is_ok();
+        if !is_reply {
+            self.close(close_code::POLICY, "the frame is not an answer to a call").await;
         }
-    }
-
-    /// Takes what the node says. An answer counts if its call waits in this connection; others are dropped.
-    async fn take(&mut self, text: &str) -> bool {
-        match serde_json::from_str(text) {
-            Ok(FromNode::Result { id, content, error }) => {
-                if let Some(answer) = self.waiting.remove(&id) {
-                    // Nobody may wait any more.
-                    let _ = answer.send(bounded(content, error));
-                }
-                true
-            }
-            Ok(FromNode::Hello(_)) | Err(_) => {
-                self.close(close_code::POLICY, "the frame is not an answer to a call").await;
-                false
-            }
-        }
+        is_reply
     }
 
     /// False if the node is gone.
-    async fn send(&mut self, frame: &ToNode) -> bool {
-        let Ok(text) = serde_json::to_string(frame) else { return false };
+    async fn send(&mut self, text: String) -> bool {
         let sending = self.socket.send(Message::text(text));
         matches!(tokio::time::timeout(FRAME_TIME, sending).await, Ok(Ok(())))
     }
 
-    async fn close(&mut self, code: u16, reason: &'static str) {
-        let message = Message::Close(Some(CloseFrame { code, reason: reason.into() }));
+    async fn close(&mut self, code: u16, reason: &str) {
+        let message = Message::Close(Some(CloseFrame { code, reason: reason.to_owned().into() }));
         // The node may be gone already.
         let _ = tokio::time::timeout(FRAME_TIME, self.socket.send(message)).await;
     }

@@ -70,7 +70,7 @@ impl Waiting {
     ///
     /// # Errors
     /// The reply is not one to this call.
-    pub(super) fn end(self, reply: Reply) -> Result<(), String> {
+    pub(in crate::client) fn end(self, reply: Reply) -> Result<(), String> {
         match (self, reply) {
             (Self::Call { result, .. }, Reply::Result { outcome, .. }) => {
                 let _ = result.send(outcome);
