@@ -21,22 +21,6 @@ use crate::selection::{
 use crate::web_tools::{address_rules, search_options};
 use crate::{Home, permissions, stored_keys};
 
-/// Other common names of providers, each with the name that the config uses.
-const NICKNAMES: [(&str, &str); 12] = [
-    ("azure", "azure-openai"),
-    ("bedrock", "amazon-bedrock"),
-    ("chatgpt", "openai"),
-    ("claude", "anthropic"),
-    ("gemini", "google"),
-    ("google-ai", "google"),
-    ("grok", "xai"),
-    ("hf", "huggingface"),
-    ("kimi", "moonshot"),
-    ("vercel", "vercel-ai-gateway"),
-    ("vertex", "google-vertex"),
-    ("zhipu", "zai"),
-];
-
 /// Mistakes of a config file in which each value is valid by itself.
 #[derive(Debug, Default)]
 pub struct Examination {
@@ -122,12 +106,6 @@ fn examine_web(config: &Config, examination: &mut Examination) {
         let path = web.key("fetch").key("allowHosts");
         examination.mistakes.push(mistake(path, problem));
     }
-}
-
-/// The config's name of the provider that is also known as `name`.
-pub(crate) fn meant_provider(name: &str) -> Option<&'static str> {
-    let nickname = NICKNAMES.iter().find(|(nickname, _)| nickname.eq_ignore_ascii_case(name));
-    nickname.map(|(_, provider)| *provider).filter(|provider| provider_info(provider).is_some())
 }
 
 /// The providers of the file whose messages would go to another address than the file gives.

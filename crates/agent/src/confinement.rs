@@ -2,6 +2,8 @@
 
 mod check;
 mod network;
+mod proxy;
+mod slot;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -19,12 +21,12 @@ use myclaw_sandbox::{
     with_open_paths,
 };
 use myclaw_tools::CommandPlace;
-use parking_lot::Mutex;
 
-use self::network::SessionProxy;
+use self::proxy::SessionProxy;
+pub(crate) use self::slot::ExecutorSlot;
+use self::slot::Placed;
 use crate::blocking::blocking;
 use crate::helper::{self, ToolSetup};
-use crate::hiding::HidingSlot;
 use crate::workspace::{Quota, WorkspaceUse};
 use crate::{AgentError, FailureClass, Party, SessionConfig, permissions};
 
@@ -36,21 +38,6 @@ const CALL_LIMIT: Duration = Duration::from_secs(600);
 const CONTAINER_VARIABLES: [&str; 6] = ["LANG", "LANGUAGE", "TZ", "TERM", "NO_COLOR", "COLORTERM"];
 
 pub use check::{SandboxProblem, StoppedRuns, sandbox_problems};
-
-/// The executor of a session, made by its first run and kept for the next ones; and what runs the commands of one that is not
-/// sandboxed.
-#[derive(Debug, Default)]
-pub(crate) struct ExecutorSlot(Mutex<Option<Placed>>, pub(crate) HidingSlot);
-
-/// Where the tools of a sandboxed session run.
-#[derive(Debug, Clone)]
-struct Placed {
-    executor: Arc<Executor>,
-    /// The proxy to the permitted hosts, if the config lists hosts.
-    proxy: Option<Arc<SessionProxy>>,
-    /// The directories of skills that existed when the executor was made. The model may create more.
-    skills: Vec<PathBuf>,
-}
 
 /// Where the built-in tools of a session run: in this process, or in the helper of the executor.
 pub(crate) struct ToolPlace(Option<Placed>);
@@ -215,7 +202,7 @@ impl SessionConfig {
     /// directories of skills that exist.
     fn placed(&self) -> Result<Placed, AgentError> {
         let skills = self.present_skills()?;
-        let mut place = self.executor.0.lock();
+        let mut place = self.executor.placed.lock();
         if let Some(placed) = place.as_ref().filter(|placed| placed.skills == skills) {
             return Ok(placed.clone());
         }

@@ -4,6 +4,7 @@ mod html;
 mod jsonl;
 mod markdown;
 mod redaction;
+mod redactors;
 mod rich;
 
 use std::io::{self, Write};
@@ -13,8 +14,8 @@ use jiff::tz::TimeZone;
 use myclaw_llm::Redactor;
 use myclaw_session::{CompactionEntry, Entry, ReadSession, Role, SessionError, TranscriptMessage};
 
-pub(crate) use redaction::Redactors;
 pub use redaction::{redact_about, redact_entry, redact_row};
+pub(crate) use redactors::Redactors;
 
 /// The form of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,16 +9,11 @@ use myclaw_config::StateDirectoryAccess;
 use myclaw_exec::{HiddenPaths, HidingProgram, HidingRunner, IfImpossible, Visibility};
 use myclaw_files::{ClosedPaths, Opening};
 use myclaw_tools::CommandPlace;
-use parking_lot::Mutex;
 
 use crate::confinement::{ToolPlace, program};
 use crate::helper;
 use crate::permissions::Permissions;
 use crate::{AgentError, FailureClass, SessionConfig};
-
-/// The runner of a session's commands, made by its first run and kept for the next ones.
-#[derive(Debug, Default)]
-pub(crate) struct HidingSlot(Mutex<Option<Arc<HidingRunner>>>);
 
 /// Whether the commands of a session find the state directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -138,7 +133,7 @@ impl SessionConfig {
             }
         };
         let hidden = hidden_paths(closed);
-        let mut slot = self.executor.1.0.lock();
+        let mut slot = self.executor.hiding.lock();
         if let Some(runner) = slot.as_ref().filter(|made| *made.hidden() == hidden) {
             return Ok(Some(Arc::clone(runner)));
         }

@@ -11,8 +11,8 @@ use myclaw_session::{Catalog, SessionKey, Sessions};
 
 use crate::AgentError;
 use crate::export::Redactors;
+use crate::known_agent::check_agent;
 use crate::memory::Models;
-use crate::session_config::check_agent;
 use crate::stores::Stores;
 
 /// Operators of servers expect the name of the program here.

@@ -20,9 +20,8 @@ use myclaw_tools::{
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
+use crate::Home;
 use crate::outputs::remove_keys;
-use crate::session::SessionEvent;
-use crate::{Home, Session};
 
 /// Directory in the state directory with what processes run.
 const OWNERS_DIRECTORY: &str = "jobs";
@@ -35,6 +34,14 @@ pub enum JobWake {
     StartTurn,
     /// The front-end decides.
     Call(Arc<dyn Fn(&SessionKey) + Send + Sync>),
+}
+
+/// A session that is open, and can be told of the end of a job.
+pub(crate) trait OpenToJobs: Send + Sync {
+    /// Puts a message into its inbox. If that fails, the record of the job still says how it ended.
+    fn put<'a>(&'a self, kind: QueuedKind, content: Vec<ContentBlock>) -> BoxFuture<'a, ()>;
+    /// Begins a turn in the background, unless one goes on.
+    fn begin_turn(self: Arc<Self>);
 }
 
 /// The jobs of all sessions of a program.
@@ -51,7 +58,7 @@ pub(crate) struct BackgroundJobs {
 #[derive(Default)]
 struct OfSession {
     jobs: Option<Arc<Jobs>>,
-    open: Weak<Session>,
+    open: Option<Weak<dyn OpenToJobs>>,
     /// Messages since the last message of the user.
     unattended: u32,
     /// Messages that wait for the next message of the user.
@@ -151,9 +158,8 @@ impl BackgroundJobs {
     }
 
     /// Records that a session is open, so that a turn can begin in it.
-    pub(crate) fn opened(&self, session: &Arc<Session>) {
-        let mut sessions = self.sessions.lock();
-        sessions.entry(session.key().clone()).or_default().open = Arc::downgrade(session);
+    pub(crate) fn opened(&self, key: &SessionKey, session: Weak<dyn OpenToJobs>) {
+        self.sessions.lock().entry(key.clone()).or_default().open = Some(session);
     }
 
     /// Records that the user sends a message in a session. Messages that were held back are delivered before it.
@@ -179,18 +185,16 @@ impl BackgroundJobs {
                 of_session.held_back.push(text);
                 return;
             }
-            of_session.open.upgrade()
+            of_session.open.as_ref().and_then(Weak::upgrade)
         };
         match &open {
             Some(session) => {
-                let content = vec![ContentBlock::text(text)];
-                // If it cannot be written, the job's record still says how it ended.
-                let _ = session.enqueue(QueuedKind::FollowUp, content).await;
+                session.put(QueuedKind::FollowUp, vec![ContentBlock::text(text)]).await;
             }
             None => self.put_into_inbox(key, QueuedKind::FollowUp, text).await,
         }
         match (self.wake.get(), open) {
-            (Some(JobWake::StartTurn), Some(session)) => session.go_on(),
+            (Some(JobWake::StartTurn), Some(session)) => session.begin_turn(),
             (Some(JobWake::Call(call)), _) => call(key),
             _ => {}
         }
@@ -265,31 +269,5 @@ fn ended_job(record: JobRecord) -> EndedJob {
 impl fmt::Debug for BackgroundJobs {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("BackgroundJobs").finish_non_exhaustive()
-    }
-}
-
-impl Session {
-    /// The background jobs of the session, the oldest first: those that run, and those that have ended and were not
-    /// removed.
-    pub async fn jobs(&self) -> Vec<JobRecord> {
-        self.config().jobs().await.list().await
-    }
-
-    /// Ends a background job with everything it started. The agent gets a message about it.
-    ///
-    /// # Errors
-    /// There is no such job, or it does not run; the text says what to do.
-    pub async fn kill_job(&self, id: &str) -> Result<JobRecord, String> {
-        self.config().jobs().await.kill(id, Killer::User).await
-    }
-
-    /// Ends the background jobs of the session beside the caller, and calls `then` when they have ended. The session can
-    /// be opened again.
-    pub fn end_jobs(self: &Arc<Self>, then: impl FnOnce() + Send + 'static) {
-        let this = Arc::clone(self);
-        self.spawn(async move {
-            this.config().close_own_jobs(&|event| this.emit(SessionEvent::Run(&event))).await;
-            then();
-        });
     }
 }

@@ -8,6 +8,7 @@ mod forget;
 mod forgotten;
 mod learn;
 mod meaning;
+mod models;
 mod origin;
 mod outline;
 mod recall;
@@ -24,7 +25,7 @@ use myclaw_tools::{Memory, MemoryOptions, Recall};
 use crate::workspace::Party;
 use crate::{AgentError, SessionConfig, permissions};
 pub use forget::{ChangeStore, Forgot, Redaction};
-pub(crate) use meaning::Models;
+pub(crate) use models::Models;
 pub use recall::SessionsOf;
 pub(crate) use write_tool::DECLARATION as MEMORY_WRITE;
 

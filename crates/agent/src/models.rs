@@ -1,5 +1,6 @@
 //! Builds a model from its name, with the values of the catalog, of the config and of a discovered server or key.
 
+mod nicknames;
 mod overlay;
 
 use std::convert::Infallible;
@@ -9,6 +10,8 @@ use myclaw_auth::{AuthFile, AuthProfile, OrderRules, arrange};
 use myclaw_config::{Config, KeySource, ModelDefinition, SecretString};
 use myclaw_engine::{ActiveModel, WindowSource};
 use myclaw_llm::{Attribution, Model, ModelRef, ResolveModel, resolve_model};
+
+pub(crate) use self::nicknames::meant_provider;
 
 /// A provider's address and key variable that were discovered outside of the config file.
 #[derive(Debug, Default)]

@@ -13,7 +13,6 @@ use myclaw_engine::{Hook, HookError, KnownSecrets, PreparedCall, ToolOutput};
 use myclaw_files::{Access, SharedDirectory};
 use serde_json::Value;
 
-use crate::SessionConfig;
 use crate::blocking::blocking;
 
 /// Bytes that are searched at once.
@@ -24,17 +23,10 @@ const OVERLAP: usize = 64 << 10;
 const NEW: &str = "new";
 
 /// Removes keys from the file of a call's output, before the model learns of it.
-struct OutputsHook {
-    known: Arc<KnownSecrets>,
+pub(crate) struct OutputsHook {
+    pub(crate) known: Arc<KnownSecrets>,
     /// Where the session's files are.
-    directory: PathBuf,
-}
-
-impl SessionConfig {
-    pub(crate) fn outputs_hook(&self) -> Arc<dyn Hook> {
-        let directory = self.home.sessions().artifact_directory(&self.session_key);
-        Arc::new(OutputsHook { known: self.known_secrets(), directory })
-    }
+    pub(crate) directory: PathBuf,
 }
 
 impl Hook for OutputsHook {

@@ -39,9 +39,8 @@ use confined::Confined;
 pub(crate) use hook::apply;
 pub(crate) use levels::advice;
 use levels::{Situation, exec_levels, tool_levels};
-pub use principal::Principal;
 pub(crate) use repository::hidden_repositories;
-pub use senders::Senders;
+pub use senders::{Principal, Senders};
 pub(crate) use special::{contradictions, is_of_heartbeats, provider_rules};
 pub use unanswered::unanswered_questions;
 

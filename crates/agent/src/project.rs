@@ -15,12 +15,14 @@ use myclaw_engine::{
 };
 use myclaw_files::{Followed, SharedDirectory, text_of_bytes, without_controls};
 use myclaw_llm::ContentBlock;
-use parking_lot::Mutex;
 
 use crate::blocking::blocking;
 use crate::{AgentError, FailureClass, SessionConfig};
 
 mod imports;
+mod seen;
+
+pub(crate) use seen::SeenInstructions;
 
 /// The files of a directory that speak to agents.
 const INSTRUCTION_FILES: [&str; 3] = ["AGENTS.md", "CLAUDE.md", ".claude/CLAUDE.md"];
@@ -36,12 +38,6 @@ const MAX_DEPTH: usize = 64;
 const MAX_IMPORT_DEPTH: usize = 5;
 /// Most files that one file names with `@`, by itself and through others.
 const MAX_IMPORTS: usize = 50;
-
-/// The files of a session's project that the model has read because it touched their directories.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct SeenInstructions(Arc<Mutex<BTreeSet<PathBuf>>>);
-
-impl SeenInstructions {}
 
 impl SessionConfig {
     /// The directory that a front-end on a terminal works in: the current one, if it belongs to a project and the config

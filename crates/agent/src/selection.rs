@@ -17,8 +17,7 @@ use myclaw_llm::{
 };
 
 use crate::AgentError;
-use crate::config_check::meant_provider;
-use crate::models::{Found, definition, resolve};
+use crate::models::{Found, definition, meant_provider, resolve};
 use crate::similar::did_you_mean;
 
 /// The variable with the places to look for model servers, instead of the usual ports: `none`, or pairs such as

@@ -26,6 +26,7 @@ use crate::{
 
 mod asked_by_program;
 mod event;
+mod jobs;
 mod remark;
 mod send;
 
@@ -141,7 +142,7 @@ impl Session {
             quiet: QuietMessages::default(),
             state: Mutex::new(state),
         });
-        config.background.opened(&session);
+        session.can_be_woken();
         session.driver.has_jobs(&config.background);
         session
     }

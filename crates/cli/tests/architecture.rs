@@ -1,6 +1,10 @@
 //! Which crate may use which, and which names a crate must not use: the table of `ARCHITECTURE.md`.
 #![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
 
+#[path = "architecture/circles.rs"]
+mod circles;
+
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -179,6 +183,46 @@ fn no_crate_uses_a_name_that_is_not_its_own_business() {
         }
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// How many modules of a crate import themselves over others. All other crates have none, and these numbers only shrink.
+const IN_CIRCLES: [(&str, usize); 17] = [
+    ("tui", 6),
+    ("protocols", 8),
+    ("gateway", 55),
+    ("host", 17),
+    ("runner", 3),
+    ("mcp", 4),
+    ("tools", 2),
+    ("hooks", 2),
+    ("engine", 15),
+    ("session", 19),
+    ("llm-cloud", 2),
+    ("llm", 18),
+    ("auth", 4),
+    ("sandbox", 5),
+    ("exec", 2),
+    ("config", 31),
+    ("channels", 11),
+];
+
+#[test]
+fn the_modules_of_a_crate_import_each_other_in_one_direction() {
+    let known = BTreeMap::from(IN_CIRCLES);
+    let mut wrong = Vec::new();
+    for (name, _) in CRATES {
+        let found = circles::circles(&crates().join(name));
+        let allowed = known.get(name).copied().unwrap_or_default();
+        if found.len() > allowed {
+            let lines =
+                found.iter().map(|(module, others)| format!("  {module} -> {}", others.join(", ")));
+            let lines = lines.collect::<Vec<_>>().join("\n");
+            wrong.push(format!("{name}: {} instead of {allowed}:\n{lines}", found.len()));
+        } else if found.len() < allowed {
+            wrong.push(format!("{name}: write {} in IN_CIRCLES", found.len()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 /// Where the agent's stores are made of a directory.

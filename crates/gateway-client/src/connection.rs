@@ -16,7 +16,7 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 
 use crate::client::Stream;
 use crate::remote::RemoteGateway;
-use crate::{ClientError, PlainLink, RunningFile, gateway_directory, store_path};
+use crate::{ClientError, ConnectError, PlainLink, RunningFile, gateway_directory, store_path};
 
 /// Longest time to connect, TLS and the WebSocket's handshake included.
 const CONNECT_TIME: Duration = Duration::from_secs(15);
@@ -35,15 +35,6 @@ enum Place {
         gateway: RemoteGateway,
         token: SecretString,
     },
-}
-
-/// Why there is no connection.
-#[derive(Debug)]
-pub enum ConnectError {
-    /// It may work later.
-    Unreachable(String),
-    /// It has to be corrected first.
-    Refused(String),
 }
 
 /// A connection whose token was accepted.
@@ -138,12 +129,6 @@ async fn find(home: &Home) -> Result<RunningFile, ConnectError> {
         let message = "no gateway runs; start one with `myclaw gateway`, or name one with --url";
         ConnectError::Unreachable(message.to_owned())
     })
-}
-
-impl From<ClientError> for ConnectError {
-    fn from(error: ClientError) -> Self {
-        Self::Refused(error.to_string())
-    }
 }
 
 /// What an answer other than a WebSocket means.

@@ -37,3 +37,18 @@ pub enum ClientError {
     #[error("internal error: {0}. Please report it")]
     Internal(String),
 }
+
+/// Why there is no connection.
+#[derive(Debug)]
+pub enum ConnectError {
+    /// It may work later.
+    Unreachable(String),
+    /// It has to be corrected first.
+    Refused(String),
+}
+
+impl From<ClientError> for ConnectError {
+    fn from(error: ClientError) -> Self {
+        Self::Refused(error.to_string())
+    }
+}

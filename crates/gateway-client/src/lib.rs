@@ -24,8 +24,8 @@ pub mod tls;
 mod token;
 
 pub use client::{AskedGateway, ask, state_of};
-pub use connection::{ConnectError, GatewayAddress, GatewaySocket, request_id};
-pub use error::ClientError;
+pub use connection::{GatewayAddress, GatewaySocket, request_id};
+pub use error::{ClientError, ConnectError};
 pub use node::{NodeOptions, serve_node};
 pub use place::{STORE_FILE, gateway_address, gateway_directory, near, store_path};
 pub use remote::PlainLink;

@@ -6,11 +6,10 @@
 use std::io::{self, Write};
 
 use myclaw_llm::{ContentBlock, ImageContent, Redactor};
-use myclaw_policy::changes_direction;
 use myclaw_session::{CompactionEntry, Role, TranscriptMessage};
 
 use super::redaction::redact_blocks;
-use super::rich::rich;
+use super::rich::{escape, rich};
 use super::{Document, ExportedSession, local_minute, redacted_note, speaker};
 
 /// The beginning of the page; `{title}` is the title.
@@ -132,27 +131,4 @@ impl<W: Write> Document for Page<W> {
         }
         self.out.write_all(END.as_bytes())
     }
-}
-
-/// `text` as text between tags or in a quoted attribute. Controls that HTML does not allow are shown as U+FFFD, and marks that
-/// would turn other text around as their numbers.
-pub(super) fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len() + text.len() / 8);
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            '\n' | '\t' => escaped.push(character),
-            '\r' => {}
-            control if control.is_control() => escaped.push(char::REPLACEMENT_CHARACTER),
-            mark if changes_direction(mark) => {
-                escaped.push_str(&format!("\\u{{{:x}}}", u32::from(mark)));
-            }
-            plain => escaped.push(plain),
-        }
-    }
-    escaped
 }

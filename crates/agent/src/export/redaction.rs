@@ -1,65 +1,17 @@
 //! Keeps keys out of documents: they go to other people, and to other machines.
 
-use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
-
 use myclaw_auth::AuthStore;
 use myclaw_llm::Redactor;
 use myclaw_session::{
     About, Entry, EntryId, Meta, ReadSession, Role, SessionError, SessionHeader, TranscriptMessage,
 };
-use parking_lot::Mutex;
 use serde_json::Value;
 
+use super::redactors::{Known, Version};
 use super::tool_calls;
 use crate::Home;
 use crate::secrets::written_secrets;
 use crate::session_config::stored_keys;
-
-/// The keys that a redactor was made of last, and the files that they come from.
-#[derive(Default)]
-pub(crate) struct Redactors(Mutex<Option<Known>>);
-
-/// The keys are not shown.
-impl std::fmt::Debug for Redactors {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Redactors").finish_non_exhaustive()
-    }
-}
-
-struct Known {
-    files: Vec<Version>,
-    secrets: Vec<String>,
-}
-
-impl Known {
-    fn is_current(&self) -> bool {
-        self.files.iter().all(|file| file.found == stamp(&file.path))
-    }
-}
-
-/// The version of a file that was read.
-struct Version {
-    path: PathBuf,
-    found: Option<Stamp>,
-}
-
-/// Number on the disk, size, and the times of the last change of content and of anything.
-type Stamp = (u64, u64, (i64, i64), (i64, i64));
-
-impl Version {
-    fn of(path: PathBuf) -> Self {
-        Self { found: stamp(&path), path }
-    }
-}
-
-/// `None` if there is no such file.
-fn stamp(path: &Path) -> Option<Stamp> {
-    let found = std::fs::metadata(path).ok()?;
-    let (modified, changed) =
-        ((found.mtime(), found.mtime_nsec()), (found.ctime(), found.ctime_nsec()));
-    Some((found.ino(), found.len(), modified, changed))
-}
 
 impl Home {
     /// Removes what is removed from the log: the keys that are written in the config and in the key stores of the agents, the

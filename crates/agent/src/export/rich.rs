@@ -3,7 +3,7 @@
 
 use pulldown_cmark::{Alignment, CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
-use super::html::escape;
+use myclaw_policy::changes_direction;
 
 /// The supported extensions of CommonMark, as on the terminal.
 const OPTIONS: Options =
@@ -149,6 +149,29 @@ impl Rich {
     fn cell_name(&self) -> &'static str {
         if self.is_in_head { "th" } else { "td" }
     }
+}
+
+/// `text` as text between tags or in a quoted attribute. Controls that HTML does not allow are shown as U+FFFD, and marks that
+/// would turn other text around as their numbers.
+pub(super) fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len() + text.len() / 8);
+    for character in text.chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            '\n' | '\t' => escaped.push(character),
+            '\r' => {}
+            control if control.is_control() => escaped.push(char::REPLACEMENT_CHARACTER),
+            mark if changes_direction(mark) => {
+                escaped.push_str(&format!("\\u{{{:x}}}", u32::from(mark)));
+            }
+            plain => escaped.push(plain),
+        }
+    }
+    escaped
 }
 
 #[cfg(test)]

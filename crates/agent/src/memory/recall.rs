@@ -9,7 +9,7 @@ use myclaw_tools::{MemoryHits, Recall, Recalled};
 use tokio_util::sync::CancellationToken;
 
 use super::forgotten::Forgotten;
-use super::meaning::Model;
+use super::models::Model;
 use crate::workspace::Party;
 use crate::{AgentError, FailureClass, SessionConfig};
 

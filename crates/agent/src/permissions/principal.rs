@@ -2,20 +2,10 @@
 
 use myclaw_config::{AgentId, SandboxMode, SandboxRules};
 use myclaw_policy::SandboxScope;
-use myclaw_session::SessionKey;
-use serde::{Deserialize, Serialize};
 
+use super::senders::Principal;
 use super::{direct_sender, sandbox_rules, scope};
 use crate::{AgentError, SessionConfig};
-
-/// A session on whose behalf another one works.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Principal {
-    /// Its key.
-    pub session: SessionKey,
-    /// Whose messages it worked on when it gave the work away, as `channel:id`.
-    pub senders: Vec<String>,
-}
 
 impl SessionConfig {
     /// This session, and those on whose behalf it works, at this moment. The last one is this session.

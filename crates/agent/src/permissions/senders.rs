@@ -1,8 +1,10 @@
-//! The people whose messages a session works on.
+//! The people whose messages a session works on, and the sessions on whose behalf it works.
 
 use std::sync::Arc;
 
+use myclaw_session::SessionKey;
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 
 /// Everybody whose messages a session works on, as `channel:id`, for the rules of `tools.bySender`. Clones share the
 /// list. A front-end adds a sender before it hands over a message and removes it when the message is answered, so the
@@ -45,4 +47,13 @@ impl Senders {
     pub(super) fn are_used(&self) -> bool {
         self.0.lock().are_used
     }
+}
+
+/// A session on whose behalf another one works.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Principal {
+    /// Its key.
+    pub session: SessionKey,
+    /// Whose messages it worked on when it gave the work away, as `channel:id`.
+    pub senders: Vec<String>,
 }

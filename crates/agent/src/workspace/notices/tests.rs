@@ -2,6 +2,7 @@ use std::fs;
 use std::time::{Duration, SystemTime};
 
 use myclaw_engine::AgentRunEvent;
+use parking_lot::Mutex;
 use serde_json::json;
 
 use super::*;

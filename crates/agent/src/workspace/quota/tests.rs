@@ -4,6 +4,7 @@ use std::path::Path;
 use myclaw_engine::WorkPlace;
 use serde_json::json;
 
+use super::state::{MEGABYTE, MOST_DEPTH};
 use super::*;
 use crate::permissions::tests::calls::prepared;
 
