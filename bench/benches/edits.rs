@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use myclaw_agent::tools::{ToolOptions, builtin_tools};
 use myclaw_engine::{PreparedCall, Tool, ToolContext, ToolInvocation, TurnId};
+use myclaw_tools::{ToolOptions, builtin_tools};
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;

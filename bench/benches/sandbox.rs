@@ -8,12 +8,9 @@ use std::process::{ExitCode, Termination};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use myclaw_agent::{
-    Home, PreparedCall, RunAdditions, SessionConfig, SessionOptions, Tool, ToolContext,
-    ToolInvocation,
-};
+use myclaw_agent::{Home, RunAdditions, SessionConfig, SessionOptions};
 use myclaw_config::{Config, Environment, Paths};
-use myclaw_engine::TurnId;
+use myclaw_engine::{PreparedCall, Tool, ToolContext, ToolInvocation, TurnId};
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;

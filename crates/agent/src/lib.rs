@@ -99,126 +99,47 @@ pub use workspace::{
     MovedSession, Party, Quota, WorkspaceUse, moved_sessions, protected_names, workspace_of_session,
 };
 
+// What follows belongs to other crates. It is what a program needs that embeds an agent and depends on this crate alone: to
+// write a tool, a hook, an approver or a store, and to read events and results. The crates of this workspace take these
+// names from where they are defined.
 pub use futures_util::future::BoxFuture;
 pub use myclaw_engine::{
-    About, ActiveModel, AgentRunEvent, AgentStart, AlwaysScope, Approval, ApprovalRequest,
-    ApprovalTerms, Approver, Bound, BoundFact, CallArguments, CallEffect, CallSubject, Clock,
-    CompactionOutcome, CompactionReason, CompactionReport, CompactionVerdict, ContextChange,
-    CutAnswers, Engine, EventCallback, FactForm, Hook, HookError, Notice, PendingCompaction,
-    PendingMessage, PendingToolCall, Power, Powers, PreparedCall, ProgramRequest, Providers,
-    QuietMessages, RunError, RunEvent, RunId, RunOutcome, RunParams, RunResult, RunWork, ScopeKind,
-    SharedSchemas, ShownFact, SkillSummary, SystemClock, TakenState, Target, TargetAccess, Tool,
-    ToolAliases, ToolCallVerdict, ToolContext, ToolDeclaration, ToolError, ToolGroup,
-    ToolInvocation, ToolKind, ToolOutput, ToolUpdate, TurnId, WorkPlace, cleaned_name,
-    incomplete_remark, message_to_row, written_call,
+    AgentRunEvent, AgentStart, AlwaysScope, Approval, ApprovalRequest, ApprovalTerms, Approver,
+    CallArguments, CallEffect, CallSubject, Clock, Engine, EventCallback, Hook, HookError, Notice,
+    PendingToolCall, PreparedCall, Providers, RunError, RunEvent, RunOutcome, RunResult,
+    SystemClock, Tool, ToolCallVerdict, ToolContext, ToolDeclaration, ToolError, ToolInvocation,
+    ToolKind, ToolOutput, ToolUpdate,
 };
-pub use myclaw_exec::{end_child, give_back_memory, hide_environment, use_one_heap};
-pub use myclaw_executor::{CallHandler, with_handler};
 
-/// Keys of providers, and the store that keeps them.
-pub mod auth {
-    pub use myclaw_auth::{
-        Arranged, AuthFile, AuthProfile, AuthStore, AuthStoreError, CredentialType, FailureReason,
-        OrderRules, ProfileOrigin, StoredProfile, UsageStats, Validity, arrange, is_private,
-        replacing_command,
-    };
-}
-
-/// The config file, its place and its mistakes.
+/// The config file and its place.
 pub mod config {
-    pub use myclaw_config::{
-        AckReactionScope, AgentId, Binding, BindingMatch, ChatId, ChatRules, CommandLine, Config,
-        ConfigChange, ConfigError, ConfigFile, ConfigPath, ConnectionSecurity, DEFAULT_ACCOUNT,
-        DiscordConfig, DmPolicy, DmScope, EditError, EditProblem, EmailConfig, Environment,
-        ExposeSecret, GroupConfig, GroupPolicy, Heartbeat, HeartbeatSession, HostBinding,
-        HostConfig, HostName, IrcConfig, KEYRING_SERVICE, KeySource, Loaded, LogLevel, MASKED,
-        MailServerConfig, MailSession, MaskedValues, MatrixConfig, McpServerConfig, Mistake,
-        ModelDefinition, Network, NodeConfig, NotificationsName, OtherChats, PageOrigin, Paths,
-        Persona, ProjectStart, QueueMode, RenderStyle, Report, ResolvedAgent, SecretString,
-        SenderCheckConfig, SessionScope, SessionToolsConfig, SignalConfig, SlackConfig,
-        SocketConfig, StarterModel, Subagents, TelegramBot, TelegramConfig, TelemetryConfig,
-        TerminalConfig, ThemeName, TlsConfig, UncertainDelivery, WebhookConfig, WhatsAppConfig,
-        WhatsAppNumber, WriteError, XmppConfig, digest, holds_literal_secret, is_secret_key,
-        json_schema, json5_value, load_config, load_or_default, schema_outline, secret_digest,
-        starter_config, unknown_key, write_config_if_missing,
-    };
+    pub use myclaw_config::{Config, Environment, Paths, SecretString, load_or_default};
 }
 
-/// Files of a front-end's own, such as the history of typed messages, and those in directories that others can change.
-pub mod files {
-    pub use myclaw_files::{
-        Access, Durability, EntryKind, NewFile, SharedDirectory, create_private_directory, hex,
-        now_ms, private_options, read_regular, remove_if_there, text_of_bytes,
-    };
-}
-
-/// The commands of the config that are run as hooks.
-pub mod hooks {
-    pub use myclaw_hooks::{UnusableCommand, run_command, unusable_commands};
-}
-
-/// Models, messages and the parts of a model's answer.
+/// Messages and the parts of a model's answer.
 pub mod llm {
-    pub use myclaw_llm::outside;
     pub use myclaw_llm::{
-        AnswerFormat, AnswerOptions, Api, AssistantMessage, BUILTIN_PROVIDER, CallFailure,
-        CallLimits, Catalog, ContentBlock, Cost, EventSink, ForcedCall, HttpOptions, HttpProvider,
-        ImageContent, InputKind, KeyNeed, LocalCandidate, LocalFacts, LocalFinding, Message, Model,
-        ModelError, ModelRef, ModelRequest, PairedMessages, Price, Provider, ProviderInfo,
-        Redactor, StopReason, StreamEvent, TextContent, ThinkingContent, ThinkingLevel, ToolCall,
-        ToolResultMessage, ToolSchema, Usage, UserMessage, joined_text, parse_model_ref,
-        partial_arguments, provider_info, redact, survey_local,
+        AssistantMessage, CallFailure, ContentBlock, EventSink, HttpOptions, Message, ModelRequest,
+        Provider, StopReason, StreamEvent, ThinkingLevel, ToolSchema, Usage,
     };
-    /// The login of GitHub Copilot.
-    pub use myclaw_llm_cloud::copilot;
 }
 
-/// What agents remember: facts, the search over sessions, and forgetting.
-pub mod remembered {
-    pub use crate::memory::{ChangeStore, Forgot, Redaction, SessionsOf};
-    pub use myclaw_memory::{Added, Fact, FactId, NewFact, Notebook, NotebookError, Origin};
-}
-
-/// What the operating system enforces in sandboxed sessions.
-pub mod sandbox {
-    pub use myclaw_config::SandboxMode;
-    #[cfg(target_os = "linux")]
-    pub use myclaw_sandbox::escapes::{Row, Verdict};
-    pub use myclaw_sandbox::{Confinement, Engine, Level, Limits, Network, WorkspaceAccess};
-}
-
-/// Sessions: keys, what they hold, and the traits of their stores.
+/// Sessions: keys, and the traits of their stores.
 pub mod sessions {
     pub use myclaw_session::{
-        About, AboutEntry, CLI_CHANNEL, Case, Catalog, CompactionEntry, CreateSession, Entry,
-        EntryId, Epoch, FIRST_WORDS, HeldInbox, Inbox, InboxWatch, IndexedSession, JsonSessions,
-        LockWait, LogEnd, MemorySessions, MemorySpending, MetaPatch, OpenSession, PeerKind,
-        PruneScope, QueuedKind, ReadEntries, ReadSession, Role, SearchHit, SearchQuery,
-        SearchScope, SessionEntry, SessionError, SessionKey, SessionKeyParts, SessionReader,
-        SessionUse, Sessions, Spending, Spent, TailLimit, TranscriptMessage, UpdatedAt,
-        first_words, indexed_title, title_of_beginning,
+        Catalog, Inbox, JsonSessions, MemorySessions, MemorySpending, OpenSession, ReadSession,
+        SessionKey, Sessions, Spending,
     };
 }
 
-/// Directories with a `SKILL.md`, and what is wrong with some.
-pub mod skill {
-    pub use myclaw_skills::{Origin, Problem, Requirements, Skill, without_front_matter};
+/// What agents remember: the search over sessions, and forgetting.
+pub mod remembered {
+    pub use crate::memory::{ChangeStore, Forgot, Redaction, SessionsOf};
 }
 
 /// Speech: who speaks and who listens, as the config says.
 pub mod speech {
     pub use crate::speech_setup::{speaker, speech_obstacles, transcriber};
-    pub use myclaw_speech::{Audio, AudioFormat, Speaker, SpeechError, Transcriber};
-}
-
-/// Tools and what prepares their input.
-pub mod tools {
-    pub use myclaw_tools::{
-        ChangedTurn, Compared, Direction, FROM_PROGRAM, FileOutcome, JobEnd, JobEnding, JobRecord,
-        Meaning, Memory, MemoryHits, MemoryOptions, Pixels, ToolOptions, Undone, UndoneFile,
-        WhichTurn, builtin_tools, picture_from_base64, picture_from_bytes, picture_pixels, preview,
-        shown_size,
-    };
 }
 
 /// The example of this page must compile.

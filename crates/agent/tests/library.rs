@@ -5,17 +5,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
-use myclaw_agent::config::{Config, Environment, Paths, QueueMode};
+use myclaw_agent::config::{Config, Environment, Paths};
 use myclaw_agent::llm::{
     AssistantMessage, CallFailure, ContentBlock, EventSink, ModelRequest, Provider, StopReason,
     ToolSchema, Usage,
 };
-use myclaw_agent::sessions::{LockWait, SessionKey};
+use myclaw_agent::sessions::SessionKey;
 use myclaw_agent::{
     Accepted, AgentRunEvent, Driver, Engine, FailureClass, Home, Next, RunAgentParams, Session,
     SessionCallback, SessionConfig, SessionEvent, SessionOptions, Tool, ToolError, ToolInvocation,
     ToolOutput, key_resolver, run_agent, run_agent_with,
 };
+use myclaw_config::QueueMode;
+use myclaw_session::LockWait;
 use myclaw_testkit::{ModelServer, Reply, Script, TempHome, WireFormat};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;

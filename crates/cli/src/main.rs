@@ -17,7 +17,7 @@ fn main() -> ExitCode {
     if let Some(end) = myclaw_agent::helper_main() {
         return end.report();
     }
-    myclaw_agent::hide_environment();
+    myclaw_exec::hide_environment();
     myclaw_front::panic::install_hook();
     myclaw_front::interrupt::survive_file_size_limit();
     let outcome = match std::panic::catch_unwind(|| parse().and_then(run)) {

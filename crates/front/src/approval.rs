@@ -3,9 +3,10 @@
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use myclaw_agent::approvals::{self, Question, WrittenAnswer, escape, refusal};
-use myclaw_agent::{
-    AlwaysScope, Approval, ApprovalRequest, Approver, BoxFuture, FactForm, ScopeKind, ShownFact,
+use myclaw_engine::{
+    AlwaysScope, Approval, ApprovalRequest, Approver, FactForm, ScopeKind, ShownFact,
 };
 use tokio::sync::{Semaphore, mpsc, oneshot};
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use myclaw_agent::SessionOptions;
-use myclaw_agent::llm::ThinkingLevel;
+use myclaw_llm::ThinkingLevel;
 
 mod duration;
 

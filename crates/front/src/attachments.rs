@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use myclaw_agent::files::read_regular;
-use myclaw_agent::llm::{ContentBlock, ImageContent};
-use myclaw_agent::tools::{picture_from_bytes, shown_size};
+use myclaw_files::read_regular;
+use myclaw_llm::{ContentBlock, ImageContent};
+use myclaw_tools::{picture_from_bytes, shown_size};
 
 use crate::exit::CliError;
 use crate::terminal::images::is_picture;

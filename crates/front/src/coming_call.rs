@@ -1,6 +1,6 @@
 //! A tool call whose arguments still stream in, for display.
 
-use myclaw_agent::llm::partial_arguments;
+use myclaw_llm::partial_arguments;
 use serde_json::{Map, Value};
 
 /// Bytes of the arguments that are kept. What a call is about stands at their beginning.

@@ -4,8 +4,8 @@ use std::io;
 use std::path::PathBuf;
 
 use myclaw_agent::SessionConfig;
-use myclaw_agent::files::{EntryKind, SharedDirectory, read_regular, text_of_bytes};
-use myclaw_agent::skill::without_front_matter;
+use myclaw_files::{EntryKind, SharedDirectory, read_regular, text_of_bytes};
+use myclaw_skills::without_front_matter;
 
 /// The directory with the files, in the state directory and in the workspace.
 const DIRECTORY: &str = "commands";

@@ -3,10 +3,10 @@
 use std::fmt;
 use std::process::ExitCode;
 
-use myclaw_agent::config::{ConfigError, RenderStyle};
-use myclaw_agent::remembered::NotebookError;
-use myclaw_agent::sessions::SessionError;
 use myclaw_agent::{AgentError, FailureClass};
+use myclaw_config::{ConfigError, RenderStyle};
+use myclaw_memory::NotebookError;
+use myclaw_session::SessionError;
 
 use crate::terminal::Paint;
 

@@ -9,10 +9,10 @@ use std::io;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use myclaw_agent::config::{Config, Environment, LogLevel, ResolvedAgent};
-use myclaw_agent::llm::redact;
 use myclaw_agent::{Home, stored_keys, written_secrets};
+use myclaw_config::{Config, Environment, LogLevel, ResolvedAgent};
 use myclaw_files::variables::LOG as VARIABLE;
+use myclaw_llm::redact;
 use parking_lot::RwLock;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;

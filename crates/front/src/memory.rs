@@ -4,9 +4,10 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 
-use myclaw_agent::remembered::{Added, Fact, FactId, Notebook, Redaction, SessionsOf};
-use myclaw_agent::sessions::{EntryId, SessionKey};
+use myclaw_agent::remembered::{Redaction, SessionsOf};
 use myclaw_agent::{Home, SessionConfig};
+use myclaw_memory::{Added, Fact, FactId, Notebook};
+use myclaw_session::{EntryId, SessionKey};
 use serde::Serialize;
 use serde_json::Value;
 use tokio::task::spawn_blocking;
@@ -71,7 +72,7 @@ pub fn finish_forgetting(home: &Home) -> Result<(), CliError> {
     if !home.has_to_forget() {
         return Ok(());
     }
-    let config = myclaw_agent::config::load_or_default(&home.environment)?.config;
+    let config = myclaw_config::load_or_default(&home.environment)?.config;
     Ok(home.finish_forgetting(&config, &change_store)?)
 }
 

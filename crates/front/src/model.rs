@@ -1,7 +1,7 @@
 //! Messages to the user about the active model and its thinking level.
 
-use myclaw_agent::llm::{Model, ThinkingLevel};
 use myclaw_agent::{Selection, SelectionSource, Session};
+use myclaw_llm::{Model, ThinkingLevel};
 
 use crate::exit::CliError;
 use crate::print::note;

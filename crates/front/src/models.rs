@@ -4,10 +4,12 @@ mod key;
 
 use std::collections::BTreeMap;
 
-use myclaw_agent::auth::AuthFile;
-use myclaw_agent::config::Config;
-use myclaw_agent::configured_model;
-use myclaw_agent::llm::{
+use myclaw_agent::{
+    Home, configured_local_probe, configured_model, did_you_mean, known_providers, stored_keys,
+};
+use myclaw_auth::AuthFile;
+use myclaw_config::Config;
+use myclaw_llm::{
     Catalog, InputKind, LocalFinding, Model, ModelRef, ThinkingLevel, provider_info, survey_local,
 };
 use serde::Serialize;
@@ -15,9 +17,6 @@ use serde::Serialize;
 use crate::exit::CliError;
 use crate::print::{columns, without_login};
 pub use key::{KeySource, KeyState};
-use myclaw_agent::did_you_mean;
-use myclaw_agent::{Home, stored_keys};
-use myclaw_agent::{configured_local_probe, known_providers};
 
 /// Which models are listed.
 #[derive(Debug, Clone, Copy, Default)]

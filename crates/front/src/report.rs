@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use myclaw_agent::approvals::escape;
-use myclaw_agent::llm::{StreamEvent, Usage};
-use myclaw_agent::tools::FROM_PROGRAM;
-use myclaw_agent::{AgentRunEvent, Approval, ContextChange, EventCallback, RunResult};
+use myclaw_engine::{AgentRunEvent, Approval, ContextChange, EventCallback, RunResult};
+use myclaw_llm::{StreamEvent, Usage};
+use myclaw_tools::FROM_PROGRAM;
 use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::{Map, Value};

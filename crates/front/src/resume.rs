@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use myclaw_agent::sessions::{About, FIRST_WORDS, IndexedSession, SessionKey, indexed_title};
+use myclaw_session::{About, FIRST_WORDS, IndexedSession, SessionKey, indexed_title};
 
 use crate::exit::CliError;
 use crate::interrupt::Interrupts;

@@ -15,7 +15,7 @@ use crate::panic::advice_about;
 /// The system cannot provide the resources of a runtime.
 pub fn block_on<T>(work: impl Future<Output = T>) -> Result<T, CliError> {
     // Its second thread would begin a heap of its own.
-    myclaw_agent::use_one_heap();
+    myclaw_exec::use_one_heap();
     let runtime = build(&mut Builder::new_current_thread(), FOREVER)?;
     let outcome = runtime.block_on(work);
     runtime.shutdown_background();
@@ -74,7 +74,7 @@ const END_WAIT: Duration = Duration::from_secs(2);
 /// As for [`block_on`].
 pub fn block_on_threads<T>(work: impl Future<Output = T>) -> Result<T, CliError> {
     // Before there are threads that could begin heaps of their own.
-    myclaw_agent::use_one_heap();
+    myclaw_exec::use_one_heap();
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
     let mut builder = Builder::new_multi_thread();
     builder.worker_threads(threads).max_blocking_threads(MOST_BLOCKING_THREADS);

@@ -4,14 +4,13 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use myclaw_agent::config::Paths;
-use myclaw_agent::did_you_mean;
-use myclaw_agent::llm::Redactor;
-use myclaw_agent::sessions::{
+use myclaw_agent::{Home, SessionConfig, did_you_mean, workspace_of_session};
+use myclaw_config::Paths;
+use myclaw_llm::Redactor;
+use myclaw_session::{
     Case, Catalog, EntryId, IndexedSession, PruneScope, ReadSession, SessionEntry, SessionError,
     SessionKey, TranscriptMessage, indexed_title, title_of_beginning,
 };
-use myclaw_agent::{Home, SessionConfig, workspace_of_session};
 
 use crate::args::{Age, WhichSessions};
 use crate::exit::CliError;

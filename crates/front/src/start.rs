@@ -3,9 +3,9 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use myclaw_agent::config::ProjectStart;
-use myclaw_agent::sessions::{CLI_CHANNEL, EntryId, SessionKey};
 use myclaw_agent::{MAIN_SESSION, SessionConfig};
+use myclaw_config::ProjectStart;
+use myclaw_session::{CLI_CHANNEL, EntryId, SessionKey};
 
 use crate::args::{ContinueArgs, SessionArgs};
 use crate::exit::CliError;

@@ -1,7 +1,7 @@
 //! How a node and its gateway begin, and the limits of what they send. Each frame is one JSON text. After `hello` and
 //! `welcome` the frames are the messages of `myclaw-executor`: the gateway asks for calls as of a helper.
 
-use myclaw_agent::ToolOutput;
+use myclaw_engine::ToolOutput;
 use myclaw_llm::{ContentBlock, joined_text};
 use serde::{Deserialize, Serialize};
 use serde_json::json;

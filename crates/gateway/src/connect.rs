@@ -4,17 +4,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use myclaw_agent::Home;
-use myclaw_agent::config::{
-    Config, DEFAULT_ACCOUNT, DiscordConfig, DmPolicy, GroupPolicy, MatrixConfig, SignalConfig,
-    SlackConfig, TelegramBot, TelegramConfig, UncertainDelivery, WhatsAppConfig, WhatsAppNumber,
-    digest, secret_digest,
-};
 use myclaw_channels::{
     AcceptsInvite, AfterInterruption, Channel, DISCORD, DISCORD_BASE_URL, Discord, DiscordOptions,
     MATRIX, Matrix, MatrixOptions, SIGNAL, SIGNAL_BASE_URL, SLACK, SLACK_BASE_URL, SOCKET, Signal,
     SignalOptions, Slack, SlackOptions, SocketChannel, SocketOptions, TELEGRAM, TELEGRAM_BASE_URL,
     Telegram, TelegramOptions, WEBHOOK, WHATSAPP, WHATSAPP_BASE_URL, WHATSAPP_VERSION, Webhook,
     WebhookOptions, WhatsApp, WhatsAppApp, WhatsAppOptions, WhatsAppTemplate,
+};
+use myclaw_config::{
+    Config, DEFAULT_ACCOUNT, DiscordConfig, DmPolicy, GroupPolicy, MatrixConfig, SignalConfig,
+    SlackConfig, TelegramBot, TelegramConfig, UncertainDelivery, WhatsAppConfig, WhatsAppNumber,
+    digest, secret_digest,
 };
 use myclaw_gateway_client::gateway_directory;
 use serde::Serialize;

@@ -7,8 +7,8 @@ mod showing;
 
 use std::sync::{Arc, Weak};
 
-use myclaw_agent::config::{BindingMatch, ChatId, Config, HostBinding};
 use myclaw_channels::{Arrival, AttachmentContent, ChatKind};
+use myclaw_config::{BindingMatch, ChatId, Config, HostBinding};
 use myclaw_gateway_client::Say;
 use myclaw_host::{
     Accepted, Addressing, FileChannel, Folder, Host, HostOptions, Inbound, Messenger, Outbound,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use myclaw_agent::Home;
-use myclaw_agent::config::Config;
+use myclaw_config::Config;
 use parking_lot::RwLock;
 
 /// An environment and the config that was read with it.

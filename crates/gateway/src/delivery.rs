@@ -42,9 +42,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
-use myclaw_agent::llm::ImageContent;
-use myclaw_agent::sessions::SessionKey;
-use myclaw_agent::{Approver, Driver, FailureClass, JobWake, ProgramRequest, Session, engine};
+use myclaw_agent::{Driver, FailureClass, JobWake, Session, engine};
+use myclaw_engine::{Approver, ProgramRequest};
+use myclaw_llm::ImageContent;
+use myclaw_session::SessionKey;
 use myclaw_store::Store;
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::json;

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use myclaw_agent::config::{Config, Loaded};
-use myclaw_agent::{AgentError, Home, SystemClock, load_checked};
+use myclaw_agent::{AgentError, Home, load_checked};
+use myclaw_config::{Config, Loaded};
+use myclaw_engine::SystemClock;
 use myclaw_gateway_client::{
     GatewayToken, RunningFile, Say, gateway_address, gateway_directory, store_path,
 };

@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use myclaw_agent::{AgentRunEvent, RunEvent, RunOutcome};
+use myclaw_engine::{AgentRunEvent, RunEvent, RunOutcome};
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use serde::Serialize;
 use tokio::sync::watch;

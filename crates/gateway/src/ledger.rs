@@ -2,7 +2,7 @@
 
 mod missing;
 
-pub(crate) use myclaw_agent::files::now_ms;
+pub(crate) use myclaw_files::now_ms;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

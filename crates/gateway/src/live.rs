@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use myclaw_agent::AgentRunEvent;
-use myclaw_agent::llm::StreamEvent;
 use myclaw_channels::{Channel, Live as Shows, Target};
+use myclaw_engine::AgentRunEvent;
+use myclaw_llm::StreamEvent;
 use myclaw_store::{Place, Version, Write};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use myclaw_agent::{AgentRunEvent, RunOutcome};
+use myclaw_engine::{AgentRunEvent, RunOutcome};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 

@@ -3,14 +3,14 @@
 //! A question's id is a digest of the call that would run and of what the owner is shown. So an answer holds for exactly
 //! that call, and an answer that was meant for another one finds no question.
 
-use myclaw_agent::files::hex;
+use myclaw_agent::approvals;
+use myclaw_engine::{Approval, ApprovalRequest, ScopeKind};
+use myclaw_files::hex;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use myclaw_agent::approvals;
-use myclaw_agent::{Approval, ApprovalRequest, ScopeKind};
 use parking_lot::Mutex;
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use myclaw_agent::config::Config;
 use myclaw_agent::{AgentError, Home, load_checked};
+use myclaw_config::Config;
 use myclaw_gateway_client::{GatewayToken, RunningFile, Say, gateway_address, gateway_directory};
 use serde::Serialize;
 use tokio::sync::{Notify, watch};

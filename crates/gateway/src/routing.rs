@@ -17,11 +17,11 @@ use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
 use myclaw_agent::FailureClass;
-use myclaw_agent::config::{AckReactionScope, Config, Persona};
-use myclaw_agent::sessions::{PeerKind, SessionKey};
 use myclaw_channels::{
     Action, Arrival, Change, Channel, ChatKind, Part, PartKind, Receipt, SOCKET, WEBHOOK,
 };
+use myclaw_config::{AckReactionScope, Config, Persona};
+use myclaw_session::{PeerKind, SessionKey};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 

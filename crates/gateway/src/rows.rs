@@ -1,12 +1,12 @@
 //! What the store holds: messages that came in, and the parts of replies that go out.
 
-use myclaw_agent::files::hex;
+use myclaw_engine::ProgramRequest;
+use myclaw_files::hex;
+use myclaw_llm::{ImageContent, ToolCall};
+use myclaw_session::EntryId;
 use std::fmt;
 use std::ops::Range;
 
-use myclaw_agent::ProgramRequest;
-use myclaw_agent::llm::{ImageContent, ToolCall};
-use myclaw_agent::sessions::EntryId;
 use myclaw_channels::{Button, EMAIL, SOCKET, WEBHOOK};
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use myclaw_agent::SUBAGENT_CHANNEL;
 use myclaw_agent::permissions::Principal;
-use myclaw_agent::sessions::SessionKey;
+use myclaw_session::SessionKey;
 use myclaw_store::{Place, Write};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};

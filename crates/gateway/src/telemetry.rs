@@ -8,9 +8,9 @@ mod export;
 
 use std::collections::HashMap;
 
-use myclaw_agent::config::Config;
-use myclaw_agent::llm::StopReason;
-use myclaw_agent::{AgentRunEvent, RunEvent, RunId, RunOutcome, RunWork};
+use myclaw_config::Config;
+use myclaw_engine::{AgentRunEvent, RunEvent, RunId, RunOutcome, RunWork};
+use myclaw_llm::StopReason;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use myclaw_agent::Home;
-use myclaw_agent::config::{Config, TlsConfig};
+use myclaw_config::{Config, TlsConfig};
 use myclaw_gateway_client::tls::{chain_in, fingerprint, provider, read_file};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};

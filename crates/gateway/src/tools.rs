@@ -8,10 +8,11 @@ mod sessions;
 
 use std::sync::{Arc, Weak};
 
-use myclaw_agent::llm::ToolSchema;
-use myclaw_agent::sessions::CLI_CHANNEL;
 use myclaw_agent::speech::speaker;
-use myclaw_agent::{FrontEndTools, ProgramRequest, SessionConfig, Tool, ToolError, ToolOutput};
+use myclaw_agent::{FrontEndTools, SessionConfig};
+use myclaw_engine::{ProgramRequest, Tool, ToolError, ToolOutput};
+use myclaw_llm::ToolSchema;
+use myclaw_session::CLI_CHANNEL;
 use serde_json::Value;
 
 use crate::delivery::Delivery;

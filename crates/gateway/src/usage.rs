@@ -9,7 +9,7 @@ mod book;
 mod http;
 mod request;
 
-use myclaw_agent::llm::Usage;
+use myclaw_llm::Usage;
 use serde::{Deserialize, Serialize};
 
 pub use access::usage;

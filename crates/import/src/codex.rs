@@ -7,7 +7,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use myclaw_agent::sessions::{CompactionEntry, Entry, EntryId};
+use myclaw_session::{CompactionEntry, Entry, EntryId};
 use serde_json::{Map, Value, json};
 
 use super::Import;

@@ -21,8 +21,8 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use myclaw_agent::export::{redact_about, redact_entry, redacted_note};
-use myclaw_agent::llm::Redactor;
-use myclaw_agent::sessions::{
+use myclaw_llm::Redactor;
+use myclaw_session::{
     About, AboutEntry, CreateSession, Entry, FIRST_WORDS, LockWait, MetaPatch, Role, SessionKey,
     UpdatedAt, first_words,
 };

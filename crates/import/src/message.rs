@@ -9,12 +9,12 @@ mod blocks;
 use std::collections::HashMap;
 
 use jiff::Timestamp;
-use myclaw_agent::llm::{
+use myclaw_engine::message_to_row;
+use myclaw_llm::{
     AssistantMessage, ContentBlock, Cost, Message, StopReason, ToolResultMessage, Usage,
     UserMessage,
 };
-use myclaw_agent::message_to_row;
-use myclaw_agent::sessions::{EntryId, Role, TranscriptMessage};
+use myclaw_session::{EntryId, Role, TranscriptMessage};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 

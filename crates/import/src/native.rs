@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use myclaw_agent::sessions::{Entry, SessionReader};
+use myclaw_session::{Entry, SessionReader};
 
 use super::Import;
 use myclaw_front::exit::CliError;

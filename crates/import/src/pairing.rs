@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use myclaw_agent::llm::{ContentBlock, Message, ToolResultMessage};
-use myclaw_agent::message_to_row;
+use myclaw_engine::message_to_row;
+use myclaw_llm::{ContentBlock, Message, ToolResultMessage};
 use serde_json::{Value, json};
 
 use super::Import;

@@ -10,7 +10,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use myclaw_agent::sessions::{CompactionEntry, Entry, EntryId, Role};
+use myclaw_session::{CompactionEntry, Entry, EntryId, Role};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 

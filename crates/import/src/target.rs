@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
-use myclaw_agent::sessions::{SessionKey, SessionReader};
+use myclaw_session::{SessionKey, SessionReader};
 use serde::Deserialize;
 
 use super::detect::Format;

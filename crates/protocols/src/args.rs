@@ -1,8 +1,8 @@
 //! The command lines of `myclaw rpc` and `myclaw acp`.
 
 use clap::Args;
-use myclaw_agent::llm::ThinkingLevel;
 use myclaw_front::args::{ContinueArgs, SessionArgs};
+use myclaw_llm::ThinkingLevel;
 
 /// Arguments of `acp`. The editor chooses the directory and the session.
 #[derive(Debug, Args)]

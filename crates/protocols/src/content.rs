@@ -1,7 +1,7 @@
 //! Checks pictures before they enter a session.
 
-use myclaw_agent::llm::ContentBlock;
-use myclaw_agent::tools::picture_from_base64;
+use myclaw_llm::ContentBlock;
+use myclaw_tools::picture_from_base64;
 
 use myclaw_front::exit::CliError;
 

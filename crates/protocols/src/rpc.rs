@@ -12,8 +12,8 @@ mod stats;
 
 use std::sync::Arc;
 
-use myclaw_agent::{AgentRunEvent, Approver, RunEvent};
 use myclaw_agent::{Driver, JobWake, SessionCallback, SessionConfig, SessionEvent, engine};
+use myclaw_engine::{AgentRunEvent, Approver, RunEvent};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use myclaw_agent::config::SecretString;
+use myclaw_config::SecretString;
 use myclaw_files::variables::GATEWAY_TOKEN as TOKEN_VARIABLE;
 use myclaw_gateway_client::{ConnectError, GatewayAddress, PlainLink};
 use serde_json::{Value, json};
@@ -99,10 +99,9 @@ pub fn run(args: &AttachArgs) -> Result<(), CliError> {
 fn token(args: &AttachArgs, of_variable: Option<String>) -> Result<SecretString, CliError> {
     let token = match (&args.token_file, of_variable) {
         (Some(path), _) => {
-            let read =
-                myclaw_agent::files::read_regular(path, MAX_TOKEN_BYTES).map_err(|error| {
-                    CliError::usage(format!("{} cannot be read: {error}", path.display()))
-                })?;
+            let read = myclaw_files::read_regular(path, MAX_TOKEN_BYTES).map_err(|error| {
+                CliError::usage(format!("{} cannot be read: {error}", path.display()))
+            })?;
             String::from_utf8_lossy(&read).trim().to_owned()
         }
         (None, Some(token)) => token.trim().to_owned(),

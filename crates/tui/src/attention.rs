@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use myclaw_agent::config::{NotificationsName, TerminalConfig};
+use myclaw_config::{NotificationsName, TerminalConfig};
 use parking_lot::Mutex;
 
 use myclaw_front::terminal::{Call, format_elapsed, notify};

@@ -3,9 +3,7 @@
 use std::collections::HashMap;
 
 use myclaw_agent::is_remark;
-use myclaw_agent::sessions::{
-    EntryId, IndexedSession, Role, SessionKey, TailLimit, TranscriptMessage,
-};
+use myclaw_session::{EntryId, IndexedSession, Role, SessionKey, TailLimit, TranscriptMessage};
 
 use super::{Chat, View};
 use myclaw_front::exit::CliError;
@@ -210,7 +208,7 @@ fn branches(sessions: &[IndexedSession], key: &SessionKey) -> Vec<(usize, Sessio
 
 #[cfg(test)]
 mod tests {
-    use myclaw_agent::sessions::{IndexedSession, SessionKey};
+    use myclaw_session::{IndexedSession, SessionKey};
     use serde_json::json;
 
     use super::branches;

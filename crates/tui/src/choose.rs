@@ -1,6 +1,6 @@
 //! What the user chooses from a list: the session and the model.
 
-use myclaw_agent::sessions::SessionKey;
+use myclaw_session::SessionKey;
 
 use super::{Chat, View, is_interactive};
 use crate::model_picker;

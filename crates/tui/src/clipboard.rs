@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use myclaw_agent::config::Paths;
-use myclaw_agent::files::{create_private_directory, private_options};
+use myclaw_config::Paths;
+use myclaw_files::{create_private_directory, private_options};
 
 use super::pastes::{digest, keep_newest};
 use myclaw_front::attachments;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use myclaw_agent::did_you_mean;
-use myclaw_agent::tools::Direction;
+use myclaw_tools::Direction;
 
 use super::jobs::killed_id;
 use super::talk::queue_number;

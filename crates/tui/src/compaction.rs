@@ -3,7 +3,8 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use myclaw_agent::{CompactionOutcome, CompactionReport, EventCallback, Foreground};
+use myclaw_agent::Foreground;
+use myclaw_engine::{CompactionOutcome, CompactionReport, EventCallback};
 
 use tokio_util::sync::CancellationToken;
 

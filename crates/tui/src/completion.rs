@@ -1,7 +1,7 @@
 //! Completion with Tab: commands, the models, sessions and skills that they take as arguments, and paths.
 
 use myclaw_agent::SessionConfig;
-use myclaw_agent::llm::{Catalog, ThinkingLevel};
+use myclaw_llm::{Catalog, ThinkingLevel};
 use reedline::{Completer, CompletionResult, Span, Suggestion};
 
 use super::command::NAMES;

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use myclaw_agent::sessions::{Role, TailLimit, TranscriptMessage};
 use myclaw_agent::{RunAdditions, Session};
+use myclaw_session::{Role, TailLimit, TranscriptMessage};
 
 use super::outputs::Common;
 use super::status::short_count;

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use myclaw_agent::{EventCallback, give_back_memory};
+use myclaw_engine::EventCallback;
+use myclaw_exec::give_back_memory;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;

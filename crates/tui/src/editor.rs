@@ -9,8 +9,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use myclaw_agent::SessionConfig;
-use myclaw_agent::config::Paths;
-use myclaw_agent::files::{create_private_directory, private_options};
+use myclaw_config::Paths;
+use myclaw_files::{create_private_directory, private_options};
 use reedline::{
     Color, ColumnarMenu, EditCommand, Emacs, FileBackedHistory, KeyCode, KeyModifiers, MenuBuilder,
     Prompt, PromptEditMode, PromptHistorySearch, PromptHistorySearchStatus, Reedline,

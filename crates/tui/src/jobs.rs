@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use myclaw_agent::tools::JobRecord;
 use myclaw_agent::{JobWake, Session};
+use myclaw_tools::JobRecord;
 use tokio::sync::Notify;
 
 use myclaw_front::report::first_line;

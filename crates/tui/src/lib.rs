@@ -5,11 +5,9 @@ use std::convert::Infallible;
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 
-use myclaw_agent::llm::ContentBlock;
-use myclaw_agent::{
-    AgentRunEvent, Approver, Bound, Driver, EventCallback, Foreground, RunEvent, RunResult,
-    Session, engine,
-};
+use myclaw_agent::{Driver, Foreground, Session, engine};
+use myclaw_engine::{AgentRunEvent, Approver, Bound, EventCallback, RunEvent, RunResult};
+use myclaw_llm::ContentBlock;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 

@@ -1,6 +1,7 @@
 //! At a limit of a message the user decides whether the agent goes on.
 
-use myclaw_agent::{AgentError, Bound, FailureClass};
+use myclaw_agent::{AgentError, FailureClass};
+use myclaw_engine::Bound;
 use tokio_util::sync::CancellationToken;
 
 use super::typed::{Key, TypedLine};

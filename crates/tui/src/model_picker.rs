@@ -1,7 +1,7 @@
 //! The models from which `/model` lets the user choose.
 
-use myclaw_agent::config::{ConfigChange, ConfigFile, ConfigPath};
 use myclaw_agent::{AgentError, Session, SessionConfig, change_config};
+use myclaw_config::{ConfigChange, ConfigFile, ConfigPath};
 
 use myclaw_front::exit::CliError;
 use myclaw_front::interrupt::Interrupts;

@@ -4,9 +4,9 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
-use myclaw_agent::sessions::{Role, SessionKey, TailLimit, TranscriptMessage};
-use myclaw_agent::tools::WhichTurn;
 use myclaw_agent::{UndoMode, check_agent};
+use myclaw_session::{Role, SessionKey, TailLimit, TranscriptMessage};
+use myclaw_tools::WhichTurn;
 
 use super::command::Command;
 use super::facts::Facts;

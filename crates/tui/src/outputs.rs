@@ -4,8 +4,8 @@ use std::collections::{BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use myclaw_agent::AgentRunEvent;
-use myclaw_agent::llm::Usage;
+use myclaw_engine::AgentRunEvent;
+use myclaw_llm::Usage;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::attention::Attention;

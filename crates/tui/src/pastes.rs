@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crossterm::event::Event;
-use myclaw_agent::files::{create_private_directory, private_options};
+use myclaw_files::{create_private_directory, private_options};
 use parking_lot::Mutex;
 use reedline::{EditCommand, EditMode, Emacs, PromptEditMode, ReedlineEvent, ReedlineRawEvent};
 

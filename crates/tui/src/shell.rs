@@ -4,8 +4,9 @@ use std::io::IsTerminal;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use myclaw_agent::llm::TextContent;
-use myclaw_agent::{RAN_COMMAND, end_child};
+use myclaw_agent::RAN_COMMAND;
+use myclaw_exec::end_child;
+use myclaw_llm::TextContent;
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;

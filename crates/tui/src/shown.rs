@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use myclaw_agent::llm::StreamEvent;
-use myclaw_agent::{AgentRunEvent, Notice};
+use myclaw_engine::{AgentRunEvent, Notice};
+use myclaw_llm::StreamEvent;
 use serde_json::{Map, Value};
 
 use myclaw_front::report::{first_line, narrate};

@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use myclaw_agent::files::{EntryKind, SharedDirectory};
-use myclaw_agent::llm::Usage;
-use myclaw_agent::sessions::{Role, TailLimit};
-use myclaw_agent::{AgentRunEvent, Selection, Session, spent_today};
+use myclaw_agent::{Selection, Session, spent_today};
+use myclaw_engine::AgentRunEvent;
+use myclaw_files::{EntryKind, SharedDirectory};
+use myclaw_llm::Usage;
+use myclaw_session::{Role, TailLimit};
 use serde::Deserialize;
 use unicode_width::UnicodeWidthStr;
 

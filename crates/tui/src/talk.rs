@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 
-use myclaw_agent::llm::joined_text;
-use myclaw_agent::sessions::QueuedKind;
-use myclaw_agent::{PendingMessage, Session};
+use myclaw_agent::Session;
+use myclaw_engine::PendingMessage;
+use myclaw_llm::joined_text;
+use myclaw_session::QueuedKind;
 
 use tokio::sync::mpsc;
 

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use myclaw_agent::{ToolKind, declaration_of};
+use myclaw_agent::declaration_of;
+use myclaw_engine::ToolKind;
 use serde_json::Value;
 use unicode_width::UnicodeWidthStr;
 

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use myclaw_agent::is_remark;
-use myclaw_agent::sessions::{Role, TranscriptMessage};
+use myclaw_session::{Role, TranscriptMessage};
 
 use super::typed::{Key, TypedLine};
 use super::{Chat, View, put_line};

@@ -3,15 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use myclaw_agent::auth::{
+use myclaw_agent::{Home, configured_model, did_you_mean, environment_key, load_checked};
+use myclaw_auth::{
     Arranged, AuthFile, AuthProfile, AuthStore, AuthStoreError, OrderRules, arrange,
 };
-use myclaw_agent::config::{Config, KeySource, ResolvedAgent};
-use myclaw_agent::configured_model;
-use myclaw_agent::did_you_mean;
-use myclaw_agent::environment_key;
-use myclaw_agent::llm::{Catalog, ModelRef, provider_info};
-use myclaw_agent::{Home, load_checked};
+use myclaw_config::{Config, KeySource, ResolvedAgent};
+use myclaw_llm::{Catalog, ModelRef, provider_info};
 
 use crate::args::auth::{AuthArgs, AuthCommand};
 use myclaw_front::exit::CliError;

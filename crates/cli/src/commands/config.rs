@@ -1,7 +1,7 @@
 //! `myclaw config`.
 
-use myclaw_agent::config::{json_schema, load_config};
 use myclaw_agent::{Examination, check_config, load_checked};
+use myclaw_config::{json_schema, load_config};
 
 use crate::args::{ConfigArgs, ConfigCommand};
 use myclaw_front::exit::CliError;

@@ -5,9 +5,6 @@ use std::io::{self, IsTerminal, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 
-use myclaw_agent::config::{Config, ConfigError, ResolvedAgent};
-use myclaw_agent::hooks::{UnusableCommand, unusable_commands};
-use myclaw_agent::llm::{LocalCandidate, LocalFinding, survey_local};
 use myclaw_agent::permissions::unanswered_questions;
 use myclaw_agent::speech::{speaker, speech_obstacles, transcriber};
 use myclaw_agent::{
@@ -15,6 +12,9 @@ use myclaw_agent::{
     browser_obstacle, exhausted_today, find_program, load_checked, local_probe, select,
     stored_keys,
 };
+use myclaw_config::{Config, ConfigError, ResolvedAgent};
+use myclaw_hooks::{UnusableCommand, unusable_commands};
+use myclaw_llm::{LocalCandidate, LocalFinding, survey_local};
 use serde::Serialize;
 
 use crate::args::DoctorArgs;

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use myclaw_agent::config::Config;
 use myclaw_agent::{Home, own_sandbox, protected_names};
+use myclaw_config::Config;
 use myclaw_host::{
     Backend, ContainerBackend, Engine, FileChannel, Host, HostError, HostHome, HostOptions, Level,
     Limits, ModelLimits, ModelUpstream, ProcessBackend, RunnerProgram, SandboxBackend, Secrets,

@@ -1,11 +1,11 @@
 //! `myclaw init`.
 
-use myclaw_agent::config::{
+use myclaw_agent::{Home, SelectionSource, Wanted, select, stored_keys};
+use myclaw_config::{
     Config, ConfigError, StarterModel, load_or_default, starter_config, write_config_if_missing,
 };
-use myclaw_agent::files::create_private_directory;
-use myclaw_agent::llm::provider_info;
-use myclaw_agent::{Home, SelectionSource, Wanted, select, stored_keys};
+use myclaw_files::create_private_directory;
+use myclaw_llm::provider_info;
 
 use myclaw_front::exit::CliError;
 use myclaw_front::home::find_home;

@@ -7,13 +7,13 @@ mod channel;
 use std::path::{Path, PathBuf};
 
 use asking::{Asker, Default};
-use myclaw_agent::config::{ConfigChange, ConfigFile, KeySource, SecretString};
-use myclaw_agent::files::create_private_directory;
-use myclaw_agent::llm::{KeyNeed, provider_info};
 use myclaw_agent::{
     AgentError, Home, NewModel, SetupError, change_config, default_agent_key, environment_key,
     load_checked, set_up_model, usable_model,
 };
+use myclaw_config::{ConfigChange, ConfigFile, KeySource, SecretString};
+use myclaw_files::create_private_directory;
+use myclaw_llm::{KeyNeed, provider_info};
 
 use super::auth::{checked_key, read_key};
 use super::gateway::install_service;

@@ -4,7 +4,8 @@ use std::io::Read;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use myclaw_agent::{Driver, RunAdditions, RunParams, engine};
+use myclaw_agent::{Driver, RunAdditions, engine};
+use myclaw_engine::RunParams;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::RunArgs;

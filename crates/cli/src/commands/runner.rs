@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use myclaw_agent::Home;
-use myclaw_agent::config::{Config, Environment};
-use myclaw_agent::llm::HttpOptions;
+use myclaw_config::{Config, Environment};
+use myclaw_llm::HttpOptions;
 use myclaw_runner::{Job, Markers, NamedModel, Partial, RunnerError, Source, Stay, Weights, serve};
 use tokio_util::sync::CancellationToken;
 

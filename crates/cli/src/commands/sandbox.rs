@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use myclaw_agent::sandbox::{Confinement, Level, Limits, Network, SandboxMode, WorkspaceAccess};
 use myclaw_agent::{Party, Quota, SandboxReport, WorkspaceUse};
+use myclaw_config::SandboxMode;
+use myclaw_sandbox::{Confinement, Level, Limits, Network, WorkspaceAccess};
 use serde_json::{Value, json};
 
 use crate::args::{SandboxArgs, SandboxCommand};
@@ -202,7 +203,7 @@ fn described_limits(limits: &Limits) -> String {
 
 #[cfg(target_os = "linux")]
 fn test(args: &SessionArgs) -> Result<(), CliError> {
-    use myclaw_agent::sandbox::Verdict;
+    use myclaw_sandbox::escapes::Verdict;
 
     let level = session_config(args)?.sandbox_report()?.confinement.level;
     if matches!(level, Level::Container { .. }) {

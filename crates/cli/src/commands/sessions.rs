@@ -1,6 +1,5 @@
 //! `myclaw sessions`: the stored sessions.
 
-use myclaw_agent::sessions::{Case, PruneScope};
 use myclaw_agent::{Home, MAIN_SESSION};
 use myclaw_front::exit::CliError;
 use myclaw_front::sessions::{
@@ -8,6 +7,7 @@ use myclaw_front::sessions::{
     undo,
 };
 use myclaw_import::Importer;
+use myclaw_session::{Case, PruneScope};
 
 use crate::args::{SessionsArgs, SessionsCommand};
 

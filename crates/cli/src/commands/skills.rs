@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use myclaw_agent::skill::Origin;
 use myclaw_agent::{FoundSkill, FoundSkills, did_you_mean};
+use myclaw_skills::Origin;
 use serde::Serialize;
 
 use crate::args::{SkillsArgs, SkillsCommand, WhoseSkills};

@@ -1,7 +1,7 @@
 //! Who speaks and who listens, by options of the command line.
 
-use myclaw_agent::config::{CommandLine, Config};
-use myclaw_agent::speech::{Speaker, Transcriber};
+use myclaw_config::{CommandLine, Config};
+use myclaw_speech::{Speaker, Transcriber};
 
 use crate::args::{ListenArgs, SpeakArgs};
 use myclaw_front::exit::CliError;

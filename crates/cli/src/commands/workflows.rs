@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use myclaw_agent::ToolError;
-use myclaw_agent::llm::joined_text;
+use myclaw_engine::ToolError;
+use myclaw_llm::joined_text;
 use myclaw_runner::{
     EnvironmentPolicy, KeywordRanker, Ranker, Registry, RegistryError, Weights, Workflow,
     WorkflowRun, check_workflows, semantic_ranker,

@@ -78,11 +78,45 @@ fn code(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
+/// The names of other crates that the root of a crate passes on, with the module in which they stand.
+pub(crate) fn from_other_crates(root: &Path) -> BTreeSet<Names> {
+    let text = code(&fs::read_to_string(root).unwrap());
+    let mut names = BTreeSet::new();
+    let mut module = Names::new();
+    for (at, _) in text.match_indices("pub ") {
+        let (before, behind) = (&text[..at], &text[at + 4..]);
+        if before.ends_with('\n') {
+            module.clear();
+        }
+        if let Some(name) = behind.strip_prefix("mod ") {
+            module = vec![name.split([' ', ';']).next().unwrap_or_default().to_owned()];
+        } else if let Some(used) = behind.strip_prefix("use ") {
+            let others = tree(used)
+                .0
+                .into_iter()
+                .filter(|path| path[0].starts_with("myclaw_") || path[0] == "futures_util");
+            let last = others.filter_map(|path| path.last().cloned());
+            names.extend(last.map(|name| [module.clone(), vec![name]].concat()));
+        }
+    }
+    names
+}
+
+/// What a file imports from another crate, without the name of that.
+pub(crate) fn imported_from(file: &Path, krate: &str) -> Vec<Names> {
+    let paths = paths_of(&code(&fs::read_to_string(file).unwrap()), &[&format!("{krate}::")]);
+    paths.into_iter().map(|path| path[1..].to_vec()).collect()
+}
+
 /// The paths that begin with `crate` or `super`, wherever they stand.
 fn paths(text: &str) -> Vec<Names> {
+    paths_of(text, &["crate::", "super::"])
+}
+
+fn paths_of(text: &str, beginnings: &[&str]) -> Vec<Names> {
     let mut found = Vec::new();
     let mut rest = text;
-    while let Some(at) = ["crate::", "super::"].iter().filter_map(|word| rest.find(word)).min() {
+    while let Some(at) = beginnings.iter().filter_map(|word| rest.find(word)).min() {
         let is_whole = !rest[..at].ends_with(|char: char| char.is_alphanumeric() || char == '_');
         // A visibility such as `pub(in crate::x)` imports nothing.
         let is_import = is_whole && !rest[..at].ends_with("(in ");

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use myclaw_agent::llm::outside::restored;
+use myclaw_llm::outside::restored;
 use myclaw_testkit::{
     ModelServer, RecordedRequest, Reply, SPEAKER_MARKS, Script, TempHome, WireFormat,
 };

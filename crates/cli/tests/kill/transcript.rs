@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
-use myclaw_agent::llm::outside::harmless;
+use myclaw_llm::outside::harmless;
 use myclaw_session::EntryId;
 use serde_json::{Value, json};
 

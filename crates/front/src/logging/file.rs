@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use myclaw_agent::files::create_private_directory;
+use myclaw_files::create_private_directory;
 use parking_lot::Mutex;
 
 const NAME: &str = "myclaw.log";

@@ -1,10 +1,9 @@
 //! Where the key for a provider comes from. The key itself is never printed.
 
-use myclaw_agent::Home;
-use myclaw_agent::auth::AuthFile;
-use myclaw_agent::config::Config;
-use myclaw_agent::environment_key;
-use myclaw_agent::llm::{KeyNeed, provider_info};
+use myclaw_agent::{Home, environment_key};
+use myclaw_auth::AuthFile;
+use myclaw_config::Config;
+use myclaw_llm::{KeyNeed, provider_info};
 use serde::Serialize;
 
 /// Whether a model's provider has a key.

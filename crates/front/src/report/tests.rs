@@ -1,7 +1,7 @@
 use std::time::Duration;
 
-use myclaw_agent::llm::{Cost, Usage};
-use myclaw_agent::{AgentRunEvent, ContextChange, RunResult};
+use myclaw_engine::{AgentRunEvent, ContextChange, RunResult};
+use myclaw_llm::{Cost, Usage};
 use serde_json::{Map, Value, json};
 
 use super::{failure_line, first_line, narrate, summarise_arguments, usage_line};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use myclaw_agent::sessions::{About, EntryId, LockWait, SessionKey};
+use myclaw_session::{About, EntryId, LockWait, SessionKey};
 
 use super::Sessions;
 use crate::exit::CliError;

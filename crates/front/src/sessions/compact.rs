@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use myclaw_agent::config::load_or_default;
-use myclaw_agent::sessions::SessionKey;
-use myclaw_agent::{
-    AgentRunEvent, CompactionOutcome, CompactionReport, Driver, EventCallback, Foreground, Home,
-    Session, SessionConfig, SessionOptions, engine,
-};
+use myclaw_agent::{Driver, Foreground, Home, Session, SessionConfig, SessionOptions, engine};
+use myclaw_config::load_or_default;
+use myclaw_engine::{AgentRunEvent, CompactionOutcome, CompactionReport, EventCallback};
+use myclaw_session::SessionKey;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use myclaw_agent::export::{
     self, ExportError, Exported, ExportedSession, export_session, redacted_note,
 };
-use myclaw_agent::sessions::SessionKey;
+use myclaw_session::SessionKey;
 
 use super::{Keys, Sessions, note_damage};
 use crate::args::ExportFormat;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use myclaw_agent::sessions::{About, Case, IndexedSession, SearchQuery, SessionKey, indexed_title};
+use myclaw_session::{About, Case, IndexedSession, SearchQuery, SessionKey, indexed_title};
 use serde::Serialize;
 
 use super::Sessions;
@@ -35,7 +35,7 @@ struct ListedSession<'a> {
     #[serde(flatten)]
     about: About,
     #[serde(flatten)]
-    entry: &'a myclaw_agent::sessions::SessionEntry,
+    entry: &'a myclaw_session::SessionEntry,
 }
 
 impl Sessions {

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-use myclaw_agent::sessions::{Case, Role, SearchHit, SearchQuery, SearchScope, SessionKey};
+use myclaw_session::{Case, Role, SearchHit, SearchQuery, SearchScope, SessionKey};
 use serde::Serialize;
 
 use super::Sessions;

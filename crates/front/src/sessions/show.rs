@@ -1,10 +1,8 @@
 //! `myclaw sessions show`.
 
 use myclaw_agent::export::{redact_row, speaker, tool_calls};
-use myclaw_agent::llm::Redactor;
-use myclaw_agent::sessions::{
-    CompactionEntry, Entry, ReadSession, Role, TailLimit, TranscriptMessage,
-};
+use myclaw_llm::Redactor;
+use myclaw_session::{CompactionEntry, Entry, ReadSession, Role, TailLimit, TranscriptMessage};
 
 use super::{Sessions, note_damage};
 use crate::exit::CliError;

@@ -1,7 +1,7 @@
 //! `myclaw sessions undo`, and the messages about undone changes for all commands.
 
-use myclaw_agent::tools::{Direction, FileOutcome, Undone, WhichTurn};
 use myclaw_agent::{Home, SessionConfig, UndoMode};
+use myclaw_tools::{Direction, FileOutcome, Undone, WhichTurn};
 
 use super::Sessions;
 use super::compact::known_agent;

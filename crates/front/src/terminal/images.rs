@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
-use myclaw_agent::tools::{Pixels, picture_pixels};
+use myclaw_tools::{Pixels, picture_pixels};
 
 use super::{Size, sixel};
 
@@ -93,7 +93,7 @@ pub fn shown_picture(path: &Path) -> Option<String> {
     if protocol.is_none() && !has_sixel {
         return None;
     }
-    let picture = myclaw_agent::files::read_regular(path, MOST_BYTES + 1).ok()?;
+    let picture = myclaw_files::read_regular(path, MOST_BYTES + 1).ok()?;
     if !u64::try_from(picture.len()).is_ok_and(|bytes| bytes <= MOST_BYTES) {
         return None;
     }

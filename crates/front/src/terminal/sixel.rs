@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use myclaw_agent::tools::Pixels;
+use myclaw_tools::Pixels;
 
 /// Most colours that every terminal with sixels has.
 const MOST_COLOURS: usize = 256;

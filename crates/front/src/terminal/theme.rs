@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
-use myclaw_agent::config::ThemeName;
+use myclaw_config::ThemeName;
 use tokio::time::Instant;
 
 use super::images::use_sixel;

@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use myclaw_agent::{BoxFuture, DirectTools, SessionConfig, ToolError, ToolOutput, ToolUpdate};
+use futures_util::future::BoxFuture;
+use myclaw_agent::{DirectTools, SessionConfig};
 use myclaw_config::{CommandLine, NodeConfig, Paths};
+use myclaw_engine::{ToolError, ToolOutput, ToolUpdate};
 use myclaw_executor::{ArrivedCall, CallService};
 use myclaw_files::{create_private_directory, read_regular, remove_if_there};
 use myclaw_hooks::run_command;

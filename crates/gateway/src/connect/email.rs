@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use myclaw_agent::config::{
-    ConnectionSecurity, DEFAULT_ACCOUNT, EmailConfig, MailServerConfig, MailSession,
-    SenderCheckConfig,
-};
 use myclaw_channels::{
     Channel, Credentials, EMAIL, Email, EmailOptions, Login, MailChat, Security, SenderCheck,
     ServerAddress,
+};
+use myclaw_config::{
+    ConnectionSecurity, DEFAULT_ACCOUNT, EmailConfig, MailServerConfig, MailSession,
+    SenderCheckConfig,
 };
 
 use super::{ChannelSetup, MEGABYTE, after_interruption, connection_of};

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use myclaw_agent::config::{DEFAULT_ACCOUNT, IrcConfig, digest};
 use myclaw_channels::{Channel, IRC, Irc, IrcOptions, Security, ServerAddress};
+use myclaw_config::{DEFAULT_ACCOUNT, IrcConfig, digest};
 
 use super::{ChannelSetup, after_interruption};
 

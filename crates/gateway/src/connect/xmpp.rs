@@ -3,12 +3,10 @@
 use std::sync::Arc;
 
 use myclaw_agent::FileDownloads;
-use myclaw_agent::config::{
-    Config, ConnectionSecurity, DEFAULT_ACCOUNT, DmPolicy, XmppConfig, digest,
-};
 use myclaw_channels::{
     AcceptsContact, Channel, FetchFile, Security, ServerAddress, XMPP, Xmpp, XmppOptions,
 };
+use myclaw_config::{Config, ConnectionSecurity, DEFAULT_ACCOUNT, DmPolicy, XmppConfig, digest};
 
 use super::{ChannelSetup, MEGABYTE};
 

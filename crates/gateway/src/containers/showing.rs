@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
-use myclaw_agent::config::HostBinding;
+use myclaw_config::HostBinding;
 use parking_lot::Mutex;
 
 use super::{PART, route_to};

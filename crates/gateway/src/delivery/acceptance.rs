@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use myclaw_agent::sessions::{PeerKind, SessionKey};
+use myclaw_session::{PeerKind, SessionKey};
 
 use super::answering::picture_bytes;
 use super::desk::Source;

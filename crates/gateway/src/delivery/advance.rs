@@ -4,10 +4,12 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::time::Duration;
 
-use myclaw_agent::llm::{ContentBlock, StopReason, TextContent, ToolCall};
-use myclaw_agent::sessions::EntryId;
-use myclaw_agent::speech::{AudioFormat, transcriber};
-use myclaw_agent::{Handover, TakenState, incomplete_remark};
+use myclaw_agent::Handover;
+use myclaw_agent::speech::transcriber;
+use myclaw_engine::{TakenState, incomplete_remark};
+use myclaw_llm::{ContentBlock, StopReason, TextContent, ToolCall};
+use myclaw_session::EntryId;
+use myclaw_speech::AudioFormat;
 use tokio_util::sync::CancellationToken;
 
 use super::desk::Desk;

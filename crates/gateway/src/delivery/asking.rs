@@ -10,8 +10,10 @@ mod page;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
 
-use myclaw_agent::sessions::SessionKey;
-use myclaw_agent::{Approval, ApprovalRequest, Approver, BoxFuture, Party};
+use futures_util::future::BoxFuture;
+use myclaw_agent::Party;
+use myclaw_engine::{Approval, ApprovalRequest, Approver};
+use myclaw_session::SessionKey;
 use myclaw_store::Place;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use myclaw_agent::SessionConfig;
-use myclaw_agent::config::SessionScope;
-use myclaw_agent::sessions::SessionKey;
+use myclaw_config::SessionScope;
+use myclaw_session::SessionKey;
 use myclaw_store::Batch;
 
 use super::{Delivery, MAX_TEXT_BYTES};

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use myclaw_agent::config::{AgentId, Subagents};
-use myclaw_agent::llm::ThinkingLevel;
-use myclaw_agent::llm::outside::plain_name;
-use myclaw_agent::sessions::{PeerKind, SessionKey, SessionKeyParts};
 use myclaw_agent::{SUBAGENT_CHANNEL, SessionConfig, SessionOptions};
+use myclaw_config::{AgentId, Subagents};
+use myclaw_llm::ThinkingLevel;
+use myclaw_llm::outside::plain_name;
+use myclaw_session::{PeerKind, SessionKey, SessionKeyParts};
 use myclaw_store::{Batch, Version, Write};
 use serde_json::{Value, json};
 

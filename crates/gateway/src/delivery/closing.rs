@@ -21,7 +21,7 @@ impl Delivery {
         let desks: Vec<Arc<Desk>> = self.desks().values().cloned().collect();
         for desk in desks {
             let hub = Arc::clone(&self.hub);
-            let on_event = move |event: myclaw_agent::RunEvent| {
+            let on_event = move |event: myclaw_engine::RunEvent| {
                 hub.publish(event.session.as_str(), &event);
             };
             desk.session.config().close_jobs(&on_event).await;

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use myclaw_agent::sessions::EntryId;
-use myclaw_agent::{AgentRunEvent, FailureClass, Notice, ProgramRequest, Session, SessionEvent};
+use myclaw_agent::{FailureClass, Session, SessionEvent};
+use myclaw_engine::{AgentRunEvent, Notice, ProgramRequest};
+use myclaw_session::EntryId;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;

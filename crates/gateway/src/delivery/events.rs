@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use myclaw_agent::sessions::SessionKey;
-use myclaw_agent::{AgentRunEvent, SessionEvent};
+use myclaw_agent::SessionEvent;
+use myclaw_engine::AgentRunEvent;
+use myclaw_session::SessionKey;
 
 use super::Delivery;
 use crate::usage::Caller;

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use myclaw_agent::config::Config;
-use myclaw_agent::{CutAnswers, Home, SessionConfig, SessionOptions};
+use myclaw_agent::{Home, SessionConfig, SessionOptions};
+use myclaw_config::Config;
+use myclaw_engine::CutAnswers;
 use myclaw_gateway_client::{GatewayToken, gateway_directory};
 
 use super::Delivery;

@@ -1,7 +1,7 @@
 //! How replies look in chats: the prefix of the agent, and the pauses of a person who types.
 
-use myclaw_agent::config::{AgentId, Persona};
-use myclaw_agent::sessions::SessionKey;
+use myclaw_config::{AgentId, Persona};
+use myclaw_session::SessionKey;
 
 use super::Delivery;
 use super::media::Saying;

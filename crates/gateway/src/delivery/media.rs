@@ -9,14 +9,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use myclaw_agent::approvals::is_deceptive;
-use myclaw_agent::config::Config;
-use myclaw_agent::files::{
-    Durability, NewFile, create_private_directory, read_regular, remove_if_there,
-};
-use myclaw_agent::sessions::CLI_CHANNEL;
-use myclaw_agent::speech::{Audio, AudioFormat};
 use myclaw_agent::{PERSON_CHANNEL, SessionConfig};
+use myclaw_config::Config;
+use myclaw_files::{Durability, NewFile, create_private_directory, read_regular, remove_if_there};
 use myclaw_gateway_client::gateway_directory;
+use myclaw_session::CLI_CHANNEL;
+use myclaw_speech::{Audio, AudioFormat};
 
 use super::Delivery;
 use crate::GatewayError;

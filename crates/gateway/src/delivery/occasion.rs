@@ -4,9 +4,8 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use myclaw_agent::CRON_CHANNEL;
-use myclaw_agent::MAIN_SESSION;
-use myclaw_agent::sessions::{PeerKind, SessionKey, SessionKeyParts};
+use myclaw_agent::{CRON_CHANNEL, MAIN_SESSION};
+use myclaw_session::{PeerKind, SessionKey, SessionKeyParts};
 use myclaw_store::{Batch, Version};
 use serde_json::{Value, json};
 

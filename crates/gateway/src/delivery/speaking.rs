@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_agent::SessionConfig;
-use myclaw_agent::sessions::SessionKey;
-use myclaw_agent::speech::Audio;
 use myclaw_channels::Action;
+use myclaw_session::SessionKey;
+use myclaw_speech::Audio;
 use myclaw_store::Place;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! Devices for the command line: through the gateway that runs, else in its store.
 
 use myclaw_agent::Home;
-use myclaw_agent::config::Config;
+use myclaw_config::Config;
 use myclaw_gateway_client::{AskedGateway, ask};
 use serde_json::{Value, json};
 

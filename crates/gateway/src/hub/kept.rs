@@ -6,8 +6,8 @@ use std::ops::{Deref, Range, RangeInclusive};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use myclaw_agent::llm::StreamEvent;
-use myclaw_agent::{AgentRunEvent, RunEvent, RunId};
+use myclaw_engine::{AgentRunEvent, RunEvent, RunId};
+use myclaw_llm::StreamEvent;
 use serde::Serialize;
 
 /// Most deltas that become one event, and most bytes of their text: a client that comes back in the middle of a long

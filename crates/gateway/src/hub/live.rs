@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use myclaw_agent::AgentRunEvent;
-use myclaw_agent::llm::StreamEvent;
+use myclaw_engine::AgentRunEvent;
+use myclaw_llm::StreamEvent;
 use serde::Serialize;
 use serde_json::{Map, Value};
 

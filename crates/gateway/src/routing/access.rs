@@ -1,8 +1,8 @@
 //! Who may write, and which messages of a group are meant for the agent.
 
-use myclaw_agent::config::{ChatId, ChatRules, Config, DmPolicy, GroupConfig, GroupPolicy};
-use myclaw_agent::sessions::PeerKind;
 use myclaw_channels::{Arrival, Chat, ChatKind, Sender, Target};
+use myclaw_config::{ChatId, ChatRules, Config, DmPolicy, GroupConfig, GroupPolicy};
+use myclaw_session::PeerKind;
 
 use super::Pairings;
 use crate::rows::Route;

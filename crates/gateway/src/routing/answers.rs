@@ -1,7 +1,7 @@
 //! Answers to questions about tool calls, which only the owner gives.
 
-use myclaw_agent::config::{Config, Persona};
 use myclaw_channels::{Arrival, Receipt};
+use myclaw_config::{Config, Persona};
 
 use super::{Command, Router, incoming, receipt};
 use crate::GatewayError;

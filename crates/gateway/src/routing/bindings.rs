@@ -1,7 +1,7 @@
 //! Who answers a message: an agent, or a group of the host.
 
-use myclaw_agent::config::{AgentId, Binding, BindingMatch, ChatId, Config, HostBinding};
 use myclaw_channels::{Arrival, ChatKind, Receipt};
+use myclaw_config::{AgentId, Binding, BindingMatch, ChatId, Config, HostBinding};
 
 use super::access::{is_chat, is_person};
 use super::{Command, Router, incoming, receipt};

@@ -1,7 +1,7 @@
 //! Commands of chats, which the gateway answers itself.
 
-use myclaw_agent::config::Persona;
 use myclaw_channels::{Arrival, EMAIL, Receipt, TELEGRAM};
+use myclaw_config::Persona;
 
 use super::session::ChatSession;
 use super::{Router, incoming, receipt};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_agent::Home;
-use myclaw_agent::config::Config;
 use myclaw_channels::Arrival;
+use myclaw_config::Config;
 use myclaw_gateway_client::{AskedGateway, ask, store_path};
 use myclaw_store::{Place, SqliteStore, Version};
 use parking_lot::Mutex;

@@ -4,9 +4,9 @@
 //! that answers the command. So messages that came before belong to the session before, and are answered in it.
 
 use myclaw_agent::PERSON_CHANNEL;
-use myclaw_agent::config::{DEFAULT_ACCOUNT, DmScope};
-use myclaw_agent::sessions::{PeerKind, SessionKey, SessionKeyParts};
 use myclaw_channels::{Arrival, ChatKind};
+use myclaw_config::{DEFAULT_ACCOUNT, DmScope};
+use myclaw_session::{PeerKind, SessionKey, SessionKeyParts};
 use myclaw_store::{Version, Write};
 
 use super::{Router, agent_of};

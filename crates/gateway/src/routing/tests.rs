@@ -28,7 +28,7 @@ fn arrival(kind: ChatKind, account: &str) -> Arrival {
     }
 }
 
-fn binding(matches: &Value) -> myclaw_agent::config::Binding {
+fn binding(matches: &Value) -> myclaw_config::Binding {
     serde_json::from_value(json!({"agentId": "a", "match": matches})).expect("a binding")
 }
 

@@ -7,11 +7,11 @@ use std::io;
 use std::ops::Range;
 use std::path::Path;
 
-use myclaw_agent::files::{Access, Durability, SharedDirectory, create_private_directory};
-use myclaw_agent::llm::ContentBlock;
-use myclaw_agent::llm::outside::plain_name;
-use myclaw_agent::tools::picture_from_bytes;
 use myclaw_channels::{Arrival, Attachment, AttachmentContent, ChatKind, FileOf, Passage, Quoted};
+use myclaw_files::{Access, Durability, SharedDirectory, create_private_directory};
+use myclaw_llm::ContentBlock;
+use myclaw_llm::outside::plain_name;
+use myclaw_tools::picture_from_bytes;
 
 use crate::delivery::MessageFile;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use myclaw_agent::Home;
-use myclaw_agent::config::Config;
+use myclaw_config::Config;
 use myclaw_gateway_client::{AskedGateway, ask};
 use serde_json::Value;
 

@@ -3,8 +3,8 @@
 use std::io;
 use std::path::Path;
 
-use myclaw_agent::config::{AgentId, Config, HeartbeatSession};
-use myclaw_agent::files::SharedDirectory;
+use myclaw_config::{AgentId, Config, HeartbeatSession};
+use myclaw_files::SharedDirectory;
 
 /// What the agent is asked.
 pub(super) const PROMPT: &str = "Read HEARTBEAT.md if it exists (workspace context). Follow it strictly. Do not infer or \

@@ -1,6 +1,6 @@
 //! What people, programs and models may ask of the schedule, and the check of it.
 
-use myclaw_agent::config::Config;
+use myclaw_config::Config;
 use myclaw_schedule::{Schedule, local_zone, parse_duration, parse_time, zone_named};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

@@ -7,8 +7,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use myclaw_agent::config::{AgentId, Heartbeat, HeartbeatSession};
-use myclaw_agent::{Clock, HEARTBEAT_PEER};
+use myclaw_agent::HEARTBEAT_PEER;
+use myclaw_config::{AgentId, Heartbeat, HeartbeatSession};
+use myclaw_engine::Clock;
 use myclaw_schedule::Schedule;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::TaskTracker;

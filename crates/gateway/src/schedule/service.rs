@@ -1,6 +1,6 @@
 //! Answers requests: the same for the command line, programs and the tool.
 
-use myclaw_agent::config::Config;
+use myclaw_config::Config;
 use serde::Serialize;
 use serde_json::{Value, json};
 

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use myclaw_agent::config::{Config, Environment};
-use myclaw_agent::{BoxFuture, Clock, Home, load_checked};
+use futures_util::future::BoxFuture;
+use myclaw_agent::{Home, load_checked};
+use myclaw_config::{Config, Environment};
+use myclaw_engine::Clock;
 use myclaw_schedule::Schedule;
 use myclaw_store::{SqliteStore, Store};
 use serde_json::{Value, json};

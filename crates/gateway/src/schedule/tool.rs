@@ -2,11 +2,12 @@
 
 use std::sync::{LazyLock, Weak};
 
-use myclaw_agent::llm::ToolSchema;
-use myclaw_agent::{
-    About, BoxFuture, CallArguments, CallSubject, Power, Powers, Tool, ToolAliases, ToolContext,
+use futures_util::future::BoxFuture;
+use myclaw_engine::{
+    About, CallArguments, CallSubject, Power, Powers, Tool, ToolAliases, ToolContext,
     ToolDeclaration, ToolError, ToolGroup, ToolInvocation, ToolKind, ToolOutput, WorkPlace,
 };
+use myclaw_llm::ToolSchema;
 use serde_json::{Value, json};
 
 use super::request::CronRequest;

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::routing::get;
 use axum::{Json, Router};
-use myclaw_agent::config::{AgentId, Config};
 use myclaw_agent::permissions::{Permissions, known_tools, sandbox_rules};
-use myclaw_agent::sessions::SessionError;
-use myclaw_agent::skill::Origin;
 use myclaw_agent::{FoundSkill, SessionConfig, SessionOptions};
+use myclaw_config::{AgentId, Config};
+use myclaw_session::SessionError;
+use myclaw_skills::Origin;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -133,7 +133,7 @@ async fn skills(
             "obstacles": found.obstacles,
         })
     };
-    let problem = |problem: &myclaw_agent::skill::Problem| json!({"path": problem.path, "message": problem.message});
+    let problem = |problem: &myclaw_skills::Problem| json!({"path": problem.path, "message": problem.message});
     Ok(Json(json!({
         "agent": session.agent.id.as_str(),
         "skills": found.skills.iter().map(skill).collect::<Vec<_>>(),

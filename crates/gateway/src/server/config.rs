@@ -7,8 +7,8 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
-use myclaw_agent::config::{ConfigChange, ConfigError, ConfigFile, MASKED, Report, json_schema};
 use myclaw_agent::{AgentError, ConfigWriteError, Home, change_config};
+use myclaw_config::{ConfigChange, ConfigError, ConfigFile, MASKED, Report, json_schema};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -90,7 +90,7 @@ impl IntoResponse for Refusal {
                 (StatusCode::CONFLICT, Json(body)).into_response()
             }
             Self::Write(ConfigWriteError::Write(
-                why @ myclaw_agent::config::WriteError::Changed { .. },
+                why @ myclaw_config::WriteError::Changed { .. },
             )) => error(StatusCode::CONFLICT, "conflict", &why.to_string()),
             Self::Write(ConfigWriteError::Write(why)) => {
                 error(StatusCode::SERVICE_UNAVAILABLE, "storage", &why.to_string())

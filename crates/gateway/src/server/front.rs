@@ -11,7 +11,7 @@ use std::time::SystemTime;
 use axum::http::header::{HOST, HeaderName};
 use axum::http::{HeaderMap, Uri};
 use myclaw_agent::Home;
-use myclaw_agent::config::{Config, HostName, Network, PageOrigin};
+use myclaw_config::{Config, HostName, Network, PageOrigin};
 
 use crate::GatewayError;
 use crate::tls::{Certificate, CertificateFiles};

@@ -32,9 +32,9 @@ use crate::delivery::{MessageFile, NewMessage};
 use crate::devices::Login;
 use crate::hub::Watching;
 use crate::rows::{MessageId, Origin, Route};
-use myclaw_agent::ProgramRequest;
-use myclaw_agent::llm::ToolCall;
-use myclaw_agent::sessions::SessionKey;
+use myclaw_engine::ProgramRequest;
+use myclaw_llm::ToolCall;
+use myclaw_session::SessionKey;
 
 /// The only model of the list: the agent.
 const MODEL: &str = "myclaw";

@@ -3,7 +3,7 @@
 //! They hold no secret and are the same for everybody, so they need no token. The policy of the page forbids the browser
 //! to run anything but its script, and to load from or connect to any other place.
 
-use myclaw_agent::files::hex;
+use myclaw_files::hex;
 use std::sync::LazyLock;
 
 use axum::body::Bytes;

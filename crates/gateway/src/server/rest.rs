@@ -10,10 +10,10 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use myclaw_agent::llm::ImageContent;
-use myclaw_agent::sessions::{EntryId, SessionError, TranscriptMessage};
-use myclaw_agent::tools::picture_from_base64;
 use myclaw_gateway_client::near;
+use myclaw_llm::ImageContent;
+use myclaw_session::{EntryId, SessionError, TranscriptMessage};
+use myclaw_tools::picture_from_base64;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

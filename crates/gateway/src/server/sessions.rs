@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use myclaw_agent::AgentError;
 use myclaw_agent::export::{ExportFormat, ExportedSession, export_session};
-use myclaw_agent::sessions::{
+use myclaw_session::{
     About, Case, Catalog, EntryId, IndexedSession, LockWait, SearchQuery, SessionError, SessionKey,
     indexed_title,
 };

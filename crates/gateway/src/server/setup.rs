@@ -7,11 +7,11 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use myclaw_agent::config::{Config, Environment, KeySource, SecretString};
-use myclaw_agent::llm::{Catalog, KeyNeed, ProviderInfo};
 use myclaw_agent::{
     NewModel, SetupError, environment_key, set_up_model, stored_keys, usable_model,
 };
+use myclaw_config::{Config, Environment, KeySource, SecretString};
+use myclaw_llm::{Catalog, KeyNeed, ProviderInfo};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 

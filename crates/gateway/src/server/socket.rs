@@ -16,7 +16,7 @@ use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::Response;
 use futures_util::SinkExt as _;
-use myclaw_agent::ScopeKind;
+use myclaw_engine::ScopeKind;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use myclaw_agent::config::{Config, ExposeSecret as _, TelemetryConfig};
 use myclaw_channels::http::{Client, Failure, client, exchange};
+use myclaw_config::{Config, ExposeSecret as _, TelemetryConfig};
 use parking_lot::{Mutex, RwLock};
 use serde_json::{Value, json};
 use tokio::sync::Notify;

@@ -1,8 +1,8 @@
 //! The tool `message`.
 
-use myclaw_agent::config::OtherChats;
 use myclaw_agent::speech::speaker;
 use myclaw_channels::Action;
+use myclaw_config::OtherChats;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

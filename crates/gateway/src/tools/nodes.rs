@@ -5,15 +5,16 @@ use std::sync::{LazyLock, Weak};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use myclaw_agent::files::{Access, Durability, SharedDirectory, create_private_directory};
-use myclaw_agent::llm::{ContentBlock, ToolSchema};
-use myclaw_agent::tools::picture_from_base64;
-use myclaw_agent::{
-    About, BoxFuture, CallArguments, CallEffect, CallSubject, Powers, SessionConfig, ShownFact,
-    Tool, ToolContext, ToolDeclaration, ToolError, ToolGroup, ToolInvocation, ToolKind, ToolOutput,
-    WorkPlace,
+use futures_util::future::BoxFuture;
+use myclaw_agent::SessionConfig;
+use myclaw_engine::{
+    About, CallArguments, CallEffect, CallSubject, Powers, ShownFact, Tool, ToolContext,
+    ToolDeclaration, ToolError, ToolGroup, ToolInvocation, ToolKind, ToolOutput, WorkPlace,
 };
+use myclaw_files::{Access, Durability, SharedDirectory, create_private_directory};
 use myclaw_gateway_client::message::{MAX_FILE_BYTES, NodeContent};
+use myclaw_llm::{ContentBlock, ToolSchema};
+use myclaw_tools::picture_from_base64;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use myclaw_agent::config::{ConfigPath, MASKED, schema_outline};
-use myclaw_agent::{CallArguments, ConfigProposal, Home, ToolError};
+use myclaw_agent::{ConfigProposal, Home};
+use myclaw_config::{ConfigPath, MASKED, schema_outline};
+use myclaw_engine::{CallArguments, ToolError};
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -2,12 +2,13 @@
 
 use std::sync::{Arc, Weak};
 
-use myclaw_agent::llm::{ToolCall, ToolSchema};
-use myclaw_agent::{
-    About, BoxFuture, CallArguments, CallEffect, CallSubject, Power, Powers, SessionConfig,
-    SharedSchemas, Tool, ToolContext, ToolDeclaration, ToolError, ToolGroup, ToolInvocation,
-    ToolKind, ToolOutput, WorkPlace,
+use futures_util::future::BoxFuture;
+use myclaw_agent::SessionConfig;
+use myclaw_engine::{
+    About, CallArguments, CallEffect, CallSubject, Power, Powers, SharedSchemas, Tool, ToolContext,
+    ToolDeclaration, ToolError, ToolGroup, ToolInvocation, ToolKind, ToolOutput, WorkPlace,
 };
+use myclaw_llm::{ToolCall, ToolSchema};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;

@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use myclaw_agent::config::AgentId;
-use myclaw_agent::sessions::{About, Catalog, EntryId, Role, SessionKey, TranscriptMessage};
+use myclaw_config::AgentId;
+use myclaw_session::{About, Catalog, EntryId, Role, SessionKey, TranscriptMessage};
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -1,7 +1,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
+use myclaw_agent::declaration_of;
 use myclaw_agent::permissions::{canonical_tool_name, group_members, group_names, known_tools};
-use myclaw_agent::{ToolDeclaration, ToolGroup, declaration_of};
+use myclaw_engine::{ToolDeclaration, ToolGroup};
 
 use super::session::Kind;
 

@@ -1,7 +1,7 @@
 //! Usage for the command line: from the gateway that runs, else from its store.
 
 use myclaw_agent::Home;
-use myclaw_agent::config::Config;
+use myclaw_config::Config;
 use myclaw_gateway_client::{ask, store_path};
 
 use super::{UsageAnswer, UsageBook, UsageRequest};

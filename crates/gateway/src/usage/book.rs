@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use myclaw_agent::llm::Usage;
+use myclaw_llm::Usage;
 use myclaw_store::{Commit, Place, Write};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,6 @@
 //! The content of a message: text, or a list of blocks of several programs' and providers' kinds.
 
-use myclaw_agent::llm::{
-    ContentBlock, ImageContent, TextContent, ThinkingContent, ToolCall, joined_text,
-};
+use myclaw_llm::{ContentBlock, ImageContent, TextContent, ThinkingContent, ToolCall, joined_text};
 use serde_json::{Map, Value};
 
 use crate::left_out::LeftOut;

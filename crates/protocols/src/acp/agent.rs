@@ -14,9 +14,8 @@ use agent_client_protocol_schema::v1::{
     SessionDeleteCapabilities, SessionId, SessionListCapabilities, SessionResumeCapabilities,
     SetSessionConfigOptionRequest, SetSessionConfigOptionResponse,
 };
-use myclaw_agent::SessionConfig;
-use myclaw_agent::sessions::SessionKey;
-use myclaw_agent::{Driver, Session};
+use myclaw_agent::{Driver, Session, SessionConfig};
+use myclaw_session::SessionKey;
 
 use super::client_sessions::ClientSessions;
 use super::failure::{failed, failure, internal, invalid, of, unknown_session};

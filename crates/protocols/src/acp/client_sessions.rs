@@ -7,11 +7,10 @@ use agent_client_protocol_schema::v1::{
     SessionId, SessionUpdate, StopReason, ToolCallUpdate,
 };
 use myclaw_agent::approvals::Question;
-use myclaw_agent::llm::StopReason as ModelStop;
-use myclaw_agent::sessions::SessionKey;
-use myclaw_agent::{
-    AgentError, ApprovalRequest, Done, FailureClass, Next, Outcome, SessionEvent, Work,
-};
+use myclaw_agent::{AgentError, Done, FailureClass, Next, Outcome, SessionEvent, Work};
+use myclaw_engine::ApprovalRequest;
+use myclaw_llm::StopReason as ModelStop;
+use myclaw_session::SessionKey;
 use parking_lot::Mutex;
 
 use super::failure::failed;

@@ -14,12 +14,12 @@ use std::time::Duration;
 use agent_client_protocol_schema::v1::{
     CLIENT_METHOD_NAMES, ReadTextFileRequest, ReadTextFileResponse, SessionId, WriteTextFileRequest,
 };
-use myclaw_agent::files::read_regular;
-use myclaw_agent::llm::ContentBlock;
-use myclaw_agent::{
-    BoxFuture, CallHandler, FrontEndTools, PreparedCall, SessionConfig, Tool, ToolError,
-    ToolInvocation, ToolKind, ToolOutput, with_handler,
-};
+use futures_util::future::BoxFuture;
+use myclaw_agent::{FrontEndTools, SessionConfig};
+use myclaw_engine::{PreparedCall, Tool, ToolError, ToolInvocation, ToolKind, ToolOutput};
+use myclaw_executor::{CallHandler, with_handler};
+use myclaw_files::read_regular;
+use myclaw_llm::ContentBlock;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 

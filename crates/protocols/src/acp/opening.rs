@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use agent_client_protocol_schema::v1::{Error, SessionId};
-use myclaw_agent::config::McpServerConfig;
 use myclaw_agent::mcp::editor_server;
+use myclaw_config::McpServerConfig;
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -3,10 +3,8 @@
 use agent_client_protocol_schema::v1::{
     Error, SessionConfigOption, SessionConfigOptionCategory, SessionConfigSelectOption,
 };
-use myclaw_agent::Selection;
-use myclaw_agent::Session;
-use myclaw_agent::SessionConfig;
-use myclaw_agent::llm::ThinkingLevel;
+use myclaw_agent::{Selection, Session, SessionConfig};
+use myclaw_llm::ThinkingLevel;
 
 use super::failure::{failed, invalid};
 use myclaw_front::model::offered_levels;

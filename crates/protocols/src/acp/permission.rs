@@ -6,8 +6,9 @@ use agent_client_protocol_schema::v1::{
     CLIENT_METHOD_NAMES, PermissionOption, PermissionOptionKind, RequestPermissionOutcome,
     RequestPermissionRequest, RequestPermissionResponse,
 };
+use futures_util::future::BoxFuture;
 use myclaw_agent::approvals::{Question, refusal};
-use myclaw_agent::{AlwaysScope, Approval, ApprovalRequest, Approver, BoxFuture};
+use myclaw_engine::{AlwaysScope, Approval, ApprovalRequest, Approver};
 
 use super::client_sessions::ClientSessions;
 use super::requests::Requests;

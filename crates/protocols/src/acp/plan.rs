@@ -5,12 +5,13 @@ use std::sync::Arc;
 use agent_client_protocol_schema::v1::{
     Plan, PlanEntry, PlanEntryPriority, PlanEntryStatus, SessionUpdate,
 };
-use myclaw_agent::llm::ToolSchema;
-use myclaw_agent::sessions::SessionKey;
-use myclaw_agent::{
-    About, BoxFuture, CallArguments, CallSubject, Power, Powers, Tool, ToolContext,
-    ToolDeclaration, ToolError, ToolInvocation, ToolKind, ToolOutput, WorkPlace,
+use futures_util::future::BoxFuture;
+use myclaw_engine::{
+    About, CallArguments, CallSubject, Power, Powers, Tool, ToolContext, ToolDeclaration,
+    ToolError, ToolInvocation, ToolKind, ToolOutput, WorkPlace,
 };
+use myclaw_llm::ToolSchema;
+use myclaw_session::SessionKey;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

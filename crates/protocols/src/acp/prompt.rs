@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use agent_client_protocol_schema::v1::{ContentBlock, EmbeddedResourceResource, Error};
-use myclaw_agent::llm::{ContentBlock as Block, TextContent};
+use myclaw_llm::{ContentBlock as Block, TextContent};
 
 use super::failure::{invalid, of};
 use super::markdown::fenced;
@@ -140,7 +140,7 @@ impl PromptBuilder {
 
 #[cfg(test)]
 mod tests {
-    use myclaw_agent::llm::joined_text;
+    use myclaw_llm::joined_text;
     use serde_json::{Value, json};
 
     use super::*;

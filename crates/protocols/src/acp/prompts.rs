@@ -7,12 +7,11 @@ use agent_client_protocol_schema::v1::{
     Error, NoticeSeverity, PromptRequest, RequestId, SessionUpdate, StopReason,
     UnstructuredCommandInput,
 };
-use myclaw_agent::llm::ContentBlock as Block;
-use myclaw_agent::sessions::SessionKey;
-use myclaw_agent::skill::Skill;
-use myclaw_agent::{
-    Accepted, CompactionOutcome, CompactionReport, FailureClass, FoundSkills, Session,
-};
+use myclaw_agent::{Accepted, FailureClass, FoundSkills, Session};
+use myclaw_engine::{CompactionOutcome, CompactionReport};
+use myclaw_llm::ContentBlock as Block;
+use myclaw_session::SessionKey;
+use myclaw_skills::Skill;
 
 use myclaw_front::memory;
 use myclaw_front::report::first_line;

@@ -7,8 +7,8 @@ use agent_client_protocol_schema::v1::{
     ContentBlock, ContentChunk, ImageContent, MessageId, SessionUpdate,
 };
 use myclaw_agent::export::redact_row;
-use myclaw_agent::llm::{ContentBlock as Block, Redactor, Usage};
-use myclaw_agent::sessions::{Entry, EntryId, ReadSession, Role, SessionError, TranscriptMessage};
+use myclaw_llm::{ContentBlock as Block, Redactor, Usage};
+use myclaw_session::{Entry, EntryId, ReadSession, Role, SessionError, TranscriptMessage};
 use serde::Deserialize;
 use serde_json::Value;
 

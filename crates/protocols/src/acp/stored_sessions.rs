@@ -9,9 +9,7 @@ use agent_client_protocol_schema::v1::{
 };
 use jiff::Timestamp;
 use myclaw_agent::Home;
-use myclaw_agent::sessions::{
-    Catalog, IndexedSession, MetaPatch, SessionError, SessionKey, UpdatedAt,
-};
+use myclaw_session::{Catalog, IndexedSession, MetaPatch, SessionError, SessionKey, UpdatedAt};
 use serde_json::Map;
 
 use super::failure::{internal, invalid, of, unknown_session};

@@ -8,11 +8,11 @@ use agent_client_protocol_schema::v1::{
     ReleaseTerminalRequest, SessionId, TerminalId, TerminalOutputRequest, TerminalOutputResponse,
     WaitForTerminalExitRequest,
 };
-use myclaw_agent::llm::ContentBlock;
-use myclaw_agent::llm::outside::harmless_output;
-use myclaw_agent::{
-    BoxFuture, CallHandler, Tool, ToolError, ToolInvocation, ToolOutput, ToolUpdate,
-};
+use futures_util::future::BoxFuture;
+use myclaw_engine::{Tool, ToolError, ToolInvocation, ToolOutput, ToolUpdate};
+use myclaw_executor::CallHandler;
+use myclaw_llm::ContentBlock;
+use myclaw_llm::outside::harmless_output;
 use serde_json::{Map, Value, json};
 
 use super::requests::Requests;

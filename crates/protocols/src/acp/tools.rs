@@ -7,10 +7,9 @@ use agent_client_protocol_schema::v1::{
     ToolCallUpdateFields, ToolKind,
 };
 use myclaw_agent::approvals::{Question, escape};
-use myclaw_agent::sessions::EntryId;
-use myclaw_agent::{
-    About, ApprovalRequest, FactForm, ToolDeclaration, ToolKind as Kind, declaration_of,
-};
+use myclaw_agent::declaration_of;
+use myclaw_engine::{About, ApprovalRequest, FactForm, ToolDeclaration, ToolKind as Kind};
+use myclaw_session::EntryId;
 use serde_json::{Map, Value};
 
 use super::editor::absolute;

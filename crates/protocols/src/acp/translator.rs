@@ -10,10 +10,10 @@ use agent_client_protocol_schema::v1::{
     UsageUpdate,
 };
 use myclaw_agent::approvals::Question;
-use myclaw_agent::llm::{AssistantMessage, StopReason, StreamEvent};
-use myclaw_agent::sessions::EntryId;
-use myclaw_agent::{AgentRunEvent, ApprovalRequest};
 use myclaw_agent::{Done, FailureClass, Next, Outcome, Work};
+use myclaw_engine::{AgentRunEvent, ApprovalRequest};
+use myclaw_llm::{AssistantMessage, StopReason, StreamEvent};
+use myclaw_session::EntryId;
 
 use super::tools::{self, Ending};
 use myclaw_front::coming_call::ComingCall;

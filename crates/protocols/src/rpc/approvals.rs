@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use myclaw_agent::approvals::{Question, refusal};
-use myclaw_agent::{Approval, ApprovalRequest, Approver, BoxFuture, ScopeKind};
+use myclaw_engine::{Approval, ApprovalRequest, Approver, ScopeKind};
 use parking_lot::Mutex;
 use serde::Serialize;
 use tokio::sync::oneshot;

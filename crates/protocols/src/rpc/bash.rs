@@ -1,7 +1,8 @@
 //! The command `bash`: a command of the program, under the policy and in the sandbox of the session.
 
-use myclaw_agent::llm::{TextContent, joined_text};
-use myclaw_agent::{RAN_COMMAND, Session, ToolError};
+use myclaw_agent::{RAN_COMMAND, Session};
+use myclaw_engine::ToolError;
+use myclaw_llm::{TextContent, joined_text};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 

@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use myclaw_agent::PendingMessage;
-use myclaw_agent::Selection;
-use myclaw_agent::llm::{ContentBlock, joined_text};
-use myclaw_agent::sessions::{EntryId, QueuedKind, SessionKey};
-use myclaw_agent::tools::{Direction, JobRecord, WhichTurn};
-use myclaw_agent::{Accepted, AgentError, Driver, FailureClass, Session};
-use myclaw_agent::{SessionConfig, SessionOptions, UndoMode, check_agent};
+use myclaw_agent::{
+    Accepted, AgentError, Driver, FailureClass, Selection, Session, SessionConfig, SessionOptions,
+    UndoMode, check_agent,
+};
+use myclaw_engine::PendingMessage;
+use myclaw_llm::{ContentBlock, joined_text};
+use myclaw_session::{EntryId, QueuedKind, SessionKey};
+use myclaw_tools::{Direction, JobRecord, WhichTurn};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;

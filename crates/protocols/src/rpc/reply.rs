@@ -1,7 +1,7 @@
 //! Messages to the program: replies to its commands, and events.
 
-use myclaw_agent::{AgentError, CompactionOutcome, CompactionReport, FailureClass};
-use myclaw_agent::{Done, Next, Outcome, Work};
+use myclaw_agent::{AgentError, Done, FailureClass, Next, Outcome, Work};
+use myclaw_engine::{CompactionOutcome, CompactionReport};
 use serde::Serialize;
 use serde_json::Value;
 

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use myclaw_agent::config::QueueMode;
-use myclaw_agent::{ScopeKind, did_you_mean};
+use myclaw_agent::did_you_mean;
+use myclaw_config::QueueMode;
+use myclaw_engine::ScopeKind;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 

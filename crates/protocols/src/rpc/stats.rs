@@ -2,8 +2,8 @@
 
 use myclaw_agent::Session;
 use myclaw_agent::export::tool_calls;
-use myclaw_agent::llm::Usage;
-use myclaw_agent::sessions::{Entry, ReadSession, Role};
+use myclaw_llm::Usage;
+use myclaw_session::{Entry, ReadSession, Role};
 use serde_json::{Value, json};
 
 use myclaw_front::exit::CliError;

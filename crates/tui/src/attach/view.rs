@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use myclaw_agent::AlwaysScope;
 use myclaw_agent::approvals::Question;
+use myclaw_engine::AlwaysScope;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 

@@ -5,8 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use myclaw_agent::tools::shown_size;
-use myclaw_agent::{ToolKind, declaration_of};
+use myclaw_agent::declaration_of;
+use myclaw_engine::ToolKind;
+use myclaw_tools::shown_size;
 use unicode_width::UnicodeWidthChar;
 
 use super::Drawing;

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
-use myclaw_agent::AgentRunEvent;
-use myclaw_agent::llm::StreamEvent;
+use myclaw_engine::AgentRunEvent;
+use myclaw_llm::StreamEvent;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 

@@ -43,15 +43,15 @@ fn events_and_their_json_show_the_same() {
         },
         AgentRunEvent::ApprovalResolved {
             tool_call_id: tool_call_id.clone(),
-            approval: myclaw_agent::Approval::Always(myclaw_agent::AlwaysScope::new(
-                myclaw_agent::ScopeKind::Call,
+            approval: myclaw_engine::Approval::Always(myclaw_engine::AlwaysScope::new(
+                myclaw_engine::ScopeKind::Call,
                 "this",
                 "id",
             )),
         },
         AgentRunEvent::ApprovalResolved {
             tool_call_id,
-            approval: myclaw_agent::Approval::Denied { reason: "the user said no".to_owned() },
+            approval: myclaw_engine::Approval::Denied { reason: "the user said no".to_owned() },
         },
     ] {
         let json = serde_json::to_value(&event).expect("JSON");

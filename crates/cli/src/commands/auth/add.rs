@@ -3,11 +3,10 @@
 use std::io::{self, IsTerminal, Read};
 use std::path::Path;
 
-use myclaw_agent::auth::{AuthFile, CredentialType, StoredProfile};
-use myclaw_agent::config::{KEYRING_SERVICE, KeySource, SecretString};
-use myclaw_agent::did_you_mean;
-use myclaw_agent::known_providers;
-use myclaw_agent::llm::{KeyNeed, provider_info};
+use myclaw_agent::{did_you_mean, known_providers};
+use myclaw_auth::{AuthFile, CredentialType, StoredProfile};
+use myclaw_config::{KEYRING_SERVICE, KeySource, SecretString};
+use myclaw_llm::{KeyNeed, provider_info};
 
 use super::{Keys, login, prompt, say};
 use crate::args::auth::{AddArgs, KeyType, PlaceArgs};

@@ -1,9 +1,9 @@
 //! `myclaw auth list`.
 
-use myclaw_agent::auth::{
+use myclaw_auth::{
     Arranged, CredentialType, FailureReason, ProfileOrigin, UsageStats, Validity, replacing_command,
 };
-use myclaw_agent::config::{ExposeSecret, KeySource};
+use myclaw_config::{ExposeSecret, KeySource};
 use serde::Serialize;
 
 use super::Keys;

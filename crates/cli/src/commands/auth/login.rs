@@ -1,9 +1,9 @@
 //! The login of GitHub Copilot: a person types a short code on GitHub's page, and this program waits for it.
 
-use myclaw_agent::config::SecretString;
 use myclaw_agent::configured_model;
-use myclaw_agent::llm::copilot::{CopilotHosts, LoginError, finish_login, start_login};
-use myclaw_agent::llm::{HttpProvider, ModelError, ModelRef, provider_info};
+use myclaw_config::SecretString;
+use myclaw_llm::{HttpProvider, ModelError, ModelRef, provider_info};
+use myclaw_llm_cloud::copilot::{CopilotHosts, LoginError, finish_login, start_login};
 use tokio_util::sync::CancellationToken;
 
 use super::Keys;

@@ -1,7 +1,7 @@
 //! `myclaw auth test`: one tiny call with each key.
 
-use myclaw_agent::llm::{Model, ModelRef, parse_model_ref, provider_info};
 use myclaw_agent::{TrialFailure, configured_model, try_key};
+use myclaw_llm::{Model, ModelRef, parse_model_ref, provider_info};
 use serde::Serialize;
 
 use super::{Found, Keys};

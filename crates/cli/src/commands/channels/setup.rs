@@ -1,7 +1,7 @@
 //! `myclaw channels add` and `remove`: change the config file, and keep what its owner has written there.
 
-use myclaw_agent::config::{ConfigChange, ConfigFile, ConfigPath, DEFAULT_ACCOUNT};
 use myclaw_agent::{AgentError, Home, change_config};
+use myclaw_config::{ConfigChange, ConfigFile, ConfigPath, DEFAULT_ACCOUNT};
 use serde_json::{Value, json};
 
 use super::needs::{self, Given, Needs};

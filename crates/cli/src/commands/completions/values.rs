@@ -1,8 +1,8 @@
 //! The values that completion scripts ask for.
 
-use myclaw_agent::config::{Config, load_or_default};
-use myclaw_agent::llm::{Catalog, ThinkingLevel};
 use myclaw_agent::{Home, stored_keys};
+use myclaw_config::{Config, load_or_default};
+use myclaw_llm::{Catalog, ThinkingLevel};
 
 use crate::args::CompletedValues;
 use myclaw_front::exit::CliError;

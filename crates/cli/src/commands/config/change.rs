@@ -4,14 +4,14 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use myclaw_agent::config::{
-    Config, ConfigChange, ConfigFile, ConfigPath, Environment, MASKED, Mistake, json5_value,
-    unknown_key,
-};
-use myclaw_agent::files::private_options;
 use myclaw_agent::{
     AgentError, ConfigWriteError, Home, WrittenConfig, change_config, replace_config,
 };
+use myclaw_config::{
+    Config, ConfigChange, ConfigFile, ConfigPath, Environment, MASKED, Mistake, json5_value,
+    unknown_key,
+};
+use myclaw_files::private_options;
 use serde_json::Value;
 
 use myclaw_front::exit::CliError;
@@ -172,7 +172,7 @@ impl Draft {
         let directory = file.path().parent().unwrap_or(Path::new("."));
         let path = directory.join(format!("config-draft-{}.json5", std::process::id()));
         let failed = |error| CliError::failure(format!("cannot write {}: {error}", path.display()));
-        myclaw_agent::files::create_private_directory(directory).map_err(failed)?;
+        myclaw_files::create_private_directory(directory).map_err(failed)?;
         let opened = private_options().write(true).create(true).truncate(true).open(&path);
         opened.and_then(|mut out| out.write_all(file.text().as_bytes())).map_err(failed)?;
         Ok(Self(path))

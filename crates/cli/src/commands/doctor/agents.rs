@@ -1,7 +1,7 @@
 //! The checks of `myclaw doctor` for the agents that are not the default one.
 
 use myclaw_agent::Home;
-use myclaw_agent::config::{Config, ResolvedAgent};
+use myclaw_config::{Config, ResolvedAgent};
 
 use super::{Check, Status, check_answers, check_workspace, keys};
 use myclaw_front::exit::Exit;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use myclaw_agent::Home;
-use myclaw_agent::config::Config;
+use myclaw_config::Config;
 use myclaw_gateway::{ChannelSetup, channels_of};
 
 use super::Check;

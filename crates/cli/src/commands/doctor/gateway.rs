@@ -2,7 +2,7 @@
 //! what heartbeats cost.
 
 use myclaw_agent::Home;
-use myclaw_agent::config::Config;
+use myclaw_config::Config;
 use myclaw_gateway::{CertificateReport, describe_heartbeats, examine_certificate, examine_store};
 
 use super::Check;

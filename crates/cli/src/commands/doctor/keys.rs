@@ -3,13 +3,12 @@
 
 use std::fs;
 
-use myclaw_agent::auth::{
+use myclaw_agent::{Home, KeyPresence, Selection, look_for_profile, profiles_in_order};
+use myclaw_auth::{
     AuthFile, AuthProfile, AuthStore, ProfileOrigin, Validity, is_private, replacing_command,
 };
-use myclaw_agent::config::{Config, KeySource as WrittenAs, ResolvedAgent, holds_literal_secret};
-use myclaw_agent::{
-    ActiveModel, Home, KeyPresence, Selection, look_for_profile, profiles_in_order,
-};
+use myclaw_config::{Config, KeySource as WrittenAs, ResolvedAgent, holds_literal_secret};
+use myclaw_engine::ActiveModel;
 
 use super::Check;
 use super::sources::{check_cloud, key_files};

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use myclaw_agent::config::Config;
 use myclaw_agent::{Home, SessionConfig, SessionOptions};
+use myclaw_config::Config;
 
 use super::Check;
 

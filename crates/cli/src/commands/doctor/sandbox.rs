@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use myclaw_agent::config::Config;
 use myclaw_agent::{
     Home, IfHidingFails, SandboxProblem, SessionConfig, SessionOptions, StateDirectoryReport,
     StoppedRuns, sandbox_problems,
 };
+use myclaw_config::Config;
 
 use super::Check;
 use myclaw_front::exit::Exit;

@@ -1,9 +1,9 @@
 //! Which files hold keys, and whether a cloud's own credentials are there.
 
 use myclaw_agent::Home;
-use myclaw_agent::auth::AuthFile;
-use myclaw_agent::config::{Config, KeySource};
-use myclaw_agent::llm::Model;
+use myclaw_auth::AuthFile;
+use myclaw_config::{Config, KeySource};
+use myclaw_llm::Model;
 
 use super::Check;
 

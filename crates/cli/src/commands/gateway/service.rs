@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use myclaw_agent::Home;
-use myclaw_agent::files::{Durability, NewFile, read_regular, remove_if_there};
+use myclaw_files::{Durability, NewFile, read_regular, remove_if_there};
 use myclaw_gateway_client::state_of;
 use serde_json::{Value, json};
 

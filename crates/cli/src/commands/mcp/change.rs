@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use myclaw_agent::config::{ConfigChange, ConfigFile, ConfigPath};
 use myclaw_agent::mcp::{ImportSource, Imported, read_servers};
 use myclaw_agent::{AgentError, Home, change_config};
+use myclaw_config::{ConfigChange, ConfigFile, ConfigPath};
 use serde_json::{Map, Value, json};
 
 use super::{Answer, approve, find, session};

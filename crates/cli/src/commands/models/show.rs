@@ -1,13 +1,13 @@
 //! `myclaw models show`: all that is known about one model, and where each figure comes from.
 
-use myclaw_agent::config::{Config, ModelDefinition};
-use myclaw_agent::llm::{
+use myclaw_agent::{
+    Home, apply_served_facts, configured_model, load_checked, local_base_url, unknown_provider,
+};
+use myclaw_config::{Config, ModelDefinition};
+use myclaw_llm::{
     BUILTIN_PROVIDER, Catalog, InputKind, KeyNeed, LocalFacts, Model, ModelRef, Price,
     ThinkingLevel, parse_model_ref, provider_info,
 };
-use myclaw_agent::{Home, load_checked};
-use myclaw_agent::{apply_served_facts, configured_model};
-use myclaw_agent::{local_base_url, unknown_provider};
 use serde::Serialize;
 
 use crate::args::ModelArgs;

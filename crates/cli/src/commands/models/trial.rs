@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use myclaw_agent::llm::{AssistantMessage, ThinkingLevel, ToolSchema, Usage};
 use myclaw_agent::{
-    ActiveModel, Question, SessionConfig, SessionOptions, Trial, TrialAnswer, TrialFailure,
-    call_limits, cleaned_name, profiles_in_order, stored_keys, written_call,
+    Question, SessionConfig, SessionOptions, Trial, TrialAnswer, TrialFailure, call_limits,
+    profiles_in_order, stored_keys,
 };
+use myclaw_engine::{ActiveModel, cleaned_name, written_call};
+use myclaw_llm::{AssistantMessage, ThinkingLevel, ToolSchema, Usage};
 use serde::Serialize;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;

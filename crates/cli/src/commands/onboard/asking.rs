@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
-use myclaw_agent::config::SecretString;
+use myclaw_config::SecretString;
 
 use crate::commands::auth::{checked_key, read_unseen};
 use myclaw_front::exit::CliError;

@@ -4,11 +4,11 @@ use std::io::Write as _;
 use std::path::Path;
 
 use clap::ValueEnum as _;
-use myclaw_agent::config::{
+use myclaw_agent::{AgentError, Home};
+use myclaw_config::{
     ConfigChange, ConfigFile, ConfigPath, ExposeSecret as _, SecretString, is_secret_key,
 };
-use myclaw_agent::files::{Durability, NewFile, create_private_directory, read_regular};
-use myclaw_agent::{AgentError, Home};
+use myclaw_files::{Durability, NewFile, create_private_directory, read_regular};
 use myclaw_gateway::channels_of;
 use serde_json::{Value, json};
 

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use myclaw_agent::ScopeKind;
 use myclaw_agent::approvals::{WrittenAnswer, read_answer};
 use myclaw_channels::Target;
+use myclaw_engine::ScopeKind;
 
 use super::{AskedRecord, CODE_LETTERS, KIND, LETTERS, MESSAGE, message_key};
 use crate::GatewayError;

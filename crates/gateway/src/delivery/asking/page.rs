@@ -1,7 +1,7 @@
 //! The messages of a question: what it shows, page by page, and how it is answered.
 
-use myclaw_agent::ScopeKind;
 use myclaw_channels::Button;
+use myclaw_engine::ScopeKind;
 
 use super::{AskedPlace, SentMessage};
 use crate::delivery::Delivery;

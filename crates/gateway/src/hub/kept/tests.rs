@@ -1,6 +1,6 @@
 //! Tests of deltas that become one event.
 
-use myclaw_agent::RunEvent;
+use myclaw_engine::RunEvent;
 use serde_json::{Value, json};
 
 use super::*;
@@ -19,8 +19,8 @@ fn thought(index: usize, delta: &str) -> RunEvent {
 }
 
 fn of_run(kind: AgentRunEvent) -> RunEvent {
-    let key = myclaw_agent::sessions::SessionKey::parse("agent:main:a\"delta\":\"b").unwrap();
-    let mut event = RunEvent::notice(key, myclaw_agent::Notice::Interrupted {});
+    let key = myclaw_session::SessionKey::parse("agent:main:a\"delta\":\"b").unwrap();
+    let mut event = RunEvent::notice(key, myclaw_engine::Notice::Interrupted {});
     event.kind = kind;
     event
 }

@@ -1,8 +1,8 @@
 //! Tests of what the model is shown.
 
-use myclaw_agent::llm::outside::{harmless, harmless_message};
-use myclaw_agent::llm::{TextContent, joined_text};
 use myclaw_channels::{Attachment, Chat, PassageKind, Quoted, Sender};
+use myclaw_llm::outside::{harmless, harmless_message};
+use myclaw_llm::{TextContent, joined_text};
 use myclaw_testkit::SPEAKER_MARKS;
 
 use super::*;

@@ -25,7 +25,7 @@ use crate::ledger::now_ms;
 use crate::rows::MessageId;
 use crate::server::Server;
 use crate::server::request::Body;
-use myclaw_agent::ProgramRequest;
+use myclaw_engine::ProgramRequest;
 
 #[derive(Deserialize)]
 pub(in crate::server) struct Request {

@@ -2,8 +2,8 @@
 //! be done is refused by name; what is only a hint is taken note of.
 
 use axum::http::StatusCode;
-use myclaw_agent::ProgramRequest;
-use myclaw_agent::llm::{AnswerFormat, AnswerOptions, ForcedCall, ToolSchema};
+use myclaw_engine::ProgramRequest;
+use myclaw_llm::{AnswerFormat, AnswerOptions, ForcedCall, ToolSchema};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 

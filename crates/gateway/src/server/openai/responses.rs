@@ -15,8 +15,8 @@ use axum::response::sse::{KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use futures_util::{StreamExt as _, stream};
-use myclaw_agent::ProgramRequest;
-use myclaw_agent::sessions::{EntryId, Role, SessionKey};
+use myclaw_engine::ProgramRequest;
+use myclaw_session::{EntryId, Role, SessionKey};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -299,10 +299,10 @@ impl Server {
 
 /// The last row of the answer to `message`, if another message of the user follows it.
 fn end_of_answer(
-    catalog: &dyn myclaw_agent::sessions::Catalog,
+    catalog: &dyn myclaw_session::Catalog,
     key: &SessionKey,
     message: &MessageId,
-) -> Result<Option<EntryId>, myclaw_agent::sessions::SessionError> {
+) -> Result<Option<EntryId>, myclaw_session::SessionError> {
     let Some(reader) = catalog.read(key)? else { return Ok(None) };
     let (mut end, mut newer, mut found): (Option<EntryId>, Option<EntryId>, _) = (None, None, None);
     reader.visit_newest(&mut |row| {

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use futures_util::Stream;
-use myclaw_agent::llm::ToolCall;
-use myclaw_agent::sessions::SessionKey;
+use myclaw_llm::ToolCall;
+use myclaw_session::SessionKey;
 use serde_json::Value;
 use tokio::sync::mpsc;
 

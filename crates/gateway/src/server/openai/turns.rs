@@ -3,7 +3,7 @@
 //! The ids of calls name the message whose answer they end. So the results continue its session, or a fork if more was said
 //! there since, also where the program hands in the whole conversation. What the program knows from elsewhere is text.
 
-use myclaw_agent::llm::ToolCall;
+use myclaw_llm::ToolCall;
 use serde_json::{Value, json};
 
 use super::{CONTINUE, Said, Source, with_earlier};

@@ -1,7 +1,7 @@
 //! The objects of a response.
 
-use myclaw_agent::ProgramRequest;
-use myclaw_agent::llm::{AnswerFormat, ForcedCall, ToolCall, ToolSchema};
+use myclaw_engine::ProgramRequest;
+use myclaw_llm::{AnswerFormat, ForcedCall, ToolCall, ToolSchema};
 use serde_json::{Map, Value, json};
 
 use super::PREFIX;
